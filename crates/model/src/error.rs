@@ -1,0 +1,95 @@
+//! The one error type for everything a user can get wrong in an input.
+
+use std::fmt;
+
+/// What is wrong with an input: where it stands, what it says, what is allowed, and what to do.
+///
+/// Printed as one line: `FILE:LINE: KEY: MESSAGE (HINT)`; parts that are unknown are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub struct InputError {
+    /// The file, or a name such as `<text>` for input that is not a file.
+    pub file: String,
+    /// Line in the file, counted from 1.
+    pub line: Option<usize>,
+    /// The key's path, such as `threads[2].body[0].compute`.
+    pub key: String,
+    /// What is wrong, with the value and the limit.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl InputError {
+    /// An error about `key` of `file`.
+    pub fn new(file: impl Into<String>, key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { file: file.into(), key: key.into(), message: message.into(), ..Self::default() }
+    }
+
+    /// The same error with a hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error at a line (counted from 1).
+    #[must_use]
+    pub fn at_line(mut self, line: usize) -> Self {
+        self.line = Some(line);
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}
+
+/// A hint that names the known word nearest to `word`, or lists all known words if none is near.
+///
+/// Near means a Jaro-Winkler similarity of at least 0.8.
+pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let nearest = known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((similarity, candidate)) if similarity >= 0.8 => format!("did you mean \"{candidate}\"?"),
+        _ => format!("known: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_is_one_line_with_every_part() {
+        let error = InputError::new("m.toml", "clusters[0].cores", "0 cores, at least 1 is needed")
+            .at_line(7)
+            .with_hint("remove the cluster");
+        assert_eq!(
+            error.to_string(),
+            "m.toml:7: clusters[0].cores: 0 cores, at least 1 is needed (remove the cluster)"
+        );
+    }
+
+    #[test]
+    fn suggestion_names_the_nearest_or_lists_all() {
+        assert_eq!(suggest("colob", ["cfs", "colab"]), "did you mean \"colab\"?");
+        assert_eq!(suggest("xyz", ["cfs", "colab"]), "known: cfs, colab");
+    }
+}

@@ -1,0 +1,35 @@
+//! What is scheduled and on what: machines, core types, programs, workloads.
+//!
+//! Architecture invariant: this crate knows no clock, no operating system, no policy and no Python.
+//! It turns files into validated values, and answers pure questions about them (how fast does this
+//! profile run on that core type?). Everything else builds on it.
+
+mod core_model;
+mod error;
+mod expr;
+mod ids;
+mod machine;
+mod profile;
+mod program;
+mod random;
+mod catalog;
+mod reader;
+mod rtapp;
+mod toml_machine;
+mod toml_program;
+mod toml_workload;
+mod workload;
+
+pub use catalog::{Catalog, FileKind};
+pub use core_model::{CoreParams, CounterRates, Pipeline, counters, cycles_per_instruction, speed_ips};
+pub use error::{InputError, suggest};
+pub use ids::{AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId, ThreadId};
+pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};
+pub use profile::{Profile, ProfileLibrary};
+pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};
+pub use random::Draw;
+pub use rtapp::{RtApp, import_rtapp};
+pub use toml_machine::parse_machine;
+pub use toml_program::{ProgramTemplate, parse_program};
+pub use toml_workload::{WorkloadFile, parse_workloads};
+pub use workload::{App, Workload};

@@ -1,0 +1,126 @@
+//! A machine: clusters of equal cores, their operating points, and what moving a thread costs.
+
+use crate::{ClassId, ClusterId, CoreId, CoreParams, Ns};
+
+/// An operating performance point of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Opp {
+    /// Frequency in MHz.
+    pub mhz: u32,
+    /// Supply voltage in V.
+    pub volt: f64,
+}
+
+/// Coefficients of the power model (read and checked here, used by power simulation).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PowerCoefficients {
+    /// Dynamic power coefficient in uW / (MHz V^2), as in Linux's `dynamic-power-coefficient`.
+    pub dynamic_uw_per_mhz_v2: f64,
+    /// Static power of one core at nominal voltage in mW.
+    pub static_mw: f64,
+}
+
+/// A group of equal cores that share an L2 cache and a clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// Name, such as `big`.
+    pub name: String,
+    /// Speed class; 0 is the slowest.
+    pub class: ClassId,
+    /// Cores, by identifier.
+    pub cores: Vec<CoreId>,
+    /// Core type name, such as `cortex-a57`.
+    pub core_type: String,
+    /// Parameters of the core model.
+    pub params: CoreParams,
+    /// Operating points in ascending frequency; at least one.
+    pub opps: Vec<Opp>,
+    /// Power coefficients.
+    pub power: PowerCoefficients,
+}
+
+impl Cluster {
+    /// The highest frequency in MHz.
+    pub fn max_mhz(&self) -> u32 {
+        self.opps.last().map_or(0, |opp| opp.mhz)
+    }
+}
+
+/// What scheduling costs, in ns; each with its source in the machine's file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Switching a core from one thread to another.
+    pub context_switch_ns: Ns,
+    /// Resuming a thread on another core of the same cluster (L1 refill), on top of the switch.
+    pub migrate_same_cluster_ns: Ns,
+    /// Resuming a thread on a core of another cluster (L2 refill), on top of the switch.
+    pub migrate_cross_cluster_ns: Ns,
+    /// From the wake-up of a thread to the first instruction on an idle core.
+    pub wakeup_latency_ns: Ns,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Name.
+    pub name: String,
+    /// One line for listings.
+    pub description: String,
+    /// Clusters, in the order in which their cores are numbered.
+    pub clusters: Vec<Cluster>,
+    /// Costs.
+    pub costs: Costs,
+}
+
+impl Machine {
+    /// Number of cores.
+    pub fn cores(&self) -> usize {
+        self.clusters.iter().map(|cluster| cluster.cores.len()).sum()
+    }
+
+    /// The cluster of a core.
+    pub fn cluster_of(&self, core: CoreId) -> ClusterId {
+        let position = self.clusters.iter().position(|cluster| cluster.cores.contains(&core));
+        ClusterId::from(position.expect("core is in a cluster"))
+    }
+
+    /// The same machine with its clusters, and so its core numbers, ordered by speed.
+    ///
+    /// COLAB averages runs with big cores first and with little cores first (CGO 2020, section 5.1).
+    #[must_use]
+    pub fn ordered(&self, fastest_first: bool) -> Machine {
+        let mut machine = self.clone();
+        machine.clusters.sort_by_key(|cluster| cluster.class);
+        if fastest_first {
+            machine.clusters.reverse();
+        }
+        machine.renumber();
+        machine
+    }
+
+    /// The machine with the same number of cores, all of the fastest kind: the reference of H_ANTT
+    /// and H_STP (CGO 2020, section 5.1: "only big cores").
+    #[must_use]
+    pub fn all_big(&self) -> Machine {
+        let fastest = self.clusters.iter().max_by_key(|cluster| cluster.class).expect("a machine has a cluster");
+        let mut cluster = fastest.clone();
+        cluster.class = ClassId(0);
+        cluster.cores = (0..self.cores()).map(CoreId::from).collect();
+        Machine {
+            name: format!("{}-all-big", self.name),
+            description: format!("{} cores of the fastest kind of {}", self.cores(), self.name),
+            clusters: vec![cluster],
+            costs: self.costs,
+        }
+    }
+
+    fn renumber(&mut self) {
+        let mut next = 0;
+        for cluster in &mut self.clusters {
+            for core in &mut cluster.cores {
+                *core = CoreId::from(next);
+                next += 1;
+            }
+        }
+    }
+}

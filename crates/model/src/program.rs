@@ -1,0 +1,332 @@
+//! The program of an application: objects, threads and code, ready to be executed.
+//!
+//! A program is what the TOML program language and every importer produce. Its code is a flat list
+//! of [`Op`]s with explicit jumps, so an engine needs only a program counter and a small loop stack
+//! per thread.
+
+use crate::{CodePtr, CoreSet, Draw, Ns, ObjectId, Profile, ProfileId};
+
+/// How an amount is distributed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dist {
+    /// Always the mean.
+    Constant,
+    /// Uniform over `[low, high]`.
+    Uniform {
+        /// Smallest value.
+        low: f64,
+        /// Largest value.
+        high: f64,
+    },
+    /// Normal, cut off at 0, with coefficient of variation `cv`.
+    Normal {
+        /// Standard deviation / mean.
+        cv: f64,
+    },
+    /// Log-normal with coefficient of variation `cv` (of the amount, not of its logarithm).
+    LogNormal {
+        /// Standard deviation / mean.
+        cv: f64,
+    },
+    /// Exponential.
+    Exponential,
+    /// Piecewise linear inverse distribution function through equally spaced quantiles
+    /// (first = minimum, last = maximum); at least two, ascending.
+    Quantiles(Vec<f64>),
+}
+
+/// A random, non-negative amount: instructions, nanoseconds or iterations, by context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Amount {
+    /// The mean (for `Uniform` and `Quantiles` implied by them and kept consistent by the parser).
+    pub mean: f64,
+    /// The distribution around the mean.
+    pub dist: Dist,
+}
+
+impl Amount {
+    /// An amount that does not vary.
+    pub fn constant(mean: f64) -> Self {
+        Self { mean, dist: Dist::Constant }
+    }
+
+    /// A draw, rounded to the nearest whole number.
+    #[inline]
+    pub fn draw(&self, random: &mut Draw) -> u64 {
+        match self.dist {
+            Dist::Constant => self.mean as u64,
+            _ => self.sample(random).max(0.0).round() as u64,
+        }
+    }
+
+    fn sample(&self, random: &mut Draw) -> f64 {
+        match &self.dist {
+            Dist::Constant => self.mean,
+            Dist::Uniform { low, high } => low + (high - low) * random.uniform(),
+            Dist::Normal { cv } => self.mean * (1.0 + cv * random.normal()),
+            Dist::LogNormal { cv } => {
+                // For X = exp(m + s Z): mean = exp(m + s^2/2), cv^2 = exp(s^2) - 1.
+                let variance = (1.0 + cv * cv).ln();
+                self.mean * (variance.sqrt() * random.normal() - variance / 2.0).exp()
+            }
+            Dist::Exponential => -self.mean * (1.0 - random.uniform()).ln(),
+            Dist::Quantiles(points) => {
+                let position = random.uniform() * (points.len() - 1) as f64;
+                let below = (position as usize).min(points.len() - 2);
+                points[below] + (points[below + 1] - points[below]) * (position - below as f64)
+            }
+        }
+    }
+}
+
+/// What a synchronisation object is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectKind {
+    /// Futex-like lock: the uncontended path is free, a woken waiter competes again.
+    Mutex,
+    /// Condition variable.
+    Condition,
+    /// Barrier for `parties` threads; reusable.
+    Barrier {
+        /// Threads that must arrive.
+        parties: u32,
+    },
+    /// Counting semaphore.
+    Semaphore {
+        /// Initial count.
+        initial: u32,
+    },
+    /// Bounded queue of items. It is closed when `producers` `Close` operations have been executed;
+    /// a pop from a closed, empty queue ends the consumer's loop.
+    Queue {
+        /// Most items that it holds.
+        capacity: u32,
+        /// `Close` operations that close it.
+        producers: u32,
+    },
+    /// Shared loop counter (dynamic loop, task pool): hands out iterations `0..total` in chunks.
+    /// It starts anew when every participant has seen its end, so it can stand inside a loop.
+    Pool {
+        /// Iterations per use.
+        total: u64,
+        /// Iterations handed out at once.
+        chunk: u64,
+        /// Threads that take part.
+        participants: u32,
+    },
+    /// I/O device: requests are served one at a time, in order of arrival.
+    Device,
+    /// Periodic timer (rt-app `timer`): remembers its next expiry, per thread unless `shared`.
+    Timer {
+        /// Whether all threads share one next expiry.
+        shared: bool,
+    },
+}
+
+/// A named synchronisation object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Name, for messages and traces.
+    pub name: String,
+    /// What it is.
+    pub kind: ObjectKind,
+}
+
+/// How a periodic timer behaves when its expiry has passed already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerMode {
+    /// Do not sleep; the next expiry is counted from the missed one.
+    Relative,
+    /// Do not sleep; the next expiry is the next multiple of the period from the start.
+    Absolute,
+}
+
+/// One step of a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Retire an amount of instructions that behave like `profile`.
+    Compute {
+        /// Instructions.
+        instructions: Amount,
+        /// Behaviour.
+        profile: ProfileId,
+    },
+    /// Retire the instructions that take an amount of time (ns) on the machine's fastest core at its
+    /// highest frequency (rt-app `run`; for users who know times but no instruction counts).
+    Run {
+        /// Time on the fastest core in ns.
+        reference_ns: Amount,
+        /// Behaviour.
+        profile: ProfileId,
+    },
+    /// Use the core for an amount of CPU time (ns), however fast the core is (rt-app `runtime`).
+    Occupy {
+        /// CPU time in ns.
+        cpu_ns: Amount,
+        /// Behaviour, which says how many instructions retire meanwhile.
+        profile: ProfileId,
+    },
+    /// Acquire a mutex.
+    Lock(ObjectId),
+    /// Release a mutex; only its holder may.
+    Unlock(ObjectId),
+    /// Acquire one of `count` mutexes from `first` on, chosen at random.
+    LockOneOf {
+        /// First mutex of the array.
+        first: ObjectId,
+        /// Length of the array.
+        count: u32,
+    },
+    /// Release the mutex of the array that the thread acquired last.
+    UnlockOneOf {
+        /// First mutex of the array.
+        first: ObjectId,
+        /// Length of the array.
+        count: u32,
+    },
+    /// Release the mutex, wait for a signal, acquire the mutex again.
+    Wait {
+        /// Condition variable.
+        condition: ObjectId,
+        /// Mutex, held by the caller.
+        mutex: ObjectId,
+    },
+    /// Wake one waiter of a condition (lost if none waits).
+    Signal(ObjectId),
+    /// Wake all waiters of a condition.
+    Broadcast(ObjectId),
+    /// rt-app `sync`: signal the condition, then wait for it, in one step under the mutex.
+    SignalAndWait {
+        /// Condition variable.
+        condition: ObjectId,
+        /// Mutex, not held by the caller.
+        mutex: ObjectId,
+    },
+    /// Arrive at a barrier and wait for the others.
+    Barrier(ObjectId),
+    /// Take one from a semaphore, waiting if it is 0.
+    SemWait(ObjectId),
+    /// Add one to a semaphore.
+    SemPost(ObjectId),
+    /// Put an item into a queue, waiting while it is full.
+    Push(ObjectId),
+    /// Take an item from a queue, waiting while it is empty; if it is closed and empty, jump to `end`.
+    /// Until the matching `ItemEnd` random amounts depend on the item, not on the thread.
+    Pop {
+        /// The queue.
+        queue: ObjectId,
+        /// Where to go on when the queue has ended.
+        end: CodePtr,
+    },
+    /// End of the work on an item: jump back to the `Pop` or `Take` at `again`.
+    ItemEnd {
+        /// The `Pop` or `Take`.
+        again: CodePtr,
+    },
+    /// Declare that this producer of a queue has finished.
+    Close(ObjectId),
+    /// Take the next iteration from a pool, or jump to `end` if none is left.
+    /// Until the matching `ItemEnd` random amounts depend on the iteration, not on the thread.
+    Take {
+        /// The pool.
+        pool: ObjectId,
+        /// Where to go on when the pool is exhausted.
+        end: CodePtr,
+    },
+    /// Repeat the code up to the matching `LoopEnd`; if the count is 0 jump to `end`.
+    /// A count of `u64::MAX` repeats for ever.
+    Loop {
+        /// Iterations.
+        count: Amount,
+        /// Behind the matching `LoopEnd`.
+        end: CodePtr,
+    },
+    /// End of a loop body: jump back to `start` (the first operation of the body) or go on.
+    LoopEnd {
+        /// First operation of the body.
+        start: CodePtr,
+    },
+    /// Start an instance of a thread specification; it is a child of this thread.
+    Fork {
+        /// Index into [`Program::threads`].
+        thread: u32,
+    },
+    /// Wait until all children of this thread have exited.
+    Join,
+    /// Sleep for an amount of time (ns).
+    Sleep(Amount),
+    /// Sleep until the timer's next expiry, `period_ns` after the previous one.
+    TimerWait {
+        /// Timer object.
+        timer: ObjectId,
+        /// Period in ns.
+        period_ns: Ns,
+        /// What a missed expiry does.
+        mode: TimerMode,
+    },
+    /// Occupy a device for an amount of time (ns), waiting for its turn; the core is free meanwhile.
+    Io {
+        /// Device object.
+        device: ObjectId,
+        /// Service time in ns.
+        service_ns: Amount,
+    },
+    /// Give up the core, staying runnable.
+    Yield,
+    /// Block until another thread resumes this thread specification.
+    Suspend,
+    /// Resume the suspended instances of a thread specification.
+    Resume {
+        /// Index into [`Program::threads`].
+        thread: u32,
+    },
+    /// Change the cores that the thread may use.
+    SetAffinity(CoreSet),
+    /// Change the nice value, -20..=19.
+    SetNice(i8),
+    /// End the thread. Every thread's code ends with it.
+    Exit,
+}
+
+/// A thread, or a group of equal threads, of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadSpec {
+    /// Name, for messages and traces; instances of a group are called `name.0`, `name.1`, ...
+    pub name: String,
+    /// First operation.
+    pub entry: CodePtr,
+    /// Instances that start with the program; 0 for specifications that are only forked.
+    pub count: u32,
+    /// Nice value, -20..=19.
+    pub nice: i8,
+    /// Cores that it may use; all if absent.
+    pub affinity: Option<CoreSet>,
+    /// Delay of its start after the program's.
+    pub start_ns: Ns,
+}
+
+/// A program, ready to be executed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Name.
+    pub name: String,
+    /// One line for listings.
+    pub description: String,
+    /// Behaviour profiles that the code refers to.
+    pub profiles: Vec<Profile>,
+    /// Synchronisation objects.
+    pub objects: Vec<Object>,
+    /// Threads.
+    pub threads: Vec<ThreadSpec>,
+    /// Code of all threads.
+    pub code: Vec<Op>,
+    /// Time after which the whole program stops (rt-app `duration`), if it does not end by itself.
+    pub duration_ns: Option<Ns>,
+}
+
+impl Program {
+    /// Threads that start with the program (forked ones come on top).
+    pub fn initial_threads(&self) -> u32 {
+        self.threads.iter().map(|thread| thread.count).sum()
+    }
+}

@@ -1,0 +1,1 @@
+//! Reads TOML tables with errors that name file, line, key, value and limit.

@@ -1,1 +1,36 @@
-//! todo
+//! Scheduling policies for unequal cores.
+//!
+//! A policy is written once and runs in three places. It decides at two speeds: the *slow plane*
+//! ([`Policy::epoch`], [`Policy::on_event`]) looks at a [`View`] and writes a [`Plan`]; the *fast
+//! plane* is declared as [`Rules`], a small vocabulary that a kernel can execute by itself. [`Sched`]
+//! is the interpreter of Rules and Plan that the simulator uses; a kernel back end interprets the
+//! same values in BPF.
+//!
+//! Architecture invariant: nothing here reads a clock, the operating system, a file or a random
+//! source; everything arrives through [`View`].
+
+mod affinity;
+mod factors;
+mod plan;
+mod policies;
+mod queue;
+mod registry;
+mod rules;
+mod sched;
+mod topology;
+mod traits;
+mod view;
+
+pub use affinity::{AffinityId, AffinityTable};
+pub use factors::{Factor, FactorKind, Factors};
+pub use plan::{Change, Plan, Prefer, SPEED_ONE, ThreadPlan};
+pub use registry::{
+    ParamInfo, ParamKind, Params, PolicyError, PolicyInfo, REGISTRY, build_policy, find_policy,
+};
+pub use rules::{
+    Allocator, Balance, Charge, Order, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
+};
+pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
+pub use topology::{ClusterInfo, CoreInfo, Topology};
+pub use traits::{Event, Events, Hooks, Needs, Policy};
+pub use view::View;

@@ -1,0 +1,51 @@
+//! What is known about a thread apart from its run time: each value with its origin and age.
+
+use ampsched_model::Ns;
+
+/// Where a factor comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FactorKind {
+    /// Not known.
+    #[default]
+    Missing,
+    /// Computed by a model from counters.
+    Predicted,
+    /// Observed.
+    Measured,
+    /// Known exactly (simulation only).
+    Oracle,
+}
+
+/// A value, its origin and when it was true.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Factor {
+    /// The value; meaningless if missing.
+    pub value: f64,
+    /// Its origin.
+    pub kind: FactorKind,
+    /// When it was obtained.
+    pub at_ns: Ns,
+}
+
+impl Factor {
+    /// The value, or `default` if it is missing.
+    #[inline]
+    pub fn or(&self, default: f64) -> f64 {
+        if self.kind == FactorKind::Missing { default } else { self.value }
+    }
+}
+
+/// The factors of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Factors {
+    /// Speed on the fastest class / speed on the slowest class, at their current frequencies; >= ~1.
+    pub speedup: Factor,
+    /// Time in ns that other threads have waited for this one, accumulated since its start.
+    pub blame_ns: Factor,
+    /// Share of time that the thread wanted to run, 0..=1.
+    pub utilisation: Factor,
+    /// Mean power while running in mW.
+    pub power_mw: Factor,
+    /// (instructions per joule on the fastest class) / (the same on the slowest).
+    pub energy_ratio: Factor,
+}

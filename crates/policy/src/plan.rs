@@ -1,0 +1,101 @@
+//! The Plan: what the slow plane tells the fast plane about each thread.
+
+use ampsched_model::{CoreSet, MAX_CLASSES, ThreadId};
+
+use crate::AffinityId;
+
+/// The kind of core on which a thread should preferably start (soft: idle cores may still take it).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefer {
+    /// Any core.
+    #[default]
+    Any,
+    /// A big core.
+    Big,
+    /// A little core.
+    Little,
+}
+
+/// Fixed-point 1.0 of [`ThreadPlan::speed`].
+pub const SPEED_ONE: u16 = 1024;
+
+/// The plan for one thread, as the interpreters read it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadPlan {
+    /// Cores that it may use (hard).
+    pub affinity: AffinityId,
+    /// Cores that the program itself allowed; the policy's choice lies within.
+    pub user_affinity: AffinityId,
+    /// Kind of core that it prefers (soft).
+    pub prefer: Prefer,
+    /// Weight; 1024 is nice 0.
+    pub weight: u32,
+    /// Rank for queues that serve the highest rank first.
+    pub rank: u64,
+    /// Predicted speed on each class relative to the slowest, in units of 1 / [`SPEED_ONE`].
+    pub speed: [u16; MAX_CLASSES],
+}
+
+impl Default for ThreadPlan {
+    fn default() -> Self {
+        Self {
+            affinity: AffinityId::ALL,
+            user_affinity: AffinityId::ALL,
+            prefer: Prefer::Any,
+            weight: 1024,
+            rank: 0,
+            speed: [SPEED_ONE; MAX_CLASSES],
+        }
+    }
+}
+
+/// One change of a thread's plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Restrict the thread to these cores (within what its program allows).
+    Affinity(CoreSet),
+    /// Prefer a kind of core.
+    Prefer(Prefer),
+    /// Set the rank.
+    Rank(u64),
+    /// Set the weight.
+    Weight(u32),
+    /// Set the predicted speed on each class relative to the slowest (1.0 = as fast).
+    Speed([f64; MAX_CLASSES]),
+}
+
+/// Changes that a policy asks for; a back end applies them when the policy returns.
+///
+/// The simulator writes them into the interpreter's tables, the kernel back end into BPF maps, the
+/// daemon into affinities and nice values.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    changes: Vec<(ThreadId, Change)>,
+}
+
+impl Plan {
+    /// An empty plan.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for a change.
+    pub fn set(&mut self, thread: ThreadId, change: Change) {
+        self.changes.push((thread, change));
+    }
+
+    /// The changes in the order in which they were asked for.
+    pub fn changes(&self) -> &[(ThreadId, Change)] {
+        &self.changes
+    }
+
+    /// Takes the changes out and keeps the memory.
+    pub fn drain(&mut self) -> impl Iterator<Item = (ThreadId, Change)> + '_ {
+        self.changes.drain(..)
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}

@@ -1,0 +1,135 @@
+//! Linux CFS.
+
+use ampsched_model::Ns;
+
+use crate::{
+    Allocator, Balance, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope,
+    Rules, Slice, Steal, StealFrom, Topology, WakePreempt,
+};
+
+/// The registry's row.
+pub static INFO: PolicyInfo = PolicyInfo {
+    name: "cfs",
+    summary: "Linux's completely fair scheduler (3.16): equal weighted time, blind to core types",
+    source: "Linux 3.16 kernel/sched/fair.c; the baseline of COLAB (CGO 2020)",
+    documentation: "\
+**Purpose.** Weighted-fair CPU time. It knows weights and run-queue loads, not that cores differ.
+
+**Algorithm.** Each core serves the thread with the least virtual run time (run time x 1024 / weight). A thread may run for \
+its share of the scheduling period: the latency up to 8 threads, else threads x minimum granularity. A turn also ends when the \
+thread is a slice ahead of the leftmost waiting one. A woken thread starts at most half a latency behind the queue's least \
+virtual run time and interrupts if it is behind the running thread by more than the wake-up granularity x 1024 / its weight. \
+New threads go to the least loaded core; woken ones to an idle core near their previous core or their waker's, else to the less \
+loaded of the two. An idle core pulls one thread; every 4 ms loads are balanced with 25 % tolerance.
+
+**Constants.** Latency 6 ms, minimum granularity 0.75 ms, wake-up granularity 1 ms, each x (1 + log2(min(cores, 8))) \
+(fair.c, SCHED_TUNABLESCALING_LOG). `0` for a parameter means this default. Left out: group scheduling, buddies, load history.
+
+**Example.** Four cores: two threads of nice 0 on one core get 9 ms each; nice 0 and nice 5 get 13.563 and 4.437 ms; nine equal \
+threads 2.25 ms each.
+
+**Limits.** Equal time is not equal work on unequal cores; the first placement decides who gets the big cores; no notion of \
+criticality.",
+    params: PARAMS,
+    build: |params| Box::new(Cfs::new(params)),
+};
+
+/// Parameters shared by the policies that leave selection to CFS.
+pub const PARAMS: &[ParamInfo] = &[
+    ParamInfo::number(
+        "latency_ms",
+        0.0,
+        0.0,
+        1000.0,
+        "scheduling latency; 0 = 6 ms x CPU factor (fair.c)",
+    ),
+    ParamInfo::number(
+        "min_granularity_ms",
+        0.0,
+        0.0,
+        1000.0,
+        "minimum granularity; 0 = 0.75 ms x CPU factor (fair.c)",
+    ),
+    ParamInfo::number(
+        "wakeup_granularity_ms",
+        0.0,
+        0.0,
+        1000.0,
+        "wake-up granularity; 0 = 1 ms x CPU factor (fair.c)",
+    ),
+];
+
+/// Linux CFS.
+pub struct Cfs {
+    rules: CfsRules,
+}
+
+impl Cfs {
+    /// CFS with the parameters of [`PARAMS`].
+    pub fn new(params: &Params) -> Self {
+        Self { rules: CfsRules::new(params) }
+    }
+}
+
+impl Policy for Cfs {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        self.rules.on(topology)
+    }
+}
+
+/// CFS's fast plane, also the base of policies that only add placement or ranking.
+#[derive(Clone, Copy, Debug)]
+pub struct CfsRules {
+    latency_ns: Ns,
+    min_granularity_ns: Ns,
+    wakeup_granularity_ns: Ns,
+}
+
+impl CfsRules {
+    /// From the parameters of [`PARAMS`].
+    pub fn new(params: &Params) -> Self {
+        Self {
+            latency_ns: params.ms("latency_ms"),
+            min_granularity_ns: params.ms("min_granularity_ms"),
+            wakeup_granularity_ns: params.ms("wakeup_granularity_ms"),
+        }
+    }
+
+    /// The rules on a machine.
+    pub fn on(self, topology: &Topology) -> Rules {
+        let factor = u64::from(cpu_factor(topology.core_count()));
+        let scaled =
+            |given_ns: Ns, base_ns: Ns| if given_ns > 0 { given_ns } else { base_ns * factor };
+        let latency_ns = scaled(self.latency_ns, 6_000_000);
+        Rules {
+            queues: QueueScope::PerCore,
+            order: Order::Vruntime,
+            allocator: Allocator::WakeAffine,
+            steal: vec![Steal::any(StealFrom::OwnCluster), Steal::any(StealFrom::OtherClusters)],
+            kick_idle: false,
+            slice: Slice::LatencyShare {
+                latency_ns,
+                min_granularity_ns: scaled(self.min_granularity_ns, 750_000),
+            },
+            slice_by_speed: false,
+            charge: Charge::Time,
+            preempt: WakePreempt::VruntimeGap {
+                granularity_ns: scaled(self.wakeup_granularity_ns, 1_000_000),
+                divide_by_speed: false,
+            },
+            sleeper_credit_ns: latency_ns / 2,
+            fork_debit: true,
+            tick_ns: None,
+            balance: Some(Balance { period_ns: 4_000_000, tolerance_percent: 25 }),
+        }
+    }
+}
+
+/// Linux's logarithmic scaling of the base constants: 1 + floor(log2(min(cores, 8))).
+pub fn cpu_factor(cores: usize) -> u32 {
+    1 + cores.clamp(1, 8).ilog2()
+}

@@ -1,0 +1,60 @@
+//! Global round robin.
+
+use crate::{
+    Allocator, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope, Rules,
+    Slice, Topology, WakePreempt,
+};
+
+/// The registry's row.
+pub static INFO: PolicyInfo = PolicyInfo {
+    name: "rr",
+    summary: "one global first-come-first-served queue with fixed slices: the simplest baseline",
+    source: "textbook round robin; what scx's simplest examples do with one global dispatch queue",
+    documentation: "\
+**Purpose.** The simplest work-conserving baseline, and a yardstick for the engine's speed.
+
+**Algorithm.** All cores take the thread that has waited longest from one queue and run it for a fixed slice.
+
+**Constants.** `slice_ms` = 1 ms, an arbitrary choice for comparison with other simulators.
+
+**Example.** Three CPU-bound threads on one core run 1 ms each, in turn.
+
+**Limits.** Threads change cores at nearly every slice, so caches stay cold; weights, core types and blocking are ignored.",
+    params: &[ParamInfo::number("slice_ms", 1.0, 0.001, 10_000.0, "slice")],
+    build: |params| Box::new(RoundRobin::new(params)),
+};
+
+/// Global round robin.
+pub struct RoundRobin {
+    slice_ns: u64,
+}
+
+impl RoundRobin {
+    fn new(params: &Params) -> Self {
+        Self { slice_ns: params.ms("slice_ms") }
+    }
+}
+
+impl Policy for RoundRobin {
+    fn needs(&self) -> Needs {
+        Needs { work_conserving: true, ..Needs::default() }
+    }
+
+    fn rules(&self, _topology: &Topology) -> Rules {
+        Rules {
+            queues: QueueScope::Global,
+            order: Order::Fifo,
+            allocator: Allocator::WakeAffine,
+            steal: Vec::new(),
+            kick_idle: true,
+            slice: Slice::Fixed(self.slice_ns),
+            slice_by_speed: false,
+            charge: Charge::Time,
+            preempt: WakePreempt::Never,
+            sleeper_credit_ns: 0,
+            fork_debit: false,
+            tick_ns: None,
+            balance: None,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Rules: the fast plane of a policy, as data that a kernel can execute by itself.
+
+use ampsched_model::Ns;
+
+use crate::Prefer;
+
+/// Which cores share a run queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueScope {
+    /// Each core has its own.
+    PerCore,
+    /// The cores of a cluster share one.
+    PerCluster,
+    /// All cores share one.
+    Global,
+}
+
+/// Which waiting thread a queue serves first. Ties: the thread that has waited longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// First come, first served.
+    Fifo,
+    /// Least virtual run time (CFS).
+    Vruntime,
+    /// Earliest virtual deadline among the eligible (EEVDF).
+    Deadline,
+    /// Highest rank among the threads whose virtual run time is at most `fair_window_ns` above the
+    /// least in the queue; so a high rank cannot starve the others.
+    HighestRank {
+        /// Width of the window in ns of virtual run time; `u64::MAX` is no limit.
+        fair_window_ns: Ns,
+    },
+}
+
+/// Where a thread is put when it starts or wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocator {
+    /// Start: least loaded core. Wake-up: an idle core that shares a cache with the previous core or
+    /// the waker's; else the less loaded of these two (Linux `select_task_rq_fair`).
+    WakeAffine,
+    /// Next core, round robin, among the kind that the thread prefers; a thread without preference
+    /// goes to the least loaded of all cores, ties round robin (COLAB, Algorithm 1).
+    RoundRobinInClass,
+}
+
+/// Where an idle core looks for work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StealFrom {
+    /// Waiting threads of the other queues of its cluster.
+    OwnCluster,
+    /// Waiting threads of the other clusters' queues.
+    OtherClusters,
+    /// Threads that run on a core of a slower class.
+    RunningOnSlower,
+}
+
+/// One step of what an idle core tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steal {
+    /// Where it looks.
+    pub from: StealFrom,
+    /// Which cores do so: all, big ones, little ones.
+    pub who: Prefer,
+    /// How long the core must have been idle.
+    pub min_idle_ns: Ns,
+    /// Threads with this preference stay where they are.
+    pub except: Option<Prefer>,
+    /// Least predicted speed-up over the thread's present core, in 1/1024 (running threads only).
+    pub min_gain: u16,
+    /// How long ago the thread's last migration must be (running threads only).
+    pub min_resident_ns: Ns,
+}
+
+impl Steal {
+    /// An unconditional step.
+    pub const fn any(from: StealFrom) -> Self {
+        Self {
+            from,
+            who: Prefer::Any,
+            min_idle_ns: 0,
+            except: None,
+            min_gain: 0,
+            min_resident_ns: 0,
+        }
+    }
+}
+
+/// How long a thread may run while others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// Always as long.
+    Fixed(Ns),
+    /// Share, by weight, of a period that each waiting thread should see once (CFS).
+    LatencyShare {
+        /// The period up to `latency_ns / min_granularity_ns` threads.
+        latency_ns: Ns,
+        /// Period per thread beyond.
+        min_granularity_ns: Ns,
+    },
+    /// Until the virtual deadline, `base_ns` of weighted run time after the request (EEVDF).
+    Request(Ns),
+}
+
+/// What run time counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// Time / weight.
+    Time,
+    /// Time x predicted speed on that core / weight: threads get equal progress.
+    Progress,
+}
+
+/// Whether a woken thread interrupts the running one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakePreempt {
+    /// Never.
+    Never,
+    /// If its virtual run time is smaller by more than this granularity (weighted) (CFS).
+    VruntimeGap {
+        /// Granularity in ns at weight 1024.
+        granularity_ns: Ns,
+        /// COLAB's literal text: divide the running thread's virtual run time by its speed-up on a big core.
+        divide_by_speed: bool,
+    },
+    /// If it is eligible and has the earlier deadline; with `run_to_parity` only after the running
+    /// thread has used up its request (Linux feature RUN_TO_PARITY).
+    EarlierDeadline {
+        /// Protect the running thread's request.
+        run_to_parity: bool,
+    },
+}
+
+/// Periodic load balancing between run queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// Period.
+    pub period_ns: Ns,
+    /// Tolerated imbalance in percent.
+    pub tolerance_percent: u32,
+}
+
+/// The fast plane of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Which cores share a queue.
+    pub queues: QueueScope,
+    /// Which waiting thread comes first.
+    pub order: Order,
+    /// Where threads are put.
+    pub allocator: Allocator,
+    /// What an idle core tries, in order, after its own queue.
+    pub steal: Vec<Steal>,
+    /// Whether idle cores are told at once when a thread has to wait (else they look only when they
+    /// become idle and when load is balanced).
+    pub kick_idle: bool,
+    /// How long a thread may run.
+    pub slice: Slice,
+    /// Divide slices by the predicted speed on the core: equal work instead of equal time.
+    pub slice_by_speed: bool,
+    /// What run time counts.
+    pub charge: Charge,
+    /// Wake-up preemption.
+    pub preempt: WakePreempt,
+    /// How far behind the queue's least virtual run time a woken thread may be (CFS: latency / 2).
+    pub sleeper_credit_ns: Ns,
+    /// A new thread starts one slice behind (CFS START_DEBIT).
+    pub fork_debit: bool,
+    /// Slices end at multiples of this, as with a periodic tick; exactly if absent.
+    pub tick_ns: Option<Ns>,
+    /// Periodic load balancing.
+    pub balance: Option<Balance>,
+}

@@ -1,0 +1,451 @@
+//! The interpreter of Rules and Plan: run queues, placement, selection, slices, preemption, balancing.
+//!
+//! It holds the scheduler's state and takes the fast-plane decisions; the host (a simulator, or a
+//! test that replays a kernel's events) tells it what happens: `add`, `enqueue`, `start`, `charge`,
+//! `stop`. The host asks `place_by_rules`, `pick_by_rules`, `expiry_ns`, `preempts_by_rules` and
+//! `balance` what to do. Nothing here knows a clock: `now_ns` is always passed in.
+
+mod balance;
+mod pick;
+mod place;
+mod time;
+
+use std::cell::Cell;
+
+use ampsched_model::{AppId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
+
+use crate::queue::{Entry, RunQueue};
+use crate::{
+    AffinityId, AffinityTable, Change, Order, QueueScope, Rules, SPEED_ONE, ThreadPlan, Topology,
+};
+
+/// Where a thread is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunState {
+    /// Not started.
+    #[default]
+    New,
+    /// Waiting in a run queue.
+    Ready,
+    /// On a core.
+    Running,
+    /// Waiting for an object, a timer or a device.
+    Blocked,
+    /// Ended.
+    Exited,
+}
+
+impl RunState {
+    /// Started and not exited.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Ready | Self::Running | Self::Blocked)
+    }
+
+    /// Running or waiting for a core.
+    pub fn is_runnable(self) -> bool {
+        matches!(self, Self::Ready | Self::Running)
+    }
+}
+
+/// Scheduling state of a thread.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadState {
+    /// Where it is in its life.
+    pub state: RunState,
+    /// Its application.
+    pub app: AppId,
+    /// The core on which it runs, waits or last ran.
+    pub core: CoreId,
+    /// Virtual run time in ns, relative to its queue.
+    pub vruntime: Ns,
+    /// Virtual deadline in ns (EEVDF).
+    pub deadline: Ns,
+    /// Since when it is in its state.
+    pub since_ns: Ns,
+    /// Mean virtual run time of its queue minus its own when it blocked (EEVDF).
+    lag: i64,
+    /// Mean virtual run time of its queue when it blocked (EEVDF).
+    blocked_at_mean: i64,
+}
+
+/// What a thread has used and suffered since its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStats {
+    /// Time on cores of each class, switching included.
+    pub run_ns: [Ns; MAX_CLASSES],
+    /// Instructions retired on cores of each class.
+    pub instructions: [u64; MAX_CLASSES],
+    /// Time in run queues.
+    pub ready_ns: Ns,
+    /// Longest single stay in a run queue.
+    pub ready_ns_max: Ns,
+    /// Time blocked.
+    pub blocked_ns: Ns,
+    /// Time that other threads have waited for this one.
+    pub blame_ns: Ns,
+    /// Times that it was put on a core after another thread had used it.
+    pub switches: u64,
+    /// Times that it was put on another core than before.
+    pub migrations: u64,
+    /// When it last changed cores.
+    pub migrated_at_ns: Ns,
+}
+
+impl ThreadStats {
+    /// Time on cores in total.
+    pub fn run_ns_total(&self) -> Ns {
+        self.run_ns.iter().sum()
+    }
+
+    /// Instructions retired in total.
+    pub fn instructions_total(&self) -> u64 {
+        self.instructions.iter().sum()
+    }
+}
+
+/// Scheduling state of a core.
+#[derive(Clone, Debug, Default)]
+pub struct CoreState {
+    /// The thread that runs on it.
+    pub running: Option<ThreadId>,
+    /// Since when that thread runs (slices are counted from here), or since when the core is idle.
+    pub since_ns: Ns,
+    /// The thread that ran last.
+    pub last: Option<ThreadId>,
+}
+
+/// How a thread comes into a run queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnqueueKind {
+    /// It has just been created.
+    Fork,
+    /// It was blocked.
+    Wake,
+    /// It was running and has lost the core.
+    Requeue,
+}
+
+/// What a core does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// Run this waiting thread.
+    Run(ThreadId),
+    /// Interrupt this thread, which runs on a slower core, and run it here.
+    Pull(ThreadId),
+    /// Nothing to do; ask again at that time if nothing has happened before.
+    Idle {
+        /// Time in ns.
+        recheck_ns: Option<Ns>,
+    },
+}
+
+/// State and interpreter of the fast plane.
+#[derive(Clone, Debug)]
+pub struct Sched {
+    topology: Topology,
+    rules: Rules,
+    affinities: AffinityTable,
+    plans: Vec<ThreadPlan>,
+    threads: Vec<ThreadState>,
+    stats: Vec<ThreadStats>,
+    cores: Vec<CoreState>,
+    queues: Vec<RunQueue>,
+    /// Queue of each core.
+    queue_of: Vec<u16>,
+    /// Round-robin cursors over all, big and little cores ([`crate::Prefer`] as index).
+    cursors: [Cell<u16>; 3],
+    serial: u64,
+}
+
+impl Sched {
+    /// An empty system.
+    pub fn new(topology: Topology, rules: Rules) -> Self {
+        let queue_of: Vec<u16> = topology
+            .cores()
+            .map(|core| match rules.queues {
+                QueueScope::PerCore => core.0,
+                QueueScope::PerCluster => topology.core(core).cluster.0.into(),
+                QueueScope::Global => 0,
+            })
+            .collect();
+        let count = queue_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        let mut queues = vec![RunQueue::new(rules.order); count];
+        for &queue in &queue_of {
+            queues[usize::from(queue)].cores += 1;
+        }
+        Self {
+            affinities: AffinityTable::new(topology.core_count()),
+            cores: vec![CoreState::default(); topology.core_count()],
+            topology,
+            rules,
+            plans: Vec::new(),
+            threads: Vec::new(),
+            stats: Vec::new(),
+            queues,
+            queue_of,
+            cursors: Default::default(),
+            serial: 0,
+        }
+    }
+
+    /// Cores and clusters.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The rules that are interpreted.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Number of threads ever added.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// A thread's state.
+    #[inline]
+    pub fn thread(&self, thread: ThreadId) -> &ThreadState {
+        &self.threads[thread.index()]
+    }
+
+    /// A thread's counters.
+    #[inline]
+    pub fn stats(&self, thread: ThreadId) -> &ThreadStats {
+        &self.stats[thread.index()]
+    }
+
+    /// A thread's plan.
+    #[inline]
+    pub fn plan(&self, thread: ThreadId) -> &ThreadPlan {
+        &self.plans[thread.index()]
+    }
+
+    /// A core's state.
+    #[inline]
+    pub fn core(&self, core: CoreId) -> &CoreState {
+        &self.cores[core.index()]
+    }
+
+    /// Waiting threads in the core's queue.
+    #[inline]
+    pub fn queue_len(&self, core: CoreId) -> usize {
+        self.queue(core).len()
+    }
+
+    /// The waiting threads in the core's queue, in no particular order.
+    pub fn queued(&self, core: CoreId) -> Vec<ThreadId> {
+        self.queue(core).iter().map(|entry| entry.thread).collect()
+    }
+
+    /// Whether a core neither runs nor has waiting work of its own.
+    #[inline]
+    pub fn is_idle(&self, core: CoreId) -> bool {
+        self.cores[core.index()].running.is_none() && self.queue(core).is_empty()
+    }
+
+    /// Whether the plan lets a thread use a core.
+    #[inline]
+    pub fn allows(&self, thread: ThreadId, core: CoreId) -> bool {
+        self.affinities.allows(self.plans[thread.index()].affinity, core)
+    }
+
+    /// Adds a thread of an application with a weight (1024 is nice 0) and the cores that its program
+    /// allows (all if absent). Its identifier is the number of threads added before.
+    pub fn add(&mut self, app: AppId, weight: u32, cores: Option<&CoreSet>) -> ThreadId {
+        let affinity = cores.map_or(AffinityId::ALL, |set| self.affinities.intern(set));
+        self.plans.push(ThreadPlan {
+            affinity,
+            user_affinity: affinity,
+            weight,
+            ..ThreadPlan::default()
+        });
+        self.threads.push(ThreadState { app, ..ThreadState::default() });
+        self.stats.push(ThreadStats::default());
+        ThreadId::from(self.threads.len() - 1)
+    }
+
+    /// Adds to the time that others have waited for a thread.
+    pub fn blame(&mut self, thread: ThreadId, waited_ns: Ns) {
+        self.stats[thread.index()].blame_ns += waited_ns;
+    }
+
+    /// Carries out a change of the plan. Returns whether the thread is now on a core, or in the queue
+    /// of a core, that it may not use: the host must then move it.
+    pub fn apply(&mut self, thread: ThreadId, change: &Change) -> bool {
+        let index = thread.index();
+        match change {
+            Change::Affinity(set) => {
+                let user = self.plans[index].user_affinity;
+                self.plans[index].affinity = self.affinities.restrict(set, user);
+                return self.is_misplaced(thread);
+            }
+            Change::Prefer(prefer) => self.plans[index].prefer = *prefer,
+            Change::Rank(rank) => self.plans[index].rank = *rank,
+            Change::Weight(weight) => self.reweigh(thread, (*weight).max(1)),
+            Change::Speed(speed) => self.plans[index].speed = speed.map(fixed_point),
+        }
+        false
+    }
+
+    /// The program itself restricts its thread; same result as [`Sched::apply`].
+    pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
+        let id = self.affinities.intern(set);
+        let plan = &mut self.plans[thread.index()];
+        plan.user_affinity = id;
+        plan.affinity = id;
+        self.is_misplaced(thread)
+    }
+
+    fn is_misplaced(&self, thread: ThreadId) -> bool {
+        let state = self.thread(thread);
+        state.state.is_runnable() && !self.allows(thread, state.core)
+    }
+
+    fn reweigh(&mut self, thread: ThreadId, weight: u32) {
+        let old = std::mem::replace(&mut self.plans[thread.index()].weight, weight);
+        let state = &self.threads[thread.index()];
+        if state.state.is_runnable() {
+            let vruntime = i128::from(state.vruntime);
+            let queue = &mut self.queues[usize::from(self.queue_of[state.core.index()])];
+            queue.load = queue.load - u64::from(old) + u64::from(weight);
+            queue.weighted_vruntime += (i128::from(weight) - i128::from(old)) * vruntime;
+        }
+    }
+
+    /// Puts a thread that is not in a queue into the queue of a core.
+    pub fn enqueue(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind, now_ns: Ns) {
+        self.leave_state(thread, now_ns);
+        if kind != EnqueueKind::Requeue
+            || self.queue_of[self.thread(thread).core.index()] != self.queue_of[core.index()]
+        {
+            self.place_vruntime(thread, core, kind);
+        }
+        let queue = usize::from(self.queue_of[core.index()]);
+        let state = &mut self.threads[thread.index()];
+        state.state = RunState::Ready;
+        state.since_ns = now_ns;
+        state.core = core;
+        self.serial += 1;
+        let entry = Entry { key: state.vruntime, serial: self.serial, thread };
+        self.count_in(thread, queue);
+        self.queues[queue].push(entry);
+    }
+
+    /// Puts a waiting thread on a core. Returns whether the core had run another thread before and
+    /// whether the thread had been on another core: `(switched, migrated_from)`.
+    pub fn start(&mut self, core: CoreId, thread: ThreadId, now_ns: Ns) -> (bool, Option<CoreId>) {
+        self.leave_state(thread, now_ns);
+        let from = self.thread(thread).core;
+        let (old, new) = (self.queue_of[from.index()], self.queue_of[core.index()]);
+        self.queues[usize::from(old)].remove(thread);
+        if old != new {
+            self.leave_queue(thread, usize::from(old));
+            self.place_vruntime(thread, core, EnqueueKind::Requeue);
+            self.threads[thread.index()].core = core;
+            self.count_in(thread, usize::from(new));
+        }
+        self.queues[usize::from(new)].running += 1;
+        let state = &mut self.threads[thread.index()];
+        state.core = core;
+        state.state = RunState::Running;
+        state.since_ns = now_ns;
+        let cpu = &mut self.cores[core.index()];
+        cpu.running = Some(thread);
+        cpu.since_ns = now_ns;
+        let switched = cpu.last != Some(thread);
+        cpu.last = Some(thread);
+        self.count_start(thread, core, from, switched, now_ns)
+    }
+
+    fn count_start(
+        &mut self,
+        thread: ThreadId,
+        core: CoreId,
+        from: CoreId,
+        switched: bool,
+        now_ns: Ns,
+    ) -> (bool, Option<CoreId>) {
+        let stats = &mut self.stats[thread.index()];
+        stats.switches += u64::from(switched);
+        let has_run = stats.switches > 1;
+        if from == core || !has_run {
+            return (switched, None);
+        }
+        stats.migrations += 1;
+        stats.migrated_at_ns = now_ns;
+        (switched, Some(from))
+    }
+
+    /// Takes the running thread off a core; it is then in no queue. `state` is what becomes of it:
+    /// ready (the host enqueues it next), blocked or exited.
+    pub fn stop(&mut self, core: CoreId, state: RunState, now_ns: Ns) {
+        let thread = self.cores[core.index()].running.take().expect("a thread runs on the core");
+        self.cores[core.index()].since_ns = now_ns;
+        let queue = usize::from(self.queue_of[core.index()]);
+        self.queues[queue].running -= 1;
+        self.leave_queue(thread, queue);
+        let entry = &mut self.threads[thread.index()];
+        entry.state = state;
+        entry.since_ns = now_ns;
+    }
+
+    /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.
+    pub fn dequeue(&mut self, thread: ThreadId) {
+        let queue = usize::from(self.queue_of[self.thread(thread).core.index()]);
+        self.queues[queue].remove(thread);
+        self.leave_queue(thread, queue);
+    }
+
+    fn leave_queue(&mut self, thread: ThreadId, queue: usize) {
+        if self.rules.order == Order::Deadline {
+            self.keep_lag(thread, queue);
+        }
+        self.count_out(thread, queue);
+    }
+
+    fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
+        let state = &self.threads[thread.index()];
+        let stats = &mut self.stats[thread.index()];
+        let waited_ns = now_ns - state.since_ns;
+        match state.state {
+            RunState::Ready => {
+                stats.ready_ns += waited_ns;
+                stats.ready_ns_max = stats.ready_ns_max.max(waited_ns);
+            }
+            RunState::Blocked => stats.blocked_ns += waited_ns,
+            RunState::New | RunState::Running | RunState::Exited => {}
+        }
+    }
+
+    fn count_in(&mut self, thread: ThreadId, queue: usize) {
+        let weight = self.plans[thread.index()].weight;
+        self.queues[queue].load += u64::from(weight);
+        if self.rules.order == Order::Deadline {
+            let vruntime = self.threads[thread.index()].vruntime;
+            self.queues[queue].weighted_vruntime += i128::from(weight) * i128::from(vruntime);
+        }
+    }
+
+    fn count_out(&mut self, thread: ThreadId, queue: usize) {
+        let weight = self.plans[thread.index()].weight;
+        self.queues[queue].load -= u64::from(weight);
+        if self.rules.order == Order::Deadline {
+            let vruntime = self.threads[thread.index()].vruntime;
+            self.queues[queue].weighted_vruntime -= i128::from(weight) * i128::from(vruntime);
+        }
+    }
+
+    #[inline]
+    fn queue(&self, core: CoreId) -> &RunQueue {
+        &self.queues[usize::from(self.queue_of[core.index()])]
+    }
+}
+
+/// A relative speed in the plan's fixed point, between 1/1024 and 63.
+fn fixed_point(speed: f64) -> u16 {
+    (speed * f64::from(SPEED_ONE)).round().clamp(1.0, 64_512.0) as u16
+}
+
+#[cfg(test)]
+mod tests;

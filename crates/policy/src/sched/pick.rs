@@ -1,0 +1,167 @@
+//! What a core does next: its own queue, then the steal steps of the rules.
+
+use std::cmp::Reverse;
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+
+use super::{Pick, Sched};
+use crate::{Order, Prefer, SPEED_ONE, Steal, StealFrom};
+
+impl Sched {
+    /// What a core without a running thread does next.
+    pub fn pick_by_rules(&self, core: CoreId, now_ns: Ns) -> Pick {
+        match self.first_of(core, core, None) {
+            Some(thread) => Pick::Run(thread),
+            None => self.pick_elsewhere(core, now_ns),
+        }
+    }
+
+    fn pick_elsewhere(&self, core: CoreId, now_ns: Ns) -> Pick {
+        let mut recheck_ns: Option<Ns> = None;
+        for step in self.rules.steal.iter().filter(|step| self.may_try(core, step)) {
+            match self.try_steal(core, step, now_ns) {
+                Ok(Some(pick)) => return pick,
+                Ok(None) => {}
+                Err(later_ns) => {
+                    recheck_ns = Some(recheck_ns.map_or(later_ns, |ns| ns.min(later_ns)))
+                }
+            }
+        }
+        Pick::Idle { recheck_ns }
+    }
+
+    fn may_try(&self, core: CoreId, step: &Steal) -> bool {
+        match step.who {
+            Prefer::Any => true,
+            Prefer::Big => self.topology.is_big(core),
+            Prefer::Little => !self.topology.is_big(core),
+        }
+    }
+
+    /// What a step yields now, or when it would.
+    fn try_steal(&self, core: CoreId, step: &Steal, now_ns: Ns) -> Result<Option<Pick>, Ns> {
+        if step.from == StealFrom::RunningOnSlower {
+            return self.running_on_slower(core, step, now_ns).map(|found| found.map(Pick::Pull));
+        }
+        let Some(thread) = self.waiting_elsewhere(core, step) else { return Ok(None) };
+        let due_ns = self.core(core).since_ns + step.min_idle_ns;
+        if now_ns < due_ns { Err(due_ns) } else { Ok(Some(Pick::Run(thread))) }
+    }
+
+    /// A waiting thread of another core's queue: of the most loaded queue, or the highest rank of all.
+    fn waiting_elsewhere(&self, core: CoreId, step: &Steal) -> Option<ThreadId> {
+        let own = self.queue_of[core.index()];
+        let own_cluster = self.topology.core(core).cluster;
+        let others = self.topology.cores().filter(|&other| {
+            let same_cluster = self.topology.core(other).cluster == own_cluster;
+            self.queue_of[other.index()] != own
+                && same_cluster == (step.from == StealFrom::OwnCluster)
+        });
+        let found = others.filter_map(|other| {
+            self.first_of(other, core, step.except).map(|thread| (other, thread))
+        });
+        match self.rules.order {
+            Order::HighestRank { .. } => found.min_by_key(|&(_, thread)| self.rank_key(thread)),
+            Order::Fifo | Order::Vruntime | Order::Deadline => {
+                found.min_by_key(|&(other, _)| (Reverse(self.queue(other).load), other))
+            }
+        }
+        .map(|(_, thread)| thread)
+    }
+
+    /// Highest rank first; ties: the thread that has been in its state longest.
+    fn rank_key(&self, thread: ThreadId) -> (Reverse<u64>, Ns, ThreadId) {
+        (Reverse(self.plan(thread).rank), self.thread(thread).since_ns, thread)
+    }
+
+    fn running_on_slower(
+        &self,
+        core: CoreId,
+        step: &Steal,
+        now_ns: Ns,
+    ) -> Result<Option<ThreadId>, Ns> {
+        let class = self.topology.core(core).class;
+        let slower = self.topology.cores().filter(|&other| self.topology.core(other).class < class);
+        let running =
+            slower.filter_map(|other| self.core(other).running.map(|thread| (other, thread)));
+        let (mut best, mut soonest_ns): (Option<ThreadId>, Option<Ns>) = (None, None);
+        for (other, thread) in running {
+            if !self.gains(thread, other, core, step) {
+                continue;
+            }
+            let due_ns = self.stats(thread).migrated_at_ns.max(self.core(other).since_ns)
+                + step.min_resident_ns;
+            if now_ns < due_ns {
+                soonest_ns = Some(soonest_ns.map_or(due_ns, |ns| ns.min(due_ns)));
+            } else if best.is_none_or(|best| self.rank_key(thread) < self.rank_key(best)) {
+                best = Some(thread);
+            }
+        }
+        match (best, soonest_ns) {
+            (None, Some(due_ns)) => Err(due_ns),
+            (best, _) => Ok(best),
+        }
+    }
+
+    fn gains(&self, thread: ThreadId, from: CoreId, to: CoreId, step: &Steal) -> bool {
+        let gain = u64::from(self.speed(thread, to)) * u64::from(SPEED_ONE)
+            / u64::from(self.speed(thread, from).max(1));
+        self.allows(thread, to)
+            && step.except != Some(self.plan(thread).prefer)
+            && gain >= u64::from(step.min_gain)
+    }
+
+    /// The first waiting thread of a core's queue that `core` may run.
+    fn first_of(&self, queue_of: CoreId, core: CoreId, except: Option<Prefer>) -> Option<ThreadId> {
+        let queue = self.queue(queue_of);
+        let fits = |thread: ThreadId| {
+            self.allows(thread, core) && except != Some(self.plan(thread).prefer)
+        };
+        match self.rules.order {
+            Order::Fifo | Order::Vruntime => {
+                let first = queue.first()?;
+                if fits(first.thread) {
+                    return Some(first.thread);
+                }
+                queue
+                    .iter()
+                    .filter(|entry| fits(entry.thread))
+                    .min_by_key(|entry| self.arrival_or_key(entry.key, entry.serial))
+            }
+            Order::Deadline => self.earliest_eligible(queue_of, &fits),
+            Order::HighestRank { fair_window_ns } => {
+                let limit =
+                    queue.iter().map(|entry| entry.key).min()?.saturating_add(fair_window_ns);
+                let fair = queue.iter().filter(|entry| entry.key <= limit && fits(entry.thread));
+                let best =
+                    fair.min_by_key(|entry| (Reverse(self.plan(entry.thread).rank), entry.serial));
+                // Beyond the window only if nobody within may run on that core.
+                best.or_else(|| {
+                    queue
+                        .iter()
+                        .filter(|entry| fits(entry.thread))
+                        .min_by_key(|entry| (entry.key, entry.serial))
+                })
+            }
+        }
+        .map(|entry| entry.thread)
+    }
+
+    fn arrival_or_key(&self, key: u64, serial: u64) -> (u64, u64) {
+        if self.rules.order == Order::Fifo { (0, serial) } else { (key, serial) }
+    }
+
+    fn earliest_eligible(
+        &self,
+        queue_of: CoreId,
+        fits: &dyn Fn(ThreadId) -> bool,
+    ) -> Option<&crate::queue::Entry> {
+        let fitting = || self.queue(queue_of).iter().filter(|entry| fits(entry.thread));
+        let key = |entry: &&crate::queue::Entry| (self.thread(entry.thread).deadline, entry.serial);
+        // With a thread excluded (affinity, stealing) the rest may all be ahead of the mean.
+        fitting()
+            .filter(|entry| self.is_eligible(entry.thread, queue_of))
+            .min_by_key(key)
+            .or_else(|| fitting().min_by_key(key))
+    }
+}

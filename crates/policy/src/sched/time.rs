@@ -1,0 +1,288 @@
+//! Virtual time: what running costs, how long a slice lasts, who may interrupt whom.
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+
+use super::{EnqueueKind, Sched};
+use crate::queue::RunQueue;
+use crate::{Charge, Order, SPEED_ONE, Slice, WakePreempt};
+
+/// Weight of nice 0.
+const WEIGHT_ONE: u64 = 1024;
+
+impl Sched {
+    /// Charges the thread that runs on a core for time and instructions.
+    #[inline]
+    pub fn charge(&mut self, core: CoreId, ran_ns: Ns, instructions: u64) {
+        let thread = self.cores[core.index()].running.expect("a thread runs on the core");
+        let class = self.topology.core(core).class.index();
+        let stats = &mut self.stats[thread.index()];
+        stats.run_ns[class] += ran_ns;
+        stats.instructions[class] += instructions;
+        if self.rules.order != Order::Fifo {
+            self.charge_vruntime(thread, core, ran_ns);
+        }
+    }
+
+    fn charge_vruntime(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) {
+        let delta = match self.rules.charge {
+            Charge::Time => ran_ns,
+            Charge::Progress => ran_ns * u64::from(self.speed(thread, core)) / u64::from(SPEED_ONE),
+        };
+        let weight = self.plans[thread.index()].weight;
+        let delta = to_virtual(delta, weight);
+        let state = &mut self.threads[thread.index()];
+        state.vruntime += delta;
+        let vruntime = state.vruntime;
+        let bag_floor =
+            matches!(self.rules.order, Order::HighestRank { .. }).then(|| self.least_waiting(core));
+        let queue = &mut self.queues[usize::from(self.queue_of[core.index()])];
+        match self.rules.order {
+            Order::Deadline => queue.weighted_vruntime += i128::from(weight) * i128::from(delta),
+            Order::Vruntime => {
+                let first = queue.first().map_or(vruntime, |entry| entry.key.min(vruntime));
+                queue.min_vruntime = queue.min_vruntime.max(first);
+            }
+            Order::HighestRank { .. } => {
+                let first = bag_floor.flatten().map_or(vruntime, |least| least.min(vruntime));
+                queue.min_vruntime = queue.min_vruntime.max(first);
+            }
+            Order::Fifo => {}
+        }
+    }
+
+    /// Predicted speed of a thread on a core in the plan's fixed point.
+    #[inline]
+    pub(super) fn speed(&self, thread: ThreadId, core: CoreId) -> u16 {
+        self.plans[thread.index()].speed[self.topology.core(core).class.index()]
+    }
+
+    /// Least virtual run time of the waiting threads.
+    pub(super) fn least_waiting(&self, core: CoreId) -> Option<Ns> {
+        self.queue(core).iter().map(|entry| entry.key).min()
+    }
+
+    /// How long a thread may run on a core while others wait, in ns.
+    pub fn slice_by_rules(&self, thread: ThreadId, core: CoreId) -> Ns {
+        let weight = self.plans[thread.index()].weight;
+        let slice = match self.rules.slice {
+            Slice::Fixed(slice_ns) => slice_ns,
+            Slice::LatencyShare { latency_ns, min_granularity_ns } => {
+                Share::of(self.queue(core)).slice_ns(weight, latency_ns, min_granularity_ns)
+            }
+            Slice::Request(base_ns) => base_ns,
+        };
+        if self.rules.slice_by_speed {
+            slice * u64::from(SPEED_ONE) / u64::from(self.speed(thread, core).max(1))
+        } else {
+            slice
+        }
+    }
+
+    /// When the thread that runs on a core has to let others run; none if nobody waits.
+    ///
+    /// The running thread must have been charged up to `now_ns`. `slice_ns` replaces the rules' slice.
+    #[inline]
+    pub fn expiry_ns(&self, core: CoreId, slice_ns: Option<Ns>, now_ns: Ns) -> Option<Ns> {
+        if self.queue(core).is_empty() {
+            return None;
+        }
+        let cpu = &self.cores[core.index()];
+        let thread = cpu.running?;
+        let exact = match slice_ns {
+            Some(slice_ns) => cpu.since_ns + slice_ns,
+            None => self.expiry_by_rules(core, thread, cpu.since_ns, now_ns),
+        };
+        let due = exact.max(now_ns);
+        Some(match self.rules.tick_ns {
+            Some(tick_ns) => due.div_ceil(tick_ns) * tick_ns,
+            None => due,
+        })
+    }
+
+    fn expiry_by_rules(&self, core: CoreId, thread: ThreadId, since_ns: Ns, now_ns: Ns) -> Ns {
+        let weight = self.plans[thread.index()].weight;
+        match self.rules.slice {
+            Slice::Fixed(_) => since_ns + self.slice_by_rules(thread, core),
+            Slice::Request(_) => {
+                let state = self.thread(thread);
+                now_ns + to_real(state.deadline.saturating_sub(state.vruntime), weight)
+            }
+            Slice::LatencyShare { min_granularity_ns, .. } => {
+                let slice = self.slice_by_rules(thread, core);
+                let by_share = since_ns + slice;
+                // Linux check_preempt_tick: past the minimum granularity, being a slice ahead of the
+                // leftmost waiting thread also ends the turn.
+                let Some(first) = self.leftmost_key(core) else { return by_share };
+                let ahead = (first + slice).saturating_sub(self.thread(thread).vruntime);
+                by_share.min((since_ns + min_granularity_ns).max(now_ns + to_real(ahead, weight)))
+            }
+        }
+    }
+
+    fn leftmost_key(&self, core: CoreId) -> Option<Ns> {
+        match self.rules.order {
+            Order::Vruntime => self.queue(core).first().map(|entry| entry.key),
+            Order::Fifo | Order::Deadline | Order::HighestRank { .. } => None,
+        }
+    }
+
+    /// Whether a woken thread, already in the core's queue, interrupts the one that runs there.
+    ///
+    /// The running thread must have been charged up to now.
+    pub fn preempts_by_rules(&self, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        match self.rules.preempt {
+            WakePreempt::Never => false,
+            WakePreempt::VruntimeGap { granularity_ns, divide_by_speed } => {
+                let current = self.thread(running).vruntime;
+                let compared = if divide_by_speed {
+                    let floor = self.queue(core).min_vruntime.min(current);
+                    floor
+                        + (current - floor) * u64::from(SPEED_ONE)
+                            / u64::from(self.speed(running, core).max(1))
+                } else {
+                    current
+                };
+                let gap = compared.saturating_sub(self.thread(woken).vruntime);
+                gap > to_virtual(granularity_ns, self.plans[woken.index()].weight)
+            }
+            WakePreempt::EarlierDeadline { run_to_parity } => {
+                let current = self.thread(running);
+                let protected = run_to_parity && current.vruntime < current.deadline;
+                !protected
+                    && self.is_eligible(woken, core)
+                    && self.thread(woken).deadline < current.deadline
+            }
+        }
+    }
+
+    /// Whether a thread has had no more than its share (EEVDF: lag >= 0).
+    pub(super) fn is_eligible(&self, thread: ThreadId, core: CoreId) -> bool {
+        let queue = self.queue(core);
+        i128::from(self.thread(thread).vruntime) * i128::from(queue.load) <= queue.weighted_vruntime
+    }
+
+    /// Sets the virtual run time of a thread that comes to a core's queue from elsewhere.
+    pub(super) fn place_vruntime(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind) {
+        if self.rules.order == Order::Deadline {
+            return self.place_deadline(thread, core, kind);
+        }
+        let source = self.queue(self.thread(thread).core).min_vruntime;
+        let target = self.queue(core).min_vruntime;
+        let vruntime = match kind {
+            EnqueueKind::Fork => {
+                let debit = if self.rules.fork_debit { self.fork_debit(thread, core) } else { 0 };
+                target + debit
+            }
+            // Virtual run times mean something only relative to their queue's least one.
+            EnqueueKind::Wake | EnqueueKind::Requeue => {
+                (target + self.thread(thread).vruntime).saturating_sub(source)
+            }
+        };
+        let floor = if kind == EnqueueKind::Wake {
+            target.saturating_sub(self.rules.sleeper_credit_ns)
+        } else {
+            0
+        };
+        self.threads[thread.index()].vruntime = vruntime.max(floor);
+    }
+
+    fn fork_debit(&self, thread: ThreadId, core: CoreId) -> Ns {
+        let weight = self.plans[thread.index()].weight;
+        match self.rules.slice {
+            Slice::LatencyShare { latency_ns, min_granularity_ns } => {
+                let mut share = Share::of(self.queue(core));
+                share.load += u64::from(weight);
+                share.threads += 1;
+                to_virtual(share.slice_ns(weight, latency_ns, min_granularity_ns), weight)
+            }
+            Slice::Fixed(slice_ns) | Slice::Request(slice_ns) => to_virtual(slice_ns, weight),
+        }
+    }
+
+    /// EEVDF placement: keep the lag that the thread had when it left, scaled for the total weight
+    /// that it changes by joining; a new request starts.
+    fn place_deadline(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind) {
+        let queue = self.queue(core);
+        let mean = queue.mean_vruntime();
+        let (load, weight) =
+            (i128::from(queue.load), i128::from(self.plans[thread.index()].weight));
+        let state = &self.threads[thread.index()];
+        let mut lag = if kind == EnqueueKind::Fork { 0 } else { i128::from(state.lag) };
+        if kind == EnqueueKind::Wake && lag < 0 {
+            // A thread that owes time stays in the competition until it is even (delayed dequeue).
+            let source_mean = self.queue(state.core).mean_vruntime();
+            lag = (lag + (source_mean - i128::from(state.blocked_at_mean)).max(0)).min(0);
+        }
+        if load > 0 {
+            lag = lag * (load + weight) / load;
+        }
+        let vruntime = (mean - lag).max(0) as u64;
+        let request = self.request_virtual(thread);
+        let state = &mut self.threads[thread.index()];
+        state.vruntime = vruntime;
+        state.deadline = vruntime + request;
+    }
+
+    /// Remembers, for a thread that leaves its queue, how much time it is owed.
+    pub(super) fn keep_lag(&mut self, thread: ThreadId, queue: usize) {
+        let mean = self.queues[queue].mean_vruntime();
+        let limit = 2 * self.request_virtual(thread) as i128;
+        let state = &mut self.threads[thread.index()];
+        state.lag = (mean - i128::from(state.vruntime)).clamp(-limit, limit) as i64;
+        state.blocked_at_mean = mean as i64;
+        if state.vruntime >= state.deadline {
+            let request = self.request_virtual(thread);
+            let state = &mut self.threads[thread.index()];
+            state.deadline = state.vruntime + request;
+        }
+    }
+
+    fn request_virtual(&self, thread: ThreadId) -> Ns {
+        match self.rules.slice {
+            Slice::Request(base_ns) => to_virtual(base_ns, self.plans[thread.index()].weight),
+            Slice::Fixed(_) | Slice::LatencyShare { .. } => 0,
+        }
+    }
+}
+
+/// What a queue's scheduling period is divided among.
+struct Share {
+    threads: u64,
+    load: u64,
+    cores: u64,
+}
+
+impl Share {
+    fn of(queue: &RunQueue) -> Self {
+        Self {
+            threads: queue.len() as u64 + u64::from(queue.running),
+            load: queue.load,
+            cores: u64::from(queue.cores.max(1)),
+        }
+    }
+
+    /// The part of the period that belongs to a weight (Linux `sched_slice`).
+    fn slice_ns(&self, weight: u32, latency_ns: Ns, min_granularity_ns: Ns) -> Ns {
+        let threads = self.threads.div_ceil(self.cores);
+        let fits = latency_ns / min_granularity_ns.max(1);
+        let period = if threads > fits { threads * min_granularity_ns } else { latency_ns };
+        let load = self.load.max(u64::from(weight));
+        (period * u64::from(weight) * self.cores / load).min(period)
+    }
+}
+
+/// Run time in virtual run time.
+#[inline]
+pub(super) fn to_virtual(ns: Ns, weight: u32) -> Ns {
+    if u64::from(weight) == WEIGHT_ONE { ns } else { ns * WEIGHT_ONE / u64::from(weight) }
+}
+
+/// Virtual run time in run time, rounded up.
+#[inline]
+fn to_real(virtual_ns: Ns, weight: u32) -> Ns {
+    if u64::from(weight) == WEIGHT_ONE {
+        virtual_ns
+    } else {
+        (virtual_ns * u64::from(weight)).div_ceil(WEIGHT_ONE)
+    }
+}

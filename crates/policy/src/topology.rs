@@ -1,0 +1,111 @@
+//! What a policy may know about the machine.
+
+use ampsched_model::{ClassId, ClusterId, CoreId, Machine};
+
+/// A core as a policy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreInfo {
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// Its speed class; 0 is the slowest.
+    pub class: ClassId,
+}
+
+/// A cluster as a policy sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// Speed class of its cores.
+    pub class: ClassId,
+    /// Its cores in ascending order.
+    pub cores: Vec<CoreId>,
+    /// Allowed frequencies in MHz, ascending.
+    pub freqs_mhz: Vec<u32>,
+}
+
+/// Cores and clusters of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    cores: Vec<CoreInfo>,
+    clusters: Vec<ClusterInfo>,
+    classes: usize,
+}
+
+impl Topology {
+    /// The topology of a machine description.
+    pub fn new(machine: &Machine) -> Self {
+        let clusters: Vec<ClusterInfo> = machine
+            .clusters
+            .iter()
+            .map(|cluster| ClusterInfo {
+                class: cluster.class,
+                cores: cluster.cores.clone(),
+                freqs_mhz: cluster.opps.iter().map(|opp| opp.mhz).collect(),
+            })
+            .collect();
+        let mut cores =
+            vec![CoreInfo { cluster: ClusterId(0), class: ClassId(0) }; machine.cores()];
+        for (index, cluster) in clusters.iter().enumerate() {
+            for core in &cluster.cores {
+                cores[core.index()] =
+                    CoreInfo { cluster: ClusterId::from(index), class: cluster.class };
+            }
+        }
+        let classes = clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1);
+        Self { cores, clusters, classes }
+    }
+
+    /// Number of cores.
+    pub fn core_count(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// Number of speed classes.
+    pub fn class_count(&self) -> usize {
+        self.classes
+    }
+
+    /// A core's place.
+    #[inline]
+    pub fn core(&self, core: CoreId) -> CoreInfo {
+        self.cores[core.index()]
+    }
+
+    /// All cores in ascending order.
+    pub fn cores(&self) -> impl Iterator<Item = CoreId> + use<> {
+        (0..self.cores.len()).map(CoreId::from)
+    }
+
+    /// All clusters.
+    pub fn clusters(&self) -> &[ClusterInfo] {
+        &self.clusters
+    }
+
+    /// The cores that share a cluster with `core`, itself included.
+    pub fn siblings(&self, core: CoreId) -> &[CoreId] {
+        &self.clusters[self.core(core).cluster.index()].cores
+    }
+
+    /// Whether the core counts as big: not of the slowest class, or all cores are alike.
+    ///
+    /// The published policies know two kinds of core; on a machine with three, the middle ones count
+    /// as big, because what they ask is whether a thread is spared the slowest cores.
+    #[inline]
+    pub fn is_big(&self, core: CoreId) -> bool {
+        self.classes == 1 || self.core(core).class.0 > 0
+    }
+
+    /// The big cores in ascending order.
+    pub fn big_cores(&self) -> impl Iterator<Item = CoreId> + '_ {
+        self.cores().filter(|&core| self.is_big(core))
+    }
+
+    /// The little cores in ascending order; none if all cores are alike.
+    pub fn little_cores(&self) -> impl Iterator<Item = CoreId> + '_ {
+        self.cores().filter(|&core| !self.is_big(core))
+    }
+
+    /// The fastest class.
+    pub fn top_class(&self) -> ClassId {
+        ClassId::from(self.classes - 1)
+    }
+}

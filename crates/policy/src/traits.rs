@@ -1,0 +1,103 @@
+//! The Policy trait.
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+
+use crate::{Pick, Plan, Rules, Topology, View};
+
+/// Which events a policy wants to hear of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// A thread has started or exited.
+    pub lifecycle: bool,
+    /// A thread has blocked or woken.
+    pub blocking: bool,
+    /// A thread was put on a core or taken off it.
+    pub dispatch: bool,
+}
+
+/// Which fast-plane decisions a policy takes itself instead of by [`Rules`].
+///
+/// Only possible in simulation and in a slower live mode; a policy that can be stated as Rules should be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// [`Policy::place`].
+    pub place: bool,
+    /// [`Policy::pick`].
+    pub pick: bool,
+    /// [`Policy::slice`].
+    pub slice: bool,
+    /// [`Policy::preempts`].
+    pub preempts: bool,
+}
+
+/// What a policy needs from its host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Reads [`crate::Factors::speedup`].
+    pub speedup: bool,
+    /// Reads [`crate::Factors::blame_ns`].
+    pub blame: bool,
+    /// Cadence of [`Policy::epoch`]; none if absent.
+    pub epoch_ns: Option<Ns>,
+    /// Events that it wants to hear of.
+    pub events: Events,
+    /// Decisions that it takes itself.
+    pub hooks: Hooks,
+    /// Promises that no core idles while a thread that may run there waits.
+    pub work_conserving: bool,
+}
+
+/// Something that happened to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It exists now; not yet placed.
+    Added(ThreadId),
+    /// It became runnable, woken by another thread or by a timer or device.
+    Woken(ThreadId, Option<ThreadId>),
+    /// It waits for an object, a timer or a device.
+    Blocked(ThreadId),
+    /// It was put on a core.
+    Started(ThreadId, CoreId),
+    /// It was taken off a core, still runnable.
+    Stopped(ThreadId, CoreId),
+    /// It has ended.
+    Exited(ThreadId),
+}
+
+/// A scheduling policy.
+///
+/// The slow plane is `epoch` and `on_event`; the fast plane is declared by `rules`. The remaining
+/// methods take over single fast-plane decisions and are called only if [`Needs::hooks`] names them.
+pub trait Policy: Send {
+    /// What it needs.
+    fn needs(&self) -> Needs;
+
+    /// Its fast plane on that machine.
+    fn rules(&self, topology: &Topology) -> Rules;
+
+    /// Looks at the system and asks for changes; called every [`Needs::epoch_ns`].
+    fn epoch(&mut self, _view: &View, _plan: &mut Plan) {}
+
+    /// Hears of an event that [`Needs::events`] names.
+    fn on_event(&mut self, _view: &View, _event: Event, _plan: &mut Plan) {}
+
+    /// The core for a thread that starts or wakes; must be one that it may use.
+    fn place(&mut self, view: &View, thread: ThreadId) -> CoreId {
+        view.by_rules_place(thread)
+    }
+
+    /// What a core does next.
+    fn pick(&mut self, view: &View, core: CoreId) -> Pick {
+        view.by_rules_pick(core)
+    }
+
+    /// How long a thread may run on a core while others wait, in ns.
+    fn slice(&mut self, view: &View, thread: ThreadId, core: CoreId) -> Ns {
+        view.by_rules_slice(thread, core)
+    }
+
+    /// Whether a woken thread interrupts the one that runs on the core where it was put.
+    fn preempts(&mut self, view: &View, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        view.by_rules_preempts(woken, running, core)
+    }
+}

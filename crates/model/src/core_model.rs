@@ -22,6 +22,10 @@ pub struct CoreParams {
     pub window: f64,
     /// Cycles lost by a branch misprediction.
     pub mispredict_cycles: f64,
+    /// Cycles from a load that hits the L1 data cache to the first instruction that can use it.
+    pub load_cycles: f64,
+    /// Cycles for which a double-precision addition or multiplication occupies its unit (1 if pipelined).
+    pub fp_double_cycles: f64,
     /// L1 instruction cache in KiB.
     pub l1i_kib: f64,
     /// L1 data cache in KiB.

@@ -23,6 +23,8 @@ pub struct Profile {
     pub branch: f64,
     /// Share of floating-point and SIMD operations.
     pub fp_simd: f64,
+    /// Share of double-precision additions and multiplications.
+    pub fp_double: f64,
     /// Share of floating-point divisions and square roots.
     pub fp_div: f64,
     /// Share of integer multiplications and divisions.
@@ -31,16 +33,28 @@ pub struct Profile {
     pub branch_mpki: f64,
     /// L1 instruction cache misses per 1,000 instructions.
     pub l1i_mpki: f64,
-    /// L1 data cache misses per 1,000 instructions.
+    /// L1 data cache misses per 1,000 instructions, loads and stores.
     pub l1d_mpki: f64,
-    /// Misses of a 512 KiB L2 per 1,000 instructions.
+    /// The part of `l1d_mpki` that stores cause.
+    pub l1d_write_mpki: f64,
+    /// Misses of a 512 KiB L2 per 1,000 instructions: loads, stores and instruction fetches.
     pub l2_512k_mpki: f64,
-    /// Misses of a 2 MiB L2 per 1,000 instructions.
+    /// The part of `l2_512k_mpki` that stores cause.
+    pub l2_512k_write_mpki: f64,
+    /// Misses of a 2 MiB L2 per 1,000 instructions: loads, stores and instruction fetches.
     pub l2_2m_mpki: f64,
+    /// The part of `l2_2m_mpki` that stores cause.
+    pub l2_2m_write_mpki: f64,
     /// Share of L2 misses that a stride prefetcher would cover, 0..=1.
     pub prefetchable: f64,
-    /// Independent operations within a window of 128, a bound for memory-level parallelism.
+    /// Independent operations per cycle (unit latency, unlimited width) within a window of 40.
+    pub ilp_40: f64,
+    /// Independent operations per cycle (unit latency, unlimited width) within a window of 128.
     pub ilp_128: f64,
+    /// Share of loads whose first reader comes at most one instruction later.
+    pub load_use_1: f64,
+    /// Share of loads whose first reader comes at most three instructions later.
+    pub load_use_3: f64,
     /// Measured big/little speed ratio at the machine's maximum frequencies that overrides the model
     /// on the slower classes, if the user stated one.
     pub measured_ratio: Option<f64>,

@@ -30,13 +30,7 @@ impl Catalog {
     }
 
     /// Adds a file under a name (its stem). Syntax is checked at once.
-    pub fn add(
-        &mut self,
-        kind: FileKind,
-        name: &str,
-        file: &str,
-        text: &str,
-    ) -> Result<(), InputError> {
+    pub fn add(&mut self, kind: FileKind, name: &str, file: &str, text: &str) -> Result<(), InputError> {
         let _ = (kind, name, file, text);
         todo!()
     }

@@ -4,7 +4,6 @@
 //! It turns files into validated values, and answers pure questions about them (how fast does this
 //! profile run on that core type?). Everything else builds on it.
 
-mod catalog;
 mod core_model;
 mod error;
 mod expr;
@@ -13,6 +12,7 @@ mod machine;
 mod profile;
 mod program;
 mod random;
+mod catalog;
 mod reader;
 mod rtapp;
 mod toml_machine;
@@ -21,14 +21,9 @@ mod toml_workload;
 mod workload;
 
 pub use catalog::{Catalog, FileKind};
-pub use core_model::{
-    CoreParams, CounterRates, Pipeline, counters, cycles_per_instruction, speed_ips,
-};
+pub use core_model::{CoreParams, CounterRates, Pipeline, counters, cycles_per_instruction, speed_ips};
 pub use error::{InputError, suggest};
-pub use ids::{
-    AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,
-    ThreadId,
-};
+pub use ids::{AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId, ThreadId};
 pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};

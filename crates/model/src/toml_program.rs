@@ -1,5 +1,5 @@
 //! The program language.
-use crate::{InputError, ProfileLibrary, Program};
+use crate::{InputError, Program, ProfileLibrary};
 
 /// A parsed program file whose parameters are still open.
 #[derive(Clone, Debug)]
@@ -7,11 +7,7 @@ pub struct ProgramTemplate {}
 
 impl ProgramTemplate {
     /// The program with parameters set; those not named keep their defaults.
-    pub fn instantiate(
-        &self,
-        params: &[(String, f64)],
-        profiles: &ProfileLibrary,
-    ) -> Result<Program, InputError> {
+    pub fn instantiate(&self, params: &[(String, f64)], profiles: &ProfileLibrary) -> Result<Program, InputError> {
         let _ = (params, profiles);
         todo!()
     }

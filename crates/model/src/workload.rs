@@ -37,10 +37,6 @@ impl Workload {
     /// The workload that consists of one of the applications alone, started at once.
     pub fn alone(&self, index: usize) -> Workload {
         let app = App { start_ns: 0, ..self.apps[index].clone() };
-        Workload {
-            name: app.name.clone(),
-            description: app.program.description.clone(),
-            apps: vec![app],
-        }
+        Workload { name: app.name.clone(), description: app.program.description.clone(), apps: vec![app] }
     }
 }

@@ -21,7 +21,7 @@ mod toml_workload;
 mod workload;
 
 pub use catalog::{Catalog, FileKind};
-pub use core_model::{CoreParams, CounterRates, Pipeline, counters, cycles_per_instruction, speed_ips};
+pub use core_model::{CoreParams, CounterRates, CpiStack, Pipeline, counters, cpi_stack, cycles_per_instruction, speed_ips};
 pub use error::{InputError, suggest};
 pub use ids::{AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId, ThreadId};
 pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};

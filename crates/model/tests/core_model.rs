@@ -1,0 +1,78 @@
+//! Limits and directions of the core model.
+
+use ampsched_model::{CoreParams, Pipeline, Profile, cpi_stack, cycles_per_instruction, speed_ips};
+
+fn profile() -> Profile {
+    Profile {
+        name: "test".into(),
+        source: "unit test".into(),
+        uops_per_instruction: 1.1,
+        cpi_core_big: 0.5,
+        cpi_core_little: 1.2,
+        load: 0.25,
+        store: 0.1,
+        branch: 0.15,
+        fp_simd: 0.2,
+        fp_double: 0.1,
+        fp_div: 0.001,
+        int_mul_div: 0.01,
+        branch_mpki: 5.0,
+        l1i_mpki: 1.0,
+        l1d_mpki: 12.0,
+        l1d_write_mpki: 2.0,
+        l2_512k_mpki: 5.0,
+        l2_512k_write_mpki: 1.0,
+        l2_2m_mpki: 2.0,
+        l2_2m_write_mpki: 0.5,
+        prefetchable: 0.3,
+        ilp_40: 6.0,
+        ilp_128: 10.0,
+        load_use_1: 0.5,
+        load_use_3: 0.8,
+        measured_ratio: None,
+    }
+}
+
+fn big() -> CoreParams {
+    CoreParams {
+        pipeline: Pipeline::OutOfOrder,
+        width: 3.0,
+        window: 128.0,
+        mispredict_cycles: 15.0,
+        load_cycles: 4.0,
+        fp_double_cycles: 1.0,
+        l1i_kib: 48.0,
+        l1d_kib: 32.0,
+        l2_kib: 2048.0,
+        l2_cycles: 20.0,
+        memory_ns: 100.0,
+        mlp_max: 6.0,
+        prefetch_share: 0.8,
+    }
+}
+
+#[test]
+fn without_misses_only_the_core_part_remains() {
+    let mut quiet = profile();
+    quiet.branch_mpki = 0.0;
+    quiet.l1i_mpki = 0.0;
+    quiet.l1d_mpki = 0.0;
+    quiet.l1d_write_mpki = 0.0;
+    quiet.l2_512k_mpki = 0.0;
+    quiet.l2_512k_write_mpki = 0.0;
+    quiet.l2_2m_mpki = 0.0;
+    quiet.l2_2m_write_mpki = 0.0;
+    let stack = cpi_stack(&quiet, &big(), 2000.0);
+    assert_eq!(stack.total(), stack.core);
+    assert_eq!(
+        cycles_per_instruction(&quiet, &big(), 2000.0),
+        cycles_per_instruction(&quiet, &big(), 200.0)
+    );
+}
+
+#[test]
+fn speed_saturates_at_the_memory() {
+    let stack = cpi_stack(&profile(), &big(), 1e9);
+    let bound = 1e9 * 1e6 / stack.memory;
+    assert!((speed_ips(&profile(), &big(), 1e9) / bound - 1.0).abs() < 1e-3);
+}

@@ -1,8 +1,204 @@
-//! Machine files.
-use crate::{InputError, Machine};
+//! Machine files: clusters, cores, operating points and costs.
+
+use std::collections::BTreeSet;
+
+use crate::reader::{Document, Node, Spot, Table, stem};
+use crate::toml_core_type::L2_KIB;
+use crate::{
+    ClassId, Cluster, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine, Ns, Opp, PowerCoefficients,
+};
+
+/// Most cores of a machine.
+const CORES_MAX: i64 = 4096;
+/// Most clusters of a machine.
+const CLUSTERS_MAX: usize = 128;
+/// Longest cost, 1 s.
+const COST_NS_MAX: i64 = 1_000_000_000;
+
+/// A parsed machine file whose core types are still names.
+#[derive(Clone, Debug)]
+pub struct MachineTemplate {
+    name: String,
+    description: String,
+    clusters: Vec<ClusterTemplate>,
+    costs: Costs,
+}
+
+#[derive(Clone, Debug)]
+struct ClusterTemplate {
+    name: String,
+    class: ClassId,
+    cores: usize,
+    core_type: String,
+    core_type_spot: Spot,
+    l2_kib: Option<f64>,
+    opps: Vec<Opp>,
+    power: PowerCoefficients,
+}
 
 /// Parses a machine file.
-pub fn parse_machine(file: &str, text: &str) -> Result<Machine, InputError> {
-    let _ = (file, text);
-    todo!()
+///
+/// # Errors
+/// Invalid TOML, an unknown or missing key, a value of the wrong kind or out of its range, and
+/// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
+pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
+    let document = Document::parse(file, text)?;
+    let root = document.root(&["name", "description", "clusters", "costs"])?;
+    let nodes = root.require("clusters")?.list()?;
+    let clusters = nodes.iter().map(cluster).collect::<Result<Vec<_>, _>>()?;
+    check_clusters(&root, &nodes, &clusters)?;
+    Ok(MachineTemplate {
+        name: root.text_or("name", stem(file))?,
+        description: root.text_or("description", "")?,
+        clusters,
+        costs: costs(&root)?,
+    })
+}
+
+impl MachineTemplate {
+    /// The machine's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line for listings.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Core types that the machine refers to, with the place of the reference.
+    pub(crate) fn core_types(&self) -> impl Iterator<Item = (&str, &Spot)> {
+        self.clusters.iter().map(|cluster| (cluster.core_type.as_str(), &cluster.core_type_spot))
+    }
+
+    /// The machine, with core types looked up by name.
+    ///
+    /// # Errors
+    /// Whatever `find` says about a name; the error then names this file and the key.
+    pub(crate) fn instantiate(
+        &self,
+        find: impl Fn(&str, &Spot) -> Result<CoreParams, InputError>,
+    ) -> Result<Machine, InputError> {
+        let mut next_core = 0;
+        let mut clusters = Vec::with_capacity(self.clusters.len());
+        for template in &self.clusters {
+            let mut params = find(&template.core_type, &template.core_type_spot)?;
+            params.l2_kib = template.l2_kib.unwrap_or(params.l2_kib);
+            clusters.push(template.cluster(params, next_core));
+            next_core += template.cores;
+        }
+        Ok(Machine {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            clusters,
+            costs: self.costs,
+        })
+    }
+}
+
+impl ClusterTemplate {
+    fn cluster(&self, params: CoreParams, first_core: usize) -> Cluster {
+        Cluster {
+            name: self.name.clone(),
+            class: self.class,
+            cores: (first_core..first_core + self.cores).map(CoreId::from).collect(),
+            core_type: self.core_type.clone(),
+            params,
+            opps: self.opps.clone(),
+            power: self.power,
+        }
+    }
+}
+
+fn cluster(node: &Node<'_>) -> Result<ClusterTemplate, InputError> {
+    let table = node.table(&["name", "core_type", "cores", "class", "l2_kib", "opps", "power"])?;
+    let core_type = table.require("core_type")?;
+    Ok(ClusterTemplate {
+        name: table.require("name")?.name()?.to_owned(),
+        class: ClassId(table.whole("class", 0..=MAX_CLASSES as i64 - 1)? as u8),
+        cores: table.whole("cores", 1..=CORES_MAX)? as usize,
+        core_type: core_type.name()?.to_owned(),
+        core_type_spot: core_type.spot.clone(),
+        l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
+        opps: opps(&table)?,
+        power: table.get("power").map_or(Ok(PowerCoefficients::default()), |node| power(&node))?,
+    })
+}
+
+fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
+    let list = table.require("opps")?;
+    let mut opps: Vec<Opp> = Vec::new();
+    for node in list.list()? {
+        let entry = node.table(&["mhz", "volt"])?;
+        let opp = Opp { mhz: entry.whole("mhz", 1..=10_000)? as u32, volt: volt(&entry)? };
+        if let Some(last) = opps.last().filter(|last| last.mhz >= opp.mhz) {
+            let message = format!("{} MHz after {} MHz, operating points must ascend", opp.mhz, last.mhz);
+            return Err(node.spot.error(message));
+        }
+        opps.push(opp);
+    }
+    if opps.is_empty() {
+        return Err(list.spot.error("no operating point, at least 1 is needed"));
+    }
+    Ok(opps)
+}
+
+fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
+    let node = entry.require("volt")?;
+    let volt = node.number(0.0..=2.0)?;
+    if volt == 0.0 { Err(node.spot.error("0 V, more than 0 is needed")) } else { Ok(volt) }
+}
+
+fn power(node: &Node<'_>) -> Result<PowerCoefficients, InputError> {
+    let table = node.table(&["dynamic_uw_per_mhz_v2", "static_mw"])?;
+    Ok(PowerCoefficients {
+        dynamic_uw_per_mhz_v2: table.number_or("dynamic_uw_per_mhz_v2", 0.0, 0.0..=100_000.0)?,
+        static_mw: table.number_or("static_mw", 0.0, 0.0..=1e6)?,
+    })
+}
+
+fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
+    const KEYS: [&str; 4] =
+        ["context_switch_ns", "migrate_same_cluster_ns", "migrate_cross_cluster_ns", "wakeup_latency_ns"];
+    let table = root.require("costs")?.table(&KEYS)?;
+    let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
+    Ok(Costs {
+        context_switch_ns: cost("context_switch_ns")?,
+        migrate_same_cluster_ns: cost("migrate_same_cluster_ns")?,
+        migrate_cross_cluster_ns: cost("migrate_cross_cluster_ns")?,
+        wakeup_latency_ns: cost("wakeup_latency_ns")?,
+    })
+}
+
+fn check_clusters(root: &Table<'_>, nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(), InputError> {
+    let spot = &root.require("clusters")?.spot;
+    if clusters.is_empty() {
+        return Err(spot.error("no cluster, at least 1 is needed"));
+    }
+    if clusters.len() > CLUSTERS_MAX {
+        return Err(spot.error(format!("{} clusters, at most {CLUSTERS_MAX} are allowed", clusters.len())));
+    }
+    let cores: usize = clusters.iter().map(|cluster| cluster.cores).sum();
+    if cores > CORES_MAX as usize {
+        return Err(spot.error(format!("{cores} cores in all clusters, at most {CORES_MAX} are allowed")));
+    }
+    let mut names = BTreeSet::new();
+    for (node, cluster) in nodes.iter().zip(clusters) {
+        if !names.insert(&cluster.name) {
+            return Err(node.any_table()?.require("name")?.spot.error(format!("a second cluster {:?}", cluster.name)));
+        }
+    }
+    check_classes(nodes, clusters)
+}
+
+fn check_classes(nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(), InputError> {
+    for (node, cluster) in nodes.iter().zip(clusters) {
+        let class = cluster.class.0;
+        let below = class.checked_sub(1).map(ClassId);
+        if let Some(below) = below.filter(|below| clusters.iter().all(|other| other.class != *below)) {
+            let message = format!("class {class}, but no cluster has class {}; classes are 0, 1, ...", below.0);
+            return Err(node.any_table()?.require("class")?.spot.error(message));
+        }
+    }
+    Ok(())
 }

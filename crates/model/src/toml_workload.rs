@@ -1,15 +1,131 @@
 //! Workload files: named mixes of programs.
-use crate::{InputError, Workload};
 
-/// A workload file.
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::reader::{Document, Node, Spot, Table, quoted};
+use crate::{App, InputError, Ns, Program, Workload};
+
+/// Latest start of an application, 10^6 s.
+const START_MS_MAX: f64 = 1e9;
+/// Most applications of a workload.
+const APPS_MAX: usize = 10_000;
+
+/// A parsed workload file; its programs are still names.
 #[derive(Clone, Debug)]
 pub struct WorkloadFile {
     /// The workloads, in file order.
-    pub workloads: Vec<Workload>,
+    pub workloads: Vec<WorkloadTemplate>,
 }
 
-/// Parses a workload file.
+/// A workload whose programs are still names.
+#[derive(Clone, Debug)]
+pub struct WorkloadTemplate {
+    name: String,
+    description: String,
+    apps: Vec<AppTemplate>,
+}
+
+#[derive(Clone, Debug)]
+struct AppTemplate {
+    program: String,
+    spot: Spot,
+    params: Vec<(String, f64)>,
+    name: Option<String>,
+    start_ns: Ns,
+    nice: i8,
+}
+
+/// Parses a workload file: tables `[workloads.NAME]`.
+///
+/// # Errors
+/// Invalid TOML, an unknown or missing key, a value of the wrong kind or out of its range, two
+/// applications of one name.
 pub fn parse_workloads(file: &str, text: &str) -> Result<WorkloadFile, InputError> {
-    let _ = (file, text);
-    todo!()
+    let document = Document::parse(file, text)?;
+    let root = document.root(&["description", "workloads"])?;
+    let nodes = root.require("workloads")?.any_table()?.members();
+    let workloads = nodes.iter().map(|(name, node)| workload(name, node)).collect::<Result<_, _>>()?;
+    Ok(WorkloadFile { workloads })
+}
+
+impl WorkloadTemplate {
+    /// The workload's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line for listings.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Programs that the workload refers to, with the place of the reference.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = (&str, &Spot)> {
+        self.apps.iter().map(|app| (app.program.as_str(), &app.spot))
+    }
+
+    /// The workload, with programs looked up by name and parameters.
+    ///
+    /// # Errors
+    /// Whatever `find` says about a program.
+    pub(crate) fn instantiate(
+        &self,
+        mut find: impl FnMut(&str, &Spot, &[(String, f64)]) -> Result<Arc<Program>, InputError>,
+    ) -> Result<Workload, InputError> {
+        let mut names: BTreeSet<String> = self.apps.iter().filter_map(|app| app.name.clone()).collect();
+        let mut apps = Vec::with_capacity(self.apps.len());
+        for template in &self.apps {
+            let program = find(&template.program, &template.spot, &template.params)?;
+            let name = template.name.clone().unwrap_or_else(|| unique(&program.name, &mut names));
+            apps.push(App { name, program, start_ns: template.start_ns, nice: template.nice });
+        }
+        Ok(Workload { name: self.name.clone(), description: self.description.clone(), apps })
+    }
+}
+
+/// A name that is not taken: `dedup`, `dedup-2`, `dedup-3`, ...
+fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut candidate = name.to_owned();
+    let mut number = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = format!("{name}-{number}");
+        number += 1;
+    }
+    candidate
+}
+
+fn workload(name: &str, node: &Node<'_>) -> Result<WorkloadTemplate, InputError> {
+    let table = node.table(&["description", "apps"])?;
+    let list = table.require("apps")?;
+    let nodes = list.list()?;
+    if nodes.is_empty() || nodes.len() > APPS_MAX {
+        return Err(list.spot.error(format!("{} applications, 1 to {APPS_MAX} are allowed", nodes.len())));
+    }
+    let apps = nodes.iter().map(app).collect::<Result<Vec<_>, _>>()?;
+    let mut names = BTreeSet::new();
+    for (node, app) in nodes.iter().zip(&apps) {
+        if let Some(name) = app.name.as_ref().filter(|name| !names.insert(name.as_str())) {
+            let spot = node.any_table()?.require("name")?.spot;
+            return Err(spot.error(format!("a second application {}", quoted(name))));
+        }
+    }
+    Ok(WorkloadTemplate { name: name.to_owned(), description: table.text_or("description", "")?, apps })
+}
+
+fn app(node: &Node<'_>) -> Result<AppTemplate, InputError> {
+    let table = node.table(&["program", "params", "name", "start_ms", "nice"])?;
+    let program = table.require("program")?;
+    Ok(AppTemplate {
+        program: program.name()?.to_owned(),
+        spot: program.spot.clone(),
+        params: params(&table)?,
+        name: table.get("name").map(|node| node.name().map(str::to_owned)).transpose()?,
+        start_ns: (table.number_or("start_ms", 0.0, 0.0..=START_MS_MAX)? * 1e6).round() as Ns,
+        nice: table.get("nice").map_or(Ok(0), |node| node.whole(-20..=19))? as i8,
+    })
+}
+
+fn params(table: &Table<'_>) -> Result<Vec<(String, f64)>, InputError> {
+    table.named("params")?.iter().map(|(name, node)| Ok(((*name).to_owned(), node.any_number()?))).collect()
 }

@@ -1,0 +1,133 @@
+//! Profile files, and profiles that a program defines for itself.
+
+use crate::reader::{Document, Node, Spot, Table, quoted};
+use crate::{InputError, Profile, ProfileLibrary};
+
+/// Keys of a full profile.
+const KEYS: [&str; 18] = [
+    "description",
+    "source",
+    "uops_per_instruction",
+    "cpi_core_big",
+    "cpi_core_little",
+    "load",
+    "store",
+    "branch",
+    "fp_simd",
+    "fp_div",
+    "int_mul_div",
+    "branch_mpki",
+    "l1i_mpki",
+    "l1d_mpki",
+    "l2_512k_mpki",
+    "l2_2m_mpki",
+    "prefetchable",
+    "ilp_128",
+];
+/// Smallest and largest ratio of speeds that may be stated.
+const RATIO: std::ops::RangeInclusive<f64> = 0.05..=50.0;
+
+/// Parses a profile file: tables `[profiles.NAME]`.
+///
+/// # Errors
+/// Invalid TOML, an unknown or missing key, a value of the wrong kind or out of its range.
+pub fn parse_profiles(file: &str, text: &str) -> Result<ProfileLibrary, InputError> {
+    let document = Document::parse(file, text)?;
+    let root = document.root(&["description", "profiles"])?;
+    let nodes = root.require("profiles")?.any_table()?.members();
+    let profiles = nodes.iter().map(|(name, node)| profile(name, node)).collect::<Result<_, _>>()?;
+    Ok(ProfileLibrary { profiles })
+}
+
+fn profile(name: &str, node: &Node<'_>) -> Result<Profile, InputError> {
+    let table = node.table(&KEYS)?;
+    let share = |key| table.number(key, 0.0..=1.0);
+    let per_1000 = |key| table.number(key, 0.0..=1000.0);
+    let profile = Profile {
+        name: name.to_owned(),
+        source: table.text_or("source", "")?,
+        uops_per_instruction: table.number("uops_per_instruction", 0.1..=100.0)?,
+        cpi_core_big: table.number("cpi_core_big", 0.05..=100.0)?,
+        cpi_core_little: table.number("cpi_core_little", 0.05..=100.0)?,
+        load: share("load")?,
+        store: share("store")?,
+        branch: share("branch")?,
+        fp_simd: share("fp_simd")?,
+        fp_div: share("fp_div")?,
+        int_mul_div: share("int_mul_div")?,
+        branch_mpki: per_1000("branch_mpki")?,
+        l1i_mpki: per_1000("l1i_mpki")?,
+        l1d_mpki: per_1000("l1d_mpki")?,
+        l2_512k_mpki: per_1000("l2_512k_mpki")?,
+        l2_2m_mpki: per_1000("l2_2m_mpki")?,
+        prefetchable: share("prefetchable")?,
+        ilp_128: table.number("ilp_128", 0.1..=128.0)?,
+        measured_ratio: None,
+    };
+    check(&table, &profile)?;
+    Ok(profile)
+}
+
+/// A larger cache cannot miss more.
+fn check(table: &Table<'_>, profile: &Profile) -> Result<(), InputError> {
+    if profile.l2_2m_mpki <= profile.l2_512k_mpki {
+        return Ok(());
+    }
+    let message = format!("{} is more than \"l2_512k_mpki\" {}", profile.l2_2m_mpki, profile.l2_512k_mpki);
+    Err(table.require("l2_2m_mpki")?.spot.error(message))
+}
+
+/// A profile that a program defines for itself.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnProfile {
+    /// All of its numbers.
+    Full(Profile),
+    /// The numbers of another profile, but a known ratio of speeds.
+    Like { name: String, like: String, like_spot: Spot, ratio: f64 },
+}
+
+impl OwnProfile {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            OwnProfile::Full(profile) => &profile.name,
+            OwnProfile::Like { name, .. } => name,
+        }
+    }
+
+    /// The profile. What it is like is a full profile of the same program or one of the library.
+    pub fn resolve(&self, own: &[OwnProfile], library: &ProfileLibrary) -> Result<Profile, InputError> {
+        let (name, like, like_spot, ratio) = match self {
+            OwnProfile::Full(profile) => return Ok(profile.clone()),
+            OwnProfile::Like { name, like, like_spot, ratio } => (name, like, like_spot, ratio),
+        };
+        let own_full = own.iter().find_map(|other| match other {
+            OwnProfile::Full(profile) if profile.name == *like => Some(profile),
+            _ => None,
+        });
+        let base = own_full.or_else(|| library.find(like)).ok_or_else(|| {
+            like_spot.unknown("profile", like, library.profiles.iter().map(|profile| profile.name.as_str()))
+        })?;
+        let source = format!("like {}, with a stated speed ratio of {ratio}", quoted(like));
+        Ok(Profile { name: name.clone(), source, measured_ratio: Some(*ratio), ..base.clone() })
+    }
+}
+
+/// The `[profiles.NAME]` tables of a program file.
+pub(crate) fn own_profiles(root: &Table<'_>) -> Result<Vec<OwnProfile>, InputError> {
+    root.named("profiles")?.iter().map(|(name, node)| own_profile(name, node)).collect()
+}
+
+fn own_profile(name: &str, node: &Node<'_>) -> Result<OwnProfile, InputError> {
+    if !node.any_table()?.has("like") {
+        return profile(name, node).map(OwnProfile::Full);
+    }
+    let table = node.table(&["like", "ratio"])?;
+    let like = table.require("like")?;
+    Ok(OwnProfile::Like {
+        name: name.to_owned(),
+        like: like.name()?.to_owned(),
+        like_spot: like.spot.clone(),
+        ratio: table.number("ratio", RATIO)?,
+    })
+}

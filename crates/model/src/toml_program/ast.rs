@@ -1,0 +1,216 @@
+//! A program file as it was written: names resolved to positions, expressions still open.
+
+use super::amount::AmountExpr;
+use crate::TimerMode;
+use crate::expr::Expr;
+use crate::reader::Spot;
+
+/// A parameter and its default.
+#[derive(Clone, Debug)]
+pub(crate) struct Param {
+    pub name: String,
+    pub default: f64,
+}
+
+/// A declared object.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectDecl {
+    pub name: String,
+    pub spot: Spot,
+    pub kind: DeclKind,
+}
+
+/// What a declared object is.
+#[derive(Clone, Debug)]
+pub(crate) enum DeclKind {
+    Mutex { count: Expr },
+    Condition,
+    Barrier { parties: Option<Expr> },
+    Semaphore { initial: Expr },
+    Queue { capacity: Expr, producers: Option<Expr> },
+    Pool { total: Expr, chunk: Expr, participants: Option<Expr> },
+    Device,
+    Timer { shared: bool },
+}
+
+/// A kind of object, as a key for its name space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Mutex,
+    Condition,
+    Barrier,
+    Semaphore,
+    Queue,
+    Pool,
+    Device,
+    Timer,
+}
+
+impl Class {
+    /// All kinds with the table that declares them.
+    pub const SECTIONS: [(Class, &'static str); 8] = [
+        (Class::Mutex, "mutexes"),
+        (Class::Condition, "conditions"),
+        (Class::Barrier, "barriers"),
+        (Class::Semaphore, "semaphores"),
+        (Class::Queue, "queues"),
+        (Class::Pool, "pools"),
+        (Class::Device, "devices"),
+        (Class::Timer, "timers"),
+    ];
+
+    /// The word for messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Mutex => "mutex",
+            Class::Condition => "condition",
+            Class::Barrier => "barrier",
+            Class::Semaphore => "semaphore",
+            Class::Queue => "queue",
+            Class::Pool => "pool",
+            Class::Device => "device",
+            Class::Timer => "timer",
+        }
+    }
+
+    /// The table that declares this kind.
+    pub fn section(self) -> &'static str {
+        Self::SECTIONS.iter().find(|(class, _)| *class == self).map_or("", |(_, section)| section)
+    }
+}
+
+impl DeclKind {
+    /// The kind.
+    pub fn class(&self) -> Class {
+        match self {
+            DeclKind::Mutex { .. } => Class::Mutex,
+            DeclKind::Condition => Class::Condition,
+            DeclKind::Barrier { .. } => Class::Barrier,
+            DeclKind::Semaphore { .. } => Class::Semaphore,
+            DeclKind::Queue { .. } => Class::Queue,
+            DeclKind::Pool { .. } => Class::Pool,
+            DeclKind::Device => Class::Device,
+            DeclKind::Timer { .. } => Class::Timer,
+        }
+    }
+}
+
+/// Position of an object in [`super::ProgramTemplate`]'s list.
+pub(crate) type ObjectIndex = usize;
+/// Position of a thread group in [`super::ProgramTemplate`]'s list.
+pub(crate) type GroupIndex = usize;
+
+/// A group of equal threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub name: String,
+    pub spot: Spot,
+    pub count: Expr,
+    pub nice: Expr,
+    pub cores: Option<Vec<Expr>>,
+    pub start_us: Expr,
+    pub body: Vec<Step>,
+}
+
+/// One step of a body.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub spot: Spot,
+    pub kind: StepKind,
+}
+
+/// In which unit work is stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkUnit {
+    /// `compute`: instructions.
+    Instructions,
+    /// `run_us`: microseconds on the fastest core.
+    ReferenceTime,
+    /// `occupy_us`: microseconds of CPU time.
+    CpuTime,
+}
+
+/// How often a loop repeats.
+#[derive(Clone, Debug)]
+pub(crate) enum Repeat {
+    Times(AmountExpr),
+    Forever,
+}
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub(crate) enum StepKind {
+    Work { unit: WorkUnit, amount: AmountExpr, profile: String, profile_spot: Spot },
+    Lock(ObjectIndex),
+    Unlock(ObjectIndex),
+    Wait { condition: ObjectIndex, mutex: ObjectIndex },
+    Signal(ObjectIndex),
+    Broadcast(ObjectIndex),
+    Sync { condition: ObjectIndex, mutex: ObjectIndex },
+    Barrier(ObjectIndex),
+    SemWait(ObjectIndex),
+    SemPost(ObjectIndex),
+    Push(ObjectIndex),
+    Close(ObjectIndex),
+    Each { queue: ObjectIndex, body: Vec<Step> },
+    Dynamic { pool: ObjectIndex, body: Vec<Step> },
+    Loop { repeat: Repeat, body: Vec<Step> },
+    Fork { group: GroupIndex, times: Expr },
+    Join,
+    Sleep(AmountExpr),
+    Timer { timer: ObjectIndex, period_us: Expr, mode: TimerMode },
+    Io { device: ObjectIndex, amount: AmountExpr },
+    Yield,
+    Suspend,
+    Resume(GroupIndex),
+    SetCores(Vec<Expr>),
+    SetNice(Expr),
+}
+
+impl Step {
+    /// The nested body, if the step has one.
+    pub fn body(&self) -> &[Step] {
+        match &self.kind {
+            StepKind::Each { body, .. } | StepKind::Dynamic { body, .. } | StepKind::Loop { body, .. } => body,
+            _ => &[],
+        }
+    }
+
+    /// Expressions of the step itself, not of its nested body.
+    pub fn expressions(&self) -> Vec<&Expr> {
+        match &self.kind {
+            StepKind::Work { amount, .. } | StepKind::Sleep(amount) | StepKind::Io { amount, .. } => amount.expressions(),
+            StepKind::Loop { repeat: Repeat::Times(amount), .. } => amount.expressions(),
+            StepKind::Fork { times: expr, .. } | StepKind::Timer { period_us: expr, .. } | StepKind::SetNice(expr) => {
+                vec![expr]
+            }
+            StepKind::SetCores(cores) => cores.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Calls `visit` for every step of a body, outer steps before the steps inside them.
+pub(crate) fn for_each_step<'a>(body: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
+    for step in body {
+        visit(step);
+        for_each_step(step.body(), visit);
+    }
+}
+
+impl Group {
+    /// Whether instances differ: some expression says `index`.
+    pub fn is_indexed(&self) -> bool {
+        let mut indexed = self.nice.mentions("index") || self.start_us.mentions("index");
+        indexed |= self.cores.iter().flatten().any(|core| core.mentions("index"));
+        for_each_step(&self.body, &mut |step| indexed |= step.expressions().iter().any(|expr| expr.mentions("index")));
+        indexed
+    }
+
+    /// Whether some step of the body, however deep, satisfies the predicate.
+    pub fn has_step(&self, predicate: impl Fn(&StepKind) -> bool) -> bool {
+        let mut found = false;
+        for_each_step(&self.body, &mut |step| found |= predicate(&step.kind));
+        found
+    }
+}

@@ -1,0 +1,93 @@
+//! Every file that the package ships is complete and works.
+
+use std::path::{Path, PathBuf};
+
+use ampsched_model::{Catalog, FileKind};
+
+/// The package's data folder.
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ampsched/data")
+}
+
+/// Files of a kind: stem, path and text.
+fn files(folder: &str) -> Vec<(String, String, String)> {
+    let Ok(entries) = std::fs::read_dir(data().join(folder)) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a readable file");
+            (path.file_stem().unwrap().to_str().unwrap().to_owned(), path.display().to_string(), text)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// The catalogue of all shipped files.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::new();
+    for (kind, folder) in FileKind::FOLDERS {
+        for (name, path, text) in files(folder) {
+            assert_eq!(FileKind::detect(&path, &text), Ok(kind), "{path}");
+            catalog.add(kind, &name, &path, &text).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+    catalog
+}
+
+#[test]
+fn every_shipped_name_resolves_and_is_described() {
+    let catalog = catalog();
+    assert_eq!(catalog.missing_files(), []);
+    for (kind, _) in FileKind::FOLDERS {
+        for (name, description) in catalog.list(kind) {
+            assert!(!description.is_empty(), "{} {name} has no description", kind.word());
+            let text = catalog.describe(kind, &name).unwrap_or_else(|error| panic!("{error}"));
+            assert!(text.contains(&name), "{text}");
+        }
+    }
+}
+
+#[test]
+fn machines_are_named_like_their_files_and_core_types_state_a_source() {
+    let catalog = catalog();
+    let machines = catalog.list(FileKind::Machine);
+    assert!(machines.len() >= 15, "{machines:?}");
+    for (name, _) in machines {
+        assert_eq!(catalog.machine(&name).unwrap().name, name);
+    }
+    for (name, _) in catalog.list(FileKind::CoreType) {
+        assert!(!catalog.core_type(&name).unwrap().source.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn colab_machines_have_the_published_cores() {
+    let catalog = catalog();
+    for (name, big, little) in [("2B2S", 2, 2), ("2B4S", 2, 4), ("4B2S", 4, 2), ("4B4S", 4, 4), ("8B0S", 8, 0)] {
+        let machine = catalog.machine(name).unwrap();
+        let cores = |mhz| machine.clusters.iter().filter(|cluster| cluster.max_mhz() == mhz).map(|cluster| cluster.cores.len()).sum::<usize>();
+        assert_eq!((cores(2000), cores(1200)), (big, little), "{name}");
+        let large = &machine.clusters[0].params;
+        assert_eq!((large.l1i_kib, large.l1d_kib, large.l2_kib), (48.0, 32.0, 2048.0));
+    }
+    let reference = catalog.machine("4B4S").unwrap().all_big();
+    let shipped = catalog.machine("8B0S").unwrap();
+    assert_eq!((reference.cores(), &reference.clusters), (8, &shipped.clusters));
+}
+
+#[test]
+fn no_profile_is_defined_twice() {
+    let defined: usize = files("profiles").iter().map(|(_, path, text)| ampsched_model::parse_profiles(path, text).unwrap().profiles.len()).sum();
+    assert_eq!(defined, catalog().profiles().profiles.len());
+}
+
+#[test]
+fn programs_state_a_source_and_are_named_like_their_files() {
+    for (name, path, text) in files("programs") {
+        let program = ampsched_model::parse_program(&path, &text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!program.source().is_empty(), "{path}");
+        assert_eq!(program.name(), name);
+    }
+}

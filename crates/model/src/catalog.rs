@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use crate::reader::{Document, Spot, quoted};
 use crate::{
-    App, CoreParams, CoreType, InputError, Machine, MachineTemplate, ProfileLibrary, Program, ProgramTemplate, RtApp,
-    Workload, WorkloadTemplate, import_rtapp, parse_core_type, parse_machine, parse_profiles, parse_program,
-    parse_workloads, suggest,
+    App, CoreParams, CoreType, InputError, Machine, MachineTemplate, ProfileLibrary, Program,
+    ProgramTemplate, RtApp, Workload, WorkloadTemplate, import_rtapp, parse_core_type,
+    parse_machine, parse_profiles, parse_program, parse_workloads, suggest,
 };
 
 /// What a file describes.
@@ -74,8 +74,11 @@ impl FileKind {
         let root = document.root_of_any_keys();
         let found = SIGNS.iter().find(|(key, _)| root.has(key));
         found.map(|(_, kind)| *kind).ok_or_else(|| {
-            let error = root.spot.error("describes no program, workload, machine, core type or profile");
-            error.with_hint("it has none of the keys threads, workloads, clusters, pipeline, profiles")
+            let error =
+                root.spot.error("describes no program, workload, machine, core type or profile");
+            error.with_hint(
+                "it has none of the keys threads, workloads, clusters, pipeline, profiles",
+            )
         })
     }
 }
@@ -111,7 +114,13 @@ impl Catalog {
     ///
     /// # Errors
     /// Whatever is wrong with the file by itself; names of other files are not looked up yet.
-    pub fn add(&mut self, kind: FileKind, name: &str, file: &str, text: &str) -> Result<(), InputError> {
+    pub fn add(
+        &mut self,
+        kind: FileKind,
+        name: &str,
+        file: &str,
+        text: &str,
+    ) -> Result<(), InputError> {
         let name = name.to_owned();
         match kind {
             FileKind::Machine => drop(self.machines.insert(name, parse_machine(file, text)?)),
@@ -122,7 +131,9 @@ impl Catalog {
                 let workloads = parse_workloads(file, text)?.workloads;
                 let names = workloads.iter().map(|workload| workload.name().to_owned()).collect();
                 self.workload_files.insert(name, names);
-                self.workloads.extend(workloads.into_iter().map(|workload| (workload.name().to_owned(), workload)));
+                self.workloads.extend(
+                    workloads.into_iter().map(|workload| (workload.name().to_owned(), workload)),
+                );
             }
         }
         Ok(())
@@ -142,10 +153,15 @@ impl Catalog {
     /// Read each and add it with its path as name, then ask again, as those may refer to more.
     pub fn missing_files(&self) -> Vec<(FileKind, String)> {
         let core_types = self.machines.values().flat_map(MachineTemplate::core_types);
-        let core_types = core_types.filter_map(|(name, spot)| path_of(name, spot)).map(|path| (FileKind::CoreType, path));
+        let core_types = core_types
+            .filter_map(|(name, spot)| path_of(name, spot))
+            .map(|path| (FileKind::CoreType, path));
         let programs = self.workloads.values().flat_map(WorkloadTemplate::programs);
-        let programs = programs.filter_map(|(name, spot)| path_of(name, spot)).map(|path| (FileKind::Program, path));
-        let missing: BTreeSet<_> = core_types.chain(programs).filter(|(kind, path)| !self.has(*kind, path)).collect();
+        let programs = programs
+            .filter_map(|(name, spot)| path_of(name, spot))
+            .map(|path| (FileKind::Program, path));
+        let missing: BTreeSet<_> =
+            core_types.chain(programs).filter(|(kind, path)| !self.has(*kind, path)).collect();
         missing.into_iter().collect()
     }
 
@@ -162,7 +178,10 @@ impl Catalog {
 
     /// Names of one kind in alphabetical order, with their one-line descriptions.
     pub fn list(&self, kind: FileKind) -> Vec<(String, String)> {
-        fn rows<T>(map: &BTreeMap<String, T>, describe: impl Fn(&T) -> &str) -> Vec<(String, String)> {
+        fn rows<T>(
+            map: &BTreeMap<String, T>,
+            describe: impl Fn(&T) -> &str,
+        ) -> Vec<(String, String)> {
             map.iter().map(|(name, value)| (name.clone(), describe(value).to_owned())).collect()
         }
         match kind {
@@ -172,7 +191,10 @@ impl Catalog {
             FileKind::Workload => rows(&self.workloads, WorkloadTemplate::description),
             FileKind::Profile => {
                 let profiles = &self.profiles.profiles;
-                let mut rows: Vec<_> = profiles.iter().map(|profile| (profile.name.clone(), profile.source.clone())).collect();
+                let mut rows: Vec<_> = profiles
+                    .iter()
+                    .map(|profile| (profile.name.clone(), profile.source.clone()))
+                    .collect();
                 rows.sort();
                 rows
             }
@@ -189,7 +211,8 @@ impl Catalog {
     /// # Errors
     /// An unknown machine or core type.
     pub fn machine(&self, name: &str) -> Result<Machine, InputError> {
-        let template = self.machines.get(name).ok_or_else(|| self.unknown(FileKind::Machine, name))?;
+        let template =
+            self.machines.get(name).ok_or_else(|| self.unknown(FileKind::Machine, name))?;
         template.instantiate(|core_type, spot| self.core_params(core_type, spot))
     }
 
@@ -242,7 +265,8 @@ impl Catalog {
     /// An unknown workload, or anything wrong with one of its programs.
     pub fn workload(&self, name: &str) -> Result<Workload, InputError> {
         if let Some(template) = self.workloads.get(name) {
-            return template.instantiate(|program, spot, params| self.app_program(program, spot, params));
+            return template
+                .instantiate(|program, spot, params| self.app_program(program, spot, params));
         }
         if self.programs.contains_key(name) {
             return Ok(alone(self.program(name, &[])?));
@@ -250,15 +274,23 @@ impl Catalog {
         match self.workloads_of_file(name) {
             [single] => self.workload(single),
             [] => Err(self.unknown(FileKind::Workload, name)),
-            several => Err(error(format!("file {} defines {} workloads", quoted(name), several.len()))
-                .with_hint(format!("name one: {}", several.join(", ")))),
+            several => {
+                Err(error(format!("file {} defines {} workloads", quoted(name), several.len()))
+                    .with_hint(format!("name one: {}", several.join(", "))))
+            }
         }
     }
 
-    fn app_program(&self, name: &str, spot: &Spot, params: &[(String, f64)]) -> Result<Arc<Program>, InputError> {
+    fn app_program(
+        &self,
+        name: &str,
+        spot: &Spot,
+        params: &[(String, f64)],
+    ) -> Result<Arc<Program>, InputError> {
         let key = path_of(name, spot).unwrap_or_else(|| name.to_owned());
         let file = self.programs.get(&key);
-        let file = file.ok_or_else(|| unresolved(FileKind::Program, name, spot, self.programs.keys()))?;
+        let file =
+            file.ok_or_else(|| unresolved(FileKind::Program, name, spot, self.programs.keys()))?;
         file.program(&key, params, &self.profiles).map(Arc::new)
     }
 
@@ -281,7 +313,11 @@ impl Catalog {
             known.extend(self.programs.keys().cloned());
         }
         let error = error(format!("unknown {} {}", kind.word(), quoted(name)));
-        if known.is_empty() { error } else { error.with_hint(suggest(name, known.iter().map(String::as_str))) }
+        if known.is_empty() {
+            error
+        } else {
+            error.with_hint(suggest(name, known.iter().map(String::as_str)))
+        }
     }
 }
 
@@ -293,13 +329,20 @@ impl ProgramFile {
         }
     }
 
-    fn program(&self, name: &str, params: &[(String, f64)], profiles: &ProfileLibrary) -> Result<Program, InputError> {
+    fn program(
+        &self,
+        name: &str,
+        params: &[(String, f64)],
+        profiles: &ProfileLibrary,
+    ) -> Result<Program, InputError> {
         match (self, params) {
             (ProgramFile::Toml(template), _) => template.instantiate(params, profiles),
             (ProgramFile::RtApp(import), []) => Ok(import.program.clone()),
-            (ProgramFile::RtApp(_), [(param, _), ..]) => {
-                Err(error(format!("unknown parameter {}, the rt-app file {} has none", quoted(param), quoted(name))))
-            }
+            (ProgramFile::RtApp(_), [(param, _), ..]) => Err(error(format!(
+                "unknown parameter {}, the rt-app file {} has none",
+                quoted(param),
+                quoted(name)
+            ))),
         }
     }
 }
@@ -321,7 +364,12 @@ fn alone(program: Program) -> Workload {
     Workload {
         name: program.name.clone(),
         description: program.description.clone(),
-        apps: vec![App { name: program.name.clone(), program: Arc::new(program), start_ns: 0, nice: 0 }],
+        apps: vec![App {
+            name: program.name.clone(),
+            program: Arc::new(program),
+            start_ns: 0,
+            nice: 0,
+        }],
     }
 }
 
@@ -335,7 +383,12 @@ fn path_of(name: &str, spot: &Spot) -> Option<String> {
     })
 }
 
-fn unresolved<'a>(kind: FileKind, name: &str, spot: &Spot, known: impl Iterator<Item = &'a String>) -> InputError {
+fn unresolved<'a>(
+    kind: FileKind,
+    name: &str,
+    spot: &Spot,
+    known: impl Iterator<Item = &'a String>,
+) -> InputError {
     match path_of(name, spot) {
         Some(path) => spot.error(format!("file {} was not found", quoted(&path))),
         None => spot.unknown(kind.word(), name, known.map(String::as_str)),

@@ -74,9 +74,14 @@ impl Expr {
         if node.is_text() {
             return Self::parse(node.text()?, node.spot.clone());
         }
-        let number = node.any_number().map_err(|error| match error.message.strip_suffix(" is not a number") {
-            Some(value) => InputError { message: format!("{value} is not a number or an expression"), ..error },
-            None => error,
+        let number = node.any_number().map_err(|error| {
+            match error.message.strip_suffix(" is not a number") {
+                Some(value) => InputError {
+                    message: format!("{value} is not a number or an expression"),
+                    ..error
+                },
+                None => error,
+            }
         })?;
         Ok(Expr::number(number, node.spot.clone()))
     }
@@ -89,7 +94,10 @@ impl Expr {
     /// Parses the text of an expression.
     pub fn parse(text: &str, spot: Spot) -> Result<Expr, InputError> {
         if text.len() > LENGTH_MAX {
-            return Err(spot.error(format!("expression of {} bytes, at most {LENGTH_MAX} are allowed", text.len())));
+            return Err(spot.error(format!(
+                "expression of {} bytes, at most {LENGTH_MAX} are allowed",
+                text.len()
+            )));
         }
         let mut parser = Parser { text, rest: text, spot: &spot, items: Vec::new(), depth: 0 };
         parser.sum()?;
@@ -126,9 +134,12 @@ impl Expr {
             return Ok(());
         }
         if instance.contains(&name) {
-            return Err(self.spot.error(format!("{} has a meaning only inside a thread", quoted(name))));
+            return Err(self
+                .spot
+                .error(format!("{} has a meaning only inside a thread", quoted(name))));
         }
-        let known = params.iter().copied().chain(in_thread.then_some(instance).into_iter().flatten());
+        let known =
+            params.iter().copied().chain(in_thread.then_some(instance).into_iter().flatten());
         Err(self.spot.unknown("parameter", name, known))
     }
 
@@ -139,7 +150,9 @@ impl Expr {
             let value = match item {
                 Item::Number(number) => *number,
                 Item::Name(name) => self.look_up(name, scope)?,
-                Item::Negate | Item::Floor | Item::Ceil | Item::Round => unary(item, pop(&mut stack)),
+                Item::Negate | Item::Floor | Item::Ceil | Item::Round => {
+                    unary(item, pop(&mut stack))
+                }
                 _ => {
                     let right = pop(&mut stack);
                     self.binary(item, pop(&mut stack), right)?
@@ -156,7 +169,11 @@ impl Expr {
     /// The value, within limits.
     pub fn within(&self, scope: Scope<'_>, lowest: f64, highest: f64) -> Result<f64, InputError> {
         let value = self.value(scope)?;
-        if (lowest..=highest).contains(&value) { Ok(value) } else { Err(out_of_range(&self.spot, value, lowest, highest)) }
+        if (lowest..=highest).contains(&value) {
+            Ok(value)
+        } else {
+            Err(out_of_range(&self.spot, value, lowest, highest))
+        }
     }
 
     /// The value as a whole number within limits (below 2^53).
@@ -175,7 +192,13 @@ impl Expr {
             ("count", Some((_, count))) => Some(f64::from(count)),
             _ => scope.params.iter().find(|(param, _)| param == name).map(|(_, value)| *value),
         };
-        value.ok_or_else(|| self.spot.unknown("parameter", name, scope.params.iter().map(|(param, _)| param.as_str())))
+        value.ok_or_else(|| {
+            self.spot.unknown(
+                "parameter",
+                name,
+                scope.params.iter().map(|(param, _)| param.as_str()),
+            )
+        })
     }
 
     fn binary(&self, item: &Item, left: f64, right: f64) -> Result<f64, InputError> {
@@ -183,7 +206,9 @@ impl Expr {
             Item::Add => left + right,
             Item::Subtract => left - right,
             Item::Multiply => left * right,
-            Item::Divide if right == 0.0 => return Err(self.spot.error(format!("{} is divided by 0", plain(left)))),
+            Item::Divide if right == 0.0 => {
+                return Err(self.spot.error(format!("{} is divided by 0", plain(left))));
+            }
             Item::Divide => left / right,
             Item::Min => left.min(right),
             _ => left.max(right),
@@ -252,7 +277,9 @@ impl<'a> Parser<'a> {
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number()?,
             Some(c) if is_name_char(c) => self.name()?,
-            Some(c) => return Err(self.error(&format!("a number or a name is expected instead of {c:?}"))),
+            Some(c) => {
+                return Err(self.error(&format!("a number or a name is expected instead of {c:?}")));
+            }
             None => return Err(self.error("a number or a name is expected at the end")),
         }
         self.depth -= 1;
@@ -287,7 +314,11 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let Some((_, arguments, item)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
-            return Err(self.spot.unknown("function", name, FUNCTIONS.iter().map(|(known, ..)| *known)));
+            return Err(self.spot.unknown(
+                "function",
+                name,
+                FUNCTIONS.iter().map(|(known, ..)| *known),
+            ));
         };
         self.expect('(')?;
         for argument in 0..*arguments {
@@ -305,7 +336,9 @@ impl<'a> Parser<'a> {
         match self.take_any(&[wanted]) {
             Some(_) => Ok(()),
             None => match self.rest.chars().next() {
-                Some(found) => Err(self.error(&format!("{wanted:?} is expected instead of {found:?}"))),
+                Some(found) => {
+                    Err(self.error(&format!("{wanted:?} is expected instead of {found:?}")))
+                }
                 None => Err(self.error(&format!("{wanted:?} is expected at the end"))),
             },
         }
@@ -344,7 +377,9 @@ mod tests {
     fn value(text: &str) -> Result<f64, String> {
         let params = [("n".to_owned(), 4.0), ("total".to_owned(), 10.0)];
         let scope = Scope { params: &params, instance: Some((2, 8)) };
-        Expr::parse(text, spot()).and_then(|expr| expr.value(scope)).map_err(|error| error.to_string())
+        Expr::parse(text, spot())
+            .and_then(|expr| expr.value(scope))
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -389,17 +424,27 @@ mod tests {
         }
         let deep = format!("{}1{}", "(".repeat(33), ")".repeat(33));
         assert!(value(&deep).unwrap_err().contains("nested deeper than 32"));
-        assert!(value(&"1+".repeat(1001)).unwrap_err().contains("expression of 2002 bytes, at most 2000 are allowed"));
+        assert!(
+            value(&"1+".repeat(1001))
+                .unwrap_err()
+                .contains("expression of 2002 bytes, at most 2000 are allowed")
+        );
     }
 
     #[test]
     fn whole_numbers_are_not_rounded_in_silence() {
         let scope = Scope { params: &[], instance: None };
-        let whole = |text: &str| Expr::parse(text, spot()).unwrap().whole(scope, 1, 9).map_err(|error| error.to_string());
+        let whole = |text: &str| {
+            Expr::parse(text, spot()).unwrap().whole(scope, 1, 9).map_err(|error| error.to_string())
+        };
         assert_eq!(whole("8/2"), Ok(4));
-        let hint = "p.toml:3: k: 2.5 is not a whole number (floor(x), ceil(x) or round(x) makes it one)";
+        let hint =
+            "p.toml:3: k: 2.5 is not a whole number (floor(x), ceil(x) or round(x) makes it one)";
         assert_eq!(whole("5/2"), Err(hint.to_owned()));
-        assert_eq!(whole("10"), Err("p.toml:3: k: 10 is out of range, at most 9 is allowed".to_owned()));
+        assert_eq!(
+            whole("10"),
+            Err("p.toml:3: k: 10 is out of range, at most 9 is allowed".to_owned())
+        );
     }
 
     #[test]

@@ -32,14 +32,24 @@ impl Spot {
     }
 
     /// An error about a word that names nothing, with the nearest known word as hint.
-    pub fn unknown<'a>(&self, what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> InputError {
+    pub fn unknown<'a>(
+        &self,
+        what: &str,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> InputError {
         let known: Vec<&str> = known.into_iter().collect();
         let error = self.error(format!("unknown {what} {}", quoted(word)));
-        if known.is_empty() { error.with_hint(format!("no {what} is known")) } else { error.with_hint(suggest(word, known)) }
+        if known.is_empty() {
+            error.with_hint(format!("no {what} is known"))
+        } else {
+            error.with_hint(suggest(word, known))
+        }
     }
 
     fn member(&self, key: &str, line: usize) -> Spot {
-        let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let bare = !key.is_empty()
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         let key = if bare { key.to_owned() } else { quoted(key) };
         let key = if self.key.is_empty() { key } else { format!("{}.{key}", self.key) };
         Spot { file: self.file.clone(), line, key }
@@ -72,7 +82,11 @@ struct Lines {
 
 impl Lines {
     fn of(text: &str) -> Self {
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(offset, _)| offset + 1);
+        let breaks = text
+            .bytes()
+            .enumerate()
+            .filter(|(_, byte)| *byte == b'\n')
+            .map(|(offset, _)| offset + 1);
         Self { starts: std::iter::once(0).chain(breaks).collect() }
     }
 
@@ -146,17 +160,15 @@ impl<'a> Table<'a> {
     pub fn members(&self) -> Vec<(&'a str, Node<'a>)> {
         let mut members: Vec<_> = self.entries.iter().collect();
         members.sort_by_key(|(key, _)| key.span().start);
-        members.into_iter().map(|(key, value)| (key.get_ref().as_ref(), self.node(key, value))).collect()
+        members
+            .into_iter()
+            .map(|(key, value)| (key.get_ref().as_ref(), self.node(key, value)))
+            .collect()
     }
 
     /// Keys and values of an optional table of named things, such as `[mutexes.NAME]`.
     pub fn named(&self, key: &str) -> Result<Vec<(&'a str, Node<'a>)>, InputError> {
         self.get(key).map_or(Ok(Vec::new()), |node| Ok(node.any_table()?.members()))
-    }
-
-    /// Elements of an optional list.
-    pub fn list(&self, key: &str) -> Result<Vec<Node<'a>>, InputError> {
-        self.get(key).map_or(Ok(Vec::new()), |node| node.list())
     }
 
     /// A text that must be there.
@@ -175,7 +187,12 @@ impl<'a> Table<'a> {
     }
 
     /// A number within limits, or a default.
-    pub fn number_or(&self, key: &str, default: f64, limits: RangeInclusive<f64>) -> Result<f64, InputError> {
+    pub fn number_or(
+        &self,
+        key: &str,
+        default: f64,
+        limits: RangeInclusive<f64>,
+    ) -> Result<f64, InputError> {
         self.get(key).map_or(Ok(default), |node| node.number(limits))
     }
 
@@ -188,11 +205,19 @@ impl<'a> Table<'a> {
     fn refuse_unknown(&self, known: &[&str]) -> Result<(), InputError> {
         match self.members().into_iter().find(|(key, _)| !known.contains(key)) {
             None => Ok(()),
-            Some((key, node)) => Err(Spot { key: self.spot.key.clone(), ..node.spot }.unknown("key", key, known.iter().copied())),
+            Some((key, node)) => Err(Spot { key: self.spot.key.clone(), ..node.spot }.unknown(
+                "key",
+                key,
+                known.iter().copied(),
+            )),
         }
     }
 
-    fn node(&self, key: &'a Spanned<toml::de::DeString<'a>>, value: &'a Spanned<DeValue<'a>>) -> Node<'a> {
+    fn node(
+        &self,
+        key: &'a Spanned<toml::de::DeString<'a>>,
+        value: &'a Spanned<DeValue<'a>>,
+    ) -> Node<'a> {
         let spot = self.spot.member(key.get_ref(), self.lines.line(key.span().start));
         Node { lines: self.lines, value: value.get_ref(), spot }
     }
@@ -236,17 +261,25 @@ impl<'a> Node<'a> {
     /// The value as a finite number, whole or not.
     pub fn any_number(&self) -> Result<f64, InputError> {
         let number = match self.value {
-            DeValue::Integer(digits) => i128::from_str_radix(digits.as_str(), digits.radix()).ok().map(|whole| whole as f64),
+            DeValue::Integer(digits) => {
+                i128::from_str_radix(digits.as_str(), digits.radix()).ok().map(|whole| whole as f64)
+            }
             DeValue::Float(digits) => digits.as_str().parse().ok(),
             _ => return Err(self.wrong("a number")),
         };
-        number.filter(|number: &f64| number.is_finite()).ok_or_else(|| self.spot.error(format!("{} is not a finite number", self.shown())))
+        number
+            .filter(|number: &f64| number.is_finite())
+            .ok_or_else(|| self.spot.error(format!("{} is not a finite number", self.shown())))
     }
 
     /// The value as a number within limits.
     pub fn number(&self, limits: RangeInclusive<f64>) -> Result<f64, InputError> {
         let number = self.any_number()?;
-        if limits.contains(&number) { Ok(number) } else { Err(out_of_range(&self.spot, number, *limits.start(), *limits.end())) }
+        if limits.contains(&number) {
+            Ok(number)
+        } else {
+            Err(out_of_range(&self.spot, number, *limits.start(), *limits.end()))
+        }
     }
 
     /// The value as a whole number within limits (which stay below 2^53, where f64 is exact).
@@ -313,13 +346,21 @@ impl<'a> Node<'a> {
 
 /// The error about a number outside its limits.
 pub(crate) fn out_of_range(spot: &Spot, number: f64, lowest: f64, highest: f64) -> InputError {
-    let limit = if number < lowest { format!("at least {}", plain(lowest)) } else { format!("at most {}", plain(highest)) };
+    let limit = if number < lowest {
+        format!("at least {}", plain(lowest))
+    } else {
+        format!("at most {}", plain(highest))
+    };
     spot.error(format!("{} is out of range, {limit} is allowed", plain(number)))
 }
 
 /// A number as people write it: no endless zeros.
 pub(crate) fn plain(number: f64) -> String {
-    if number != 0.0 && (number.abs() >= 1e7 || number.abs() < 1e-3) { format!("{number:e}") } else { format!("{number}") }
+    if number != 0.0 && (number.abs() >= 1e7 || number.abs() < 1e-3) {
+        format!("{number:e}")
+    } else {
+        format!("{number}")
+    }
 }
 
 #[cfg(test)]
@@ -342,24 +383,32 @@ mod tests {
             assert_eq!(root.whole("w", 0..=16).unwrap(), 16);
             assert_eq!(root.number("n", 0.0..=1e4).unwrap(), 1000.5);
             assert!(root.require("b").unwrap().boolean().unwrap());
-            assert_eq!(root.list("l").unwrap().len(), 2);
-            let inner = root.require("s").unwrap().table(&["inner"]).unwrap().require("inner").unwrap();
+            assert_eq!(root.require("l").unwrap().list().unwrap().len(), 2);
+            let inner =
+                root.require("s").unwrap().table(&["inner"]).unwrap().require("inner").unwrap();
             assert_eq!((inner.spot.line, inner.spot.key.as_str()), (6, "s.inner"));
-            assert_eq!(root.members().iter().map(|(key, _)| *key).collect::<Vec<_>>(), ["t", "w", "n", "b", "l", "s"]);
+            assert_eq!(
+                root.members().iter().map(|(key, _)| *key).collect::<Vec<_>>(),
+                ["t", "w", "n", "b", "l", "s"]
+            );
         });
     }
 
     #[test]
     fn errors_name_line_key_value_and_limit() {
-        let text = "a = -1\nb = nan\nc = \"x\"\n\"d e\" = 2.5\n\n[[l]]\nk = 5000\n[[l]]\nk = 1e300\n";
+        let text =
+            "a = -1\nb = nan\nc = \"x\"\n\"d e\" = 2.5\n\n[[l]]\nk = 5000\n[[l]]\nk = 1e300\n";
         with_root(text, |root| {
             let number = |key: &str| error_of(root.number(key, 0.0..=1.0));
             assert_eq!(number("a"), "f.toml:1: a: -1 is out of range, at least 0 is allowed");
             assert_eq!(number("b"), "f.toml:2: b: nan is not a finite number");
             assert_eq!(number("c"), "f.toml:3: c: \"x\" is not a number");
-            assert_eq!(error_of(root.whole("d e", 0..=9)), "f.toml:4: \"d e\": 2.5 is not a whole number");
+            assert_eq!(
+                error_of(root.whole("d e", 0..=9)),
+                "f.toml:4: \"d e\": 2.5 is not a whole number"
+            );
             assert_eq!(error_of(root.number("z", 0.0..=1.0)), "f.toml:1: key \"z\" is missing");
-            let list = root.list("l").unwrap();
+            let list = root.require("l").unwrap().list().unwrap();
             let k = |index: usize| error_of(list[index].any_table().unwrap().whole("k", 1..=4096));
             assert_eq!(k(0), "f.toml:7: l[0].k: 5000 is out of range, at most 4096 is allowed");
             assert_eq!(k(1), "f.toml:9: l[1].k: 1e300 is out of range, at most 4096 is allowed");
@@ -370,14 +419,25 @@ mod tests {
     #[test]
     fn unknown_keys_get_the_nearest_name() {
         let document = Document::parse("f.toml", "name = 1\n\nclustres = 2\n").unwrap();
-        assert_eq!(error_of(document.root(&["name", "clusters"])), "f.toml:3: unknown key \"clustres\" (did you mean \"clusters\"?)");
+        assert_eq!(
+            error_of(document.root(&["name", "clusters"])),
+            "f.toml:3: unknown key \"clustres\" (did you mean \"clusters\"?)"
+        );
     }
 
     #[test]
     fn syntax_errors_name_the_line() {
         let error = error_of(Document::parse("f.toml", "a = 1\nb = [1,\n"));
-        assert!(error.starts_with("f.toml:") && error.contains("not valid TOML") && !error.contains('\n'), "{error}");
-        assert!(error_of(Document::parse("f.toml", "a = 1\na = 2\n")).starts_with("f.toml:2: not valid TOML: duplicate key"));
+        assert!(
+            error.starts_with("f.toml:")
+                && error.contains("not valid TOML")
+                && !error.contains('\n'),
+            "{error}"
+        );
+        assert!(
+            error_of(Document::parse("f.toml", "a = 1\na = 2\n"))
+                .starts_with("f.toml:2: not valid TOML: duplicate key")
+        );
     }
 
     #[test]

@@ -4,13 +4,15 @@ use crate::reader::{Document, Table};
 use crate::{CoreParams, InputError, Pipeline};
 
 /// Keys of a core type file.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 15] = [
     "description",
     "source",
     "pipeline",
     "width",
     "window",
     "mispredict_cycles",
+    "load_cycles",
+    "fp_double_cycles",
     "l1i_kib",
     "l1d_kib",
     "l2_kib",
@@ -49,15 +51,18 @@ pub fn parse_core_type(file: &str, text: &str) -> Result<CoreType, InputError> {
 }
 
 fn params(root: &Table<'_>) -> Result<CoreParams, InputError> {
-    let pipeline = match root.require("pipeline")?.word("pipeline", &["in-order", "out-of-order"])? {
-        "in-order" => Pipeline::InOrder,
-        _ => Pipeline::OutOfOrder,
-    };
+    let pipeline =
+        match root.require("pipeline")?.word("pipeline", &["in-order", "out-of-order"])? {
+            "in-order" => Pipeline::InOrder,
+            _ => Pipeline::OutOfOrder,
+        };
     Ok(CoreParams {
         pipeline,
         width: root.number("width", 1.0..=32.0)?,
         window: root.number("window", 1.0..=4096.0)?,
         mispredict_cycles: root.number("mispredict_cycles", 0.0..=100.0)?,
+        load_cycles: root.number("load_cycles", 1.0..=20.0)?,
+        fp_double_cycles: root.number("fp_double_cycles", 1.0..=50.0)?,
         l1i_kib: root.number("l1i_kib", 1.0..=4096.0)?,
         l1d_kib: root.number("l1d_kib", 1.0..=4096.0)?,
         l2_kib: root.number("l2_kib", L2_KIB)?,

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::reader::{Document, Node, Spot, Table, stem};
 use crate::toml_core_type::L2_KIB;
 use crate::{
-    ClassId, Cluster, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine, Ns, Opp, PowerCoefficients,
+    ClassId, Cluster, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine, Ns, Opp,
+    PowerCoefficients,
 };
 
 /// Most cores of a machine.
@@ -132,7 +133,8 @@ fn opps(table: &Table<'_>) -> Result<Vec<Opp>, InputError> {
         let entry = node.table(&["mhz", "volt"])?;
         let opp = Opp { mhz: entry.whole("mhz", 1..=10_000)? as u32, volt: volt(&entry)? };
         if let Some(last) = opps.last().filter(|last| last.mhz >= opp.mhz) {
-            let message = format!("{} MHz after {} MHz, operating points must ascend", opp.mhz, last.mhz);
+            let message =
+                format!("{} MHz after {} MHz, operating points must ascend", opp.mhz, last.mhz);
             return Err(node.spot.error(message));
         }
         opps.push(opp);
@@ -158,8 +160,12 @@ fn power(node: &Node<'_>) -> Result<PowerCoefficients, InputError> {
 }
 
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
-    const KEYS: [&str; 4] =
-        ["context_switch_ns", "migrate_same_cluster_ns", "migrate_cross_cluster_ns", "wakeup_latency_ns"];
+    const KEYS: [&str; 4] = [
+        "context_switch_ns",
+        "migrate_same_cluster_ns",
+        "migrate_cross_cluster_ns",
+        "wakeup_latency_ns",
+    ];
     let table = root.require("costs")?.table(&KEYS)?;
     let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
     Ok(Costs {
@@ -170,22 +176,34 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
     })
 }
 
-fn check_clusters(root: &Table<'_>, nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(), InputError> {
+fn check_clusters(
+    root: &Table<'_>,
+    nodes: &[Node<'_>],
+    clusters: &[ClusterTemplate],
+) -> Result<(), InputError> {
     let spot = &root.require("clusters")?.spot;
     if clusters.is_empty() {
         return Err(spot.error("no cluster, at least 1 is needed"));
     }
     if clusters.len() > CLUSTERS_MAX {
-        return Err(spot.error(format!("{} clusters, at most {CLUSTERS_MAX} are allowed", clusters.len())));
+        return Err(
+            spot.error(format!("{} clusters, at most {CLUSTERS_MAX} are allowed", clusters.len()))
+        );
     }
     let cores: usize = clusters.iter().map(|cluster| cluster.cores).sum();
     if cores > CORES_MAX as usize {
-        return Err(spot.error(format!("{cores} cores in all clusters, at most {CORES_MAX} are allowed")));
+        return Err(
+            spot.error(format!("{cores} cores in all clusters, at most {CORES_MAX} are allowed"))
+        );
     }
     let mut names = BTreeSet::new();
     for (node, cluster) in nodes.iter().zip(clusters) {
         if !names.insert(&cluster.name) {
-            return Err(node.any_table()?.require("name")?.spot.error(format!("a second cluster {:?}", cluster.name)));
+            return Err(node
+                .any_table()?
+                .require("name")?
+                .spot
+                .error(format!("a second cluster {:?}", cluster.name)));
         }
     }
     check_classes(nodes, clusters)
@@ -195,8 +213,13 @@ fn check_classes(nodes: &[Node<'_>], clusters: &[ClusterTemplate]) -> Result<(),
     for (node, cluster) in nodes.iter().zip(clusters) {
         let class = cluster.class.0;
         let below = class.checked_sub(1).map(ClassId);
-        if let Some(below) = below.filter(|below| clusters.iter().all(|other| other.class != *below)) {
-            let message = format!("class {class}, but no cluster has class {}; classes are 0, 1, ...", below.0);
+        if let Some(below) =
+            below.filter(|below| clusters.iter().all(|other| other.class != *below))
+        {
+            let message = format!(
+                "class {class}, but no cluster has class {}; classes are 0, 1, ...",
+                below.0
+            );
             return Err(node.any_table()?.require("class")?.spot.error(message));
         }
     }

@@ -4,7 +4,7 @@ use crate::reader::{Document, Node, Spot, Table, quoted};
 use crate::{InputError, Profile, ProfileLibrary};
 
 /// Keys of a full profile.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 26] = [
     "description",
     "source",
     "uops_per_instruction",
@@ -14,15 +14,32 @@ const KEYS: [&str; 18] = [
     "store",
     "branch",
     "fp_simd",
+    "fp_double",
     "fp_div",
     "int_mul_div",
     "branch_mpki",
     "l1i_mpki",
     "l1d_mpki",
+    "l1d_write_mpki",
     "l2_512k_mpki",
+    "l2_512k_write_mpki",
     "l2_2m_mpki",
+    "l2_2m_write_mpki",
     "prefetchable",
+    "ilp_40",
     "ilp_128",
+    "load_use_1",
+    "load_use_3",
+    "measured_ratio",
+];
+/// Pairs of which the first cannot be more than the second: stores are part of all misses, and a
+/// larger cache or a shorter distance cannot count more.
+const ORDERED: [(&str, &str); 5] = [
+    ("l1d_write_mpki", "l1d_mpki"),
+    ("l2_512k_write_mpki", "l2_512k_mpki"),
+    ("l2_2m_write_mpki", "l2_2m_mpki"),
+    ("l2_2m_mpki", "l2_512k_mpki"),
+    ("load_use_1", "load_use_3"),
 ];
 /// Smallest and largest ratio of speeds that may be stated.
 const RATIO: std::ops::RangeInclusive<f64> = 0.05..=50.0;
@@ -35,7 +52,8 @@ pub fn parse_profiles(file: &str, text: &str) -> Result<ProfileLibrary, InputErr
     let document = Document::parse(file, text)?;
     let root = document.root(&["description", "profiles"])?;
     let nodes = root.require("profiles")?.any_table()?.members();
-    let profiles = nodes.iter().map(|(name, node)| profile(name, node)).collect::<Result<_, _>>()?;
+    let profiles =
+        nodes.iter().map(|(name, node)| profile(name, node)).collect::<Result<_, _>>()?;
     Ok(ProfileLibrary { profiles })
 }
 
@@ -53,28 +71,39 @@ fn profile(name: &str, node: &Node<'_>) -> Result<Profile, InputError> {
         store: share("store")?,
         branch: share("branch")?,
         fp_simd: share("fp_simd")?,
+        fp_double: share("fp_double")?,
         fp_div: share("fp_div")?,
         int_mul_div: share("int_mul_div")?,
         branch_mpki: per_1000("branch_mpki")?,
         l1i_mpki: per_1000("l1i_mpki")?,
         l1d_mpki: per_1000("l1d_mpki")?,
+        l1d_write_mpki: per_1000("l1d_write_mpki")?,
         l2_512k_mpki: per_1000("l2_512k_mpki")?,
+        l2_512k_write_mpki: per_1000("l2_512k_write_mpki")?,
         l2_2m_mpki: per_1000("l2_2m_mpki")?,
+        l2_2m_write_mpki: per_1000("l2_2m_write_mpki")?,
         prefetchable: share("prefetchable")?,
-        ilp_128: table.number("ilp_128", 0.1..=128.0)?,
-        measured_ratio: None,
+        ilp_40: table.number("ilp_40", 0.1..=1000.0)?,
+        ilp_128: table.number("ilp_128", 0.1..=1000.0)?,
+        load_use_1: share("load_use_1")?,
+        load_use_3: share("load_use_3")?,
+        measured_ratio: table.get("measured_ratio").map(|node| node.number(RATIO)).transpose()?,
     };
-    check(&table, &profile)?;
+    check_order(&table)?;
     Ok(profile)
 }
 
-/// A larger cache cannot miss more.
-fn check(table: &Table<'_>, profile: &Profile) -> Result<(), InputError> {
-    if profile.l2_2m_mpki <= profile.l2_512k_mpki {
-        return Ok(());
+fn check_order(table: &Table<'_>) -> Result<(), InputError> {
+    for (smaller, larger) in ORDERED {
+        let (small, large) = (table.require(smaller)?, table.require(larger)?);
+        let (small_value, large_value) = (small.any_number()?, large.any_number()?);
+        if small_value > large_value {
+            return Err(small
+                .spot
+                .error(format!("{small_value} is more than {} {large_value}", quoted(larger))));
+        }
     }
-    let message = format!("{} is more than \"l2_512k_mpki\" {}", profile.l2_2m_mpki, profile.l2_512k_mpki);
-    Err(table.require("l2_2m_mpki")?.spot.error(message))
+    Ok(())
 }
 
 /// A profile that a program defines for itself.
@@ -96,7 +125,11 @@ impl OwnProfile {
     }
 
     /// The profile. What it is like is a full profile of the same program or one of the library.
-    pub fn resolve(&self, own: &[OwnProfile], library: &ProfileLibrary) -> Result<Profile, InputError> {
+    pub fn resolve(
+        &self,
+        own: &[OwnProfile],
+        library: &ProfileLibrary,
+    ) -> Result<Profile, InputError> {
         let (name, like, like_spot, ratio) = match self {
             OwnProfile::Full(profile) => return Ok(profile.clone()),
             OwnProfile::Like { name, like, like_spot, ratio } => (name, like, like_spot, ratio),
@@ -106,7 +139,11 @@ impl OwnProfile {
             _ => None,
         });
         let base = own_full.or_else(|| library.find(like)).ok_or_else(|| {
-            like_spot.unknown("profile", like, library.profiles.iter().map(|profile| profile.name.as_str()))
+            like_spot.unknown(
+                "profile",
+                like,
+                library.profiles.iter().map(|profile| profile.name.as_str()),
+            )
         })?;
         let source = format!("like {}, with a stated speed ratio of {ratio}", quoted(like));
         Ok(Profile { name: name.clone(), source, measured_ratio: Some(*ratio), ..base.clone() })

@@ -26,8 +26,21 @@ use crate::{InputError, Ns, Profile, ProfileLibrary, Program};
 
 /// Keys of a program file.
 const KEYS: [&str; 15] = [
-    "name", "description", "source", "duration_ms", "params", "profiles", "threads", "mutexes", "conditions", "barriers",
-    "semaphores", "queues", "pools", "devices", "timers",
+    "name",
+    "description",
+    "source",
+    "duration_ms",
+    "params",
+    "profiles",
+    "threads",
+    "mutexes",
+    "conditions",
+    "barriers",
+    "semaphores",
+    "queues",
+    "pools",
+    "devices",
+    "timers",
 ];
 /// Longest duration, 10^9 s.
 const DURATION_MS_MAX: f64 = 1e12;
@@ -97,7 +110,11 @@ impl ProgramTemplate {
     /// # Errors
     /// Unknown parameters or profiles, numbers out of range, and programs that cannot work: no thread
     /// at the start, a barrier that can never be met, waiting for what no thread does.
-    pub fn instantiate(&self, params: &[(String, f64)], profiles: &ProfileLibrary) -> Result<Program, InputError> {
+    pub fn instantiate(
+        &self,
+        params: &[(String, f64)],
+        profiles: &ProfileLibrary,
+    ) -> Result<Program, InputError> {
         let values = self.values(params)?;
         self.program(&values, profiles).map_err(|error| with_params(error, params))
     }
@@ -105,25 +122,43 @@ impl ProgramTemplate {
     fn values(&self, overrides: &[(String, f64)]) -> Result<Vec<(String, f64)>, InputError> {
         for (name, value) in overrides {
             if !self.params.iter().any(|param| param.name == *name) {
-                return Err(self.spot.unknown("parameter", name, self.params.iter().map(|param| param.name.as_str())));
+                return Err(self.spot.unknown(
+                    "parameter",
+                    name,
+                    self.params.iter().map(|param| param.name.as_str()),
+                ));
             }
             if !(-AMOUNT_MAX..=AMOUNT_MAX).contains(value) {
-                let message = format!("parameter {} is {value}, -1e18 to 1e18 is allowed", quoted(name));
+                let message =
+                    format!("parameter {} is {value}, -1e18 to 1e18 is allowed", quoted(name));
                 return Err(self.spot.error(message));
             }
         }
-        let value = |param: &Param| overrides.iter().rev().find(|(name, _)| *name == param.name).map_or(param.default, |(_, value)| *value);
+        let value = |param: &Param| {
+            overrides
+                .iter()
+                .rev()
+                .find(|(name, _)| *name == param.name)
+                .map_or(param.default, |(_, value)| *value)
+        };
         Ok(self.params.iter().map(|param| (param.name.clone(), value(param))).collect())
     }
 
-    fn program(&self, params: &[(String, f64)], profiles: &ProfileLibrary) -> Result<Program, InputError> {
+    fn program(
+        &self,
+        params: &[(String, f64)],
+        profiles: &ProfileLibrary,
+    ) -> Result<Program, InputError> {
         let counts = counts::count(&self.groups, params)?;
         if counts.iter().all(|count| count.initial == 0) {
             return Err(self.spot.error("no thread starts with the program, at least 1 is needed"));
         }
-        let objects = Usage { params, objects: &self.objects, groups: &self.groups, counts: &counts }.objects()?;
+        let objects =
+            Usage { params, objects: &self.objects, groups: &self.groups, counts: &counts }
+                .objects()?;
         let find_profile = |name: &str, spot: &Spot| self.find_profile(name, spot, profiles);
-        let mut generator = Generator::new(params, &self.groups, &counts, &objects.placed, &find_profile);
+        let mut generator =
+            Generator::new(params, &self.groups, &counts, &objects.placed, &find_profile);
         generator.run()?;
         Ok(Program {
             name: self.name.clone(),
@@ -136,11 +171,20 @@ impl ProgramTemplate {
         })
     }
 
-    fn find_profile(&self, name: &str, spot: &Spot, library: &ProfileLibrary) -> Result<Profile, InputError> {
+    fn find_profile(
+        &self,
+        name: &str,
+        spot: &Spot,
+        library: &ProfileLibrary,
+    ) -> Result<Profile, InputError> {
         match self.profiles.iter().find(|own| own.name() == name) {
             Some(own) => own.resolve(&self.profiles, library),
             None => library.find(name).cloned().ok_or_else(|| {
-                let known = self.profiles.iter().map(OwnProfile::name).chain(library.profiles.iter().map(|profile| profile.name.as_str()));
+                let known = self
+                    .profiles
+                    .iter()
+                    .map(OwnProfile::name)
+                    .chain(library.profiles.iter().map(|profile| profile.name.as_str()));
                 spot.unknown("profile", name, known)
             }),
         }
@@ -152,7 +196,8 @@ fn with_params(mut error: InputError, params: &[(String, f64)]) -> InputError {
     if params.is_empty() {
         return error;
     }
-    let set: Vec<String> = params.iter().map(|(name, value)| format!("{name} = {}", plain(*value))).collect();
+    let set: Vec<String> =
+        params.iter().map(|(name, value)| format!("{name} = {}", plain(*value))).collect();
     let set = format!("with {}", set.join(", "));
     error.hint = Some(error.hint.map_or(set.clone(), |hint| format!("{hint}; {set}")));
     error
@@ -163,9 +208,12 @@ fn params(root: &Table<'_>) -> Result<Vec<Param>, InputError> {
     for (name, node) in root.named("params")? {
         if !is_param_name(name) {
             let error = node.spot.error(format!("{} cannot be a parameter's name", quoted(name)));
-            return Err(error.with_hint("letters, digits and _; not index, count, forever or a function"));
+            return Err(
+                error.with_hint("letters, digits and _; not index, count, forever or a function")
+            );
         }
-        params.push(Param { name: name.to_owned(), default: node.number(-AMOUNT_MAX..=AMOUNT_MAX)? });
+        params
+            .push(Param { name: name.to_owned(), default: node.number(-AMOUNT_MAX..=AMOUNT_MAX)? });
     }
     Ok(params)
 }
@@ -182,7 +230,11 @@ fn objects(root: &Table<'_>, params: &[Param]) -> Result<Vec<ObjectDecl>, InputE
     Ok(objects)
 }
 
-fn groups(root: &Table<'_>, params: &[Param], objects: &[ObjectDecl]) -> Result<Vec<Group>, InputError> {
+fn groups(
+    root: &Table<'_>,
+    params: &[Param],
+    objects: &[ObjectDecl],
+) -> Result<Vec<Group>, InputError> {
     const KEYS: [&str; 6] = ["name", "count", "nice", "cores", "start_us", "body"];
     let list = root.require("threads")?;
     let nodes = list.list()?;
@@ -209,8 +261,11 @@ fn groups(root: &Table<'_>, params: &[Param], objects: &[ObjectDecl]) -> Result<
 
 fn group(table: &Table<'_>, names: &Names<'_>) -> Result<Group, InputError> {
     let spot = table.spot.clone();
-    let or = |key, default| table.get(key).map_or(Ok(Expr::number(default, spot.clone())), |node| names.expr(&node));
-    let count = table.get("count").map_or(Ok(Expr::number(1.0, spot.clone())), |node| Expr::of(&node))?;
+    let or = |key, default| {
+        table.get(key).map_or(Ok(Expr::number(default, spot.clone())), |node| names.expr(&node))
+    };
+    let count =
+        table.get("count").map_or(Ok(Expr::number(1.0, spot.clone())), |node| Expr::of(&node))?;
     count.check_names(&names.params, false)?;
     Ok(Group {
         name: table.text("name")?.to_owned(),

@@ -45,7 +45,8 @@ pub fn parse_workloads(file: &str, text: &str) -> Result<WorkloadFile, InputErro
     let document = Document::parse(file, text)?;
     let root = document.root(&["description", "workloads"])?;
     let nodes = root.require("workloads")?.any_table()?.members();
-    let workloads = nodes.iter().map(|(name, node)| workload(name, node)).collect::<Result<_, _>>()?;
+    let workloads =
+        nodes.iter().map(|(name, node)| workload(name, node)).collect::<Result<_, _>>()?;
     Ok(WorkloadFile { workloads })
 }
 
@@ -73,7 +74,8 @@ impl WorkloadTemplate {
         &self,
         mut find: impl FnMut(&str, &Spot, &[(String, f64)]) -> Result<Arc<Program>, InputError>,
     ) -> Result<Workload, InputError> {
-        let mut names: BTreeSet<String> = self.apps.iter().filter_map(|app| app.name.clone()).collect();
+        let mut names: BTreeSet<String> =
+            self.apps.iter().filter_map(|app| app.name.clone()).collect();
         let mut apps = Vec::with_capacity(self.apps.len());
         for template in &self.apps {
             let program = find(&template.program, &template.spot, &template.params)?;
@@ -100,7 +102,9 @@ fn workload(name: &str, node: &Node<'_>) -> Result<WorkloadTemplate, InputError>
     let list = table.require("apps")?;
     let nodes = list.list()?;
     if nodes.is_empty() || nodes.len() > APPS_MAX {
-        return Err(list.spot.error(format!("{} applications, 1 to {APPS_MAX} are allowed", nodes.len())));
+        return Err(list
+            .spot
+            .error(format!("{} applications, 1 to {APPS_MAX} are allowed", nodes.len())));
     }
     let apps = nodes.iter().map(app).collect::<Result<Vec<_>, _>>()?;
     let mut names = BTreeSet::new();
@@ -110,7 +114,11 @@ fn workload(name: &str, node: &Node<'_>) -> Result<WorkloadTemplate, InputError>
             return Err(spot.error(format!("a second application {}", quoted(name))));
         }
     }
-    Ok(WorkloadTemplate { name: name.to_owned(), description: table.text_or("description", "")?, apps })
+    Ok(WorkloadTemplate {
+        name: name.to_owned(),
+        description: table.text_or("description", "")?,
+        apps,
+    })
 }
 
 fn app(node: &Node<'_>) -> Result<AppTemplate, InputError> {
@@ -127,5 +135,9 @@ fn app(node: &Node<'_>) -> Result<AppTemplate, InputError> {
 }
 
 fn params(table: &Table<'_>) -> Result<Vec<(String, f64)>, InputError> {
-    table.named("params")?.iter().map(|(name, node)| Ok(((*name).to_owned(), node.any_number()?))).collect()
+    table
+        .named("params")?
+        .iter()
+        .map(|(name, node)| Ok(((*name).to_owned(), node.any_number()?)))
+        .collect()
 }

@@ -17,7 +17,11 @@ fn files(folder: &str) -> Vec<(String, String, String)> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .map(|path| {
             let text = std::fs::read_to_string(&path).expect("a readable file");
-            (path.file_stem().unwrap().to_str().unwrap().to_owned(), path.display().to_string(), text)
+            (
+                path.file_stem().unwrap().to_str().unwrap().to_owned(),
+                path.display().to_string(),
+                text,
+            )
         })
         .collect();
     files.sort();
@@ -65,9 +69,18 @@ fn machines_are_named_like_their_files_and_core_types_state_a_source() {
 #[test]
 fn colab_machines_have_the_published_cores() {
     let catalog = catalog();
-    for (name, big, little) in [("2B2S", 2, 2), ("2B4S", 2, 4), ("4B2S", 4, 2), ("4B4S", 4, 4), ("8B0S", 8, 0)] {
+    for (name, big, little) in
+        [("2B2S", 2, 2), ("2B4S", 2, 4), ("4B2S", 4, 2), ("4B4S", 4, 4), ("8B0S", 8, 0)]
+    {
         let machine = catalog.machine(name).unwrap();
-        let cores = |mhz| machine.clusters.iter().filter(|cluster| cluster.max_mhz() == mhz).map(|cluster| cluster.cores.len()).sum::<usize>();
+        let cores = |mhz| {
+            machine
+                .clusters
+                .iter()
+                .filter(|cluster| cluster.max_mhz() == mhz)
+                .map(|cluster| cluster.cores.len())
+                .sum::<usize>()
+        };
         assert_eq!((cores(2000), cores(1200)), (big, little), "{name}");
         let large = &machine.clusters[0].params;
         assert_eq!((large.l1i_kib, large.l1d_kib, large.l2_kib), (48.0, 32.0, 2048.0));
@@ -79,14 +92,18 @@ fn colab_machines_have_the_published_cores() {
 
 #[test]
 fn no_profile_is_defined_twice() {
-    let defined: usize = files("profiles").iter().map(|(_, path, text)| ampsched_model::parse_profiles(path, text).unwrap().profiles.len()).sum();
+    let defined: usize = files("profiles")
+        .iter()
+        .map(|(_, path, text)| ampsched_model::parse_profiles(path, text).unwrap().profiles.len())
+        .sum();
     assert_eq!(defined, catalog().profiles().profiles.len());
 }
 
 #[test]
 fn programs_state_a_source_and_are_named_like_their_files() {
     for (name, path, text) in files("programs") {
-        let program = ampsched_model::parse_program(&path, &text).unwrap_or_else(|error| panic!("{error}"));
+        let program =
+            ampsched_model::parse_program(&path, &text).unwrap_or_else(|error| panic!("{error}"));
         assert!(!program.source().is_empty(), "{path}");
         assert_eq!(program.name(), name);
     }

@@ -6,7 +6,11 @@ use super::{Catalog, FileKind};
 use crate::{Cluster, InputError, Machine, ObjectKind, Pipeline, Program};
 
 /// A text of several lines, without a line break at the end.
-pub(super) fn describe(catalog: &Catalog, kind: FileKind, name: &str) -> Result<String, InputError> {
+pub(super) fn describe(
+    catalog: &Catalog,
+    kind: FileKind,
+    name: &str,
+) -> Result<String, InputError> {
     let text = match kind {
         FileKind::Machine => machine(&catalog.machine(name)?),
         FileKind::CoreType => core_type(catalog, name)?,
@@ -30,24 +34,44 @@ fn machine(machine: &Machine) -> String {
         cluster(&mut text, each);
     }
     let costs = &machine.costs;
-    line(&mut text, format_args!("costs: context switch {} ns, wake-up {} ns", costs.context_switch_ns, costs.wakeup_latency_ns));
+    line(
+        &mut text,
+        format_args!(
+            "costs: context switch {} ns, wake-up {} ns",
+            costs.context_switch_ns, costs.wakeup_latency_ns
+        ),
+    );
     let (same, cross) = (costs.migrate_same_cluster_ns, costs.migrate_cross_cluster_ns);
-    line(&mut text, format_args!("       migration {same} ns in a cluster, {cross} ns between clusters"));
+    line(
+        &mut text,
+        format_args!("       migration {same} ns in a cluster, {cross} ns between clusters"),
+    );
     text
 }
 
 fn cluster(text: &mut String, cluster: &Cluster) {
     let cores: Vec<String> = cluster.cores.iter().map(|core| core.0.to_string()).collect();
     let (first, last) = (&cores[0], &cores[cores.len() - 1]);
-    let range = if cores.len() == 1 { format!("core {first}") } else { format!("cores {first}-{last}") };
+    let range =
+        if cores.len() == 1 { format!("core {first}") } else { format!("cores {first}-{last}") };
     let (class, core_type) = (cluster.class.0, &cluster.core_type);
-    line(text, format_args!("cluster {}: {range}, {core_type}, class {class}, L2 {} KiB", cluster.name, cluster.params.l2_kib));
-    let opps: Vec<String> = cluster.opps.iter().map(|opp| format!("{} MHz {} V", opp.mhz, opp.volt)).collect();
+    line(
+        text,
+        format_args!(
+            "cluster {}: {range}, {core_type}, class {class}, L2 {} KiB",
+            cluster.name, cluster.params.l2_kib
+        ),
+    );
+    let opps: Vec<String> =
+        cluster.opps.iter().map(|opp| format!("{} MHz {} V", opp.mhz, opp.volt)).collect();
     line(text, format_args!("  operating points: {}", opps.join(", ")));
     let power = &cluster.power;
     if power.dynamic_uw_per_mhz_v2 > 0.0 || power.static_mw > 0.0 {
         let (dynamic, constant) = (power.dynamic_uw_per_mhz_v2, power.static_mw);
-        line(text, format_args!("  power: dynamic {dynamic} uW/(MHz V^2), static {constant} mW per core"));
+        line(
+            text,
+            format_args!("  power: dynamic {dynamic} uW/(MHz V^2), static {constant} mW per core"),
+        );
     }
 }
 
@@ -60,27 +84,55 @@ fn core_type(catalog: &Catalog, name: &str) -> Result<String, InputError> {
         Pipeline::InOrder => "in order".to_owned(),
         Pipeline::OutOfOrder => format!("out of order, window {}", params.window),
     };
-    line(&mut text, format_args!("pipeline: {}-wide, {pipeline}, misprediction {} cycles", params.width, params.mispredict_cycles));
+    line(
+        &mut text,
+        format_args!(
+            "pipeline: {}-wide, {pipeline}, misprediction {} cycles",
+            params.width, params.mispredict_cycles
+        ),
+    );
     let (l1i, l1d, l2, cycles) = (params.l1i_kib, params.l1d_kib, params.l2_kib, params.l2_cycles);
-    line(&mut text, format_args!("caches: L1I {l1i} KiB, L1D {l1d} KiB, L2 {l2} KiB in {cycles} cycles"));
+    line(
+        &mut text,
+        format_args!("caches: L1I {l1i} KiB, L1D {l1d} KiB, L2 {l2} KiB in {cycles} cycles"),
+    );
     let (memory, mlp, prefetch) = (params.memory_ns, params.mlp_max, params.prefetch_share);
-    line(&mut text, format_args!("memory: {memory} ns, at most {mlp} misses at once, prefetcher covers {prefetch}"));
+    line(
+        &mut text,
+        format_args!(
+            "memory: {memory} ns, at most {mlp} misses at once, prefetcher covers {prefetch}"
+        ),
+    );
     line(&mut text, format_args!("source: {}", core_type.source));
     Ok(text)
 }
 
 fn profile(catalog: &Catalog, name: &str) -> Result<String, InputError> {
-    let profile = catalog.profiles.find(name).ok_or_else(|| catalog.unknown(FileKind::Profile, name))?;
+    let profile =
+        catalog.profiles.find(name).ok_or_else(|| catalog.unknown(FileKind::Profile, name))?;
     let mut text = String::new();
     line(&mut text, format_args!("{name}"));
-    let (uops, big, little) = (profile.uops_per_instruction, profile.cpi_core_big, profile.cpi_core_little);
-    line(&mut text, format_args!("core: {uops} uops per instruction, cpi {big} out of order, {little} in order"));
-    let (load, store, branch, fp) = (profile.load, profile.store, profile.branch, profile.fp_simd);
-    line(&mut text, format_args!("mix: load {load}, store {store}, branch {branch}, fp and SIMD {fp}"));
-    let (l1i, l1d, small, large) = (profile.l1i_mpki, profile.l1d_mpki, profile.l2_512k_mpki, profile.l2_2m_mpki);
+    let (uops, big, little) =
+        (profile.uops_per_instruction, profile.cpi_core_big, profile.cpi_core_little);
     line(
         &mut text,
-        format_args!("per 1000 instructions: {} mispredictions, misses L1I {l1i}, L1D {l1d}, L2 {small} (512 KiB) {large} (2 MiB)", profile.branch_mpki),
+        format_args!(
+            "core: {uops} uops per instruction, cpi {big} out of order, {little} in order"
+        ),
+    );
+    let (load, store, branch, fp) = (profile.load, profile.store, profile.branch, profile.fp_simd);
+    line(
+        &mut text,
+        format_args!("mix: load {load}, store {store}, branch {branch}, fp and SIMD {fp}"),
+    );
+    let (l1i, l1d, small, large) =
+        (profile.l1i_mpki, profile.l1d_mpki, profile.l2_512k_mpki, profile.l2_2m_mpki);
+    line(
+        &mut text,
+        format_args!(
+            "per 1000 instructions: {} mispredictions, misses L1I {l1i}, L1D {l1d}, L2 {small} (512 KiB) {large} (2 MiB)",
+            profile.branch_mpki
+        ),
     );
     line(&mut text, format_args!("source: {}", profile.source));
     Ok(text)
@@ -97,7 +149,8 @@ fn program(catalog: &Catalog, name: &str) -> Result<String, InputError> {
     for object in &program.objects {
         line(&mut text, format_args!("{} {}", object_word(&object.kind), object.name));
     }
-    let profiles: Vec<&str> = program.profiles.iter().map(|profile| profile.name.as_str()).collect();
+    let profiles: Vec<&str> =
+        program.profiles.iter().map(|profile| profile.name.as_str()).collect();
     line(&mut text, format_args!("profiles: {}", profiles.join(", ")));
     for note in catalog.notes(name) {
         line(&mut text, format_args!("note: {note}"));
@@ -121,12 +174,16 @@ fn object_word(kind: &ObjectKind) -> String {
         ObjectKind::Condition => "condition".to_owned(),
         ObjectKind::Barrier { parties } => format!("barrier ({parties} parties)"),
         ObjectKind::Semaphore { initial } => format!("semaphore ({initial} at first)"),
-        ObjectKind::Queue { capacity, producers } => format!("queue (capacity {capacity}, {producers} producers)"),
+        ObjectKind::Queue { capacity, producers } => {
+            format!("queue (capacity {capacity}, {producers} producers)")
+        }
         ObjectKind::Pool { total, chunk, participants } => {
             format!("pool ({total} iterations, {chunk} at once, {participants} participants)")
         }
         ObjectKind::Device => "device".to_owned(),
-        ObjectKind::Timer { shared } => format!("timer ({})", if *shared { "shared" } else { "one per thread" }),
+        ObjectKind::Timer { shared } => {
+            format!("timer ({})", if *shared { "shared" } else { "one per thread" })
+        }
     }
 }
 
@@ -136,7 +193,15 @@ fn workload(catalog: &Catalog, name: &str) -> Result<String, InputError> {
     line(&mut text, format_args!("{}: {}", workload.name, workload.description));
     for app in &workload.apps {
         let program = &app.program;
-        line(&mut text, format_args!("app {}: {}, {} threads at the start", app.name, program.name, program.initial_threads()));
+        line(
+            &mut text,
+            format_args!(
+                "app {}: {}, {} threads at the start",
+                app.name,
+                program.name,
+                program.initial_threads()
+            ),
+        );
     }
     line(&mut text, format_args!("threads at the start: {}", workload.initial_threads()));
     Ok(text)

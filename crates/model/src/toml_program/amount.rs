@@ -31,9 +31,20 @@ impl AmountExpr {
             Self::quantiles(&node.table(&["quantiles", "scale"])?)
         } else if table.has("low") || table.has("high") {
             let table = node.table(&["low", "high"])?;
-            Ok(AmountExpr::Uniform { low: Expr::of(&table.require("low")?)?, high: Expr::of(&table.require("high")?)? })
+            Ok(AmountExpr::Uniform {
+                low: Expr::of(&table.require("low")?)?,
+                high: Expr::of(&table.require("high")?)?,
+            })
         } else {
-            Self::around_mean(&node.table(&["mean", "cv", "dist", "low", "high", "quantiles", "scale"])?)
+            Self::around_mean(&node.table(&[
+                "mean",
+                "cv",
+                "dist",
+                "low",
+                "high",
+                "quantiles",
+                "scale",
+            ])?)
         }
     }
 
@@ -45,8 +56,13 @@ impl AmountExpr {
         })?;
         match (dist, cv) {
             ("exponential", None) => Ok(AmountExpr::Exponential { mean }),
-            ("exponential", Some(cv)) => Err(cv.spot.error("an exponential distribution has no \"cv\" (it is 1)")),
-            (_, None) => Err(table.spot.error("key \"cv\" is missing").with_hint("an amount that does not vary is a number")),
+            ("exponential", Some(cv)) => {
+                Err(cv.spot.error("an exponential distribution has no \"cv\" (it is 1)"))
+            }
+            (_, None) => Err(table
+                .spot
+                .error("key \"cv\" is missing")
+                .with_hint("an amount that does not vary is a number")),
             ("normal", Some(cv)) => Ok(AmountExpr::Normal { mean, cv }),
             (_, Some(cv)) => Ok(AmountExpr::LogNormal { mean, cv }),
         }
@@ -86,17 +102,29 @@ impl AmountExpr {
     ///
     /// Constants are rounded to the nearest whole number of the smaller unit.
     pub fn amount(&self, scope: Scope<'_>, unit: f64) -> Result<Amount, InputError> {
-        let limited = |expr: &Expr| expr.within(scope, 0.0, AMOUNT_MAX / unit).map(|value| value * unit);
+        let limited =
+            |expr: &Expr| expr.within(scope, 0.0, AMOUNT_MAX / unit).map(|value| value * unit);
         let spread = |expr: &Expr| expr.within(scope, 0.0, CV_MAX);
         Ok(match self {
             AmountExpr::Constant(expr) => Amount::constant(limited(expr)?.round()),
-            AmountExpr::Normal { mean, cv } => with_spread(limited(mean)?, Dist::Normal { cv: spread(cv)? }),
-            AmountExpr::LogNormal { mean, cv } => with_spread(limited(mean)?, Dist::LogNormal { cv: spread(cv)? }),
-            AmountExpr::Exponential { mean } => Amount { mean: limited(mean)?, dist: Dist::Exponential },
-            AmountExpr::Uniform { low, high } => uniform(limited(low)?, limited(high)?, unit, &high.spot)?,
+            AmountExpr::Normal { mean, cv } => {
+                with_spread(limited(mean)?, Dist::Normal { cv: spread(cv)? })
+            }
+            AmountExpr::LogNormal { mean, cv } => {
+                with_spread(limited(mean)?, Dist::LogNormal { cv: spread(cv)? })
+            }
+            AmountExpr::Exponential { mean } => {
+                Amount { mean: limited(mean)?, dist: Dist::Exponential }
+            }
+            AmountExpr::Uniform { low, high } => {
+                uniform(limited(low)?, limited(high)?, unit, &high.spot)?
+            }
             AmountExpr::Quantiles { points, scale, spot } => {
                 let scale = scale.within(scope, 0.0, AMOUNT_MAX)?;
-                let points = points.iter().map(|point| point.within(scope, 0.0, AMOUNT_MAX)).collect::<Result<_, _>>()?;
+                let points = points
+                    .iter()
+                    .map(|point| point.within(scope, 0.0, AMOUNT_MAX))
+                    .collect::<Result<_, _>>()?;
                 quantiles(points, scale * unit, spot)?
             }
         })
@@ -112,18 +140,29 @@ fn with_spread(mean: f64, dist: Dist) -> Amount {
 
 fn uniform(low: f64, high: f64, unit: f64, spot: &Spot) -> Result<Amount, InputError> {
     if low > high {
-        return Err(spot.error(format!("{} is less than \"low\" {}", plain(high / unit), plain(low / unit))));
+        return Err(spot.error(format!(
+            "{} is less than \"low\" {}",
+            plain(high / unit),
+            plain(low / unit)
+        )));
     }
     Ok(Amount { mean: (low + high) / 2.0, dist: Dist::Uniform { low, high } })
 }
 
 fn quantiles(points: Vec<f64>, scale: f64, spot: &Spot) -> Result<Amount, InputError> {
     if let Some(pair) = points.windows(2).find(|pair| pair[0] > pair[1]) {
-        return Err(spot.error(format!("{} after {}, quantiles must ascend", plain(pair[1]), plain(pair[0]))));
+        return Err(spot.error(format!(
+            "{} after {}, quantiles must ascend",
+            plain(pair[1]),
+            plain(pair[0])
+        )));
     }
     let points: Vec<f64> = points.iter().map(|point| point * scale).collect();
     if points.iter().any(|point| *point > AMOUNT_MAX) {
-        return Err(spot.error(format!("the largest quantile times \"scale\" is above {}", plain(AMOUNT_MAX))));
+        return Err(spot.error(format!(
+            "the largest quantile times \"scale\" is above {}",
+            plain(AMOUNT_MAX)
+        )));
     }
     let intervals = (points.len() - 1) as f64;
     let mean = points.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0).sum::<f64>() / intervals;

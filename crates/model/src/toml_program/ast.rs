@@ -171,7 +171,9 @@ impl Step {
     /// The nested body, if the step has one.
     pub fn body(&self) -> &[Step] {
         match &self.kind {
-            StepKind::Each { body, .. } | StepKind::Dynamic { body, .. } | StepKind::Loop { body, .. } => body,
+            StepKind::Each { body, .. }
+            | StepKind::Dynamic { body, .. }
+            | StepKind::Loop { body, .. } => body,
             _ => &[],
         }
     }
@@ -179,9 +181,13 @@ impl Step {
     /// Expressions of the step itself, not of its nested body.
     pub fn expressions(&self) -> Vec<&Expr> {
         match &self.kind {
-            StepKind::Work { amount, .. } | StepKind::Sleep(amount) | StepKind::Io { amount, .. } => amount.expressions(),
+            StepKind::Work { amount, .. }
+            | StepKind::Sleep(amount)
+            | StepKind::Io { amount, .. } => amount.expressions(),
             StepKind::Loop { repeat: Repeat::Times(amount), .. } => amount.expressions(),
-            StepKind::Fork { times: expr, .. } | StepKind::Timer { period_us: expr, .. } | StepKind::SetNice(expr) => {
+            StepKind::Fork { times: expr, .. }
+            | StepKind::Timer { period_us: expr, .. }
+            | StepKind::SetNice(expr) => {
                 vec![expr]
             }
             StepKind::SetCores(cores) => cores.iter().collect(),
@@ -203,7 +209,9 @@ impl Group {
     pub fn is_indexed(&self) -> bool {
         let mut indexed = self.nice.mentions("index") || self.start_us.mentions("index");
         indexed |= self.cores.iter().flatten().any(|core| core.mentions("index"));
-        for_each_step(&self.body, &mut |step| indexed |= step.expressions().iter().any(|expr| expr.mentions("index")));
+        for_each_step(&self.body, &mut |step| {
+            indexed |= step.expressions().iter().any(|expr| expr.mentions("index"))
+        });
         indexed
     }
 

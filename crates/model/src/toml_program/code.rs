@@ -8,7 +8,9 @@ use super::counts::{GroupCount, THREADS_MAX};
 use super::usage::Placed;
 use crate::expr::{Expr, Scope};
 use crate::reader::Spot;
-use crate::{Amount, CodePtr, CoreId, CoreSet, InputError, Ns, ObjectId, Op, Profile, ProfileId, ThreadSpec};
+use crate::{
+    Amount, CodePtr, CoreId, CoreSet, InputError, Ns, ObjectId, Op, Profile, ProfileId, ThreadSpec,
+};
 
 /// Longest code of a program, bodies of unequal instances counted one by one.
 const CODE_MAX: usize = 4_000_000;
@@ -85,7 +87,8 @@ impl<'a> Generator<'a> {
             count: if count.indexed { u32::from(spec < count.initial) } else { count.initial },
             nice: self.nice(&group.nice)?,
             affinity: group.cores.as_ref().map(|cores| self.cores(cores)).transpose()?,
-            start_ns: (group.start_us.within(self.scope(), 0.0, TIME_US_MAX)? * NS_PER_US).round() as Ns,
+            start_ns: (group.start_us.within(self.scope(), 0.0, TIME_US_MAX)? * NS_PER_US).round()
+                as Ns,
         };
         self.threads.push(thread);
         self.body(&group.body)?;
@@ -129,12 +132,15 @@ impl<'a> Generator<'a> {
             StepKind::Fork { group, times } => return self.fork(step, *group, times),
             StepKind::Join => Op::Join,
             StepKind::Sleep(amount) => Op::Sleep(amount.amount(self.scope(), NS_PER_US)?),
-            StepKind::Timer { timer, period_us, mode } => {
-                Op::TimerWait { timer: self.object(*timer), period_ns: self.period_ns(period_us)?, mode: *mode }
-            }
-            StepKind::Io { device, amount } => {
-                Op::Io { device: self.object(*device), service_ns: amount.amount(self.scope(), NS_PER_US)? }
-            }
+            StepKind::Timer { timer, period_us, mode } => Op::TimerWait {
+                timer: self.object(*timer),
+                period_ns: self.period_ns(period_us)?,
+                mode: *mode,
+            },
+            StepKind::Io { device, amount } => Op::Io {
+                device: self.object(*device),
+                service_ns: amount.amount(self.scope(), NS_PER_US)?,
+            },
             StepKind::Yield => Op::Yield,
             StepKind::Suspend => Op::Suspend,
             StepKind::Resume(group) => return self.resume(step, *group),
@@ -144,16 +150,32 @@ impl<'a> Generator<'a> {
         self.emit(op, &step.spot)
     }
 
-    fn work(&self, unit: WorkUnit, amount: &AmountExpr, profile: ProfileId) -> Result<Op, InputError> {
+    fn work(
+        &self,
+        unit: WorkUnit,
+        amount: &AmountExpr,
+        profile: ProfileId,
+    ) -> Result<Op, InputError> {
         Ok(match unit {
-            WorkUnit::Instructions => Op::Compute { instructions: amount.amount(self.scope(), 1.0)?, profile },
-            WorkUnit::ReferenceTime => Op::Run { reference_ns: amount.amount(self.scope(), NS_PER_US)?, profile },
-            WorkUnit::CpuTime => Op::Occupy { cpu_ns: amount.amount(self.scope(), NS_PER_US)?, profile },
+            WorkUnit::Instructions => {
+                Op::Compute { instructions: amount.amount(self.scope(), 1.0)?, profile }
+            }
+            WorkUnit::ReferenceTime => {
+                Op::Run { reference_ns: amount.amount(self.scope(), NS_PER_US)?, profile }
+            }
+            WorkUnit::CpuTime => {
+                Op::Occupy { cpu_ns: amount.amount(self.scope(), NS_PER_US)?, profile }
+            }
         })
     }
 
     /// Work on items: `Pop` or `Take`, the body, and the jump back.
-    fn items(&mut self, step: &Step, body: &[Step], take: impl Fn(CodePtr) -> Op) -> Result<(), InputError> {
+    fn items(
+        &mut self,
+        step: &Step,
+        body: &[Step],
+        take: impl Fn(CodePtr) -> Op,
+    ) -> Result<(), InputError> {
         let again = self.here();
         self.emit(take(CodePtr(0)), &step.spot)?;
         self.body(body)?;
@@ -191,7 +213,8 @@ impl<'a> Generator<'a> {
         let times = times.whole(self.scope(), 0, THREADS_MAX)? as u32;
         let first = self.first_spec[group];
         if self.counts[group].indexed {
-            return (0..times).try_for_each(|spec| self.emit(Op::Fork { thread: first + spec }, &step.spot));
+            return (0..times)
+                .try_for_each(|spec| self.emit(Op::Fork { thread: first + spec }, &step.spot));
         }
         match times {
             0 => Ok(()),
@@ -204,7 +227,8 @@ impl<'a> Generator<'a> {
 
     fn resume(&mut self, step: &Step, group: GroupIndex) -> Result<(), InputError> {
         let first = self.first_spec[group];
-        (first..first + self.counts[group].specs).try_for_each(|thread| self.emit(Op::Resume { thread }, &step.spot))
+        (first..first + self.counts[group].specs)
+            .try_for_each(|thread| self.emit(Op::Resume { thread }, &step.spot))
     }
 
     fn lock(&self, mutex: ObjectIndex) -> Op {
@@ -231,7 +255,8 @@ impl<'a> Generator<'a> {
         }
         let profile = (self.find_profile)(name, spot)?;
         if self.profiles.len() > usize::from(u16::MAX) {
-            return Err(spot.error(format!("more than {} profiles in one program", u32::from(u16::MAX) + 1)));
+            return Err(spot
+                .error(format!("more than {} profiles in one program", u32::from(u16::MAX) + 1)));
         }
         let id = ProfileId::from(self.profiles.len());
         self.profiles.push(profile);
@@ -240,7 +265,8 @@ impl<'a> Generator<'a> {
     }
 
     fn period_ns(&self, period_us: &Expr) -> Result<Ns, InputError> {
-        Ok((period_us.within(self.scope(), 1.0 / NS_PER_US, TIME_US_MAX)? * NS_PER_US).round() as Ns)
+        Ok((period_us.within(self.scope(), 1.0 / NS_PER_US, TIME_US_MAX)? * NS_PER_US).round()
+            as Ns)
     }
 
     fn nice(&self, nice: &Expr) -> Result<i8, InputError> {
@@ -248,7 +274,10 @@ impl<'a> Generator<'a> {
     }
 
     fn cores(&self, cores: &[Expr]) -> Result<CoreSet, InputError> {
-        cores.iter().map(|core| core.whole(self.scope(), 0, CORE_MAX).map(|core| CoreId(core as u16))).collect()
+        cores
+            .iter()
+            .map(|core| core.whole(self.scope(), 0, CORE_MAX).map(|core| CoreId(core as u16)))
+            .collect()
     }
 
     fn scope(&self) -> Scope<'a> {
@@ -261,7 +290,9 @@ impl<'a> Generator<'a> {
 
     fn emit(&mut self, op: Op, spot: &Spot) -> Result<(), InputError> {
         if self.code.len() >= CODE_MAX {
-            return Err(spot.error(format!("the program has more than {CODE_MAX} steps, instances counted one by one")));
+            return Err(spot.error(format!(
+                "the program has more than {CODE_MAX} steps, instances counted one by one"
+            )));
         }
         self.code.push(op);
         Ok(())

@@ -56,7 +56,10 @@ struct Forked {
 }
 
 /// Counts the threads of all groups.
-pub(crate) fn count(groups: &[Group], params: &[(String, f64)]) -> Result<Vec<GroupCount>, InputError> {
+pub(crate) fn count(
+    groups: &[Group],
+    params: &[(String, f64)],
+) -> Result<Vec<GroupCount>, InputError> {
     let mut incoming: Vec<Vec<Forked>> = vec![Vec::new(); groups.len()];
     let mut counts: Vec<Option<GroupCount>> = vec![None; groups.len()];
     let mut initial_all = 0;
@@ -65,7 +68,8 @@ pub(crate) fn count(groups: &[Group], params: &[(String, f64)]) -> Result<Vec<Gr
         let initial = group.count.whole(Scope { params, instance: None }, 0, THREADS_MAX)?;
         initial_all += initial;
         if initial_all > THREADS_MAX {
-            let message = format!("{initial_all} threads at the start, at most {THREADS_MAX} are allowed");
+            let message =
+                format!("{initial_all} threads at the start, at most {THREADS_MAX} are allowed");
             return Err(group.count.spot.error(message));
         }
         let (count, weights) = group_count(group, initial as u32, &incoming[index]);
@@ -82,7 +86,8 @@ fn forkers_first(groups: &[Group]) -> Vec<GroupIndex> {
     let forks: Vec<Vec<GroupIndex>> = groups.iter().map(forked_by).collect();
     let mut forkers = vec![0; groups.len()];
     forks.iter().flatten().for_each(|forked| forkers[*forked] += 1);
-    let mut order: Vec<GroupIndex> = (0..groups.len()).filter(|group| forkers[*group] == 0).collect();
+    let mut order: Vec<GroupIndex> =
+        (0..groups.len()).filter(|group| forkers[*group] == 0).collect();
     let mut next = 0;
     while next < order.len() {
         for forked in &forks[order[next]] {
@@ -97,7 +102,11 @@ fn forkers_first(groups: &[Group]) -> Vec<GroupIndex> {
 }
 
 /// The count of a group, and of each specification (total, at once).
-fn group_count(group: &Group, initial: u32, incoming: &[Forked]) -> (GroupCount, Vec<(Number, Number)>) {
+fn group_count(
+    group: &Group,
+    initial: u32,
+    incoming: &[Forked],
+) -> (GroupCount, Vec<(Number, Number)>) {
     let times_max = incoming.iter().map(|forked| forked.times).max().unwrap_or(0) as u32;
     let indexed = group.is_indexed();
     let specs = if indexed { initial.max(times_max) } else { 1 };
@@ -105,8 +114,12 @@ fn group_count(group: &Group, initial: u32, incoming: &[Forked]) -> (GroupCount,
         .map(|spec| {
             let own = if indexed { u64::from(spec < initial) } else { u64::from(initial) };
             incoming.iter().fold((Some(own), Some(own)), |(total, at_once), forked| {
-                let times = if indexed { u64::from(u64::from(spec) < forked.times) } else { forked.times };
-                (add(total, multiply(forked.total, Some(times))), add(at_once, multiply(forked.at_once, Some(times))))
+                let times =
+                    if indexed { u64::from(u64::from(spec) < forked.times) } else { forked.times };
+                (
+                    add(total, multiply(forked.total, Some(times))),
+                    add(at_once, multiply(forked.at_once, Some(times))),
+                )
             })
         })
         .collect();
@@ -115,8 +128,8 @@ fn group_count(group: &Group, initial: u32, incoming: &[Forked]) -> (GroupCount,
         specs,
         indexed,
         count: if initial > 0 { initial } else { times_max },
-        total: weights.iter().fold(Some(0), |sum, weight| add(sum, weight.0)),
-        at_once: weights.iter().fold(Some(0), |sum, weight| add(sum, weight.1)),
+        total: weights.iter().try_fold(0u64, |sum, weight| add(Some(sum), weight.0)),
+        at_once: weights.iter().try_fold(0u64, |sum, weight| add(Some(sum), weight.1)),
     };
     (count, weights)
 }
@@ -130,10 +143,14 @@ fn pass_on(
     incoming: &mut [Vec<Forked>],
 ) -> Result<(), InputError> {
     for (spec, weight) in weights.iter().enumerate() {
-        let mut walk = Walk { scope: Scope { params, instance: count.instance(spec as u32) }, segments: vec![Vec::new()] };
+        let mut walk = Walk {
+            scope: Scope { params, instance: count.instance(spec as u32) },
+            segments: vec![Vec::new()],
+        };
         walk.body(&group.body, Some(1), Some(1))?;
         for forked in walk.merged() {
-            let (total, at_once) = (multiply(forked.total, weight.0), multiply(forked.at_once, weight.1));
+            let (total, at_once) =
+                (multiply(forked.total, weight.0), multiply(forked.at_once, weight.1));
             incoming[forked.group].push(Forked { total, at_once, ..forked });
         }
     }
@@ -159,7 +176,9 @@ impl Walk<'_> {
                 _ if has(step.body(), &|kind| matches!(kind, StepKind::Fork { .. })) => {
                     self.repeated(step, total, at_once)?;
                 }
-                _ if has(step.body(), &|kind| matches!(kind, StepKind::Join)) => self.segments.push(Vec::new()),
+                _ if has(step.body(), &|kind| matches!(kind, StepKind::Join)) => {
+                    self.segments.push(Vec::new())
+                }
                 _ => {}
             }
         }
@@ -168,7 +187,9 @@ impl Walk<'_> {
 
     fn repeated(&mut self, step: &Step, total: Number, at_once: Number) -> Result<(), InputError> {
         let rounds = match &step.kind {
-            StepKind::Loop { repeat: Repeat::Times(amount), .. } => amount.constant(self.scope).map(|rounds| rounds as u64),
+            StepKind::Loop { repeat: Repeat::Times(amount), .. } => {
+                amount.constant(self.scope).map(|rounds| rounds as u64)
+            }
             _ => None,
         };
         let total = multiply(total, rounds);
@@ -178,14 +199,19 @@ impl Walk<'_> {
         // Children are joined in every round. A second look shows whether forks at the end of one
         // round live together with forks at the start of the next; it must not count in total.
         self.body(step.body(), total, at_once)?;
-        if rounds == Some(0) || rounds == Some(1) { Ok(()) } else { self.body(step.body(), Some(0), at_once) }
+        if rounds == Some(0) || rounds == Some(1) {
+            Ok(())
+        } else {
+            self.body(step.body(), Some(0), at_once)
+        }
     }
 
     /// One entry per fork step and group. If stretches between joins fork different numbers of
     /// threads, the number at once is unclear.
     fn merged(&self) -> Vec<Forked> {
         let mut merged: Vec<Forked> = Vec::new();
-        let mut groups: Vec<GroupIndex> = self.segments.iter().flatten().map(|forked| forked.group).collect();
+        let mut groups: Vec<GroupIndex> =
+            self.segments.iter().flatten().map(|forked| forked.group).collect();
         groups.sort_unstable();
         groups.dedup();
         for group in groups {
@@ -195,9 +221,18 @@ impl Walk<'_> {
     }
 
     fn merged_group(&self, group: GroupIndex) -> Vec<Forked> {
-        let of_group = |segment: &Vec<Forked>| segment.iter().filter(|forked| forked.group == group).copied().collect();
-        let segments: Vec<Vec<Forked>> = self.segments.iter().map(of_group).filter(|segment: &Vec<_>| !segment.is_empty()).collect();
-        let shape = |segment: &[Forked]| segment.iter().map(|forked| (forked.times, forked.at_once)).collect::<Vec<_>>();
+        let of_group = |segment: &Vec<Forked>| {
+            segment.iter().filter(|forked| forked.group == group).copied().collect()
+        };
+        let segments: Vec<Vec<Forked>> = self
+            .segments
+            .iter()
+            .map(of_group)
+            .filter(|segment: &Vec<_>| !segment.is_empty())
+            .collect();
+        let shape = |segment: &[Forked]| {
+            segment.iter().map(|forked| (forked.times, forked.at_once)).collect::<Vec<_>>()
+        };
         let clear = segments.windows(2).all(|pair| shape(&pair[0]) == shape(&pair[1]));
         let mut merged = Vec::new();
         for (index, segment) in segments.into_iter().enumerate() {
@@ -206,7 +241,9 @@ impl Walk<'_> {
                 (true, 0) => forked.at_once,
                 (true, _) => Some(0),
             };
-            merged.extend(segment.iter().map(|forked| Forked { at_once: at_once(forked), ..*forked }));
+            merged.extend(
+                segment.iter().map(|forked| Forked { at_once: at_once(forked), ..*forked }),
+            );
         }
         merged
     }

@@ -3,7 +3,9 @@
 //! Bodies have no conditions, only loops, so the set of locked mutexes is known at every step: a
 //! loop's body must leave it as it found it, or the next round would meet another state.
 
-use super::ast::{Group, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, for_each_step};
+use super::ast::{
+    Group, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, for_each_step,
+};
 use crate::InputError;
 use crate::reader::{Spot, quoted};
 
@@ -49,14 +51,22 @@ impl Flow<'_> {
             StepKind::Sync { mutex, .. } => self.require_free(*mutex, &step.spot)?,
             StepKind::Push(queue) => self.require_open(*queue, &step.spot)?,
             StepKind::Close(queue) => self.close(*queue, loops, &step.spot)?,
-            StepKind::Each { body, .. } | StepKind::Dynamic { body, .. } => return self.repeated(step, body, loops),
+            StepKind::Each { body, .. } | StepKind::Dynamic { body, .. } => {
+                return self.repeated(step, body, loops);
+            }
             StepKind::Loop { repeat, body } => return self.looped(step, repeat, body, loops),
             _ => {}
         }
         Ok(true)
     }
 
-    fn looped(&mut self, step: &Step, repeat: &Repeat, body: &[Step], loops: usize) -> Result<bool, InputError> {
+    fn looped(
+        &mut self,
+        step: &Step,
+        repeat: &Repeat,
+        body: &[Step],
+        loops: usize,
+    ) -> Result<bool, InputError> {
         if body.is_empty() {
             return Err(step.spot.error("the loop's body is empty, at least 1 step is needed"));
         }
@@ -79,11 +89,15 @@ impl Flow<'_> {
             return Ok(false);
         }
         if let Some(mutex) = self.locked.iter().find(|mutex| !before.contains(mutex)) {
-            let message = format!("mutex {} is still locked at the end of the body", self.name(*mutex));
+            let message =
+                format!("mutex {} is still locked at the end of the body", self.name(*mutex));
             return Err(step.spot.error(message));
         }
         if let Some(mutex) = before.iter().find(|mutex| !self.locked.contains(mutex)) {
-            let message = format!("mutex {}, locked before, is not locked at the end of the body", self.name(*mutex));
+            let message = format!(
+                "mutex {}, locked before, is not locked at the end of the body",
+                self.name(*mutex)
+            );
             return Err(step.spot.error(message));
         }
         Ok(true)
@@ -105,7 +119,8 @@ impl Flow<'_> {
         if self.locked.contains(&mutex) {
             return Ok(());
         }
-        let error = spot.error(format!("mutex {} is not locked by this thread here", self.name(mutex)));
+        let error =
+            spot.error(format!("mutex {} is not locked by this thread here", self.name(mutex)));
         Err(error.with_hint(format!("lock it before: {{ lock = {} }}", self.name(mutex))))
     }
 
@@ -113,7 +128,10 @@ impl Flow<'_> {
         if !self.locked.contains(&mutex) {
             return Ok(());
         }
-        Err(spot.error(format!("mutex {} is locked by this thread already, it would wait for itself", self.name(mutex))))
+        Err(spot.error(format!(
+            "mutex {} is locked by this thread already, it would wait for itself",
+            self.name(mutex)
+        )))
     }
 
     fn require_open(&self, queue: ObjectIndex, spot: &Spot) -> Result<(), InputError> {
@@ -126,7 +144,10 @@ impl Flow<'_> {
     fn close(&mut self, queue: ObjectIndex, loops: usize, spot: &Spot) -> Result<(), InputError> {
         self.require_open(queue, spot)?;
         if loops > 0 {
-            let error = spot.error(format!("closes queue {} in a loop, a producer closes it once", self.name(queue)));
+            let error = spot.error(format!(
+                "closes queue {} in a loop, a producer closes it once",
+                self.name(queue)
+            ));
             return Err(error.with_hint("write it behind the loop"));
         }
         self.closed.push(queue);
@@ -167,7 +188,9 @@ fn check_join(group: &Group) -> Result<(), InputError> {
     let mut result = Ok(());
     for_each_step(&group.body, &mut |step| {
         if matches!(step.kind, StepKind::Join) {
-            result = Err(step.spot.error(format!("thread {} forks nothing that it could join", quoted(&group.name))));
+            result = Err(step
+                .spot
+                .error(format!("thread {} forks nothing that it could join", quoted(&group.name))));
         }
     });
     result
@@ -181,7 +204,10 @@ fn check_forks(groups: &[Group]) -> Result<(), InputError> {
         let mut next = 0;
         while next < reached.len() {
             if reached[next] == start {
-                let message = format!("thread {} forks itself, so there is no end of threads", quoted(&group.name));
+                let message = format!(
+                    "thread {} forks itself, so there is no end of threads",
+                    quoted(&group.name)
+                );
                 return Err(group.spot.error(message));
             }
             for forked in &forks[reached[next]] {

@@ -1,7 +1,9 @@
 //! Parses the steps of a body.
 
 use super::amount::AmountExpr;
-use super::ast::{Class, DeclKind, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, WorkUnit};
+use super::ast::{
+    Class, DeclKind, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, WorkUnit,
+};
 use crate::expr::Expr;
 use crate::reader::{Node, Table, quoted};
 use crate::{InputError, TimerMode};
@@ -55,8 +57,13 @@ impl Names<'_> {
 
     /// Parses a list of cores, each a number or an expression.
     pub fn cores(&self, node: &Node<'_>) -> Result<Vec<Expr>, InputError> {
-        let cores = node.list()?.iter().map(|core| self.expr(core)).collect::<Result<Vec<_>, _>>()?;
-        if cores.is_empty() { Err(node.spot.error("no core, at least 1 is needed")) } else { Ok(cores) }
+        let cores =
+            node.list()?.iter().map(|core| self.expr(core)).collect::<Result<Vec<_>, _>>()?;
+        if cores.is_empty() {
+            Err(node.spot.error("no core, at least 1 is needed"))
+        } else {
+            Ok(cores)
+        }
     }
 
     /// Parses an expression of a thread and checks its names.
@@ -85,7 +92,13 @@ impl Names<'_> {
         Ok(Step { spot: node.spot.clone(), kind })
     }
 
-    fn kind(&self, verb: &str, value: &Node<'_>, table: &Table<'_>, depth: usize) -> Result<StepKind, InputError> {
+    fn kind(
+        &self,
+        verb: &str,
+        value: &Node<'_>,
+        table: &Table<'_>,
+        depth: usize,
+    ) -> Result<StepKind, InputError> {
         let object = |class| self.object(class, value);
         Ok(match verb {
             "compute" => self.work(WorkUnit::Instructions, value, table)?,
@@ -93,22 +106,39 @@ impl Names<'_> {
             "occupy_us" => self.work(WorkUnit::CpuTime, value, table)?,
             "lock" => StepKind::Lock(object(Class::Mutex)?),
             "unlock" => StepKind::Unlock(object(Class::Mutex)?),
-            "wait" => StepKind::Wait { condition: object(Class::Condition)?, mutex: self.member(Class::Mutex, table)? },
+            "wait" => StepKind::Wait {
+                condition: object(Class::Condition)?,
+                mutex: self.member(Class::Mutex, table)?,
+            },
             "signal" => StepKind::Signal(object(Class::Condition)?),
             "broadcast" => StepKind::Broadcast(object(Class::Condition)?),
-            "sync" => StepKind::Sync { condition: object(Class::Condition)?, mutex: self.member(Class::Mutex, table)? },
+            "sync" => StepKind::Sync {
+                condition: object(Class::Condition)?,
+                mutex: self.member(Class::Mutex, table)?,
+            },
             "barrier" => StepKind::Barrier(object(Class::Barrier)?),
             "sem_wait" => StepKind::SemWait(object(Class::Semaphore)?),
             "sem_post" => StepKind::SemPost(object(Class::Semaphore)?),
             "push" => StepKind::Push(object(Class::Queue)?),
             "close" => StepKind::Close(object(Class::Queue)?),
-            "each" => StepKind::Each { queue: object(Class::Queue)?, body: self.nested(table, depth)? },
-            "dynamic" => StepKind::Dynamic { pool: object(Class::Pool)?, body: self.nested(table, depth)? },
-            "loop" => StepKind::Loop { repeat: self.repeat(value)?, body: self.nested(table, depth)? },
-            "fork" => StepKind::Fork { group: self.group(value)?, times: self.times(value, table)? },
+            "each" => {
+                StepKind::Each { queue: object(Class::Queue)?, body: self.nested(table, depth)? }
+            }
+            "dynamic" => {
+                StepKind::Dynamic { pool: object(Class::Pool)?, body: self.nested(table, depth)? }
+            }
+            "loop" => {
+                StepKind::Loop { repeat: self.repeat(value)?, body: self.nested(table, depth)? }
+            }
+            "fork" => {
+                StepKind::Fork { group: self.group(value)?, times: self.times(value, table)? }
+            }
             "sleep_us" => StepKind::Sleep(self.amount(value)?),
             "timer_us" => self.timer(value, table)?,
-            "io_us" => StepKind::Io { device: self.member(Class::Device, table)?, amount: self.amount(value)? },
+            "io_us" => StepKind::Io {
+                device: self.member(Class::Device, table)?,
+                amount: self.amount(value)?,
+            },
             "resume" => StepKind::Resume(self.group(value)?),
             "set_cores" => StepKind::SetCores(self.cores(value)?),
             "set_nice" => StepKind::SetNice(self.expr(value)?),
@@ -119,7 +149,10 @@ impl Names<'_> {
     /// Steps without an operand: `{ join = true }`.
     fn flag(&self, verb: &str, value: &Node<'_>) -> Result<StepKind, InputError> {
         if !value.boolean()? {
-            return Err(value.spot.error("false has no meaning, only true").with_hint("leave the step out"));
+            return Err(value
+                .spot
+                .error("false has no meaning, only true")
+                .with_hint("leave the step out"));
         }
         Ok(match verb {
             "join" => StepKind::Join,
@@ -128,7 +161,12 @@ impl Names<'_> {
         })
     }
 
-    fn work(&self, unit: WorkUnit, value: &Node<'_>, table: &Table<'_>) -> Result<StepKind, InputError> {
+    fn work(
+        &self,
+        unit: WorkUnit,
+        value: &Node<'_>,
+        table: &Table<'_>,
+    ) -> Result<StepKind, InputError> {
         let profile = table.require("profile")?;
         Ok(StepKind::Work {
             unit,
@@ -151,11 +189,19 @@ impl Names<'_> {
     }
 
     fn timer(&self, value: &Node<'_>, table: &Table<'_>) -> Result<StepKind, InputError> {
-        let mode = match table.get("mode").map(|node| node.word("mode", &["relative", "absolute"])).transpose()? {
+        let mode = match table
+            .get("mode")
+            .map(|node| node.word("mode", &["relative", "absolute"]))
+            .transpose()?
+        {
             Some("absolute") => TimerMode::Absolute,
             _ => TimerMode::Relative,
         };
-        Ok(StepKind::Timer { timer: self.member(Class::Timer, table)?, period_us: self.expr(value)?, mode })
+        Ok(StepKind::Timer {
+            timer: self.member(Class::Timer, table)?,
+            period_us: self.expr(value)?,
+            mode,
+        })
     }
 
     fn nested(&self, table: &Table<'_>, depth: usize) -> Result<Vec<Step>, InputError> {
@@ -174,19 +220,35 @@ impl Names<'_> {
     fn object(&self, class: Class, node: &Node<'_>) -> Result<ObjectIndex, InputError> {
         let name = node.name()?;
         let same_name = |object: &ObjectDecl| object.name == name;
-        let found = self.objects.iter().position(|object| same_name(object) && object.kind.class() == class);
+        let found = self
+            .objects
+            .iter()
+            .position(|object| same_name(object) && object.kind.class() == class);
         found.ok_or_else(|| self.unknown_object(class, name, node))
     }
 
     fn unknown_object(&self, class: Class, name: &str, node: &Node<'_>) -> InputError {
         if let Some(other) = self.objects.iter().find(|object| object.name == name) {
-            let message = format!("{} is a {}, not a {}", quoted(name), other.kind.class().word(), class.word());
+            let message = format!(
+                "{} is a {}, not a {}",
+                quoted(name),
+                other.kind.class().word(),
+                class.word()
+            );
             return node.spot.error(message);
         }
-        let known: Vec<&str> =
-            self.objects.iter().filter(|object| object.kind.class() == class).map(|object| object.name.as_str()).collect();
+        let known: Vec<&str> = self
+            .objects
+            .iter()
+            .filter(|object| object.kind.class() == class)
+            .map(|object| object.name.as_str())
+            .collect();
         let error = node.spot.unknown(class.word(), name, known.iter().copied());
-        if known.is_empty() { error.with_hint(format!("declare it: [{}.{name}]", class.section())) } else { error }
+        if known.is_empty() {
+            error.with_hint(format!("declare it: [{}.{name}]", class.section()))
+        } else {
+            error
+        }
     }
 
     fn group(&self, node: &Node<'_>) -> Result<GroupIndex, InputError> {
@@ -205,7 +267,10 @@ fn verb(node: &Node<'_>) -> Result<(&'static str, &'static [&'static str]), Inpu
         [] => Err(unknown_step(&table)),
         _ => {
             let verbs: Vec<_> = found.iter().map(|(verb, _)| *verb).collect();
-            Err(node.spot.error(format!("does {} in one step", verbs.join(" and "))).with_hint("write one step for each"))
+            Err(node
+                .spot
+                .error(format!("does {} in one step", verbs.join(" and ")))
+                .with_hint("write one step for each"))
         }
     }
 }
@@ -236,22 +301,27 @@ impl DeclKind {
         };
         let optional = |key| table.get(key).map(checked).transpose();
         let required = |key| table.require(key).and_then(checked);
-        let or = |key, default| Ok(optional(key)?.unwrap_or_else(|| Expr::number(default, node.spot.clone())));
+        let or = |key, default| {
+            Ok(optional(key)?.unwrap_or_else(|| Expr::number(default, node.spot.clone())))
+        };
         Ok(match class {
             Class::Mutex => DeclKind::Mutex { count: or("count", 1.0)? },
             Class::Condition => DeclKind::Condition,
             Class::Barrier => DeclKind::Barrier { parties: optional("parties")? },
             Class::Semaphore => DeclKind::Semaphore { initial: or("initial", 0.0)? },
-            Class::Queue => DeclKind::Queue { capacity: required("capacity")?, producers: optional("producers")? },
+            Class::Queue => DeclKind::Queue {
+                capacity: required("capacity")?,
+                producers: optional("producers")?,
+            },
             Class::Pool => DeclKind::Pool {
                 total: required("total")?,
                 chunk: or("chunk", 1.0)?,
                 participants: optional("participants")?,
             },
             Class::Device => DeclKind::Device,
-            Class::Timer => {
-                DeclKind::Timer { shared: table.get("shared").map_or(Ok(false), |node| node.boolean())? }
-            }
+            Class::Timer => DeclKind::Timer {
+                shared: table.get("shared").map_or(Ok(false), |node| node.boolean())?,
+            },
         })
     }
 }

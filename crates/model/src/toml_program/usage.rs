@@ -1,6 +1,8 @@
 //! Objects with their numbers filled in, and checks that what is waited for can happen.
 
-use super::ast::{DeclKind, Group, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, for_each_step};
+use super::ast::{
+    DeclKind, Group, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, for_each_step,
+};
 use super::counts::{GroupCount, Number, THREADS_MAX, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
 use crate::reader::{Spot, quoted};
@@ -43,15 +45,24 @@ impl<'a> Usage<'a> {
             let (kind, count) = self.object(index, declared)?;
             objects.placed.push(Placed { first: ObjectId::from(objects.table.len()), count });
             if objects.table.len() + count as usize > OBJECTS_MAX {
-                return Err(declared.spot.error(format!("more than {OBJECTS_MAX} objects in the program")));
+                return Err(declared
+                    .spot
+                    .error(format!("more than {OBJECTS_MAX} objects in the program")));
             }
-            objects.table.extend((0..count).map(|element| Object { name: element_name(declared, element, count), kind: kind.clone() }));
+            objects.table.extend((0..count).map(|element| Object {
+                name: element_name(declared, element, count),
+                kind: kind.clone(),
+            }));
         }
         self.check_groups()?;
         Ok(objects)
     }
 
-    fn object(&self, index: ObjectIndex, declared: &ObjectDecl) -> Result<(ObjectKind, u32), InputError> {
+    fn object(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+    ) -> Result<(ObjectKind, u32), InputError> {
         let kind = match &declared.kind {
             DeclKind::Mutex { count } => {
                 let count = self.whole(count, 1, OBJECTS_MAX as i64)? as u32;
@@ -59,9 +70,13 @@ impl<'a> Usage<'a> {
                 return Ok((ObjectKind::Mutex, count));
             }
             DeclKind::Condition => self.condition(index, declared)?,
-            DeclKind::Barrier { parties } => ObjectKind::Barrier { parties: self.parties(index, declared, parties)? },
+            DeclKind::Barrier { parties } => {
+                ObjectKind::Barrier { parties: self.parties(index, declared, parties)? }
+            }
             DeclKind::Semaphore { initial } => self.semaphore(index, declared, initial)?,
-            DeclKind::Queue { capacity, producers } => self.queue(index, declared, capacity, producers)?,
+            DeclKind::Queue { capacity, producers } => {
+                self.queue(index, declared, capacity, producers)?
+            }
             DeclKind::Pool { total, chunk, participants } => ObjectKind::Pool {
                 total: self.whole(total, 0, AMOUNT_MAX as i64)? as u64,
                 chunk: self.whole(chunk, 1, AMOUNT_MAX as i64)? as u64,
@@ -77,7 +92,12 @@ impl<'a> Usage<'a> {
         expr.whole(Scope { params: self.params, instance: None }, lowest, highest)
     }
 
-    fn check_mutex(&self, index: ObjectIndex, declared: &ObjectDecl, count: u32) -> Result<(), InputError> {
+    fn check_mutex(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+        count: u32,
+    ) -> Result<(), InputError> {
         let waits = |kind: &StepKind| matches!(kind, StepKind::Wait { mutex, .. } | StepKind::Sync { mutex, .. } if *mutex == index);
         match self.first(waits).filter(|_| count > 1) {
             Some(step) => Err(step.spot.error(format!(
@@ -88,7 +108,11 @@ impl<'a> Usage<'a> {
         }
     }
 
-    fn condition(&self, index: ObjectIndex, declared: &ObjectDecl) -> Result<ObjectKind, InputError> {
+    fn condition(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+    ) -> Result<ObjectKind, InputError> {
         let signals = |kind: &StepKind| match kind {
             StepKind::Signal(condition) | StepKind::Broadcast(condition) => *condition == index,
             StepKind::Sync { condition, .. } => *condition == index,
@@ -96,28 +120,45 @@ impl<'a> Usage<'a> {
         };
         let waits = |kind: &StepKind| matches!(kind, StepKind::Wait { condition, .. } if *condition == index);
         match (self.first(waits), self.first(signals)) {
-            (Some(wait), None) => Err(wait.spot.error(format!("no thread signals condition {}", quoted(&declared.name)))),
+            (Some(wait), None) => Err(wait
+                .spot
+                .error(format!("no thread signals condition {}", quoted(&declared.name)))),
             _ => Ok(ObjectKind::Condition),
         }
     }
 
-    fn semaphore(&self, index: ObjectIndex, declared: &ObjectDecl, initial: &Expr) -> Result<ObjectKind, InputError> {
+    fn semaphore(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+        initial: &Expr,
+    ) -> Result<ObjectKind, InputError> {
         let initial = self.whole(initial, 0, COUNT_MAX)? as u32;
-        let waits = self.first(|kind| matches!(kind, StepKind::SemWait(semaphore) if *semaphore == index));
-        let posts = self.first(|kind| matches!(kind, StepKind::SemPost(semaphore) if *semaphore == index));
+        let waits =
+            self.first(|kind| matches!(kind, StepKind::SemWait(semaphore) if *semaphore == index));
+        let posts =
+            self.first(|kind| matches!(kind, StepKind::SemPost(semaphore) if *semaphore == index));
         match (waits, posts) {
-            (Some(wait), None) if initial == 0 => {
-                Err(wait.spot.error(format!("semaphore {} is 0 and no thread posts it", quoted(&declared.name))))
-            }
+            (Some(wait), None) if initial == 0 => Err(wait.spot.error(format!(
+                "semaphore {} is 0 and no thread posts it",
+                quoted(&declared.name)
+            ))),
             _ => Ok(ObjectKind::Semaphore { initial }),
         }
     }
 
-    fn parties(&self, index: ObjectIndex, declared: &ObjectDecl, parties: &Option<Expr>) -> Result<u32, InputError> {
-        let arrives = |kind: &StepKind| matches!(kind, StepKind::Barrier(barrier) if *barrier == index);
+    fn parties(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+        parties: &Option<Expr>,
+    ) -> Result<u32, InputError> {
+        let arrives =
+            |kind: &StepKind| matches!(kind, StepKind::Barrier(barrier) if *barrier == index);
         let (total, at_once) = self.threads_with(arrives);
         let Some(expr) = parties else {
-            return counted(at_once, &declared.spot, "arrive at it", "parties").map(|parties| parties.max(1));
+            return counted(at_once, &declared.spot, "arrive at it", "parties")
+                .map(|parties| parties.max(1));
         };
         let parties = self.whole(expr, 1, THREADS_MAX)?;
         match total.filter(|total| (parties as u64) > *total && self.first(arrives).is_some()) {
@@ -129,11 +170,18 @@ impl<'a> Usage<'a> {
         }
     }
 
-    fn participants(&self, index: ObjectIndex, declared: &ObjectDecl, stated: &Option<Expr>) -> Result<u32, InputError> {
-        let takes = |kind: &StepKind| matches!(kind, StepKind::Dynamic { pool, .. } if *pool == index);
+    fn participants(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+        stated: &Option<Expr>,
+    ) -> Result<u32, InputError> {
+        let takes =
+            |kind: &StepKind| matches!(kind, StepKind::Dynamic { pool, .. } if *pool == index);
         let (total, at_once) = self.threads_with(takes);
         let Some(expr) = stated else {
-            return counted(at_once, &declared.spot, "take from it", "participants").map(|threads| threads.max(1));
+            return counted(at_once, &declared.spot, "take from it", "participants")
+                .map(|threads| threads.max(1));
         };
         self.stated(expr, total, "participants", "take from the pool")
     }
@@ -159,20 +207,26 @@ impl<'a> Usage<'a> {
     fn check_queue(&self, index: ObjectIndex, declared: &ObjectDecl) -> Result<(), InputError> {
         let name = quoted(&declared.name);
         let pushes = |kind: &StepKind| matches!(kind, StepKind::Push(queue) if *queue == index);
-        let takes = |kind: &StepKind| matches!(kind, StepKind::Each { queue, .. } if *queue == index);
+        let takes =
+            |kind: &StepKind| matches!(kind, StepKind::Each { queue, .. } if *queue == index);
         let closes = |kind: &StepKind| matches!(kind, StepKind::Close(queue) if *queue == index);
-        match (self.first(pushes), self.first(takes)) {
+        let error = match (self.first(pushes), self.first(takes)) {
             (Some(push), None) => {
                 let error = push.spot.error(format!("no thread takes items from queue {name}"));
-                return Err(error.with_hint(format!("add {{ each = {name}, body = [..] }} to a thread")));
+                error.with_hint(format!("add {{ each = {name}, body = [..] }} to a thread"))
             }
-            (None, Some(each)) => return Err(each.spot.error(format!("no thread pushes into queue {name}"))),
-            (Some(_), Some(each)) if self.first(closes).is_none() && !self.pushes_for_ever(&pushes) => {
-                let error = each.spot.error(format!("no thread closes queue {name}, so this would wait for ever"));
-                return Err(error.with_hint(format!("end each producer with {{ close = {name} }}")));
+            (None, Some(each)) => each.spot.error(format!("no thread pushes into queue {name}")),
+            (Some(_), Some(each))
+                if self.first(closes).is_none() && !self.pushes_for_ever(&pushes) =>
+            {
+                let message = format!("no thread closes queue {name}, so this would wait for ever");
+                each.spot
+                    .error(message)
+                    .with_hint(format!("end each producer with {{ close = {name} }}"))
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(error)
     }
 
     /// Whether some thread pushes in a loop without end, so that the queue never needs closing.
@@ -192,7 +246,9 @@ impl<'a> Usage<'a> {
     fn stated(&self, expr: &Expr, total: Number, what: &str, act: &str) -> Result<u32, InputError> {
         let stated = self.whole(expr, 1, THREADS_MAX)?;
         match total.filter(|total| stated as u64 > *total) {
-            Some(total) => Err(expr.spot.error(format!("{stated} {what}, but only {} ever {act}", threads(total)))),
+            Some(total) => Err(expr
+                .spot
+                .error(format!("{stated} {what}, but only {} ever {act}", threads(total)))),
             None => Ok(stated as u32),
         }
     }
@@ -200,7 +256,8 @@ impl<'a> Usage<'a> {
     fn check_groups(&self) -> Result<(), InputError> {
         for (index, (group, count)) in self.groups.iter().zip(self.counts).enumerate() {
             if !count.is_started() && group.count.is_number() {
-                let error = group.spot.error(format!("thread {} is never started", quoted(&group.name)));
+                let error =
+                    group.spot.error(format!("thread {} is never started", quoted(&group.name)));
                 return Err(error.with_hint("its count is 0 and no thread forks it"));
             }
             self.check_suspend(index)?;
@@ -218,14 +275,20 @@ impl<'a> Usage<'a> {
             }
         });
         match suspend.filter(|_| self.counts[index].is_started() && self.first(resumes).is_none()) {
-            Some(step) => Err(step.spot.error(format!("no thread resumes thread {}", quoted(&group.name)))),
+            Some(step) => {
+                Err(step.spot.error(format!("no thread resumes thread {}", quoted(&group.name))))
+            }
             None => Ok(()),
         }
     }
 
     /// Groups of which some instance may run.
     fn started(&self) -> impl Iterator<Item = &'a Group> + '_ {
-        self.groups.iter().zip(self.counts).filter(|(_, count)| count.is_started()).map(|(group, _)| group)
+        self.groups
+            .iter()
+            .zip(self.counts)
+            .filter(|(_, count)| count.is_started())
+            .map(|(group, _)| group)
     }
 
     /// The first step of a started thread that satisfies a predicate.
@@ -243,7 +306,8 @@ impl<'a> Usage<'a> {
 
     /// Threads whose code has such a step: over the whole run, and at the same time.
     fn threads_with(&self, predicate: impl Fn(&StepKind) -> bool) -> (Number, Number) {
-        let with_step = self.groups.iter().zip(self.counts).filter(|(group, _)| group.has_step(&predicate));
+        let with_step =
+            self.groups.iter().zip(self.counts).filter(|(group, _)| group.has_step(&predicate));
         with_step.fold((Some(0), Some(0)), |(total, at_once), (_, count)| {
             let add = |sum: Number, number: Number| Some(sum?.saturating_add(number?));
             (add(total, count.total), add(at_once, count.at_once))

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::reader::{Document, Spot, quoted};
+use crate::toml_workload::AppTemplate;
 use crate::{
     App, CoreParams, CoreType, InputError, Machine, MachineTemplate, ProfileLibrary, Program,
     ProgramTemplate, RtApp, Workload, WorkloadTemplate, import_rtapp, parse_core_type,
@@ -265,8 +266,7 @@ impl Catalog {
     /// An unknown workload, or anything wrong with one of its programs.
     pub fn workload(&self, name: &str) -> Result<Workload, InputError> {
         if let Some(template) = self.workloads.get(name) {
-            return template
-                .instantiate(|program, spot, params| self.app_program(program, spot, params));
+            return template.instantiate(|app| self.app_program(app));
         }
         if self.programs.contains_key(name) {
             return Ok(alone(self.program(name, &[])?));
@@ -281,17 +281,24 @@ impl Catalog {
         }
     }
 
-    fn app_program(
-        &self,
-        name: &str,
-        spot: &Spot,
-        params: &[(String, f64)],
-    ) -> Result<Arc<Program>, InputError> {
-        let key = path_of(name, spot).unwrap_or_else(|| name.to_owned());
-        let file = self.programs.get(&key);
-        let file =
-            file.ok_or_else(|| unresolved(FileKind::Program, name, spot, self.programs.keys()))?;
-        file.program(&key, params, &self.profiles).map(Arc::new)
+    fn app_program(&self, app: &AppTemplate) -> Result<Arc<Program>, InputError> {
+        let key = path_of(&app.program, &app.spot).unwrap_or_else(|| app.program.clone());
+        let Some(file) = self.programs.get(&key) else {
+            return Err(unresolved(
+                FileKind::Program,
+                &app.program,
+                &app.spot,
+                self.programs.keys(),
+            ));
+        };
+        let known = self.params(&key)?;
+        for ((name, _), spot) in app.params.iter().zip(&app.param_spots) {
+            if known.iter().all(|(param, _)| param != name) {
+                let what = format!("parameter of program {}:", quoted(&app.program));
+                return Err(spot.unknown(&what, name, known.iter().map(|(param, _)| *param)));
+            }
+        }
+        file.program(&key, &app.params, &self.profiles).map(Arc::new)
     }
 
     /// All profiles.

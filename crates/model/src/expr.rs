@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(whole("5/2"), Err(hint.to_owned()));
         assert_eq!(
             whole("10"),
-            Err("p.toml:3: k: 10 is out of range, at most 9 is allowed".to_owned())
+            Err("p.toml:3: k: 10 is out of range, 1 to 9 is allowed".to_owned())
         );
     }
 

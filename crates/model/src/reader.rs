@@ -41,7 +41,7 @@ impl Spot {
         let known: Vec<&str> = known.into_iter().collect();
         let error = self.error(format!("unknown {what} {}", quoted(word)));
         if known.is_empty() {
-            error.with_hint(format!("no {what} is known"))
+            error.with_hint("none is known")
         } else {
             error.with_hint(suggest(word, known))
         }
@@ -346,12 +346,8 @@ impl<'a> Node<'a> {
 
 /// The error about a number outside its limits.
 pub(crate) fn out_of_range(spot: &Spot, number: f64, lowest: f64, highest: f64) -> InputError {
-    let limit = if number < lowest {
-        format!("at least {}", plain(lowest))
-    } else {
-        format!("at most {}", plain(highest))
-    };
-    spot.error(format!("{} is out of range, {limit} is allowed", plain(number)))
+    let (number, lowest, highest) = (plain(number), plain(lowest), plain(highest));
+    spot.error(format!("{number} is out of range, {lowest} to {highest} is allowed"))
 }
 
 /// A number as people write it: no endless zeros.
@@ -400,7 +396,7 @@ mod tests {
             "a = -1\nb = nan\nc = \"x\"\n\"d e\" = 2.5\n\n[[l]]\nk = 5000\n[[l]]\nk = 1e300\n";
         with_root(text, |root| {
             let number = |key: &str| error_of(root.number(key, 0.0..=1.0));
-            assert_eq!(number("a"), "f.toml:1: a: -1 is out of range, at least 0 is allowed");
+            assert_eq!(number("a"), "f.toml:1: a: -1 is out of range, 0 to 1 is allowed");
             assert_eq!(number("b"), "f.toml:2: b: nan is not a finite number");
             assert_eq!(number("c"), "f.toml:3: c: \"x\" is not a number");
             assert_eq!(
@@ -410,8 +406,8 @@ mod tests {
             assert_eq!(error_of(root.number("z", 0.0..=1.0)), "f.toml:1: key \"z\" is missing");
             let list = root.require("l").unwrap().list().unwrap();
             let k = |index: usize| error_of(list[index].any_table().unwrap().whole("k", 1..=4096));
-            assert_eq!(k(0), "f.toml:7: l[0].k: 5000 is out of range, at most 4096 is allowed");
-            assert_eq!(k(1), "f.toml:9: l[1].k: 1e300 is out of range, at most 4096 is allowed");
+            assert_eq!(k(0), "f.toml:7: l[0].k: 5000 is out of range, 1 to 4096 is allowed");
+            assert_eq!(k(1), "f.toml:9: l[1].k: 1e300 is out of range, 1 to 4096 is allowed");
             assert_eq!(list[1].spot.line, 8);
         });
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::reader::{Document, Node, Spot, Table, quoted};
+use crate::reader::{Document, Node, Spot, quoted};
 use crate::{App, InputError, Ns, Program, Workload};
 
 /// Latest start of an application, 10^6 s.
 const START_MS_MAX: f64 = 1e9;
 /// Most applications of a workload.
-const APPS_MAX: usize = 10_000;
+const APPS_MAX: usize = 1000;
 
 /// A parsed workload file; its programs are still names.
 #[derive(Clone, Debug)]
@@ -26,11 +26,17 @@ pub struct WorkloadTemplate {
     apps: Vec<AppTemplate>,
 }
 
+/// An application whose program is still a name.
 #[derive(Clone, Debug)]
-struct AppTemplate {
-    program: String,
-    spot: Spot,
-    params: Vec<(String, f64)>,
+pub(crate) struct AppTemplate {
+    /// The program's name or path.
+    pub program: String,
+    /// Where it stands.
+    pub spot: Spot,
+    /// Parameters of the program.
+    pub params: Vec<(String, f64)>,
+    /// Where each parameter stands.
+    pub param_spots: Vec<Spot>,
     name: Option<String>,
     start_ns: Ns,
     nice: i8,
@@ -72,13 +78,13 @@ impl WorkloadTemplate {
     /// Whatever `find` says about a program.
     pub(crate) fn instantiate(
         &self,
-        mut find: impl FnMut(&str, &Spot, &[(String, f64)]) -> Result<Arc<Program>, InputError>,
+        mut find: impl FnMut(&AppTemplate) -> Result<Arc<Program>, InputError>,
     ) -> Result<Workload, InputError> {
         let mut names: BTreeSet<String> =
             self.apps.iter().filter_map(|app| app.name.clone()).collect();
         let mut apps = Vec::with_capacity(self.apps.len());
         for template in &self.apps {
-            let program = find(&template.program, &template.spot, &template.params)?;
+            let program = find(template)?;
             let name = template.name.clone().unwrap_or_else(|| unique(&program.name, &mut names));
             apps.push(App { name, program, start_ns: template.start_ns, nice: template.nice });
         }
@@ -124,20 +130,15 @@ fn workload(name: &str, node: &Node<'_>) -> Result<WorkloadTemplate, InputError>
 fn app(node: &Node<'_>) -> Result<AppTemplate, InputError> {
     let table = node.table(&["program", "params", "name", "start_ms", "nice"])?;
     let program = table.require("program")?;
+    let params = table.named("params")?;
+    let value = |(name, node): &(&str, Node<'_>)| Ok(((*name).to_owned(), node.any_number()?));
     Ok(AppTemplate {
         program: program.name()?.to_owned(),
         spot: program.spot.clone(),
-        params: params(&table)?,
+        params: params.iter().map(value).collect::<Result<_, InputError>>()?,
+        param_spots: params.into_iter().map(|(_, node)| node.spot).collect(),
         name: table.get("name").map(|node| node.name().map(str::to_owned)).transpose()?,
         start_ns: (table.number_or("start_ms", 0.0, 0.0..=START_MS_MAX)? * 1e6).round() as Ns,
         nice: table.get("nice").map_or(Ok(0), |node| node.whole(-20..=19))? as i8,
     })
-}
-
-fn params(table: &Table<'_>) -> Result<Vec<(String, f64)>, InputError> {
-    table
-        .named("params")?
-        .iter()
-        .map(|(name, node)| Ok(((*name).to_owned(), node.any_number()?)))
-        .collect()
 }

@@ -146,12 +146,11 @@ fn program(catalog: &Catalog, name: &str) -> Result<String, InputError> {
         line(&mut text, format_args!("parameter {param} = {default}"));
     }
     threads(&mut text, &program);
-    for object in &program.objects {
-        line(&mut text, format_args!("{} {}", object_word(&object.kind), object.name));
-    }
+    objects(&mut text, &program);
     let profiles: Vec<&str> =
         program.profiles.iter().map(|profile| profile.name.as_str()).collect();
-    line(&mut text, format_args!("profiles: {}", profiles.join(", ")));
+    let profiles = if profiles.is_empty() { "none".to_owned() } else { profiles.join(", ") };
+    line(&mut text, format_args!("profiles: {profiles}"));
     for note in catalog.notes(name) {
         line(&mut text, format_args!("note: {note}"));
     }
@@ -159,12 +158,44 @@ fn program(catalog: &Catalog, name: &str) -> Result<String, InputError> {
 }
 
 fn threads(text: &mut String, program: &Program) {
-    for thread in &program.threads {
-        match thread.count {
-            0 => line(text, format_args!("thread {} (forked)", thread.name)),
-            1 => line(text, format_args!("thread {}", thread.name)),
-            count => line(text, format_args!("thread {} x {count}", thread.name)),
+    let mut rest = &program.threads[..];
+    while let Some(first) = rest.first() {
+        let family = family(&first.name);
+        let length = rest.iter().take_while(|thread| self::family(&thread.name) == family).count();
+        let (group, behind) = rest.split_at(length);
+        let started: u32 = group.iter().map(|thread| thread.count).sum();
+        match started {
+            0 => line(text, format_args!("thread {family} (forked)")),
+            1 => line(text, format_args!("thread {family}")),
+            _ => line(text, format_args!("thread {family} x {started}")),
         }
+        rest = behind;
+    }
+}
+
+fn objects(text: &mut String, program: &Program) {
+    let mut rest = &program.objects[..];
+    while let Some(first) = rest.first() {
+        let family = family(&first.name);
+        let length = rest.iter().take_while(|object| self::family(&object.name) == family).count();
+        let word = object_word(&first.kind);
+        match length {
+            1 => line(text, format_args!("{word} {}", first.name)),
+            _ => line(text, format_args!("{word} {family} x {length}")),
+        }
+        rest = &rest[length..];
+    }
+}
+
+/// The name without the number of an instance or element: `worker` for `worker.3`.
+fn family(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((family, number))
+            if !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) =>
+        {
+            family
+        }
+        _ => name,
     }
 }
 

@@ -183,3 +183,233 @@ fn a_mutex_unlocked_without_lock_is_refused() {
         "p.toml:4: threads[0].body[0]: mutex \"m\" is not locked by this thread here (lock it before: { lock = \"m\" })"
     );
 }
+
+#[test]
+fn parameters_replace_defaults_only_where_named() {
+    let program = program_with(PIPELINE, &[("n", 2.0)]).unwrap();
+    assert_eq!(program.threads[1].count, 2);
+    assert_eq!(program.objects[3].kind, ObjectKind::Barrier { parties: 2 });
+    assert_eq!(program.code[0], Op::Loop { count: Amount::constant(500.0), end: CodePtr(4) });
+    let unknown = program_with(PIPELINE, &[("m", 2.0)]).unwrap_err();
+    assert_eq!(unknown, "p.toml:1: unknown parameter \"m\" (known: n, items)");
+    let nan = program_with(PIPELINE, &[("n", f64::NAN)]).unwrap_err();
+    assert_eq!(nan, "p.toml:1: parameter \"n\" is NaN, -1e18 to 1e18 is allowed");
+    let fraction = program_with(PIPELINE, &[("n", 2.5)]).unwrap_err();
+    assert_eq!(
+        fraction,
+        "p.toml:31: threads[1].count: 2.5 is not a whole number \
+         (floor(x), ceil(x) or round(x) makes it one; with n = 2.5)"
+    );
+}
+
+#[test]
+fn amounts_are_rounded_to_whole_numbers() {
+    let program = program(&one_thread(
+        "[params]\nn = 5\n",
+        "{ loop = \"n / 2\", body = [{ sleep_us = 0.0006 }] }, { compute = { mean = 2.6, cv = 0 }, profile = \"a\" }",
+    ));
+    assert_eq!(program.code[0], Op::Loop { count: Amount::constant(3.0), end: CodePtr(3) });
+    assert_eq!(program.code[1], Op::Sleep(Amount::constant(1.0)));
+    let compute = Op::Compute { instructions: Amount::constant(3.0), profile: ProfileId(0) };
+    assert_eq!(program.code[3], compute);
+}
+
+#[test]
+fn instances_that_differ_get_their_own_code() {
+    let text = r#"
+[[threads]]
+name = "w"
+count = 3
+cores = ["index"]
+nice = "index - 1"
+start_us = "10 * index"
+body = [{ compute = "100 * (index + 1) / count", profile = "a" }, { resume = "w" }]
+"#;
+    let program = program(text);
+    let names: Vec<&str> = program.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["w.0", "w.1", "w.2"]);
+    let last = &program.threads[2];
+    assert_eq!((last.count, last.nice, last.start_ns, last.entry), (1, 1, 20_000, CodePtr(10)));
+    assert!(last.affinity.as_ref().unwrap().contains(crate::CoreId(2)));
+    let work = |thread: usize| match &program.code[program.threads[thread].entry.index()] {
+        Op::Compute { instructions, .. } => instructions.mean,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([work(0), work(1), work(2)], [33.0, 67.0, 100.0]);
+    let resumed: Vec<&Op> = program.code[11..14].iter().collect();
+    assert_eq!(
+        resumed,
+        [&Op::Resume { thread: 0 }, &Op::Resume { thread: 1 }, &Op::Resume { thread: 2 }]
+    );
+}
+
+#[test]
+fn count_alone_does_not_split_a_group() {
+    let text = "[[threads]]\nname = \"w\"\ncount = 4\nbody = [{ compute = \"100 / count\", profile = \"a\" }]\n";
+    let program = program(text);
+    assert_eq!((program.threads.len(), program.threads[0].count, program.code.len()), (1, 4, 2));
+}
+
+/// `main` with this body, and a group `w` of forked threads that meet at barrier `b`.
+fn forking(body: &str, worker: &str) -> String {
+    format!(
+        "[barriers.b]\n[[threads]]\nname = \"main\"\nbody = [{body}]\n\
+         [[threads]]\nname = \"w\"\ncount = 0\nbody = [{{ barrier = \"b\" }}, {worker}]\n"
+    )
+}
+
+fn parties(text: &str) -> Result<u32, String> {
+    program_with(text, &[]).map(|program| match program.objects[0].kind {
+        ObjectKind::Barrier { parties } => parties,
+        ref other => panic!("{other:?}"),
+    })
+}
+
+#[test]
+fn forked_threads_count_for_barriers() {
+    let fork = "{ fork = \"w\", times = 3 }";
+    let join = "{ join = true }";
+    let looped = |times: &str, body: &str| format!("{{ loop = {times}, body = [{body}] }}");
+    let unclear = Err(
+        "p.toml:1: barriers.b: how many threads arrive at it depends on how often they are forked \
+                       (state parties = N)"
+            .to_owned(),
+    );
+    let random = "{ low = 1, high = 4 }";
+    let cases = [
+        (fork.to_owned(), Ok(3)),
+        (format!("{fork}, {{ barrier = \"b\" }}"), Ok(4)),
+        (format!("{fork}, {fork}, {join}"), Ok(6)),
+        (format!("{fork}, {join}, {fork}, {join}"), Ok(3)),
+        (format!("{fork}, {join}, {fork}, {fork}, {join}"), unclear.clone()),
+        (looped("5", &format!("{fork}, {join}")), Ok(3)),
+        (looped("5", fork), Ok(15)),
+        (looped(random, &format!("{fork}, {join}")), Ok(3)),
+        (looped(random, fork), unclear.clone()),
+        (looped("5", &format!("{fork}, {join}, {fork}")), unclear),
+        (looped("5", &looped("2", fork)), Ok(30)),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(parties(&forking(&body, "{ yield = true }")), expected, "{body}");
+    }
+}
+
+#[test]
+fn equal_children_are_forked_in_a_loop() {
+    let program = program(&forking(
+        "{ fork = \"w\", times = 3 }, { fork = \"w\" }, { fork = \"w\", times = 0 }",
+        "",
+    ));
+    let expected = [
+        Op::Loop { count: Amount::constant(3.0), end: CodePtr(3) },
+        Op::Fork { thread: 1 },
+        Op::LoopEnd { start: CodePtr(1) },
+        Op::Fork { thread: 1 },
+        Op::Exit,
+    ];
+    assert_eq!(program.code[..5], expected);
+    assert_eq!((program.threads[1].count, program.initial_threads()), (0, 1));
+}
+
+#[test]
+fn unequal_children_are_forked_one_by_one() {
+    let body = "{ fork = \"w\", times = 2 }, { join = true }, { fork = \"w\", times = 1 }";
+    let program = program(
+        &forking(body, "{ compute = \"index + count\", profile = \"a\" }")
+            .replace("[barriers.b]", "[barriers.b]\nparties = 1"),
+    );
+    let expected = [
+        Op::Fork { thread: 1 },
+        Op::Fork { thread: 2 },
+        Op::Join,
+        Op::Fork { thread: 1 },
+        Op::Exit,
+    ];
+    assert_eq!(program.code[..5], expected);
+    let names: Vec<&str> = program.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["main", "w.0", "w.1"]);
+    assert_eq!(
+        program.code[9],
+        Op::Compute { instructions: Amount::constant(3.0), profile: ProfileId(0) }
+    );
+}
+
+#[test]
+fn grandchildren_are_counted_through_their_parents() {
+    let text = r#"
+[queues.q]
+capacity = 1
+[[threads]]
+name = "leaf"
+count = 0
+body = [{ push = "q" }, { close = "q" }]
+[[threads]]
+name = "middle"
+count = 1
+body = [{ fork = "leaf", times = "2 * count" }]
+[[threads]]
+name = "top"
+body = [{ loop = 2, body = [{ fork = "middle", times = 3 }, { join = true }] }]
+[[threads]]
+name = "taker"
+body = [{ each = "q", body = [] }]
+"#;
+    // One middle at the start and 2 x 3 forked ones, each with two leaves.
+    assert_eq!(program(text).objects[0].kind, ObjectKind::Queue { capacity: 1, producers: 14 });
+}
+
+#[test]
+fn stated_numbers_of_threads_win() {
+    let text = "[queues.q]\ncapacity = 1\nproducers = 1\n[pools.p]\ntotal = 5\nparticipants = 1\n[barriers.b]\nparties = 1\n\
+                [[threads]]\nname = \"t\"\ncount = 2\nbody = [{ push = \"q\" }, { close = \"q\" }, { barrier = \"b\" },\n\
+                { dynamic = \"p\", body = [] }, { each = \"q\", body = [] }]\n";
+    let kinds: Vec<ObjectKind> =
+        program(text).objects.into_iter().map(|object| object.kind).collect();
+    let expected = [
+        ObjectKind::Barrier { parties: 1 },
+        ObjectKind::Queue { capacity: 1, producers: 1 },
+        ObjectKind::Pool { total: 5, chunk: 1, participants: 1 },
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_server_without_end_needs_no_close() {
+    let text = "[queues.q]\ncapacity = 1\n[[threads]]\nname = \"p\"\nbody = [{ loop = \"forever\", body = [{ push = \"q\" }] }]\n\
+                [[threads]]\nname = \"c\"\nbody = [{ each = \"q\", body = [{ compute = 1, profile = \"a\" }] }]\n";
+    assert_eq!(program(text).objects[0].kind, ObjectKind::Queue { capacity: 1, producers: 0 });
+}
+
+#[test]
+fn mutexes_may_be_released_inside_a_loop_that_takes_them_again() {
+    let body = "{ lock = \"m\" }, { loop = 3, body = [{ unlock = \"m\" }, { yield = true }, { lock = \"m\" }] }, { unlock = \"m\" }";
+    assert_eq!(program(&one_thread("[mutexes.m]", body)).code.len(), 8);
+}
+
+#[test]
+fn own_profiles_come_first_and_may_be_like_others() {
+    let text = one_thread(
+        "[profiles.a]\nlike = \"b\"\nratio = 2.4\n",
+        "{ compute = 1, profile = \"a\" }, { compute = 1, profile = \"b\" }, { compute = 2, profile = \"a\" }",
+    );
+    let program = program(&text);
+    let profiles: Vec<_> = program
+        .profiles
+        .iter()
+        .map(|profile| (profile.name.as_str(), profile.measured_ratio))
+        .collect();
+    assert_eq!(profiles, [("a", Some(2.4)), ("b", None)]);
+    assert_eq!(program.profiles[0].l1d_mpki, program.profiles[1].l1d_mpki);
+}
+
+#[test]
+fn name_duration_and_source_are_kept() {
+    let text = "duration_ms = 1.5\nsource = \"paper\"\ndescription = \"d\"\n".to_owned()
+        + &one_thread("", "");
+    let template = parse_program("dir/mine.toml", &text).unwrap();
+    assert_eq!(
+        (template.name(), template.source(), template.description()),
+        ("mine", "paper", "d")
+    );
+    assert_eq!(template.instantiate(&[], &library()).unwrap().duration_ns, Some(1_500_000));
+}

@@ -163,7 +163,7 @@ impl<'a> Usage<'a> {
         let parties = self.whole(expr, 1, THREADS_MAX)?;
         match total.filter(|total| (parties as u64) > *total && self.first(arrives).is_some()) {
             Some(total) => Err(expr.spot.error(format!(
-                "{parties} parties, but only {} ever arrive: the barrier can never be met",
+                "{parties} parties, but only {} can arrive: the barrier can never be met",
                 threads(total)
             ))),
             None => Ok(parties as u32),
@@ -248,7 +248,7 @@ impl<'a> Usage<'a> {
         match total.filter(|total| stated as u64 > *total) {
             Some(total) => Err(expr
                 .spot
-                .error(format!("{stated} {what}, but only {} ever {act}", threads(total)))),
+                .error(format!("{stated} {what}, but only {} can {act}", threads(total)))),
             None => Ok(stated as u32),
         }
     }

@@ -11,6 +11,7 @@ mod ids;
 mod machine;
 mod profile;
 mod program;
+mod program_flaw;
 mod random;
 mod catalog;
 mod reader;

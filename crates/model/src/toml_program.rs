@@ -160,7 +160,7 @@ impl ProgramTemplate {
         let mut generator =
             Generator::new(params, &self.groups, &counts, &objects.placed, &find_profile);
         generator.run()?;
-        Ok(Program {
+        let program = Program {
             name: self.name.clone(),
             description: self.description.clone(),
             profiles: generator.profiles,
@@ -168,7 +168,9 @@ impl ProgramTemplate {
             threads: generator.threads,
             code: generator.code,
             duration_ns: self.duration_ns,
-        })
+        };
+        debug_assert_eq!(program.flaw(), None);
+        Ok(program)
     }
 
     fn find_profile(

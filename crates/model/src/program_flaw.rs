@@ -1,0 +1,195 @@
+//! Checks that a program's code is well formed, whichever importer made it.
+
+use crate::{CodePtr, ObjectId, ObjectKind, Op, Program};
+
+/// A loop whose end has not been reached yet.
+struct Open {
+    /// Where the end must jump back to.
+    back: CodePtr,
+    /// Where the head jumps to when the loop is over.
+    end: CodePtr,
+    /// Whether it hands out items.
+    items: bool,
+}
+
+impl Program {
+    /// What is wrong with the code, in one line; `None` if nothing is.
+    ///
+    /// Well formed means: every thread's code runs from its entry to an `Exit`, loops are closed in the
+    /// order in which they were opened, jumps lead to the matching ends, and every object, profile and
+    /// thread that is named exists and is of the right kind. An importer that returns anything else has
+    /// a bug; the engine relies on it.
+    pub fn flaw(&self) -> Option<String> {
+        if self.threads.is_empty() {
+            return Some("no thread".to_owned());
+        }
+        self.threads.iter().find_map(|thread| {
+            let flaw = self.flaw_from(thread.entry)?;
+            Some(format!("thread {}: {flaw}", thread.name))
+        })
+    }
+
+    fn flaw_from(&self, entry: CodePtr) -> Option<String> {
+        let mut open: Vec<Open> = Vec::new();
+        for (index, op) in self.code.iter().enumerate().skip(entry.index()) {
+            if let Some(flaw) = self.operand_flaw(op) {
+                return Some(format!("operation {index}: {flaw}"));
+            }
+            let next = CodePtr::from(index + 1);
+            match op {
+                Op::Loop { end, .. } => open.push(Open { back: next, end: *end, items: false }),
+                Op::Pop { end, .. } | Op::Take { end, .. } => {
+                    open.push(Open { back: CodePtr::from(index), end: *end, items: true });
+                }
+                Op::LoopEnd { start: back } | Op::ItemEnd { again: back } => {
+                    let items = matches!(op, Op::ItemEnd { .. });
+                    let closed = open.pop();
+                    let fits = closed.is_some_and(|open| {
+                        open.items == items && open.back == *back && open.end == next
+                    });
+                    if !fits {
+                        return Some(format!("operation {index} ends no loop"));
+                    }
+                }
+                Op::Exit => {
+                    return open
+                        .last()
+                        .map(|open| format!("loop at {} has no end", open.back.index()));
+                }
+                _ => {}
+            }
+        }
+        Some("code without an end".to_owned())
+    }
+
+    /// What is wrong with the objects, profiles and threads that an operation names.
+    fn operand_flaw(&self, op: &Op) -> Option<String> {
+        use ObjectKind as Kind;
+        let object = |id: &ObjectId, fits: fn(&Kind) -> bool| match self.objects.get(id.index()) {
+            Some(object) if fits(&object.kind) => None,
+            Some(object) => Some(format!("object {} is of another kind", object.name)),
+            None => Some(format!("no object {}", id.0)),
+        };
+        let mutex = |id: &ObjectId| object(id, |kind| matches!(kind, Kind::Mutex));
+        let condition = |id: &ObjectId| object(id, |kind| matches!(kind, Kind::Condition));
+        match op {
+            Op::Compute { profile, .. } | Op::Run { profile, .. } | Op::Occupy { profile, .. } => {
+                (profile.index() >= self.profiles.len())
+                    .then(|| format!("no profile {}", profile.0))
+            }
+            Op::Lock(id) | Op::Unlock(id) => mutex(id),
+            Op::LockOneOf { first, count } | Op::UnlockOneOf { first, count } => {
+                if *count == 0 {
+                    return Some("an array of no mutex".to_owned());
+                }
+                (first.0..first.0.saturating_add(*count)).find_map(|id| mutex(&ObjectId(id)))
+            }
+            Op::Wait { condition: id, mutex: m }
+            | Op::SignalAndWait { condition: id, mutex: m } => condition(id).or_else(|| mutex(m)),
+            Op::Signal(id) | Op::Broadcast(id) => condition(id),
+            Op::Barrier(id) => object(id, |kind| matches!(kind, Kind::Barrier { .. })),
+            Op::SemWait(id) | Op::SemPost(id) => {
+                object(id, |kind| matches!(kind, Kind::Semaphore { .. }))
+            }
+            Op::Push(id) | Op::Close(id) | Op::Pop { queue: id, .. } => {
+                object(id, |kind| matches!(kind, Kind::Queue { .. }))
+            }
+            Op::Take { pool, .. } => object(pool, |kind| matches!(kind, Kind::Pool { .. })),
+            Op::TimerWait { timer, .. } => object(timer, |kind| matches!(kind, Kind::Timer { .. })),
+            Op::Io { device, .. } => object(device, |kind| matches!(kind, Kind::Device)),
+            Op::Fork { thread } | Op::Resume { thread } => {
+                (*thread as usize >= self.threads.len()).then(|| format!("no thread {thread}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Amount, Object, ThreadSpec};
+
+    fn program(code: Vec<Op>) -> Program {
+        let objects = vec![
+            Object { name: "m".to_owned(), kind: ObjectKind::Mutex },
+            Object { name: "q".to_owned(), kind: ObjectKind::Queue { capacity: 1, producers: 1 } },
+        ];
+        let thread = ThreadSpec {
+            name: "t".to_owned(),
+            entry: CodePtr(0),
+            count: 1,
+            nice: 0,
+            affinity: None,
+            start_ns: 0,
+        };
+        Program {
+            name: "p".to_owned(),
+            description: String::new(),
+            profiles: Vec::new(),
+            objects,
+            threads: vec![thread],
+            code,
+            duration_ns: None,
+        }
+    }
+
+    fn flaw(code: Vec<Op>) -> String {
+        program(code).flaw().unwrap_or_default()
+    }
+
+    #[test]
+    fn nested_loops_are_well_formed() {
+        let queue = ObjectId(1);
+        let code = vec![
+            Op::Loop { count: Amount::constant(2.0), end: CodePtr(5) },
+            Op::Pop { queue, end: CodePtr(4) },
+            Op::Yield,
+            Op::ItemEnd { again: CodePtr(1) },
+            Op::LoopEnd { start: CodePtr(1) },
+            Op::Exit,
+        ];
+        assert_eq!(program(code).flaw(), None);
+    }
+
+    #[test]
+    fn every_flaw_is_named() {
+        let count = Amount::constant(2.0);
+        let profile = crate::ProfileId(0);
+        let looped = |end: u32, start: u32| {
+            vec![
+                Op::Loop { count: count.clone(), end: CodePtr(end) },
+                Op::Yield,
+                Op::LoopEnd { start: CodePtr(start) },
+                Op::Exit,
+            ]
+        };
+        assert_eq!(flaw(looped(3, 1)), "");
+        assert_eq!(flaw(looped(2, 1)), "thread t: operation 2 ends no loop");
+        assert_eq!(flaw(looped(3, 0)), "thread t: operation 2 ends no loop");
+        assert_eq!(
+            flaw(vec![Op::Loop { count, end: CodePtr(2) }, Op::Exit]),
+            "thread t: loop at 1 has no end"
+        );
+        assert_eq!(
+            flaw(vec![Op::ItemEnd { again: CodePtr(0) }]),
+            "thread t: operation 0 ends no loop"
+        );
+        assert_eq!(flaw(vec![Op::Yield]), "thread t: code without an end");
+        assert_eq!(
+            flaw(vec![Op::Lock(ObjectId(1))]),
+            "thread t: operation 0: object q is of another kind"
+        );
+        assert_eq!(flaw(vec![Op::Push(ObjectId(7))]), "thread t: operation 0: no object 7");
+        assert_eq!(
+            flaw(vec![Op::LockOneOf { first: ObjectId(0), count: 2 }]),
+            "thread t: operation 0: object q is of another kind"
+        );
+        assert_eq!(flaw(vec![Op::Fork { thread: 1 }]), "thread t: operation 0: no thread 1");
+        let compute = Op::Compute { instructions: Amount::constant(1.0), profile };
+        assert_eq!(flaw(vec![compute]), "thread t: operation 0: no profile 0");
+        let mut empty = program(Vec::new());
+        empty.threads.clear();
+        assert_eq!(empty.flaw(), Some("no thread".to_owned()));
+    }
+}

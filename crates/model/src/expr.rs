@@ -113,6 +113,11 @@ impl Expr {
         matches!(self.items[..], [Item::Number(_)])
     }
 
+    /// Whether the expression is just this number.
+    pub fn is_the_number(&self, number: f64) -> bool {
+        self.items == [Item::Number(number)]
+    }
+
     /// Whether the expression uses a name.
     pub fn mentions(&self, word: &str) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Name(name) if name == word))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Ns, Program};
+use crate::{CoreId, CoreSet, InputError, Machine, Ns, Op, Program};
 
 /// One application of a workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +37,125 @@ impl Workload {
     /// The workload that consists of one of the applications alone, started at once.
     pub fn alone(&self, index: usize) -> Workload {
         let app = App { start_ns: 0, ..self.apps[index].clone() };
-        Workload { name: app.name.clone(), description: app.program.description.clone(), apps: vec![app] }
+        Workload {
+            name: app.name.clone(),
+            description: app.program.description.clone(),
+            apps: vec![app],
+        }
+    }
+
+    /// Checks that every thread may use at least one core of the machine, whatever affinity it states.
+    ///
+    /// # Errors
+    /// The first thread that could never run; the error names the application instead of a file.
+    pub fn check_cores(&self, machine: &Machine) -> Result<(), InputError> {
+        self.apps.iter().try_for_each(|app| {
+            let program = &app.program;
+            let stated = program.threads.iter().filter_map(|thread| {
+                thread.affinity.as_ref().map(|cores| (format!("thread {}", thread.name), cores))
+            });
+            let changed = program.code.iter().filter_map(|op| match op {
+                Op::SetAffinity(cores) => Some(("set_cores".to_owned(), cores)),
+                _ => None,
+            });
+            stated
+                .chain(changed)
+                .try_for_each(|(key, cores)| check_core_set(&app.name, &key, cores, machine))
+        })
+    }
+}
+
+fn check_core_set(
+    app: &str,
+    key: &str,
+    cores: &CoreSet,
+    machine: &Machine,
+) -> Result<(), InputError> {
+    let count = machine.cores();
+    if cores.iter().map(CoreId::index).any(|core| core < count) {
+        return Ok(());
+    }
+    let cores: Vec<String> = cores.iter().map(|core| core.index().to_string()).collect();
+    let message = format!(
+        "may use core {}, but machine {} has cores 0 to {}",
+        cores.join(", "),
+        machine.name,
+        count - 1
+    );
+    Err(InputError::new(app, key, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ProfileLibrary, parse_core_type, parse_machine, parse_program};
+
+    fn machine() -> Machine {
+        let core_type = parse_core_type(
+            "c.toml",
+            "pipeline = \"in-order\"\nwidth = 2\nwindow = 1\nmispredict_cycles = 9\nload_cycles = 3\nfp_double_cycles = 1\n\
+             l1i_kib = 32\nl1d_kib = 32\nl2_kib = 512\nl2_cycles = 15\nmemory_ns = 110\nmlp_max = 4\nprefetch_share = 0.6\n",
+        );
+        let cluster = |name: &str, cores: u32, class: u32| {
+            format!(
+                "[[clusters]]\nname = \"{name}\"\ncore_type = \"c\"\ncores = {cores}\nclass = {class}\n\
+                 opps = [{{ mhz = 1000, volt = 1.0 }}]\n"
+            )
+        };
+        let costs = "[costs]\ncontext_switch_ns = 1\nmigrate_same_cluster_ns = 1\nmigrate_cross_cluster_ns = 1\n\
+                     wakeup_latency_ns = 1\n";
+        let text = cluster("big", 1, 1) + &cluster("little", 2, 0) + costs;
+        parse_machine("m.toml", &text)
+            .unwrap()
+            .instantiate(|_, _| core_type.clone().map(|found| found.params))
+            .unwrap()
+    }
+
+    fn workload(body: &str, cores: &str) -> Workload {
+        let text = format!("[[threads]]\nname = \"t\"\n{cores}\nbody = [{body}]\n");
+        let program = parse_program("p.toml", &text)
+            .unwrap()
+            .instantiate(&[], &ProfileLibrary::default())
+            .unwrap();
+        let app = App { name: "a".to_owned(), program: Arc::new(program), start_ns: 7, nice: 0 };
+        Workload { name: "w".to_owned(), description: String::new(), apps: vec![app] }
+    }
+
+    #[test]
+    fn a_thread_must_have_a_core_of_the_machine() {
+        let check = |body: &str, cores: &str| {
+            workload(body, cores).check_cores(&machine()).map_err(|error| error.to_string())
+        };
+        assert_eq!(check("", ""), Ok(()));
+        assert_eq!(check("{ set_cores = [2, 9] }", "cores = [0]"), Ok(()));
+        let thread = "a: thread t: may use core 3, 9, but machine m has cores 0 to 2";
+        assert_eq!(check("", "cores = [3, 9]"), Err(thread.to_owned()));
+        let step = "a: set_cores: may use core 5, but machine m has cores 0 to 2";
+        assert_eq!(check("{ set_cores = [5] }", ""), Err(step.to_owned()));
+    }
+
+    #[test]
+    fn an_application_alone_starts_at_once() {
+        let alone = workload("", "").alone(0);
+        assert_eq!(
+            (alone.name.as_str(), alone.apps[0].start_ns, alone.initial_threads()),
+            ("a", 0, 1)
+        );
+    }
+
+    #[test]
+    fn machines_can_be_ordered_by_speed_or_made_all_big() {
+        let machine = machine();
+        let names = |machine: &Machine| -> Vec<(String, usize)> {
+            let clusters = machine.clusters.iter();
+            clusters.map(|cluster| (cluster.name.clone(), cluster.cores[0].index())).collect()
+        };
+        let expected =
+            |rows: [(&str, usize); 2]| rows.map(|(name, core)| (name.to_owned(), core)).to_vec();
+        assert_eq!(names(&machine.ordered(true)), expected([("big", 0), ("little", 1)]));
+        assert_eq!(names(&machine.ordered(false)), expected([("little", 0), ("big", 2)]));
+        assert_eq!(machine.ordered(false).cluster_of(CoreId(1)).index(), 0);
+        let big = machine.all_big();
+        assert_eq!((big.cores(), big.clusters.len(), big.clusters[0].class.0), (3, 1, 0));
     }
 }

@@ -90,6 +90,11 @@ impl AmountExpr {
         }
     }
 
+    /// Whether the amount is the number 0, whatever the parameters.
+    pub fn is_zero(&self) -> bool {
+        matches!(self, AmountExpr::Constant(expr) if expr.is_the_number(0.0))
+    }
+
     /// The value, if the amount does not vary.
     pub fn constant(&self, scope: Scope<'_>) -> Option<f64> {
         match self {

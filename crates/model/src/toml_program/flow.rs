@@ -163,20 +163,20 @@ impl Flow<'_> {
 fn takes_time(body: &[Step]) -> bool {
     let mut takes = false;
     for_each_step(body, &mut |step| {
-        takes |= matches!(
-            step.kind,
-            StepKind::Work { .. }
-                | StepKind::Sleep(_)
-                | StepKind::Io { .. }
-                | StepKind::Timer { .. }
-                | StepKind::Wait { .. }
-                | StepKind::Sync { .. }
-                | StepKind::Barrier(_)
-                | StepKind::SemWait(_)
-                | StepKind::Push(_)
-                | StepKind::Join
-                | StepKind::Suspend
-        );
+        takes |= match &step.kind {
+            StepKind::Work { amount, .. }
+            | StepKind::Sleep(amount)
+            | StepKind::Io { amount, .. } => !amount.is_zero(),
+            StepKind::Timer { .. }
+            | StepKind::Wait { .. }
+            | StepKind::Sync { .. }
+            | StepKind::Barrier(_)
+            | StepKind::SemWait(_)
+            | StepKind::Push(_)
+            | StepKind::Join
+            | StepKind::Suspend => true,
+            _ => false,
+        };
     });
     takes
 }

@@ -1,0 +1,126 @@
+# Everything is set up by the targets themselves, inside this folder: .venv (Python), target (Rust),
+# .build (stamps, wheel, site), out (results). Nothing is installed elsewhere; system Python packages are not used.
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := .build
+SOURCES := $(shell find crates python Cargo.toml Cargo.lock pyproject.toml README.md \
+	-type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Say what can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+		printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+.PHONY: demo
+demo: $(BUILD)/package ## Set everything up, run the COLAB experiment and print its tables
+	$(BIN)/ampsched reproduce colab --jobs $(JOBS)
+
+.PHONY: build
+build: $(BUILD)/package ## Set everything up: .venv with the ampsched command in it
+
+.PHONY: test
+test: rust-test python-test ## Run every test
+
+.PHONY: rust-test
+rust-test: $(BUILD)/venv
+	cargo test --workspace --locked --quiet
+
+.PHONY: python-test
+python-test: $(BUILD)/dev
+	$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: $(BUILD)/dev ## Check format, style and types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(BUILD)/dev ## Format all sources
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: bench
+bench: $(BUILD)/bench ## Measure engine, growth and peers (some minutes)
+	$(BIN)/python benchmarks/run.py
+
+.PHONY: docs
+docs: $(BUILD)/docs ## Build the documentation into .build/site
+	$(BIN)/python -m ampsched.docs docs/reference
+	$(BIN)/mkdocs build --strict --quiet --site-dir $(BUILD)/site
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
+	@echo "open $(BUILD)/site/index.html"
+
+TRUTH := hogs convoy barrier pipeline sleepers
+
+.PHONY: truth
+truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
+	$(BIN)/python truth/run.py --programs $(BUILD)/truth --report docs/explanation/truth.md
+
+.PHONY: fuzz
+fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer than the tests do
+	PROPTEST_CASES=20000 cargo test --workspace --locked --release fuzz
+
+.PHONY: calibrate
+calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements
+	$(BIN)/python calibration/run.py
+
+.PHONY: lock
+lock: $(BUILD)/venv ## Renew constraints.txt from pyproject.toml
+	$(PIP) install pip-tools
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --all-build-deps \
+		--output-file constraints.txt pyproject.toml benchmarks/requirements.in
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf $(VENV) $(BUILD) target
+
+# Stamps -----------------------------------------------------------------------------------------
+
+$(BUILD)/tools: tools/check-tools.sh
+	@sh tools/check-tools.sh $(PYTHON)
+	@mkdir -p $(BUILD) && touch $@
+
+$(BUILD)/venv: $(BUILD)/tools constraints.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install --constraint constraints.txt maturin
+	@touch $@
+
+$(BUILD)/package: $(BUILD)/venv $(SOURCES)
+	rm -rf $(BUILD)/wheel
+	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
+	$(PIP) uninstall --yes ampsched
+	$(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
+	@touch $@
+
+# $(call install,extra) adds an optional group of dependencies of the built package.
+install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.whl)[$(1)]" && touch $@
+
+$(BUILD)/dev: $(BUILD)/package
+	@$(call install,test$(,)lint)
+
+$(BUILD)/docs: $(BUILD)/package
+	@$(call install,docs)
+
+$(BUILD)/bench: $(BUILD)/package benchmarks/requirements.txt
+	@$(PIP) install --constraint constraints.txt --requirement benchmarks/requirements.txt && touch $@
+
+$(BUILD)/calibrate: $(BUILD)/package
+	@$(call install,calibrate)
+
+, := ,
+
+$(BUILD)/truth/%: truth/programs/%.c truth/programs/truth.c truth/programs/truth.h
+	@mkdir -p $(@D)
+	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -o $@ truth/programs/$*.c truth/programs/truth.c

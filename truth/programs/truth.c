@@ -1,0 +1,203 @@
+#define _GNU_SOURCE
+#include "truth.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CPUS_MAX 8
+#define CALIBRATION_ITERATIONS 1000000
+#define CALIBRATION_REPETITIONS 100
+
+static struct worker *all_workers;
+static pthread_t threads[WORKERS_MAX];
+static int worker_count;
+static int64_t start_ns;
+static atomic_flag window_closed = ATOMIC_FLAG_INIT;
+
+/* Nobody may leave, and so invalidate his CPU clock, while the first to end reads all clocks. */
+static pthread_rwlock_t leaving = PTHREAD_RWLOCK_INITIALIZER;
+
+static int cpus[CPUS_MAX];
+static int cpu_count;
+
+_Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "%s: %s (%s)\n", program_invocation_short_name, what, strerror(errno));
+    exit(1);
+}
+
+const char *text_argument(int argc, char **argv, const char *name, const char *fallback)
+{
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], name) == 0)
+            return argv[i + 1];
+    return fallback;
+}
+
+int64_t number_argument(int argc, char **argv, const char *name, int64_t fallback)
+{
+    const char *text = text_argument(argc, argv, name, NULL);
+    if (!text)
+        return fallback;
+    char *end;
+    errno = 0;
+    int64_t value = strtoll(text, &end, 10);
+    if (errno || *end || end == text || value < 1) {
+        errno = EINVAL;
+        fail(name);
+    }
+    return value;
+}
+
+int split_numbers(const char *text, int *numbers, int limit)
+{
+    int count = 0;
+    for (;;) {
+        char *end;
+        long value = strtol(text, &end, 10);
+        if (end == text || count == limit || (*end && *end != ',')) {
+            errno = EINVAL;
+            fail(text);
+        }
+        numbers[count++] = (int)value;
+        if (!*end)
+            return count;
+        text = end + 1;
+    }
+}
+
+void spin(uint64_t iterations)
+{
+    uint64_t x = iterations;
+    while (iterations-- > 0) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        __asm__ volatile("" : "+r"(x)); /* keeps the chain: one multiplication after the other */
+    }
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    if (clock_gettime(clock, &t) != 0)
+        fail("clock_gettime");
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+int64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Least time of many repetitions, each short: what an iteration costs when nothing interferes. */
+static double calibrate(void)
+{
+    int64_t best_ns = INT64_MAX;
+    for (int i = 0; i < CALIBRATION_REPETITIONS; i++) {
+        int64_t before_ns = now_ns();
+        spin(CALIBRATION_ITERATIONS);
+        int64_t took_ns = now_ns() - before_ns;
+        if (took_ns < best_ns)
+            best_ns = took_ns;
+    }
+    return (double)best_ns / CALIBRATION_ITERATIONS;
+}
+
+static void allow_cpus(int first, int count)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = first; i < first + count; i++)
+        CPU_SET(cpus[i], &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        fail("sched_setaffinity");
+}
+
+/* The first thread to end notes how much CPU time each has had: the shares while all compete. */
+static void close_window(void)
+{
+    if (atomic_flag_test_and_set(&window_closed))
+        return;
+    pthread_rwlock_wrlock(&leaving);
+    for (int i = 0; i < worker_count; i++) {
+        clockid_t clock;
+        if (pthread_getcpuclockid(threads[i], &clock) != 0)
+            fail("pthread_getcpuclockid");
+        all_workers[i].window_ns = clock_ns(clock);
+    }
+    pthread_rwlock_unlock(&leaving);
+}
+
+static void *run(void *argument)
+{
+    struct worker *self = argument;
+    if (self->nice != 0 && setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), self->nice) != 0)
+        fail("setpriority");
+    if (self->cpu >= 0)
+        allow_cpus(self->cpu, 1);
+    prctl(PR_SET_TIMERSLACK, 1UL); /* sleeps end when asked, not up to 50 us later */
+
+    self->body(self);
+
+    struct rusage usage;
+    self->end_ns = now_ns() - start_ns;
+    self->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (getrusage(RUSAGE_THREAD, &usage) != 0)
+        fail("getrusage");
+    self->voluntary = usage.ru_nvcsw;
+    self->involuntary = usage.ru_nivcsw;
+    close_window();
+    pthread_rwlock_rdlock(&leaving);
+    pthread_rwlock_unlock(&leaving);
+    return NULL;
+}
+
+static void report(const char *program, double ns_per_iteration)
+{
+    int64_t turnaround_ns = 0;
+    for (int i = 0; i < worker_count; i++)
+        if (all_workers[i].end_ns > turnaround_ns)
+            turnaround_ns = all_workers[i].end_ns;
+    printf("{\"program\": \"%s\", \"ns_per_iteration\": %.6f, \"turnaround_ns\": %lld, \"threads\": [",
+           program, ns_per_iteration, (long long)turnaround_ns);
+    for (int i = 0; i < worker_count; i++) {
+        struct worker *w = &all_workers[i];
+        printf("%s{\"name\": \"%s\", \"index\": %d, \"nice\": %d, \"end_ns\": %lld, \"cpu_ns\": %lld, "
+               "\"window_ns\": %lld, \"voluntary\": %lld, \"involuntary\": %lld}",
+               i ? ", " : "", w->name, w->index, w->nice, (long long)w->end_ns, (long long)w->cpu_ns,
+               (long long)w->window_ns, (long long)w->voluntary, (long long)w->involuntary);
+    }
+    printf("]}\n");
+}
+
+int run_workers(int argc, char **argv, const char *program, struct worker *workers, int count)
+{
+    if (count > WORKERS_MAX)
+        fail("too many threads");
+    cpu_count = split_numbers(text_argument(argc, argv, "--cpus", "0,1"), cpus, CPUS_MAX);
+    allow_cpus(0, cpu_count);
+    double ns_per_iteration = calibrate();
+
+    all_workers = workers;
+    worker_count = count;
+    pthread_rwlock_wrlock(&leaving); /* until every thread exists */
+    start_ns = now_ns();
+    for (int i = 0; i < count; i++)
+        if ((errno = pthread_create(&threads[i], NULL, run, &workers[i])) != 0)
+            fail("pthread_create");
+    pthread_rwlock_unlock(&leaving);
+    for (int i = 0; i < count; i++)
+        if ((errno = pthread_join(threads[i], NULL)) != 0)
+            fail("pthread_join");
+    report(program, ns_per_iteration);
+    return 0;
+}

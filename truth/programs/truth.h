@@ -1,0 +1,47 @@
+/* What the programs of the truth check share: a calibrated unit of work, threads with a nice value,
+ * and a report as JSON. See ../README.md. */
+#ifndef TRUTH_H
+#define TRUTH_H
+
+#include <stdint.h>
+
+#define WORKERS_MAX 32
+
+/* One thread of a program. The first block is filled in by the program, the second by run_workers. */
+struct worker {
+    const char *name;
+    void (*body)(struct worker *);
+    int index;        /* number within its group, for the body's use */
+    int nice;         /* -20..19 */
+    int cpu;          /* position in the list of allowed CPUs; -1: all of them */
+
+    int64_t end_ns;       /* since the program's start */
+    int64_t cpu_ns;       /* CPU time used in all */
+    int64_t window_ns;    /* CPU time used until the first thread ended */
+    int64_t voluntary;    /* times that it blocked */
+    int64_t involuntary;  /* times that it was preempted */
+};
+
+/* Ends the program with a message. */
+_Noreturn void fail(const char *what);
+
+/* The value of argument `--name VALUE`, a whole number not below 1, or `fallback`. */
+int64_t number_argument(int argc, char **argv, const char *name, int64_t fallback);
+
+/* The text of argument `--name TEXT`, or `fallback`. */
+const char *text_argument(int argc, char **argv, const char *name, const char *fallback);
+
+/* Splits a comma-separated list of whole numbers; returns how many there were. */
+int split_numbers(const char *text, int *numbers, int limit);
+
+/* Uses the core for `iterations` steps of a chain of dependent multiplications. */
+void spin(uint64_t iterations);
+
+/* CLOCK_MONOTONIC in ns. */
+int64_t now_ns(void);
+
+/* Restricts the process to the CPUs of `--cpus` (default 0,1), measures the cost of one spin
+ * iteration, runs the threads, waits for them, and prints the report. Returns the exit code. */
+int run_workers(int argc, char **argv, const char *program, struct worker *workers, int count);
+
+#endif

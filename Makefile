@@ -68,9 +68,12 @@ TRUTH := hogs convoy barrier pipeline sleepers
 truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
 	$(BIN)/python truth/run.py --programs $(BUILD)/truth --report docs/explanation/truth.md
 
+CASES ?= 20000
+SEED ?= $(shell date +%s)
+
 .PHONY: fuzz
-fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer than the tests do
-	PROPTEST_CASES=20000 cargo test --workspace --locked --release fuzz
+fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer than the tests do (CASES, SEED)
+	PROPTEST_CASES=$(CASES) FUZZ_SEED=$(SEED) cargo test --workspace --locked --test fuzz
 
 .PHONY: calibrate
 calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements

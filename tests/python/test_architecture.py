@@ -1,0 +1,134 @@
+"""The invariants of docs/explanation/architecture.md: what may depend on what, and one file per thing."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATES = ROOT / "crates"
+POLICIES = CRATES / "policy/src/policies"
+DATA = ROOT / "python/ampsched/data"
+
+# A crate that is not listed here must be added, with what it may depend on, before it can exist.
+MAY_DEPEND_ON = {
+    "model": set(),
+    "policy": {"model"},
+    "predict": {"model"},
+    "sim": {"model", "policy", "predict"},
+    "taskrt": {"model", "policy", "predict"},
+    "live": {"model", "policy", "predict"},
+    "py": {"model", "policy", "predict", "sim", "taskrt", "live"},
+}
+# Crates that may use the operating system.
+OS_CRATES = {"live", "taskrt"}
+# External crates of whose presence the whole design depends, and who may have them.
+ONLY_FOR = {
+    "pyo3": {"py"},
+    "rayon": {"sim"},
+    "libc": OS_CRATES,
+    "nix": OS_CRATES,
+    "rand": set(),
+    "getrandom": set(),
+    "chrono": set(),
+    "tokio": set(),
+}
+
+# Files whose hash maps are only looked into, never walked through.
+LOOKUP_ONLY = {"crates/model/src/toml_program/code.rs"}
+
+
+def dependencies(crate: str) -> set[str]:
+    """Names of all crates that a crate depends on outside of its tests."""
+    manifest = tomllib.loads((CRATES / crate / "Cargo.toml").read_text())
+    return set(manifest.get("dependencies", {})) | set(manifest.get("build-dependencies", {}))
+
+
+def crates() -> list[str]:
+    return sorted(path.parent.name for path in CRATES.glob("*/Cargo.toml"))
+
+
+def strip_comments_and_tests(text: str) -> str:
+    """Rust source without comments, string literals and its own test module at the end."""
+    text = text.split("#[cfg(test)]\nmod tests {")[0]
+    text = re.sub(r"//[^\n]*", "", text)
+    return re.sub(r'"(?:[^"\\]|\\.)*"', '""', text, flags=re.DOTALL)
+
+
+def sources(crate: str) -> Iterator[tuple[Path, str]]:
+    """The crate's source files without their tests."""
+    for path in sorted((CRATES / crate / "src").rglob("*.rs")):
+        if path.stem != "tests" and "tests" not in path.parent.parts[-1:]:
+            yield path.relative_to(ROOT), strip_comments_and_tests(path.read_text())
+
+
+def test_the_source_filter_removes_what_it_should_and_no_more() -> None:
+    text = 'use a; // std::time\nlet x = "std::fs \\" more"; let y = z;\n#[cfg(test)]\nmod tests { use std::env; }'
+    assert strip_comments_and_tests(text) == 'use a; \nlet x = ""; let y = z;\n'
+    assert sum(1 for _ in sources("policy")) > 5
+
+
+@pytest.mark.parametrize("crate", crates())
+def test_dependencies_point_one_way(crate: str) -> None:
+    assert crate in MAY_DEPEND_ON, f"state in this file what crates/{crate} may depend on"
+    own = {name.removeprefix("ampsched-") for name in dependencies(crate) if name.startswith("ampsched-")}
+    assert own <= MAY_DEPEND_ON[crate], f"crates/{crate} must not depend on {sorted(own - MAY_DEPEND_ON[crate])}"
+
+
+@pytest.mark.parametrize("crate", crates())
+def test_special_libraries_stay_where_they_belong(crate: str) -> None:
+    for name in dependencies(crate) & ONLY_FOR.keys():
+        assert crate in ONLY_FOR[name], f"crates/{crate} must not depend on {name}"
+
+
+def found(crate: str, pattern: str) -> list[str]:
+    return [f"{path}: {match}" for path, text in sources(crate) for match in re.findall(pattern, text)]
+
+
+def test_policies_see_nothing_but_the_view() -> None:
+    outside = r"std::(?:time|fs|env|io|net|thread|process|os|path)\b|SystemTime|Instant::now|std::sync::\w+|static mut|thread_local"
+    hashed = r"HashMap|HashSet|RandomState"  # their order is random: a hidden random source
+    assert found("policy", f"{outside}|{hashed}|unsafe") == []
+
+
+@pytest.mark.parametrize("crate", [crate for crate in crates() if crate not in OS_CRATES])
+def test_only_live_crates_touch_the_system(crate: str) -> None:
+    pattern = r"std::(?:time|fs|env|net|thread|process|os)\b|SystemTime|Instant::now|extern \"\" *\{"
+    assert found(crate, pattern) == []
+
+
+@pytest.mark.parametrize("crate", ["model", "policy", "sim"])
+def test_results_do_not_depend_on_hash_order(crate: str) -> None:
+    """std's hash maps are ordered by a random key; iterating over one would make runs differ."""
+    hits = found(crate, r"RandomState|std::collections::Hash\w+|use std::collections::\{[^}]*Hash\w+")
+    assert [hit for hit in hits if hit.split(":")[0] not in LOOKUP_ONLY] == []
+
+
+def test_every_policy_is_one_file_and_one_row() -> None:
+    registry = (CRATES / "policy/src/registry.rs").read_text()
+    rows = re.findall(r"&policies::(\w+)::(\w+)", registry.split("pub static REGISTRY")[1].split("];")[0])
+    assert rows, "the registry could not be read"
+    declared: dict[tuple[str, str], str] = {}
+    for path in sorted(POLICIES.glob("*.rs")):
+        text = path.read_text()
+        for constant, name in re.findall(r'pub static (\w+): PolicyInfo = PolicyInfo \{\s*name: "([^"]+)"', text):
+            declared[path.stem, constant] = name
+    assert sorted(rows) == sorted(declared), "a policy file without a row in REGISTRY, or the reverse"
+    assert len(set(declared.values())) == len(declared), "two policies of one name"
+
+
+def test_data_files_are_named_after_what_they_describe() -> None:
+    for kind in ("machines", "programs"):
+        for path in sorted((DATA / kind).glob("*.toml")):
+            name = tomllib.loads(path.read_text()).get("name", path.stem)
+            assert name == path.stem, f"{path.relative_to(ROOT)} calls itself {name}"
+
+
+def test_nothing_is_stated_twice_in_python() -> None:
+    """Machines, policies and programs are never listed by hand: Python asks the registry and the data folder."""
+    names = {path.stem for kind in ("machines", "programs") for path in (DATA / kind).glob("*.toml")}
+    for path in sorted((ROOT / "python/ampsched").glob("*.py")):
+        listed = [name for name in names if re.search(rf'"{re.escape(name)}", ?"', path.read_text())]
+        assert len(listed) < 4, f"{path.relative_to(ROOT)} lists {sorted(listed)}"

@@ -3,7 +3,7 @@
 /// How a piece of code behaves, per instruction, whichever core runs it.
 ///
 /// Rates per 1,000 instructions (`_pki`, `_mpki`); shares are fractions of all instructions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// Name, such as `fft` or `dedup.compress`.
     pub name: String,

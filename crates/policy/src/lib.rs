@@ -20,6 +20,7 @@ mod sched;
 mod topology;
 mod traits;
 mod view;
+mod weight;
 
 pub use affinity::{AffinityId, AffinityTable};
 pub use factors::{Factor, FactorKind, Factors};
@@ -34,3 +35,4 @@ pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, Thre
 pub use topology::{ClusterInfo, CoreInfo, Topology};
 pub use traits::{Event, Events, Hooks, Needs, Policy};
 pub use view::View;
+pub use weight::nice_to_weight;

@@ -170,3 +170,10 @@ pub struct Rules {
     /// Periodic load balancing.
     pub balance: Option<Balance>,
 }
+
+impl Rules {
+    /// Whether idle cores may interrupt threads that run on slower ones.
+    pub fn pulls_running(&self) -> bool {
+        self.steal.iter().any(|step| step.from == StealFrom::RunningOnSlower)
+    }
+}

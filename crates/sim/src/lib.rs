@@ -1,1 +1,22 @@
-//! todo
+//! Deterministic discrete-event simulator of threads on unequal cores.
+//!
+//! Architecture invariant: one simulation is single-threaded and bit-reproducible from machine,
+//! workload, policy with parameters, and seed. Parallelism is across simulations ([`run_batch`]).
+
+mod batch;
+mod engine;
+mod error;
+mod factors;
+mod metrics;
+mod outcome;
+mod perfetto;
+mod trace;
+
+pub use batch::{Job, JobError, run_batch};
+pub use engine::{Options, simulate, simulate_with};
+pub use error::SimError;
+pub use factors::FactorSource;
+pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
+pub use outcome::{AppOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome};
+pub use perfetto::PerfettoTrace;
+pub use trace::{Trace, TraceThread};

@@ -238,6 +238,24 @@ impl Sched {
         self.queue(core).iter().map(|entry| entry.thread).collect()
     }
 
+    /// All waiting threads, in no particular order.
+    pub fn all_queued(&self) -> Vec<ThreadId> {
+        self.queues.iter().flat_map(|queue| queue.iter().map(|entry| entry.thread)).collect()
+    }
+
+    /// The cores that the queue of a core serves, in ascending order.
+    pub fn cores_of_queue(&self, core: CoreId) -> impl Iterator<Item = CoreId> + use<> {
+        let span = match self.rules.queues {
+            QueueScope::PerCore => core.index()..core.index() + 1,
+            QueueScope::Global => 0..self.cores.len(),
+            QueueScope::PerCluster => {
+                let siblings = self.topology.siblings(core);
+                siblings[0].index()..siblings[siblings.len() - 1].index() + 1
+            }
+        };
+        span.map(CoreId::from)
+    }
+
     /// Whether a core neither runs nor has waiting work of its own.
     #[inline]
     pub fn is_idle(&self, core: CoreId) -> bool {
@@ -395,6 +413,14 @@ impl Sched {
         let queue = usize::from(self.queue_of[self.thread(thread).core.index()]);
         self.queues[queue].remove(thread);
         self.leave_queue(thread, queue);
+    }
+
+    /// Ends a thread that is in no queue and on no core.
+    pub fn retire(&mut self, thread: ThreadId, now_ns: Ns) {
+        self.leave_state(thread, now_ns);
+        let state = &mut self.threads[thread.index()];
+        state.state = RunState::Exited;
+        state.since_ns = now_ns;
     }
 
     fn leave_queue(&mut self, thread: ThreadId, queue: usize) {

@@ -1,0 +1,359 @@
+//! Cores: accounting of time and instructions, dispatch, preemption, migration.
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+use ampsched_policy::{EnqueueKind, Event, Pick, RunState, View};
+
+use super::steps::Next;
+use super::{Engine, NEVER, Work};
+use crate::SimError;
+
+impl Engine<'_> {
+    /// Accounts a core's time, and its thread's progress, up to now.
+    #[inline]
+    pub(super) fn account(&mut self, core: CoreId) {
+        let state = &mut self.cores[core.index()];
+        let elapsed_ns = self.now_ns - state.accounted_ns;
+        let Some(thread) = self.sched.core(core).running else {
+            state.idle_ns += elapsed_ns;
+            state.accounted_ns = self.now_ns;
+            return;
+        };
+        if elapsed_ns == 0 && self.now_ns < state.done_ns {
+            return;
+        }
+        state.accounted_ns = self.now_ns;
+        state.busy_ns += elapsed_ns;
+        let overhead_ns = elapsed_ns.min(state.overhead_left_ns);
+        state.overhead_left_ns -= overhead_ns;
+        state.overhead_ns += overhead_ns;
+        let worked_ns = elapsed_ns - overhead_ns;
+        let entry = &mut self.threads[thread.index()];
+        let finished = self.now_ns >= state.done_ns;
+        let instructions = match entry.work {
+            Work::Steps => 0,
+            Work::Instructions => {
+                let retired = if finished {
+                    entry.remaining
+                } else {
+                    // Rounding down may leave an instruction for the end, never lose one.
+                    ((worked_ns as f64 * state.instructions_per_ns) as u64).min(entry.remaining)
+                };
+                entry.remaining -= retired;
+                retired
+            }
+            Work::CpuTime => {
+                entry.remaining -= worked_ns.min(entry.remaining);
+                let retired = (worked_ns as f64 * state.instructions_per_ns) as u64;
+                entry.demanded += retired;
+                retired
+            }
+        };
+        if entry.remaining == 0 {
+            entry.work = Work::Steps;
+        }
+        state.retired += instructions;
+        self.sched.charge(core, elapsed_ns, instructions);
+    }
+
+    /// A core's timer is due: work done, slice over, reschedule wanted, or time to look for work.
+    #[inline]
+    pub(super) fn on_core_timer(&mut self, core: CoreId) -> Result<(), SimError> {
+        let Some(thread) = self.sched.core(core).running else { return self.dispatch(core) };
+        self.account(core);
+        if self.threads[thread.index()].work == Work::Steps {
+            match self.advance(thread)? {
+                Next::Work => {}
+                Next::Blocked => return self.release(core, thread, RunState::Blocked),
+                Next::Exited => return self.release(core, thread, RunState::Exited),
+                Next::GivesUp => return self.switch_out(core, thread),
+                Next::Moves => return self.relocate(thread),
+            }
+        }
+        let state = &mut self.cores[core.index()];
+        let slice_over = self.now_ns >= state.slice_end_ns;
+        if state.resched || (slice_over && self.sched.queue_len(core) > 0) {
+            return self.switch_out(core, thread);
+        }
+        if slice_over {
+            // Nobody waits any more; whoever comes next sets a new end.
+            state.slice_end_ns = NEVER;
+        }
+        self.arm(core, thread);
+        Ok(())
+    }
+
+    /// The running thread goes back into the queue and the core takes what comes first.
+    fn switch_out(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
+        self.take_off(core, thread, RunState::Ready);
+        self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
+        self.tell(Event::Stopped(thread, core))?;
+        self.dispatch(core)
+    }
+
+    /// The running thread blocks or exits.
+    fn release(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Result<(), SimError> {
+        self.take_off(core, thread, state);
+        self.runnable -= 1;
+        if state == RunState::Exited {
+            self.finish_thread(thread)?;
+        } else {
+            self.tell(Event::Blocked(thread))?;
+        }
+        self.dispatch(core)
+    }
+
+    /// Takes the running thread off its core; it is in no queue then.
+    pub(super) fn take_off(&mut self, core: CoreId, thread: ThreadId, state: RunState) {
+        self.sched.stop(core, state, self.now_ns);
+        let retired = std::mem::take(&mut self.cores[core.index()].retired);
+        self.cores[core.index()].resched = false;
+        if let Some(trace) = self.trace.as_deref_mut() {
+            trace.stop(core, thread, retired, self.now_ns);
+        }
+    }
+
+    /// An idle core looks for work.
+    #[inline]
+    pub(super) fn dispatch(&mut self, core: CoreId) -> Result<(), SimError> {
+        // A policy's reaction to an event may have put a thread here already.
+        if self.sched.core(core).running.is_some() {
+            return Ok(());
+        }
+        match self.pick(core)? {
+            Pick::Run(thread) => self.put_on(core, thread),
+            Pick::Pull(thread) => self.pull(core, thread),
+            Pick::Idle { recheck_ns } => {
+                self.account(core);
+                self.timers.set(core, recheck_ns.unwrap_or(NEVER).max(self.now_ns + 1));
+                Ok(())
+            }
+        }
+    }
+
+    fn pick(&mut self, core: CoreId) -> Result<Pick, SimError> {
+        if !self.needs.hooks.pick {
+            return Ok(self.sched.pick_by_rules(core, self.now_ns));
+        }
+        let pick = self.policy.pick(&View::new(&self.sched, &self.factors, self.now_ns), core);
+        let (thread, state) = match pick {
+            Pick::Run(thread) => (thread, RunState::Ready),
+            Pick::Pull(thread) => (thread, RunState::Running),
+            Pick::Idle { .. } => return Ok(pick),
+        };
+        let fits = thread.index() < self.threads.len()
+            && self.sched.thread(thread).state == state
+            && self.sched.allows(thread, core);
+        if fits {
+            return Ok(pick);
+        }
+        let what =
+            format!("picks thread {} for core {}, where it cannot run now", thread.0, core.0);
+        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what })
+    }
+
+    /// Interrupts a thread on a slower core and runs it here.
+    fn pull(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
+        let from = self.sched.thread(thread).core;
+        self.account(from);
+        self.take_off(from, thread, RunState::Ready);
+        self.sched.enqueue(thread, from, EnqueueKind::Requeue, self.now_ns);
+        self.timers.set(from, self.now_ns);
+        self.put_on(core, thread)
+    }
+
+    #[inline]
+    fn put_on(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
+        self.account(core);
+        let (switched, migrated_from) = self.sched.start(core, thread, self.now_ns);
+        self.counts.dispatches += 1;
+        self.counts.switches += u64::from(switched);
+        let overhead_ns = self.switch_cost_ns(core, switched, migrated_from);
+        let cluster = self.sched.topology().core(core).cluster;
+        let rate = self.rate(self.threads[thread.index()].profile, cluster);
+        let slice_end_ns = self.slice_end_ns(core, thread);
+        let state = &mut self.cores[core.index()];
+        state.overhead_left_ns = overhead_ns;
+        state.switches += u64::from(switched);
+        state.instructions_per_ns = rate;
+        state.ns_per_instruction = 1.0 / rate;
+        state.resched = false;
+        state.slice_end_ns = slice_end_ns;
+        if let Some(trace) = self.trace.as_deref_mut() {
+            trace.run(core, thread, self.now_ns);
+            trace.queue_len(core, self.sched.queue_len(core), self.now_ns);
+        }
+        self.arm(core, thread);
+        if migrated_from.is_some() || !self.sched.topology().is_big(core) {
+            self.remind_idle_cores(core);
+        }
+        self.tell(Event::Started(thread, core))
+    }
+
+    fn switch_cost_ns(
+        &mut self,
+        core: CoreId,
+        switched: bool,
+        migrated_from: Option<CoreId>,
+    ) -> Ns {
+        let costs = self.machine.costs;
+        let switch_ns = if switched { costs.context_switch_ns } else { 0 };
+        let Some(from) = migrated_from else { return switch_ns };
+        self.counts.migrations += 1;
+        let topology = self.sched.topology();
+        let same_cluster = topology.core(from).cluster == topology.core(core).cluster;
+        switch_ns
+            + if same_cluster {
+                costs.migrate_same_cluster_ns
+            } else {
+                costs.migrate_cross_cluster_ns
+            }
+    }
+
+    /// When the running thread has to let others run. It must be accounted up to now.
+    fn slice_end_ns(&mut self, core: CoreId, thread: ThreadId) -> Ns {
+        let slice_ns = if self.needs.hooks.slice {
+            let view = View::new(&self.sched, &self.factors, self.now_ns);
+            Some(self.policy.slice(&view, thread, core))
+        } else {
+            None
+        };
+        self.sched.expiry_ns(core, slice_ns, self.now_ns).unwrap_or(NEVER)
+    }
+
+    /// Sets a core's timer to the end of the running thread's work or slice.
+    #[inline]
+    pub(super) fn arm(&mut self, core: CoreId, thread: ThreadId) {
+        let state = &mut self.cores[core.index()];
+        let entry = &self.threads[thread.index()];
+        let work_ns = match entry.work {
+            Work::Steps => 0,
+            Work::Instructions => (entry.remaining as f64 * state.ns_per_instruction).ceil() as Ns,
+            Work::CpuTime => entry.remaining,
+        };
+        state.done_ns = self.now_ns + state.overhead_left_ns + work_ns;
+        let due_ns =
+            if state.resched { self.now_ns } else { state.done_ns.min(state.slice_end_ns) };
+        self.timers.set(core, due_ns);
+    }
+
+    /// A core without work may pull a thread that starts on a slower one, once it has been there long enough.
+    fn remind_idle_cores(&mut self, _started: CoreId) {
+        if !self.sched.rules().pulls_running() {
+            return;
+        }
+        for other in self.sched.topology().cores() {
+            if self.sched.is_idle(other) && self.timers.get(other) == NEVER {
+                self.timers.set(other, self.now_ns);
+            }
+        }
+    }
+
+    /// A thread became runnable: place it, queue it, and see who must look. `waker` caused it.
+    pub(super) fn make_runnable(
+        &mut self,
+        thread: ThreadId,
+        kind: EnqueueKind,
+        waker: Option<ThreadId>,
+    ) -> Result<(), SimError> {
+        let core = self.place(thread, waker)?;
+        self.account(core);
+        self.sched.enqueue(thread, core, kind, self.now_ns);
+        self.runnable += 1;
+        if let Some(trace) = self.trace.as_deref_mut() {
+            trace.wake(waker, thread, self.now_ns);
+            trace.queue_len(core, self.sched.queue_len(core), self.now_ns);
+        }
+        if kind == EnqueueKind::Wake {
+            self.counts.wakeups += 1;
+            self.tell(Event::Woken(thread, waker))?;
+        }
+        if self.should_preempt(thread, core) {
+            self.counts.preemptions += 1;
+            self.cores[core.index()].resched = true;
+            self.timers.set(core, self.now_ns);
+        } else {
+            self.after_enqueue(core, self.now_ns + self.machine.costs.wakeup_latency_ns);
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Result<CoreId, SimError> {
+        if !self.needs.hooks.place {
+            let waker_core = waker.map(|waker| self.sched.thread(waker).core);
+            return Ok(self.sched.place_by_rules_near(thread, waker_core));
+        }
+        let core = self.policy.place(&View::new(&self.sched, &self.factors, self.now_ns), thread);
+        if core.index() < self.cores.len() && self.sched.allows(thread, core) {
+            return Ok(core);
+        }
+        let what = format!("places thread {} on core {}, which it may not use", thread.0, core.0);
+        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what })
+    }
+
+    fn should_preempt(&mut self, thread: ThreadId, core: CoreId) -> bool {
+        let Some(running) = self.sched.core(core).running else { return false };
+        if self.sched.thread(thread).state != RunState::Ready {
+            return false;
+        }
+        if !self.needs.hooks.preempts {
+            return self.sched.preempts_by_rules(thread, running, core);
+        }
+        self.policy.preempts(
+            &View::new(&self.sched, &self.factors, self.now_ns),
+            thread,
+            running,
+            core,
+        )
+    }
+
+    /// A thread waits in a core's queue: the core, or idle ones, must look; slices may change.
+    pub(super) fn after_enqueue(&mut self, core: CoreId, idle_looks_ns: Ns) {
+        if self.sched.core(core).running.is_none() {
+            let already_looks = self.timers.get(core) <= idle_looks_ns;
+            self.timers.set(core, self.timers.get(core).min(idle_looks_ns));
+            // The core can take only one: a further thread is for others.
+            if !already_looks {
+                return;
+            }
+        } else {
+            self.refresh_slices(core);
+        }
+        if self.sched.rules().kick_idle {
+            for other in self.sched.topology().cores() {
+                if self.sched.core(other).running.is_none() {
+                    self.timers.set(other, self.timers.get(other).min(idle_looks_ns));
+                }
+            }
+        }
+    }
+
+    /// The queue of a core got longer: recompute the slice end of the cores that it serves.
+    fn refresh_slices(&mut self, core: CoreId) {
+        for other in self.sched.cores_of_queue(core) {
+            let Some(thread) = self.sched.core(other).running else { continue };
+            self.account(other);
+            // Steps that wait to be executed at this very moment keep their timer.
+            let slice_end_ns = self.slice_end_ns(other, thread);
+            let state = &mut self.cores[other.index()];
+            state.slice_end_ns = slice_end_ns;
+            let due_ns = if state.resched { self.now_ns } else { state.done_ns.min(slice_end_ns) };
+            self.timers.set(other, due_ns);
+        }
+    }
+
+    /// Moves a thread that may no longer be where it is.
+    pub(super) fn relocate(&mut self, thread: ThreadId) -> Result<(), SimError> {
+        let core = self.sched.thread(thread).core;
+        match self.sched.thread(thread).state {
+            RunState::Ready => self.sched.dequeue(thread),
+            RunState::Running => {
+                self.account(core);
+                self.take_off(core, thread, RunState::Ready);
+                self.timers.set(core, self.now_ns);
+            }
+            RunState::New | RunState::Blocked | RunState::Exited => return Ok(()),
+        }
+        self.runnable -= 1;
+        self.make_runnable(thread, EnqueueKind::Requeue, None)
+    }
+}

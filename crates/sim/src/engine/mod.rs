@@ -1,0 +1,553 @@
+//! The engine: time, cores and threads.
+//!
+//! Every core has one timer (its next completion or slice end) in a winner tree; everything else
+//! (sleeps, I/O, epochs, balancing) is in one heap. Simultaneous events are ordered by (time, heap
+//! before cores, serial or core number), so a run is reproducible bit by bit.
+
+mod check;
+mod deadlock;
+mod dispatch;
+mod objects;
+mod report;
+mod steps;
+mod timers;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use ampsched_model::{
+    AppId, ClusterId, CodePtr, CoreId, Draw, Machine, Ns, ObjectId, Program, ThreadId, Workload,
+    speed_ips,
+};
+use ampsched_policy::{
+    Change, Event, Factor, FactorKind, Factors, Needs, Plan, Policy, Sched, Topology, View,
+};
+
+use crate::{Counts, FactorSource, Outcome, SimError, Trace};
+use objects::ObjectState;
+use timers::{CoreTimers, NEVER};
+
+/// How a simulation is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Seed of all random amounts.
+    pub seed: u64,
+    /// Where policies get speed-ups from.
+    pub factors: FactorSource,
+    /// Stop at this time, whatever still runs.
+    pub until_ns: Option<Ns>,
+    /// Fail if the workload has not ended by then.
+    pub limit_ns: Ns,
+    /// Check the engine's invariants after every event (slow); always on in debug builds.
+    pub check: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            factors: FactorSource::Oracle,
+            until_ns: None,
+            limit_ns: 100_000_000_000_000,
+            check: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// Runs a workload on a machine under a policy.
+///
+/// `policy_name` only labels the result. Errors: see [`SimError`].
+pub fn simulate(
+    machine: &Machine,
+    workload: &Workload,
+    policy_name: &str,
+    policy: Box<dyn Policy>,
+    options: &Options,
+) -> Result<Outcome, SimError> {
+    simulate_with(machine, workload, policy_name, policy, options, None)
+}
+
+/// The same, recording a trace.
+pub fn simulate_with(
+    machine: &Machine,
+    workload: &Workload,
+    policy_name: &str,
+    policy: Box<dyn Policy>,
+    options: &Options,
+    trace: Option<&mut dyn Trace>,
+) -> Result<Outcome, SimError> {
+    let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace);
+    engine.run()?;
+    engine.outcome()
+}
+
+/// Events that may happen without time going on.
+const EVENT_LIMIT: u64 = 10_000_000;
+
+/// What the heap holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    /// An application starts.
+    AppStart(AppId),
+    /// A thread with a start delay starts: application, specification, instance.
+    ThreadStart(AppId, u32, u32),
+    /// An application's duration is over.
+    AppStop(AppId),
+    /// A sleeping thread wakes.
+    Wake(ThreadId),
+    /// A device has finished a request of a thread.
+    IoDone(ObjectId, ThreadId),
+    /// The policy's slow plane runs.
+    Epoch,
+    /// Run queues are balanced.
+    Balance,
+}
+
+/// What a thread is doing with the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// Nothing: its next step is to be executed.
+    Steps,
+    /// Retiring instructions.
+    Instructions,
+    /// Using CPU time.
+    CpuTime,
+}
+
+/// Loop or item that a thread is in.
+#[derive(Clone, Copy, Debug)]
+enum Frame {
+    /// A counted loop with iterations left, the present one included.
+    Loop { left: u64 },
+    /// Work on an item of a queue; the thread's own stream of random numbers is put aside.
+    Item { outer: Draw },
+    /// Work on an iteration of a pool; `next..end` is the rest of the chunk.
+    Iteration { pool: ObjectId, outer: Draw, use_number: u32, next: u64, end: u64 },
+}
+
+/// Execution state of a thread.
+#[derive(Debug)]
+struct Thread {
+    app: AppId,
+    spec: u32,
+    name: String,
+    pc: CodePtr,
+    work: Work,
+    /// Instructions or ns left of the present work.
+    remaining: u64,
+    /// Profile of the present or last work, in the run's table.
+    profile: u32,
+    demanded: u64,
+    draw: Draw,
+    frames: Vec<Frame>,
+    held: Vec<ObjectId>,
+    /// Times that the thread has used up each pool.
+    pool_uses: Vec<(ObjectId, u32)>,
+    /// What it waits for, for reports.
+    waits_for: WaitsFor,
+    /// A woken waiter of a condition still has to acquire the mutex.
+    reacquiring: bool,
+    parent: Option<ThreadId>,
+    children: u32,
+    start_ns: Ns,
+    end_ns: Ns,
+}
+
+impl Thread {
+    /// Times that the thread has seen the end of a pool.
+    fn uses_of(&self, pool: ObjectId) -> u32 {
+        self.pool_uses.iter().find(|(known, _)| *known == pool).map_or(0, |&(_, uses)| uses)
+    }
+
+    fn finish_use(&mut self, pool: ObjectId) {
+        match self.pool_uses.iter_mut().find(|(known, _)| *known == pool) {
+            Some((_, uses)) => *uses += 1,
+            None => self.pool_uses.push((pool, 1)),
+        }
+    }
+}
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitsFor {
+    Nothing,
+    Object(ObjectId),
+    Children,
+    Time,
+    Resume,
+}
+
+/// Execution state of a core.
+#[derive(Clone, Debug, Default)]
+struct Core {
+    /// Up to when busy and idle time are accounted.
+    accounted_ns: Ns,
+    /// Switching cost that the running thread still has to pay.
+    overhead_left_ns: Ns,
+    /// When the running thread's work is done.
+    done_ns: Ns,
+    /// When its slice ends.
+    slice_end_ns: Ns,
+    instructions_per_ns: f64,
+    ns_per_instruction: f64,
+    busy_ns: Ns,
+    idle_ns: Ns,
+    overhead_ns: Ns,
+    switches: u64,
+    /// Reschedule at the next opportunity.
+    resched: bool,
+    /// Instructions that the running thread has retired since it was put on the core.
+    retired: u64,
+}
+
+/// Execution state of an application.
+#[derive(Debug)]
+struct AppRun {
+    name: String,
+    program: Arc<Program>,
+    nice: i8,
+    start_ns: Ns,
+    end_ns: Ns,
+    /// Threads that exist or are still to start.
+    live: u32,
+    threads: u32,
+    object_base: u32,
+    profile_base: u32,
+    draw: Draw,
+    instances: Vec<u32>,
+    stopped: bool,
+}
+
+struct Engine<'t> {
+    now_ns: Ns,
+    machine: Machine,
+    workload_name: String,
+    policy_name: String,
+    options: Options,
+    sched: Sched,
+    policy: Box<dyn Policy>,
+    needs: Needs,
+    plan: Plan,
+    factors: Vec<Factors>,
+    timers: CoreTimers,
+    heap: BinaryHeap<Reverse<(Ns, u64, Happening)>>,
+    serial: u64,
+    cores: Vec<Core>,
+    threads: Vec<Thread>,
+    objects: Vec<ObjectState>,
+    object_names: Vec<String>,
+    apps: Vec<AppRun>,
+    /// Instructions per ns of each profile (rows) on each cluster.
+    rates: Vec<f64>,
+    fastest: ClusterId,
+    slowest: ClusterId,
+    clusters: usize,
+    /// Threads that run or wait for a core.
+    runnable: usize,
+    /// Threads that exist or are still to start.
+    live: usize,
+    /// Heap entries that will make a thread runnable.
+    pending: usize,
+    counts: Counts,
+    /// Events handled at the present moment.
+    events_now: u64,
+    trace: Option<&'t mut dyn Trace>,
+}
+
+impl<'t> Engine<'t> {
+    fn new(
+        machine: &Machine,
+        workload: &Workload,
+        policy_name: &str,
+        policy: Box<dyn Policy>,
+        options: &Options,
+        trace: Option<&'t mut dyn Trace>,
+    ) -> Self {
+        let topology = Topology::new(machine);
+        let rules = policy.rules(&topology);
+        let cores = topology.core_count();
+        let by_class = |index: &usize| machine.clusters[*index].class;
+        let indices = 0..machine.clusters.len();
+        let mut engine = Self {
+            now_ns: 0,
+            workload_name: workload.name.clone(),
+            policy_name: policy_name.to_owned(),
+            options: options.clone(),
+            sched: Sched::new(topology, rules),
+            needs: policy.needs(),
+            policy,
+            plan: Plan::new(),
+            factors: Vec::new(),
+            timers: CoreTimers::new(cores),
+            heap: BinaryHeap::new(),
+            serial: 0,
+            cores: vec![Core::default(); cores],
+            threads: Vec::new(),
+            objects: Vec::new(),
+            object_names: Vec::new(),
+            apps: Vec::new(),
+            rates: Vec::new(),
+            fastest: ClusterId::from(indices.clone().max_by_key(by_class).unwrap_or(0)),
+            slowest: ClusterId::from(indices.min_by_key(by_class).unwrap_or(0)),
+            clusters: machine.clusters.len(),
+            runnable: 0,
+            live: 0,
+            pending: 0,
+            counts: Counts::default(),
+            events_now: 0,
+            machine: machine.clone(),
+            trace,
+        };
+        for index in 0..workload.apps.len() {
+            engine.load_app(workload, index);
+        }
+        engine.schedule_periodic();
+        engine
+    }
+
+    fn load_app(&mut self, workload: &Workload, index: usize) {
+        let app = &workload.apps[index];
+        let program = app.program.clone();
+        let id = AppId::from(index);
+        let (object_base, profile_base) =
+            (self.objects.len() as u32, (self.rates.len() / self.clusters) as u32);
+        for object in &program.objects {
+            self.objects.push(ObjectState::new(&object.kind));
+            self.object_names.push(format!("{}/{}", app.name, object.name));
+        }
+        for profile in &program.profiles {
+            for cluster in 0..self.clusters {
+                let mhz = f64::from(self.machine.clusters[cluster].max_mhz());
+                let ips = speed_ips(profile, &self.machine.clusters[cluster].params, mhz);
+                self.rates.push(ips / 1e9);
+            }
+        }
+        self.live += program.initial_threads() as usize;
+        self.push(app.start_ns, Happening::AppStart(id));
+        self.pending += 1;
+        if let Some(duration_ns) = program.duration_ns {
+            self.push(app.start_ns + duration_ns, Happening::AppStop(id));
+        }
+        self.apps.push(AppRun {
+            name: app.name.clone(),
+            nice: app.nice,
+            start_ns: app.start_ns,
+            end_ns: app.start_ns,
+            live: program.initial_threads(),
+            threads: 0,
+            object_base,
+            profile_base,
+            // The seed and the application's name, not its place in the mix: alone or together, it
+            // does the same work.
+            draw: app
+                .name
+                .bytes()
+                .fold(Draw::new(self.options.seed), |draw, byte| draw.child(byte.into())),
+            instances: vec![0; program.threads.len()],
+            stopped: false,
+            program,
+        });
+    }
+
+    fn schedule_periodic(&mut self) {
+        if let Some(epoch_ns) = self.needs.epoch_ns {
+            self.push(epoch_ns, Happening::Epoch);
+        }
+        if let Some(balance) = self.sched.rules().balance {
+            self.push(balance.period_ns, Happening::Balance);
+        }
+    }
+
+    fn push(&mut self, at_ns: Ns, happening: Happening) {
+        self.serial += 1;
+        self.heap.push(Reverse((at_ns, self.serial, happening)));
+    }
+
+    fn run(&mut self) -> Result<(), SimError> {
+        let until_ns = self.options.until_ns.unwrap_or(NEVER);
+        while self.live > 0 {
+            let (core, core_ns) = self.timers.first();
+            let heap_ns = self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns);
+            let next_ns = core_ns.min(heap_ns);
+            if self.runnable == 0 && self.pending == 0 {
+                return Err(self.deadlock());
+            }
+            if next_ns > until_ns {
+                self.now_ns = until_ns;
+                break;
+            }
+            if next_ns > self.options.limit_ns {
+                return Err(SimError::TimeLimit { limit_ns: self.options.limit_ns });
+            }
+            if self.options.check && next_ns > self.now_ns {
+                self.check_invariants()?;
+            }
+            self.guard_progress(next_ns, core)?;
+            self.now_ns = next_ns;
+            if heap_ns <= core_ns {
+                let Reverse((_, _, happening)) =
+                    self.heap.pop().expect("the heap has a first entry");
+                self.handle(happening)?;
+            } else {
+                self.on_core_timer(core)?;
+            }
+        }
+        self.account_all();
+        Ok(())
+    }
+
+    /// Threads that yield to each other for ever use no time: say so instead of hanging.
+    #[inline]
+    fn guard_progress(&mut self, next_ns: Ns, core: CoreId) -> Result<(), SimError> {
+        if next_ns > self.now_ns {
+            self.events_now = 0;
+            return Ok(());
+        }
+        self.events_now += 1;
+        if self.events_now < EVENT_LIMIT {
+            return Ok(());
+        }
+        let thread = self
+            .sched
+            .core(core)
+            .running
+            .map_or("(none)".into(), |thread| self.thread_name(thread));
+        Err(SimError::NoProgress { thread, steps: self.events_now, at_ns: self.now_ns })
+    }
+
+    fn handle(&mut self, happening: Happening) -> Result<(), SimError> {
+        match happening {
+            Happening::AppStart(app) => self.start_app(app)?,
+            Happening::ThreadStart(app, spec, instance) => {
+                self.pending -= 1;
+                if !self.apps[app.index()].stopped {
+                    self.create_thread(app, spec, instance, None)?;
+                }
+            }
+            Happening::AppStop(app) => self.stop_app(app),
+            Happening::Wake(thread) => {
+                self.pending -= 1;
+                self.wake(thread, None)?;
+            }
+            Happening::IoDone(device, thread) => {
+                self.pending -= 1;
+                self.next_request(device);
+                self.wake(thread, None)?;
+            }
+            Happening::Epoch => self.epoch()?,
+            Happening::Balance => self.balance(),
+        }
+        Ok(())
+    }
+
+    fn start_app(&mut self, app: AppId) -> Result<(), SimError> {
+        self.pending -= 1;
+        let program = self.apps[app.index()].program.clone();
+        for (spec, thread) in program.threads.iter().enumerate() {
+            for instance in 0..thread.count {
+                if thread.start_ns > 0 {
+                    self.pending += 1;
+                    let start = Happening::ThreadStart(app, spec as u32, instance);
+                    self.push(self.now_ns + thread.start_ns, start);
+                } else {
+                    self.create_thread(app, spec as u32, instance, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The slow plane: bring the books up to date, refresh the factors, let the policy look.
+    fn epoch(&mut self) -> Result<(), SimError> {
+        self.account_all();
+        self.refresh_factors();
+        let view = View::new(&self.sched, &self.factors, self.now_ns);
+        self.policy.epoch(&view, &mut self.plan);
+        self.apply_plan()?;
+        let epoch_ns = self.needs.epoch_ns.expect("an epoch has a cadence");
+        self.push(self.now_ns + epoch_ns, Happening::Epoch);
+        Ok(())
+    }
+
+    fn refresh_factors(&mut self) {
+        for index in 0..self.threads.len() {
+            let thread = ThreadId::from(index);
+            if self.sched.thread(thread).state.is_live() {
+                self.refresh_factor(thread);
+            }
+        }
+    }
+
+    fn refresh_factor(&mut self, thread: ThreadId) {
+        let truth = self.true_speedup(thread);
+        let blame = self.sched.stats(thread).blame_ns as f64;
+        let factors = &mut self.factors[thread.index()];
+        factors.speedup = self.options.factors.speedup(
+            self.options.seed,
+            thread,
+            truth,
+            &factors.speedup,
+            self.now_ns,
+        );
+        factors.blame_ns = Factor { value: blame, kind: FactorKind::Measured, at_ns: self.now_ns };
+    }
+
+    fn true_speedup(&self, thread: ThreadId) -> f64 {
+        let profile = self.threads[thread.index()].profile;
+        self.rate(profile, self.fastest) / self.rate(profile, self.slowest)
+    }
+
+    /// Instructions per ns; 1 for a thread of a program that computes nothing.
+    #[inline]
+    fn rate(&self, profile: u32, cluster: ClusterId) -> f64 {
+        self.rates.get(profile as usize * self.clusters + cluster.index()).copied().unwrap_or(1.0)
+    }
+
+    fn apply_plan(&mut self) -> Result<(), SimError> {
+        if self.plan.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<(ThreadId, Change)> = self.plan.drain().collect();
+        for (thread, change) in changes {
+            if thread.index() >= self.threads.len() {
+                let what = format!("plans for thread {}, which does not exist", thread.0);
+                return Err(SimError::BadPolicy { policy: self.policy_name.clone(), what });
+            }
+            if self.sched.apply(thread, &change) {
+                self.relocate(thread)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), SimError> {
+        let events = self.needs.events;
+        let wanted = match event {
+            Event::Added(_) | Event::Exited(_) => events.lifecycle,
+            Event::Woken(..) | Event::Blocked(_) => events.blocking,
+            Event::Started(..) | Event::Stopped(..) => events.dispatch,
+        };
+        if !wanted {
+            return Ok(());
+        }
+        let view = View::new(&self.sched, &self.factors, self.now_ns);
+        self.policy.on_event(&view, event, &mut self.plan);
+        self.apply_plan()
+    }
+
+    fn balance(&mut self) {
+        let balance = self.sched.rules().balance.expect("balancing has a period");
+        self.account_all();
+        for core in self.sched.balance(balance, self.now_ns) {
+            self.after_enqueue(core, self.now_ns);
+        }
+        self.push(self.now_ns + balance.period_ns, Happening::Balance);
+    }
+
+    fn account_all(&mut self) {
+        for core in 0..self.cores.len() {
+            self.account(CoreId::from(core));
+        }
+    }
+}

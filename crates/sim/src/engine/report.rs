@@ -1,0 +1,106 @@
+//! The outcome of a finished simulation, after a last check of conservation.
+
+use ampsched_model::{Ns, ThreadId};
+
+use super::{Engine, Work};
+use crate::{AppOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome};
+
+impl Engine<'_> {
+    pub(super) fn outcome(self) -> Result<Outcome, SimError> {
+        let threads: Vec<ThreadOutcome> =
+            (0..self.threads.len()).map(|index| self.thread_outcome(index)).collect();
+        let cores: Vec<CoreOutcome> = self
+            .cores
+            .iter()
+            .map(|core| CoreOutcome {
+                busy_ns: core.busy_ns,
+                overhead_ns: core.overhead_ns,
+                idle_ns: core.idle_ns,
+                switches: core.switches,
+            })
+            .collect();
+        self.check_conservation(&threads, &cores)?;
+        let apps = self
+            .apps
+            .iter()
+            .map(|app| AppOutcome {
+                name: app.name.clone(),
+                program: app.program.name.clone(),
+                start_ns: app.start_ns,
+                turnaround_ns: if app.live > 0 { self.now_ns } else { app.end_ns }
+                    .saturating_sub(app.start_ns),
+                threads: app.threads,
+            })
+            .collect();
+        let mut counts = self.counts;
+        counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
+        Ok(Outcome {
+            machine: self.machine.name,
+            workload: self.workload_name,
+            policy: self.policy_name,
+            seed: self.options.seed,
+            makespan_ns: self.now_ns,
+            apps,
+            threads,
+            cores,
+            counts,
+        })
+    }
+
+    fn thread_outcome(&self, index: usize) -> ThreadOutcome {
+        let id = ThreadId::from(index);
+        let (thread, stats) = (&self.threads[index], self.sched.stats(id));
+        let symmetric = self.sched.topology().class_count() == 1;
+        let little_ns: Ns = if symmetric { 0 } else { stats.run_ns[0] };
+        let live = self.sched.thread(id).state.is_live();
+        let unfinished = if thread.work == Work::Instructions { thread.remaining } else { 0 };
+        ThreadOutcome {
+            app: thread.app.0,
+            name: thread.name.clone(),
+            start_ns: thread.start_ns,
+            end_ns: if live { self.now_ns } else { thread.end_ns },
+            big_ns: stats.run_ns_total() - little_ns,
+            little_ns,
+            ready_ns: stats.ready_ns,
+            ready_ns_max: stats.ready_ns_max,
+            blocked_ns: stats.blocked_ns,
+            blame_ns: stats.blame_ns,
+            instructions: stats.instructions_total(),
+            instructions_demanded: thread.demanded - unfinished,
+            switches: stats.switches,
+            migrations: stats.migrations,
+        }
+    }
+
+    /// Busy + idle time is cores x time, run time is busy time, and all demanded instructions, no
+    /// more, have retired.
+    fn check_conservation(
+        &self,
+        threads: &[ThreadOutcome],
+        cores: &[CoreOutcome],
+    ) -> Result<(), SimError> {
+        let broken = |what: String| Err(SimError::Invariant { at_ns: self.now_ns, what });
+        for (index, core) in cores.iter().enumerate() {
+            if core.busy_ns + core.idle_ns != self.now_ns {
+                return broken(format!(
+                    "core {index}: {} ns busy + {} ns idle is not {} ns",
+                    core.busy_ns, core.idle_ns, self.now_ns
+                ));
+            }
+        }
+        let busy_ns: Ns = cores.iter().map(|core| core.busy_ns).sum();
+        let run_ns: Ns = threads.iter().map(|thread| thread.big_ns + thread.little_ns).sum();
+        if busy_ns != run_ns {
+            return broken(format!(
+                "cores were busy for {busy_ns} ns, threads ran for {run_ns} ns"
+            ));
+        }
+        match threads.iter().find(|thread| thread.instructions != thread.instructions_demanded) {
+            None => Ok(()),
+            Some(thread) => broken(format!(
+                "thread {} retired {} of {} instructions",
+                thread.name, thread.instructions, thread.instructions_demanded
+            )),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a simulation yields.
+
+use ampsched_model::Ns;
+use serde::Serialize;
+
+/// Results of one simulation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Machine.
+    pub machine: String,
+    /// Workload.
+    pub workload: String,
+    /// Policy.
+    pub policy: String,
+    /// Seed.
+    pub seed: u64,
+    /// When the last thread ended.
+    pub makespan_ns: Ns,
+    /// Per application.
+    pub apps: Vec<AppOutcome>,
+    /// Per thread.
+    pub threads: Vec<ThreadOutcome>,
+    /// Per core.
+    pub cores: Vec<CoreOutcome>,
+    /// Totals.
+    pub counts: Counts,
+}
+
+/// Results of one application.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AppOutcome {
+    /// Name.
+    pub name: String,
+    /// Program.
+    pub program: String,
+    /// When it started.
+    pub start_ns: Ns,
+    /// From its start to the end of its last thread.
+    pub turnaround_ns: Ns,
+    /// Threads that it had.
+    pub threads: u32,
+}
+
+/// Results of one thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThreadOutcome {
+    /// Application's number.
+    pub app: u16,
+    /// Name within the application.
+    pub name: String,
+    /// When it started.
+    pub start_ns: Ns,
+    /// When it ended.
+    pub end_ns: Ns,
+    /// Time on big cores (all cores of a symmetric machine).
+    pub big_ns: Ns,
+    /// Time on little cores.
+    pub little_ns: Ns,
+    /// Time in run queues.
+    pub ready_ns: Ns,
+    /// Longest single stay in a run queue.
+    pub ready_ns_max: Ns,
+    /// Time blocked.
+    pub blocked_ns: Ns,
+    /// Time that other threads waited for it.
+    pub blame_ns: Ns,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// Instructions that its program demanded.
+    pub instructions_demanded: u64,
+    /// Times that it was put on a core after another thread.
+    pub switches: u64,
+    /// Times that it changed cores.
+    pub migrations: u64,
+}
+
+/// Results of one core.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CoreOutcome {
+    /// Time with a thread, switching included.
+    pub busy_ns: Ns,
+    /// Of that, time spent on switching and migration.
+    pub overhead_ns: Ns,
+    /// Time without a thread.
+    pub idle_ns: Ns,
+    /// Times that it went from one thread to another.
+    pub switches: u64,
+}
+
+/// Totals of a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Scheduling decisions that put a thread on a core.
+    pub dispatches: u64,
+    /// Decisions that put another thread on the core than before.
+    pub switches: u64,
+    /// Threads that continued on another core.
+    pub migrations: u64,
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Wake-ups that interrupted the running thread.
+    pub preemptions: u64,
+}

@@ -1,0 +1,360 @@
+//! Traces in Perfetto's protobuf format, for <https://ui.perfetto.dev>.
+//!
+//! Every core has a track with slices named `app/thread` and a counter of its run queue's length;
+//! every application is a process whose threads have tracks with slices `running on core N`.
+//! A wake-up is an instant on the waker's track with an arrow to the woken thread's next slice.
+//!
+//! The file is written as the simulation goes. It is kept small by interned names, by timestamps that
+//! are differences to the packet before, by small track numbers, and by writing a counter only when it
+//! changes; a slice costs about 100 bytes.
+
+mod proto;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufWriter, Write};
+
+use ampsched_model::{CoreId, Machine, Ns, ThreadId};
+use prost::Message;
+
+use crate::{Trace, TraceThread};
+use proto::{
+    CLOCK_BOOTTIME, CLOCK_INCREMENTAL, ChildOrdering, Clock, ClockSnapshot, CounterDescriptor,
+    DebugAnnotation, EventType, InternedData, InternedName, ProcessDescriptor,
+    SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket,
+    TracePacketDefaults, TrackDescriptor, TrackEvent,
+};
+
+/// All packets are of one sequence, so that timestamps and names are relative to one state.
+const SEQUENCE: u32 = 1;
+/// Number of the annotation name `instructions`.
+const INSTRUCTIONS_IID: u64 = 1;
+/// Key of the field `Trace.packet`: field 1, length-delimited.
+const PACKET_KEY: u8 = 1 << 3 | 2;
+/// Thread numbers start here, apart from process numbers: equal ones would make a "main thread".
+const FIRST_TID: i64 = 100_000;
+
+/// A [`Trace`] that writes a Perfetto trace file.
+///
+/// An I/O error stops the writing and is returned by [`PerfettoTrace::finish`].
+#[derive(Debug)]
+pub struct PerfettoTrace<W: Write> {
+    out: BufWriter<W>,
+    error: Option<io::Error>,
+    buffer: Vec<u8>,
+    /// Time of the packet before, to which the next one's timestamp is relative.
+    last_ns: Ns,
+    next_uuid: u64,
+    next_iid: u64,
+    next_flow: u64,
+    /// Track of each application, by its number, once it has a thread.
+    apps: Vec<Option<u64>>,
+    cores: Vec<CoreTrack>,
+    threads: Vec<ThreadTrack>,
+}
+
+#[derive(Debug)]
+struct CoreTrack {
+    slices: u64,
+    counter: u64,
+    /// Name `running on core N`.
+    running_iid: u64,
+    running: Option<ThreadId>,
+    queue_len: Option<usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ThreadTrack {
+    slices: u64,
+    /// Name `app/thread`.
+    name_iid: u64,
+    /// Name `wakes app/thread`.
+    wakes_iid: u64,
+    /// Arrow from its waker, which ends at its next slice.
+    flow: Option<u64>,
+}
+
+impl<W: Write> PerfettoTrace<W> {
+    /// Starts a trace of a run on a machine. Errors: those of the writer.
+    pub fn new(writer: W, machine: &Machine) -> io::Result<Self> {
+        let mut trace = Self {
+            out: BufWriter::with_capacity(1 << 16, writer),
+            error: None,
+            buffer: Vec::new(),
+            last_ns: 0,
+            next_uuid: 1,
+            next_iid: 1,
+            next_flow: 1,
+            apps: Vec::new(),
+            cores: Vec::new(),
+            threads: Vec::new(),
+        };
+        trace.write(start_of_sequence());
+        trace.describe_cores(machine);
+        match trace.error.take() {
+            Some(error) => Err(error),
+            None => Ok(trace),
+        }
+    }
+
+    /// Ends the slices of threads that still run, at the time of the last event, and completes the file.
+    ///
+    /// Errors: the first one of the writer since the start; the file is incomplete then.
+    pub fn finish(mut self) -> io::Result<()> {
+        for core in 0..self.cores.len() {
+            if let Some(thread) = self.cores[core].running.take() {
+                self.slice_end(self.cores[core].slices, None, self.last_ns);
+                self.slice_end(self.threads[thread.index()].slices, None, self.last_ns);
+            }
+        }
+        match self.error {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+
+    fn describe_cores(&mut self, machine: &Machine) {
+        let group = self.new_uuid();
+        let name = format!("Cores of {}", machine.name);
+        let ordering = Some(ChildOrdering::Explicit as i32);
+        self.describe(TrackDescriptor { child_ordering: ordering, ..track(group, Some(name)) });
+        for core in (0..machine.cores()).map(CoreId::from) {
+            let cluster = &machine.clusters[machine.cluster_of(core).index()];
+            let title = format!(
+                "core {} {} {} {} MHz",
+                core.0,
+                cluster.name,
+                cluster.core_type,
+                cluster.max_mhz()
+            );
+            let core_track = CoreTrack {
+                slices: self.new_uuid(),
+                counter: self.new_uuid(),
+                running_iid: self.intern(format!("running on core {}", core.0)),
+                running: None,
+                queue_len: None,
+            };
+            self.describe_child(group, core_track.slices, title, 2 * i32::from(core.0), None);
+            let title = format!("core {} run queue", core.0);
+            let counter = CounterDescriptor { unit_name: Some("threads".to_owned()) };
+            self.describe_child(
+                group,
+                core_track.counter,
+                title,
+                2 * i32::from(core.0) + 1,
+                Some(counter),
+            );
+            self.cores.push(core_track);
+        }
+    }
+
+    fn describe_child(
+        &mut self,
+        parent: u64,
+        uuid: u64,
+        name: String,
+        rank: i32,
+        counter: Option<CounterDescriptor>,
+    ) {
+        self.describe(TrackDescriptor {
+            parent_uuid: Some(parent),
+            sibling_order_rank: Some(rank),
+            counter,
+            ..track(uuid, Some(name))
+        });
+    }
+
+    /// The track of an application, described when it is first needed.
+    fn app_track(&mut self, thread: &TraceThread) -> u64 {
+        if self.apps.len() <= thread.app {
+            self.apps.resize(thread.app + 1, None);
+        }
+        if let Some(uuid) = self.apps[thread.app] {
+            return uuid;
+        }
+        let uuid = self.new_uuid();
+        self.apps[thread.app] = Some(uuid);
+        let process = ProcessDescriptor {
+            pid: Some(pid(thread.app)),
+            process_name: Some(thread.app_name.to_owned()),
+        };
+        self.describe(TrackDescriptor { process: Some(process), ..track(uuid, None) });
+        uuid
+    }
+
+    fn new_uuid(&mut self) -> u64 {
+        self.next_uuid += 1;
+        self.next_uuid - 1
+    }
+
+    /// Gives an event name a number.
+    fn intern(&mut self, name: String) -> u64 {
+        let iid = self.next_iid;
+        self.next_iid += 1;
+        let event_names = vec![InternedName { iid: Some(iid), name: Some(name) }];
+        self.write(TracePacket {
+            interned_data: Some(InternedData { event_names, debug_annotation_names: Vec::new() }),
+            sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
+            ..TracePacket::default()
+        });
+        iid
+    }
+
+    fn describe(&mut self, track_descriptor: TrackDescriptor) {
+        self.write(TracePacket {
+            track_descriptor: Some(track_descriptor),
+            ..TracePacket::default()
+        });
+    }
+
+    fn slice_end(&mut self, track: u64, instructions: Option<u64>, at_ns: Ns) {
+        let annotation = instructions.map(|count| DebugAnnotation {
+            name_iid: Some(INSTRUCTIONS_IID),
+            uint_value: Some(count),
+        });
+        self.event(
+            EventType::SliceEnd,
+            track,
+            TrackEvent {
+                debug_annotations: annotation.into_iter().collect(),
+                ..TrackEvent::default()
+            },
+            at_ns,
+        );
+    }
+
+    fn event(&mut self, kind: EventType, track: u64, event: TrackEvent, at_ns: Ns) {
+        debug_assert!(at_ns >= self.last_ns, "time never decreases");
+        let elapsed_ns = at_ns - self.last_ns;
+        self.last_ns = at_ns;
+        self.write(TracePacket {
+            timestamp: Some(elapsed_ns),
+            track_event: Some(TrackEvent {
+                r#type: Some(kind as i32),
+                track_uuid: Some(track),
+                ..event
+            }),
+            sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
+            ..TracePacket::default()
+        });
+    }
+
+    fn write(&mut self, packet: TracePacket) {
+        if self.error.is_some() {
+            return;
+        }
+        let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
+        self.buffer.clear();
+        self.buffer.push(PACKET_KEY);
+        packet.encode_length_delimited(&mut self.buffer).expect("a vector grows");
+        self.error = self.out.write_all(&self.buffer).err();
+    }
+}
+
+impl<W: Write> Trace for PerfettoTrace<W> {
+    fn thread(&mut self, thread: TraceThread) {
+        let process = self.app_track(&thread);
+        let descriptor = ThreadDescriptor {
+            pid: Some(pid(thread.app)),
+            tid: Some(FIRST_TID + i64::from(thread.id.0)),
+            thread_name: Some(thread.name.to_owned()),
+        };
+        let uuid = self.new_uuid();
+        self.describe(TrackDescriptor {
+            parent_uuid: Some(process),
+            thread: Some(descriptor),
+            ..track(uuid, None)
+        });
+        let name = format!("{}/{}", thread.app_name, thread.name);
+        let wakes_iid = self.intern(format!("wakes {name}"));
+        let name_iid = self.intern(name);
+        if self.threads.len() <= thread.id.index() {
+            self.threads.resize(thread.id.index() + 1, ThreadTrack::default());
+        }
+        self.threads[thread.id.index()] =
+            ThreadTrack { slices: uuid, name_iid, wakes_iid, flow: None };
+    }
+
+    fn run(&mut self, core: CoreId, thread: ThreadId, at_ns: Ns) {
+        let (core_track, thread_track) =
+            (&mut self.cores[core.index()], &mut self.threads[thread.index()]);
+        core_track.running = Some(thread);
+        let on_core = TrackEvent { name_iid: Some(thread_track.name_iid), ..TrackEvent::default() };
+        let on_thread = TrackEvent {
+            name_iid: Some(core_track.running_iid),
+            terminating_flow_ids: thread_track.flow.take().into_iter().collect(),
+            ..TrackEvent::default()
+        };
+        let (core_uuid, thread_uuid) = (core_track.slices, thread_track.slices);
+        self.event(EventType::SliceBegin, core_uuid, on_core, at_ns);
+        self.event(EventType::SliceBegin, thread_uuid, on_thread, at_ns);
+    }
+
+    fn stop(&mut self, core: CoreId, thread: ThreadId, instructions: u64, at_ns: Ns) {
+        self.cores[core.index()].running = None;
+        self.slice_end(self.cores[core.index()].slices, Some(instructions), at_ns);
+        self.slice_end(self.threads[thread.index()].slices, None, at_ns);
+    }
+
+    fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns) {
+        let Some(waker) = waker else { return };
+        let flow = self.next_flow;
+        let woken_track = &mut self.threads[woken.index()];
+        // Queued a second time before it ran: the first cause stands.
+        if woken_track.flow.is_some() {
+            return;
+        }
+        self.next_flow += 1;
+        woken_track.flow = Some(flow);
+        let wakes = TrackEvent {
+            name_iid: Some(woken_track.wakes_iid),
+            flow_ids: vec![flow],
+            ..TrackEvent::default()
+        };
+        self.event(EventType::Instant, self.threads[waker.index()].slices, wakes, at_ns);
+    }
+
+    fn queue_len(&mut self, core: CoreId, len: usize, at_ns: Ns) {
+        let track = &mut self.cores[core.index()];
+        if track.queue_len.replace(len) == Some(len) {
+            return;
+        }
+        let (uuid, value) = (
+            track.counter,
+            TrackEvent { counter_value: Some(len as i64), ..TrackEvent::default() },
+        );
+        self.event(EventType::Counter, uuid, value, at_ns);
+    }
+}
+
+/// The first packet: the clock whose readings are differences, and the name of the annotation.
+fn start_of_sequence() -> TracePacket {
+    let clock = |clock_id, is_incremental| Clock {
+        clock_id: Some(clock_id),
+        timestamp: Some(0),
+        is_incremental,
+    };
+    let clocks = vec![clock(CLOCK_BOOTTIME, None), clock(CLOCK_INCREMENTAL, Some(true))];
+    let name = InternedName { iid: Some(INSTRUCTIONS_IID), name: Some("instructions".to_owned()) };
+    TracePacket {
+        clock_snapshot: Some(ClockSnapshot { clocks }),
+        interned_data: Some(InternedData {
+            event_names: Vec::new(),
+            debug_annotation_names: vec![name],
+        }),
+        sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED),
+        trace_packet_defaults: Some(TracePacketDefaults {
+            timestamp_clock_id: Some(CLOCK_INCREMENTAL),
+        }),
+        ..TracePacket::default()
+    }
+}
+
+fn track(uuid: u64, name: Option<String>) -> TrackDescriptor {
+    TrackDescriptor { uuid: Some(uuid), name, ..TrackDescriptor::default() }
+}
+
+/// Process number of an application; 0 would be the idle process.
+fn pid(app: usize) -> i32 {
+    app as i32 + 1
+}

@@ -1,0 +1,367 @@
+//! Reads back what was written, as a viewer would: names, times, slices, arrows, counters.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use ampsched_model::{
+    ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Ns, Opp, Pipeline, ThreadId,
+};
+use prost::Message;
+
+use super::PerfettoTrace;
+use super::proto::{self, CLOCK_INCREMENTAL, EventType, TrackDescriptor};
+use crate::{Trace, TraceThread};
+
+const CORE_PARAMS: CoreParams = CoreParams {
+    pipeline: Pipeline::OutOfOrder,
+    width: 3.0,
+    window: 128.0,
+    mispredict_cycles: 15.0,
+    load_cycles: 4.0,
+    fp_double_cycles: 5.0,
+    l1i_kib: 48.0,
+    l1d_kib: 32.0,
+    l2_kib: 2048.0,
+    l2_cycles: 20.0,
+    memory_ns: 80.0,
+    mlp_max: 6.0,
+    prefetch_share: 0.5,
+};
+
+fn machine() -> Machine {
+    let cluster = |name: &str, class, mhz, cores: [u16; 2]| Cluster {
+        name: name.to_owned(),
+        class: ClassId(class),
+        cores: cores.map(CoreId).to_vec(),
+        core_type: format!("{name}-type"),
+        params: CORE_PARAMS,
+        opps: vec![Opp { mhz, volt: 1.0 }],
+        power: Default::default(),
+    };
+    Machine {
+        name: "2B2S".to_owned(),
+        description: String::new(),
+        clusters: vec![cluster("big", 1, 2000, [0, 1]), cluster("little", 0, 1200, [2, 3])],
+        costs: Costs::default(),
+    }
+}
+
+/// A slice or an instant (`end_ns == start_ns`) as a viewer shows it.
+#[derive(Clone, Debug, PartialEq)]
+struct Slice {
+    track: u64,
+    name: String,
+    start_ns: Ns,
+    end_ns: Option<Ns>,
+    instructions: Option<u64>,
+    flows_out: Vec<u64>,
+    flows_in: Vec<u64>,
+}
+
+/// A trace as a viewer understands it.
+#[derive(Default)]
+struct Reader {
+    tracks: HashMap<u64, TrackDescriptor>,
+    names: HashMap<u64, String>,
+    annotations: HashMap<u64, String>,
+    slices: Vec<Slice>,
+    /// Index of the open slice of a track.
+    open: HashMap<u64, usize>,
+    counters: Vec<(u64, i64, Ns)>,
+    now_ns: Ns,
+}
+
+impl Reader {
+    fn read(bytes: &[u8]) -> Self {
+        let trace = proto::Trace::decode(bytes).expect("the trace is well-formed");
+        let first = trace.packet.first().expect("a trace has packets");
+        assert_eq!(
+            first.trace_packet_defaults.unwrap().timestamp_clock_id,
+            Some(CLOCK_INCREMENTAL)
+        );
+        assert_eq!(first.sequence_flags, Some(1), "the first packet starts the incremental state");
+        let clocks = &first.clock_snapshot.as_ref().unwrap().clocks;
+        assert!(
+            clocks
+                .iter()
+                .any(|c| c.clock_id == Some(CLOCK_INCREMENTAL) && c.is_incremental == Some(true))
+        );
+        assert!(clocks.iter().any(|c| c.clock_id == Some(proto::CLOCK_BOOTTIME)));
+        let mut reader = Self::default();
+        for packet in trace.packet {
+            reader.packet(packet);
+        }
+        reader
+    }
+
+    fn packet(&mut self, packet: proto::TracePacket) {
+        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
+        if let Some(data) = packet.interned_data {
+            let new = |name: &proto::InternedName| (name.iid.unwrap(), name.name.clone().unwrap());
+            for (iid, name) in data.event_names.iter().map(new) {
+                assert!(self.names.insert(iid, name).is_none(), "number {iid} is given once");
+            }
+            self.annotations.extend(data.debug_annotation_names.iter().map(new));
+        }
+        if let Some(track) = packet.track_descriptor {
+            if let Some(parent) = track.parent_uuid {
+                assert!(self.tracks.contains_key(&parent), "the parent is described first");
+            }
+            assert!(
+                self.tracks.insert(track.uuid.unwrap(), track).is_none(),
+                "one description per track"
+            );
+        }
+        if let Some(event) = packet.track_event {
+            self.now_ns += packet.timestamp.expect("an event has a time");
+            self.event(event);
+        }
+    }
+
+    fn event(&mut self, event: proto::TrackEvent) {
+        let track = event.track_uuid.unwrap();
+        assert!(self.tracks.contains_key(&track), "track {track} is described before it is used");
+        match event.r#type() {
+            EventType::SliceBegin => {
+                let index = self.add_slice(&event, None);
+                assert!(
+                    self.open.insert(track, index).is_none(),
+                    "slices of a track do not overlap"
+                );
+            }
+            EventType::SliceEnd => {
+                let index = self.open.remove(&track).expect("an end has a beginning");
+                self.slices[index].end_ns = Some(self.now_ns);
+                for annotation in &event.debug_annotations {
+                    assert_eq!(self.annotations[&annotation.name_iid.unwrap()], "instructions");
+                    self.slices[index].instructions = annotation.uint_value;
+                }
+            }
+            EventType::Instant => {
+                self.add_slice(&event, Some(self.now_ns));
+            }
+            EventType::Counter => {
+                self.counters.push((track, event.counter_value.unwrap(), self.now_ns))
+            }
+            EventType::Unspecified => panic!("an event has a type"),
+        }
+    }
+
+    fn add_slice(&mut self, event: &proto::TrackEvent, end_ns: Option<Ns>) -> usize {
+        self.slices.push(Slice {
+            track: event.track_uuid.unwrap(),
+            name: self.names[&event.name_iid.unwrap()].clone(),
+            start_ns: self.now_ns,
+            end_ns,
+            instructions: None,
+            flows_out: event.flow_ids.clone(),
+            flows_in: event.terminating_flow_ids.clone(),
+        });
+        self.slices.len() - 1
+    }
+
+    /// Slices of the track of that name: (name, start, end).
+    fn on(&self, title: &str) -> Vec<(&str, Ns, Ns)> {
+        let track = self.track(title);
+        let slices = self.slices.iter().filter(|slice| slice.track == track);
+        slices
+            .map(|slice| (slice.name.as_str(), slice.start_ns, slice.end_ns.expect("it ends")))
+            .collect()
+    }
+
+    fn track(&self, title: &str) -> u64 {
+        let is_title = |track: &&TrackDescriptor| {
+            let thread = track.thread.as_ref().and_then(|thread| thread.thread_name.as_deref());
+            track.name.as_deref().or(thread) == Some(title)
+        };
+        let track =
+            self.tracks.values().find(is_title).unwrap_or_else(|| panic!("no track {title}"));
+        track.uuid.unwrap()
+    }
+
+    /// Every arrow has one source, at most one target, and the target does not precede the source.
+    fn check_flows(&self) -> usize {
+        let mut sources = HashMap::new();
+        for slice in &self.slices {
+            for flow in &slice.flows_out {
+                assert!(sources.insert(*flow, slice.start_ns).is_none(), "flow {flow} starts once");
+            }
+        }
+        let count = sources.len();
+        for slice in &self.slices {
+            for flow in &slice.flows_in {
+                let start_ns =
+                    sources.remove(flow).expect("an arrow that ends has started, and ends once");
+                assert!(start_ns <= slice.start_ns);
+            }
+        }
+        count - sources.len()
+    }
+}
+
+fn introduce<W: Write>(
+    trace: &mut PerfettoTrace<W>,
+    id: u32,
+    app: usize,
+    app_name: &str,
+    name: &str,
+) {
+    trace.thread(TraceThread { id: ThreadId(id), app, app_name, name });
+}
+
+/// Two applications; `a/main` wakes `b/work`, which runs on core 2 until the end.
+fn small_trace() -> Reader {
+    let mut bytes = Vec::new();
+    let mut trace = PerfettoTrace::new(&mut bytes, &machine()).unwrap();
+    introduce(&mut trace, 0, 0, "a", "main");
+    trace.wake(None, ThreadId(0), 0);
+    trace.run(CoreId(0), ThreadId(0), 0);
+    introduce(&mut trace, 1, 1, "b", "work");
+    trace.wake(Some(ThreadId(0)), ThreadId(1), 3_000);
+    trace.queue_len(CoreId(2), 1, 3_000);
+    trace.run(CoreId(2), ThreadId(1), 3_500);
+    trace.queue_len(CoreId(2), 0, 3_500);
+    trace.queue_len(CoreId(2), 0, 3_600);
+    trace.stop(CoreId(0), ThreadId(0), 12_345, 4_000);
+    trace.run(CoreId(0), ThreadId(0), 4_000);
+    trace.stop(CoreId(0), ThreadId(0), 1, 9_000_000_000);
+    trace.finish().unwrap();
+    Reader::read(&bytes)
+}
+
+#[test]
+fn cores_and_threads_have_tracks_with_slices() {
+    let reader = small_trace();
+    assert_eq!(
+        reader.on("core 0 big big-type 2000 MHz"),
+        [("a/main", 0, 4_000), ("a/main", 4_000, 9_000_000_000)]
+    );
+    assert_eq!(reader.on("core 2 little little-type 1200 MHz"), [("b/work", 3_500, 9_000_000_000)]);
+    assert_eq!(reader.on("work"), [("running on core 2", 3_500, 9_000_000_000)]);
+    assert_eq!(
+        reader.on("main"),
+        [
+            ("running on core 0", 0, 4_000),
+            ("wakes b/work", 3_000, 3_000),
+            ("running on core 0", 4_000, 9_000_000_000)
+        ]
+    );
+    assert!(reader.open.is_empty(), "slices of threads that still run are ended");
+}
+
+#[test]
+fn slices_tell_the_instructions() {
+    let reader = small_trace();
+    let instructions: Vec<_> =
+        reader.slices.iter().filter_map(|slice| slice.instructions).collect();
+    assert_eq!(instructions, [12_345, 1]);
+}
+
+#[test]
+fn threads_are_grouped_by_application() {
+    let reader = small_trace();
+    for (thread, app, pid) in [("main", "a", 1), ("work", "b", 2)] {
+        let track = &reader.tracks[&reader.track(thread)];
+        let process = reader.tracks[&track.parent_uuid.unwrap()].process.clone().unwrap();
+        assert_eq!((process.process_name.as_deref(), process.pid), (Some(app), Some(pid)));
+        assert_eq!(track.thread.as_ref().unwrap().pid, Some(pid));
+    }
+    let tids: Vec<_> = ["main", "work"]
+        .map(|t| reader.tracks[&reader.track(t)].thread.clone().unwrap().tid)
+        .into();
+    assert_eq!(tids, [Some(100_000), Some(100_001)]);
+}
+
+#[test]
+fn an_arrow_leads_from_the_waker_to_the_woken() {
+    let reader = small_trace();
+    assert_eq!(reader.check_flows(), 1);
+    let source = reader.slices.iter().find(|slice| !slice.flows_out.is_empty()).unwrap();
+    let target = reader.slices.iter().find(|slice| slice.flows_in == source.flows_out).unwrap();
+    assert_eq!((source.track, source.start_ns), (reader.track("main"), 3_000));
+    assert_eq!((target.track, target.start_ns), (reader.track("work"), 3_500));
+}
+
+#[test]
+fn queue_lengths_are_written_when_they_change() {
+    let reader = small_trace();
+    let counter = reader.track("core 2 run queue");
+    assert!(reader.tracks[&counter].counter.is_some());
+    assert_eq!(reader.counters, [(counter, 1, 3_000), (counter, 0, 3_500)]);
+}
+
+#[test]
+fn a_thread_woken_twice_before_it_runs_has_one_arrow() {
+    let mut bytes = Vec::new();
+    let mut trace = PerfettoTrace::new(&mut bytes, &machine()).unwrap();
+    introduce(&mut trace, 0, 0, "a", "x");
+    introduce(&mut trace, 1, 0, "a", "y");
+    trace.wake(Some(ThreadId(0)), ThreadId(1), 10);
+    trace.wake(Some(ThreadId(0)), ThreadId(1), 20);
+    trace.run(CoreId(0), ThreadId(1), 30);
+    trace.stop(CoreId(0), ThreadId(1), 0, 40);
+    trace.wake(Some(ThreadId(0)), ThreadId(1), 50);
+    trace.run(CoreId(1), ThreadId(1), 60);
+    trace.finish().unwrap();
+    let reader = Reader::read(&bytes);
+    assert_eq!(reader.check_flows(), 2);
+    assert_eq!(reader.on("x"), [("wakes a/y", 10, 10), ("wakes a/y", 50, 50)]);
+}
+
+/// A slice with its counter changes and a wake-up must stay so small that 10 s of 20 threads that
+/// switch every 0.5 ms on 4 cores (80,000 slices) fit into 50 MB several times.
+#[test]
+fn a_slice_costs_about_a_hundred_bytes() {
+    let mut bytes = Vec::new();
+    let mut trace = PerfettoTrace::new(&mut bytes, &machine()).unwrap();
+    for thread in 0..20 {
+        introduce(&mut trace, thread, thread as usize / 5, "application", "worker");
+    }
+    let slices = 10_000;
+    for slice in 0..slices {
+        let (core, thread, at_ns) =
+            (CoreId((slice % 4) as u16), ThreadId(slice % 20), 500_000 * u64::from(slice));
+        trace.wake(Some(ThreadId((slice + 1) % 20)), thread, at_ns);
+        trace.queue_len(core, 4, at_ns);
+        trace.run(core, thread, at_ns + 1_000);
+        trace.queue_len(core, 3, at_ns + 1_000);
+        trace.stop(core, thread, 1_500_000, at_ns + 400_000);
+    }
+    trace.finish().unwrap();
+    assert_eq!(Reader::read(&bytes).check_flows(), slices as usize);
+    let per_slice = bytes.len() / slices as usize;
+    assert!((80..=170).contains(&per_slice), "{per_slice} bytes per slice");
+}
+
+/// A writer that is full after some bytes.
+struct Full {
+    left: usize,
+}
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.left {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "disk full"));
+        }
+        self.left -= bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_error_of_the_writer_is_returned_at_the_end() {
+    for left in [0, 100_000] {
+        let mut trace = PerfettoTrace::new(Full { left }, &machine()).unwrap();
+        introduce(&mut trace, 0, 0, "a", "main");
+        for slice in 0..20_000 {
+            trace.run(CoreId(0), ThreadId(0), 10 * slice);
+            trace.stop(CoreId(0), ThreadId(0), slice, 10 * slice + 5);
+        }
+        let error = trace.finish().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,109 @@
+//! A small host for engine tests: machines whose cores differ by exactly a ratio, free of costs.
+#![allow(dead_code)]
+
+use ampsched_model::{
+    App, ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Opp, Pipeline, PowerCoefficients,
+    Profile, ProfileLibrary, Workload, parse_program,
+};
+use ampsched_policy::build_policy;
+use ampsched_sim::{Options, Outcome, SimError, simulate};
+
+pub fn ns(ms: f64) -> u64 {
+    (ms * 1e6) as u64
+}
+
+/// A machine and how to run on it.
+pub struct Host {
+    pub machine: Machine,
+    pub options: Options,
+}
+
+impl Host {
+    pub fn symmetric(cores: usize) -> Self {
+        Self::unequal(cores, 0, 1.0)
+    }
+
+    /// Big cores first; a big core is `ratio` times as fast as a little one.
+    pub fn unequal(big: usize, little: usize, ratio: f64) -> Self {
+        let mut clusters = vec![cluster("big", u8::from(little > 0), 0..big, 2000)];
+        if little > 0 {
+            clusters.push(cluster("little", 0, big..big + little, (2000.0 / ratio).round() as u32));
+        }
+        let machine = Machine {
+            name: "test".into(),
+            description: String::new(),
+            clusters,
+            costs: Costs::default(),
+        };
+        Self { machine, options: Options { check: true, ..Options::default() } }
+    }
+
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    pub fn try_run(&self, program: &str, policy: &str) -> Result<Outcome, SimError> {
+        let (name, params) = split_policy(policy);
+        simulate(
+            &self.machine,
+            &workload(program),
+            name,
+            build_policy(name, &params).unwrap(),
+            &self.options,
+        )
+    }
+
+    pub fn run(&self, program: &str, policy: &str) -> Outcome {
+        self.try_run(program, policy).unwrap_or_else(|error| panic!("{policy}: {error}"))
+    }
+}
+
+/// `name:param=value:...` as on the command line.
+pub fn split_policy(text: &str) -> (&str, Vec<(String, f64)>) {
+    let mut parts = text.split(':');
+    let name = parts.next().unwrap();
+    let params = parts.map(|part| part.split_once('=').unwrap());
+    (name, params.map(|(key, value)| (key.to_owned(), value.parse().unwrap())).collect())
+}
+
+pub fn workload(text: &str) -> Workload {
+    let text = format!("name = 'p'\ndescription = 'test'\n{text}");
+    let profiles = ProfileLibrary { profiles: vec![unit_profile()] };
+    let program =
+        parse_program("test.toml", &text).and_then(|template| template.instantiate(&[], &profiles));
+    let program = program.unwrap_or_else(|error| panic!("{error}"));
+    let app = App { name: "p".into(), program: program.into(), start_ns: 0, nice: 0 };
+    Workload { name: "w".into(), description: String::new(), apps: vec![app] }
+}
+
+/// One cycle per instruction on every core: no misses, no dependences.
+fn unit_profile() -> Profile {
+    Profile { name: "unit".into(), cpi_core_big: 1.0, cpi_core_little: 1.0, ..Profile::default() }
+}
+
+fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cluster {
+    Cluster {
+        name: name.into(),
+        class: ClassId(class),
+        cores: cores.map(CoreId::from).collect(),
+        core_type: "unit".into(),
+        params: CoreParams {
+            pipeline: Pipeline::OutOfOrder,
+            width: 3.0,
+            window: 128.0,
+            mispredict_cycles: 0.0,
+            load_cycles: 1.0,
+            fp_double_cycles: 1.0,
+            l1i_kib: 32.0,
+            l1d_kib: 32.0,
+            l2_kib: 2048.0,
+            l2_cycles: 0.0,
+            memory_ns: 0.0,
+            mlp_max: 1.0,
+            prefetch_share: 0.0,
+        },
+        opps: vec![Opp { mhz, volt: 1.0 }],
+        power: PowerCoefficients::default(),
+    }
+}

@@ -1,0 +1,149 @@
+//! The engine on small workloads whose outcome can be computed by hand.
+
+mod common;
+
+use ampsched_sim::SimError;
+use common::{Host, ns};
+
+#[test]
+fn two_hogs_on_two_cores_take_as_long_as_alone() {
+    let outcome = Host::symmetric(2)
+        .run("[[threads]]\nname='hog'\ncount=2\nbody=[{run_us=10e3,profile='unit'}]", "cfs");
+    assert_eq!(outcome.makespan_ns, ns(10.0));
+    assert_eq!(outcome.counts.dispatches, 2);
+}
+
+#[test]
+fn equal_hogs_share_a_core_in_slices_of_the_latency() {
+    let text = "[[threads]]\nname='hog'\ncount=2\nbody=[{run_us=30e3,profile='unit'}]";
+    let outcome = Host::symmetric(1).run(text, "cfs");
+    // One core: latency 6 ms, two threads, 3 ms each; the second ends with the last slice.
+    assert_eq!(outcome.makespan_ns, ns(60.0));
+    assert_eq!(outcome.counts.switches, 20);
+}
+
+#[test]
+fn weights_share_time() {
+    let text = "[[threads]]\nname='a'\nbody=[{run_us=500e3,profile='unit'}]\n\
+                [[threads]]\nname='b'\nnice=5\nbody=[{run_us=500e3,profile='unit'}]";
+    let outcome = Host::symmetric(1).run(text, "cfs");
+    // a runs at 1024 / (1024 + 335) until it has had 500 ms.
+    let expected = 500.0 * (1024.0 + 335.0) / 1024.0;
+    assert!(
+        (outcome.threads[0].end_ns as f64 / 1e6 - expected).abs() < 8.0,
+        "{}",
+        outcome.threads[0].end_ns
+    );
+    assert_eq!(outcome.makespan_ns, ns(1000.0));
+}
+
+#[test]
+fn a_little_core_takes_longer_by_the_ratio_of_speeds() {
+    let text = "[[threads]]\nname='hog'\ncount=2\nbody=[{compute=8e6,profile='unit'}]";
+    let outcome = Host::unequal(1, 1, 2.0).run(text, "static");
+    let ends: Vec<u64> = outcome.threads.iter().map(|thread| thread.end_ns).collect();
+    assert!((ends[1] as f64 / ends[0] as f64 - 2.0).abs() < 1e-6, "{ends:?}");
+}
+
+#[test]
+fn a_convoy_blames_the_holder() {
+    let text = "[mutexes.m]\n[[threads]]\nname='holder'\nbody=[{lock='m'},{run_us=5e3,profile='unit'},{unlock='m'}]\n\
+                [[threads]]\nname='waiter'\nbody=[{run_us=1e3,profile='unit'},{lock='m'},{run_us=1e3,profile='unit'},{unlock='m'}]";
+    let outcome = Host::symmetric(2).run(text, "cfs");
+    assert_eq!(outcome.makespan_ns, ns(6.0));
+    assert_eq!(outcome.threads[0].blame_ns, ns(4.0));
+    assert_eq!(outcome.threads[1].blocked_ns, ns(4.0));
+    assert_eq!(outcome.threads[1].blame_ns, 0);
+}
+
+#[test]
+fn the_last_at_a_barrier_is_blamed_for_every_wait() {
+    let text = "[barriers.b]\n[[threads]]\nname='fast'\ncount=2\nbody=[{run_us=1e3,profile='unit'},{barrier='b'}]\n\
+                [[threads]]\nname='slow'\nbody=[{run_us=4e3,profile='unit'},{barrier='b'}]";
+    let outcome = Host::symmetric(3).run(text, "cfs");
+    assert_eq!(outcome.threads[2].blame_ns, 2 * ns(3.0));
+    assert_eq!(outcome.makespan_ns, ns(4.0));
+}
+
+#[test]
+fn a_pipeline_is_bounded_by_its_slowest_stage() {
+    let text = "[queues.q]\ncapacity=2\n[[threads]]\nname='make'\nbody=[{loop=10,body=[{run_us=1e3,profile='unit'},{push='q'}]},{close='q'}]\n\
+                [[threads]]\nname='use'\nbody=[{each='q',body=[{run_us=3e3,profile='unit'}]}]";
+    let outcome = Host::symmetric(2).run(text, "cfs");
+    assert_eq!(outcome.makespan_ns, ns(31.0));
+}
+
+#[test]
+fn a_slow_core_takes_fewer_iterations_of_a_pool() {
+    let text = "[pools.p]\ntotal=90\n[[threads]]\nname='w'\ncount=2\nbody=[{dynamic='p',body=[{compute=1e6,profile='unit'}]}]";
+    let outcome = Host::unequal(1, 1, 2.0).run(text, "static");
+    let instructions: Vec<u64> = outcome.threads.iter().map(|thread| thread.instructions).collect();
+    assert_eq!(instructions, [60_000_000, 30_000_000]);
+}
+
+#[test]
+fn work_belongs_to_items_not_threads() {
+    let text = "[pools.p]\ntotal=200\n[[threads]]\nname='w'\ncount=4\nbody=[{loop=3,body=[{dynamic='p',body=[{compute={mean=1e6,cv=0.9},profile='unit'}]}]}]";
+    let total = |policy| -> u64 {
+        let outcome = Host::unequal(2, 2, 3.0).run(text, policy);
+        outcome.threads.iter().map(|thread| thread.instructions).sum()
+    };
+    assert_eq!(total("cfs"), total("static"));
+    assert_eq!(total("cfs"), total("rr"));
+}
+
+#[test]
+fn conditions_semaphores_sleep_io_fork_join() {
+    let text = "[mutexes.m]\n[conditions.c]\n[semaphores.s]\n[devices.d]\n\
+        [[threads]]\nname='main'\nbody=[{fork='child',times=2},{sleep_us=1000},{lock='m'},{broadcast='c'},{unlock='m'},{sem_wait='s'},{sem_wait='s'},{join=true}]\n\
+        [[threads]]\nname='child'\ncount=0\nbody=[{lock='m'},{wait='c',mutex='m'},{unlock='m'},{io_us=2000,device='d'},{sem_post='s'}]";
+    let outcome = Host::symmetric(2).run(text, "cfs");
+    // Woken at 1 ms, the device serves one after the other.
+    assert_eq!(outcome.makespan_ns, ns(5.0));
+    assert_eq!(outcome.apps[0].threads, 3);
+}
+
+#[test]
+fn deadlock_names_the_cycle() {
+    let text = "[mutexes.m]\n[mutexes.n]\n\
+        [[threads]]\nname='a'\nbody=[{lock='m'},{sleep_us=10},{lock='n'},{unlock='n'},{unlock='m'}]\n\
+        [[threads]]\nname='b'\nbody=[{lock='n'},{sleep_us=10},{lock='m'},{unlock='m'},{unlock='n'}]";
+    let error = Host::symmetric(2).try_run(text, "cfs").unwrap_err();
+    let SimError::Deadlock { report, .. } = &error else { panic!("{error}") };
+    assert_eq!(
+        report,
+        "cycle: p/a waits for mutex \"p/n\" held by p/b; p/b waits for mutex \"p/m\" held by p/a"
+    );
+}
+
+#[test]
+fn lost_signal_is_a_deadlock_that_names_the_condition() {
+    let text = "[mutexes.m]\n[conditions.c]\n[[threads]]\nname='a'\nbody=[{sleep_us=9},{lock='m'},{wait='c',mutex='m'},{unlock='m'}]\n[[threads]]\nname='b'\nbody=[{sleep_us=5},{signal='c'}]";
+    let error = Host::symmetric(1).try_run(text, "cfs").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "deadlock after 0 ms: no thread can run: p/a waits for condition \"p/c\""
+    );
+}
+
+#[test]
+fn endless_loop_without_time_is_reported() {
+    let text = "[params]\nz=0\n[[threads]]\nname='x'\nbody=[{loop='forever',body=[{compute='z',profile='unit'}]}]";
+    let error = Host::symmetric(1).try_run(text, "rr").unwrap_err();
+    assert!(matches!(error, SimError::NoProgress { .. }), "{error}");
+}
+
+#[test]
+fn threads_that_only_yield_are_reported() {
+    let text = "[params]\nz=0\n[[threads]]\nname='x'\ncount=2\nbody=[{loop='forever',body=[{compute='z',profile='unit'},{yield=true}]}]";
+    let error = Host::symmetric(1).try_run(text, "rr").unwrap_err();
+    assert!(matches!(error, SimError::NoProgress { .. }), "{error}");
+}
+
+#[test]
+fn same_seed_same_bytes_other_seed_other_run() {
+    let text = "[[threads]]\nname='w'\ncount=5\nbody=[{loop=50,body=[{compute={mean=1e6,cv=0.5},profile='unit'},{sleep_us={mean=300,dist='exponential'}}]}]";
+    let run = |seed| Host::unequal(2, 2, 2.5).with_seed(seed).run(text, "cfs");
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}

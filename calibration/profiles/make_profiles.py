@@ -84,6 +84,12 @@ def product(*names: str) -> Callable[[Row], Value]:
     return rule
 
 
+def single_precision(row: Row) -> Value:
+    """Additions and multiplications that are not double precision."""
+    share = float(row["mix_fp_addmul"]) * (1 - float(row["mix_fp_double_share"]))
+    return Value(plain(share), "mix_fp_addmul x (1 - mix_fp_double_share)")
+
+
 def plain(number: str | float) -> str:
     """A TOML number without exponent; computed ones are rounded to six decimals."""
     text = f"{float(number):.6f}".rstrip("0")
@@ -99,6 +105,7 @@ FIELDS = [
     Field("store", column("mix_store")),
     Field("branch", total("mix_br_cond", "mix_br_uncond", "mix_call", "mix_ret")),
     Field("fp_simd", column("mix_fp_simd_share")),
+    Field("fp_single", single_precision),
     Field("fp_double", product("mix_fp_addmul", "mix_fp_double_share")),
     Field("fp_div", column("mix_fp_div")),
     Field("int_mul_div", total("mix_int_mul", "mix_int_div")),
@@ -155,8 +162,10 @@ def stage_estimates(stage: Row, program: Row) -> dict[str, Value]:
     }
     if stage["mix_fp_addmul"]:
         values["int_mul_div"] = Value(plain(stage["mix_int_mul"]), "mix_int_mul, divisions not counted")
-        share = float(stage["mix_fp_addmul"]) * float(program["mix_fp_double_share"])
-        values["fp_double"] = Value(plain(share), "mix_fp_addmul x whole program's mix_fp_double_share")
+        arithmetic, double = float(stage["mix_fp_addmul"]), float(program["mix_fp_double_share"])
+        split = "mix_fp_addmul, split by the whole program's mix_fp_double_share"
+        values["fp_single"] = Value(plain(arithmetic * (1 - double)), split)
+        values["fp_double"] = Value(plain(arithmetic * double), split)
         values["load_use_1"] = near_loads(stage, program)
     return values
 

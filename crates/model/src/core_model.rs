@@ -1,6 +1,27 @@
 //! The core model: how fast a profile runs on a core type at a frequency.
+//!
+//! Cycles per instruction are a sum of parts (interval analysis: Karkhanis and Smith, ISCA 2004;
+//! Eyerman, Eeckhout, Karkhanis and Smith, ACM TOCS 27, 2009):
+//!
+//! ```text
+//! CPI = core + branch + fetch + l2 + memory
+//! ```
+//!
+//! All parts but the last are cycles whatever the frequency; memory takes the same time in ns, so its
+//! cycles grow with the frequency. Nothing here is fitted to a published ratio of speeds; the
+//! explanation with every assumption, and the comparison with published ratios, is in
+//! `docs/explanation/core-model.md`.
+
+mod counters;
+mod issue;
+mod machine_speed;
+mod memory;
+
+pub use counters::{CounterRates, counters};
+pub use machine_speed::machine_speed_ips;
 
 use crate::Profile;
+use memory::Misses;
 
 /// How a core issues instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,16 +37,24 @@ pub enum Pipeline {
 pub struct CoreParams {
     /// How it issues instructions.
     pub pipeline: Pipeline,
-    /// Instructions decoded per cycle.
+    /// Instructions issued per cycle at most; for a core that pairs only some instructions, the average
+    /// over what it can pair.
     pub width: f64,
     /// Reorder window in micro-operations (1 for an in-order core).
     pub window: f64,
-    /// Cycles lost by a branch misprediction.
+    /// Cycles lost by a branch misprediction whose operands are ready.
     pub mispredict_cycles: f64,
     /// Cycles from a load that hits the L1 data cache to the first instruction that can use it.
     pub load_cycles: f64,
-    /// Cycles for which a double-precision addition or multiplication occupies its unit (1 if pipelined).
+    /// Cycles for which a single-precision addition or multiplication occupies the floating-point
+    /// units, averaged over both and divided by the number of units (0.5: two pipelined units).
+    pub fp_single_cycles: f64,
+    /// The same for double precision.
     pub fp_double_cycles: f64,
+    /// Cycles until the result of a single-precision addition or multiplication can be used.
+    pub fp_single_latency_cycles: f64,
+    /// The same for double precision.
+    pub fp_double_latency_cycles: f64,
     /// L1 instruction cache in KiB.
     pub l1i_kib: f64,
     /// L1 data cache in KiB.
@@ -47,11 +76,11 @@ pub struct CoreParams {
 pub struct CpiStack {
     /// Issue, dependences and execution with perfect caches and branch prediction.
     pub core: f64,
-    /// Refilling the pipeline after mispredicted branches.
+    /// Waiting for mispredicted branches and refilling the pipeline behind them.
     pub branch: f64,
-    /// Instruction fetch that missed the L1 instruction cache and hit the L2.
+    /// Instruction fetch that missed the L1 instruction cache.
     pub fetch: f64,
-    /// Data that missed the L1 and hit the L2.
+    /// Data that missed the L1.
     pub l2: f64,
     /// Data and instructions that missed the L2.
     pub memory: f64,
@@ -64,41 +93,18 @@ impl CpiStack {
     }
 }
 
-/// Performance-counter rates per instruction and per cycle that a predictor would see.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CounterRates {
-    /// Instructions per cycle.
-    pub ipc: f64,
-}
-
-/// The sizes of L2 cache that the profiles were measured with, in KiB.
-const L2_MEASURED_KIB: [f64; 2] = [512.0, 2048.0];
-/// Window and width of the core that `Profile::cpi_core_big` describes.
-const REFERENCE_WIDTH: f64 = 3.0;
-/// Width of the core that `Profile::cpi_core_little` describes.
-const REFERENCE_WIDTH_IN_ORDER: f64 = 2.0;
-/// The L1 sizes that the profiles were measured with, in KiB.
-const L1_MEASURED_KIB: f64 = 32.0;
-
 /// Cycles per instruction of a profile on a core at a frequency in MHz, by cause.
+///
+/// Valid for profiles and parameters that the parsers accept, and a positive frequency. Pure: the same
+/// arguments give the same bits.
 pub fn cpi_stack(profile: &Profile, core: &CoreParams, mhz: f64) -> CpiStack {
-    let (misses, writes) = l2_misses(profile, core.l2_kib);
-    let l1d = profile.l1d_mpki * l1_scale(core.l1d_kib) / 1000.0;
-    let l1d_reads = (l1d - profile.l1d_write_mpki * l1_scale(core.l1d_kib) / 1000.0).max(0.0);
-    let l1i = profile.l1i_mpki * l1_scale(core.l1i_kib) / 1000.0;
-    let covered = profile.prefetchable * core.prefetch_share;
-    let demand = (misses - writes) * (1.0 - covered);
-    let overlap = overlap(profile, core, demand);
-    let memory_cycles = core.memory_ns * mhz / 1000.0;
-    let latency_bound = demand * memory_cycles / overlap;
-    let bandwidth_bound = misses * memory_cycles / core.mlp_max.max(1.0);
-    CpiStack {
-        core: core_cpi(profile, core),
-        branch: profile.branch_mpki / 1000.0 * core.mispredict_cycles,
-        fetch: l1i * core.l2_cycles,
-        l2: (l1d_reads * (1.0 - covered) - demand).max(0.0) * core.l2_cycles * exposed(core),
-        memory: latency_bound.max(bandwidth_bound),
+    let in_order = stack_as(Pipeline::InOrder, profile, core, mhz);
+    if core.pipeline == Pipeline::InOrder {
+        return in_order;
     }
+    // A window too small to help leaves a core that runs in order.
+    let out_of_order = stack_as(Pipeline::OutOfOrder, profile, core, mhz);
+    if out_of_order.total() <= in_order.total() { out_of_order } else { in_order }
 }
 
 /// Cycles per instruction of a profile on a core at a frequency in MHz.
@@ -111,47 +117,26 @@ pub fn speed_ips(profile: &Profile, core: &CoreParams, mhz: f64) -> f64 {
     mhz * 1e6 / cycles_per_instruction(profile, core, mhz)
 }
 
-/// Counter rates of a profile on a core at a frequency in MHz.
-pub fn counters(profile: &Profile, core: &CoreParams, mhz: f64) -> CounterRates {
-    CounterRates { ipc: 1.0 / cycles_per_instruction(profile, core, mhz) }
-}
-
-/// Cycles with perfect caches and branch prediction.
-fn core_cpi(profile: &Profile, core: &CoreParams) -> f64 {
-    match core.pipeline {
-        Pipeline::OutOfOrder => profile.cpi_core_big * REFERENCE_WIDTH / core.width,
-        Pipeline::InOrder => {
-            profile.cpi_core_little * (REFERENCE_WIDTH_IN_ORDER / core.width).max(1.0)
-        }
+/// The stack if the core issued in the given way.
+fn stack_as(pipeline: Pipeline, profile: &Profile, core: &CoreParams, mhz: f64) -> CpiStack {
+    let misses = Misses::of(profile, core);
+    CpiStack {
+        core: issue::core_cycles(pipeline, profile, core),
+        branch: profile.branch_mpki / 1000.0 * branch_cycles(pipeline, core),
+        fetch: memory::fetch_cycles(&misses, core),
+        l2: memory::l2_cycles(pipeline, profile, &misses, core),
+        memory: memory::memory_cycles(pipeline, profile, &misses, core, mhz),
     }
 }
 
-/// Misses per instruction of an L2 of a size, all and those of stores.
-fn l2_misses(profile: &Profile, kib: f64) -> (f64, f64) {
-    let [small, large] = L2_MEASURED_KIB;
-    let at = ((kib / small).ln() / (large / small).ln()).clamp(0.0, 1.0);
-    let mix = |from: f64, to: f64| (from + (to - from) * at) / 1000.0;
-    (
-        mix(profile.l2_512k_mpki, profile.l2_2m_mpki),
-        mix(profile.l2_512k_write_mpki, profile.l2_2m_write_mpki),
-    )
-}
-
-/// The square-root rule of cache misses.
-fn l1_scale(kib: f64) -> f64 {
-    (L1_MEASURED_KIB / kib).sqrt()
-}
-
-/// Share of the latency of an L2 hit that the core cannot hide.
-fn exposed(core: &CoreParams) -> f64 {
-    match core.pipeline {
-        Pipeline::InOrder => 1.0,
-        Pipeline::OutOfOrder => 1.0 / core.width,
+/// Cycles that a misprediction costs.
+///
+/// Out of order, the branch also waits for its operand after dispatch, most often a load just before
+/// it (Eyerman, Smith and Eeckhout, ISPASS 2006: the penalty is the front end's length plus the
+/// resolution of the branch). In order, that wait is already a stall of the core part.
+fn branch_cycles(pipeline: Pipeline, core: &CoreParams) -> f64 {
+    match pipeline {
+        Pipeline::InOrder => core.mispredict_cycles,
+        Pipeline::OutOfOrder => core.mispredict_cycles + core.load_cycles,
     }
-}
-
-/// How many misses are outstanding together.
-fn overlap(profile: &Profile, core: &CoreParams, misses: f64) -> f64 {
-    let independent = (1.0 - 1.0 / profile.ilp_128.max(1.0)).max(0.0);
-    (1.0 + core.window * misses * independent).min(core.mlp_max.max(1.0))
 }

@@ -24,7 +24,10 @@ mod toml_workload;
 mod workload;
 
 pub use catalog::{Catalog, FileKind};
-pub use core_model::{CoreParams, CounterRates, CpiStack, Pipeline, counters, cpi_stack, cycles_per_instruction, speed_ips};
+pub use core_model::{
+    CoreParams, CounterRates, CpiStack, Pipeline, counters, cpi_stack, cycles_per_instruction,
+    machine_speed_ips, speed_ips,
+};
 pub use error::{InputError, suggest};
 pub use ids::{AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId, ThreadId};
 pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};

@@ -23,6 +23,8 @@ pub struct Profile {
     pub branch: f64,
     /// Share of floating-point and SIMD operations.
     pub fp_simd: f64,
+    /// Share of single-precision additions and multiplications.
+    pub fp_single: f64,
     /// Share of double-precision additions and multiplications.
     pub fp_double: f64,
     /// Share of floating-point divisions and square roots.
@@ -45,7 +47,7 @@ pub struct Profile {
     pub l2_2m_mpki: f64,
     /// The part of `l2_2m_mpki` that stores cause.
     pub l2_2m_write_mpki: f64,
-    /// Share of L2 misses that a stride prefetcher would cover, 0..=1.
+    /// Share of load misses that a perfect stride prefetcher would cover, 0..=1.
     pub prefetchable: f64,
     /// Independent operations per cycle (unit latency, unlimited width) within a window of 40.
     pub ilp_40: f64,

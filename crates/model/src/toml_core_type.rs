@@ -4,7 +4,7 @@ use crate::reader::{Document, Table};
 use crate::{CoreParams, InputError, Pipeline};
 
 /// Keys of a core type file.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 18] = [
     "description",
     "source",
     "pipeline",
@@ -12,7 +12,10 @@ const KEYS: [&str; 15] = [
     "window",
     "mispredict_cycles",
     "load_cycles",
+    "fp_single_cycles",
     "fp_double_cycles",
+    "fp_single_latency_cycles",
+    "fp_double_latency_cycles",
     "l1i_kib",
     "l1d_kib",
     "l2_kib",
@@ -62,7 +65,10 @@ fn params(root: &Table<'_>) -> Result<CoreParams, InputError> {
         window: root.number("window", 1.0..=4096.0)?,
         mispredict_cycles: root.number("mispredict_cycles", 0.0..=100.0)?,
         load_cycles: root.number("load_cycles", 1.0..=20.0)?,
-        fp_double_cycles: root.number("fp_double_cycles", 1.0..=50.0)?,
+        fp_single_cycles: root.number("fp_single_cycles", 0.05..=50.0)?,
+        fp_double_cycles: root.number("fp_double_cycles", 0.05..=50.0)?,
+        fp_single_latency_cycles: root.number("fp_single_latency_cycles", 1.0..=100.0)?,
+        fp_double_latency_cycles: root.number("fp_double_latency_cycles", 1.0..=100.0)?,
         l1i_kib: root.number("l1i_kib", 1.0..=4096.0)?,
         l1d_kib: root.number("l1d_kib", 1.0..=4096.0)?,
         l2_kib: root.number("l2_kib", L2_KIB)?,

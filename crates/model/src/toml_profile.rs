@@ -4,7 +4,7 @@ use crate::reader::{Document, Node, Spot, Table, quoted};
 use crate::{InputError, Profile, ProfileLibrary};
 
 /// Keys of a full profile.
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "description",
     "source",
     "uops_per_instruction",
@@ -14,6 +14,7 @@ const KEYS: [&str; 26] = [
     "store",
     "branch",
     "fp_simd",
+    "fp_single",
     "fp_double",
     "fp_div",
     "int_mul_div",
@@ -71,6 +72,7 @@ fn profile(name: &str, node: &Node<'_>) -> Result<Profile, InputError> {
         store: share("store")?,
         branch: share("branch")?,
         fp_simd: share("fp_simd")?,
+        fp_single: share("fp_single")?,
         fp_double: share("fp_double")?,
         fp_div: share("fp_div")?,
         int_mul_div: share("int_mul_div")?,

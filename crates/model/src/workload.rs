@@ -93,7 +93,8 @@ mod tests {
     fn machine() -> Machine {
         let core_type = parse_core_type(
             "c.toml",
-            "pipeline = \"in-order\"\nwidth = 2\nwindow = 1\nmispredict_cycles = 9\nload_cycles = 3\nfp_double_cycles = 1\n\
+            "pipeline = \"in-order\"\nwidth = 2\nwindow = 1\nmispredict_cycles = 9\nload_cycles = 3\nfp_single_cycles = 1\nfp_double_cycles = 1\n\
+             fp_single_latency_cycles = 4\nfp_double_latency_cycles = 4\n\
              l1i_kib = 32\nl1d_kib = 32\nl2_kib = 512\nl2_cycles = 15\nmemory_ns = 110\nmlp_max = 4\nprefetch_share = 0.6\n",
         );
         let cluster = |name: &str, cores: u32, class: u32| {

@@ -3,7 +3,8 @@
 use ampsched_model::{Catalog, FileKind, InputError};
 
 const CORE: &str = "description = \"c\"\npipeline = \"out-of-order\"\nwidth = 3\nwindow = 60\nmispredict_cycles = 15\n\
-    load_cycles = 4\nfp_double_cycles = 1\nl1i_kib = 32\nl1d_kib = 32\nl2_kib = 512\nl2_cycles = 20\nmemory_ns = 100\n\
+    load_cycles = 4\nfp_single_cycles = 1\nfp_double_cycles = 1\n\
+    fp_single_latency_cycles = 4\nfp_double_latency_cycles = 4\nl1i_kib = 32\nl1d_kib = 32\nl2_kib = 512\nl2_cycles = 20\nmemory_ns = 100\n\
     mlp_max = 6\nprefetch_share = 0.5\n";
 const COSTS: &str = "[costs]\ncontext_switch_ns = 1\nmigrate_same_cluster_ns = 2\nmigrate_cross_cluster_ns = 3\n\
     wakeup_latency_ns = 4\n";

@@ -8,7 +8,7 @@ fn library() -> ProfileLibrary {
     let table = |name: &str| {
         format!(
             "[profiles.{name}]\nuops_per_instruction = 1\ncpi_core_big = 0.5\ncpi_core_little = 1\nload = 0.2\n\
-             store = 0.1\nbranch = 0.1\nfp_simd = 0\nfp_double = 0\nfp_div = 0\nint_mul_div = 0\nbranch_mpki = 1\n\
+             store = 0.1\nbranch = 0.1\nfp_simd = 0\nfp_single = 0\nfp_double = 0\nfp_div = 0\nint_mul_div = 0\nbranch_mpki = 1\n\
              l1i_mpki = 0\nl1d_mpki = 5\nl1d_write_mpki = 1\nl2_512k_mpki = 2\nl2_512k_write_mpki = 0.5\nl2_2m_mpki = 1\n\
              l2_2m_write_mpki = 0.2\nprefetchable = 0.5\nilp_40 = 2\nilp_128 = 3\nload_use_1 = 0.3\nload_use_3 = 0.6\n"
         )

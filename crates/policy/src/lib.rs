@@ -17,6 +17,8 @@ mod queue;
 mod registry;
 mod rules;
 mod sched;
+#[cfg(test)]
+mod testing;
 mod topology;
 mod traits;
 mod view;

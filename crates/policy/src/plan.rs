@@ -49,6 +49,11 @@ impl Default for ThreadPlan {
     }
 }
 
+/// A relative speed in the plan's fixed point, between 1/1024 and 63.
+pub(crate) fn to_fixed(speed: f64) -> u16 {
+    (speed * f64::from(SPEED_ONE)).round().clamp(1.0, 64_512.0) as u16
+}
+
 /// One change of a thread's plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {

@@ -136,8 +136,15 @@ pub enum PolicyError {
 }
 
 /// All policies, in alphabetical order.
-pub static REGISTRY: &[&PolicyInfo] =
-    &[&policies::cfs::INFO, &policies::rr::INFO, &policies::pinned::INFO];
+pub static REGISTRY: &[&PolicyInfo] = &[
+    &policies::cfs::INFO,
+    &policies::colab::INFO,
+    &policies::colab_collaboration_only::INFO,
+    &policies::rr::INFO,
+    &policies::pinned::INFO,
+    &policies::wash::INFO,
+    &policies::wash_orig::INFO,
+];
 
 /// The registry's row of a policy.
 pub fn find_policy(name: &str) -> Result<&'static PolicyInfo, PolicyError> {

@@ -42,8 +42,14 @@ impl Topology {
                 freqs_mhz: cluster.opps.iter().map(|opp| opp.mhz).collect(),
             })
             .collect();
-        let mut cores =
-            vec![CoreInfo { cluster: ClusterId(0), class: ClassId(0) }; machine.cores()];
+        Self::from_clusters(clusters)
+    }
+
+    /// The topology of clusters whose cores are together numbered without gaps from 0, for hosts
+    /// that know no machine description. Panics if they are not.
+    pub fn from_clusters(clusters: Vec<ClusterInfo>) -> Self {
+        let count = clusters.iter().map(|cluster| cluster.cores.len()).sum();
+        let mut cores = vec![CoreInfo { cluster: ClusterId(0), class: ClassId(0) }; count];
         for (index, cluster) in clusters.iter().enumerate() {
             for core in &cluster.cores {
                 cores[core.index()] =

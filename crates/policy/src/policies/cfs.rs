@@ -34,30 +34,35 @@ criticality.",
     build: |params| Box::new(Cfs::new(params)),
 };
 
-/// Parameters shared by the policies that leave selection to CFS.
-pub const PARAMS: &[ParamInfo] = &[
-    ParamInfo::number(
-        "latency_ms",
-        0.0,
-        0.0,
-        1000.0,
-        "scheduling latency; 0 = 6 ms x CPU factor (fair.c)",
-    ),
-    ParamInfo::number(
-        "min_granularity_ms",
-        0.0,
-        0.0,
-        1000.0,
-        "minimum granularity; 0 = 0.75 ms x CPU factor (fair.c)",
-    ),
-    ParamInfo::number(
-        "wakeup_granularity_ms",
-        0.0,
-        0.0,
-        1000.0,
-        "wake-up granularity; 0 = 1 ms x CPU factor (fair.c)",
-    ),
-];
+/// Scheduling latency.
+pub const LATENCY: ParamInfo = ParamInfo::number(
+    "latency_ms",
+    0.0,
+    0.0,
+    1000.0,
+    "scheduling latency; 0 = 6 ms x CPU factor (fair.c)",
+);
+
+/// Minimum granularity.
+pub const MIN_GRANULARITY: ParamInfo = ParamInfo::number(
+    "min_granularity_ms",
+    0.0,
+    0.0,
+    1000.0,
+    "minimum granularity; 0 = 0.75 ms x CPU factor (fair.c)",
+);
+
+/// Wake-up granularity.
+pub const WAKEUP_GRANULARITY: ParamInfo = ParamInfo::number(
+    "wakeup_granularity_ms",
+    0.0,
+    0.0,
+    1000.0,
+    "wake-up granularity; 0 = 1 ms x CPU factor (fair.c)",
+);
+
+/// Parameters of CFS, which the policies that build on it have too.
+pub const PARAMS: &[ParamInfo] = &[LATENCY, MIN_GRANULARITY, WAKEUP_GRANULARITY];
 
 /// Linux CFS.
 pub struct Cfs {
@@ -99,12 +104,15 @@ impl CfsRules {
         }
     }
 
+    /// The scheduling latency on a machine.
+    pub fn latency_ns(self, topology: &Topology) -> Ns {
+        scaled(self.latency_ns, 6_000_000, topology)
+    }
+
     /// The rules on a machine.
     pub fn on(self, topology: &Topology) -> Rules {
-        let factor = u64::from(cpu_factor(topology.core_count()));
-        let scaled =
-            |given_ns: Ns, base_ns: Ns| if given_ns > 0 { given_ns } else { base_ns * factor };
-        let latency_ns = scaled(self.latency_ns, 6_000_000);
+        let scaled = |given_ns, base_ns| scaled(given_ns, base_ns, topology);
+        let latency_ns = self.latency_ns(topology);
         Rules {
             queues: QueueScope::PerCore,
             order: Order::Vruntime,
@@ -129,7 +137,12 @@ impl CfsRules {
     }
 }
 
+/// A given constant, or Linux's scaled by the number of cores if it is 0.
+pub fn scaled(given_ns: Ns, base_ns: Ns, topology: &Topology) -> Ns {
+    if given_ns > 0 { given_ns } else { base_ns * u64::from(cpu_factor(topology.core_count())) }
+}
+
 /// Linux's logarithmic scaling of the base constants: 1 + floor(log2(min(cores, 8))).
-pub fn cpu_factor(cores: usize) -> u32 {
+fn cpu_factor(cores: usize) -> u32 {
     1 + cores.clamp(1, 8).ilog2()
 }

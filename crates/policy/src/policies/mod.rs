@@ -1,5 +1,10 @@
 //! One file per policy.
 
 pub mod cfs;
+pub mod colab;
+pub mod colab_collaboration_only;
 pub mod pinned;
 pub mod rr;
+mod support;
+pub mod wash;
+pub mod wash_orig;

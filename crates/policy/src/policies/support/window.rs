@@ -1,0 +1,99 @@
+//! Exponential windows over counters that only grow.
+
+use ampsched_model::{Ns, ThreadId};
+
+use crate::View;
+
+/// A value per thread, made when first asked for.
+#[derive(Clone, Debug, Default)]
+pub struct PerThread<T> {
+    values: Vec<T>,
+}
+
+impl<T: Clone + Default> PerThread<T> {
+    /// The thread's value.
+    pub fn slot(&mut self, thread: ThreadId) -> &mut T {
+        if self.values.len() <= thread.index() {
+            self.values.resize(thread.index() + 1, T::default());
+        }
+        &mut self.values[thread.index()]
+    }
+}
+
+/// What a growing counter gained lately: each window's gain counts `keep` times less in the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Windowed {
+    seen: f64,
+    value: f64,
+}
+
+impl Windowed {
+    /// Ends a window at the counter's present value; returns the weighted gain.
+    ///
+    /// `keep` is what remains of the past, 0..=1; with 1 the result is the counter itself.
+    pub fn update(&mut self, counter: f64, keep: f64) -> f64 {
+        self.value = keep * self.value + (counter - self.seen);
+        self.seen = counter;
+        self.value
+    }
+
+    /// The result of the last update.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+}
+
+/// What remains after `elapsed_ns` if `decay` remains after `period_ns`.
+pub fn keep_after(elapsed_ns: Ns, decay: f64, period_ns: Ns) -> f64 {
+    decay.powf(elapsed_ns as f64 / period_ns as f64)
+}
+
+/// Which threads were runnable at some time of the present window.
+///
+/// Policies judge these and not only the threads that are runnable at the very end of a window: a
+/// thread that takes a lock a thousand times per second is as likely blocked as not at that moment.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    run_ns: PerThread<Ns>,
+}
+
+impl Activity {
+    /// Ends the window: the threads that ran in it or are runnable now, in ascending order.
+    pub fn end_window(&mut self, view: &View) -> Vec<ThreadId> {
+        let mut ran = |thread: ThreadId| {
+            let run_ns = view.stats(thread).run_ns_total();
+            let before_ns = std::mem::replace(self.run_ns.slot(thread), run_ns);
+            run_ns > before_ns
+        };
+        view.threads().filter(|&t| ran(t) || view.state(t).is_runnable()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_gains_fade() {
+        let mut blame = Windowed::default();
+        assert_eq!(blame.update(100.0, 0.9), 100.0);
+        assert_eq!(blame.update(100.0, 0.9), 90.0);
+        assert_eq!(blame.update(130.0, 0.9), 111.0);
+        assert_eq!(blame.value(), 111.0);
+    }
+
+    #[test]
+    fn without_decay_it_is_the_counter() {
+        let mut blame = Windowed::default();
+        for counter in [5.0, 5.0, 17.0] {
+            assert_eq!(blame.update(counter, 1.0), counter);
+        }
+    }
+
+    #[test]
+    fn decay_follows_the_length_of_the_window() {
+        let tenth = keep_after(40_000_000, 0.9, 10_000_000);
+        assert!((tenth - 0.6561).abs() < 1e-12);
+        assert_eq!(keep_after(10_000_000, 0.0, 10_000_000), 0.0);
+    }
+}

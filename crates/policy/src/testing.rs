@@ -1,0 +1,117 @@
+//! A host for tests of policies: it holds a Sched, applies plans and keeps factors.
+
+use ampsched_model::{AppId, ClassId, CoreId, Ns, ThreadId};
+
+use crate::{
+    ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Plan, Policy, RunState, Sched,
+    Topology, View, build_policy,
+};
+
+/// A topology of clusters, each a class and a number of cores.
+pub fn topology(clusters: &[(u8, usize)]) -> Topology {
+    let mut next = 0;
+    let clusters = clusters.iter().map(|&(class, count)| {
+        let cores = (next..next + count).map(CoreId::from).collect();
+        next += count;
+        ClusterInfo { class: ClassId(class), cores, freqs_mhz: vec![1000] }
+    });
+    Topology::from_clusters(clusters.collect())
+}
+
+/// A policy with parameters.
+pub fn build(name: &str, params: &[(&str, f64)]) -> Box<dyn Policy> {
+    let params: Vec<(String, f64)> = params.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
+    build_policy(name, &params).unwrap()
+}
+
+/// A policy and the system that it sees.
+pub struct PolicyHost {
+    pub sched: Sched,
+    pub factors: Vec<Factors>,
+    pub now_ns: Ns,
+    policy: Box<dyn Policy>,
+    plan: Plan,
+}
+
+impl PolicyHost {
+    pub fn new(clusters: &[(u8, usize)], policy: Box<dyn Policy>) -> Self {
+        let topology = topology(clusters);
+        let rules = policy.rules(&topology);
+        Self {
+            sched: Sched::new(topology, rules),
+            factors: Vec::new(),
+            now_ns: 0,
+            policy,
+            plan: Plan::new(),
+        }
+    }
+
+    /// A new thread, blocked and not yet told to the policy.
+    fn add_silent(&mut self, speedup: Option<f64>) -> ThreadId {
+        let thread = self.sched.add(AppId(0), 1024, None);
+        let known = |value| Factor { value, kind: FactorKind::Oracle, at_ns: 0 };
+        self.factors.push(Factors {
+            speedup: speedup.map(known).unwrap_or_default(),
+            ..Factors::default()
+        });
+        thread
+    }
+
+    /// A new thread in the queue of the core that the rules choose.
+    pub fn add(&mut self, speedup: Option<f64>) -> ThreadId {
+        let thread = self.add_silent(speedup);
+        self.refresh();
+        let view = View::new(&self.sched, &self.factors, self.now_ns);
+        self.policy.on_event(&view, Event::Added(thread), &mut self.plan);
+        self.apply();
+        let core = self.sched.place_by_rules(thread);
+        self.sched.enqueue(thread, core, EnqueueKind::Fork, self.now_ns);
+        thread
+    }
+
+    /// A new thread that others have waited for.
+    pub fn add_blamed(&mut self, speedup: f64, blame_ns: Ns) -> ThreadId {
+        let thread = self.add(Some(speedup));
+        self.sched.blame(thread, blame_ns);
+        thread
+    }
+
+    /// Lets a waiting thread run for some time where it waits and puts it back.
+    pub fn run_alone(&mut self, thread: ThreadId, ran_ns: Ns, instructions: u64) {
+        let core = self.sched.thread(thread).core;
+        self.sched.start(core, thread, self.now_ns);
+        self.now_ns += ran_ns;
+        self.sched.charge(core, ran_ns, instructions);
+        self.sched.stop(core, RunState::Ready, self.now_ns);
+        self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
+    }
+
+    /// One epoch; returns the number of changes.
+    pub fn epoch(&mut self) -> usize {
+        self.now_ns += self.policy.needs().epoch_ns.unwrap();
+        self.refresh();
+        let view = View::new(&self.sched, &self.factors, self.now_ns);
+        self.policy.epoch(&view, &mut self.plan);
+        self.apply()
+    }
+
+    fn refresh(&mut self) {
+        for (index, factors) in self.factors.iter_mut().enumerate() {
+            let blame_ns = self.sched.stats(ThreadId::from(index)).blame_ns;
+            factors.blame_ns =
+                Factor { value: blame_ns as f64, kind: FactorKind::Measured, at_ns: self.now_ns };
+        }
+    }
+
+    fn apply(&mut self) -> usize {
+        let changes: Vec<_> = self.plan.drain().collect();
+        for (thread, change) in &changes {
+            if self.sched.apply(*thread, change) {
+                self.sched.dequeue(*thread);
+                let core = self.sched.place_by_rules(*thread);
+                self.sched.enqueue(*thread, core, EnqueueKind::Requeue, self.now_ns);
+            }
+        }
+        changes.len()
+    }
+}

@@ -155,6 +155,8 @@ pub struct Sched {
     /// Round-robin cursors over all, big and little cores ([`crate::Prefer`] as index).
     cursors: [Cell<u16>; 3],
     serial: u64,
+    /// Cores without a running thread.
+    idle_cores: usize,
 }
 
 impl Sched {
@@ -173,6 +175,7 @@ impl Sched {
         for &queue in &queue_of {
             queues[usize::from(queue)].cores += 1;
         }
+        let idle_cores = topology.core_count();
         Self {
             affinities: AffinityTable::new(topology.core_count()),
             cores: vec![CoreState::default(); topology.core_count()],
@@ -185,6 +188,7 @@ impl Sched {
             queue_of,
             cursors: Default::default(),
             serial: 0,
+            idle_cores,
         }
     }
 
@@ -254,6 +258,12 @@ impl Sched {
             }
         };
         span.map(CoreId::from)
+    }
+
+    /// Number of cores without a running thread.
+    #[inline]
+    pub fn idle_cores(&self) -> usize {
+        self.idle_cores
     }
 
     /// Whether a core neither runs nor has waiting work of its own.
@@ -370,6 +380,7 @@ impl Sched {
         state.since_ns = now_ns;
         let cpu = &mut self.cores[core.index()];
         cpu.running = Some(thread);
+        self.idle_cores -= 1;
         cpu.since_ns = now_ns;
         let switched = cpu.last != Some(thread);
         cpu.last = Some(thread);
@@ -399,6 +410,7 @@ impl Sched {
     /// ready (the host enqueues it next), blocked or exited.
     pub fn stop(&mut self, core: CoreId, state: RunState, now_ns: Ns) {
         let thread = self.cores[core.index()].running.take().expect("a thread runs on the core");
+        self.idle_cores += 1;
         self.cores[core.index()].since_ns = now_ns;
         let queue = usize::from(self.queue_of[core.index()]);
         self.queues[queue].running -= 1;

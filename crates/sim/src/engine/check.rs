@@ -68,9 +68,15 @@ impl Engine<'_> {
             if self.sched.core(core).running.is_some() || self.timers.get(core) != super::NEVER {
                 continue;
             }
-            if self.sched.pick_by_rules(core, self.now_ns) != (Pick::Idle { recheck_ns: None }) {
+            if let Pick::Run(thread) | Pick::Pull(thread) =
+                self.sched.pick_by_rules(core, self.now_ns)
+            {
+                if self.is_taken_care_of(thread) {
+                    continue;
+                }
+                let name = self.thread_name(thread);
                 return Err(
-                    self.broken(format!("core {} idles although its rules give it work", core.0))
+                    self.broken(format!("core {} idles although its rules give it {name}", core.0))
                 );
             }
             if self.needs.work_conserving && self.waits_for_core(core) {
@@ -84,10 +90,17 @@ impl Engine<'_> {
     }
 
     fn waits_for_core(&self, core: CoreId) -> bool {
-        self.sched.all_queued().into_iter().any(|thread| {
-            // A thread in the queue of another idle core is about to be started there.
-            self.sched.allows(thread, core)
-                && self.sched.core(self.core_of(thread)).running.is_some()
-        })
+        let waiting = self.sched.all_queued();
+        waiting
+            .into_iter()
+            .any(|thread| self.sched.allows(thread, core) && !self.is_taken_care_of(thread))
+    }
+
+    /// An idle core that may run the thread is about to look for work.
+    fn is_taken_care_of(&self, thread: ThreadId) -> bool {
+        let soon_ns = self.now_ns + self.machine.costs.wakeup_latency_ns;
+        let mut idle =
+            self.sched.topology().cores().filter(|&core| self.sched.core(core).running.is_none());
+        idle.any(|core| self.timers.get(core) <= soon_ns && self.sched.allows(thread, core))
     }
 }

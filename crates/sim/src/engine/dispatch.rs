@@ -183,6 +183,9 @@ impl Engine<'_> {
             trace.queue_len(core, self.sched.queue_len(core), self.now_ns);
         }
         self.arm(core, thread);
+        if self.sched.queue_len(core) > 0 {
+            self.kick_idle_cores(self.now_ns);
+        }
         if migrated_from.is_some() || !self.sched.topology().is_big(core) {
             self.remind_idle_cores(core);
         }
@@ -318,11 +321,17 @@ impl Engine<'_> {
         } else {
             self.refresh_slices(core);
         }
-        if self.sched.rules().kick_idle {
-            for other in self.sched.topology().cores() {
-                if self.sched.core(other).running.is_none() {
-                    self.timers.set(other, self.timers.get(other).min(idle_looks_ns));
-                }
+        self.kick_idle_cores(idle_looks_ns);
+    }
+
+    /// Idle cores look for work, if the rules say so.
+    fn kick_idle_cores(&mut self, at_ns: Ns) {
+        if !self.sched.rules().kick_idle || self.sched.idle_cores() == 0 {
+            return;
+        }
+        for other in self.sched.topology().cores() {
+            if self.sched.core(other).running.is_none() {
+                self.timers.set(other, self.timers.get(other).min(at_ns));
             }
         }
     }

@@ -1,0 +1,105 @@
+//! Invariants of the engine on random workloads, machines and every policy of the registry.
+//!
+//! The engine's own checks run after every event (`Options::check`): a thread is in one place, busy +
+//! idle = cores x time, retired = demanded instructions, no idle core beside a waiting thread where
+//! the policy forbids it. Here they meet random programs that cannot deadlock.
+
+mod common;
+
+use ampsched_policy::REGISTRY;
+use ampsched_sim::{FactorSource, Outcome};
+use common::Host;
+use proptest::prelude::*;
+
+/// A step that every thread of a group executes.
+fn step() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..3_000).prop_map(|us| format!("{{run_us={us},profile='unit'}}")),
+        (1u32..3_000).prop_map(|us| format!("{{compute={{mean={us}e3,cv=0.7}},profile='unit'}}")),
+        (1u32..500).prop_map(|us| format!("{{occupy_us={us},profile='unit'}}")),
+        (1u32..2_000).prop_map(|us| format!("{{sleep_us={{mean={us},dist='exponential'}}}}")),
+        (1u32..300, 0u32..2).prop_map(|(us, mutex)| format!(
+            "{{lock='m{mutex}'}},{{run_us={us},profile='unit'}},{{unlock='m{mutex}'}}"
+        )),
+        (1u32..300).prop_map(|us| format!("{{io_us={us},device='d'}}")),
+        (1u32..200).prop_map(|us| format!(
+            "{{dynamic='p',body=[{{run_us={{mean={us},cv=0.9}},profile='unit'}}]}}"
+        )),
+        Just("{yield=true}".to_owned()),
+        Just("{barrier='all'}".to_owned()),
+    ]
+}
+
+/// A program whose groups all execute the same steps (so that barriers are met), plus a pipeline.
+fn program() -> impl Strategy<Value = String> {
+    (prop::collection::vec(step(), 1..7), 1u32..5, 1u32..7, 1u32..4, -5i32..6, 1u32..4).prop_map(
+        |(steps, rounds, threads, workers, nice, capacity)| {
+            let body = steps.join(",");
+            format!(
+                "[mutexes.m0]\n[mutexes.m1]\n[devices.d]\n[pools.p]\ntotal=40\nchunk=3\n\
+                 [barriers.all]\n[queues.q]\ncapacity={capacity}\n\
+                 [[threads]]\nname='group'\ncount={threads}\nnice={nice}\nbody=[{{loop={rounds},body=[{body}]}}]\n\
+                 [[threads]]\nname='source'\nbody=[{{loop=20,body=[{{run_us=100,profile='unit'}},{{push='q'}}]}},{{close='q'}}]\n\
+                 [[threads]]\nname='sink'\ncount={workers}\nbody=[{{each='q',body=[{{run_us={{mean=400,cv=0.5}},profile='unit'}}]}}]"
+            )
+        },
+    )
+}
+
+fn run_all(host: &Host, program: &str) -> Result<(), TestCaseError> {
+    let mut work: Option<(String, u64)> = None;
+    for info in REGISTRY {
+        let outcome = host.try_run(program, info.name);
+        let outcome =
+            outcome.map_err(|error| TestCaseError::fail(format!("{}: {error}", info.name)))?;
+        bounded_waits(&outcome)?;
+        let name = info.name.to_owned();
+        let total: u64 = instructions_of_computes(&outcome);
+        let (other, expected) = work.get_or_insert((name, total));
+        prop_assert_eq!(total, *expected, "{} and {} did different work", info.name, other);
+    }
+    Ok(())
+}
+
+/// Work without `occupy_us`, whose instructions depend on the cores, is the same under every policy.
+fn instructions_of_computes(outcome: &Outcome) -> u64 {
+    let group_occupies = outcome.threads.iter().filter(|thread| !thread.name.starts_with("group"));
+    group_occupies.map(|thread| thread.instructions).sum()
+}
+
+/// Nobody waits longer than all others could use up in some turns.
+fn bounded_waits(outcome: &Outcome) -> Result<(), TestCaseError> {
+    let limit_ns = 400_000_000 * outcome.threads.len() as u64;
+    for thread in &outcome.threads {
+        prop_assert!(
+            thread.ready_ns_max < limit_ns,
+            "{} waited {} ns",
+            thread.name,
+            thread.ready_ns_max
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn every_policy_keeps_the_invariants(
+        program in program(), big in 1usize..4, little in 0usize..4, ratio in 1.2f64..4.0, seed in 0u64..1000,
+    ) {
+        let mut host = Host::unequal(big, little, ratio).with_seed(seed);
+        host.machine.costs.context_switch_ns = 2_000;
+        host.machine.costs.migrate_same_cluster_ns = 7_000;
+        host.machine.costs.migrate_cross_cluster_ns = 23_000;
+        host.machine.costs.wakeup_latency_ns = 3_000;
+        run_all(&host, &program)?;
+    }
+
+    #[test]
+    fn wrong_factors_cost_time_but_break_nothing(program in program(), seed in 0u64..1000) {
+        let mut host = Host::unequal(2, 2, 2.5).with_seed(seed);
+        for factors in [FactorSource::Missing, FactorSource::Constant(1.0), FactorSource::Noisy { cv: 0.8, stale_ns: 50_000_000 }] {
+            host.options.factors = factors;
+            run_all(&host, &program)?;
+        }
+    }
+}

@@ -50,10 +50,7 @@ pub(super) fn core_cycles(pipeline: Pipeline, profile: &Profile, core: &CorePara
     match pipeline {
         // The reference's cycles, times how much tighter this core's bounds are.
         Pipeline::OutOfOrder => profile.cpi_core_big * engine.bounds(profile) / BIG.bounds(profile),
-        // What keeps the units busy, and the stalls that a compiler leaves.
-        Pipeline::InOrder => {
-            engine.busy(profile) + (1.0 - SCHEDULED_SHARE) * engine.dependence_stalls(profile)
-        }
+        Pipeline::InOrder => engine.scheduled(profile),
     }
 }
 
@@ -85,6 +82,14 @@ impl Engine {
     fn bounds(&self, profile: &Profile) -> f64 {
         let data_flow = self.latency(profile) / window_ilp(profile, self.window);
         (self.slots(profile).powi(2) + data_flow.powi(2) + self.fp_units(profile).powi(2)).sqrt()
+    }
+
+    /// What keeps the units busy, and the stalls that a compiler leaves.
+    fn scheduled(&self, profile: &Profile) -> f64 {
+        let (busy, stalls) = (self.busy(profile), self.dependence_stalls(profile));
+        // A stall is hidden by moving work into it, so no more can be hidden than there is work.
+        let hidden = (SCHEDULED_SHARE * stalls).min(busy);
+        busy + stalls - hidden
     }
 
     /// Cycles that issue or the floating-point units are busy, whichever is longer.

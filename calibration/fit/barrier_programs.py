@@ -271,7 +271,8 @@ class Model:
 def _skew(members: list[Phase]) -> float:
     """Largest lasting deviation of a thread's share, if it stands out from the noise of single passes."""
     spread, error = lasting_imbalance(members)
-    if members[0].owner is not None or len(members) < 3 or spread < max(SKEW_MIN, 2 * error):
+    long = sum(phase.mean_ns for phase in members) > FLOOR_NS * len(members)
+    if members[0].owner is not None or len(members) < 3 or not long or spread < max(SKEW_MIN, 2 * error):
         return 0.0
     return spread / float(np.std(np.linspace(-1, 1, len(members[0].cpu_ns))))
 

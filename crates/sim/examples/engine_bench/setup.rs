@@ -1,0 +1,127 @@
+//! Machines and workloads of the measurements, built in code so that no file is needed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ampsched_model::{
+    App, ClassId, Cluster, CoreId, CoreParams, Costs, InputError, Machine, Opp, Pipeline,
+    PowerCoefficients, Profile, ProfileLibrary, Workload, parse_program,
+};
+
+/// The first half of the cores has speed 1, the second half 0.5; nothing costs extra time.
+pub fn half_speed_machine(cores: usize) -> Machine {
+    let big = cores.div_ceil(2);
+    let mut clusters = vec![cluster("big", u8::from(big < cores), 0..big, 1000)];
+    if big < cores {
+        clusters.push(cluster("little", 0, big..cores, 500));
+    }
+    let description = "half of the cores half as fast".to_owned();
+    Machine { name: format!("{cores} cores"), description, clusters, costs: Costs::default() }
+}
+
+fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
+    Cluster {
+        name: name.to_owned(),
+        class: ClassId(class),
+        cores: cores.map(CoreId::from).collect(),
+        core_type: "unit".to_owned(),
+        params: UNIT_CORE,
+        opps: vec![Opp { mhz, volt: 1.0 }],
+        power: PowerCoefficients::default(),
+    }
+}
+
+/// A core that needs one cycle for an instruction without misses.
+const UNIT_CORE: CoreParams = CoreParams {
+    pipeline: Pipeline::OutOfOrder,
+    width: 3.0,
+    window: 128.0,
+    mispredict_cycles: 0.0,
+    load_cycles: 1.0,
+    fp_double_cycles: 1.0,
+    fp_single_cycles: 1.0,
+    fp_double_latency_cycles: 1.0,
+    fp_single_latency_cycles: 1.0,
+    l1i_kib: 32.0,
+    l1d_kib: 32.0,
+    l2_kib: 2048.0,
+    l2_cycles: 0.0,
+    memory_ns: 0.0,
+    mlp_max: 1.0,
+    prefetch_share: 0.0,
+};
+
+/// Threads that only compute, longer than any measurement.
+pub fn hogs(threads: usize) -> Result<Workload, InputError> {
+    let text = format!(
+        "[[threads]]\nname = 'hog'\ncount = {threads}\nbody = [{{ compute = 1e17, profile = 'unit' }}]"
+    );
+    Ok(Workload {
+        name: "hogs".to_owned(),
+        description: String::new(),
+        apps: vec![app("hogs", &text)?],
+    })
+}
+
+/// Four applications of five threads that compute, contend for a mutex, meet at a barrier, pass items on.
+pub fn mix() -> Result<Workload, InputError> {
+    let apps = [
+        app("hogs", HOGS)?,
+        app("convoy", CONVOY)?,
+        app("phases", PHASES)?,
+        app("pipeline", PIPELINE)?,
+    ];
+    Ok(Workload { name: "mix".to_owned(), description: String::new(), apps: apps.into() })
+}
+
+const HOGS: &str = "
+[[threads]]
+name = 'hog'
+count = 5
+body = [{ loop = 'forever', body = [{ compute = { mean = 5e6, cv = 0.5 }, profile = 'unit' }] }]";
+
+const CONVOY: &str = "
+[mutexes.table]
+[[threads]]
+name = 'worker'
+count = 5
+body = [{ loop = 'forever', body = [
+  { compute = { mean = 300e3, cv = 0.5 }, profile = 'unit' },
+  { lock = 'table' }, { compute = 50e3, profile = 'unit' }, { unlock = 'table' },
+] }]";
+
+const PHASES: &str = "
+[barriers.phase]
+[[threads]]
+name = 'worker'
+count = 5
+body = [{ loop = 'forever', body = [
+  { compute = { mean = 1e6, cv = 0.3 }, profile = 'unit' }, { barrier = 'phase' },
+] }]";
+
+const PIPELINE: &str = "
+[queues.items]
+capacity = 16
+[[threads]]
+name = 'reader'
+body = [
+  { loop = 1e12, body = [{ compute = 100e3, profile = 'unit' }, { push = 'items' }] },
+  { close = 'items' },
+]
+[[threads]]
+name = 'worker'
+count = 4
+body = [{ each = 'items', body = [{ compute = { mean = 400e3, cv = 0.8 }, profile = 'unit' }] }]";
+
+fn app(name: &str, text: &str) -> Result<App, InputError> {
+    let text = format!("name = '{name}'\ndescription = 'benchmark'\n{text}");
+    let unit = Profile {
+        name: "unit".to_owned(),
+        cpi_core_big: 1.0,
+        cpi_core_little: 1.0,
+        ..Profile::default()
+    };
+    let profiles = ProfileLibrary { profiles: vec![unit] };
+    let program = parse_program(name, &text)?.instantiate(&[], &profiles)?;
+    Ok(App { name: name.to_owned(), program: Arc::new(program), start_ns: 0, nice: 0 })
+}

@@ -57,7 +57,7 @@ bench: $(BUILD)/bench ## Measure engine, growth and peers (some minutes)
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
 	$(BIN)/python -m ampsched.docs docs/reference
-	$(BIN)/mkdocs build --strict --quiet --site-dir $(BUILD)/site
+	$(BIN)/zensical build --strict --clean
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"

@@ -74,7 +74,9 @@ def test_the_source_filter_removes_what_it_should_and_no_more() -> None:
 def test_dependencies_point_one_way(crate: str) -> None:
     assert crate in MAY_DEPEND_ON, f"state in this file what crates/{crate} may depend on"
     own = {name.removeprefix("ampsched-") for name in dependencies(crate) if name.startswith("ampsched-")}
-    assert own <= MAY_DEPEND_ON[crate], f"crates/{crate} must not depend on {sorted(own - MAY_DEPEND_ON[crate])}"
+    assert own <= MAY_DEPEND_ON[crate], (
+        f"crates/{crate} must not depend on {sorted(own - MAY_DEPEND_ON[crate])}"
+    )
 
 
 @pytest.mark.parametrize("crate", crates())
@@ -113,7 +115,9 @@ def test_every_policy_is_one_file_and_one_row() -> None:
     declared: dict[tuple[str, str], str] = {}
     for path in sorted(POLICIES.glob("*.rs")):
         text = path.read_text()
-        for constant, name in re.findall(r'pub static (\w+): PolicyInfo = PolicyInfo \{\s*name: "([^"]+)"', text):
+        for constant, name in re.findall(
+            r'pub static (\w+): PolicyInfo = PolicyInfo \{\s*name: "([^"]+)"', text
+        ):
             declared[path.stem, constant] = name
     assert sorted(rows) == sorted(declared), "a policy file without a row in REGISTRY, or the reverse"
     assert len(set(declared.values())) == len(declared), "two policies of one name"

@@ -75,18 +75,19 @@ def busy_seconds(cpus: list[int]) -> float:
 def run_once(folder: Path, scenario: Scenario, cpus: list[int]) -> Run:
     """Runs the C program once."""
     command = [str(folder / scenario.program), "--cpus", ",".join(map(str, cpus)), *scenario.arguments()]
-    before_s, own_before = busy_seconds(cpus), os.times()
+    used = scenario.cpus(cpus)
+    before_s, own_before = busy_seconds(used), os.times()
     result = subprocess.run(
         ["/bin/sh", "-c", FAVOURED, *command], capture_output=True, text=True, check=False, start_new_session=True
     )
-    own_after, busy_s = os.times(), busy_seconds(cpus) - before_s
+    own_after, busy_s = os.times(), busy_seconds(used) - before_s
     if result.returncode != 0:
         sys.exit(f"{scenario.program} failed: {result.stderr.strip()}")
     report = json.loads(result.stdout)
     own_s = (own_after.children_user + own_after.children_system) - (
         own_before.children_user + own_before.children_system
     )
-    capacity_s = (own_after.elapsed - own_before.elapsed) * len(cpus)
+    capacity_s = (own_after.elapsed - own_before.elapsed) * len(used)
     threads = [
         Thread(
             name=f"{row['name']} {row['index']}",

@@ -25,6 +25,11 @@ class Scenario:
         values = {**self.spins, **self.numbers, **self.texts}
         return [part for name, value in values.items() for part in (f"--{name}", str(value))]
 
+    def cpus(self, allowed: list[int]) -> list[int]:
+        """The CPUs that it uses."""
+        pinned = self.texts.get("cpu")
+        return allowed if pinned is None else [allowed[int(pinned)]]
+
     def params(self, ns_per_iteration: float) -> dict[str, float]:
         """Parameters of the TOML program, if an iteration takes that long."""
         spins = {f"{name}_us": count * ns_per_iteration / 1000 for name, count in self.spins.items()}

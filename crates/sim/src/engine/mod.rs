@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use ampsched_model::{
     AppId, ClusterId, CodePtr, CoreId, Draw, Machine, Ns, ObjectId, Program, ThreadId, Workload,
-    speed_ips,
+    machine_speed_ips,
 };
 use ampsched_policy::{
     Change, Event, Factor, FactorKind, Factors, Needs, Plan, Policy, Sched, Topology, View,
@@ -319,7 +319,8 @@ impl<'t> Engine<'t> {
         for profile in &program.profiles {
             for cluster in 0..self.clusters {
                 let mhz = f64::from(self.machine.clusters[cluster].max_mhz());
-                let ips = speed_ips(profile, &self.machine.clusters[cluster].params, mhz);
+                let ips =
+                    machine_speed_ips(profile, &self.machine, &self.machine.clusters[cluster], mhz);
                 self.rates.push(ips / 1e9);
             }
         }

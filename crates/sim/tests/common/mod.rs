@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use ampsched_model::{
-    App, ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Opp, Pipeline, PowerCoefficients,
-    Profile, ProfileLibrary, Workload, parse_program,
+    App, Catalog, ClassId, Cluster, CoreId, CoreParams, Costs, FileKind, Machine, Opp, Pipeline,
+    PowerCoefficients, Profile, ProfileLibrary, Workload, parse_program,
 };
 use ampsched_policy::build_policy;
 use ampsched_sim::{Options, Outcome, SimError, simulate};
@@ -109,4 +109,25 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
         opps: vec![Opp { mhz, volt: 1.0 }],
         power: PowerCoefficients::default(),
     }
+}
+
+/// The catalogue of everything that the Python package ships.
+pub fn shipped_catalog() -> Catalog {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ampsched/data");
+    let mut catalog = Catalog::new();
+    for (kind, folder) in FileKind::FOLDERS {
+        let mut paths: Vec<_> = std::fs::read_dir(data.join(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        for path in paths {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            catalog
+                .add(kind, name, path.to_str().unwrap(), &text)
+                .unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+    catalog
 }

@@ -1,0 +1,66 @@
+//! Every shipped program ends on every kind of machine under every policy, with the engine's checks on.
+
+mod common;
+
+use ampsched_model::{FileKind, Workload};
+use ampsched_policy::{REGISTRY, build_policy};
+use ampsched_sim::{Options, simulate};
+use common::shipped_catalog;
+
+/// Short versions of these parameters keep the test quick; the structure stays.
+const QUICK: &[(&str, f64)] = &[];
+
+fn alone(program: ampsched_model::Program) -> Workload {
+    let app = ampsched_model::App {
+        name: program.name.clone(),
+        program: program.into(),
+        start_ns: 0,
+        nice: 0,
+    };
+    Workload { name: app.name.clone(), description: String::new(), apps: vec![app] }
+}
+
+#[test]
+fn every_program_ends_under_every_policy() {
+    let catalog = shipped_catalog();
+    let machine = catalog.machine("2B2S").unwrap();
+    let params: Vec<(String, f64)> =
+        QUICK.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    for (name, _) in catalog.list(FileKind::Program) {
+        let workload = alone(catalog.program(&name, &params).unwrap());
+        for info in REGISTRY {
+            let policy = build_policy(info.name, &[]).unwrap();
+            let outcome = simulate(
+                &machine,
+                &workload,
+                info.name,
+                policy,
+                &Options { check: false, ..Options::default() },
+            );
+            let outcome =
+                outcome.unwrap_or_else(|error| panic!("{name} under {}: {error}", info.name));
+            assert!(outcome.makespan_ns > 0);
+            let longest_ns =
+                outcome.threads.iter().map(|thread| thread.ready_ns_max).max().unwrap();
+            assert!(
+                longest_ns < 1_000_000_000,
+                "{name} under {}: waited {longest_ns} ns",
+                info.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_machine_runs_a_mix_under_every_policy() {
+    let catalog = shipped_catalog();
+    let workload = catalog.workload("sync-1").unwrap();
+    for (name, _) in catalog.list(FileKind::Machine) {
+        let machine = catalog.machine(&name).unwrap();
+        for info in REGISTRY {
+            let policy = build_policy(info.name, &[]).unwrap();
+            let outcome = simulate(&machine, &workload, info.name, policy, &Options::default());
+            outcome.unwrap_or_else(|error| panic!("{name} under {}: {error}", info.name));
+        }
+    }
+}

@@ -70,6 +70,10 @@ pub struct ThreadOutcome {
     pub instructions_demanded: u64,
     /// Times that it was put on a core after another thread.
     pub switches: u64,
+    /// Times that it left a core to wait for something (the kernel's voluntary switches).
+    pub voluntary: u64,
+    /// Times that it lost a core to another thread while it could have gone on.
+    pub involuntary: u64,
     /// Times that it changed cores.
     pub migrations: u64,
 }

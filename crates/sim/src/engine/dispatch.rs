@@ -87,7 +87,11 @@ impl Engine<'_> {
         self.take_off(core, thread, RunState::Ready);
         self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
         self.tell(Event::Stopped(thread, core))?;
-        self.dispatch(core)
+        self.dispatch(core)?;
+        if self.sched.core(core).running != Some(thread) {
+            self.threads[thread.index()].involuntary += 1;
+        }
+        Ok(())
     }
 
     /// The running thread blocks or exits.
@@ -97,6 +101,7 @@ impl Engine<'_> {
         if state == RunState::Exited {
             self.finish_thread(thread)?;
         } else {
+            self.threads[thread.index()].voluntary += 1;
             self.tell(Event::Blocked(thread))?;
         }
         self.dispatch(core)
@@ -156,6 +161,7 @@ impl Engine<'_> {
         let from = self.sched.thread(thread).core;
         self.account(from);
         self.take_off(from, thread, RunState::Ready);
+        self.threads[thread.index()].involuntary += 1;
         self.sched.enqueue(thread, from, EnqueueKind::Requeue, self.now_ns);
         self.timers.set(from, self.now_ns);
         self.put_on(core, thread)
@@ -187,7 +193,7 @@ impl Engine<'_> {
             self.kick_idle_cores(self.now_ns);
         }
         if migrated_from.is_some() || !self.sched.topology().is_big(core) {
-            self.remind_idle_cores(core);
+            self.remind_idle_cores();
         }
         self.tell(Event::Started(thread, core))
     }
@@ -240,7 +246,7 @@ impl Engine<'_> {
     }
 
     /// A core without work may pull a thread that starts on a slower one, once it has been there long enough.
-    fn remind_idle_cores(&mut self, _started: CoreId) {
+    fn remind_idle_cores(&mut self) {
         if !self.sched.rules().pulls_running() {
             return;
         }
@@ -358,6 +364,7 @@ impl Engine<'_> {
             RunState::Running => {
                 self.account(core);
                 self.take_off(core, thread, RunState::Ready);
+                self.threads[thread.index()].involuntary += 1;
                 self.timers.set(core, self.now_ns);
             }
             RunState::New | RunState::Blocked | RunState::Exited => return Ok(()),

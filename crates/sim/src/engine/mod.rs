@@ -150,6 +150,10 @@ struct Thread {
     reacquiring: bool,
     parent: Option<ThreadId>,
     children: u32,
+    /// Times that it left a core to wait for something.
+    voluntary: u64,
+    /// Times that it lost a core to another thread while it could have gone on.
+    involuntary: u64,
     start_ns: Ns,
     end_ns: Ns,
 }

@@ -68,6 +68,8 @@ impl Engine<'_> {
             instructions: stats.instructions_total(),
             instructions_demanded: thread.demanded - unfinished,
             switches: stats.switches,
+            voluntary: thread.voluntary,
+            involuntary: thread.involuntary,
             migrations: stats.migrations,
         }
     }

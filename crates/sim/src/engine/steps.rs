@@ -492,6 +492,8 @@ impl Engine<'_> {
             reacquiring: false,
             parent,
             children: 0,
+            voluntary: 0,
+            involuntary: 0,
             start_ns: self.now_ns,
             end_ns: self.now_ns,
         });

@@ -1,6 +1,6 @@
 //! The Plan: what the slow plane tells the fast plane about each thread.
 
-use ampsched_model::{CoreSet, MAX_CLASSES, ThreadId};
+use ampsched_model::{CoreSet, MAX_CLASSES, Ns, ThreadId};
 
 use crate::AffinityId;
 
@@ -32,6 +32,8 @@ pub struct ThreadPlan {
     pub weight: u32,
     /// Rank for queues that serve the highest rank first.
     pub rank: u64,
+    /// Length of its slices or requests in ns; 0: as the rules say.
+    pub slice_ns: Ns,
     /// Predicted speed on each class relative to the slowest, in units of 1 / [`SPEED_ONE`].
     pub speed: [u16; MAX_CLASSES],
 }
@@ -44,6 +46,7 @@ impl Default for ThreadPlan {
             prefer: Prefer::Any,
             weight: 1024,
             rank: 0,
+            slice_ns: 0,
             speed: [SPEED_ONE; MAX_CLASSES],
         }
     }
@@ -67,6 +70,9 @@ pub enum Change {
     Weight(u32),
     /// Set the predicted speed on each class relative to the slowest (1.0 = as fast).
     Speed([f64; MAX_CLASSES]),
+    /// Set the length of slices or, under EEVDF, of requests in ns (Linux: `sched_attr.sched_runtime`);
+    /// 0: as the rules say.
+    Slice(Ns),
 }
 
 /// Changes that a policy asks for; a back end applies them when the policy returns.

@@ -1,7 +1,8 @@
 //! A run queue: storage only; what comes first is decided by [`crate::Sched`].
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque, binary_heap, vec_deque};
+use std::slice;
 
 use ampsched_model::{Ns, ThreadId};
 
@@ -25,6 +26,29 @@ enum Store {
     Bag(Vec<Entry>),
 }
 
+/// The entries of a queue, in no particular order (in order of arrival for FIFO queues).
+pub(crate) enum Entries<'a> {
+    Fifo(vec_deque::Iter<'a, Entry>),
+    Heap(binary_heap::Iter<'a, Reverse<Entry>>),
+    Bag(slice::Iter<'a, Entry>),
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = &'a Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Entry> {
+        match self {
+            Self::Fifo(entries) => entries.next(),
+            Self::Heap(entries) => entries.next().map(|Reverse(entry)| entry),
+            Self::Bag(entries) => entries.next(),
+        }
+    }
+}
+
+/// Where virtual time begins: far enough from 0 that a thread can be placed behind the others.
+const VIRTUAL_START: Ns = 1 << 40;
+
 /// A run queue with the sums that slices, placement and fairness need.
 #[derive(Clone, Debug)]
 pub(crate) struct RunQueue {
@@ -37,6 +61,8 @@ pub(crate) struct RunQueue {
     pub cores: u32,
     /// Least virtual run time; never goes back.
     pub min_vruntime: Ns,
+    /// Least key in the queue, `u64::MAX` if it is empty (not kept for FIFO queues).
+    least: u64,
     /// Sum of weight x virtual run time of its waiting and running threads (EEVDF only).
     pub weighted_vruntime: i128,
 }
@@ -48,7 +74,15 @@ impl RunQueue {
             Order::Vruntime => Store::Heap(BinaryHeap::new()),
             Order::Deadline | Order::HighestRank { .. } => Store::Bag(Vec::new()),
         };
-        Self { store, load: 0, running: 0, cores: 0, min_vruntime: 0, weighted_vruntime: 0 }
+        Self {
+            store,
+            load: 0,
+            running: 0,
+            cores: 0,
+            min_vruntime: VIRTUAL_START,
+            least: u64::MAX,
+            weighted_vruntime: 0,
+        }
     }
 
     #[inline]
@@ -67,6 +101,7 @@ impl RunQueue {
 
     #[inline]
     pub fn push(&mut self, entry: Entry) {
+        self.least = self.least.min(entry.key);
         match &mut self.store {
             Store::Fifo(queue) => queue.push_back(entry),
             Store::Heap(heap) => heap.push(Reverse(entry)),
@@ -84,34 +119,58 @@ impl RunQueue {
         }
     }
 
-    /// Removes a thread; cheap for the first one.
+    /// The least key in a heap or bag.
+    #[inline]
+    pub fn least(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.least)
+    }
+
+    /// Removes a thread, which must be in the queue; cheap for the first one of a FIFO or heap.
     #[inline]
     pub fn remove(&mut self, thread: ThreadId) {
         match &mut self.store {
-            Store::Fifo(queue) if queue.front().is_some_and(|entry| entry.thread == thread) => {
-                queue.pop_front();
+            Store::Fifo(queue) => {
+                if queue.front().is_some_and(|entry| entry.thread == thread) {
+                    queue.pop_front();
+                } else {
+                    queue.retain(|entry| entry.thread != thread);
+                }
             }
-            Store::Heap(heap)
-                if heap.peek().is_some_and(|Reverse(entry)| entry.thread == thread) =>
-            {
-                heap.pop();
+            Store::Heap(heap) => {
+                if heap.peek().is_some_and(|Reverse(entry)| entry.thread == thread) {
+                    heap.pop();
+                } else {
+                    heap.retain(|Reverse(entry)| entry.thread != thread);
+                }
+                self.least = heap.peek().map_or(u64::MAX, |Reverse(entry)| entry.key);
             }
-            Store::Fifo(queue) => queue.retain(|entry| entry.thread != thread),
-            Store::Heap(heap) => heap.retain(|Reverse(entry)| entry.thread != thread),
-            Store::Bag(bag) => bag.retain(|entry| entry.thread != thread),
+            Store::Bag(bag) => {
+                let found = bag.iter().position(|entry| entry.thread == thread);
+                let removed = bag.swap_remove(found.expect("the thread is in the queue"));
+                if removed.key == self.least {
+                    self.least = bag.iter().map(|entry| entry.key).min().unwrap_or(u64::MAX);
+                }
+            }
         }
     }
 
-    /// All entries, in no particular order (in order of arrival for FIFO queues).
-    pub fn iter(&self) -> Box<dyn Iterator<Item = &Entry> + '_> {
+    /// All entries.
+    #[inline]
+    pub fn iter(&self) -> Entries<'_> {
         match &self.store {
-            Store::Fifo(queue) => Box::new(queue.iter()),
-            Store::Heap(heap) => Box::new(heap.iter().map(|Reverse(entry)| entry)),
-            Store::Bag(bag) => Box::new(bag.iter()),
+            Store::Fifo(queue) => Entries::Fifo(queue.iter()),
+            Store::Heap(heap) => Entries::Heap(heap.iter()),
+            Store::Bag(bag) => Entries::Bag(bag.iter()),
         }
     }
 
-    /// Weighted mean virtual run time of its threads (EEVDF's V).
+    /// Sum of the weights per core that it serves.
+    #[inline]
+    pub fn load_per_core(&self) -> u64 {
+        self.load / u64::from(self.cores.max(1))
+    }
+
+    /// Weighted mean virtual run time of its threads (EEVDF's V); where it stood last if it has none.
     pub fn mean_vruntime(&self) -> i128 {
         if self.load == 0 {
             self.min_vruntime.into()

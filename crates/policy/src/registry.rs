@@ -140,6 +140,7 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::cfs::INFO,
     &policies::colab::INFO,
     &policies::colab_collaboration_only::INFO,
+    &policies::eevdf::INFO,
     &policies::rr::INFO,
     &policies::pinned::INFO,
     &policies::wash::INFO,

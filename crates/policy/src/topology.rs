@@ -45,10 +45,13 @@ impl Topology {
         Self::from_clusters(clusters)
     }
 
-    /// The topology of clusters whose cores are together numbered without gaps from 0, for hosts
-    /// that know no machine description. Panics if they are not.
+    /// The topology of clusters, for hosts that know no machine description.
+    ///
+    /// Panics unless the cores of the clusters, in order, are 0, 1, 2 and so on.
     pub fn from_clusters(clusters: Vec<ClusterInfo>) -> Self {
-        let count = clusters.iter().map(|cluster| cluster.cores.len()).sum();
+        let in_order = clusters.iter().flat_map(|cluster| &cluster.cores);
+        let count = in_order.clone().count();
+        assert!(in_order.map(|core| core.index()).eq(0..count), "cores are numbered in order");
         let mut cores = vec![CoreInfo { cluster: ClusterId(0), class: ClassId(0) }; count];
         for (index, cluster) in clusters.iter().enumerate() {
             for core in &cluster.cores {

@@ -87,7 +87,9 @@ impl Policy for Cfs {
 }
 
 /// CFS's fast plane, also the base of policies that only add placement or ranking.
-#[derive(Clone, Copy, Debug)]
+///
+/// Its default has the kernel's constants.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CfsRules {
     latency_ns: Ns,
     min_granularity_ns: Ns,
@@ -145,4 +147,36 @@ pub fn scaled(given_ns: Ns, base_ns: Ns, topology: &Topology) -> Ns {
 /// Linux's logarithmic scaling of the base constants: 1 + floor(log2(min(cores, 8))).
 fn cpu_factor(cores: usize) -> u32 {
     1 + cores.clamp(1, 8).ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{build, topology};
+
+    /// Latency, minimum granularity and wake-up granularity in us.
+    fn constants(cores: usize, params: &[(&str, f64)]) -> [Ns; 3] {
+        let rules = build("cfs", params).rules(&topology(&[(0, cores)]));
+        let Slice::LatencyShare { latency_ns, min_granularity_ns } = rules.slice else { panic!() };
+        let WakePreempt::VruntimeGap { granularity_ns, .. } = rules.preempt else { panic!() };
+        assert_eq!(rules.sleeper_credit_ns, latency_ns / 2);
+        [latency_ns, min_granularity_ns, granularity_ns].map(|ns| ns / 1000)
+    }
+
+    #[test]
+    fn constants_grow_with_cores_up_to_eight() {
+        assert_eq!(constants(1, &[]), [6_000, 750, 1_000]);
+        assert_eq!(constants(2, &[]), [12_000, 1_500, 2_000]);
+        assert_eq!(constants(4, &[]), [18_000, 2_250, 3_000]);
+        assert_eq!(constants(7, &[]), [18_000, 2_250, 3_000]);
+        assert_eq!(constants(8, &[]), [24_000, 3_000, 4_000]);
+        assert_eq!(constants(64, &[]), [24_000, 3_000, 4_000]);
+    }
+
+    #[test]
+    fn given_constants_are_not_scaled() {
+        let params =
+            [("latency_ms", 5.0), ("min_granularity_ms", 0.5), ("wakeup_granularity_ms", 0.25)];
+        assert_eq!(constants(8, &params), [5_000, 500, 250]);
+    }
 }

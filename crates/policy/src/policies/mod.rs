@@ -3,6 +3,7 @@
 pub mod cfs;
 pub mod colab;
 pub mod colab_collaboration_only;
+pub mod eevdf;
 pub mod pinned;
 pub mod rr;
 mod support;

@@ -2,20 +2,22 @@
 
 use std::cmp::Reverse;
 
-use ampsched_model::{CoreId, ThreadId};
+use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
 use crate::Balance;
+use crate::queue::RunQueue;
 
 impl Sched {
     /// Moves waiting threads from the most to the least loaded queues until no move helps, and
     /// returns the cores whose queues received one.
     ///
-    /// A move helps if the loads differ by more than the tolerance and by more than the thread's
-    /// weight. Simplified from Linux's `load_balance`: no groups, no history (CFS of 3.16).
-    pub fn balance(&mut self, balance: Balance, now_ns: u64) -> Vec<CoreId> {
+    /// Load is weight per core. A move helps if the loads differ by more than the tolerance and the
+    /// target stays less loaded than the source was. Simplified from Linux's `load_balance` (3.16):
+    /// no groups, no history.
+    pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let mut receivers = Vec::new();
-        for _ in 0..self.topology.core_count() {
+        while receivers.len() < self.topology.core_count() {
             let Some((thread, target)) = self.helpful_move(balance.tolerance_percent) else {
                 break;
             };
@@ -27,31 +29,69 @@ impl Sched {
     }
 
     fn helpful_move(&self, tolerance_percent: u32) -> Option<(ThreadId, CoreId)> {
-        let most = self.topology.cores().map(|core| self.queue(core).load).max()?;
+        let tolerated = |load: u64| load * u64::from(100 + tolerance_percent) / 100;
+        let load = |core: CoreId| self.queue(core).load_per_core();
+        let most = self.topology.cores().map(load).max()?;
+        let least = self.topology.cores().map(load).min()?;
+        if self.waiting == 0 || tolerated(least) >= most {
+            return None;
+        }
+        let lightest = self.lightest_waiting();
+        let sources = self.sources(tolerated(least));
         let mut targets: Vec<CoreId> = self.topology.cores().collect();
-        targets.sort_by_key(|&core| (self.queue(core).load, core));
-        // Loads ascend, so the first target that is within the tolerance ends the search.
-        let limit =
-            |target: CoreId| self.queue(target).load * u64::from(100 + tolerance_percent) / 100;
+        targets.sort_by_key(|&core| (load(core), core));
         targets
             .into_iter()
-            .take_while(|&target| limit(target) < most)
-            .find_map(|target| Some((self.movable_to(target, limit(target))?, target)))
+            // Loads ascend, so the first target that nothing can help ends the search.
+            .take_while(|&target| {
+                let queue = self.queue(target);
+                tolerated(load(target)) < most && helps(lightest, most, queue)
+            })
+            .find_map(|target| {
+                let limit = tolerated(load(target));
+                let busier = sources.iter().copied().take_while(|&source| load(source) > limit);
+                Some((self.movable(busier, target)?, target))
+            })
     }
 
-    /// A waiting thread whose move to the target's queue helps, from the most loaded source that has one.
-    fn movable_to(&self, target: CoreId, limit: u64) -> Option<ThreadId> {
-        let is_source =
-            |&core: &CoreId| self.queue(core).load > limit && !self.queue(core).is_empty();
+    /// The least weight of a waiting thread.
+    fn lightest_waiting(&self) -> u32 {
+        let waiting = self.queues.iter().flat_map(RunQueue::iter);
+        waiting.map(|entry| self.plan(entry.thread).weight).min().unwrap_or(u32::MAX)
+    }
+
+    /// The cores whose queues hold waiting threads and more than some load, most loaded first.
+    fn sources(&self, above: u64) -> Vec<CoreId> {
+        let load = |core: CoreId| self.queue(core).load_per_core();
+        let is_source = |&core: &CoreId| load(core) > above && !self.queue(core).is_empty();
         let mut sources: Vec<CoreId> = self.topology.cores().filter(is_source).collect();
-        sources.sort_by_key(|&core| (Reverse(self.queue(core).load), core));
-        sources.into_iter().find_map(|source| {
-            let gap = self.queue(source).load - self.queue(target).load;
-            let helps = |thread: ThreadId| {
-                self.allows(thread, target) && u64::from(self.plan(thread).weight) < gap
-            };
-            let waiting = self.queue(source).iter().filter(|entry| helps(entry.thread));
+        sources.sort_by_key(|&core| (Reverse(load(core)), core));
+        sources
+    }
+
+    /// The thread to move to the target: the one that came first to the first source that has any.
+    fn movable(
+        &self,
+        mut sources: impl Iterator<Item = CoreId>,
+        target: CoreId,
+    ) -> Option<ThreadId> {
+        sources.find_map(|source| {
+            let source = self.queue(source);
+            let waiting = source.iter().filter(|entry| {
+                self.allows(entry.thread, target)
+                    && helps(
+                        self.plan(entry.thread).weight,
+                        source.load_per_core(),
+                        self.queue(target),
+                    )
+            });
             waiting.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
         })
     }
+}
+
+/// Whether a queue with one more thread is still less loaded than a source with that load.
+fn helps(weight: u32, source_load: u64, target: &RunQueue) -> bool {
+    let gap = source_load.saturating_sub(target.load_per_core());
+    u64::from(weight) < gap * u64::from(target.cores.max(1))
 }

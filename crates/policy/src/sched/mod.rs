@@ -6,6 +6,7 @@
 //! `balance` what to do. Nothing here knows a clock: `now_ns` is always passed in.
 
 mod balance;
+mod eevdf;
 mod pick;
 mod place;
 mod time;
@@ -14,10 +15,9 @@ use std::cell::Cell;
 
 use ampsched_model::{AppId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
+use crate::plan::to_fixed;
 use crate::queue::{Entry, RunQueue};
-use crate::{
-    AffinityId, AffinityTable, Change, Order, QueueScope, Rules, SPEED_ONE, ThreadPlan, Topology,
-};
+use crate::{AffinityId, AffinityTable, Change, Order, QueueScope, Rules, ThreadPlan, Topology};
 
 /// Where a thread is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,16 +56,16 @@ pub struct ThreadState {
     pub app: AppId,
     /// The core on which it runs, waits or last ran.
     pub core: CoreId,
+    /// The core on which it runs or last ran; none if it never has.
+    pub ran_on: Option<CoreId>,
     /// Virtual run time in ns, relative to its queue.
     pub vruntime: Ns,
     /// Virtual deadline in ns (EEVDF).
     pub deadline: Ns,
     /// Since when it is in its state.
     pub since_ns: Ns,
-    /// Mean virtual run time of its queue minus its own when it blocked (EEVDF).
+    /// Mean virtual run time of its queue minus its own when it left it (EEVDF).
     lag: i64,
-    /// Mean virtual run time of its queue when it blocked (EEVDF).
-    blocked_at_mean: i64,
 }
 
 /// What a thread has used and suffered since its start.
@@ -152,6 +152,8 @@ pub struct Sched {
     queues: Vec<RunQueue>,
     /// Queue of each core.
     queue_of: Vec<u16>,
+    /// Waiting threads in all queues.
+    waiting: usize,
     /// Round-robin cursors over all, big and little cores ([`crate::Prefer`] as index).
     cursors: [Cell<u16>; 3],
     serial: u64,
@@ -186,6 +188,7 @@ impl Sched {
             stats: Vec::new(),
             queues,
             queue_of,
+            waiting: 0,
             cursors: Default::default(),
             serial: 0,
             idle_cores,
@@ -311,7 +314,8 @@ impl Sched {
             Change::Prefer(prefer) => self.plans[index].prefer = *prefer,
             Change::Rank(rank) => self.plans[index].rank = *rank,
             Change::Weight(weight) => self.reweigh(thread, (*weight).max(1)),
-            Change::Speed(speed) => self.plans[index].speed = speed.map(fixed_point),
+            Change::Speed(speed) => self.plans[index].speed = speed.map(to_fixed),
+            Change::Slice(slice_ns) => self.plans[index].slice_ns = *slice_ns,
         }
         false
     }
@@ -337,7 +341,9 @@ impl Sched {
             let vruntime = i128::from(state.vruntime);
             let queue = &mut self.queues[usize::from(self.queue_of[state.core.index()])];
             queue.load = queue.load - u64::from(old) + u64::from(weight);
-            queue.weighted_vruntime += (i128::from(weight) - i128::from(old)) * vruntime;
+            if self.rules.order == Order::Deadline {
+                queue.weighted_vruntime += (i128::from(weight) - i128::from(old)) * vruntime;
+            }
         }
     }
 
@@ -358,6 +364,7 @@ impl Sched {
         let entry = Entry { key: state.vruntime, serial: self.serial, thread };
         self.count_in(thread, queue);
         self.queues[queue].push(entry);
+        self.waiting += 1;
     }
 
     /// Puts a waiting thread on a core. Returns whether the core had run another thread before and
@@ -367,10 +374,10 @@ impl Sched {
         let from = self.thread(thread).core;
         let (old, new) = (self.queue_of[from.index()], self.queue_of[core.index()]);
         self.queues[usize::from(old)].remove(thread);
+        self.waiting -= 1;
         if old != new {
             self.leave_queue(thread, usize::from(old));
             self.place_vruntime(thread, core, EnqueueKind::Requeue);
-            self.threads[thread.index()].core = core;
             self.count_in(thread, usize::from(new));
         }
         self.queues[usize::from(new)].running += 1;
@@ -378,32 +385,19 @@ impl Sched {
         state.core = core;
         state.state = RunState::Running;
         state.since_ns = now_ns;
+        let ran_on = state.ran_on.replace(core);
         let cpu = &mut self.cores[core.index()];
         cpu.running = Some(thread);
-        self.idle_cores -= 1;
         cpu.since_ns = now_ns;
-        let switched = cpu.last != Some(thread);
-        cpu.last = Some(thread);
-        self.count_start(thread, core, from, switched, now_ns)
-    }
-
-    fn count_start(
-        &mut self,
-        thread: ThreadId,
-        core: CoreId,
-        from: CoreId,
-        switched: bool,
-        now_ns: Ns,
-    ) -> (bool, Option<CoreId>) {
+        let switched = cpu.last.replace(thread) != Some(thread);
+        let migrated_from = ran_on.filter(|&from| from != core);
         let stats = &mut self.stats[thread.index()];
         stats.switches += u64::from(switched);
-        let has_run = stats.switches > 1;
-        if from == core || !has_run {
-            return (switched, None);
+        if migrated_from.is_some() {
+            stats.migrations += 1;
+            stats.migrated_at_ns = now_ns;
         }
-        stats.migrations += 1;
-        stats.migrated_at_ns = now_ns;
-        (switched, Some(from))
+        (switched, migrated_from)
     }
 
     /// Takes the running thread off a core; it is then in no queue. `state` is what becomes of it:
@@ -424,6 +418,7 @@ impl Sched {
     pub fn dequeue(&mut self, thread: ThreadId) {
         let queue = usize::from(self.queue_of[self.thread(thread).core.index()]);
         self.queues[queue].remove(thread);
+        self.waiting -= 1;
         self.leave_queue(thread, queue);
     }
 
@@ -467,10 +462,14 @@ impl Sched {
 
     fn count_out(&mut self, thread: ThreadId, queue: usize) {
         let weight = self.plans[thread.index()].weight;
-        self.queues[queue].load -= u64::from(weight);
+        let queue = &mut self.queues[queue];
+        queue.load -= u64::from(weight);
         if self.rules.order == Order::Deadline {
             let vruntime = self.threads[thread.index()].vruntime;
-            self.queues[queue].weighted_vruntime -= i128::from(weight) * i128::from(vruntime);
+            queue.weighted_vruntime -= i128::from(weight) * i128::from(vruntime);
+            if queue.load == 0 {
+                queue.min_vruntime = vruntime;
+            }
         }
     }
 
@@ -478,11 +477,6 @@ impl Sched {
     fn queue(&self, core: CoreId) -> &RunQueue {
         &self.queues[usize::from(self.queue_of[core.index()])]
     }
-}
-
-/// A relative speed in the plan's fixed point, between 1/1024 and 63.
-fn fixed_point(speed: f64) -> u16 {
-    (speed * f64::from(SPEED_ONE)).round().clamp(1.0, 64_512.0) as u16
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::cmp::Reverse;
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{Pick, Sched};
+use crate::queue::{Entry, RunQueue};
 use crate::{Order, Prefer, SPEED_ONE, Steal, StealFrom};
 
 impl Sched {
     /// What a core without a running thread does next.
     pub fn pick_by_rules(&self, core: CoreId, now_ns: Ns) -> Pick {
-        match self.first_of(core, core, None) {
+        match self.first_of(self.queue(core), core, None) {
             Some(thread) => Pick::Run(thread),
             None => self.pick_elsewhere(core, now_ns),
         }
@@ -43,6 +44,9 @@ impl Sched {
         if step.from == StealFrom::RunningOnSlower {
             return self.running_on_slower(core, step, now_ns).map(|found| found.map(Pick::Pull));
         }
+        if self.waiting == 0 {
+            return Ok(None);
+        }
         let Some(thread) = self.waiting_elsewhere(core, step) else { return Ok(None) };
         let due_ns = self.core(core).since_ns + step.min_idle_ns;
         if now_ns < due_ns { Err(due_ns) } else { Ok(Some(Pick::Run(thread))) }
@@ -58,12 +62,12 @@ impl Sched {
                 && same_cluster == (step.from == StealFrom::OwnCluster)
         });
         let found = others.filter_map(|other| {
-            self.first_of(other, core, step.except).map(|thread| (other, thread))
+            self.first_of(self.queue(other), core, step.except).map(|thread| (other, thread))
         });
         match self.rules.order {
             Order::HighestRank { .. } => found.min_by_key(|&(_, thread)| self.rank_key(thread)),
             Order::Fifo | Order::Vruntime | Order::Deadline => {
-                found.min_by_key(|&(other, _)| (Reverse(self.queue(other).load), other))
+                found.min_by_key(|&(other, _)| (Reverse(self.queue(other).load_per_core()), other))
             }
         }
         .map(|(_, thread)| thread)
@@ -89,8 +93,10 @@ impl Sched {
             if !self.gains(thread, other, core, step) {
                 continue;
             }
-            let due_ns = self.stats(thread).migrated_at_ns.max(self.core(other).since_ns)
-                + step.min_resident_ns;
+            let due_ns = match self.stats(thread).migrations {
+                0 => now_ns,
+                _ => self.stats(thread).migrated_at_ns + step.min_resident_ns,
+            };
             if now_ns < due_ns {
                 soonest_ns = Some(soonest_ns.map_or(due_ns, |ns| ns.min(due_ns)));
             } else if best.is_none_or(|best| self.rank_key(thread) < self.rank_key(best)) {
@@ -111,57 +117,51 @@ impl Sched {
             && gain >= u64::from(step.min_gain)
     }
 
-    /// The first waiting thread of a core's queue that `core` may run.
-    fn first_of(&self, queue_of: CoreId, core: CoreId, except: Option<Prefer>) -> Option<ThreadId> {
-        let queue = self.queue(queue_of);
-        let fits = |thread: ThreadId| {
-            self.allows(thread, core) && except != Some(self.plan(thread).prefer)
+    /// The first waiting thread of a queue that `core` may run.
+    pub(super) fn first_of(
+        &self,
+        queue: &RunQueue,
+        core: CoreId,
+        except: Option<Prefer>,
+    ) -> Option<ThreadId> {
+        let fits = |entry: &&Entry| {
+            self.allows(entry.thread, core) && except != Some(self.plan(entry.thread).prefer)
         };
         match self.rules.order {
-            Order::Fifo | Order::Vruntime => {
-                let first = queue.first()?;
-                if fits(first.thread) {
-                    return Some(first.thread);
-                }
-                queue
-                    .iter()
-                    .filter(|entry| fits(entry.thread))
-                    .min_by_key(|entry| self.arrival_or_key(entry.key, entry.serial))
-            }
-            Order::Deadline => self.earliest_eligible(queue_of, &fits),
+            Order::Fifo => queue.first().filter(fits).or_else(|| earliest(queue, fits)),
+            Order::Vruntime => queue.first().filter(fits).or_else(|| least(queue, fits)),
+            Order::Deadline => self.earliest_eligible(queue, fits),
             Order::HighestRank { fair_window_ns } => {
-                let limit =
-                    queue.iter().map(|entry| entry.key).min()?.saturating_add(fair_window_ns);
-                let fair = queue.iter().filter(|entry| entry.key <= limit && fits(entry.thread));
-                let best =
-                    fair.min_by_key(|entry| (Reverse(self.plan(entry.thread).rank), entry.serial));
-                // Beyond the window only if nobody within may run on that core.
-                best.or_else(|| {
-                    queue
-                        .iter()
-                        .filter(|entry| fits(entry.thread))
-                        .min_by_key(|entry| (entry.key, entry.serial))
-                })
+                let limit = queue.least()?.saturating_add(fair_window_ns);
+                let fair = queue.iter().filter(|entry| entry.key <= limit && fits(entry));
+                fair.min_by_key(|entry| (Reverse(self.plan(entry.thread).rank), entry.serial))
+                    // Beyond the window only if nobody within it may run on that core.
+                    .or_else(|| least(queue, fits))
             }
         }
         .map(|entry| entry.thread)
     }
 
-    fn arrival_or_key(&self, key: u64, serial: u64) -> (u64, u64) {
-        if self.rules.order == Order::Fifo { (0, serial) } else { (key, serial) }
-    }
-
-    fn earliest_eligible(
+    /// EEVDF: the earliest deadline among the eligible.
+    fn earliest_eligible<'a>(
         &self,
-        queue_of: CoreId,
-        fits: &dyn Fn(ThreadId) -> bool,
-    ) -> Option<&crate::queue::Entry> {
-        let fitting = || self.queue(queue_of).iter().filter(|entry| fits(entry.thread));
-        let key = |entry: &&crate::queue::Entry| (self.thread(entry.thread).deadline, entry.serial);
-        // With a thread excluded (affinity, stealing) the rest may all be ahead of the mean.
+        queue: &'a RunQueue,
+        fits: impl Fn(&&Entry) -> bool,
+    ) -> Option<&'a Entry> {
+        let key = |entry: &&Entry| (self.thread(entry.thread).deadline, entry.serial);
+        let fitting = || queue.iter().filter(|entry| fits(entry));
         fitting()
-            .filter(|entry| self.is_eligible(entry.thread, queue_of))
+            .filter(|entry| self.is_eligible(entry.thread, queue))
             .min_by_key(key)
+            // With a thread excluded (affinity, stealing) the rest may all be ahead of the mean.
             .or_else(|| fitting().min_by_key(key))
     }
+}
+
+fn earliest(queue: &RunQueue, fits: impl Fn(&&Entry) -> bool) -> Option<&Entry> {
+    queue.iter().filter(|entry| fits(entry)).min_by_key(|entry| entry.serial)
+}
+
+fn least(queue: &RunQueue, fits: impl Fn(&&Entry) -> bool) -> Option<&Entry> {
+    queue.iter().filter(|entry| fits(entry)).min_by_key(|entry| (entry.key, entry.serial))
 }

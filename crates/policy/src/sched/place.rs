@@ -54,10 +54,10 @@ impl Sched {
             .expect("an affinity set is never empty")
     }
 
-    /// Weight per core of the core's queue, with a tie broken for cores that run nothing (queues may be shared).
+    /// Weight per core of the core's queue; of equal ones (queues may be shared) a core without a
+    /// thread comes first.
     fn load(&self, core: CoreId) -> (u64, bool) {
-        let queue = self.queue(core);
-        (queue.load / u64::from(queue.cores), self.core(core).running.is_some())
+        (self.queue(core).load_per_core(), self.core(core).running.is_some())
     }
 
     fn place_in_class(&self, thread: ThreadId) -> CoreId {

@@ -33,20 +33,12 @@ impl Sched {
         let state = &mut self.threads[thread.index()];
         state.vruntime += delta;
         let vruntime = state.vruntime;
-        let bag_floor =
-            matches!(self.rules.order, Order::HighestRank { .. }).then(|| self.least_waiting(core));
         let queue = &mut self.queues[usize::from(self.queue_of[core.index()])];
-        match self.rules.order {
-            Order::Deadline => queue.weighted_vruntime += i128::from(weight) * i128::from(delta),
-            Order::Vruntime => {
-                let first = queue.first().map_or(vruntime, |entry| entry.key.min(vruntime));
-                queue.min_vruntime = queue.min_vruntime.max(first);
-            }
-            Order::HighestRank { .. } => {
-                let first = bag_floor.flatten().map_or(vruntime, |least| least.min(vruntime));
-                queue.min_vruntime = queue.min_vruntime.max(first);
-            }
-            Order::Fifo => {}
+        if self.rules.order == Order::Deadline {
+            queue.weighted_vruntime += i128::from(weight) * i128::from(delta);
+        } else {
+            let least = queue.least().map_or(vruntime, |least| least.min(vruntime));
+            queue.min_vruntime = queue.min_vruntime.max(least);
         }
     }
 
@@ -56,18 +48,16 @@ impl Sched {
         self.plans[thread.index()].speed[self.topology.core(core).class.index()]
     }
 
-    /// Least virtual run time of the waiting threads.
-    pub(super) fn least_waiting(&self, core: CoreId) -> Option<Ns> {
-        self.queue(core).iter().map(|entry| entry.key).min()
-    }
-
     /// How long a thread may run on a core while others wait, in ns.
     pub fn slice_by_rules(&self, thread: ThreadId, core: CoreId) -> Ns {
-        let weight = self.plans[thread.index()].weight;
+        let plan = &self.plans[thread.index()];
+        if plan.slice_ns > 0 {
+            return plan.slice_ns;
+        }
         let slice = match self.rules.slice {
             Slice::Fixed(slice_ns) => slice_ns,
             Slice::LatencyShare { latency_ns, min_granularity_ns } => {
-                Share::of(self.queue(core)).slice_ns(weight, latency_ns, min_granularity_ns)
+                Share::of(self.queue(core)).slice_ns(plan.weight, latency_ns, min_granularity_ns)
             }
             Slice::Request(base_ns) => base_ns,
         };
@@ -121,7 +111,7 @@ impl Sched {
 
     fn leftmost_key(&self, core: CoreId) -> Option<Ns> {
         match self.rules.order {
-            Order::Vruntime => self.queue(core).first().map(|entry| entry.key),
+            Order::Vruntime => self.queue(core).least(),
             Order::Fifo | Order::Deadline | Order::HighestRank { .. } => None,
         }
     }
@@ -133,32 +123,26 @@ impl Sched {
         match self.rules.preempt {
             WakePreempt::Never => false,
             WakePreempt::VruntimeGap { granularity_ns, divide_by_speed } => {
-                let current = self.thread(running).vruntime;
-                let compared = if divide_by_speed {
-                    let floor = self.queue(core).min_vruntime.min(current);
-                    floor
-                        + (current - floor) * u64::from(SPEED_ONE)
-                            / u64::from(self.speed(running, core).max(1))
-                } else {
-                    current
+                let compared = match divide_by_speed {
+                    true => self.divided_vruntime(running, core),
+                    false => self.thread(running).vruntime,
                 };
                 let gap = compared.saturating_sub(self.thread(woken).vruntime);
                 gap > to_virtual(granularity_ns, self.plans[woken.index()].weight)
             }
             WakePreempt::EarlierDeadline { run_to_parity } => {
-                let current = self.thread(running);
-                let protected = run_to_parity && current.vruntime < current.deadline;
-                !protected
-                    && self.is_eligible(woken, core)
-                    && self.thread(woken).deadline < current.deadline
+                self.is_fresh_pick(woken, running, core, run_to_parity)
             }
         }
     }
 
-    /// Whether a thread has had no more than its share (EEVDF: lag >= 0).
-    pub(super) fn is_eligible(&self, thread: ThreadId, core: CoreId) -> bool {
-        let queue = self.queue(core);
-        i128::from(self.thread(thread).vruntime) * i128::from(queue.load) <= queue.weighted_vruntime
+    /// Virtual run time of the running thread, its part above the queue's least divided by its speed
+    /// on that core (only that part has a meaning).
+    fn divided_vruntime(&self, running: ThreadId, core: CoreId) -> Ns {
+        let current = self.thread(running).vruntime;
+        let floor = self.queue(core).min_vruntime.min(current);
+        let speed = u64::from(self.speed(running, core).max(1));
+        floor + (current - floor) * u64::from(SPEED_ONE) / speed
     }
 
     /// Sets the virtual run time of a thread that comes to a core's queue from elsewhere.
@@ -198,51 +182,6 @@ impl Sched {
             Slice::Fixed(slice_ns) | Slice::Request(slice_ns) => to_virtual(slice_ns, weight),
         }
     }
-
-    /// EEVDF placement: keep the lag that the thread had when it left, scaled for the total weight
-    /// that it changes by joining; a new request starts.
-    fn place_deadline(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind) {
-        let queue = self.queue(core);
-        let mean = queue.mean_vruntime();
-        let (load, weight) =
-            (i128::from(queue.load), i128::from(self.plans[thread.index()].weight));
-        let state = &self.threads[thread.index()];
-        let mut lag = if kind == EnqueueKind::Fork { 0 } else { i128::from(state.lag) };
-        if kind == EnqueueKind::Wake && lag < 0 {
-            // A thread that owes time stays in the competition until it is even (delayed dequeue).
-            let source_mean = self.queue(state.core).mean_vruntime();
-            lag = (lag + (source_mean - i128::from(state.blocked_at_mean)).max(0)).min(0);
-        }
-        if load > 0 {
-            lag = lag * (load + weight) / load;
-        }
-        let vruntime = (mean - lag).max(0) as u64;
-        let request = self.request_virtual(thread);
-        let state = &mut self.threads[thread.index()];
-        state.vruntime = vruntime;
-        state.deadline = vruntime + request;
-    }
-
-    /// Remembers, for a thread that leaves its queue, how much time it is owed.
-    pub(super) fn keep_lag(&mut self, thread: ThreadId, queue: usize) {
-        let mean = self.queues[queue].mean_vruntime();
-        let limit = 2 * self.request_virtual(thread) as i128;
-        let state = &mut self.threads[thread.index()];
-        state.lag = (mean - i128::from(state.vruntime)).clamp(-limit, limit) as i64;
-        state.blocked_at_mean = mean as i64;
-        if state.vruntime >= state.deadline {
-            let request = self.request_virtual(thread);
-            let state = &mut self.threads[thread.index()];
-            state.deadline = state.vruntime + request;
-        }
-    }
-
-    fn request_virtual(&self, thread: ThreadId) -> Ns {
-        match self.rules.slice {
-            Slice::Request(base_ns) => to_virtual(base_ns, self.plans[thread.index()].weight),
-            Slice::Fixed(_) | Slice::LatencyShare { .. } => 0,
-        }
-    }
 }
 
 /// What a queue's scheduling period is divided among.
@@ -266,8 +205,8 @@ impl Share {
         let threads = self.threads.div_ceil(self.cores);
         let fits = latency_ns / min_granularity_ns.max(1);
         let period = if threads > fits { threads * min_granularity_ns } else { latency_ns };
-        let load = self.load.max(u64::from(weight));
-        (period * u64::from(weight) * self.cores / load).min(period)
+        let load_per_core = (self.load / self.cores).max(u64::from(weight));
+        period * u64::from(weight) / load_per_core
     }
 }
 

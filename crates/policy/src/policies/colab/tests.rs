@@ -241,8 +241,13 @@ fn a_pull_must_gain_five_percent() {
 fn a_pull_waits_until_the_thread_has_settled() {
     let mut host = host(&[]);
     let [thread] = populate(&mut host, [(2.0, 0)]);
-    host.now_ns = 7 * MS;
-    run_on(&mut host, thread, 2);
+    move_to(&mut host, thread, 3);
+    host.run_alone(thread, 7 * MS, 1);
+    run_on(&mut host, thread, 3);
+    assert_eq!(pick(&host, 0), Pick::Pull(thread), "it has been there from its start");
+    host.sched.stop(CoreId(3), RunState::Ready, host.now_ns);
+    host.sched.enqueue(thread, CoreId(2), EnqueueKind::Requeue, host.now_ns);
+    host.sched.start(CoreId(2), thread, host.now_ns);
     assert_eq!(pick(&host, 0), Pick::Idle { recheck_ns: Some(8 * MS) });
     host.now_ns = 8 * MS;
     assert_eq!(pick(&host, 0), Pick::Pull(thread));

@@ -237,8 +237,12 @@ def read(name: str) -> list[Row]:
 
 def main() -> int:
     """Writes the files, or compares them with the committed ones."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if a file differs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare instead of writing; exit code 1 if a file differs"
+    )
     parser.add_argument("--target", type=Path, default=TARGET, help="folder of the profile files")
     arguments = parser.parse_args()
     differing = []

@@ -48,9 +48,8 @@ const SCHEDULED_SHARE: f64 = 91.0 / 161.0;
 pub(super) fn core_cycles(pipeline: Pipeline, profile: &Profile, core: &CoreParams) -> f64 {
     let engine = Engine::of(core);
     match pipeline {
-        // The reference's cycles, times how much tighter this core's bounds are.
-        Pipeline::OutOfOrder => profile.cpi_core_big * engine.bounds(profile) / BIG.bounds(profile),
-        Pipeline::InOrder => engine.scheduled(profile),
+        Pipeline::OutOfOrder => engine.out_of_order(profile),
+        Pipeline::InOrder => engine.in_order(profile),
     }
 }
 
@@ -84,8 +83,14 @@ impl Engine {
         (self.slots(profile).powi(2) + data_flow.powi(2) + self.fp_units(profile).powi(2)).sqrt()
     }
 
+    /// The reference's cycles, times how much tighter this core's bounds are.
+    fn out_of_order(&self, profile: &Profile) -> f64 {
+        let moved = profile.cpi_core_big * self.bounds(profile) / BIG.bounds(profile);
+        moved.max(self.busy(profile))
+    }
+
     /// What keeps the units busy, and the stalls that a compiler leaves.
-    fn scheduled(&self, profile: &Profile) -> f64 {
+    fn in_order(&self, profile: &Profile) -> f64 {
         let (busy, stalls) = (self.busy(profile), self.dependence_stalls(profile));
         // A stall is hidden by moving work into it, so no more can be hidden than there is work.
         let hidden = (SCHEDULED_SHARE * stalls).min(busy);

@@ -135,6 +135,9 @@ pub enum WakePreempt {
 pub struct Balance {
     /// Period.
     pub period_ns: Ns,
+    /// Every so often, a multiple of the period, a waiting thread moves even if that only swaps the
+    /// imbalance: where threads do not divide evenly, they take turns at having a core for themselves.
+    pub rotate_period_ns: Ns,
     /// Tolerated imbalance in percent.
     pub tolerance_percent: u32,
 }

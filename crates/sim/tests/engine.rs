@@ -38,6 +38,16 @@ fn weights_share_time() {
 }
 
 #[test]
+fn three_hogs_take_turns_at_having_a_core_alone() {
+    let text = "[[threads]]\nname='hog'\ncount=3\nbody=[{run_us=2e6,profile='unit'}]";
+    let outcome = Host::symmetric(2).run(text, "cfs");
+    // Two cores, three times 2 s: all get 2/3 of a core until the first ends, and nobody long before.
+    for thread in &outcome.threads {
+        assert!(thread.end_ns > ns(2700.0), "{} ended at {} ns", thread.name, thread.end_ns);
+    }
+}
+
+#[test]
 fn a_little_core_takes_longer_by_the_ratio_of_speeds() {
     let text = "[[threads]]\nname='hog'\ncount=2\nbody=[{compute=8e6,profile='unit'}]";
     let outcome = Host::unequal(1, 1, 2.0).run(text, "static");

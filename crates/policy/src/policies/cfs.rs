@@ -20,7 +20,8 @@ its share of the scheduling period: the latency up to 8 threads, else threads x 
 thread is a slice ahead of the leftmost waiting one. A woken thread starts at most half a latency behind the queue's least \
 virtual run time and interrupts if it is behind the running thread by more than the wake-up granularity x 1024 / its weight. \
 New threads go to the least loaded core; woken ones to an idle core near their previous core or their waker's, else to the less \
-loaded of the two. An idle core pulls one thread; every 4 ms loads are balanced with 25 % tolerance.
+loaded of the two. An idle core pulls one thread; every 4 ms loads are balanced with 25 % tolerance; \
+every 32 ms x cores an imbalance of one thread is passed on, so that threads take turns at having a core alone.
 
 **Constants.** Latency 6 ms, minimum granularity 0.75 ms, wake-up granularity 1 ms, each x (1 + log2(min(cores, 8))) \
 (fair.c, SCHED_TUNABLESCALING_LOG). `0` for a parameter means this default. Left out: group scheduling, buddies, load history.
@@ -134,10 +135,18 @@ impl CfsRules {
             sleeper_credit_ns: latency_ns / 2,
             fork_debit: true,
             tick_ns: None,
-            balance: Some(Balance { period_ns: 4_000_000, tolerance_percent: 25 }),
+            balance: Some(Balance {
+                period_ns: 4_000_000,
+                rotate_period_ns: topology.core_count() as Ns * BUSY_BALANCE_NS,
+                tolerance_percent: 25,
+            }),
         }
     }
 }
+
+/// Balancing interval of busy cores, per core: 1 ms per core of the domain x busy factor 32
+/// (3.16 `sd_init`; later kernels use 16 and need two attempts for a swap).
+const BUSY_BALANCE_NS: Ns = 32_000_000;
 
 /// A given constant, or Linux's scaled by the number of cores if it is 0.
 pub fn scaled(given_ns: Ns, base_ns: Ns, topology: &Topology) -> Ns {

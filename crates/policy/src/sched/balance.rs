@@ -13,8 +13,9 @@ impl Sched {
     /// returns the cores whose queues received one.
     ///
     /// Load is weight per core. A move helps if the loads differ by more than the tolerance and the
-    /// target stays less loaded than the source was. Simplified from Linux's `load_balance` (3.16):
-    /// no groups, no history.
+    /// target stays less loaded than the source was. At multiples of the rotation period threads also
+    /// move if that only swaps the imbalance. Simplified from Linux's `load_balance` (3.16): no groups,
+    /// no history.
     pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let mut receivers = Vec::new();
         while receivers.len() < self.topology.core_count() {
@@ -25,7 +26,45 @@ impl Sched {
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             receivers.push(target);
         }
+        if now_ns % balance.rotate_period_ns == 0 {
+            self.rotate(balance.tolerance_percent, now_ns, &mut receivers);
+        }
         receivers
+    }
+
+    /// Swaps imbalances that cannot be removed: each queue gives and receives at most one thread.
+    ///
+    /// Linux takes a thread if half its load is at most the imbalance, which is half the gap
+    /// (3.16 `move_tasks`; later kernels after one failed attempt).
+    fn rotate(&mut self, tolerance_percent: u32, now_ns: Ns, receivers: &mut Vec<CoreId>) {
+        let mut sources = self.sources(0);
+        let mut targets: Vec<CoreId> = self.topology.cores().collect();
+        targets.sort_by_key(|&core| (self.queue(core).load_per_core(), core));
+        for target in targets {
+            let load = self.queue(target).load_per_core();
+            let limit = load * u64::from(100 + tolerance_percent) / 100;
+            let found = sources.iter().position(|&source| {
+                let source = self.queue(source);
+                source.load_per_core() > limit && self.swappable(source, target).is_some()
+            });
+            let Some(position) = found else { continue };
+            let source = sources.remove(position);
+            let thread = self.swappable(self.queue(source), target).expect("found just now");
+            self.dequeue(thread);
+            self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
+            receivers.push(target);
+        }
+    }
+
+    /// The waiting thread that came first among those whose move would not enlarge the imbalance.
+    fn swappable(&self, source: &RunQueue, target: CoreId) -> Option<ThreadId> {
+        let queue = self.queue(target);
+        let gap = source.load_per_core().saturating_sub(queue.load_per_core())
+            * u64::from(queue.cores.max(1));
+        let fits = source.iter().filter(|entry| {
+            self.allows(entry.thread, target) && u64::from(self.plan(entry.thread).weight) <= gap
+        });
+        fits.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
     }
 
     fn helpful_move(&self, tolerance_percent: u32) -> Option<(ThreadId, CoreId)> {

@@ -5,7 +5,8 @@ use ampsched_model::{CoreId, CoreSet, ThreadId};
 use super::host::{Host, MS, rules};
 use crate::{Balance, Change, Pick, Prefer, Rules, Steal, StealFrom};
 
-const BALANCE: Balance = Balance { period_ns: 4 * MS, tolerance_percent: 25 };
+const BALANCE: Balance =
+    Balance { period_ns: 4 * MS, rotate_period_ns: 64 * MS, tolerance_percent: 25 };
 
 fn loads(host: &Host) -> Vec<u64> {
     let cores = host.sched.topology().cores();
@@ -82,12 +83,12 @@ fn balancing_evens_loads_out() {
         host.fork_on(0, 1024);
     }
     host.dispatch(0);
-    host.sched.balance(BALANCE, 0);
+    host.sched.balance(BALANCE, MS);
     // As many moves as cores at a time.
     assert_eq!(loads(&host), [4, 2, 1, 1]);
-    host.sched.balance(BALANCE, 0);
+    host.sched.balance(BALANCE, MS);
     assert_eq!(loads(&host), [2, 2, 2, 2]);
-    assert!(host.sched.balance(BALANCE, 0).is_empty());
+    assert!(host.sched.balance(BALANCE, MS).is_empty());
 }
 
 #[test]
@@ -96,9 +97,9 @@ fn balancing_stops_where_a_move_would_only_swap_the_imbalance() {
     for core in [0, 0, 1] {
         host.fork_on(core, 1024);
     }
-    assert!(host.sched.balance(BALANCE, 0).is_empty());
+    assert!(host.sched.balance(BALANCE, MS).is_empty());
     host.fork_on(0, 512);
-    assert_eq!(host.sched.balance(BALANCE, 0).len(), 1);
+    assert_eq!(host.sched.balance(BALANCE, MS).len(), 1);
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn balancing_tolerates_a_quarter() {
         for _ in 0..4 {
             host.fork_on(0, light);
         }
-        host.sched.balance(BALANCE, 0).len()
+        host.sched.balance(BALANCE, MS).len()
     };
     assert_eq!(imbalance(250), 0);
     assert!(imbalance(260) > 0);
@@ -125,7 +126,7 @@ fn balancing_leaves_the_running_and_the_bound_alone() {
     host.start(0, threads[0]);
     let here: CoreSet = [CoreId(0)].into_iter().collect();
     host.sched.apply(threads[1], &Change::Affinity(here));
-    assert_eq!(host.sched.balance(BALANCE, 0), [CoreId(1)]);
+    assert_eq!(host.sched.balance(BALANCE, MS), [CoreId(1)]);
     let places: Vec<usize> = threads.iter().map(|&thread| host.core_of(thread)).collect();
     assert_eq!(places, [0, 0, 1]);
 }
@@ -140,6 +141,21 @@ fn a_bound_thread_does_not_keep_others_from_being_balanced() {
     for _ in 0..3 {
         host.fork_on(1, 1024);
     }
-    host.sched.balance(BALANCE, 0);
+    host.sched.balance(BALANCE, MS);
     assert_eq!(loads(&host), [4, 2, 1]);
+}
+
+#[test]
+fn an_imbalance_of_one_thread_is_passed_on_once_per_rotation() {
+    let mut host = Host::new("cfs", &[(0, 2)]);
+    for core in [0, 0, 1] {
+        host.fork_on(core, 1024);
+    }
+    host.dispatch(0);
+    host.dispatch(1);
+    assert!(host.sched.balance(BALANCE, 60 * MS).is_empty());
+    assert_eq!(host.sched.balance(BALANCE, 64 * MS), [CoreId(1)]);
+    assert_eq!(loads(&host), [1, 2]);
+    assert_eq!(host.sched.balance(BALANCE, 128 * MS), [CoreId(0)]);
+    assert_eq!(loads(&host), [2, 1]);
 }

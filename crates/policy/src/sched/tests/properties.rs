@@ -130,7 +130,7 @@ impl Host {
                 self.change(thread.index(all).into(), change)
             }
             Op::Balance => {
-                let balance = Balance { period_ns: 1, tolerance_percent: 25 };
+                let balance = Balance { period_ns: 1, rotate_period_ns: 2, tolerance_percent: 25 };
                 self.sched.balance(balance, self.now_ns);
             }
             _ => {}

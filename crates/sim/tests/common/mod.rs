@@ -78,7 +78,7 @@ pub fn workload(text: &str) -> Workload {
 }
 
 /// One cycle per instruction on every core: no misses, no dependences.
-fn unit_profile() -> Profile {
+pub fn unit_profile() -> Profile {
     Profile { name: "unit".into(), cpi_core_big: 1.0, cpi_core_little: 1.0, ..Profile::default() }
 }
 

@@ -28,6 +28,8 @@ pub struct Published {
     pub catalog: Catalog,
     /// Chronaki et al. 2018, Table 1.
     pub chronaki: Vec<Ratio>,
+    /// Big core, little core, and speed per clock on Dhrystone.
+    pub dhrystone: Vec<(String, String, f64)>,
     /// gem5's Exynos 5 models.
     pub gem5: Vec<Ratio>,
     /// Workloads of the Exynos 5422 measurements.
@@ -58,6 +60,7 @@ impl Published {
         Published {
             catalog: catalog(),
             chronaki: ratios(&read("calibration/published/chronaki_table1.csv")),
+            dhrystone: dhrystone(&read("calibration/published/dhrystone.csv")),
             gem5: ratios(&read("calibration/published/gem5_ex5.csv")),
             workloads,
             exynos,
@@ -103,6 +106,11 @@ fn catalog() -> Catalog {
 fn ratios(text: &str) -> Vec<Ratio> {
     let rows = text.lines().skip(1).map(|line| line.split_once(',').expect("two columns"));
     rows.map(|(program, ratio)| Ratio { program: program.into(), ratio: number(ratio) }).collect()
+}
+
+fn dhrystone(text: &str) -> Vec<(String, String, f64)> {
+    let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    rows.map(|cells| (cells[0].into(), cells[1].into(), number(cells[2]))).collect()
 }
 
 fn exynos(text: &str) -> (Vec<String>, Vec<Speeds>) {

@@ -34,7 +34,7 @@ const COLAB: [&str; 17] = [
 
 /// All tables.
 pub fn markdown(published: &Published) -> String {
-    [chronaki, exynos, frequencies, gem5, native, colab, guesses]
+    [chronaki, exynos, frequencies, dhrystone, gem5, native, colab, guesses]
         .map(|table| table(published))
         .join("\n")
 }
@@ -211,6 +211,42 @@ fn frequencies(published: &Published) -> String {
         }
     }
     writeln!(text, "\nMean error {:.1} %.", 100.0 * pairs.mean_error()).unwrap();
+    text
+}
+
+/// Below this share of floating-point and SIMD operations a program counts as integer code.
+const INTEGER_SHARE: f64 = 0.05;
+
+fn dhrystone(published: &Published) -> String {
+    let mut text = String::from(
+        "### Core part alone: speed per clock without misses\n\n\
+         Linux states capacities per clock from Dhrystone, which fits any cache and predicts well. Predicted: the ratio of core parts over \
+         the integer programs (less than 5 % floating-point and SIMD operations).\n\n\
+         | cores | Dhrystone | predicted: geometric mean | error | lowest | highest |\n|---|---:|---:|---:|---|---|\n",
+    );
+    for (big_name, little_name, published_ratio) in &published.dhrystone {
+        let (big, little) = (published.core(big_name), published.core(little_name));
+        let profiles = &published.catalog.profiles().profiles;
+        // Stages would count dedup and ferret twice.
+        let integer = profiles
+            .iter()
+            .filter(|profile| profile.fp_simd < INTEGER_SHARE && !profile.name.contains('.'));
+        let core = |profile: &Profile, core| cpi_stack(profile, core, 1000.0).core;
+        let mut ratios: Vec<(f64, &str)> = integer
+            .map(|profile| (core(profile, &little) / core(profile, &big), profile.name.as_str()))
+            .collect();
+        ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>());
+        let error = error(mean, *published_ratio);
+        let (lowest, highest) = (ratios[0], ratios[ratios.len() - 1]);
+        let (low, high) = (
+            format!("{:.2} ({})", lowest.0, lowest.1),
+            format!("{:.2} ({})", highest.0, highest.1),
+        );
+        let cores = format!("{big_name} / {little_name}");
+        writeln!(text, "| {cores} | {published_ratio:.2} | {mean:.2} | {error} | {low} | {high} |")
+            .unwrap();
+    }
     text
 }
 

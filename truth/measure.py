@@ -78,7 +78,11 @@ def run_once(folder: Path, scenario: Scenario, cpus: list[int]) -> Run:
     used = scenario.cpus(cpus)
     before_s, own_before = busy_seconds(used), os.times()
     result = subprocess.run(
-        ["/bin/sh", "-c", FAVOURED, *command], capture_output=True, text=True, check=False, start_new_session=True
+        ["/bin/sh", "-c", FAVOURED, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
     )
     own_after, busy_s = os.times(), busy_seconds(used) - before_s
     if result.returncode != 0:

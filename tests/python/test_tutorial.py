@@ -86,7 +86,9 @@ def run(command: Command, folder: Path) -> None:
     )
     everything = result.stdout + result.stderr
     refused = "error:" in "\n".join(command.output)
-    assert result.returncode == (2 if refused else 0), f"{command.line} returned {result.returncode}\n{everything}"
+    assert result.returncode == (2 if refused else 0), (
+        f"{command.line} returned {result.returncode}\n{everything}"
+    )
     missing = first_missing(command.output, everything.splitlines())
     assert missing is None, f"{command.line} does not print\n  {missing}\nbut\n{everything}"
 
@@ -110,7 +112,12 @@ def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
 def test_the_tutorial_shows_output() -> None:
     """A tutorial whose blocks lost their output would pass the other test without checking anything."""
     text = (DOCS / "tutorial/first-comparison.md").read_text()
-    commands = [command for block in BLOCK.finditer(text) if block["info"] == "console" for command in parse_console(block["body"])]
+    commands = [
+        command
+        for block in BLOCK.finditer(text)
+        if block["info"] == "console"
+        for command in parse_console(block["body"])
+    ]
     assert len(commands) >= 5
     assert sum(len([line for line in command.output if line != "..."]) for command in commands) >= 15
 

@@ -1,5 +1,5 @@
 /* What the programs of the truth check share: a calibrated unit of work, threads with a nice value,
- * and a report as JSON. See ../README.md. */
+ * and a report as JSON. See docs/explanation/truth.md. */
 #ifndef TRUTH_H
 #define TRUTH_H
 

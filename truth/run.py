@@ -1,0 +1,53 @@
+"""Compares simulations with real programs on this computer's kernel; see docs/explanation/truth.md.
+
+A measurement, not a test: nothing fails if the figures differ, and nothing is tuned to make them agree.
+"""
+
+import argparse
+import os
+import sys
+from datetime import date
+from pathlib import Path
+
+import measure
+import report
+import simulated
+from scenarios import SCENARIOS
+
+REPETITIONS = 5
+
+
+def main() -> None:
+    """Measures, simulates, prints and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
+    parser.add_argument("--report", type=Path, help="page in which the tables are replaced")
+    parser.add_argument("--cpus", default="0,1", help="the two CPUs to use (default 0,1)")
+    parser.add_argument("--only", help="a single scenario")
+    parser.add_argument(
+        "--patience", type=float, default=60, help="seconds to wait for an idle computer before each run"
+    )
+    arguments = parser.parse_args()
+    cpus = [int(cpu) for cpu in arguments.cpus.split(",")]
+    if len(cpus) != 2 or not set(cpus) <= os.sched_getaffinity(0):
+        sys.exit(f"--cpus {arguments.cpus}: two CPUs that this process may use are needed")
+
+    pairs = []
+    for scenario in SCENARIOS:
+        if arguments.only in (None, scenario.name):
+            runs = measure.measure(arguments.programs, scenario, cpus, REPETITIONS, arguments.patience)
+            real = measure.median_run(runs)
+            ours = simulated.simulate(arguments.programs, scenario, real.ns_per_iteration)
+            pairs.append(report.Pair(scenario, real, ours))
+    if not pairs:
+        sys.exit(
+            f"--only {arguments.only}: there is no such scenario ({', '.join(each.name for each in SCENARIOS)})"
+        )
+    text = report.tables(pairs, measure.host(), date.today(), REPETITIONS)
+    print(text)
+    if arguments.report and arguments.only is None:
+        report.replace_tables(arguments.report, text)
+
+
+if __name__ == "__main__":
+    main()

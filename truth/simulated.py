@@ -1,0 +1,44 @@
+"""The same scenarios in the simulator."""
+
+from pathlib import Path
+
+import ampsched
+from ampsched import Outcome, ThreadOutcome
+from measure import Run, Thread
+from scenarios import Scenario
+
+MACHINE = "sym-2"
+POLICY = "eevdf"
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+
+def write_workload(folder: Path, scenario: Scenario, ns_per_iteration: float) -> Path:
+    """Writes the workload file: the scenario's program with the amounts that were measured on this computer."""
+    params = ", ".join(f"{name} = {value!r}" for name, value in scenario.params(ns_per_iteration).items())
+    path = folder / f"{scenario.name}.workload.toml"
+    program = PROGRAMS / f"{scenario.name}.toml"
+    path.write_text(
+        f'[workloads.{scenario.name}]\ndescription = "{scenario.what}"\n'
+        f'apps = [{{ program = "{program}", params = {{ {params} }} }}]\n'
+    )
+    return path
+
+
+def cpu_ns(thread: ThreadOutcome) -> int:
+    """CPU time of a thread."""
+    return thread.big_ns + thread.little_ns
+
+
+def simulate(folder: Path, scenario: Scenario, ns_per_iteration: float) -> Run:
+    """Simulates the scenario, and once more up to the end of its first thread for the shares."""
+    workload = write_workload(folder, scenario, ns_per_iteration)
+    outcome: Outcome = ampsched.simulate(MACHINE, workload, POLICY)
+    first_end_ns = min(thread.end_ns for thread in outcome.threads)
+    window = ampsched.simulate(MACHINE, workload, POLICY, until_ms=first_end_ns / 1e6)
+    threads = [
+        Thread(
+            thread.name, thread.end_ns, cpu_ns(thread), cpu_ns(early), thread.voluntary, thread.involuntary
+        )
+        for thread, early in zip(outcome.threads, window.threads, strict=True)
+    ]
+    return Run(outcome.makespan_ns, ns_per_iteration, threads, 0.0)

@@ -66,7 +66,7 @@ TRUTH := hogs convoy barrier pipeline sleepers
 
 .PHONY: truth
 truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
-	$(BIN)/python truth/run.py --programs $(BUILD)/truth --report docs/explanation/truth.md
+	$(BIN)/python -m truth.run --programs $(BUILD)/truth --report docs/explanation/truth.md
 
 CASES ?= 20000
 SEED ?= $(shell date +%s)

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 
-from scenarios import Scenario
+from truth.scenarios import Scenario
 
 TRIES_MAX = 40
 FOREIGN_MAX = 0.02

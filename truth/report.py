@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from measure import FOREIGN_MAX, Run
-from scenarios import Scenario
+from truth.measure import FOREIGN_MAX, Run
+from truth.scenarios import Scenario
 
 BEGIN = "<!-- begin: written by make truth -->"
 END = "<!-- end: written by make truth -->"

@@ -9,10 +9,8 @@ import sys
 from datetime import date
 from pathlib import Path
 
-import measure
-import report
-import simulated
-from scenarios import SCENARIOS
+from truth import measure, report, simulated
+from truth.scenarios import SCENARIOS
 
 REPETITIONS = 5
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import ampsched
 from ampsched import Outcome, ThreadOutcome
-from measure import Run, Thread
-from scenarios import Scenario
+
+from truth.measure import Run, Thread
+from truth.scenarios import Scenario
 
 MACHINE = "sym-2"
 POLICY = "eevdf"

@@ -1,0 +1,1 @@
+"""Simulations compared with real programs on this computer's kernel: `make truth`."""

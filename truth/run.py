@@ -6,7 +6,7 @@ A measurement, not a test: nothing fails if the figures differ, and nothing is t
 import argparse
 import os
 import sys
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 
 from truth import measure, report, simulated
@@ -41,7 +41,7 @@ def main() -> None:
         sys.exit(
             f"--only {arguments.only}: there is no such scenario ({', '.join(each.name for each in SCENARIOS)})"
         )
-    text = report.tables(pairs, measure.host(), date.today(), REPETITIONS)
+    text = report.tables(pairs, measure.host(), datetime.now().astimezone().date(), REPETITIONS)
     print(text)
     if arguments.report and arguments.only is None:
         report.replace_tables(arguments.report, text)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import ampsched
 from ampsched import Outcome, ThreadOutcome
-
 from truth.measure import Run, Thread
 from truth.scenarios import Scenario
 

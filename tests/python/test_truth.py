@@ -5,19 +5,14 @@ Only the form is tested here. How well the figures agree is measured by `make tr
 
 import dataclasses
 import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
 from truth import measure, report, simulated
 from truth.scenarios import SCENARIOS, Scenario
 
-SOURCES = ROOT / "truth/programs"
+SOURCES = Path(__file__).resolve().parents[2] / "truth/programs"
 
 
 def tiny(scenario: Scenario) -> Scenario:
@@ -38,7 +33,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("scenario", map(tiny, SCENARIOS), ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", [tiny(each) for each in SCENARIOS], ids=lambda scenario: scenario.name)
 def test_both_sides_run_the_same_threads(scenario: Scenario, programs: Path) -> None:
     allowed = sorted(measure.os.sched_getaffinity(0))
     real = measure.run_once(programs, scenario, [allowed[0], allowed[-1]])

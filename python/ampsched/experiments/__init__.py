@@ -1,0 +1,1 @@
+"""Published experiments, each reproduced by one command."""

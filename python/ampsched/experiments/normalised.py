@@ -1,0 +1,106 @@
+"""Results relative to a reference policy: the averages and best cases that papers quote."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import Literal
+
+from ampsched.comparison import Comparison, h_antt, h_stp, per_seed
+from ampsched.statistics import Estimate, estimate
+
+Metric = Literal["h_antt", "h_stp"]
+METRICS = {"h_antt": h_antt, "h_stp": h_stp}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Case:
+    """A workload on a machine."""
+
+    machine: str
+    workload: str
+
+    def __str__(self) -> str:
+        return f"{self.workload} on {self.machine}"
+
+
+Filter = Callable[[Case], bool]
+
+
+class Normalised:
+    """Values per case, policy and seed, averaged over core orders, and their changes against another policy.
+
+    Averages over cases are geometric means of ratios, as ratios call for; a change of -0.1 is 10 % less.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._values = {
+            (case, policy, metric): per_seed(comparison.select(case.machine, case.workload, policy), function)
+            for case in (Case(*mix) for mix in comparison.mixes())
+            for policy in comparison.policies
+            for metric, function in METRICS.items()
+        }
+        self.cases = [Case(*mix) for mix in comparison.mixes()]
+
+    def select(self, where: Filter) -> list[Case]:
+        """The cases that fit.
+
+        Raises:
+            LookupError: If none does (the experiment was run in part).
+        """
+        cases = [case for case in self.cases if where(case)]
+        if not cases:
+            raise LookupError("no case fits")
+        return cases
+
+    def values(self, case: Case, policy: str, metric: Metric) -> list[float]:
+        """The value of each seed.
+
+        Raises:
+            LookupError: If it was not run.
+        """
+        return self._values[case, policy, metric]
+
+    def _ratios(self, case: Case, policy: str, reference: str, metric: Metric) -> list[float]:
+        mine, theirs = self.values(case, policy, metric), self.values(case, reference, metric)
+        return [a / b for a, b in zip(mine, theirs, strict=True)]
+
+    def level(self, where: Filter, policy: str, metric: Metric) -> Estimate:
+        """Geometric mean of a metric over cases."""
+        return self._over_seeds(self.values(case, policy, metric) for case in self.select(where))
+
+    def change(self, where: Filter, policy: str, reference: str, metric: Metric) -> Estimate:
+        """Mean change over cases, with its interval over seeds."""
+        per_case = (self._ratios(case, policy, reference, metric) for case in self.select(where))
+        ratio = self._over_seeds(per_case)
+        return Estimate(ratio.mean - 1, ratio.low - 1, ratio.high - 1, ratio.n)
+
+    def best(self, where: Filter, policy: str, reference: str, metric: Metric) -> tuple[Estimate, Case]:
+        """The case with the greatest gain: least H_ANTT or greatest H_STP."""
+        sign = 1 if metric == "h_antt" else -1
+        changes = [
+            (self.change(_only(case), policy, reference, metric), case) for case in self.select(where)
+        ]
+        return min(changes, key=lambda pair: (sign * pair[0].mean, pair[1]))
+
+    def worst(self, where: Filter, policy: str, reference: str, metric: Metric) -> tuple[Estimate, Case]:
+        """The case with the greatest loss."""
+        sign = 1 if metric == "h_antt" else -1
+        changes = [
+            (self.change(_only(case), policy, reference, metric), case) for case in self.select(where)
+        ]
+        return max(changes, key=lambda pair: (sign * pair[0].mean, pair[1]))
+
+    def wins(self, where: Filter, policy: str, reference: str) -> tuple[int, int]:
+        """In how many cases a policy has the lower mean H_ANTT, and of how many."""
+        cases = self.select(where)
+        better = [case for case in cases if self.change(_only(case), policy, reference, "h_antt").mean < 0]
+        return len(better), len(cases)
+
+    @staticmethod
+    def _over_seeds(per_case: Iterable[list[float]]) -> Estimate:
+        by_seed = zip(*per_case, strict=True)
+        return estimate([geometric_mean(values) for values in by_seed])
+
+
+def _only(case: Case) -> Filter:
+    return lambda other: other == case

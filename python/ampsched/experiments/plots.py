@@ -1,0 +1,66 @@
+"""Bar charts of figures, as SVG with reproducible bytes."""
+
+from pathlib import Path
+
+from ampsched.experiments.colab_figures import Bar, Figure
+
+# Colour-blind safe (Okabe and Ito).
+COLOURS = {"cfs": "#999999", "wash": "#E69F00", "colab": "#0072B2"}
+
+
+def draw(figure: Figure, path: Path) -> None:
+    """Draws a figure: one row of panels per quantity, grouped bars with 95 % intervals."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    settings = {"svg.hashsalt": figure.name, "svg.fonttype": "path", "font.size": 8}
+    with mpl.rc_context(settings):
+        columns = max(len(figure.panels(row)) for row in figure.rows)
+        width = max(6.4, sum(_width(figure, next(iter(figure.rows)))))
+        canvas, axes = pyplot.subplots(
+            len(figure.rows), columns, figsize=(width, 2.9 * len(figure.rows)), squeeze=False, sharey="row",
+            width_ratios=_width(figure, next(iter(figure.rows))),
+        )  # fmt: skip
+        for row, (label, bars) in enumerate(figure.rows.items()):
+            for column, panel in enumerate(figure.panels(label)):
+                _panel(axes[row][column], [bar for bar in bars if bar.panel == panel], figure.reference)
+                axes[row][column].set_title(panel)
+            axes[row][0].set_ylabel(label)
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        canvas.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
+        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10)
+        canvas.tight_layout()
+        canvas.savefig(path, metadata={"Date": None})
+        pyplot.close(canvas)
+
+
+def _width(figure: Figure, row: str) -> list[float]:
+    """Widths of the panels in inches, by their number of bars."""
+    bars = figure.rows[row]
+    return [1.0 + 0.16 * sum(bar.panel == panel for bar in bars) for panel in figure.panels(row)]
+
+
+def _panel(axes: "object", bars: list[Bar], reference: float | None) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(axes, Axes)
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    policies = list(dict.fromkeys(bar.policy for bar in bars))
+    thickness = 0.8 / max(1, len(policies))
+    for index, policy in enumerate(policies):
+        mine = [bar for bar in bars if bar.policy == policy]
+        places = [groups.index(bar.group) + (index - (len(policies) - 1) / 2) * thickness for bar in mine]
+        errors = [
+            [bar.value.mean - bar.value.low for bar in mine],
+            [bar.value.high - bar.value.mean for bar in mine],
+        ]
+        values = [bar.value.mean for bar in mine]
+        axes.bar(
+            places, values, thickness, yerr=errors, label=policy, color=COLOURS.get(policy), error_kw={"elinewidth": 0.7}
+        )
+    if reference is not None:
+        axes.axhline(reference, color="black", linewidth=0.7)
+    axes.set_xticks(range(len(groups)), groups, rotation=60, ha="right", rotation_mode="anchor")
+    axes.spines[["top", "right"]].set_visible(False)

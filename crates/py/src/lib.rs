@@ -1,1 +1,32 @@
-//! todo
+//! The Python module `ampsched._core`: thin, no logic.
+//!
+//! Architecture invariant: everything that can be decided elsewhere is decided elsewhere. This crate
+//! converts values and errors, releases the interpreter lock while simulations run, and lets a policy
+//! be written in Python.
+
+mod catalog;
+mod error;
+mod policy;
+mod registry;
+mod rules;
+mod run;
+mod view;
+
+use pyo3::prelude::*;
+
+/// The compiled part of ampsched.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::catalog::{Catalog, Machine, Workload};
+    #[pymodule_export]
+    use super::error::InputError;
+    #[pymodule_export]
+    use super::policy::simulate_python;
+    #[pymodule_export]
+    use super::registry::{check_policy, policies, suggest};
+    #[pymodule_export]
+    use super::run::{FactorSource, Job, run_batch, simulate};
+    #[pymodule_export]
+    use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
+}

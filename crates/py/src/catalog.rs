@@ -1,0 +1,206 @@
+//! Machines, programs and workloads by name.
+
+use ampsched_model::{
+    Catalog as ModelCatalog, FileKind, Machine as ModelMachine, Workload as ModelWorkload,
+};
+use pyo3::prelude::*;
+
+use crate::error::{InputError, input};
+
+/// The words for kinds of files.
+const KINDS: [(&str, FileKind); 5] = [
+    ("machine", FileKind::Machine),
+    ("core_type", FileKind::CoreType),
+    ("profile", FileKind::Profile),
+    ("program", FileKind::Program),
+    ("workload", FileKind::Workload),
+];
+
+fn kind_of(word: &str) -> PyResult<FileKind> {
+    let found = KINDS.iter().find(|(known, _)| *known == word);
+    found
+        .map(|(_, kind)| *kind)
+        .ok_or_else(|| InputError::new_err(format!("unknown kind of file \"{word}\"")))
+}
+
+fn word_of(kind: FileKind) -> &'static str {
+    KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word)
+}
+
+/// Named files and what they describe.
+#[pyclass(module = "ampsched._core")]
+#[derive(Default)]
+pub struct Catalog {
+    inner: ModelCatalog,
+}
+
+#[pymethods]
+impl Catalog {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// A copy to which files can be added without changing this one.
+    fn copy(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+
+    /// Adds a file of a kind under a name; `file` is its path for messages.
+    fn add(&mut self, kind: &str, name: &str, file: &str, text: &str) -> PyResult<()> {
+        self.inner.add(kind_of(kind)?, name, file, text).map_err(|error| input(&error))
+    }
+
+    /// The kind of a file, told from its text.
+    #[staticmethod]
+    fn detect(file: &str, text: &str) -> PyResult<&'static str> {
+        FileKind::detect(file, text).map(word_of).map_err(|error| input(&error))
+    }
+
+    /// Files that added files refer to by path and that are not there yet: (kind, path).
+    fn missing_files(&self) -> Vec<(&'static str, String)> {
+        self.inner.missing_files().into_iter().map(|(kind, path)| (word_of(kind), path)).collect()
+    }
+
+    /// Names of a kind with their one-line descriptions, in alphabetical order.
+    fn entries(&self, kind: &str) -> PyResult<Vec<(String, String)>> {
+        Ok(self.inner.list(kind_of(kind)?))
+    }
+
+    /// Whether something of that kind and name is there.
+    fn has(&self, kind: &str, name: &str) -> PyResult<bool> {
+        Ok(self.inner.has(kind_of(kind)?, name))
+    }
+
+    /// A text of several lines about one thing.
+    fn describe(&self, kind: &str, name: &str) -> PyResult<String> {
+        self.inner.describe(kind_of(kind)?, name).map_err(|error| input(&error))
+    }
+
+    /// Parameters of a program and their defaults.
+    fn params(&self, program: &str) -> PyResult<Vec<(String, f64)>> {
+        let params = self.inner.params(program).map_err(|error| input(&error))?;
+        Ok(params.into_iter().map(|(name, default)| (name.to_owned(), default)).collect())
+    }
+
+    /// What an imported program honours differently from its own tool.
+    fn notes(&self, program: &str) -> Vec<String> {
+        self.inner.notes(program).to_vec()
+    }
+
+    /// Names of the workloads in a workload file.
+    fn workloads_of_file(&self, name: &str) -> Vec<String> {
+        self.inner.workloads_of_file(name).to_vec()
+    }
+
+    /// The machine of that name.
+    fn machine(&self, name: &str) -> PyResult<Machine> {
+        self.inner.machine(name).map(|inner| Machine { inner }).map_err(|error| input(&error))
+    }
+
+    /// The workload of that name.
+    fn workload(&self, name: &str) -> PyResult<Workload> {
+        self.inner.workload(name).map(|inner| Workload { inner }).map_err(|error| input(&error))
+    }
+}
+
+/// A machine.
+#[pyclass(frozen, module = "ampsched._core")]
+pub struct Machine {
+    /// The machine.
+    pub inner: ModelMachine,
+}
+
+#[pymethods]
+impl Machine {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.inner.description
+    }
+
+    /// Number of cores.
+    #[getter]
+    fn cores(&self) -> usize {
+        self.inner.cores()
+    }
+
+    /// Clusters in the order of their cores: name, core type, cores, highest frequency in MHz, class (0 is the slowest).
+    #[getter]
+    fn clusters(&self) -> Vec<(String, String, usize, u32, u8)> {
+        let row = |cluster: &ampsched_model::Cluster| {
+            let (name, core_type) = (cluster.name.clone(), cluster.core_type.clone());
+            (name, core_type, cluster.cores.len(), cluster.max_mhz(), cluster.class.0)
+        };
+        self.inner.clusters.iter().map(row).collect()
+    }
+
+    /// The same machine with its cores numbered from the fastest or from the slowest on.
+    fn ordered(&self, fastest_first: bool) -> Machine {
+        Machine { inner: self.inner.ordered(fastest_first) }
+    }
+
+    /// The machine with as many cores, all of the fastest kind.
+    fn all_big(&self) -> Machine {
+        Machine { inner: self.inner.all_big() }
+    }
+
+    /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.
+    fn content(&self) -> String {
+        format!("{:?} {:?}", self.inner.clusters, self.inner.costs)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Machine {}>", self.inner.name)
+    }
+}
+
+/// A workload.
+#[pyclass(frozen, module = "ampsched._core")]
+pub struct Workload {
+    /// The workload.
+    pub inner: ModelWorkload,
+}
+
+#[pymethods]
+impl Workload {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.inner.description
+    }
+
+    /// Applications: name, program, threads at its start.
+    #[getter]
+    fn apps(&self) -> Vec<(String, String, u32)> {
+        let row = |app: &ampsched_model::App| {
+            (app.name.clone(), app.program.name.clone(), app.program.initial_threads())
+        };
+        self.inner.apps.iter().map(row).collect()
+    }
+
+    /// The workload of one of its applications alone, started at once.
+    fn alone(&self, app: usize) -> PyResult<Workload> {
+        if app >= self.inner.apps.len() {
+            return Err(pyo3::exceptions::PyIndexError::new_err(format!("no application {app}")));
+        }
+        Ok(Workload { inner: self.inner.alone(app) })
+    }
+
+    /// Everything that a simulation reads of it, as text: equal texts behave equally.
+    fn content(&self) -> String {
+        format!("{:?}", self.inner.apps)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Workload {}>", self.inner.name)
+    }
+}

@@ -1,0 +1,53 @@
+//! The registry of policies as Python values.
+
+use ampsched_policy::{ParamInfo, ParamKind, REGISTRY, build_policy};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+
+/// All policies: a dictionary each, with `name`, `summary`, `documentation`, `source` and `params`.
+#[pyfunction]
+pub fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    REGISTRY
+        .iter()
+        .map(|info| {
+            let row = PyDict::new(py);
+            row.set_item("name", info.name)?;
+            row.set_item("summary", info.summary)?;
+            row.set_item("documentation", info.documentation)?;
+            row.set_item("source", info.source)?;
+            let params: PyResult<Vec<_>> =
+                info.params.iter().map(|param| param_row(py, param)).collect();
+            row.set_item("params", params?)?;
+            Ok(row)
+        })
+        .collect()
+}
+
+fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py, PyDict>> {
+    let (min, max, flag) = match param.kind {
+        ParamKind::Flag => (0.0, 1.0, true),
+        ParamKind::Number { min, max } => (min, max, false),
+    };
+    let row = PyDict::new(py);
+    row.set_item("name", param.name)?;
+    row.set_item("default", param.default)?;
+    row.set_item("min", min)?;
+    row.set_item("max", max)?;
+    row.set_item("flag", flag)?;
+    row.set_item("help", param.help)?;
+    Ok(row)
+}
+
+/// Raises `InputError` unless the policy exists and takes these parameters.
+#[pyfunction]
+pub fn check_policy(name: &str, params: Vec<(String, f64)>) -> PyResult<()> {
+    build_policy(name, &params).map(drop).map_err(|error| error::policy(&error))
+}
+
+/// A hint that names the known word nearest to `word`, or all known words.
+#[pyfunction]
+pub fn suggest(word: &str, known: Vec<String>) -> String {
+    ampsched_model::suggest(word, known.iter().map(String::as_str))
+}

@@ -1,0 +1,51 @@
+"""ampsched: which scheduling policy is best for these programs on this processor with unequal cores?
+
+Example:
+    >>> import ampsched
+    >>> result = ampsched.compare("2B2S", "sync-1", ["cfs", "static"])
+    >>> result.to_polars().height
+    4
+"""
+
+from ampsched._core import Event, InputError, Machine, Pick, Plan, ThreadStats, Topology, View, Workload
+from ampsched.api import compare, simulate
+from ampsched.catalog import Catalog
+from ampsched.comparison import Comparison, SummaryRow
+from ampsched.execution import Run
+from ampsched.factors import Factors
+from ampsched.metrics import MixMetrics
+from ampsched.policy import Policy, PolicyInfo, Rules, policies
+from ampsched.results import AppOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome
+from ampsched.statistics import Estimate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AppOutcome",
+    "Catalog",
+    "Comparison",
+    "CoreOutcome",
+    "Counts",
+    "Estimate",
+    "Event",
+    "Factors",
+    "InputError",
+    "Machine",
+    "MixMetrics",
+    "Outcome",
+    "Pick",
+    "Plan",
+    "Policy",
+    "PolicyInfo",
+    "Rules",
+    "Run",
+    "SummaryRow",
+    "ThreadOutcome",
+    "ThreadStats",
+    "Topology",
+    "View",
+    "Workload",
+    "compare",
+    "policies",
+    "simulate",
+]

@@ -1,0 +1,165 @@
+"""The functions that most users need: `simulate` and `compare`."""
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from ampsched._core import InputError, Machine, Workload
+from ampsched.catalog import Catalog
+from ampsched.comparison import Comparison
+from ampsched.execution import CoreOrder, Mix, Progress, Settings, ordered, run_mixes, run_one
+from ampsched.factors import Factors
+from ampsched.policy import PolicyLike, PolicySpec
+from ampsched.results import Outcome
+
+MachineLike = str | Path | Machine
+WorkloadLike = str | Path | Workload
+ORDERS: dict[str, tuple[CoreOrder, ...]] = {
+    "both": ("big-first", "little-first"),
+    "big-first": ("big-first",),
+    "little-first": ("little-first",),
+    "as-is": ("as-is",),
+}
+REPEAT_MAX = 10_000
+
+
+def simulate(
+    machine: MachineLike,
+    workload: WorkloadLike,
+    policy: PolicyLike = "cfs",
+    *,
+    seed: int = 1,
+    factors: str | Factors = "oracle",
+    core_order: CoreOrder = "as-is",
+    until_ms: float | None = None,
+    limit_s: float = 3600.0,
+    check: bool = False,
+    trace: str | Path | None = None,
+    catalog: Catalog | None = None,
+) -> Outcome:
+    """Simulates one workload under one policy.
+
+    Args:
+        machine: Name (``"2B2S"``), path of a machine file, or a machine.
+        workload: Name (``"sync-2"``), program (``"ferret"``), path of a workload, program or rt-app file, or a workload.
+        policy: Name with parameters (``"colab:literal=1"``), or a policy written in Python (see `Policy`).
+        seed: Seed of all random amounts.
+        factors: Where the policy learns speed-ups from, see `Factors.parse`.
+        core_order: Whether the cores are numbered as the machine says, from the biggest or from the littlest on.
+        until_ms: Stop at this simulated time, whatever still runs.
+        limit_s: Fail if the workload has not ended by then (simulated time).
+        check: Check the simulator's invariants after every event (slow).
+        trace: Write a trace for https://ui.perfetto.dev to this file.
+        catalog: Where names are looked up; the shipped catalogue by default.
+
+    Raises:
+        InputError: If something does not exist or is wrong, or the workload cannot go on.
+
+    Example:
+        >>> outcome = simulate("2B2S", "sync-1", "cfs")
+        >>> outcome.makespan_ns > 0
+        True
+    """
+    catalog = catalog or Catalog.shipped()
+    spec = PolicySpec.of(policy)
+    settings = Settings(_factors(factors), until_ms, limit_s, check)
+    numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
+    job = settings.job(numbered, catalog.workload(workload), spec, seed)
+    return run_one(job, spec, Path(trace) if trace else None)
+
+
+def compare(
+    machine: MachineLike | Sequence[MachineLike],
+    workload: WorkloadLike | Sequence[WorkloadLike],
+    policies: Sequence[PolicyLike] = ("cfs", "wash", "colab"),
+    *,
+    seed: int = 1,
+    repeat: int = 1,
+    core_order: Literal["both", "big-first", "little-first", "as-is"] = "both",
+    factors: str | Factors = "oracle",
+    limit_s: float = 3600.0,
+    check: bool = False,
+    jobs: int = 0,
+    progress: Progress | None = None,
+    catalog: Catalog | None = None,
+) -> Comparison:
+    """Compares policies on workloads and machines.
+
+    Each combination is run with seeds `seed` to `seed + repeat - 1` and, as COLAB does, with both core
+    orders, whose results are averaged. Every application is also run alone on the machine of only big cores, which
+    H_ANTT and H_STP need, and alone on the same machine, which ANTT and STP need.
+
+    Args:
+        machine: One machine or several; see `simulate`.
+        workload: One workload or several; see `simulate`.
+        policies: Policies; the others are measured against the first.
+        seed: First seed.
+        repeat: Number of seeds.
+        core_order: Which core orders are run; on a machine of equal cores they are the same and run once.
+        factors: Where policies learn speed-ups from, see `Factors.parse`.
+        limit_s: Fail if a workload has not ended by then (simulated time).
+        check: Check the simulator's invariants after every event (slow).
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        progress: Called with the number of finished simulations and of all.
+        catalog: Where names are looked up; the shipped catalogue by default.
+
+    Raises:
+        InputError: If something does not exist or is wrong, or a workload cannot go on.
+
+    Example:
+        >>> result = compare("2B2S", "sync-1", ["cfs", "static"])
+        >>> [row.policy for row in result.summary()]
+        ['cfs', 'static']
+    """
+    catalog = catalog or Catalog.shipped()
+    machines = [catalog.machine(each) for each in _each(machine, "machine")]
+    workloads = [catalog.workload(each) for each in _each(workload, "workload")]
+    specs = [PolicySpec.of(policy) for policy in policies]
+    _check_distinct([each.name for each in machines], "machine")
+    _check_distinct([each.name for each in workloads], "workload")
+    _check_distinct([spec.label for spec in specs], "policy")
+    if not 1 <= repeat <= REPEAT_MAX:
+        raise InputError(f"repeat = {repeat} is not within 1 to {REPEAT_MAX}")
+    if jobs < 0:
+        raise InputError(f"jobs = {jobs} is below 0 (0: all processors)")
+    settings = Settings(_factors(factors), limit_s=limit_s, check=check)
+    mixes = [
+        Mix(on, order, mix, spec, each_seed)
+        for on, mix, spec in product(machines, workloads, specs)
+        for order in _order(core_order, len({row[4] for row in on.clusters}))
+        for each_seed in range(seed, seed + repeat)
+    ]
+    runs = run_mixes(mixes, settings, same_machine=True, processes=jobs, progress=progress)
+    notes = (
+        f"factors {settings.factors}",
+        f"core order {core_order}",
+        f"seeds {seed} to {seed + repeat - 1}",
+    )
+    return Comparison(tuple(spec.label for spec in specs), tuple(runs), notes)
+
+
+def _factors(factors: str | Factors) -> Factors:
+    return factors if isinstance(factors, Factors) else Factors.parse(factors)
+
+
+def _order(core_order: str, classes: int) -> tuple[CoreOrder, ...]:
+    if core_order not in ORDERS:
+        raise InputError(f'core order "{core_order}" does not exist (known: {", ".join(ORDERS)})')
+    orders = ORDERS[core_order]
+    return orders if classes > 1 else orders[:1]
+
+
+def _each(value: object, what: str) -> list[Any]:
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    if not values:
+        raise InputError(f"no {what} is given")
+    return values
+
+
+def _check_distinct(names: Sequence[str], what: str) -> None:
+    if not names:
+        raise InputError(f"no {what} is given")
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f'{what} "{name}" is given twice')

@@ -1,0 +1,197 @@
+"""Machines, core types, profiles, programs and workloads: the shipped ones, and the user's own files."""
+
+import functools
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import get_args
+
+from ampsched import _core
+from ampsched._core import InputError, Machine, Workload
+from ampsched.kinds import Kind
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FOLDERS: dict[Kind, str] = {
+    "machine": "machines",
+    "core_type": "core_types",
+    "profile": "profiles",
+    "program": "programs",
+    "workload": "workloads",
+}
+SUFFIXES = (".toml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a listing."""
+
+    name: str
+    description: str
+
+
+class Catalog:
+    """Everything that can be named, by kind.
+
+    `Catalog.shipped()` has what comes with ampsched. Where a machine or a workload is asked for, the path of a
+    file (``.toml``, ``.json``) does as well as a name; files that it refers to are read, too.
+    """
+
+    def __init__(self, core: _core.Catalog) -> None:
+        self._core = core
+
+    @staticmethod
+    def shipped() -> "Catalog":
+        """The catalogue of the files that come with ampsched."""
+        return Catalog(_shipped_core())
+
+    def with_files(self, *paths: str | Path) -> "Catalog":
+        """A catalogue that has these files as well; they take the place of shipped ones of the same name.
+
+        Raises:
+            InputError: If a file cannot be read or is wrong.
+        """
+        core = self._core.copy()
+        for path in paths:
+            text = _read(Path(path))
+            kind = _core.Catalog.detect(str(path), text)
+            core.add(kind, Path(path).stem, str(path), text)
+        _add_missing(core)
+        return Catalog(core)
+
+    def machine(self, machine: "str | Path | Machine") -> Machine:
+        """The machine of that name, or that a file describes.
+
+        Raises:
+            InputError: If there is no such name or file, or the file is wrong.
+        """
+        if isinstance(machine, Machine):
+            return machine
+        if not _is_path(machine):
+            return self._core.machine(str(machine))
+        core = self._with_path(str(machine), ("machine",))
+        return core.machine(str(machine))
+
+    def workload(self, workload: "str | Path | Workload") -> Workload:
+        """The workload of that name, or in a file; a program is a workload of that program alone.
+
+        ``mixes.toml:night`` names one of the workloads of a file.
+
+        Raises:
+            InputError: If there is no such name or file, or the file is wrong.
+        """
+        if isinstance(workload, Workload):
+            return workload
+        path, name = _split_path(str(workload))
+        if not _is_path(path):
+            return self._core.workload(path)
+        core = self._with_path(path, ("workload", "program"))
+        if not name:
+            return core.workload(path)
+        known = core.workloads_of_file(path)
+        if name not in known:
+            hint = _core.suggest(name, known) if known else "it is a program; leave the name out"
+            raise InputError(f'{path}: there is no workload "{name}" in it ({hint})')
+        return core.workload(name)
+
+    def entries(self, kind: Kind) -> list[Entry]:
+        """All names of a kind with their descriptions, in alphabetical order."""
+        return [Entry(name, description) for name, description in self._core.entries(kind)]
+
+    def describe(self, name: str) -> list[tuple[Kind, str]]:
+        """A text of several lines about each thing of that name, with its kind; a path describes the file.
+
+        Raises:
+            InputError: If there is nothing of that name, or it is wrong.
+        """
+        core, name = self._resolve(name)
+        found: list[tuple[Kind, str]] = [
+            (kind, core.describe(kind, name)) for kind in KINDS if core.has(kind, name)
+        ]
+        if found:
+            return found
+        of_file = core.workloads_of_file(name)
+        if of_file:
+            return [("workload", core.describe("workload", workload)) for workload in of_file]
+        known = [known for kind in KINDS for known, _ in core.entries(kind)]
+        raise InputError(f'nothing is called "{name}" ({_nearest(name, known)})')
+
+    def notes(self, program: str) -> list[str]:
+        """What an imported program honours differently from its own tool, one line each."""
+        core, name = self._resolve(program)
+        return core.notes(name)
+
+    def _resolve(self, name: str) -> tuple[_core.Catalog, str]:
+        path, workload = _split_path(name)
+        if not _is_path(path):
+            return self._core, name
+        return self._with_path(path, KINDS), workload or path
+
+    def _with_path(self, path: str, wanted: tuple[Kind, ...]) -> _core.Catalog:
+        text = _read(Path(path))
+        kind = _core.Catalog.detect(path, text)
+        if kind not in wanted:
+            words = " or ".join(word.replace("_", " ") for word in wanted)
+            raise InputError(f"{path}: describes a {kind.replace('_', ' ')}, a {words} is needed")
+        core = self._core.copy()
+        core.add(kind, path, path, text)
+        _add_missing(core)
+        return core
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    hint = _core.suggest(name, known)
+    return hint if hint.startswith("did you mean") else "see: ampsched list"
+
+
+def _is_path(name: str | Path) -> bool:
+    return isinstance(name, Path) or name.endswith(SUFFIXES) or "/" in name
+
+
+def _split_path(text: str) -> tuple[str, str]:
+    """Splits ``mixes.toml:night`` into path and name; anything else has no name."""
+    for suffix in SUFFIXES:
+        path, found, name = text.partition(f"{suffix}:")
+        if found:
+            return path + suffix, name
+    return text, ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def _add_missing(core: _core.Catalog) -> None:
+    """Adds the files that added ones refer to; one that is not there is reported where it is referred to."""
+    tried: set[tuple[Kind, str]] = set()
+    while missing := [item for item in core.missing_files() if item not in tried]:
+        tried.update(missing)
+        for kind, path in missing:
+            if Path(path).is_file():
+                core.add(kind, path, path, _read(Path(path)))
+
+
+@functools.cache
+def _shipped_core() -> _core.Catalog:
+    """The shipped files; never changed, as every addition is made to a copy."""
+    core = _core.Catalog()
+    data = files("ampsched") / "data"
+    for kind, folder in FOLDERS.items():
+        for file in _files_of(data / folder):
+            core.add(
+                kind, file.name.rsplit(".", 1)[0], f"{folder}/{file.name}", file.read_text(encoding="utf-8")
+            )
+    return core
+
+
+def _files_of(folder: Traversable) -> list[Traversable]:
+    if not folder.is_dir():
+        return []
+    return sorted(
+        (file for file in folder.iterdir() if file.name.endswith(SUFFIXES)), key=lambda file: file.name
+    )

@@ -1,0 +1,196 @@
+"""Results of comparing policies."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from ampsched.execution import Run
+from ampsched.statistics import Estimate, estimate
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Value = Callable[[Run], float]
+
+
+def h_antt(run: Run) -> float:
+    """H_ANTT of a run."""
+    return run.metrics.h_antt
+
+
+def h_stp(run: Run) -> float:
+    """H_STP of a run."""
+    return run.metrics.h_stp
+
+
+def makespan_ms(run: Run) -> float:
+    """Makespan of a run in ms."""
+    return run.outcome.makespan_ns / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """One policy on one workload and machine: means over core orders, estimates over seeds."""
+
+    machine: str
+    workload: str
+    policy: str
+    h_antt: Estimate
+    h_stp: Estimate
+    h_antt_change: Estimate
+    """Relative to the first policy: -0.1 is 10 % lower (better)."""
+    h_stp_change: Estimate
+    """Relative to the first policy: 0.1 is 10 % higher (better)."""
+    makespan_ms: Estimate
+    unfairness: float
+    uniformity: float
+    utilisation: float
+    switches: float
+    migrations: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All runs of a comparison; the first policy is the one that others are measured against."""
+
+    policies: tuple[str, ...]
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader must know of how it was run."""
+
+    def select(self, machine: str, workload: str, policy: str) -> list[Run]:
+        """The runs of one policy on one workload and machine: all core orders and seeds."""
+        wanted = (machine, workload, policy)
+        return [run for run in self.runs if (run.machine, run.workload, run.policy) == wanted]
+
+    def mixes(self) -> list[tuple[str, str]]:
+        """Pairs of machine and workload, in order of appearance."""
+        return list(dict.fromkeys((run.machine, run.workload) for run in self.runs))
+
+    def summary(self) -> list[SummaryRow]:
+        """One row per machine, workload and policy."""
+        return [
+            self._row(machine, workload, policy)
+            for machine, workload in self.mixes()
+            for policy in self.policies
+        ]
+
+    def _row(self, machine: str, workload: str, policy: str) -> SummaryRow:
+        first = self.select(machine, workload, self.policies[0])
+        runs = self.select(machine, workload, policy)
+        return SummaryRow(
+            machine=machine,
+            workload=workload,
+            policy=policy,
+            h_antt=estimate(per_seed(runs, h_antt)),
+            h_stp=estimate(per_seed(runs, h_stp)),
+            h_antt_change=change(runs, first, h_antt),
+            h_stp_change=change(runs, first, h_stp),
+            makespan_ms=estimate(per_seed(runs, makespan_ms)),
+            unfairness=fmean(run.metrics.unfairness for run in runs),
+            uniformity=fmean(run.metrics.uniformity for run in runs),
+            utilisation=fmean(run.outcome.utilisation for run in runs),
+            switches=fmean(run.outcome.counts.switches for run in runs),
+            migrations=fmean(run.outcome.counts.migrations for run in runs),
+        )
+
+    def to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per run."""
+        import polars
+
+        return polars.DataFrame([_run_row(run) for run in self.runs], infer_schema_length=None)
+
+    def apps_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per application of a run."""
+        import polars
+
+        return polars.DataFrame(
+            [row for run in self.runs for row in _app_rows(run)], infer_schema_length=None
+        )
+
+    def threads_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per thread of a run."""
+        import polars
+
+        frames = [
+            run.outcome.to_polars().select(
+                *(polars.lit(v).alias(k) for k, v in _keys(run).items()), polars.all()
+            )
+            for run in self.runs
+        ]
+        return polars.concat(frames)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The same as `to_polars` for pandas, which must be installed (``ampsched[pandas]``)."""
+        return self.to_polars().to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Summary and runs as plain values, for JSON."""
+        return {
+            "policies": list(self.policies),
+            "notes": list(self.notes),
+            "summary": [dataclasses.asdict(row) for row in self.summary()],
+            "runs": [{**_run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
+        }
+
+
+def per_seed(runs: Sequence[Run], value: Value) -> list[float]:
+    """A value of each seed, in ascending order of seeds: the mean over the core orders."""
+    seeds = sorted({run.seed for run in runs})
+    return [fmean(value(run) for run in runs if run.seed == seed) for seed in seeds]
+
+
+def change(runs: Sequence[Run], reference: Sequence[Run], value: Value) -> Estimate:
+    """Relative change against a reference, paired by seed: 0.1 is 10 % more."""
+    pairs = zip(per_seed(runs, value), per_seed(reference, value), strict=True)
+    return estimate([mine / other - 1.0 for mine, other in pairs])
+
+
+def _keys(run: Run) -> dict[str, Any]:
+    return {
+        "machine": run.machine,
+        "workload": run.workload,
+        "policy": run.policy,
+        "core_order": run.core_order,
+        "seed": run.seed,
+    }
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    metrics, outcome = run.metrics, run.outcome
+    return {
+        **_keys(run),
+        "h_antt": metrics.h_antt,
+        "h_stp": metrics.h_stp,
+        "antt": metrics.antt,
+        "stp": metrics.stp,
+        "uniformity": metrics.uniformity,
+        "uniformity_progress": metrics.uniformity_progress,
+        "unfairness": metrics.unfairness,
+        "min_fairness": metrics.min_fairness,
+        "makespan_ns": outcome.makespan_ns,
+        "utilisation": outcome.utilisation,
+        "switches": outcome.counts.switches,
+        "migrations": outcome.counts.migrations,
+        "preemptions": outcome.counts.preemptions,
+        "ready_ns": sum(thread.ready_ns for thread in outcome.threads),
+        "blocked_ns": sum(thread.blocked_ns for thread in outcome.threads),
+    }
+
+
+def _app_rows(run: Run, *, keys: bool = True) -> list[dict[str, Any]]:
+    return [
+        {
+            **(_keys(run) if keys else {}),
+            "app": app.name,
+            "program": app.program,
+            "threads": app.threads,
+            "turnaround_ns": app.turnaround_ns,
+            "alone_ns": alone_ns,
+            "h_ntt": h_ntt,
+        }
+        for app, alone_ns, h_ntt in zip(run.outcome.apps, run.alone_ns, run.metrics.h_ntt, strict=True)
+    ]

@@ -1,0 +1,5 @@
+"""Kinds of files."""
+
+from typing import Literal
+
+Kind = Literal["machine", "core_type", "profile", "program", "workload"]

@@ -1,0 +1,244 @@
+"""Policies: the shipped ones with parameters, and the base class for policies written in Python."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypedDict, get_args
+
+from ampsched import _core
+from ampsched._core import Event, InputError, Pick, Plan, Topology, View
+from ampsched.spec import parse_spec
+from ampsched.units import NS_PER_MS
+
+EventGroup = Literal["lifecycle", "blocking", "dispatch"]
+EVENT_GROUPS: tuple[EventGroup, ...] = get_args(EventGroup)
+
+
+class Rules(TypedDict, total=False):
+    """Single rules that a policy written in Python replaces in those of its base."""
+
+    queues: Literal["per_core", "per_cluster", "global"]
+    """Which cores share a run queue."""
+    order: Literal["fifo", "vruntime", "deadline", "highest_rank"]
+    """Which waiting thread comes first."""
+    allocator: Literal["wake_affine", "round_robin_in_class"]
+    """Where a thread is put when it starts or wakes."""
+    steal: Sequence[Literal["own_cluster", "other_clusters", "running_on_slower"]]
+    """Where an idle core looks for work, in this order."""
+    kick_idle: bool
+    """Whether idle cores are told at once when a thread has to wait."""
+    slice_ms: float
+    """A fixed slice."""
+    slice_by_speed: bool
+    """Whether slices are divided by the predicted speed on the core."""
+    charge: Literal["time", "progress"]
+    """What run time counts."""
+    wake_preemption: Literal[False]
+    """Woken threads never interrupt."""
+    sleeper_credit_ms: float
+    """How far behind the queue's least virtual run time a woken thread may be."""
+    fork_debit: bool
+    """Whether a new thread starts one slice behind."""
+    balance_ms: float | None
+    """Period of load balancing between run queues; none if None."""
+
+
+class Policy:
+    """Base class of policies written in Python, for exploration.
+
+    A policy decides at two speeds. The fast plane (which thread next, for how long) is that of a shipped
+    policy, `base`, with the `rules` replaced that are given here. The slow plane is `epoch` and `on_event`: they
+    look at a `View` and write changes into a `Plan`. A single fast decision can be taken over by overriding `place`,
+    `pick`, `slice_ns` or `preempts`; each call then costs about a microsecond more.
+
+    Threads, cores and applications are numbers. Times are whole nanoseconds.
+
+    Example:
+        >>> class BigForFast(Policy):
+        ...     epoch_ms = 10
+        ...     def epoch(self, view, plan):
+        ...         for thread in view.threads():
+        ...             fast = view.speedup(thread) > 2.0
+        ...             plan.allow(thread, self.topology.big_cores() if fast else self.all_cores())
+    """
+
+    name: ClassVar[str] = ""
+    """Label in results; the class's name if empty."""
+    base: ClassVar[str] = "cfs"
+    """Shipped policy, with parameters (``cfs:latency_ms=6``), whose rules are used; not its slow plane."""
+    rules: ClassVar[Rules] = {}
+    """Rules of the base that are replaced."""
+    epoch_ms: ClassVar[float | None] = None
+    """Period of `epoch`; must be given if `epoch` is overridden."""
+    events: ClassVar[Sequence[EventGroup]] = EVENT_GROUPS
+    """Groups of events that `on_event` hears of: added and exited; woken and blocked; started and stopped."""
+    work_conserving: ClassVar[bool] = False
+    """Promises that no core idles while a thread that may run there waits; checked when checks are on."""
+
+    topology: Topology
+    """The machine, set by `start`."""
+
+    def start(self, topology: Topology) -> None:
+        """Is called once, before the simulation starts."""
+        self.topology = topology
+
+    def all_cores(self) -> list[int]:
+        """The numbers of all cores."""
+        return list(range(self.topology.core_count))
+
+    def epoch(self, view: View, plan: Plan) -> None:
+        """Looks at the system every `epoch_ms` and asks for changes."""
+
+    def on_event(self, view: View, event: Event, plan: Plan) -> None:
+        """Hears of an event and may ask for changes."""
+
+    def place(self, view: View, thread: int) -> int:
+        """Returns the core for a thread that starts or wakes; it must be one that the thread may use."""
+        return view.by_rules_place(thread)
+
+    def pick(self, view: View, core: int) -> Pick:
+        """Returns what a core does next."""
+        return view.by_rules_pick(core)
+
+    def slice_ns(self, view: View, thread: int, core: int) -> int:
+        """Returns how long a thread may run on a core while others wait; at least 1,000 ns."""
+        return view.by_rules_slice_ns(thread, core)
+
+    def preempts(self, view: View, woken: int, running: int, core: int) -> bool:
+        """Returns whether a woken thread interrupts the one that runs on the core where it was put."""
+        return view.by_rules_preempts(woken, running, core)
+
+    @classmethod
+    def label(cls) -> str:
+        """The policy's name in results."""
+        return cls.name or cls.__name__
+
+    def needs(self) -> dict[str, Any]:
+        """What the simulator has to call, from the methods that the class overrides.
+
+        Raises:
+            InputError: If `epoch` is overridden without `epoch_ms`, or the other way round, or a group of
+                events is unknown.
+        """
+        if self._overrides("epoch") != (self.epoch_ms is not None):
+            raise InputError(f"policy {self.label()}: epoch and epoch_ms go together; define both or neither")
+        if self.epoch_ms is not None and not 0.001 <= self.epoch_ms <= 1e6:
+            raise InputError(f"policy {self.label()}: epoch_ms = {self.epoch_ms} is not within 0.001 to 1e6")
+        for group in self.events:
+            if group not in EVENT_GROUPS:
+                known = ", ".join(EVENT_GROUPS)
+                raise InputError(f'policy {self.label()}: unknown group of events "{group}" (known: {known})')
+        hears = self._overrides("on_event")
+        return {
+            "epoch_ns": None if self.epoch_ms is None else round(self.epoch_ms * NS_PER_MS),
+            **{group: hears and group in self.events for group in EVENT_GROUPS},
+            "place": self._overrides("place"),
+            "pick": self._overrides("pick"),
+            "slice": self._overrides("slice_ns"),
+            "preempts": self._overrides("preempts"),
+            "work_conserving": self.work_conserving,
+        }
+
+    def _overrides(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(Policy, method)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyParam:
+    """A parameter of a shipped policy."""
+
+    name: str
+    default: float
+    min: float
+    max: float
+    flag: bool
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInfo:
+    """A shipped policy, from the registry."""
+
+    name: str
+    summary: str
+    documentation: str
+    source: str
+    params: tuple[PolicyParam, ...]
+
+
+def policies() -> tuple[PolicyInfo, ...]:
+    """All shipped policies in alphabetical order."""
+    return tuple(
+        PolicyInfo(
+            name=row["name"],
+            summary=row["summary"],
+            documentation=row["documentation"],
+            source=row["source"],
+            params=tuple(PolicyParam(**param) for param in row["params"]),
+        )
+        for row in _core.policies()
+    )
+
+
+def policy_info(name: str) -> PolicyInfo:
+    """The registry's row of a policy.
+
+    Raises:
+        InputError: If there is no policy of that name.
+    """
+    _core.check_policy(name, [])
+    return next(info for info in policies() if info.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySpec:
+    """What runs: a shipped policy with parameters, or a Python one."""
+
+    label: str
+    """Name in results, parameters included."""
+    name: str
+    """Registry name; of a Python policy that of its base."""
+    params: tuple[tuple[str, float], ...] = ()
+    make: Callable[[], Policy] | None = None
+    """Makes a fresh Python policy for each simulation; absent for shipped policies."""
+
+    @staticmethod
+    def of(policy: "PolicyLike") -> "PolicySpec":
+        """From ``"colab:literal=1"``, a subclass of `Policy`, an instance, or a function that makes one.
+
+        An instance is copied for each simulation, so that none sees the state of another.
+
+        Raises:
+            InputError: If the policy or a parameter does not exist, or a value is out of its limits.
+        """
+        if isinstance(policy, PolicySpec):
+            return policy
+        if isinstance(policy, str):
+            name, params = parse_spec(policy, "policy")
+            _core.check_policy(name, params)
+            return PolicySpec(policy.strip(), name, params)
+        sample, make = _sample_of(policy)
+        name, params = parse_spec(sample.base, "policy")
+        _core.check_policy(name, params)
+        sample.needs()
+        return PolicySpec(sample.label(), name, params, make)
+
+
+_WANTED = (
+    "a policy is a name with parameters, a subclass of Policy, an instance, or a function that makes one"
+)
+
+
+def _sample_of(policy: "Policy | Callable[[], Policy]") -> tuple[Policy, Callable[[], Policy]]:
+    if isinstance(policy, Policy):
+        return policy, lambda: copy.deepcopy(policy)
+    if not callable(policy):
+        raise TypeError(f"{_WANTED}, not {policy!r}")
+    sample = policy()
+    if not isinstance(sample, Policy):
+        raise TypeError(f"{_WANTED}, not {policy!r}")
+    return sample, policy
+
+
+PolicyLike = str | Policy | Callable[[], Policy] | PolicySpec
+"""What every function of this package accepts as a policy."""

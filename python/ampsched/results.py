@@ -1,0 +1,176 @@
+"""What a simulation yields."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import polars
+
+
+class _FromDict:
+    """A data class that is made from a dictionary that may know more."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """From a dictionary that has at least the fields of the class."""
+        return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls)})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class AppOutcome(_FromDict):
+    """Results of one application."""
+
+    name: str
+    program: str
+    start_ns: int
+    turnaround_ns: int
+    """From its start to the end of its last thread."""
+    threads: int
+    """Threads that it had."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadOutcome(_FromDict):
+    """Results of one thread."""
+
+    app: int
+    """Number of its application."""
+    name: str
+    start_ns: int
+    end_ns: int
+    big_ns: int
+    """Time on big cores; on all cores of a symmetric machine."""
+    little_ns: int
+    """Time on little cores."""
+    ready_ns: int
+    """Time in run queues."""
+    ready_ns_max: int
+    """Longest single stay in a run queue."""
+    blocked_ns: int
+    """Time blocked."""
+    blame_ns: int
+    """Time that other threads waited for it."""
+    instructions: int
+    """Instructions retired."""
+    switches: int
+    """Times that it was put on a core after another thread."""
+    migrations: int
+    """Times that it changed cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreOutcome(_FromDict):
+    """Results of one core."""
+
+    busy_ns: int
+    """Time with a thread, switching included."""
+    overhead_ns: int
+    """Of that, time spent on switching and migration."""
+    idle_ns: int
+    switches: int
+
+    @property
+    def utilisation(self) -> float:
+        """Share of time with a thread, 0 to 1."""
+        total_ns = self.busy_ns + self.idle_ns
+        return self.busy_ns / total_ns if total_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts(_FromDict):
+    """Totals of a simulation."""
+
+    dispatches: int
+    """Scheduling decisions that put a thread on a core."""
+    switches: int
+    """Decisions that put another thread on the core than before."""
+    migrations: int
+    """Threads that continued on another core."""
+    wakeups: int
+    preemptions: int
+    """Wake-ups that interrupted the running thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Results of one simulation; times in ns."""
+
+    machine: str
+    workload: str
+    policy: str
+    seed: int
+    makespan_ns: int
+    """When the last thread ended."""
+    apps: tuple[AppOutcome, ...]
+    threads: tuple[ThreadOutcome, ...]
+    cores: tuple[CoreOutcome, ...]
+    counts: Counts
+
+    @staticmethod
+    def from_json(text: str, policy: str | None = None) -> "Outcome":
+        """From the simulator's JSON; `policy` replaces the policy's name."""
+        values = json.loads(text)
+        return Outcome(
+            machine=values["machine"],
+            workload=values["workload"],
+            policy=policy or values["policy"],
+            seed=values["seed"],
+            makespan_ns=values["makespan_ns"],
+            apps=tuple(map(AppOutcome.from_dict, values["apps"])),
+            threads=tuple(map(ThreadOutcome.from_dict, values["threads"])),
+            cores=tuple(map(CoreOutcome.from_dict, values["cores"])),
+            counts=Counts.from_dict(values["counts"]),
+        )
+
+    @property
+    def utilisation(self) -> float:
+        """Mean utilisation of the cores, 0 to 1."""
+        return sum(core.utilisation for core in self.cores) / len(self.cores)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return dataclasses.asdict(self)
+
+    def to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per thread."""
+        import polars
+
+        rows = [
+            {
+                "app": self.apps[thread.app].name,
+                "program": self.apps[thread.app].program,
+                **_without(thread, "app"),
+            }
+            for thread in self.threads
+        ]
+        return polars.DataFrame(rows, infer_schema_length=None)
+
+    def apps_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per application."""
+        return frame_of(self.apps)
+
+    def cores_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per core."""
+        import polars
+
+        rows = [
+            {"core": number, **dataclasses.asdict(core), "utilisation": core.utilisation}
+            for number, core in enumerate(self.cores)
+        ]
+        return polars.DataFrame(rows, infer_schema_length=None)
+
+
+def _without(row: ThreadOutcome, field: str) -> dict[str, Any]:
+    return {key: value for key, value in dataclasses.asdict(row).items() if key != field}
+
+
+def frame_of(rows: Iterable[Any]) -> "polars.DataFrame":
+    """A data frame of data class instances, one row each."""
+    import polars
+
+    return polars.DataFrame([dataclasses.asdict(row) for row in rows], infer_schema_length=None)

@@ -1,0 +1,40 @@
+"""Texts of the form ``name:key=value:key=value``."""
+
+import math
+
+from ampsched._core import InputError
+
+
+def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """Splits ``colab:literal=1:decay=0.8`` into its name and its parameters.
+
+    Args:
+        text: The text.
+        what: What it is, for messages.
+
+    Raises:
+        InputError: If a part is not of the form ``key=number``, or a key comes twice.
+    """
+    name, *parts = text.strip().split(":")
+    if not name:
+        raise InputError(f'{what}: "{text}" has no name')
+    params: dict[str, float] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not key or not equals:
+            raise InputError(f'{what} {name}: "{part}" is not of the form parameter=number')
+        if key in params:
+            raise InputError(f"{what} {name}: parameter {key} is given twice")
+        params[key] = parse_number(value, f"{what} {name}: parameter {key}")
+    return name, tuple(params.items())
+
+
+def parse_number(text: str, what: str) -> float:
+    """Reads a finite number; raises `InputError` that begins with `what`."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f'{what} = "{text}" is not a number')
+    return number

@@ -93,7 +93,10 @@ class Policy:
         """Hears of an event and may ask for changes."""
 
     def place(self, view: View, thread: int) -> int:
-        """Returns the core for a thread that starts or wakes; it must be one that the thread may use."""
+        """Returns the core for a thread that starts or wakes; it must be one that the thread may use.
+
+        Unlike the rules, an overriding method is not told who woke the thread.
+        """
         return view.by_rules_place(thread)
 
     def pick(self, view: View, core: int) -> Pick:

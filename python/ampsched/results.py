@@ -59,6 +59,10 @@ class ThreadOutcome(_FromDict):
     """Instructions retired."""
     switches: int
     """Times that it was put on a core after another thread."""
+    voluntary: int
+    """Times that it left a core to wait for something."""
+    involuntary: int
+    """Times that it lost a core to another thread while it could have gone on."""
     migrations: int
     """Times that it changed cores."""
 

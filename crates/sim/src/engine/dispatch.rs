@@ -331,7 +331,7 @@ impl Engine<'_> {
     }
 
     /// Idle cores look for work, if the rules say so.
-    fn kick_idle_cores(&mut self, at_ns: Ns) {
+    pub(super) fn kick_idle_cores(&mut self, at_ns: Ns) {
         if !self.sched.rules().kick_idle || self.sched.idle_cores() == 0 {
             return;
         }

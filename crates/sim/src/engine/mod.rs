@@ -523,6 +523,8 @@ impl<'t> Engine<'t> {
                 self.relocate(thread)?;
             }
         }
+        // New speeds and preferences may give idle cores something to do.
+        self.kick_idle_cores(self.now_ns);
         Ok(())
     }
 

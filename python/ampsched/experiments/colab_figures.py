@@ -82,7 +82,7 @@ def by_workload(name: str, title: str, *classes: str) -> Callable[[Comparison], 
 
 def figure_8(data: Comparison) -> Figure:
     """Few and many threads."""
-    groups: dict[str, Filter] = {"fewer threads than cores": few_threads, "many threads": many_threads}
+    groups: dict[str, Filter] = {"few threads": few_threads, "many threads": many_threads}
     return _relative(data, "fig8", "Few and many threads", groups)
 
 

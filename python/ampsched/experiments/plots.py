@@ -20,14 +20,14 @@ def draw(figure: Figure, path: Path) -> None:
         columns = max(len(figure.panels(row)) for row in figure.rows)
         width = max(6.4, sum(_width(figure, next(iter(figure.rows)))))
         canvas, axes = pyplot.subplots(
-            len(figure.rows), columns, figsize=(width, 2.9 * len(figure.rows)), squeeze=False, sharey="row",
+            len(figure.rows), columns, figsize=(width, 0.3 + 2.7 * len(figure.rows)), squeeze=False, sharey="row",
             width_ratios=_width(figure, next(iter(figure.rows))),
         )  # fmt: skip
         for row, (label, bars) in enumerate(figure.rows.items()):
             for column, panel in enumerate(figure.panels(label)):
                 _panel(axes[row][column], [bar for bar in bars if bar.panel == panel], figure.reference)
                 axes[row][column].set_title(panel)
-            axes[row][0].set_ylabel(label)
+            axes[row][0].set_ylabel(label.replace(" (", "\n("))
         handles, labels = axes[0][0].get_legend_handles_labels()
         canvas.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10)
@@ -62,5 +62,5 @@ def _panel(axes: "object", bars: list[Bar], reference: float | None) -> None:
         )
     if reference is not None:
         axes.axhline(reference, color="black", linewidth=0.7)
-    axes.set_xticks(range(len(groups)), groups, rotation=60, ha="right", rotation_mode="anchor")
+    axes.set_xticks(range(len(groups)), groups, rotation=45, ha="right", rotation_mode="anchor")
     axes.spines[["top", "right"]].set_visible(False)

@@ -36,14 +36,14 @@ impl Engine<'_> {
                     entry.remaining
                 } else {
                     // Rounding down may leave an instruction for the end, never lose one.
-                    ((worked_ns as f64 * state.instructions_per_ns) as u64).min(entry.remaining)
+                    retired_in(worked_ns, state.instructions_per_ns).min(entry.remaining)
                 };
                 entry.remaining -= retired;
                 retired
             }
             Work::CpuTime => {
                 entry.remaining -= worked_ns.min(entry.remaining);
-                let retired = (worked_ns as f64 * state.instructions_per_ns) as u64;
+                let retired = retired_in(worked_ns, state.instructions_per_ns);
                 entry.demanded += retired;
                 retired
             }
@@ -180,8 +180,8 @@ impl Engine<'_> {
         let state = &mut self.cores[core.index()];
         state.overhead_left_ns = overhead_ns;
         state.switches += u64::from(switched);
-        state.instructions_per_ns = rate;
-        state.ns_per_instruction = 1.0 / rate;
+        state.instructions_per_ns = rate.instructions_per_ns;
+        state.ns_per_instruction = rate.ns_per_instruction;
         state.resched = false;
         state.slice_end_ns = slice_end_ns;
         if let Some(trace) = self.trace.as_deref_mut() {
@@ -236,7 +236,7 @@ impl Engine<'_> {
         let entry = &self.threads[thread.index()];
         let work_ns = match entry.work {
             Work::Steps => 0,
-            Work::Instructions => (entry.remaining as f64 * state.ns_per_instruction).ceil() as Ns,
+            Work::Instructions => duration_ns(entry.remaining, state.ns_per_instruction),
             Work::CpuTime => entry.remaining,
         };
         state.done_ns = self.now_ns + state.overhead_left_ns + work_ns;
@@ -372,4 +372,21 @@ impl Engine<'_> {
         self.runnable -= 1;
         self.make_runnable(thread, EnqueueKind::Requeue, None)
     }
+}
+
+/// Whole instructions that retire in some time.
+///
+/// Amounts and times are below 2^63, so both conversions go through signed integers: one machine
+/// instruction each instead of several.
+#[inline]
+fn retired_in(worked_ns: Ns, instructions_per_ns: f64) -> u64 {
+    (worked_ns as i64 as f64 * instructions_per_ns) as i64 as u64
+}
+
+/// Time that instructions take, rounded up. (`f64::ceil` is a function call on older processors.)
+#[inline]
+fn duration_ns(instructions: u64, ns_per_instruction: f64) -> Ns {
+    let exact_ns = instructions as i64 as f64 * ns_per_instruction;
+    let whole_ns = exact_ns as i64;
+    whole_ns as u64 + u64::from((whole_ns as f64) < exact_ns)
 }

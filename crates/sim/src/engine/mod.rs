@@ -182,6 +182,22 @@ enum WaitsFor {
     Resume,
 }
 
+/// How fast instructions retire, both ways round: a division costs more than a look-up.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    instructions_per_ns: f64,
+    ns_per_instruction: f64,
+}
+
+impl Rate {
+    /// For programs without work.
+    const ONE: Self = Self { instructions_per_ns: 1.0, ns_per_instruction: 1.0 };
+
+    fn new(instructions_per_ns: f64) -> Self {
+        Self { instructions_per_ns, ns_per_instruction: 1.0 / instructions_per_ns }
+    }
+}
+
 /// Execution state of a core.
 #[derive(Clone, Debug, Default)]
 struct Core {
@@ -242,8 +258,8 @@ struct Engine<'t> {
     objects: Vec<ObjectState>,
     object_names: Vec<String>,
     apps: Vec<AppRun>,
-    /// Instructions per ns of each profile (rows) on each cluster.
-    rates: Vec<f64>,
+    /// Speed of each profile (rows) on each cluster.
+    rates: Vec<Rate>,
     fastest: ClusterId,
     slowest: ClusterId,
     clusters: usize,
@@ -325,7 +341,7 @@ impl<'t> Engine<'t> {
                 let mhz = f64::from(self.machine.clusters[cluster].max_mhz());
                 let ips =
                     machine_speed_ips(profile, &self.machine, &self.machine.clusters[cluster], mhz);
-                self.rates.push(ips / 1e9);
+                self.rates.push(Rate::new(ips / 1e9));
             }
         }
         self.live += program.initial_threads() as usize;
@@ -500,13 +516,15 @@ impl<'t> Engine<'t> {
 
     fn true_speedup(&self, thread: ThreadId) -> f64 {
         let profile = self.threads[thread.index()].profile;
-        self.rate(profile, self.fastest) / self.rate(profile, self.slowest)
+        self.rate(profile, self.fastest).instructions_per_ns
+            / self.rate(profile, self.slowest).instructions_per_ns
     }
 
     /// Instructions per ns; 1 for a thread of a program that computes nothing.
     #[inline]
-    fn rate(&self, profile: u32, cluster: ClusterId) -> f64 {
-        self.rates.get(profile as usize * self.clusters + cluster.index()).copied().unwrap_or(1.0)
+    fn rate(&self, profile: u32, cluster: ClusterId) -> Rate {
+        let index = profile as usize * self.clusters + cluster.index();
+        self.rates.get(index).copied().unwrap_or(Rate::ONE)
     }
 
     fn apply_plan(&mut self) -> Result<(), SimError> {

@@ -69,7 +69,8 @@ impl Engine<'_> {
             Op::Run { reference_ns, profile } => {
                 let ns = reference_ns.draw(&mut entry.draw);
                 let profile = app.profile_base + u32::from(profile.0);
-                let amount = (ns as f64 * self.rate(profile, self.fastest)).round() as u64;
+                let amount = (ns as f64 * self.rate(profile, self.fastest).instructions_per_ns)
+                    .round() as u64;
                 Ok(self.compute(thread, Work::Instructions, amount, profile))
             }
             Op::Occupy { cpu_ns, profile } => {
@@ -298,8 +299,8 @@ impl Engine<'_> {
             entry.demanded += amount;
         }
         let state = &mut self.cores[core.index()];
-        state.instructions_per_ns = rate;
-        state.ns_per_instruction = 1.0 / rate;
+        state.instructions_per_ns = rate.instructions_per_ns;
+        state.ns_per_instruction = rate.ns_per_instruction;
         Step::Stop(Next::Work)
     }
 

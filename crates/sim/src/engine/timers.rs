@@ -5,55 +5,60 @@ use ampsched_model::{CoreId, Ns};
 /// No event.
 pub const NEVER: Ns = Ns::MAX;
 
+/// A core's timer. Ordered by (time, core), so the lowest core wins a tie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Timer {
+    due_ns: Ns,
+    core: u32,
+}
+
 /// One timer per core, and the core whose timer is due first (ties: lowest core).
 #[derive(Debug)]
 pub struct CoreTimers {
-    due_ns: Vec<Ns>,
-    /// `winners[i]` is the leaf that wins the subtree of inner node i; node 1 is the root.
-    winners: Vec<u32>,
+    /// A complete binary tree: node 1 is the root, nodes `leaves..` are the cores' timers, and every
+    /// inner node is a copy of its earlier child, so that a comparison reads one place.
+    nodes: Vec<Timer>,
+    leaves: usize,
 }
 
 impl CoreTimers {
     pub fn new(cores: usize) -> Self {
-        let leaves = cores.next_power_of_two().max(2);
-        let mut timers = Self { due_ns: vec![NEVER; leaves], winners: vec![0; leaves] };
-        for node in (1..leaves).rev() {
-            timers.winners[node] = timers.child(2 * node);
+        let leaves = cores.next_power_of_two();
+        let mut nodes = vec![Timer { due_ns: NEVER, core: 0 }; 2 * leaves];
+        for (core, timer) in nodes[leaves..].iter_mut().enumerate() {
+            timer.core = core as u32;
         }
-        timers
-    }
-
-    fn child(&self, node: usize) -> u32 {
-        let leaves = self.due_ns.len();
-        if node >= leaves { (node - leaves) as u32 } else { self.winners[node] }
+        for node in (1..leaves).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+        }
+        Self { nodes, leaves }
     }
 
     /// The core that is due first and when.
     #[inline]
     pub fn first(&self) -> (CoreId, Ns) {
-        let winner = self.winners[1] as usize;
-        (CoreId::from(winner), self.due_ns[winner])
+        let Timer { due_ns, core } = self.nodes[1];
+        (CoreId(core as u16), due_ns)
     }
 
     #[inline]
     pub fn get(&self, core: CoreId) -> Ns {
-        self.due_ns[core.index()]
+        self.nodes[self.leaves + core.index()].due_ns
     }
 
     #[inline]
     pub fn set(&mut self, core: CoreId, due_ns: Ns) {
-        self.due_ns[core.index()] = due_ns;
-        let mut node = (core.index() + self.due_ns.len()) / 2;
-        while node >= 1 {
-            let (left, right) = (self.child(2 * node), self.child(2 * node + 1));
-            let winner =
-                if self.due_ns[right as usize] < self.due_ns[left as usize] { right } else { left };
-            // The winner's own timer is unchanged and so is everything above.
-            if self.winners[node] == winner && winner as usize != core.index() {
+        let mut node = self.leaves + core.index();
+        let mut winner = Timer { due_ns, core: core.0.into() };
+        self.nodes[node] = winner;
+        while node > 1 {
+            winner = winner.min(self.nodes[node ^ 1]);
+            node /= 2;
+            // Someone else wins here as before: everything above stands.
+            if self.nodes[node] == winner && winner.core != core.0.into() {
                 return;
             }
-            self.winners[node] = winner;
-            node /= 2;
+            self.nodes[node] = winner;
         }
     }
 }

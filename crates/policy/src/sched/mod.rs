@@ -196,11 +196,13 @@ impl Sched {
     }
 
     /// Cores and clusters.
+    #[inline]
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
     /// The rules that are interpreted.
+    #[inline]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -348,6 +350,7 @@ impl Sched {
     }
 
     /// Puts a thread that is not in a queue into the queue of a core.
+    #[inline]
     pub fn enqueue(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind, now_ns: Ns) {
         self.leave_state(thread, now_ns);
         if kind != EnqueueKind::Requeue
@@ -369,6 +372,7 @@ impl Sched {
 
     /// Puts a waiting thread on a core. Returns whether the core had run another thread before and
     /// whether the thread had been on another core: `(switched, migrated_from)`.
+    #[inline]
     pub fn start(&mut self, core: CoreId, thread: ThreadId, now_ns: Ns) -> (bool, Option<CoreId>) {
         self.leave_state(thread, now_ns);
         let from = self.thread(thread).core;
@@ -387,6 +391,7 @@ impl Sched {
         state.since_ns = now_ns;
         let ran_on = state.ran_on.replace(core);
         let cpu = &mut self.cores[core.index()];
+        self.idle_cores -= usize::from(cpu.running.is_none());
         cpu.running = Some(thread);
         cpu.since_ns = now_ns;
         let switched = cpu.last.replace(thread) != Some(thread);
@@ -402,6 +407,7 @@ impl Sched {
 
     /// Takes the running thread off a core; it is then in no queue. `state` is what becomes of it:
     /// ready (the host enqueues it next), blocked or exited.
+    #[inline]
     pub fn stop(&mut self, core: CoreId, state: RunState, now_ns: Ns) {
         let thread = self.cores[core.index()].running.take().expect("a thread runs on the core");
         self.idle_cores += 1;
@@ -430,6 +436,7 @@ impl Sched {
         state.since_ns = now_ns;
     }
 
+    #[inline]
     fn leave_queue(&mut self, thread: ThreadId, queue: usize) {
         if self.rules.order == Order::Deadline {
             self.keep_lag(thread, queue);
@@ -437,6 +444,7 @@ impl Sched {
         self.count_out(thread, queue);
     }
 
+    #[inline]
     fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
         let state = &self.threads[thread.index()];
         let stats = &mut self.stats[thread.index()];
@@ -451,6 +459,7 @@ impl Sched {
         }
     }
 
+    #[inline]
     fn count_in(&mut self, thread: ThreadId, queue: usize) {
         let weight = self.plans[thread.index()].weight;
         self.queues[queue].load += u64::from(weight);
@@ -460,6 +469,7 @@ impl Sched {
         }
     }
 
+    #[inline]
     fn count_out(&mut self, thread: ThreadId, queue: usize) {
         let weight = self.plans[thread.index()].weight;
         let queue = &mut self.queues[queue];

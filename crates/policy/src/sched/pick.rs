@@ -10,6 +10,7 @@ use crate::{Order, Prefer, SPEED_ONE, Steal, StealFrom};
 
 impl Sched {
     /// What a core without a running thread does next.
+    #[inline]
     pub fn pick_by_rules(&self, core: CoreId, now_ns: Ns) -> Pick {
         match self.first_of(self.queue(core), core, None) {
             Some(thread) => Pick::Run(thread),
@@ -118,6 +119,7 @@ impl Sched {
     }
 
     /// The first waiting thread of a queue that `core` may run.
+    #[inline]
     pub(super) fn first_of(
         &self,
         queue: &RunQueue,

@@ -49,6 +49,7 @@ impl Sched {
     }
 
     /// How long a thread may run on a core while others wait, in ns.
+    #[inline]
     pub fn slice_by_rules(&self, thread: ThreadId, core: CoreId) -> Ns {
         let plan = &self.plans[thread.index()];
         if plan.slice_ns > 0 {
@@ -89,6 +90,7 @@ impl Sched {
         })
     }
 
+    #[inline]
     fn expiry_by_rules(&self, core: CoreId, thread: ThreadId, since_ns: Ns, now_ns: Ns) -> Ns {
         let weight = self.plans[thread.index()].weight;
         match self.rules.slice {

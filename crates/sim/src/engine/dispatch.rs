@@ -83,6 +83,7 @@ impl Engine<'_> {
     }
 
     /// The running thread goes back into the queue and the core takes what comes first.
+    #[inline]
     fn switch_out(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
         self.take_off(core, thread, RunState::Ready);
         self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
@@ -108,6 +109,7 @@ impl Engine<'_> {
     }
 
     /// Takes the running thread off its core; it is in no queue then.
+    #[inline]
     pub(super) fn take_off(&mut self, core: CoreId, thread: ThreadId, state: RunState) {
         self.sched.stop(core, state, self.now_ns);
         let retired = std::mem::take(&mut self.cores[core.index()].retired);
@@ -135,6 +137,7 @@ impl Engine<'_> {
         }
     }
 
+    #[inline]
     fn pick(&mut self, core: CoreId) -> Result<Pick, SimError> {
         if !self.needs.hooks.pick {
             return Ok(self.sched.pick_by_rules(core, self.now_ns));
@@ -198,6 +201,7 @@ impl Engine<'_> {
         self.tell(Event::Started(thread, core))
     }
 
+    #[inline]
     fn switch_cost_ns(
         &mut self,
         core: CoreId,
@@ -219,6 +223,7 @@ impl Engine<'_> {
     }
 
     /// When the running thread has to let others run. It must be accounted up to now.
+    #[inline]
     fn slice_end_ns(&mut self, core: CoreId, thread: ThreadId) -> Ns {
         let slice_ns = if self.needs.hooks.slice {
             let view = View::new(&self.sched, &self.factors, self.now_ns);
@@ -246,6 +251,7 @@ impl Engine<'_> {
     }
 
     /// A core without work may pull a thread that starts on a slower one, once it has been there long enough.
+    #[inline]
     fn remind_idle_cores(&mut self) {
         if !self.sched.rules().pulls_running() {
             return;
@@ -331,6 +337,7 @@ impl Engine<'_> {
     }
 
     /// Idle cores look for work, if the rules say so.
+    #[inline]
     pub(super) fn kick_idle_cores(&mut self, at_ns: Ns) {
         if !self.sched.rules().kick_idle || self.sched.idle_cores() == 0 {
             return;

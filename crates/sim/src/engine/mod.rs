@@ -546,6 +546,7 @@ impl<'t> Engine<'t> {
         Ok(())
     }
 
+    #[inline]
     fn tell(&mut self, event: Event) -> Result<(), SimError> {
         let events = self.needs.events;
         let wanted = match event {

@@ -122,10 +122,10 @@ pub enum WakePreempt {
         /// COLAB's literal text: divide the running thread's virtual run time by its speed-up on a big core.
         divide_by_speed: bool,
     },
-    /// If it is eligible and has the earlier deadline; with `run_to_parity` only after the running
-    /// thread has used up its request (Linux feature RUN_TO_PARITY).
+    /// If choosing anew would choose it, or the running thread's request is used up anyway (EEVDF).
     EarlierDeadline {
-        /// Protect the running thread's request.
+        /// Never while the running thread has had no more than its share and its request is not used
+        /// up (Linux feature RUN_TO_PARITY).
         run_to_parity: bool,
     },
 }

@@ -207,6 +207,8 @@ pub struct Colab {
 #[derive(Clone, Debug, Default)]
 struct Judged {
     blame: Windowed,
+    /// Speed-up that the plan's speeds were computed from.
+    speedup: Option<f64>,
     speed: Steady<SpeedLabel>,
     low_block: Steady<bool>,
 }
@@ -312,6 +314,15 @@ impl Colab {
         }
     }
 
+    fn speeds(&mut self, view: &View, plan: &mut Plan, thread: ThreadId) {
+        let speedup = known_speedup(view, thread);
+        let judged = self.judged.slot(thread);
+        if judged.speedup != speedup {
+            judged.speedup = speedup;
+            plan_speeds(view, plan, thread, speedup.unwrap_or(1.0));
+        }
+    }
+
     fn rank(&mut self, view: &View, plan: &mut Plan, thread: ThreadId) {
         let rank = (self.judged.slot(thread).blame.value() / NS_PER_RANK) as u64;
         if view.plan(thread).rank != rank {
@@ -365,7 +376,7 @@ impl Policy for Colab {
         }
         for thread in view.threads() {
             self.rank(view, plan, thread);
-            plan_speeds(view, plan, thread, known_speedup(view, thread).unwrap_or(1.0));
+            self.speeds(view, plan, thread);
         }
     }
 
@@ -373,7 +384,7 @@ impl Policy for Colab {
     fn on_event(&mut self, view: &View, event: Event, plan: &mut Plan) {
         let Event::Added(thread) = event else { return };
         let Some(speedup) = known_speedup(view, thread) else { return };
-        plan_speeds(view, plan, thread, speedup);
+        self.speeds(view, plan, thread);
         if let Some(limits) = self.limits {
             self.label(view, plan, thread, (limits.label(speedup), true));
         }

@@ -70,9 +70,8 @@ impl Sched {
         let exists = self.topology.cores().any(|core| fits(core) && self.allows(thread, core));
         let usable = |core: CoreId| self.allows(thread, core) && (fits(core) || !exists);
         let cursor = &self.cursors[prefer as usize];
-        let count = self.topology.core_count();
-        let in_turn =
-            (0..count).map(|step| CoreId::from((usize::from(cursor.get()) + step) % count));
+        let (next, count) = (usize::from(cursor.get()), self.topology.core_count());
+        let in_turn = (next..count).chain(0..next).map(CoreId::from);
         let mut usable_in_turn = in_turn.filter(|&core| usable(core));
         let chosen = match prefer {
             Prefer::Any => usable_in_turn.min_by_key(|&core| self.load(core)),

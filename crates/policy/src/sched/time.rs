@@ -186,29 +186,28 @@ impl Sched {
     }
 }
 
-/// What a queue's scheduling period is divided among.
+/// What a core's scheduling period is divided among.
 struct Share {
     threads: u64,
     load: u64,
-    cores: u64,
 }
 
 impl Share {
     fn of(queue: &RunQueue) -> Self {
-        Self {
-            threads: queue.len() as u64 + u64::from(queue.running),
-            load: queue.load,
-            cores: u64::from(queue.cores.max(1)),
-        }
+        let threads = queue.len() as u64 + u64::from(queue.running);
+        let threads = if queue.cores == 1 {
+            threads
+        } else {
+            threads.div_ceil(u64::from(queue.cores.max(1)))
+        };
+        Self { threads, load: queue.load_per_core() }
     }
 
     /// The part of the period that belongs to a weight (Linux `sched_slice`).
     fn slice_ns(&self, weight: u32, latency_ns: Ns, min_granularity_ns: Ns) -> Ns {
-        let threads = self.threads.div_ceil(self.cores);
-        let fits = latency_ns / min_granularity_ns.max(1);
-        let period = if threads > fits { threads * min_granularity_ns } else { latency_ns };
-        let load_per_core = (self.load / self.cores).max(u64::from(weight));
-        period * u64::from(weight) / load_per_core
+        let period_ns = latency_ns.max(self.threads * min_granularity_ns);
+        let weight = u64::from(weight);
+        period_ns * weight / self.load.max(weight)
     }
 }
 

@@ -163,6 +163,22 @@ mod tests {
     }
 
     #[test]
+    fn a_little_of_both_is_enough() {
+        let mut host = PolicyHost::new(&[(1, 1), (0, 2)], build("wash", &[]));
+        // Means 2 and 40, deviations 0.87 and 36: the first has 0.46 + 0.44, the second 0.46 + 0.28.
+        let threads = [(2.4, 56), (2.4, 50), (3.2, 0), (1.0, 0), (1.0, 94)]
+            .map(|(speedup, blame_ms)| host.add_blamed(speedup, blame_ms * MS));
+        host.epoch();
+        assert_eq!(bound(&host, &threads, 1), [true, true, true, false, true]);
+        let mut host = PolicyHost::new(&[(1, 1), (0, 2)], build("wash", &[]));
+        let threads = [(2.4, 40), (2.4, 36), (3.2, 0), (1.0, 0), (1.0, 124)]
+            .map(|(speedup, blame_ms)| host.add_blamed(speedup, blame_ms * MS));
+        host.epoch();
+        // 0.46 + 0 and 0.46 - 0.09.
+        assert_eq!(bound(&host, &threads, 1), [false, false, true, false, true]);
+    }
+
+    #[test]
     fn all_are_bound_if_they_fit() {
         let mut host = PolicyHost::new(&[(1, 4), (0, 4)], build("wash", &[]));
         let threads = [3.0, 3.0, 1.2, 1.2].map(|speedup| host.add_blamed(speedup, 0));

@@ -233,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn among_the_critical_blame_decides() {
+        // Mean speed-up 1: half of the capacity, two of four. Weight does not help.
+        let (mut host, threads) = host_with(&[1.0, 1.0, 1.0, 1.0]);
+        host.sched.apply(threads[0], &crate::Change::Weight(4096));
+        for (thread, blame_ms) in [(0, 11), (1, 12), (2, 13), (3, 14)] {
+            host.sched.blame(threads[thread], blame_ms * MS);
+        }
+        host.epoch();
+        assert_eq!(bound(&host, &threads), [false, false, true, true]);
+    }
+
+    #[test]
     fn weight_goes_before_gain() {
         let (mut host, threads) = host_with(&[1.0, 3.0, 3.0, 3.0, 1.0, 1.0]);
         host.sched.blame(threads[0], 11 * MS);

@@ -65,6 +65,21 @@ fn stealing_respects_affinity_and_preference() {
 }
 
 #[test]
+fn pulling_respects_affinity_and_preference() {
+    let clusters = &[(1, 1), (0, 2)];
+    let pull = Steal { except: Some(Prefer::Little), ..Steal::any(StealFrom::RunningOnSlower) };
+    let mut host = Host::with(Rules { steal: vec![pull], ..rules("cfs", &[], clusters) }, clusters);
+    let threads = [1, 2].map(|core| host.fork_on(core, 1024));
+    host.start(1, threads[0]);
+    host.start(2, threads[1]);
+    assert_eq!(host.pick(0), Pick::Pull(threads[0]));
+    host.sched.apply(threads[0], &Change::Prefer(Prefer::Little));
+    assert_eq!(host.pick(0), Pick::Pull(threads[1]));
+    host.sched.apply(threads[1], &Change::Affinity([CoreId(2)].into_iter().collect()));
+    assert_eq!(host.pick(0), Pick::Idle { recheck_ns: None });
+}
+
+#[test]
 fn a_core_looks_again_when_it_has_idled_long_enough() {
     let clusters = &[(0, 2)];
     let step = |min_idle_ns| Steal { min_idle_ns, ..Steal::any(StealFrom::OwnCluster) };

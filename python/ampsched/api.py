@@ -15,6 +15,7 @@ from ampsched.results import Outcome
 
 MachineLike = str | Path | Machine
 WorkloadLike = str | Path | Workload
+CoreOrders = Literal["both", "big-first", "little-first", "as-is"]
 ORDERS: dict[str, tuple[CoreOrder, ...]] = {
     "both": ("big-first", "little-first"),
     "big-first": ("big-first",),
@@ -76,7 +77,7 @@ def compare(
     *,
     seed: int = 1,
     repeat: int = 1,
-    core_order: Literal["both", "big-first", "little-first", "as-is"] = "both",
+    core_order: CoreOrders = "both",
     factors: str | Factors = "oracle",
     limit_s: float = 3600.0,
     check: bool = False,

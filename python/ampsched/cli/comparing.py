@@ -1,0 +1,196 @@
+"""``ampsched compare``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ampsched import api
+from ampsched._core import InputError
+from ampsched.api import CoreOrders
+from ampsched.catalog import Catalog
+from ampsched.cli import options, render
+from ampsched.comparison import Comparison, SummaryRow
+from ampsched.execution import Run
+
+EXAMPLES = render.examples(
+    "ampsched compare -m 2B2S -w sync-2 -p cfs,wash,colab",
+    "ampsched compare -m 2B2S,4B4S -w ferret -p cfs,colab:literal=1 --repeat 5",
+    "ampsched compare -m my_phone.toml -w my_program.toml -p cfs,eevdf --factors noisy:cv=0.2:stale_ms=100",
+    "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --trace out.pftrace   (open in https://ui.perfetto.dev)",
+)
+
+
+def compare(
+    machine: options.Machines,
+    workload: options.Workloads,
+    policy: options.Policies = "cfs,wash,colab",
+    seed: options.Seed = 1,
+    repeat: Annotated[int, typer.Option("--repeat", "-r", help="Number of seeds.")] = 1,
+    core_order: Annotated[
+        CoreOrders,
+        typer.Option(
+            "--core-order", help="Which cores come first; both: run both and average, as COLAB does."
+        ),
+    ] = "both",
+    factors: options.FactorsText = "oracle",
+    limit_s: options.LimitS = 3600.0,
+    jobs: options.Jobs = 0,
+    file: options.Files = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            help="Write a Perfetto trace of the first seed and core order; with several policies one file each.",
+        ),
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Compare policies on workloads and machines.
+
+    H_ANTT is the mean slowdown of the programs against running alone on as many cores, all of them big (lower is
+    better); H_STP is the sum of their progress (higher is better). Changes are against the first policy.
+    """
+    catalog = options.catalog_with(file)
+    machines, workloads = options.split(machine, "machine"), options.split(workload, "workload")
+    policies = options.split(policy, "policy")
+    if trace and (len(machines) > 1 or len(workloads) > 1):
+        raise InputError("--trace needs a single machine and a single workload")
+    with render.progress_bar("Simulating", hidden=json) as progress:
+        result = api.compare(
+            machines,
+            workloads,
+            policies,
+            seed=seed,
+            repeat=repeat,
+            core_order=core_order,
+            factors=factors,
+            limit_s=limit_s,
+            jobs=jobs,
+            progress=progress,
+            catalog=catalog,
+        )
+    traces = (
+        _write_traces(trace, result, machines[0], workloads[0], policies, factors, catalog) if trace else []
+    )
+    if json:
+        render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})
+        return
+    console = render.console()
+    print_comparison(console, result, details=details)
+    for path in traces:
+        console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+
+
+def _write_traces(
+    trace: Path,
+    result: Comparison,
+    machine: str,
+    workload: str,
+    policies: Sequence[str],
+    factors: str,
+    catalog: Catalog,
+) -> list[Path]:
+    """Repeats each policy's first run with a trace: ``out.pftrace``, or ``out.cfs.pftrace`` and so on."""
+    paths = []
+    first = result.runs[0]
+    for policy in policies:
+        label = policy.replace(":", "-").replace("=", "-")
+        path = trace if len(policies) == 1 else trace.with_name(f"{trace.stem}.{label}{trace.suffix}")
+        api.simulate(
+            machine,
+            workload,
+            policy,
+            seed=first.seed,
+            core_order=first.core_order,
+            factors=factors,
+            trace=path,
+            catalog=catalog,
+        )
+        paths.append(path)
+    return paths
+
+
+def print_comparison(console: Console, result: Comparison, *, details: bool) -> None:
+    """Prints the tables of a comparison."""
+    rows = result.summary()
+    for machine, workload in result.mixes():
+        mix = [row for row in rows if (row.machine, row.workload) == (machine, workload)]
+        runs = [result.select(machine, workload, policy) for policy in result.policies]
+        _print_table(console, f"{workload} on {machine}", _main_table(mix))
+        if len(runs[0][0].outcome.apps) > 1:
+            _print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs))
+        if details:
+            _print_table(console, "Details, means", _detail_table(mix, runs))
+    orders = len({run.core_order for run in result.runs})
+    many = f"means of {orders} core orders; " if orders > 1 else ""
+    seeds = "± is the 95 % interval over seeds; " if rows[0].h_antt.n > 1 else ""
+    best = "* best; " if len(result.policies) > 1 else ""
+    console.print(f"{many}{seeds}{best}{', '.join(result.notes)}", style="dim", soft_wrap=True)
+
+
+def _print_table(console: Console, title: str, table: Table) -> None:
+    console.print(title, style="bold", soft_wrap=True, markup=False)
+    console.print(table)
+    console.print()
+
+
+def _marked(text: str, best: bool, rivals: int) -> str:
+    """The text with a star, or a blank, behind it."""
+    return f"{text}{'*' if best and rivals > 1 else ' '}"
+
+
+def _main_table(rows: list[SummaryRow]) -> Table:
+    table = render.table("policy", "H_ANTT", "change %", "", "H_STP", "change %", "makespan ms")
+    table.columns[3].justify = "left"
+    worst = max(row.h_antt.mean for row in rows)
+    best = min(row.h_antt.mean for row in rows)
+    for number, row in enumerate(rows):
+        is_best = row.h_antt.mean == best
+        table.add_row(
+            row.policy,
+            _marked(f"{row.h_antt.mean:.3f}", is_best, len(rows)),
+            "" if number == 0 else render.change(row.h_antt_change, lower_is_better=True),
+            render.bar(row.h_antt.mean / worst),
+            f"{row.h_stp.mean:.3f}",
+            "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
+            render.milliseconds(row.makespan_ms.mean * 1e6),
+            style="bold" if is_best and len(rows) > 1 else "",
+        )
+    return table
+
+
+def _slowdown_table(policies: Sequence[str], runs: Sequence[Sequence[Run]]) -> Table:
+    """H_NTT of each application under each policy."""
+    table = render.table("program", *policies)
+    for app, outcome in enumerate(runs[0][0].outcome.apps):
+        means = [fmean(run.metrics.h_ntt[app] for run in each) for each in runs]
+        cells = [_marked(f"{mean:.2f}", mean == min(means), len(means)) for mean in means]
+        table.add_row(outcome.name, *cells)
+    return table
+
+
+def _detail_table(rows: list[SummaryRow], runs: Sequence[Sequence[Run]]) -> Table:
+    """Switches, migrations, mean waiting and blocked time of a thread, utilisation, fairness."""
+    heads = ("switches", "migr.", "waiting ms", "blocked ms", "busy %", "unfair", "uniform")
+    table = render.table("policy", *heads)
+    for row, each in zip(rows, runs, strict=True):
+        threads = [thread for run in each for thread in run.outcome.threads]
+        table.add_row(
+            row.policy,
+            render.count(row.switches),
+            render.count(row.migrations),
+            render.milliseconds(fmean(thread.ready_ns for thread in threads)),
+            render.milliseconds(fmean(thread.blocked_ns for thread in threads)),
+            f"{100 * row.utilisation:.1f}",
+            f"{row.unfairness:.2f}",
+            f"{row.uniformity:.3f}",
+        )
+    return table

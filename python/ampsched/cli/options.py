@@ -1,0 +1,113 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from ampsched._core import InputError
+from ampsched.catalog import Catalog
+from ampsched.kinds import Kind
+from ampsched.policy import policies
+
+
+def split(text: str, what: str) -> list[str]:
+    """The items of a comma-separated list.
+
+    Raises:
+        InputError: If an item is empty.
+    """
+    items = [item.strip() for item in text.split(",")]
+    if not all(items):
+        raise InputError(f'--{what} "{text}" has an empty item')
+    return items
+
+
+def catalog_with(files: list[Path] | None) -> Catalog:
+    """The shipped catalogue and the user's files."""
+    shipped = Catalog.shipped()
+    return shipped.with_files(*files) if files else shipped
+
+
+def _names(*kinds: Kind) -> list[str]:
+    return [entry.name for kind in kinds for entry in Catalog.shipped().entries(kind)]
+
+
+def _complete(incomplete: str, names: list[str]) -> list[str]:
+    """Completes the last item of a comma-separated list."""
+    done, comma, last = incomplete.rpartition(",")
+    return [f"{done}{comma}{name}" for name in names if name.startswith(last)]
+
+
+def _complete_machine(incomplete: str) -> list[str]:
+    return _complete(incomplete, _names("machine"))
+
+
+def _complete_workload(incomplete: str) -> list[str]:
+    return _complete(incomplete, _names("workload", "program"))
+
+
+def _complete_policy(incomplete: str) -> list[str]:
+    return _complete(incomplete, [info.name for info in policies()])
+
+
+def complete_any(incomplete: str) -> list[str]:
+    """Completes the name of anything that can be described."""
+    return _complete(incomplete, [*_names(*get_args(Kind)), *(info.name for info in policies())])
+
+
+MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file"
+WORKLOAD_HELP = (
+    "Workload or program: a name, a .toml file (FILE.toml:NAME for one of several), or rt-app .json"
+)
+POLICY_HELP = "Policy with parameters, such as colab:literal=1"
+
+Machine = Annotated[
+    str, typer.Option("--machine", "-m", help=f"{MACHINE_HELP}.", autocompletion=_complete_machine)
+]
+Machines = Annotated[
+    str,
+    typer.Option("--machine", "-m", help=f"{MACHINE_HELP}; or a list a,b.", autocompletion=_complete_machine),
+]
+Workload = Annotated[
+    str, typer.Option("--workload", "-w", help=f"{WORKLOAD_HELP}.", autocompletion=_complete_workload)
+]
+Workloads = Annotated[
+    str,
+    typer.Option(
+        "--workload", "-w", help=f"{WORKLOAD_HELP}; or a list a,b.", autocompletion=_complete_workload
+    ),
+]
+Policy = Annotated[
+    str, typer.Option("--policy", "-p", help=f"{POLICY_HELP}.", autocompletion=_complete_policy)
+]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        "-p",
+        help=f"{POLICY_HELP}; or a list a,b: others are measured against the first.",
+        autocompletion=_complete_policy,
+    ),
+]
+Files = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--file", "-f", help="Read this .toml file, too: profiles, programs, core types. Repeatable."
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of all random amounts; the first one if repeated.")]
+FactorsText = Annotated[
+    str,
+    typer.Option(
+        "--factors",
+        help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, constant:1.5 or none.",
+    ),
+]
+LimitS = Annotated[
+    float, typer.Option("--limit-s", help="Fail if a workload runs longer (simulated seconds).")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", help="Processors to use; 0: all. Results do not depend on it.")
+]

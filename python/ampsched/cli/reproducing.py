@@ -1,0 +1,54 @@
+"""``ampsched reproduce``."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markdown import Markdown
+
+from ampsched._core import InputError, suggest
+from ampsched.cli import options, render
+
+EXAMPLES = render.examples(
+    "ampsched reproduce colab",
+    "ampsched reproduce colab --only fig5 --jobs 2 --out results",
+)
+REPEATS_MAX = 1000
+
+
+class Paper(StrEnum):
+    """Papers whose experiments can be reproduced."""
+
+    COLAB = "colab"
+
+
+def reproduce(
+    paper: Annotated[Paper, typer.Argument(help="Paper.")],
+    only: Annotated[str | None, typer.Option("--only", help="One figure or part, such as fig5.")] = None,
+    jobs: options.Jobs = 0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of seeds.")] = 3,
+    out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
+) -> None:
+    """Repeat a paper's experiment, compare with its claims, and write a report.
+
+    Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
+    """
+    from ampsched.experiments.colab import NEEDS
+    from ampsched.experiments.report import reproduce_colab
+
+    if only is not None and only not in NEEDS:
+        raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, list(NEEDS))})')
+    if not 1 <= repeats <= REPEATS_MAX:
+        raise InputError(f"--repeats {repeats} is not within 1 to {REPEATS_MAX}")
+    if jobs < 0:
+        raise InputError(f"--jobs {jobs} is below 0 (0: all processors)")
+    folder = out / paper.value
+    # A folder that cannot be written is better noticed before the simulations than after them.
+    folder.mkdir(parents=True, exist_ok=True)
+    with render.progress_bar("Simulating") as progress:
+        result = reproduce_colab(only, jobs, repeats, progress)
+    console = render.console()
+    console.print(Markdown(result.markdown()))
+    result.write(folder)
+    console.print(f"written to {folder}", soft_wrap=True)

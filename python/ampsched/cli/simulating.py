@@ -1,0 +1,113 @@
+"""``ampsched simulate``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ampsched import api
+from ampsched.cli import options, render
+from ampsched.execution import CoreOrder
+from ampsched.results import Outcome
+
+EXAMPLES = render.examples(
+    "ampsched simulate -m 2B2S -w ferret -p colab",
+    "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace",
+)
+
+
+def simulate(
+    machine: options.Machine,
+    workload: options.Workload,
+    policy: options.Policy = "cfs",
+    seed: options.Seed = 1,
+    core_order: Annotated[
+        CoreOrder,
+        typer.Option("--core-order", help="Which cores come first; as-is: as the machine says."),
+    ] = "as-is",
+    factors: options.FactorsText = "oracle",
+    until_ms: Annotated[
+        float | None, typer.Option("--until-ms", help="Stop at this simulated time, whatever still runs.")
+    ] = None,
+    limit_s: options.LimitS = 3600.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the simulator's invariants at every event.")
+    ] = False,
+    file: options.Files = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Simulate one workload under one policy and print what every program, thread and core did."""
+    outcome = api.simulate(
+        machine,
+        workload,
+        policy,
+        seed=seed,
+        factors=factors,
+        core_order=core_order,
+        until_ms=until_ms,
+        limit_s=limit_s,
+        check=check,
+        trace=trace,
+        catalog=options.catalog_with(file),
+    )
+    if json:
+        render.print_json(outcome.to_dict())
+        return
+    console = render.console()
+    _print(console, outcome)
+    console.print(f"seed {outcome.seed}, factors {factors}", style="dim", soft_wrap=True)
+    if trace:
+        console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+
+
+def _print(console: Console, outcome: Outcome) -> None:
+    title = f"{outcome.workload} on {outcome.machine} under {outcome.policy}"
+    tables = {title: _apps(outcome), "Threads (ms)": _threads(outcome), "Cores": _cores(outcome)}
+    for title, table in tables.items():
+        console.print(title, style="bold", soft_wrap=True, markup=False)
+        console.print(table)
+        console.print()
+    counts = outcome.counts
+    console.print(
+        f"{counts.switches:,} switches, {counts.migrations:,} migrations, {counts.wakeups:,} wake-ups, "
+        f"{counts.preemptions:,} wake-up preemptions",
+        soft_wrap=True,
+    )
+
+
+def _apps(outcome: Outcome) -> Table:
+    table = render.table("program", "threads", "turnaround ms")
+    for app in outcome.apps:
+        table.add_row(app.name, str(app.threads), render.milliseconds(app.turnaround_ns))
+    return table
+
+
+def _threads(outcome: Outcome) -> Table:
+    heads = ("big", "little", "waiting", "blocked", "blamed", "switches", "migr.")
+    table = render.table("thread", *heads)
+    for thread in outcome.threads:
+        times = (thread.big_ns, thread.little_ns, thread.ready_ns, thread.blocked_ns, thread.blame_ns)
+        counts = (thread.switches, thread.migrations)
+        name = f"{outcome.apps[thread.app].name}/{thread.name}"
+        table.add_row(name, *map(render.milliseconds, times), *map(render.count, counts))
+    return table
+
+
+def _cores(outcome: Outcome) -> Table:
+    table = render.table("core", "busy %", "", "overhead %", "switches")
+    table.columns[2].justify = "left"
+    for number, core in enumerate(outcome.cores):
+        overhead = core.overhead_ns / max(1, core.busy_ns + core.idle_ns)
+        table.add_row(
+            str(number),
+            f"{100 * core.utilisation:.1f}",
+            render.bar(core.utilisation, 20),
+            f"{100 * overhead:.2f}",
+            render.count(core.switches),
+        )
+    return table

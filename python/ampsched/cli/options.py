@@ -63,29 +63,47 @@ WORKLOAD_HELP = (
 POLICY_HELP = "Policy with parameters, such as colab:literal=1"
 
 Machine = Annotated[
-    str, typer.Option("--machine", "-m", help=f"{MACHINE_HELP}.", autocompletion=_complete_machine)
+    str,
+    typer.Option(
+        "--machine", "-m", metavar="NAME", help=f"{MACHINE_HELP}.", autocompletion=_complete_machine
+    ),
 ]
 Machines = Annotated[
     str,
-    typer.Option("--machine", "-m", help=f"{MACHINE_HELP}; or a list a,b.", autocompletion=_complete_machine),
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAMES",
+        help=f"{MACHINE_HELP}; or a list a,b.",
+        autocompletion=_complete_machine,
+    ),
 ]
 Workload = Annotated[
-    str, typer.Option("--workload", "-w", help=f"{WORKLOAD_HELP}.", autocompletion=_complete_workload)
+    str,
+    typer.Option(
+        "--workload", "-w", metavar="NAME", help=f"{WORKLOAD_HELP}.", autocompletion=_complete_workload
+    ),
 ]
 Workloads = Annotated[
     str,
     typer.Option(
-        "--workload", "-w", help=f"{WORKLOAD_HELP}; or a list a,b.", autocompletion=_complete_workload
+        "--workload",
+        "-w",
+        metavar="NAMES",
+        help=f"{WORKLOAD_HELP}; or a list a,b.",
+        autocompletion=_complete_workload,
     ),
 ]
 Policy = Annotated[
-    str, typer.Option("--policy", "-p", help=f"{POLICY_HELP}.", autocompletion=_complete_policy)
+    str,
+    typer.Option("--policy", "-p", metavar="NAME", help=f"{POLICY_HELP}.", autocompletion=_complete_policy),
 ]
 Policies = Annotated[
     str,
     typer.Option(
         "--policy",
         "-p",
+        metavar="NAMES",
         help=f"{POLICY_HELP}; or a list a,b: others are measured against the first.",
         autocompletion=_complete_policy,
     ),
@@ -93,7 +111,10 @@ Policies = Annotated[
 Files = Annotated[
     list[Path] | None,
     typer.Option(
-        "--file", "-f", help="Read this .toml file, too: profiles, programs, core types. Repeatable."
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Read this .toml file, too: profiles, programs, core types. Repeatable.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all random amounts; the first one if repeated.")]
@@ -101,6 +122,7 @@ FactorsText = Annotated[
     str,
     typer.Option(
         "--factors",
+        metavar="SOURCE",
         help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, constant:1.5 or none.",
     ),
 ]

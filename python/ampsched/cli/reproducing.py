@@ -25,7 +25,9 @@ class Paper(StrEnum):
 
 def reproduce(
     paper: Annotated[Paper, typer.Argument(help="Paper.")],
-    only: Annotated[str | None, typer.Option("--only", help="One figure or part, such as fig5.")] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="PART", help="One figure or part, such as fig5.")
+    ] = None,
     jobs: options.Jobs = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="Number of seeds.")] = 3,
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),

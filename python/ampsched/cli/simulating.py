@@ -88,7 +88,7 @@ def _apps(outcome: Outcome) -> Table:
 
 
 def _threads(outcome: Outcome) -> Table:
-    heads = ("big", "little", "waiting", "blocked", "blamed", "switches", "migr.")
+    heads = ("big", "little", "waiting", "blocked", "blamed", "sw.", "migr.")
     table = render.table("thread", *heads)
     for thread in outcome.threads:
         times = (thread.big_ns, thread.little_ns, thread.ready_ns, thread.blocked_ns, thread.blame_ns)

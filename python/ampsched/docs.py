@@ -1,0 +1,192 @@
+"""Writes the reference pages from the code: ``python -m ampsched.docs OUTDIR``.
+
+Command line, policies, catalogue and Python interface are described where they are defined; the pages repeat it.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import get_args
+
+import typer
+from typer.main import get_command
+
+import ampsched
+from ampsched.catalog import FOLDERS, Catalog
+from ampsched.cli.app import app
+from ampsched.kinds import Kind
+from ampsched.policy import PolicyInfo, policies
+
+NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
+SECTIONS = ("Args", "Returns", "Raises", "Example")
+
+
+def cli_page() -> str:
+    """All commands with their options."""
+    parts = [
+        NOTE,
+        "# Command line",
+        "Whatever is wrong with the input is reported in one line that begins with `error:`, with exit code 2. "
+        "`ampsched --install-completion` makes the shell complete commands, options and names.",
+        "Machines and workloads are named as `ampsched list` shows them, or by the path of a file.",
+    ]
+    root = get_command(app)
+    for name, command in root.commands.items():  # type: ignore[attr-defined]  # the application is a group
+        context = typer.Context(command, info_name=f"ampsched {name}")
+        parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
+        records = [param.get_help_record(context) for param in command.params]
+        parts.append(_table(("option", ""), ((_code(head), text) for head, text in filter(None, records))))
+        parts.append(command.epilog)
+    return _page(parts)
+
+
+def policies_page() -> str:
+    """All policies with their documentation and parameters."""
+    parts = [
+        NOTE,
+        "# Policies",
+        "A policy is named with parameters like this: `colab:literal=1:decay=0.8`. In a list, policies are separated by "
+        "commas; the others are measured against the first.",
+        _table(
+            ("policy", ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in policies())
+        ),
+    ]
+    for info in policies():
+        parts += _policy(info)
+    return _page(parts)
+
+
+def _policy(info: PolicyInfo) -> list[str]:
+    parts = [f"## {info.name}", f"{info.summary}.", info.documentation, f"**Source.** {info.source}."]
+    if info.params:
+        rows = (
+            (
+                _code(param.name),
+                f"{param.default:g}",
+                "0 or 1" if param.flag else f"{param.min:g} to {param.max:g}",
+                _cell(param.help),
+            )
+            for param in info.params
+        )
+        parts.append(_table(("parameter", "default", "range", ""), rows))
+    return parts
+
+
+def catalog_page() -> str:
+    """Everything that is shipped, by kind."""
+    catalog = Catalog.shipped()
+    parts = [
+        NOTE,
+        "# What is shipped",
+        "`ampsched describe NAME` tells more about each. The files are in `python/ampsched/data`.",
+    ]
+    for kind in get_args(Kind):
+        rows = ((_code(entry.name), _cell(entry.description)) for entry in catalog.entries(kind))
+        title = FOLDERS[kind].replace("_", " ").capitalize()
+        parts += [f"## {title}", _table(("name", ""), rows)]
+    return _page(parts)
+
+
+def python_page() -> str:
+    """The public names of the package with their documentation."""
+    parts = [NOTE, "# Python interface", "Everything here is imported from `ampsched`."]
+    names = sorted(
+        ampsched.__all__, key=lambda name: (inspect.isclass(getattr(ampsched, name)), name.lower())
+    )
+    for name in names:
+        parts += _documented(name, getattr(ampsched, name))
+    return _page(parts)
+
+
+def _documented(name: str, value: object) -> list[str]:
+    parts = [f"## {name}"]
+    if inspect.isfunction(value):
+        parts.append(_signature(name, value))
+    parts.append(_docstring(value))
+    if inspect.isclass(value):
+        rows = [
+            (_code(member), _cell(_first_line(attribute)))
+            for member, attribute in vars(value).items()
+            if not member.startswith("_")
+            and (callable(attribute) or isinstance(attribute, property | staticmethod))
+        ]
+        fields = getattr(value, "__dataclass_fields__", {})
+        if fields:
+            parts.append("Fields: " + ", ".join(_code(field) for field in fields) + ".")
+        if rows:
+            parts.append(_table(("member", ""), rows))
+    return parts
+
+
+def _signature(name: str, function: Callable[..., object]) -> str:
+    params: list[str] = []
+    for param in inspect.signature(function).parameters.values():
+        default = "" if param.default is inspect.Parameter.empty else f"={param.default!r}"
+        star = "*, " if param.kind is param.KEYWORD_ONLY and "*, " not in "".join(params) else ""
+        params.append(f"{star}{param.name}{default}")
+    return f"```python\n{name}({', '.join(params)})\n```"
+
+
+def _docstring(value: object) -> str:
+    """The docstring with its sections as Markdown."""
+    lines: list[str] = []
+    section = ""
+    for line in (inspect.getdoc(value) or "").splitlines():
+        head = line.rstrip(":")
+        if line.endswith(":") and head in SECTIONS:
+            section = head
+            lines += [f"**{head}**", ""]
+        elif section in ("Args", "Raises") and (item := re.match(r"    (\w+): (.*)", line)):
+            lines.append(f"- `{item[1]}`: {item[2]}")
+        elif section == "Example" and line.startswith("    "):
+            lines.append(line)
+        else:
+            lines.append(line.strip())
+    return "\n".join(lines).replace("``", "`")
+
+
+def _first_line(value: object) -> str:
+    documented = value.fget if isinstance(value, property) else value
+    return (inspect.getdoc(documented) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(text)}`"
+
+
+def _cell(text: str) -> str:
+    """A text that can stand in a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _page(parts: Iterable[str | None]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli_page,
+    "policies.md": policies_page,
+    "catalog.md": catalog_page,
+    "python.md": python_page,
+}
+
+
+def main(folder: Path) -> None:
+    """Writes all pages into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m ampsched.docs OUTDIR")
+    main(Path(sys.argv[1]))

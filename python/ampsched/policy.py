@@ -39,8 +39,8 @@ class Rules(TypedDict, total=False):
     """How far behind the queue's least virtual run time a woken thread may be."""
     fork_debit: bool
     """Whether a new thread starts one slice behind."""
-    balance_ms: float | None
-    """Period of load balancing between run queues; none if None."""
+    balance: Literal[False]
+    """Loads of run queues are not balanced periodically."""
 
 
 class Policy:

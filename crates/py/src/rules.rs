@@ -2,7 +2,7 @@
 
 use ampsched_model::{Ns, suggest};
 use ampsched_policy::{
-    Allocator, Balance, Charge, Order, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
+    Allocator, Charge, Order, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,7 +34,7 @@ const CHARGES: [(&str, Charge); 2] = [("time", Charge::Time), ("progress", Charg
 const DURATION_MS_MAX: f64 = 1e6;
 const KEYS: [&str; 12] = [
     "allocator",
-    "balance_ms",
+    "balance",
     "charge",
     "fork_debit",
     "kick_idle",
@@ -46,8 +46,6 @@ const KEYS: [&str; 12] = [
     "steal",
     "wake_preemption",
 ];
-/// Tolerated imbalance of a balancer that the policy switches on, as in the shipped `cfs`.
-const TOLERANCE_PERCENT: u32 = 25;
 
 type Override = Box<dyn Fn(&mut Rules) + Send>;
 
@@ -108,12 +106,9 @@ fn one(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Override> {
             let credit_ns = duration_ns(key, value, 0.0)?;
             Box::new(move |rules| rules.sleeper_credit_ns = credit_ns)
         }
-        "balance_ms" => {
-            let period_ns =
-                if value.is_none() { None } else { Some(duration_ns(key, value, 0.001)?) };
-            let balance = period_ns
-                .map(|period_ns| Balance { period_ns, tolerance_percent: TOLERANCE_PERCENT });
-            Box::new(move |rules| rules.balance = balance)
+        "balance" => {
+            only_off(key, value)?;
+            Box::new(|rules| rules.balance = None)
         }
         "kick_idle" => {
             let on = flag(key, value)?;
@@ -128,13 +123,7 @@ fn one(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Override> {
             Box::new(move |rules| rules.fork_debit = on)
         }
         "wake_preemption" => {
-            if flag(key, value)? {
-                return Err(wrong(
-                    key,
-                    value,
-                    "False; what is there to keep is what the base does",
-                ));
-            }
+            only_off(key, value)?;
             Box::new(|rules| rules.preempt = WakePreempt::Never)
         }
         _ => {
@@ -161,6 +150,14 @@ fn choice<T: Copy>(key: &str, value: &Bound<'_, PyAny>, words: &[(&str, T)]) -> 
 
 fn flag(key: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     value.extract().map_err(|_| wrong(key, value, "True or False"))
+}
+
+/// What the base does can be switched off; what it does not do cannot be switched on.
+fn only_off(key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match flag(key, value)? {
+        false => Ok(()),
+        true => Err(wrong(key, value, "False; leave it out to do as the base does")),
+    }
 }
 
 fn duration_ns(key: &str, value: &Bound<'_, PyAny>, min_ms: f64) -> PyResult<Ns> {

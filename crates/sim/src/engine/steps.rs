@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use ampsched_model::{
-    AppId, CodePtr, CoreId, CoreSet, Ns, ObjectId, Op, Program, ThreadId, TimerMode,
-};
+use ampsched_model::{AppId, CodePtr, CoreSet, Ns, ObjectId, Op, Program, ThreadId, TimerMode};
 use ampsched_policy::{Change, EnqueueKind, Event, Factors, RunState, nice_to_weight};
 
 use super::objects::Attempt;
@@ -572,11 +570,6 @@ impl Engine<'_> {
     pub(super) fn thread_name(&self, thread: ThreadId) -> String {
         let entry = &self.threads[thread.index()];
         format!("{}/{}", self.apps[entry.app.index()].name, entry.name)
-    }
-
-    /// The core on which a live thread runs or waits.
-    pub(super) fn core_of(&self, thread: ThreadId) -> CoreId {
-        self.sched.thread(thread).core
     }
 }
 

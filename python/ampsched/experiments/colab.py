@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ampsched.api import compare
 from ampsched.comparison import Comparison
-from ampsched.experiments.normalised import Case as Case, Filter
+from ampsched.experiments.normalised import Case, Filter
 
 MACHINES = ("2B2S", "2B4S", "4B2S", "4B4S")
 CORES = {"2B2S": 4, "2B4S": 6, "4B2S": 6, "4B4S": 8}

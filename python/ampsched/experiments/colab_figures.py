@@ -5,12 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from ampsched.comparison import Comparison
-from ampsched.experiments.colab import MACHINES, SINGLE, TWO_PROGRAMS, few_threads, many_threads, of, workloads
+from ampsched.experiments.colab import (
+    MACHINES,
+    SINGLE,
+    TWO_PROGRAMS,
+    few_threads,
+    many_threads,
+    of,
+    workloads,
+)
 from ampsched.experiments.normalised import Case, Filter, Metric, Normalised
 from ampsched.statistics import Estimate
 
 AGAINST_CFS = ("wash", "colab")
-METRIC_NAMES: dict[Metric, str] = {"h_antt": "H_ANTT / CFS (lower is better)", "h_stp": "H_STP / CFS (higher is better)"}
+METRIC_NAMES: dict[Metric, str] = {
+    "h_antt": "H_ANTT / CFS (lower is better)",
+    "h_stp": "H_STP / CFS (higher is better)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,9 @@ def _bars(results: Normalised, machine: str, group: str, where: Filter, metric: 
     bars = []
     for policy in AGAINST_CFS:
         change = results.change(here, policy, "cfs", metric)
-        bars.append(Bar(machine, group, policy, Estimate(change.mean + 1, change.low + 1, change.high + 1, change.n)))
+        bars.append(
+            Bar(machine, group, policy, Estimate(change.mean + 1, change.low + 1, change.high + 1, change.n))
+        )
     return bars
 
 

@@ -77,17 +77,13 @@ class Normalised:
     def best(self, where: Filter, policy: str, reference: str, metric: Metric) -> tuple[Estimate, Case]:
         """The case with the greatest gain: least H_ANTT or greatest H_STP."""
         sign = 1 if metric == "h_antt" else -1
-        changes = [
-            (self.change(_only(case), policy, reference, metric), case) for case in self.select(where)
-        ]
+        changes = [(self.change(_only(case), policy, reference, metric), case) for case in self.select(where)]
         return min(changes, key=lambda pair: (sign * pair[0].mean, pair[1]))
 
     def worst(self, where: Filter, policy: str, reference: str, metric: Metric) -> tuple[Estimate, Case]:
         """The case with the greatest loss."""
         sign = 1 if metric == "h_antt" else -1
-        changes = [
-            (self.change(_only(case), policy, reference, metric), case) for case in self.select(where)
-        ]
+        changes = [(self.change(_only(case), policy, reference, metric), case) for case in self.select(where)]
         return max(changes, key=lambda pair: (sign * pair[0].mean, pair[1]))
 
     def wins(self, where: Filter, policy: str, reference: str) -> tuple[int, int]:

@@ -15,8 +15,9 @@ def draw(figure: Figure, path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    settings = {"svg.hashsalt": figure.name, "svg.fonttype": "path", "font.size": 8}
-    with mpl.rc_context(settings):
+    with mpl.rc_context():
+        mpl.rcParams["svg.hashsalt"] = figure.name
+        mpl.rcParams["font.size"] = 8
         columns = max(len(figure.panels(row)) for row in figure.rows)
         width = max(6.4, sum(_width(figure, next(iter(figure.rows)))))
         canvas, axes = pyplot.subplots(
@@ -58,7 +59,13 @@ def _panel(axes: "object", bars: list[Bar], reference: float | None) -> None:
         ]
         values = [bar.value.mean for bar in mine]
         axes.bar(
-            places, values, thickness, yerr=errors, label=policy, color=COLOURS.get(policy), error_kw={"elinewidth": 0.7}
+            places,
+            values,
+            thickness,
+            yerr=errors,
+            label=policy,
+            color=COLOURS.get(policy),
+            error_kw={"elinewidth": 0.7},
         )
     if reference is not None:
         axes.axhline(reference, color="black", linewidth=0.7)

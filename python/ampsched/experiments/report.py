@@ -101,7 +101,9 @@ class Reproduction:
         polars.DataFrame(self.records(), infer_schema_length=None).write_csv(files[1])
         runs = [part.to_polars().with_columns(part=polars.lit(name)) for name, part in self.parts.items()]
         polars.concat(runs).write_parquet(files[2])
-        apps = [part.apps_to_polars().with_columns(part=polars.lit(name)) for name, part in self.parts.items()]
+        apps = [
+            part.apps_to_polars().with_columns(part=polars.lit(name)) for name, part in self.parts.items()
+        ]
         polars.concat(apps).write_parquet(files[3])
         for figure in self.figures:
             files.append(out / f"{figure.name}.svg")

@@ -35,9 +35,7 @@ class Sample:
 
 def run(command: list[str]) -> Sample:
     """Runs a program that prints one JSON object with `dispatches` and `cpu_s`."""
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         text, errors = process.stdout.read(), process.stderr.read()
         # Unlike `wait`, this also tells the peak memory of this very process.

@@ -73,7 +73,9 @@ SUBJECTS = [
         excluded="the serial set-up by the first thread (40 % of the CPU time) and the part after the last barrier",
     ),
     Subject("lu_cb", "lu_cb", "Splash-3 LU factorisation, 2048 x 2048, contiguous blocks.", "LU -p4 -n2048"),
-    Subject("lu_ncb", "lu_ncb", "Splash-3 LU factorisation, 2048 x 2048, non-contiguous blocks.", "LU -p4 -n2048"),
+    Subject(
+        "lu_ncb", "lu_ncb", "Splash-3 LU factorisation, 2048 x 2048, non-contiguous blocks.", "LU -p4 -n2048"
+    ),
     Subject("ocean_cp", "ocean_cp", "Splash-3 ocean currents, 1026 x 1026 grid.", "OCEAN -p4 -n1026"),
     Subject(
         "water_nsquared",
@@ -83,10 +85,19 @@ SUBJECTS = [
         threads=2,
     ),
     Subject(
-        "water_spatial", "water_sp", "Splash-3 water, cell lists, 8000 molecules, 3 steps.", "WATER-SPATIAL", threads=2
+        "water_spatial",
+        "water_sp",
+        "Splash-3 water, cell lists, 8000 molecules, 3 steps.",
+        "WATER-SPATIAL",
+        threads=2,
     ),
     Subject(
-        "fmm", "fmm", "Splash-3 fast multipole method, 16384 particles, 5 steps.", "FMM", threads=2, step=(5, 6, 4)
+        "fmm",
+        "fmm",
+        "Splash-3 fast multipole method, 16384 particles, 5 steps.",
+        "FMM",
+        threads=2,
+        step=(5, 6, 4),
     ),
     Subject(
         "fluidanimate",
@@ -134,10 +145,14 @@ class Model:
 
     def fitted(self) -> Fitted:
         """File text and recorded figures."""
-        return Fitted(self.subject.name, toml.text(self._lines()), self._observed(), recorded_params={"n": 4.0})
+        return Fitted(
+            self.subject.name, toml.text(self._lines()), self._observed(), recorded_params={"n": 4.0}
+        )
 
     def _observed(self) -> Observed:
-        per_thread = [sum(phase.cpu_ns[thread] for phase in self.phases) for thread in range(self.recorded_threads)]
+        per_thread = [
+            sum(phase.cpu_ns[thread] for phase in self.phases) for thread in range(self.recorded_threads)
+        ]
         return Observed(
             giga_instructions=sum(per_thread) * self.rate.per_ns / 1e9,
             barriers=len(self.phases),
@@ -148,7 +163,9 @@ class Model:
                 "phase", [cpu * self.rate.per_ns for phase in self.phases for cpu in phase.cpu_ns]
             ),
             imbalance=max(per_thread) / (sum(per_thread) / len(per_thread)),
-            critical_share=sum(max(phase.cpu_ns) for phase in self.phases) * self.recorded_threads / sum(per_thread),
+            critical_share=sum(max(phase.cpu_ns) for phase in self.phases)
+            * self.recorded_threads
+            / sum(per_thread),
         )
 
     def _lines(self) -> list[str]:
@@ -182,7 +199,11 @@ class Model:
             " time per thread (4 threads, mean over the loop); cv is the recorded spread between threads.",
         ]
         if self.pairs:
-            private = " (mutexes of a single thread were left out of the recording)" if self.subject.thinned > 1 else ""
+            private = (
+                " (mutexes of a single thread were left out of the recording)"
+                if self.subject.thinned > 1
+                else ""
+            )
             notes.append(
                 f"Locks: {self.pairs} recorded pairs{private}; one in {self.thinning} is simulated. Critical sections"
                 f" are {self.thinning} times as long and the array of mutexes {self.thinning} times as small, so the"
@@ -191,7 +212,9 @@ class Model:
             )
         if self.subject.name in ("fmm", "radix"):
             other = "pause flags" if self.subject.name == "fmm" else "semaphores of the prefix tree"
-            notes.append(f"Not modelled: the {other} by which single threads wait for one another inside phases.")
+            notes.append(
+                f"Not modelled: the {other} by which single threads wait for one another inside phases."
+            )
         return notes
 
     def _body(self) -> list[str]:

@@ -101,7 +101,8 @@ class Run:
         }
         self.taken: dict[tuple[int, str], _Mutex] = {}
         self.barriers = {
-            name: _Barrier(int(self.value(keys["parties"]))) for name, keys in program.get("barriers", {}).items()
+            name: _Barrier(int(self.value(keys["parties"])))
+            for name, keys in program.get("barriers", {}).items()
         }
         self.semaphores = {name: _Semaphore() for name in program.get("semaphores", {})}
         self.queues = {
@@ -132,7 +133,12 @@ class Run:
 
     def instances(self, group: dict[str, Any]) -> int:
         """Threads of a group, whether they start with the program or are forked."""
-        forked = [step for each in self.groups.values() for step in each["body"] if step.get("fork") == group["name"]]
+        forked = [
+            step
+            for each in self.groups.values()
+            for step in each["body"]
+            if step.get("fork") == group["name"]
+        ]
         initial = int(self.value(group.get("count", 1)))
         return initial + sum(int(self.value(step.get("times", 1))) for step in forked)
 
@@ -200,7 +206,9 @@ class Run:
             points, scale = amount["quantiles"], amount.get("scale", 1.0)
             position = self.random.random() * (len(points) - 1)
             below = min(int(position), len(points) - 2)
-            return float(points[below] + (points[below + 1] - points[below]) * (position - below)) * float(scale)
+            return float(points[below] + (points[below + 1] - points[below]) * (position - below)) * float(
+                scale
+            )
         mean, variance = self.value(amount["mean"], names), log(1 + amount["cv"] ** 2)
         return mean * exp(sqrt(variance) * self.random.gauss(0, 1) - variance / 2)
 

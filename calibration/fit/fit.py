@@ -57,7 +57,9 @@ def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description="Fit the program models to the recordings.")
     parser.add_argument("programs", nargs="*", choices=[[], *FITS], help="only these, without tables")
-    parser.add_argument("--check", action="store_true", help="write nothing, compare with the committed files")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, compare with the committed files"
+    )
     arguments = parser.parse_args()
     fits = [FITS[name]() for name in arguments.programs or FITS]
     files = outputs(fits)

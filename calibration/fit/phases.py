@@ -65,7 +65,9 @@ class Phase:
 def splash_phases(recording: Recording) -> list[Phase]:
     """Phases of a Splash-3 program from its start barrier to its last barrier."""
     barriers = _barrier_conditions(recording)
-    ends = [np.flatnonzero(_is_arrival(events) & np.isin(events.obj, barriers)) for events in recording.threads]
+    ends = [
+        np.flatnonzero(_is_arrival(events) & np.isin(events.obj, barriers)) for events in recording.threads
+    ]
     cuts = [_phase_numbers(events, end) for events, end in zip(recording.threads, ends, strict=True)]
     barrier_locks = [_marks(events, end - 1) for events, end in zip(recording.threads, ends, strict=True)]
     phases = _collect(recording.threads, cuts, barrier_locks, len(ends[0]))
@@ -86,7 +88,9 @@ def _barrier_conditions(recording: Recording) -> list[int]:
         dict(zip(*np.unique(events.obj[_is_arrival(events)], return_counts=True), strict=True))
         for events in recording.threads
     ]
-    return [int(obj) for obj, count in per_thread[0].items() if all(each.get(obj) == count for each in per_thread)]
+    return [
+        int(obj) for obj, count in per_thread[0].items() if all(each.get(obj) == count for each in per_thread)
+    ]
 
 
 def _phase_numbers(events: Events, ends: Ints) -> Ints:
@@ -127,7 +131,10 @@ def _without_spinning(events: Events, mutex: int) -> Events:
 
 def _collect(threads: list[Events], cuts: list[Ints], skip: list[Bools], count: int) -> list[Phase]:
     """Sums per phase over the events of each thread; `skip` marks the barrier's own locks."""
-    parts = [_thread_phases(events, cut, marks, count) for events, cut, marks in zip(threads, cuts, skip, strict=True)]
+    parts = [
+        _thread_phases(events, cut, marks, count)
+        for events, cut, marks in zip(threads, cuts, skip, strict=True)
+    ]
     return [_merge([thread[number] for thread in parts]) for number in range(count)]
 
 
@@ -207,7 +214,9 @@ def known_loop(phases: list[Phase], period: int) -> Block:
     return Block(repeat, [phases[i : repeat * period : period] for i in range(period)])
 
 
-def find_loops(phases: list[Phase], similar: Callable[[Phase, Phase], bool], period_max: int = 40) -> list[Block]:
+def find_loops(
+    phases: list[Phase], similar: Callable[[Phase, Phase], bool], period_max: int = 40
+) -> list[Block]:
     """The shortest description of a sequence of phases by loops over similar ones, in order.
 
     Dynamic programme from the end: a block costs one per phase in its body and one for the loop.
@@ -229,7 +238,9 @@ def find_loops(phases: list[Phase], similar: Callable[[Phase, Phase], bool], per
     return blocks
 
 
-def _repeats(phases: list[Phase], start: int, period: int, similar: Callable[[Phase, Phase], bool]) -> list[int]:
+def _repeats(
+    phases: list[Phase], start: int, period: int, similar: Callable[[Phase, Phase], bool]
+) -> list[int]:
     """Numbers of passes for which every phase resembles that of the first pass."""
     repeat = 1
     while start + (repeat + 1) * period <= len(phases) and all(

@@ -63,7 +63,9 @@ def ferret() -> Fitted:
     lines += toml.thread("load", "0", [*toml.loop("queries", first), '{ close = "seg" },'])
     for (name, counted_name), following in zip(FERRET_STAGES, names[1:], strict=True):
         work = [_ferret_item(name, counted_name), f'{{ push = "{following}" }},']
-        lines += toml.thread(name, "0", [*toml.block("each", f'"{name}"', work), f'{{ close = "{following}" }},'])
+        lines += toml.thread(
+            name, "0", [*toml.block("each", f'"{name}"', work), f'{{ close = "{following}" }},']
+        )
     lines += toml.thread("out", "0", toml.block("each", '"out"', [_ferret_item("out", "t_out")]))
     return Fitted(
         "ferret",
@@ -173,7 +175,9 @@ def dedup() -> Fitted:
         segments=segment_figures("compress batch", [length / mean * per_batch for length in lengths]),
         imbalance=max(loads) / (sum(loads) / len(loads)),
     )
-    return Fitted("dedup", toml.text(lines), observed, {"n": 4.0}, workers="compress", item_sources=("unique",))
+    return Fitted(
+        "dedup", toml.text(lines), observed, {"n": 4.0}, workers="compress", item_sources=("unique",)
+    )
 
 
 DEDUP_STAGES = [
@@ -318,7 +322,9 @@ def _first_coarse_batches(threads: list[Events], batches: int) -> int:
     return round(batches * signals[-2] / (signals[-1] + signals[-2]))
 
 
-def _bucket_locks(threads: list[Events], deduplicate: DedupStage, chunks: int, batches: int) -> tuple[int, float]:
+def _bucket_locks(
+    threads: list[Events], deduplicate: DedupStage, chunks: int, batches: int
+) -> tuple[int, float]:
     """Size of the thinned mutex array, and instructions in a critical section that stands for a batch."""
     locks, mutexes, hold_ns = 0, set(), 0
     for events in threads[6:10]:
@@ -336,7 +342,9 @@ def _bucket_locks(threads: list[Events], deduplicate: DedupStage, chunks: int, b
 def _queue_mutexes(events: Events) -> list[int]:
     """Mutexes under which the thread signals: those of queues."""
     signals = np.flatnonzero(events.kind == CSIG)
-    return sorted({int(events.obj[max(p for p in range(signal) if events.kind[p] == LOCK)]) for signal in signals})
+    return sorted(
+        {int(events.obj[max(p for p in range(signal) if events.kind[p] == LOCK)]) for signal in signals}
+    )
 
 
 def _compress_batches(threads: list[Events]) -> list[int]:

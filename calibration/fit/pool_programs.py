@@ -50,7 +50,9 @@ def bodytrack() -> Fitted:
     text = toml.text(_bodytrack_lines(regions, output_ns, loader_ns, conversion.per_ns, conversion.source))
     items = [item for region in regions for item in region.items_ns]
     per_thread = [events.total_cpu() for events in _bodytrack_workers(recording)]
-    modelled = sum(items) + output_ns + loader_ns + sum(region.serial_ns + region.setup_ns for region in regions)
+    modelled = (
+        sum(items) + output_ns + loader_ns + sum(region.serial_ns + region.setup_ns for region in regions)
+    )
     observed = Observed(
         giga_instructions=modelled * conversion.per_ns / 1e9,
         barriers=2 * len(regions),
@@ -96,10 +98,15 @@ def _tickets(events: Events, end_barrier: int, commands: set[int]) -> list[list[
     is_end = (events.kind == BAR) & (events.obj == end_barrier)
     region = np.cumsum(is_end) - is_end
     visits = (events.kind == LOCK) & ~np.isin(events.obj, list(commands))
-    return [[int(cpu) for cpu in events.cpu[visits & (region == number)]] for number in range(int(region.max()) + 1)]
+    return [
+        [int(cpu) for cpu in events.cpu[visits & (region == number)]]
+        for number in range(int(region.max()) + 1)
+    ]
 
 
-def _bodytrack_lines(regions: list[Region], output_ns: int, loader_ns: int, per_ns: float, source: str) -> list[str]:
+def _bodytrack_lines(
+    regions: list[Region], output_ns: int, loader_ns: int, per_ns: float, source: str
+) -> list[str]:
     images = regions[: CAMERAS * KERNELS]
     layers = regions[CAMERAS * KERNELS :]
     weights, resampling = layers[0::2], layers[1::2]
@@ -128,7 +135,10 @@ def _bodytrack_lines(regions: list[Region], output_ns: int, loader_ns: int, per_
     start_ns = weights[0].serial_ns
     worker = [
         *toml.loop(str(CAMERAS), [line for group in kernels for line in region_of(takes("rows", group))]),
-        *toml.loop(str(LAYERS), [*region_of(takes("weights", weights[:-1])), *region_of(takes("samples", resampling))]),
+        *toml.loop(
+            str(LAYERS),
+            [*region_of(takes("weights", weights[:-1])), *region_of(takes("samples", resampling))],
+        ),
         *region_of(takes("weights", weights[-1:])),
     ]
     main = [
@@ -156,7 +166,9 @@ def _bodytrack_lines(regions: list[Region], output_ns: int, loader_ns: int, per_
     lines += ["[params]", "n = 4  # workers, besides the main and the loader thread"]
     for pool, group in (("rows", images), ("weights", weights), ("samples", resampling)):
         lines += ["", f"[pools.{pool}]", f"total = {len(group[0].items_ns)}  # tickets per region, recorded"]
-        assert all(len(region.items_ns) == len(group[0].items_ns) for region in group), "bodytrack: tickets differ"
+        assert all(len(region.items_ns) == len(group[0].items_ns) for region in group), (
+            "bodytrack: tickets differ"
+        )
     lines += ["", "[semaphores.loaded]"]
     for barrier in ("start", "end"):
         lines += ["", f"[barriers.{barrier}]", 'parties = "n + 1"']
@@ -198,8 +210,12 @@ def freqmine() -> Fitted:
     """OpenMP regions between serial parts of the first thread; dynamic loops in the long ones."""
     recording = load("freqmine_250k")
     conversion = rate("freqmine", "freqmine_250k")
-    regions = [_omp_region(recording, number) for number in range(int((recording.threads[0].kind == OMPBEG).sum()))]
-    per_thread = [sum(region.thread_ns[thread] for region in regions) for thread in range(len(recording.threads))]
+    regions = [
+        _omp_region(recording, number) for number in range(int((recording.threads[0].kind == OMPBEG).sum()))
+    ]
+    per_thread = [
+        sum(region.thread_ns[thread] for region in regions) for thread in range(len(recording.threads))
+    ]
     mined = [region for region in regions if region.items_ns]
     modelled = sum(per_thread) + sum(region.serial_ns for region in regions)
     observed = Observed(
@@ -208,7 +224,9 @@ def freqmine() -> Fitted:
         pairs=sum(len(region.items_ns) for region in mined),
         thinning=1,
         items=sum(len(region.items_ns) for region in mined),
-        segments=segment_figures("item", [item * conversion.per_ns for region in mined for item in region.items_ns]),
+        segments=segment_figures(
+            "item", [item * conversion.per_ns for region in mined for item in region.items_ns]
+        ),
         imbalance=max(per_thread) / _mean(per_thread),
     )
     text = toml.text(_freqmine_lines(regions, conversion.per_ns, conversion.source))

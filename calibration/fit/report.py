@@ -130,7 +130,9 @@ def _segments_table(comparisons: Sequence[Comparison]) -> str:
     rows = []
     for comparison in comparisons:
         recorded, model = comparison.fitted.observed, comparison.model
-        shares = [f"{each.critical_share:.3f}" if recorded.critical_share else "–" for each in (recorded, model)]
+        shares = [
+            f"{each.critical_share:.3f}" if recorded.critical_share else "–" for each in (recorded, model)
+        ]
         rows.append(
             [
                 comparison.fitted.name,

@@ -104,5 +104,8 @@ def mcf() -> Fitted:
 def bzip2() -> Fitted:
     """Block-sorting compression."""
     return single_thread(
-        "bzip2", "Single-threaded bzip2 of 12 MB, as SPEC 401.bzip2.", BZIP2_BLOCKS, f"{BZIP2_BLOCKS} blocks of 900 kB."
+        "bzip2",
+        "Single-threaded bzip2 of 12 MB, as SPEC 401.bzip2.",
+        BZIP2_BLOCKS,
+        f"{BZIP2_BLOCKS} blocks of 900 kB.",
     )

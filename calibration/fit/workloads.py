@@ -110,7 +110,10 @@ CGO: dict[str, tuple[str, int]] = {
 """COLAB (CGO 2020), Table 4: programs and total of threads."""
 
 NEW: dict[str, tuple[str, int]] = {
-    **{f"tex-{name}": CGO[name] for name in ("sync-1", "sync-2", "sync-3", "sync-4", "nsync-2", "nsync-3", "comp-1")},
+    **{
+        f"tex-{name}": CGO[name]
+        for name in ("sync-1", "sync-2", "sync-3", "sync-4", "nsync-2", "nsync-3", "comp-1")
+    },
     "tex-nsync-1": ("radix fft", 4),
     "tex-nsync-4": ("blackscholes ocean_cp lu_cb swaptions", 20),
     "tex-comm-1": ("water_nsquared fft", 4),
@@ -186,7 +189,9 @@ def files() -> dict[str, str]:
         ),
         "colab-tex": _file(
             [f"COLAB, LaTeX draft, random mixes: n = {DEFAULT_N} everywhere, 2 for fmm and the two waters."],
-            _with_defaults({f"tex-{name}": mix for name, mix in TEX.items()}, "COLAB, LaTeX draft, random mixes"),
+            _with_defaults(
+                {f"tex-{name}": mix for name, mix in TEX.items()}, "COLAB, LaTeX draft, random mixes"
+            ),
         ),
         "colab-tex-new": _file(
             ['COLAB, LaTeX draft, "Compositions New".', *RULE],
@@ -213,7 +218,9 @@ def _with_defaults(compositions: dict[str, str], source: str) -> Iterator[str]:
         yield from _workload(name, f"{source}: {total} threads.", names, parameters)
 
 
-def _workload(name: str, description: str, programs: Sequence[str], parameters: Sequence[int]) -> Iterator[str]:
+def _workload(
+    name: str, description: str, programs: Sequence[str], parameters: Sequence[int]
+) -> Iterator[str]:
     yield from ("", f"[workloads.{name}]", f'description = "{description}"', "apps = [")
     for program, n in zip(programs, parameters, strict=True):
         parameter = "" if program in SINGLE_THREADED else f", params = {{ n = {n} }}"

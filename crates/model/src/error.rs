@@ -21,7 +21,11 @@ pub struct InputError {
 
 impl InputError {
     /// An error about `key` of `file`.
-    pub fn new(file: impl Into<String>, key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(
+        file: impl Into<String>,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Self { file: file.into(), key: key.into(), message: message.into(), ..Self::default() }
     }
 
@@ -67,7 +71,9 @@ pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
         .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {
-        Some((similarity, candidate)) if similarity >= 0.8 => format!("did you mean \"{candidate}\"?"),
+        Some((similarity, candidate)) if similarity >= 0.8 => {
+            format!("did you mean \"{candidate}\"?")
+        }
         _ => format!("known: {}", known.join(", ")),
     }
 }

@@ -90,7 +90,9 @@ impl CoreSet {
     /// The cores in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CoreId> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| CoreId::from(index * 64 + bit))
+            (0..64)
+                .filter(move |bit| word >> bit & 1 == 1)
+                .map(move |bit| CoreId::from(index * 64 + bit))
         })
     }
 }
@@ -114,7 +116,9 @@ mod tests {
         let set: CoreSet = [3, 64, 1023].into_iter().map(CoreId::from).collect();
         assert_eq!(set.iter().map(CoreId::index).collect::<Vec<_>>(), [3, 64, 1023]);
         assert_eq!(set.len(), 3);
-        assert!(set.contains(CoreId(64)) && !set.contains(CoreId(65)) && !set.contains(CoreId(5000)));
+        assert!(
+            set.contains(CoreId(64)) && !set.contains(CoreId(65)) && !set.contains(CoreId(5000))
+        );
         assert!(CoreSet::new().is_empty() && !set.is_empty());
         assert_eq!(CoreSet::first(70).len(), 70);
     }

@@ -4,6 +4,7 @@
 //! It turns files into validated values, and answers pure questions about them (how fast does this
 //! profile run on that core type?). Everything else builds on it.
 
+mod catalog;
 mod core_model;
 mod error;
 mod expr;
@@ -13,7 +14,6 @@ mod profile;
 mod program;
 mod program_flaw;
 mod random;
-mod catalog;
 mod reader;
 mod rtapp;
 mod toml_core_type;
@@ -29,7 +29,10 @@ pub use core_model::{
     machine_speed_ips, speed_ips,
 };
 pub use error::{InputError, suggest};
-pub use ids::{AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId, ThreadId};
+pub use ids::{
+    AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,
+    ThreadId,
+};
 pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};

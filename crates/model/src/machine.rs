@@ -102,7 +102,11 @@ impl Machine {
     /// and H_STP (CGO 2020, section 5.1: "only big cores").
     #[must_use]
     pub fn all_big(&self) -> Machine {
-        let fastest = self.clusters.iter().max_by_key(|cluster| cluster.class).expect("a machine has a cluster");
+        let fastest = self
+            .clusters
+            .iter()
+            .max_by_key(|cluster| cluster.class)
+            .expect("a machine has a cluster");
         let mut cluster = fastest.clone();
         cluster.class = ClassId(0);
         cluster.cores = (0..self.cores()).map(CoreId::from).collect();

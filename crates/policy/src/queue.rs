@@ -65,6 +65,8 @@ pub(crate) struct RunQueue {
     least: u64,
     /// Sum of weight x virtual run time of its waiting and running threads (EEVDF only).
     pub weighted_vruntime: i128,
+    /// The thread that the last rotation of imbalances brought.
+    pub newcomer: Option<ThreadId>,
 }
 
 impl RunQueue {
@@ -82,6 +84,7 @@ impl RunQueue {
             min_vruntime: VIRTUAL_START,
             least: u64::MAX,
             weighted_vruntime: 0,
+            newcomer: None,
         }
     }
 

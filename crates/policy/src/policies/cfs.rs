@@ -21,7 +21,7 @@ thread is a slice ahead of the leftmost waiting one. A woken thread starts at mo
 virtual run time and interrupts if it is behind the running thread by more than the wake-up granularity x 1024 / its weight. \
 New threads go to the least loaded core; woken ones to an idle core near their previous core or their waker's, else to the less \
 loaded of the two. An idle core pulls one thread; every 4 ms loads are balanced with 25 % tolerance; \
-every 32 ms x cores - 4 ms an imbalance of one thread is passed on, so that threads take turns at having a core alone.
+every 32 ms x cores an imbalance of one thread is passed on, so that threads take turns at having a core alone.
 
 **Constants.** Latency 6 ms, minimum granularity 0.75 ms, wake-up granularity 1 ms, each x (1 + log2(min(cores, 8))) \
 (fair.c, SCHED_TUNABLESCALING_LOG). `0` for a parameter means this default. Left out: group scheduling, buddies, load history.
@@ -137,7 +137,7 @@ impl CfsRules {
             tick_ns: None,
             balance: Some(Balance {
                 period_ns: BALANCE_NS,
-                rotate_period_ns: topology.core_count() as Ns * BUSY_BALANCE_NS - BALANCE_NS,
+                rotate_period_ns: topology.core_count() as Ns * BUSY_BALANCE_NS,
                 tolerance_percent: 25,
             }),
         }
@@ -148,8 +148,7 @@ impl CfsRules {
 const BALANCE_NS: Ns = 4_000_000;
 
 /// Balancing interval of busy cores, per core: 1 ms per core of the domain x busy factor 32
-/// (3.16 `sd_init`; later kernels use 16 and need two attempts for a swap). One tick is taken off the
-/// total, so that its multiples do not meet the same thread waiting each time (`get_sd_balance_interval`).
+/// (3.16 `sd_init`; later kernels use 16 and need two attempts for a swap).
 const BUSY_BALANCE_NS: Ns = 32_000_000;
 
 /// A given constant, or Linux's scaled by the number of cores if it is 0.

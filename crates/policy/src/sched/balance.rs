@@ -13,8 +13,8 @@ impl Sched {
     /// returns the cores whose queues received one.
     ///
     /// Load is weight per core. A move helps if the loads differ by more than the tolerance and the
-    /// target stays less loaded than the source was. At multiples of the rotation period threads also
-    /// move if that only swaps the imbalance. Simplified from Linux's `load_balance` (3.16): no groups,
+    /// target stays less loaded than the source was. Once per rotation period threads also move if that
+    /// only swaps the imbalance. Simplified from Linux's `load_balance` (3.16): no groups,
     /// no history.
     pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let mut receivers = Vec::new();
@@ -26,8 +26,10 @@ impl Sched {
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             receivers.push(target);
         }
-        if now_ns % balance.rotate_period_ns == 0 {
-            self.rotate(balance.tolerance_percent, now_ns, &mut receivers);
+        if now_ns >= self.rotation_due_ns
+            && self.rotate(balance.tolerance_percent, now_ns, &mut receivers)
+        {
+            self.rotation_due_ns = now_ns + balance.rotate_period_ns;
         }
         receivers
     }
@@ -35,8 +37,10 @@ impl Sched {
     /// Swaps imbalances that cannot be removed: each queue gives and receives at most one thread.
     ///
     /// Linux takes a thread if half its load is at most the imbalance, which is half the gap
-    /// (3.16 `move_tasks`; later kernels after one failed attempt).
-    fn rotate(&mut self, tolerance_percent: u32, now_ns: Ns, receivers: &mut Vec<CoreId>) {
+    /// (3.16 `move_tasks`; later kernels after one failed attempt), the least recently moved first. The
+    /// thread that came by the last rotation stays, so that all get their turn. Returns whether one moved.
+    fn rotate(&mut self, tolerance_percent: u32, now_ns: Ns, receivers: &mut Vec<CoreId>) -> bool {
+        let before = receivers.len();
         let mut sources = self.sources(0);
         let mut targets: Vec<CoreId> = self.topology.cores().collect();
         targets.sort_by_key(|&core| (self.queue(core).load_per_core(), core));
@@ -52,8 +56,10 @@ impl Sched {
             let thread = self.swappable(self.queue(source), target).expect("found just now");
             self.dequeue(thread);
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
+            self.queues[usize::from(self.queue_of[target.index()])].newcomer = Some(thread);
             receivers.push(target);
         }
+        receivers.len() > before
     }
 
     /// The waiting thread that came first among those whose move would not enlarge the imbalance.
@@ -62,7 +68,9 @@ impl Sched {
         let gap = source.load_per_core().saturating_sub(queue.load_per_core())
             * u64::from(queue.cores.max(1));
         let fits = source.iter().filter(|entry| {
-            self.allows(entry.thread, target) && u64::from(self.plan(entry.thread).weight) <= gap
+            source.newcomer != Some(entry.thread)
+                && self.allows(entry.thread, target)
+                && u64::from(self.plan(entry.thread).weight) <= gap
         });
         fits.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
     }

@@ -159,6 +159,8 @@ pub struct Sched {
     serial: u64,
     /// Cores without a running thread.
     idle_cores: usize,
+    /// When imbalances are rotated next.
+    rotation_due_ns: Ns,
 }
 
 impl Sched {
@@ -178,6 +180,7 @@ impl Sched {
             queues[usize::from(queue)].cores += 1;
         }
         let idle_cores = topology.core_count();
+        let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
         Self {
             affinities: AffinityTable::new(topology.core_count()),
             cores: vec![CoreState::default(); topology.core_count()],
@@ -192,6 +195,7 @@ impl Sched {
             cursors: Default::default(),
             serial: 0,
             idle_cores,
+            rotation_due_ns,
         }
     }
 

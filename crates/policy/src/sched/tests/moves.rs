@@ -171,6 +171,13 @@ fn an_imbalance_of_one_thread_is_passed_on_once_per_rotation() {
     assert!(host.sched.balance(BALANCE, 60 * MS).is_empty());
     assert_eq!(host.sched.balance(BALANCE, 64 * MS), [CoreId(1)]);
     assert_eq!(loads(&host), [1, 2]);
-    assert_eq!(host.sched.balance(BALANCE, 128 * MS), [CoreId(0)]);
-    assert_eq!(loads(&host), [2, 1]);
+    // The newcomer waits and is not sent back; once it runs, the other one's turn has come.
+    assert!(host.sched.balance(BALANCE, 128 * MS).is_empty());
+    host.now_ns = 128 * MS;
+    let resident = host.sched.core(CoreId(1)).running.expect("core 1 runs a thread");
+    let newcomer = host.sched.queued(CoreId(1))[0];
+    host.requeue(1);
+    host.start(1, newcomer);
+    assert_eq!(host.sched.balance(BALANCE, 132 * MS), [CoreId(0)]);
+    assert_eq!(host.core_of(resident), 0);
 }

@@ -68,6 +68,7 @@ class Catalog:
         if isinstance(machine, Machine):
             return machine
         if not _is_path(machine):
+            self._require(str(machine), "machine")
             return self._core.machine(str(machine))
         core = self._with_path(str(machine), ("machine",))
         return core.machine(str(machine))
@@ -84,6 +85,7 @@ class Catalog:
             return workload
         path, name = _split_path(str(workload))
         if not _is_path(path):
+            self._require(path, "workload", "program")
             return self._core.workload(path)
         core = self._with_path(path, ("workload", "program"))
         if not name:
@@ -121,6 +123,13 @@ class Catalog:
         core, name = self._resolve(program)
         return core.notes(name)
 
+    def _require(self, name: str, *kinds: Kind) -> None:
+        """Refuses a name that nothing of these kinds has."""
+        known = [known for kind in kinds for known, _ in self._core.entries(kind)]
+        if name not in known and not self._core.workloads_of_file(name):
+            hint = _nearest(name, known, f"see: ampsched list {FOLDERS[kinds[0]]}")
+            raise InputError(f'unknown {kinds[0]} "{name}" ({hint})')
+
     def _resolve(self, name: str) -> tuple[_core.Catalog, str]:
         path, workload = _split_path(name)
         if not _is_path(path):
@@ -139,9 +148,10 @@ class Catalog:
         return core
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def _nearest(name: str, known: list[str], otherwise: str = "see: ampsched list --help") -> str:
+    """Names the nearest of many known names, or says where they are listed."""
     hint = _core.suggest(name, known)
-    return hint if hint.startswith("did you mean") else "see: ampsched list"
+    return hint if hint.startswith("did you mean") else otherwise
 
 
 def _is_path(name: str | Path) -> bool:

@@ -35,7 +35,7 @@ class Factors:
             InputError: If the text is none of these, or a number is out of its range.
         """
         name, _, rest = text.partition(":")
-        if name == "constant" and rest:
+        if name == "constant":
             rest = f"value={rest.removeprefix('value=')}"
         known: dict[str, tuple[str, ...]] = {
             "oracle": (),

@@ -30,7 +30,9 @@ def compare(
     workload: options.Workloads,
     policy: options.Policies = "cfs,wash,colab",
     seed: options.Seed = 1,
-    repeat: Annotated[int, typer.Option("--repeat", "-r", help="Number of seeds.")] = 1,
+    repeat: Annotated[
+        int, typer.Option("--repeat", "-r", parser=options.whole, metavar="N", help="Number of seeds.")
+    ] = 1,
     core_order: Annotated[
         CoreOrders,
         typer.Option(

@@ -11,6 +11,22 @@ from ampsched.kinds import Kind
 from ampsched.policy import policies
 
 
+def whole(text: str) -> int:
+    """Reads a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f'"{text}" is not a whole number') from None
+
+
+def number(text: str) -> float:
+    """Reads a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f'"{text}" is not a number') from None
+
+
 def split(text: str, what: str) -> list[str]:
     """The items of a comma-separated list.
 
@@ -117,7 +133,12 @@ Files = Annotated[
         help="Read this .toml file, too: profiles, programs, core types. Repeatable.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of all random amounts; the first one if repeated.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", parser=whole, metavar="N", help="Seed of all random amounts; the first one if repeated."
+    ),
+]
 FactorsText = Annotated[
     str,
     typer.Option(
@@ -127,9 +148,19 @@ FactorsText = Annotated[
     ),
 ]
 LimitS = Annotated[
-    float, typer.Option("--limit-s", help="Fail if a workload runs longer (simulated seconds).")
+    float,
+    typer.Option(
+        "--limit-s", parser=number, metavar="S", help="Fail if a workload runs longer (simulated seconds)."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", help="Processors to use; 0: all. Results do not depend on it.")
+    int,
+    typer.Option(
+        "--jobs",
+        "-j",
+        parser=whole,
+        metavar="N",
+        help="Processors to use; 0: all. Results do not depend on it.",
+    ),
 ]

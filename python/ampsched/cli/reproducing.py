@@ -29,7 +29,9 @@ def reproduce(
         str | None, typer.Option("--only", metavar="PART", help="One figure or part, such as fig5.")
     ] = None,
     jobs: options.Jobs = 0,
-    repeats: Annotated[int, typer.Option("--repeats", help="Number of seeds.")] = 3,
+    repeats: Annotated[
+        int, typer.Option("--repeats", parser=options.whole, metavar="N", help="Number of seeds.")
+    ] = 3,
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
 ) -> None:
     """Repeat a paper's experiment, compare with its claims, and write a report.
@@ -51,6 +53,11 @@ def reproduce(
     with render.progress_bar("Simulating") as progress:
         result = reproduce_colab(only, jobs, repeats, progress)
     console = render.console()
-    console.print(Markdown(result.markdown()))
-    result.write(folder)
-    console.print(f"written to {folder}", soft_wrap=True)
+    files = result.write(folder)
+    console.print(Markdown(_without_images(result.markdown())))
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+
+
+def _without_images(markdown: str) -> str:
+    """A report as a terminal can show it."""
+    return "\n".join(line for line in markdown.splitlines() if not line.startswith("!["))

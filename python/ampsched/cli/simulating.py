@@ -29,7 +29,13 @@ def simulate(
     ] = "as-is",
     factors: options.FactorsText = "oracle",
     until_ms: Annotated[
-        float | None, typer.Option("--until-ms", help="Stop at this simulated time, whatever still runs.")
+        float | None,
+        typer.Option(
+            "--until-ms",
+            parser=options.number,
+            metavar="MS",
+            help="Stop at this simulated time, whatever still runs.",
+        ),
     ] = None,
     limit_s: options.LimitS = 3600.0,
     check: Annotated[

@@ -1,0 +1,57 @@
+"""What several tests need."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ampsched.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Ampsched = Callable[..., Finished]
+
+
+@pytest.fixture
+def ampsched_here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ampsched:
+    """Runs the command line in this process, on a terminal of 80 columns without colours."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str) -> Finished:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return Finished(int(ended.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def ampsched_process(tmp_path: Path) -> Ampsched:
+    """Runs the installed command as a process of its own, in an empty folder."""
+
+    def run(*arguments: str) -> Finished:
+        command = [str(Path(sys.executable).parent / "ampsched"), *arguments]
+        environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        return Finished(ended.returncode, ended.stdout, ended.stderr)
+
+    return run

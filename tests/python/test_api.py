@@ -1,0 +1,223 @@
+"""simulate and compare from Python."""
+
+import dataclasses
+import json
+from pathlib import Path
+from statistics import fmean
+
+import polars
+import pytest
+
+import ampsched
+from ampsched import _core, execution
+from ampsched.policy import PolicySpec
+from ampsched.results import AppOutcome, CoreOutcome, Counts, ThreadOutcome
+
+PAIR = """
+[queues.records]
+capacity = 8
+
+[[threads]]
+name = "decoder"
+body = [
+  { loop = 50, body = [ { run_us = { mean = 400, cv = 0.2 }, profile = "dedup.refine" }, { push = "records" } ] },
+  { close = "records" },
+]
+
+[[threads]]
+name = "compressor"
+body = [ { each = "records", body = [ { run_us = 1100, profile = "dedup.compress" } ] } ]
+"""
+
+
+def test_simulation_accounts_for_all_time() -> None:
+    outcome = ampsched.simulate("2B2S", "sync-1", "cfs", check=True)
+    assert [app.program for app in outcome.apps] == ["water_nsquared", "fmm"]
+    assert len(outcome.cores) == 4
+    for core in outcome.cores:
+        assert core.busy_ns + core.idle_ns == outcome.makespan_ns
+    run_ns = sum(thread.big_ns + thread.little_ns for thread in outcome.threads)
+    assert run_ns == sum(core.busy_ns for core in outcome.cores)
+    assert outcome.makespan_ns == max(app.start_ns + app.turnaround_ns for app in outcome.apps)
+    assert 0 < outcome.utilisation <= 1
+
+
+def test_outcome_keeps_what_the_simulator_reports() -> None:
+    """A field that is added to the simulator's outcome must not be lost here."""
+    catalog = ampsched.Catalog.shipped()
+    spec = PolicySpec.of("cfs")
+    job = execution.Settings().job(catalog.machine("2B2S"), catalog.workload("sync-1"), spec, 1)
+    values = json.loads(_core.simulate(job))
+    left_out = {"threads": {"instructions_demanded"}}
+    for key, kind in {"apps": AppOutcome, "threads": ThreadOutcome, "cores": CoreOutcome}.items():
+        known = {field.name for field in dataclasses.fields(kind)}
+        assert set(values[key][0]) - left_out.get(key, set()) == known
+    assert set(values["counts"]) == {field.name for field in dataclasses.fields(Counts)}
+    assert set(values) == {field.name for field in dataclasses.fields(ampsched.Outcome)}
+
+
+def test_frames_have_a_row_each() -> None:
+    outcome = ampsched.simulate("2B2S", "sync-2")
+    threads = outcome.to_polars()
+    assert threads.height == len(outcome.threads) == 18
+    assert threads["app"].unique(maintain_order=True).to_list() == ["dedup", "fluidanimate"]
+    assert threads["instructions"].sum() == sum(thread.instructions for thread in outcome.threads)
+    assert outcome.apps_to_polars().height == 2
+    assert outcome.cores_to_polars()["core"].to_list() == [0, 1, 2, 3]
+    assert json.loads(json.dumps(outcome.to_dict()))["makespan_ns"] == outcome.makespan_ns
+
+
+def test_seed_decides_the_amounts() -> None:
+    first, again, other = (ampsched.simulate("2B2S", "ferret", seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first.makespan_ns != other.makespan_ns
+
+
+def test_core_order_decides_who_gets_big_cores() -> None:
+    big = ampsched.simulate("2B2S", "single-fft", core_order="big-first")
+    little = ampsched.simulate("2B2S", "single-fft", core_order="little-first")
+    assert ampsched.simulate("2B2S", "single-fft") == big
+    assert big.threads[0].big_ns > 0
+    assert little != big
+
+
+def test_until_stops_an_endless_program(tmp_path: Path) -> None:
+    file = tmp_path / "endless.toml"
+    file.write_text(
+        '[[threads]]\nname = "t"\nbody = [ { loop = "forever", body = [ { run_us = 1000, profile = "fft" } ] } ]\n'
+    )
+    outcome = ampsched.simulate("sym-2", file, until_ms=25)
+    assert outcome.makespan_ns == 25_000_000
+    with pytest.raises(ampsched.InputError, match=r"has not ended after 2 s"):
+        ampsched.simulate("sym-2", file, limit_s=2)
+
+
+def test_comparison_summarises_runs() -> None:
+    result = ampsched.compare("2B2S", ["sync-1", "nsync-1"], ["cfs", "static"], repeat=2)
+    assert len(result.runs) == 2 * 2 * 2 * 2
+    rows = {(row.workload, row.policy): row for row in result.summary()}
+    runs = result.select("2B2S", "nsync-1", "static")
+    assert {(run.core_order, run.seed) for run in runs} == {
+        (order, seed) for order in ("big-first", "little-first") for seed in (1, 2)
+    }
+    assert rows["nsync-1", "static"].h_antt.mean == pytest.approx(fmean(run.metrics.h_antt for run in runs))
+    by_seed = {
+        policy: [
+            fmean(run.metrics.h_antt for run in result.select("2B2S", "nsync-1", policy) if run.seed == seed)
+            for seed in (1, 2)
+        ]
+        for policy in result.policies
+    }
+    changes = [mine / first - 1 for mine, first in zip(by_seed["static"], by_seed["cfs"], strict=True)]
+    assert rows["nsync-1", "static"].h_antt_change.mean == pytest.approx(fmean(changes))
+    assert rows["nsync-1", "cfs"].h_antt_change.mean == 0.0
+    assert rows["nsync-1", "cfs"].h_antt_change.n == 2
+
+
+def test_baselines_are_runs_alone_on_big_cores() -> None:
+    result = ampsched.compare("2B2S", "sync-2", ["cfs"], core_order="big-first")
+    (run,) = result.runs
+    catalog = ampsched.Catalog.shipped()
+    workload, big = catalog.workload("sync-2"), catalog.machine("2B2S").all_big()
+    assert big.cores == 4
+    alone = [ampsched.simulate(big, workload.alone(app)).apps[0].turnaround_ns for app in range(2)]
+    assert list(run.alone_ns) == alone
+    mix = [app.turnaround_ns for app in run.outcome.apps]
+    assert run.metrics.h_ntt == pytest.approx([a / b for a, b in zip(mix, alone, strict=True)])
+    same = catalog.machine("2B2S").ordered(fastest_first=True)
+    here = [ampsched.simulate(same, workload.alone(app)).apps[0].turnaround_ns for app in range(2)]
+    assert run.metrics.antt == pytest.approx(fmean(a / b for a, b in zip(mix, here, strict=True)))
+
+
+def test_baselines_are_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """dedup with four threads per stage is in both mixes; all-big machines of 2B4S and 4B2S are the same."""
+    monkeypatch.setattr(execution, "_alone_ns", {})
+    counted: list[int] = []
+    run_all = execution.run_all
+
+    def counting(jobs: list[object], *rest: object) -> list[ampsched.Outcome]:
+        counted.append(len(jobs))
+        return run_all(jobs, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(execution, "run_all", counting)
+    arguments = {"core_order": "big-first", "policies": ["cfs"]}
+    ampsched.compare(["2B4S", "4B2S"], "sync-2", **arguments)  # type: ignore[arg-type]
+    # Two mixes; two programs alone on six big cores and on each of two machines.
+    assert counted == [2 + 2 + 4]
+    ampsched.compare(["2B4S", "4B2S"], "sync-2", **arguments)  # type: ignore[arg-type]
+    assert counted == [2 + 2 + 4, 2]
+
+
+def test_comparison_frames() -> None:
+    result = ampsched.compare("2B2S", "sync-2", ["cfs", "rr"])
+    frame = result.to_polars()
+    assert frame.height == 4
+    assert frame["policy"].to_list() == ["cfs", "cfs", "rr", "rr"]
+    assert frame.select(polars.col("h_antt", "h_stp", "antt", "stp").is_null().any()).row(0) == (False,) * 4
+    apps = result.apps_to_polars()
+    assert apps.height == 8
+    assert (apps["turnaround_ns"] / apps["alone_ns"] - apps["h_ntt"]).abs().max() == pytest.approx(0)
+    assert result.threads_to_polars().height == 4 * 18
+    assert json.loads(json.dumps(result.to_dict()))["policies"] == ["cfs", "rr"]
+
+
+def test_equal_cores_have_one_order() -> None:
+    result = ampsched.compare("sym-2", "single-fft", ["cfs"])
+    assert [run.core_order for run in result.runs] == ["big-first"]
+
+
+def test_progress_reaches_the_total() -> None:
+    seen: list[tuple[int, int]] = []
+    ampsched.compare("2B2S", "sync-1", ["cfs"], progress=lambda done, total: seen.append((done, total)))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_exception_in_progress_goes_through() -> None:
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ampsched.compare("2B2S", "sync-1", ["cfs"], progress=stop)
+
+
+def test_files_are_found_beside_the_file_that_names_them(tmp_path: Path) -> None:
+    (tmp_path / "pair.toml").write_text(PAIR)
+    mix = tmp_path / "mixes.toml"
+    mix.write_text(
+        '[workloads.night]\napps = [{ program = "pair.toml" }]\n'
+        '[workloads.evening]\napps = [{ program = "pair.toml" }, { program = "swaptions", params = { n = 2 } }]\n'
+    )
+    outcome = ampsched.simulate("2B2S", f"{mix}:evening", "eevdf")
+    assert [app.program for app in outcome.apps] == ["pair", "swaptions"]
+    assert ampsched.simulate("2B2S", tmp_path / "pair.toml").apps[0].threads == 2
+
+
+def test_user_files_take_the_place_of_shipped_ones(tmp_path: Path) -> None:
+    file = tmp_path / "ferret.toml"
+    file.write_text(PAIR)
+    catalog = ampsched.Catalog.shipped().with_files(file)
+    assert ampsched.simulate("2B2S", "ferret", catalog=catalog).apps[0].threads == 2
+    assert ampsched.simulate("2B2S", "ferret").apps[0].threads > 2
+
+
+def test_results_do_not_depend_on_processes() -> None:
+    one, two = (ampsched.compare("2B4S", "rand-1", ["cfs", "wash"], jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    "text", ["oracle", "noisy:cv=0.2:stale_ms=100", "constant:1.5", "none", "noisy:cv=0:stale_ms=0"]
+)
+def test_factors_survive_printing(text: str) -> None:
+    assert str(ampsched.Factors.parse(text)) == text
+
+
+def test_factors_reach_the_policy() -> None:
+    blind, knowing = (
+        ampsched.simulate("2B2S", "rand-1", "colab", factors=kind) for kind in ("none", "oracle")
+    )
+    assert blind != knowing
+    # The error of a noisy factor without noise is nothing, and it is always fresh.
+    exact = ampsched.simulate("2B2S", "rand-1", "colab", factors="noisy:cv=0:stale_ms=0")
+    assert exact == knowing

@@ -1,0 +1,208 @@
+"""Whatever is wrong with the input: exit code 2 and one line that names place, value, limit."""
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Ampsched
+
+CORPUS = ROOT / "crates/model/tests/corpus"
+MIX = ("-m", "2B2S", "-w", "sync-1", "-p", "cfs")
+
+# Arguments, and what the line says.
+ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "unknown command": (("compair",), "compair"),
+    "unknown option": (("compare", "--machin", "2B2S"), "--machin"),
+    "missing option": (("compare", "-m", "2B2S"), "--workload"),
+    "missing argument": (("describe",), "name"),
+    "unknown machine": (
+        ("compare", "-m", "2B3S", "-w", "fft"),
+        'unknown machine "2B3S" (did you mean "2B4S"?)',
+    ),
+    "unknown workload": (
+        ("compare", "-m", "2B2S", "-w", "sync_1"),
+        'unknown workload "sync_1" (did you mean "sync-1"?)',
+    ),
+    "name like no other": (
+        ("compare", "-m", "2B2S", "-w", "zzz"),
+        'unknown workload "zzz" (see: ampsched list workloads)',
+    ),
+    "limit that is text": (("simulate", *MIX, "--limit-s", "long"), '"long" is not a number'),
+    "unknown policy": (
+        ("compare", *MIX[:4], "-p", "clab"),
+        'policy "clab" does not exist (did you mean "colab"?)',
+    ),
+    "unknown parameter": (
+        ("compare", *MIX[:4], "-p", "colab:litteral=1"),
+        'no parameter "litteral" (did you mean "literal"?)',
+    ),
+    "parameter above its limit": (
+        ("compare", *MIX[:4], "-p", "colab:decay=2"),
+        "parameter decay = 2 is not within 0 to 1",
+    ),
+    "flag that is 2": (("compare", *MIX[:4], "-p", "colab:literal=2"), "literal = 2 is not 0 or 1"),
+    "parameter without value": (
+        ("compare", *MIX[:4], "-p", "colab:literal"),
+        '"literal" is not of the form parameter=number',
+    ),
+    "parameter that is text": (
+        ("compare", *MIX[:4], "-p", "colab:decay=much"),
+        'parameter decay = "much" is not a number',
+    ),
+    "parameter that is nan": (
+        ("compare", *MIX[:4], "-p", "colab:decay=nan"),
+        'decay = "nan" is not a number',
+    ),
+    "parameter twice": (
+        ("compare", *MIX[:4], "-p", "colab:decay=1:decay=0"),
+        "parameter decay is given twice",
+    ),
+    "policy twice": (("compare", *MIX[:4], "-p", "cfs,cfs"), 'policy "cfs" is given twice'),
+    "machine twice": (("compare", "-m", "2B2S,2B2S", "-w", "fft"), 'machine "2B2S" is given twice'),
+    "empty policy": (("compare", *MIX[:4], "-p", "cfs,"), '--policy "cfs," has an empty item'),
+    "no policy": (("compare", *MIX[:4], "-p", ""), "has an empty item"),
+    "seed that is text": (
+        ("compare", *MIX, "--seed", "one"),
+        "Invalid value for '--seed': \"one\" is not a whole number",
+    ),
+    "negative seed": (("compare", *MIX, "--seed", "-1"), "seed = -1 is not within 0 to 18446744073709551615"),
+    "no repeats": (("compare", *MIX, "--repeat", "0"), "repeat = 0 is not within 1 to 10000"),
+    "negative jobs": (("compare", *MIX, "--jobs", "-2"), "jobs = -2 is below 0"),
+    "unknown order": (("compare", *MIX, "--core-order", "bigfirst"), "'bigfirst' is not one of"),
+    "unknown factors": (
+        ("compare", *MIX, "--factors", "orakel"),
+        'unknown source "orakel" (did you mean "oracle"?)',
+    ),
+    "unknown factor parameter": (("compare", *MIX, "--factors", "noisy:sd=1"), 'noisy has no parameter "sd"'),
+    "factor error above its limit": (
+        ("compare", *MIX, "--factors", "noisy:cv=11"),
+        "cv = 11 is not within 0 to 10",
+    ),
+    "constant without value": (
+        ("compare", *MIX, "--factors", "constant:"),
+        'parameter value = "" is not a number',
+    ),
+    "trace of two workloads": (
+        ("compare", "-m", "2B2S", "-w", "fft,radix", "--trace", "t"),
+        "--trace needs a single machine",
+    ),
+    "trace into nowhere": (
+        ("simulate", *MIX, "--trace", "no/folder/t.pftrace"),
+        "no/folder/t.pftrace: No such file",
+    ),
+    "no time": (("simulate", *MIX, "--until-ms", "0"), "until_ms = 0 is not above 0"),
+    "limit that is reached": (("simulate", *MIX, "--limit-s", "0.01"), "sync-1: the workload has not ended"),
+    "infinite limit": (("simulate", *MIX, "--limit-s", "inf"), "limit_s = inf is not above 0"),
+    "unknown thing to describe": (
+        ("describe", "sync_1"),
+        'nothing is called "sync_1" (did you mean "sync-1"?)',
+    ),
+    "misspelt policy to describe": (("describe", "collab"), 'did you mean "colab"?'),
+    "unknown kind of list": (("list", "machine"), "'machine' is not one of"),
+    "missing file": (
+        ("compare", "-m", "2B2S", "-w", "gone.toml"),
+        "gone.toml: cannot be read: No such file or directory",
+    ),
+    "folder as file": (("describe", "./"), ".: cannot be read: Is a directory"),
+    "unknown paper": (("reproduce", "colap"), "'colap' is not"),
+    "unknown figure": (
+        ("reproduce", "colab", "--only", "fig55"),
+        '--only "fig55" is no part of this experiment (did you mean "fig5"?)',
+    ),
+    "negative repeats": (("reproduce", "colab", "--repeats", "-1"), "--repeats -1 is not within 1 to 1000"),
+    "rt-app that is TOML": (("import-rtapp", "x.toml"), 'x.toml: rt-app workloads end with ".json"'),
+    "missing rt-app": (("import-rtapp", "x.json"), "x.json: cannot be read"),
+}
+
+# Files that are right by themselves and wrong where they are used: content, arguments, what the line says.
+FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "workload as machine": (
+        '[workloads.w]\napps = [{ program = "fft" }]\n',
+        ("compare", "-m", "f.toml", "-w", "fft"),
+        "f.toml: describes a workload, a machine is needed",
+    ),
+    "core type as workload": (
+        'pipeline = "in-order"\n',
+        ("compare", "-m", "2B2S", "-w", "f.toml"),
+        "f.toml: describes a core type, a workload or program is needed",
+    ),
+    "nothing that is known": ('colour = "red"\n', ("describe", "f.toml"), "f.toml"),
+    "unknown workload of a file": (
+        '[workloads.night]\napps = [{ program = "fft" }]\n',
+        ("compare", "-m", "2B2S", "-w", "f.toml:nigth"),
+        'f.toml: there is no workload "nigth" in it (did you mean "night"?)',
+    ),
+    "several workloads in a file": (
+        '[workloads.a]\napps = [{ program = "fft" }]\n[workloads.b]\napps = [{ program = "fft" }]\n',
+        ("compare", "-m", "2B2S", "-w", "f.toml"),
+        "defines 2 workloads (name one: a, b)",
+    ),
+    "program that is not there": (
+        '[workloads.a]\napps = [{ program = "gone.toml" }]\n',
+        ("compare", "-m", "2B2S", "-w", "f.toml"),
+        'f.toml:2: workloads.a.apps[0].program: file "gone.toml" was not found',
+    ),
+    "unknown parameter of a program": (
+        '[workloads.a]\napps = [{ program = "fft", params = { m = 4 } }]\n',
+        ("compare", "-m", "2B2S", "-w", "f.toml"),
+        'parameter of program "fft"',
+    ),
+    "deadlock": (
+        "[mutexes.a]\n[mutexes.b]\n"
+        '[[threads]]\nname = "x"\nbody = [ { lock = "a" }, { sleep_us = 5 }, { lock = "b" }, { unlock = "b" }, { unlock = "a" } ]\n'
+        '[[threads]]\nname = "y"\nbody = [ { lock = "b" }, { sleep_us = 5 }, { lock = "a" }, { unlock = "a" }, { unlock = "b" } ]\n',
+        ("simulate", "-m", "2B2S", "-w", "f.toml"),
+        'waits for mutex "f/b" held by',
+    ),
+    "not TOML": ("a = [1,\n", ("describe", "f.toml"), "f.toml:"),
+    "rt-app with an unknown key": (
+        '{"tasks": {"t": {"runn": 1000}}}',
+        ("import-rtapp", "f.json"),
+        "runn",
+    ),
+    "rt-app that is no JSON": ('{"tasks": ', ("import-rtapp", "f.json"), "f.json:1"),
+}
+
+
+def assert_refused(ended: object, text: str) -> None:
+    code, out, err = ended.code, ended.out, ended.err  # type: ignore[attr-defined]
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert text in err
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_arguments(
+    ampsched_here: Ampsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, text = ARGUMENTS[case]
+    assert_refused(ampsched_here(*arguments), text)
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_files(ampsched_here: Ampsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, arguments, text = FILES[case]
+    name = next(argument.partition(":")[0] for argument in arguments if argument.startswith("f."))
+    Path(name).write_text(content)
+    assert_refused(ampsched_here(*arguments), text)
+
+
+def test_file_that_is_no_text(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    file = tmp_path / "binary.toml"
+    file.write_bytes(b"name = \xff")
+    assert_refused(ampsched_here("describe", str(file)), f"{file}: is not UTF-8 text (byte 7)")
+
+
+def malformed() -> list[Path]:
+    """The malformed files whose messages are held word for word."""
+    return sorted(path for path in CORPUS.glob("*/*.toml") if path.with_suffix(".expected").is_file())
+
+
+@pytest.mark.parametrize("file", malformed(), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_malformed_files(ampsched_here: Ampsched, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    monkeypatch.chdir(file.parent)
+    ended = ampsched_here("describe", file.name)
+    assert_refused(ended, file.name)

@@ -1,0 +1,69 @@
+"""Metrics and statistics against vectors computed by hand."""
+
+import math
+
+import pytest
+
+from ampsched import metrics
+from ampsched.statistics import estimate, t_quantile
+
+# COLAB's Figure 1 with our amounts: turnarounds alone on two big cores and in the mix, in 1/1000 of a unit.
+ALONE = (4_500, 4_167, 2_000)
+WASH = (8_167, 8_000, 5_667)
+COLAB = (5_000, 6_500, 4_000)
+
+
+@pytest.mark.parametrize(("mix", "h_antt", "h_stp"), [(WASH, 2.189, 1.425), (COLAB, 1.557, 2.041)])
+def test_figure_1(mix: tuple[int, ...], h_antt: float, h_stp: float) -> None:
+    measured = metrics.mix_metrics(mix, ALONE)
+    assert measured.h_antt == pytest.approx(h_antt, abs=1e-3)
+    assert measured.h_stp == pytest.approx(h_stp, abs=1e-3)
+    assert measured.antt is None
+    assert measured.stp is None
+
+
+def test_uniformity_has_four_variants() -> None:
+    slowdown = (1.2, 1.4, 1.6, 2.0)
+    measured = [
+        metrics.uniformity(slowdown, of_progress=progress, sample=sample)
+        for progress in (False, True)
+        for sample in (False, True)
+    ]
+    assert measured == pytest.approx([0.8092, 0.7796, 0.8174, 0.7891], abs=1e-4)
+    assert metrics.uniformity([1.7], sample=True) == 1.0
+
+
+def test_fairness_of_a_mix() -> None:
+    measured = metrics.mix_metrics((1_200, 1_400, 1_600, 2_000), (1_000,) * 4, (1_000, 1_400, 1_600, 1_000))
+    assert measured.unfairness == pytest.approx(2.0 / 1.2)
+    assert measured.min_fairness == pytest.approx(0.5)
+    assert measured.antt == pytest.approx((1.2 + 1.0 + 1.0 + 2.0) / 4)
+    assert measured.stp == pytest.approx(1 / 1.2 + 1 + 1 + 0.5)
+
+
+@pytest.mark.parametrize(("mix", "alone"), [((), ()), ((1,), (0,)), ((0,), (1,)), ((1, 2), (1,))])
+def test_slowdowns_of_nothing_are_refused(mix: tuple[int, ...], alone: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"slowdowns need|zip\(\) argument"):
+        metrics.slowdowns(mix, alone)
+
+
+def test_geometric_mean() -> None:
+    assert metrics.geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+    assert metrics.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
+
+
+def test_interval_is_students() -> None:
+    # t(2) = 4.3027, s = 1, n = 3.
+    measured = estimate([1.0, 2.0, 3.0])
+    assert measured.mean == 2.0
+    assert measured.half_width == pytest.approx(4.302653 / math.sqrt(3), abs=1e-5)
+    assert not measured.excludes_zero
+    assert estimate([5.0, 5.1]).excludes_zero
+    assert t_quantile(1) == pytest.approx(12.7062, abs=1e-4)
+
+
+def test_one_seed_has_no_interval() -> None:
+    measured = estimate([0.25])
+    assert (measured.low, measured.mean, measured.high, measured.n) == (0.25, 0.25, 0.25, 1)
+    with pytest.raises(ValueError, match="at least one"):
+        estimate([])

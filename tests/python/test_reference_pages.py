@@ -1,0 +1,44 @@
+"""The reference pages say what the code says."""
+
+import re
+
+import pytest
+from conftest import ROOT
+
+from ampsched import docs
+from ampsched.policy import policies
+
+REFERENCE = ROOT / "docs/reference"
+
+
+@pytest.mark.parametrize("name", docs.PAGES)
+def test_pages_are_up_to_date(name: str) -> None:
+    written = (REFERENCE / name).read_text(encoding="utf-8")
+    assert written == docs.PAGES[name](), "run: python -m ampsched.docs docs/reference"
+
+
+def test_every_policy_is_documented() -> None:
+    page = docs.policies_page()
+    for info in policies():
+        chapter = page.split(f"\n## {info.name}\n")[1].split("\n## ")[0]
+        for part in ("Purpose", "Algorithm", "Constants", "Example", "Limits", "Source"):
+            assert f"**{part}" in chapter, f"{info.name}: {part}"
+        for param in info.params:
+            assert f"`{param.name}`" in chapter
+            assert param.min <= param.default <= param.max
+            assert param.help
+
+
+def test_every_option_is_documented() -> None:
+    page = docs.cli_page()
+    rows = re.findall(r"^\| `(.+?)` \| (.+?) \|$", page, re.MULTILINE)
+    assert len(rows) >= 30
+    assert all(len(text) > 10 for _, text in rows)
+
+
+def test_public_names_are_documented() -> None:
+    page = docs.python_page()
+    for chapter in page.split("\n## ")[1:]:
+        name, _, text = chapter.partition("\n")
+        assert len(text.strip()) > 20, name
+        assert not re.search(r"\| `\w+` \|  \|", text), f"{name}: a member has no docstring"

@@ -1,8 +1,7 @@
 """The compiled part of ampsched: machines, workloads, policies and the simulator."""
 
 from collections.abc import Callable, Sequence
-from os import PathLike
-from typing import Any, Literal, TypedDict, final
+from typing import Any, BinaryIO, Literal, TypedDict, final
 
 from ampsched.kinds import Kind
 
@@ -196,7 +195,7 @@ class Plan:
 def policies() -> list[PolicyRow]: ...
 def check_policy(name: str, params: Params) -> None: ...
 def suggest(word: str, known: Sequence[str]) -> str: ...
-def simulate(job: Job, trace: str | PathLike[str] | None = None) -> str: ...
+def simulate(job: Job, trace: BinaryIO | None = None) -> str: ...
 def simulate_python(
     job: Job,
     policy: object,
@@ -204,7 +203,7 @@ def simulate_python(
     base_params: Params,
     rules: dict[str, Any],
     needs: dict[str, Any],
-    trace: str | PathLike[str] | None = None,
+    trace: BinaryIO | None = None,
 ) -> str: ...
 def run_batch(
     jobs: Sequence[Job], threads: int, progress: Callable[[int], object]

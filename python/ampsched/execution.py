@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
@@ -27,7 +27,7 @@ BASELINE_POLICY = "cfs"
 SEED_MAX = 2**64 - 1
 ORACLE = Factors()
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
-CHUNK = 128
+CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,17 @@ def ordered(machine: Machine, order: CoreOrder) -> Machine:
 
 def run_one(job: _core.Job, policy: PolicySpec, trace: Path | None = None) -> Outcome:
     """Runs one job, and writes a Perfetto trace if a path is given."""
+    if trace is None:
+        return _run_one(job, policy, None)
+    with trace.open("wb") as file:
+        return _run_one(job, policy, file)
+
+
+def _run_one(job: _core.Job, policy: PolicySpec, trace: BinaryIO | None) -> Outcome:
     if policy.make is None:
-        text = _core.simulate(job, trace)
-    else:
-        made = policy.make()
-        text = _core.simulate_python(
-            job, made, policy.name, policy.params, dict(made.rules), made.needs(), trace
-        )
+        return Outcome.from_json(_core.simulate(job, trace), policy.label)
+    made = policy.make()
+    text = _core.simulate_python(job, made, policy.name, policy.params, dict(made.rules), made.needs(), trace)
     return Outcome.from_json(text, policy.label)
 
 

@@ -154,12 +154,6 @@ FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
         'waits for mutex "f/b" held by',
     ),
     "not TOML": ("a = [1,\n", ("describe", "f.toml"), "f.toml:"),
-    "rt-app with an unknown key": (
-        '{"tasks": {"t": {"runn": 1000}}}',
-        ("import-rtapp", "f.json"),
-        "runn",
-    ),
-    "rt-app that is no JSON": ('{"tasks": ', ("import-rtapp", "f.json"), "f.json:1"),
 }
 
 

@@ -4,7 +4,6 @@
 //! single decisions are methods of the Python object. An exception stops nothing at once: from then on
 //! the rules alone decide, the simulation ends soon, and the exception is raised instead of a result.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use ampsched_model::{CoreId, Ns, ThreadId};
@@ -215,7 +214,7 @@ pub fn simulate_python(
     base_params: Vec<(String, f64)>,
     rules: &Bound<'_, PyDict>,
     needs: &Bound<'_, PyDict>,
-    trace: Option<PathBuf>,
+    trace: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let failure = Failure::default();
     let base = build_policy(base, &base_params).map_err(|error| error::policy(&error))?;
@@ -231,7 +230,7 @@ pub fn simulate_python(
         needs: needs.into(),
         failure: failure.clone(),
     };
-    let result = run_one(&job.inner, Box::new(wrapped), trace.as_deref());
+    let result = run_one(&job.inner, Box::new(wrapped), trace);
     let failed = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     match failed {
         Some(error) => Err(error),

@@ -1,24 +1,18 @@
 //! Simulations: one with or without a trace, or many at once.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
     FactorSource as SimFactorSource, Job as SimJob, Options, Outcome, PerfettoTrace,
 };
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::catalog::{Machine, Workload};
 use crate::error;
-
-/// How often a waiting interpreter looks for signals such as Ctrl-C.
-const SIGNAL_PERIOD: Duration = Duration::from_millis(100);
 
 /// Where policies learn speed-ups from.
 #[pyclass(frozen, module = "ampsched._core")]
@@ -83,34 +77,52 @@ impl Job {
     }
 }
 
-/// Runs one job and returns its outcome as JSON; writes a Perfetto trace to `trace` if given.
+/// Runs one job and returns its outcome as JSON; writes a Perfetto trace into the binary file `trace` if given.
 #[pyfunction]
 #[pyo3(signature = (job, trace=None))]
-pub fn simulate(py: Python<'_>, job: &Job, trace: Option<PathBuf>) -> PyResult<String> {
+pub fn simulate(py: Python<'_>, job: &Job, trace: Option<Py<PyAny>>) -> PyResult<String> {
     let inner = &job.inner;
     let policy =
         build_policy(&inner.policy, &inner.params).map_err(|error| error::policy(&error))?;
-    py.detach(|| run_one(inner, policy, trace.as_deref()))
+    py.detach(|| run_one(inner, policy, trace))
 }
 
 /// Runs one job with a policy that is built already.
-pub fn run_one(job: &SimJob, policy: Box<dyn Policy>, trace: Option<&Path>) -> PyResult<String> {
+pub fn run_one(
+    job: &SimJob,
+    policy: Box<dyn Policy>,
+    trace: Option<Py<PyAny>>,
+) -> PyResult<String> {
     let SimJob { machine, workload, policy: name, options, .. } = job;
     let fails = |error| error::simulation(&workload.name, &error);
-    let Some(path) = trace else {
+    let Some(file) = trace else {
         let outcome =
             ampsched_sim::simulate(machine, workload, name, policy, options).map_err(fails)?;
         return Ok(json(&outcome));
     };
-    let refuses =
-        |error: std::io::Error| PyOSError::new_err(format!("{}: {error}", path.display()));
-    let mut sink =
-        PerfettoTrace::new(File::create(path).map_err(refuses)?, machine).map_err(refuses)?;
+    let mut sink = PerfettoTrace::new(PyFile(file), machine)?;
     let result =
         ampsched_sim::simulate_with(machine, workload, name, policy, options, Some(&mut sink));
     // What was recorded until an error shows how it came about.
-    sink.finish().map_err(refuses)?;
+    sink.finish()?;
     Ok(json(&result.map_err(fails)?))
+}
+
+/// A binary file of Python's as a writer: only Python opens files.
+struct PyFile(Py<PyAny>);
+
+impl Write for PyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            self.0.call_method1(py, "write", (PyBytes::new(py, bytes),)).map(drop)
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Python::attach(|py| self.0.call_method0(py, "flush").map(drop))?;
+        Ok(())
+    }
 }
 
 fn json(outcome: &Outcome) -> String {
@@ -120,40 +132,25 @@ fn json(outcome: &Outcome) -> String {
 /// Runs jobs on up to `threads` processors (0: all), without the interpreter lock. Returns, in the order
 /// of the jobs, each one's outcome as JSON or its exception.
 ///
-/// `progress` is called in the calling thread with the number of each finished job. If it raises, or a signal
-/// arrives, the running batch is completed before the exception goes on.
+/// `progress` is called with the number of each finished job, from any thread, one call at a time. If
+/// it raises, it is not called again, and the exception goes on when all jobs are done.
 #[pyfunction]
 pub fn run_batch(
     py: Python<'_>,
     jobs: Vec<Py<Job>>,
     threads: usize,
-    progress: Bound<'_, PyAny>,
+    progress: Py<PyAny>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let inner: Vec<SimJob> = jobs.iter().map(|job| job.get().inner.clone()).collect();
-    let (sender, receiver) = channel();
-    let receiver = Mutex::new(receiver);
-    let mut interrupted = None;
-    let results = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
-            let done = move |number| {
-                // The receiver lives until all senders are gone, so this cannot fail.
-                let _ = sender.send(number);
-            };
-            ampsched_sim::run_batch(&inner, threads, &done)
-        });
-        loop {
-            let news = match py.detach(|| wait(&receiver)) {
-                Ok(number) => progress.call1((number,)).map(drop),
-                Err(RecvTimeoutError::Timeout) => py.check_signals(),
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            if interrupted.is_none() {
-                interrupted = news.err();
-            }
+    let failure: Mutex<Option<PyErr>> = Mutex::new(None);
+    let step = |number: usize| {
+        let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = Python::attach(|py| progress.call1(py, (number,))).err();
         }
-        py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
-    if let Some(error) = interrupted {
+    };
+    let results = py.detach(|| ampsched_sim::run_batch(&inner, threads, &step));
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
     inner
@@ -164,9 +161,4 @@ pub fn run_batch(
             Err(error) => Ok(error::job(&job.workload.name, &error).into_value(py).into_any()),
         })
         .collect()
-}
-
-/// The next finished job; the mutex only lets the receiver cross into code without the interpreter lock.
-fn wait(receiver: &Mutex<Receiver<usize>>) -> Result<usize, RecvTimeoutError> {
-    receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNAL_PERIOD)
 }

@@ -62,12 +62,14 @@ class Reproduction:
         return "\n".join(lines)
 
     def _misses(self) -> str:
-        missed = [
-            f"- **{claim.id}** {claim.cause}"
-            for claim, result in self.claims
-            if claim.cause and result.verdict in ("not reproduced", "direction only")
-        ]
-        return "\n".join(["## Causes of misses", "", *missed]) if missed else ""
+        causes: dict[str, list[str]] = {}
+        for claim, result in self.claims:
+            if claim.cause and result.verdict in ("not reproduced", "direction only"):
+                causes.setdefault(claim.cause, []).append(claim.id)
+        if not causes:
+            return ""
+        lines = [f"- **{', '.join(ids)}:** {cause}" for cause, ids in causes.items()]
+        return "\n".join(["## Causes of misses, where we found one", "", *lines])
 
     def records(self) -> list[dict[str, Any]]:
         """The claims as flat records."""

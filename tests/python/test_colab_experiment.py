@@ -5,7 +5,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from ampsched.catalog import Catalog
+from ampsched.api import simulate
 from ampsched.comparison import Comparison
 from ampsched.experiments import colab, colab_claims
 from ampsched.experiments.claims import judge_change, judge_count
@@ -46,9 +46,10 @@ def test_verdict_of_a_count(ours: tuple[int, int], verdict: str) -> None:
 
 
 def test_workloads_have_the_threads_of_table_4() -> None:
-    catalog = Catalog.shipped()
     for name in colab.workloads():
-        assert sum(threads for _, _, threads in catalog.workload(name).apps) == colab.threads_of(name), name
+        outcome = simulate("2B2S", name, "rr")
+        assert sum(app.threads for app in outcome.apps) == colab.threads_of(name), name
+        assert (len(outcome.apps) == 2) == (name in colab.TWO_PROGRAMS), name
 
 
 def test_groups_of_figures_8_and_9() -> None:

@@ -370,8 +370,8 @@ _TWO_PER_CORE = (
 )
 CAUSES: dict[str, str] = (
     dict.fromkeys(
-        ("C4b", "C7a'", "C7b'", "C7d", "C7d'", "C8b", "C9", "C10a", "C11c", "C12a", "C12b", "C14a", "C15a", "C16a", "C17a", "C18a", "C19a", "C19c", "C21a",
-         "C21b", "C22a", "C22b", "C1a", "C1b", "C2a", "C2b", "T7a", "T11a", "T11d", "T11j"),
+        ("C4b", "C7a'", "C7b'", "C7d", "C7d'", "C8b", "C9", "C10a", "C11c", "C12a", "C12b", "C14a",
+         "C15a", "C16a", "C17a", "C18a", "C19a", "C19c", "C21a", "C21b", "C22a", "C22b", "C1a", "C1b", "C2a", "C2b", "T7a", "T11a", "T11d", "T11j"),
         _BASELINE,
     )
     | dict.fromkeys(

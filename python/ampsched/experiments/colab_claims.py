@@ -351,8 +351,8 @@ _BASELINE = (
 )
 _ALIKE = (
     "WASH is closer to COLAB here. Both see exact speed-ups, and the threads of one of our programs differ little in "
-    "speed-up, so the two should often choose the same threads for the big cores (not tested). WASH is also a reconstruction: its full text "
-    "was not available."
+    "speed-up, so the two should often choose the same threads for the big cores (not tested). WASH is also a "
+    "reconstruction: its full text was not available."
 )
 _LENGTHS = (
     "Programs have the lengths of our recorded inputs, which differ more than those of the paper's: short ones "
@@ -371,7 +371,8 @@ _TWO_PER_CORE = (
 CAUSES: dict[str, str] = (
     dict.fromkeys(
         ("C4b", "C7a'", "C7b'", "C7d", "C7d'", "C8b", "C9", "C10a", "C11c", "C12a", "C12b", "C14a",
-         "C15a", "C16a", "C17a", "C18a", "C19a", "C19c", "C21a", "C21b", "C22a", "C22b", "C1a", "C1b", "C2a", "C2b", "T7a", "T11a", "T11d", "T11j"),
+         "C15a", "C16a", "C17a", "C18a", "C19a", "C19c", "C21a", "C21b", "C22a", "C22b",
+         "C1a", "C1b", "C2a", "C2b", "T7a", "T11a", "T11d", "T11j"),
         _BASELINE,
     )
     | dict.fromkeys(

@@ -37,7 +37,7 @@ pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};
 pub use random::Draw;
-pub use rtapp::{RtApp, import_rtapp};
+pub use rtapp::{RtApp, import_rtapp, import_rtapp_with};
 pub use toml_core_type::{CoreType, parse_core_type};
 pub use toml_machine::{MachineTemplate, parse_machine};
 pub use toml_profile::parse_profiles;

@@ -80,10 +80,12 @@ calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew fro
 	$(BIN)/python calibration/run.py
 
 .PHONY: lock
-lock: $(BUILD)/venv ## Renew constraints.txt from pyproject.toml
+lock: $(BUILD)/venv ## Renew constraints.txt: the newest versions that fit together
 	$(PIP) install pip-tools
-	$(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --all-build-deps \
-		--output-file constraints.txt pyproject.toml benchmarks/requirements.in
+	echo maturin >$(BUILD)/build.in
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --no-annotate \
+		--no-emit-find-links --no-emit-index-url --output-file constraints.txt \
+		pyproject.toml benchmarks/requirements.in $(BUILD)/build.in
 
 .PHONY: clean
 clean: ## Remove everything that was built
@@ -103,8 +105,8 @@ $(BUILD)/venv: $(BUILD)/tools constraints.txt
 $(BUILD)/package: $(BUILD)/venv $(SOURCES)
 	rm -rf $(BUILD)/wheel
 	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
-	$(PIP) uninstall --yes ampsched
 	$(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
+	$(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
 	@touch $@
 
 # $(call install,extra) adds an optional group of dependencies of the built package.

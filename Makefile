@@ -77,7 +77,9 @@ fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer t
 
 .PHONY: calibrate
 calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements
-	$(BIN)/python calibration/run.py
+	$(BIN)/python calibration/profiles/make_profiles.py
+	$(BIN)/python calibration/fit/fit.py
+	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/explanation/core-model.md
 
 .PHONY: lock
 lock: $(BUILD)/venv ## Renew constraints.txt: the newest versions that fit together

@@ -125,6 +125,6 @@ def test_the_tutorial_shows_output() -> None:
 def test_comparing_lines() -> None:
     printed = ["", "  cfs   1.25  +3 %", "colab 1.00"]
     assert first_missing(["cfs 1.25 +3 %", "colab 1.00"], printed) is None
-    assert first_missing(["cfs 1.... %", "...", "colab 1.00"], printed) is None
+    assert first_missing(["cfs 1... %", "...", "colab 1.00"], printed) is None
     assert first_missing(["colab 1.00", "cfs 1.25 +3 %"], printed) == "cfs 1.25 +3 %"
     assert first_missing(["cfs 1.26 +3 %"], printed) == "cfs 1.26 +3 %"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,11 @@ static struct worker *all_workers;
 static pthread_t threads[WORKERS_MAX];
 static int worker_count;
 static int64_t start_ns;
-static atomic_flag window_closed = ATOMIC_FLAG_INIT;
 
-/* Nobody may leave, and so invalidate his CPU clock, while the first to end reads all clocks. */
-static pthread_rwlock_t leaving = PTHREAD_RWLOCK_INITIALIZER;
+/* Held while threads are created and while the first to end reads all CPU clocks. All pass it before they
+ * leave, so that every clock exists when it is read. */
+static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
+static bool window_closed;
 
 static int cpus[CPUS_MAX];
 static int cpu_count;
@@ -123,18 +124,17 @@ static void allow_cpus(int first, int count)
 }
 
 /* The first thread to end notes how much CPU time each has had: the shares while all compete. */
-static void close_window(void)
+static void leave(void)
 {
-    if (atomic_flag_test_and_set(&window_closed))
-        return;
-    pthread_rwlock_wrlock(&leaving);
-    for (int i = 0; i < worker_count; i++) {
+    pthread_mutex_lock(&leaving);
+    for (int i = 0; i < worker_count && !window_closed; i++) {
         clockid_t clock;
-        if (pthread_getcpuclockid(threads[i], &clock) != 0)
+        if ((errno = pthread_getcpuclockid(threads[i], &clock)) != 0)
             fail("pthread_getcpuclockid");
         all_workers[i].window_ns = clock_ns(clock);
     }
-    pthread_rwlock_unlock(&leaving);
+    window_closed = true;
+    pthread_mutex_unlock(&leaving);
 }
 
 static void *run(void *argument)
@@ -155,9 +155,7 @@ static void *run(void *argument)
         fail("getrusage");
     self->voluntary = usage.ru_nvcsw;
     self->involuntary = usage.ru_nivcsw;
-    close_window();
-    pthread_rwlock_rdlock(&leaving);
-    pthread_rwlock_unlock(&leaving);
+    leave();
     return NULL;
 }
 
@@ -189,12 +187,12 @@ int run_workers(int argc, char **argv, const char *program, struct worker *worke
 
     all_workers = workers;
     worker_count = count;
-    pthread_rwlock_wrlock(&leaving); /* until every thread exists */
+    pthread_mutex_lock(&leaving);
     start_ns = now_ns();
     for (int i = 0; i < count; i++)
         if ((errno = pthread_create(&threads[i], NULL, run, &workers[i])) != 0)
             fail("pthread_create");
-    pthread_rwlock_unlock(&leaving);
+    pthread_mutex_unlock(&leaving);
     for (int i = 0; i < count; i++)
         if ((errno = pthread_join(threads[i], NULL)) != 0)
             fail("pthread_join");

@@ -132,11 +132,8 @@ def compare(
         for each_seed in range(seed, seed + repeat)
     ]
     runs = run_mixes(mixes, settings, same_machine=True, processes=jobs, progress=progress)
-    notes = (
-        f"factors {settings.factors}",
-        f"core order {core_order}",
-        f"seeds {seed} to {seed + repeat - 1}",
-    )
+    seeds = f"seed {seed}" if repeat == 1 else f"seeds {seed} to {seed + repeat - 1}"
+    notes = (f"factors {settings.factors}", f"core order {core_order}", seeds)
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), notes)
 
 

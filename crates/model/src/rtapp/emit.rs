@@ -1,6 +1,6 @@
 //! Turns tasks into threads, objects and code.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ast::{Event, EventKind, Global, Phase, Repeat, Task};
 use super::profiles::{INSTRUCTIONS_PER_BYTE, memory_writer};
@@ -25,9 +25,9 @@ const ALL_CORES: usize = 4096;
 pub(super) struct Generator<'a> {
     global: &'a Global,
     survey: &'a Survey,
-    ids: HashMap<(&'static str, String), ObjectId>,
+    ids: BTreeMap<(&'static str, String), ObjectId>,
     /// Profile of the run loop is number 0; others by name.
-    profile_ids: HashMap<String, ProfileId>,
+    profile_ids: BTreeMap<String, ProfileId>,
     pub objects: Vec<Object>,
     pub profiles: Vec<Profile>,
     pub threads: Vec<ThreadSpec>,
@@ -48,8 +48,8 @@ impl<'a> Generator<'a> {
         Self {
             global,
             survey,
-            ids: HashMap::new(),
-            profile_ids: HashMap::new(),
+            ids: BTreeMap::new(),
+            profile_ids: BTreeMap::new(),
             objects: Vec::new(),
             profiles: vec![run_loop],
             threads: Vec::new(),

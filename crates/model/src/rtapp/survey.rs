@@ -1,6 +1,6 @@
 //! What only all tasks together tell: who forks whom, how many meet at a barrier, who shares a timer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::ast::{Event, EventKind, Task};
 use crate::InputError;
@@ -13,9 +13,9 @@ const UNIQUE: &str = "unique";
 pub(super) struct Survey {
     /// Whether a task is forked by some task, by index.
     pub forked: Vec<bool>,
-    indices: HashMap<String, usize>,
-    parties: HashMap<String, u32>,
-    timers: HashMap<TimerKey, Timer>,
+    indices: BTreeMap<String, usize>,
+    parties: BTreeMap<String, u32>,
+    timers: BTreeMap<TimerKey, Timer>,
 }
 
 /// A timer: that of all tasks, or of one task if its name begins with `unique`.
@@ -39,8 +39,8 @@ impl Survey {
         let mut survey = Self {
             forked: vec![false; tasks.len()],
             indices,
-            parties: HashMap::new(),
-            timers: HashMap::new(),
+            parties: BTreeMap::new(),
+            timers: BTreeMap::new(),
         };
         survey.forks(tasks)?;
         survey.barriers(tasks)?;
@@ -100,7 +100,7 @@ impl Survey {
     }
 
     fn barriers(&mut self, tasks: &[Task]) -> Result<(), InputError> {
-        let mut visitors: HashMap<&str, (u32, Option<usize>)> = HashMap::new();
+        let mut visitors: BTreeMap<&str, (u32, Option<usize>)> = BTreeMap::new();
         for (index, event, name) in barriers(tasks) {
             let task = &tasks[index];
             if self.forked[index] {

@@ -1,6 +1,6 @@
 //! The `tasks` object: threads and their phases.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ast::{Event, Global, Phase, Policy, Repeat, Task};
 use super::events::{self, EVENTS};
@@ -68,9 +68,9 @@ pub(super) fn tasks(
 /// Names given so far.
 #[derive(Default)]
 struct Names {
-    taken: HashSet<String>,
+    taken: BTreeSet<String>,
     /// Last number that was appended to a name.
-    last: HashMap<String, u32>,
+    last: BTreeMap<String, u32>,
 }
 
 impl Names {
@@ -150,7 +150,7 @@ impl Reader<'_> {
         if entries.is_empty() {
             return Err(field.spot.error("has no phase, at least 1 is needed"));
         }
-        let mut names = HashSet::new();
+        let mut names = BTreeSet::new();
         let mut phases = Vec::new();
         for entry in &entries {
             self.see(names.insert(entry.key), &entry.spot);
@@ -211,7 +211,7 @@ struct Draft<'a> {
     priority: Option<Field<'a>>,
     events: Vec<Event>,
     /// Keys of the events.
-    keys: HashSet<&'a str>,
+    keys: BTreeSet<&'a str>,
 }
 
 impl<'a> Draft<'a> {

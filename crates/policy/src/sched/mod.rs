@@ -13,7 +13,7 @@ mod time;
 
 use std::cell::Cell;
 
-use ampsched_model::{AppId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{AppId, ClassId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
 use crate::plan::to_fixed;
 use crate::queue::{Entry, RunQueue};
@@ -112,6 +112,10 @@ pub struct CoreState {
     pub since_ns: Ns,
     /// The thread that ran last.
     pub last: Option<ThreadId>,
+    /// Its queue.
+    queue: u16,
+    /// Its speed class, as in the topology (kept where the other fields are looked up).
+    class: ClassId,
 }
 
 /// How a thread comes into a run queue.
@@ -150,8 +154,6 @@ pub struct Sched {
     stats: Vec<ThreadStats>,
     cores: Vec<CoreState>,
     queues: Vec<RunQueue>,
-    /// Queue of each core.
-    queue_of: Vec<u16>,
     /// Waiting threads in all queues.
     waiting: usize,
     /// Round-robin cursors over all, big and little cores ([`crate::Prefer`] as index).
@@ -166,31 +168,33 @@ pub struct Sched {
 impl Sched {
     /// An empty system.
     pub fn new(topology: Topology, rules: Rules) -> Self {
-        let queue_of: Vec<u16> = topology
-            .cores()
-            .map(|core| match rules.queues {
-                QueueScope::PerCore => core.0,
-                QueueScope::PerCluster => topology.core(core).cluster.0.into(),
-                QueueScope::Global => 0,
-            })
-            .collect();
-        let count = queue_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        let queue_of = |core: CoreId| match rules.queues {
+            QueueScope::PerCore => core.0,
+            QueueScope::PerCluster => topology.core(core).cluster.0.into(),
+            QueueScope::Global => 0,
+        };
+        let in_queue = |core: CoreId| CoreState {
+            queue: queue_of(core),
+            class: topology.core(core).class,
+            ..CoreState::default()
+        };
+        let cores: Vec<CoreState> = topology.cores().map(in_queue).collect();
+        let count = cores.iter().map(|core| usize::from(core.queue) + 1).max().unwrap_or(0);
         let mut queues = vec![RunQueue::new(rules.order); count];
-        for &queue in &queue_of {
-            queues[usize::from(queue)].cores += 1;
+        for core in &cores {
+            queues[usize::from(core.queue)].cores += 1;
         }
         let idle_cores = topology.core_count();
         let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
         Self {
             affinities: AffinityTable::new(topology.core_count()),
-            cores: vec![CoreState::default(); topology.core_count()],
+            cores,
             topology,
             rules,
             plans: Vec::new(),
             threads: Vec::new(),
             stats: Vec::new(),
             queues,
-            queue_of,
             waiting: 0,
             cursors: Default::default(),
             serial: 0,
@@ -345,7 +349,7 @@ impl Sched {
         let state = &self.threads[thread.index()];
         if state.state.is_runnable() {
             let vruntime = i128::from(state.vruntime);
-            let queue = &mut self.queues[usize::from(self.queue_of[state.core.index()])];
+            let queue = &mut self.queues[usize::from(self.cores[state.core.index()].queue)];
             queue.load = queue.load - u64::from(old) + u64::from(weight);
             if self.rules.order == Order::Deadline {
                 queue.weighted_vruntime += (i128::from(weight) - i128::from(old)) * vruntime;
@@ -358,11 +362,11 @@ impl Sched {
     pub fn enqueue(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind, now_ns: Ns) {
         self.leave_state(thread, now_ns);
         if kind != EnqueueKind::Requeue
-            || self.queue_of[self.thread(thread).core.index()] != self.queue_of[core.index()]
+            || self.queue_index(self.thread(thread).core) != self.queue_index(core)
         {
             self.place_vruntime(thread, core, kind);
         }
-        let queue = usize::from(self.queue_of[core.index()]);
+        let queue = self.queue_index(core);
         let state = &mut self.threads[thread.index()];
         state.state = RunState::Ready;
         state.since_ns = now_ns;
@@ -380,15 +384,15 @@ impl Sched {
     pub fn start(&mut self, core: CoreId, thread: ThreadId, now_ns: Ns) -> (bool, Option<CoreId>) {
         self.leave_state(thread, now_ns);
         let from = self.thread(thread).core;
-        let (old, new) = (self.queue_of[from.index()], self.queue_of[core.index()]);
-        self.queues[usize::from(old)].remove(thread);
+        let (old, new) = (self.queue_index(from), self.queue_index(core));
+        self.queues[old].remove(thread);
         self.waiting -= 1;
         if old != new {
-            self.leave_queue(thread, usize::from(old));
+            self.leave_queue(thread, old);
             self.place_vruntime(thread, core, EnqueueKind::Requeue);
-            self.count_in(thread, usize::from(new));
+            self.count_in(thread, new);
         }
-        self.queues[usize::from(new)].running += 1;
+        self.queues[new].running += 1;
         let state = &mut self.threads[thread.index()];
         state.core = core;
         state.state = RunState::Running;
@@ -416,7 +420,7 @@ impl Sched {
         let thread = self.cores[core.index()].running.take().expect("a thread runs on the core");
         self.idle_cores += 1;
         self.cores[core.index()].since_ns = now_ns;
-        let queue = usize::from(self.queue_of[core.index()]);
+        let queue = self.queue_index(core);
         self.queues[queue].running -= 1;
         self.leave_queue(thread, queue);
         let entry = &mut self.threads[thread.index()];
@@ -424,9 +428,32 @@ impl Sched {
         entry.since_ns = now_ns;
     }
 
+    /// The running thread loses its core and waits in the core's queue again: [`Sched::stop`] and
+    /// [`Sched::enqueue`] in one, without counting it out and in.
+    #[inline]
+    pub fn requeue(&mut self, core: CoreId, now_ns: Ns) {
+        if self.rules.order == Order::Deadline {
+            let thread = self.cores[core.index()].running.expect("a thread runs on the core");
+            self.stop(core, RunState::Ready, now_ns);
+            return self.enqueue(thread, core, EnqueueKind::Requeue, now_ns);
+        }
+        let cpu = &mut self.cores[core.index()];
+        let thread = cpu.running.take().expect("a thread runs on the core");
+        cpu.since_ns = now_ns;
+        let queue = &mut self.queues[usize::from(cpu.queue)];
+        self.idle_cores += 1;
+        self.waiting += 1;
+        self.serial += 1;
+        let state = &mut self.threads[thread.index()];
+        state.state = RunState::Ready;
+        state.since_ns = now_ns;
+        queue.running -= 1;
+        queue.push(Entry { key: state.vruntime, serial: self.serial, thread });
+    }
+
     /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.
     pub fn dequeue(&mut self, thread: ThreadId) {
-        let queue = usize::from(self.queue_of[self.thread(thread).core.index()]);
+        let queue = self.queue_index(self.thread(thread).core);
         self.queues[queue].remove(thread);
         self.waiting -= 1;
         self.leave_queue(thread, queue);
@@ -489,7 +516,12 @@ impl Sched {
 
     #[inline]
     fn queue(&self, core: CoreId) -> &RunQueue {
-        &self.queues[usize::from(self.queue_of[core.index()])]
+        &self.queues[self.queue_index(core)]
+    }
+
+    #[inline]
+    fn queue_index(&self, core: CoreId) -> usize {
+        self.cores[core.index()].queue.into()
     }
 }
 

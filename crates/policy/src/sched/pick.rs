@@ -55,12 +55,11 @@ impl Sched {
 
     /// A waiting thread of another core's queue: of the most loaded queue, or the highest rank of all.
     fn waiting_elsewhere(&self, core: CoreId, step: &Steal) -> Option<ThreadId> {
-        let own = self.queue_of[core.index()];
+        let own = self.queue_index(core);
         let own_cluster = self.topology.core(core).cluster;
         let others = self.topology.cores().filter(|&other| {
             let same_cluster = self.topology.core(other).cluster == own_cluster;
-            self.queue_of[other.index()] != own
-                && same_cluster == (step.from == StealFrom::OwnCluster)
+            self.queue_index(other) != own && same_cluster == (step.from == StealFrom::OwnCluster)
         });
         let found = others.filter_map(|other| {
             self.first_of(self.queue(other), core, step.except).map(|thread| (other, thread))

@@ -13,8 +13,9 @@ impl Sched {
     /// Charges the thread that runs on a core for time and instructions.
     #[inline]
     pub fn charge(&mut self, core: CoreId, ran_ns: Ns, instructions: u64) {
-        let thread = self.cores[core.index()].running.expect("a thread runs on the core");
-        let class = self.topology.core(core).class.index();
+        let cpu = &self.cores[core.index()];
+        let thread = cpu.running.expect("a thread runs on the core");
+        let class = cpu.class.index();
         let stats = &mut self.stats[thread.index()];
         stats.run_ns[class] += ran_ns;
         stats.instructions[class] += instructions;
@@ -33,7 +34,7 @@ impl Sched {
         let state = &mut self.threads[thread.index()];
         state.vruntime += delta;
         let vruntime = state.vruntime;
-        let queue = &mut self.queues[usize::from(self.queue_of[core.index()])];
+        let queue = &mut self.queues[usize::from(self.cores[core.index()].queue)];
         if self.rules.order == Order::Deadline {
             queue.weighted_vruntime += i128::from(weight) * i128::from(delta);
         } else {
@@ -45,7 +46,7 @@ impl Sched {
     /// Predicted speed of a thread on a core in the plan's fixed point.
     #[inline]
     pub(super) fn speed(&self, thread: ThreadId, core: CoreId) -> u16 {
-        self.plans[thread.index()].speed[self.topology.core(core).class.index()]
+        self.plans[thread.index()].speed[self.cores[core.index()].class.index()]
     }
 
     /// How long a thread may run on a core while others wait, in ns.

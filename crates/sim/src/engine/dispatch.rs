@@ -85,8 +85,8 @@ impl Engine<'_> {
     /// The running thread goes back into the queue and the core takes what comes first.
     #[inline]
     fn switch_out(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
-        self.take_off(core, thread, RunState::Ready);
-        self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
+        self.sched.requeue(core, self.now_ns);
+        self.close_turn(core, thread);
         self.tell(Event::Stopped(thread, core))?;
         self.dispatch(core)?;
         if self.sched.core(core).running != Some(thread) {
@@ -112,8 +112,14 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn take_off(&mut self, core: CoreId, thread: ThreadId, state: RunState) {
         self.sched.stop(core, state, self.now_ns);
-        let retired = std::mem::take(&mut self.cores[core.index()].retired);
-        self.cores[core.index()].resched = false;
+        self.close_turn(core, thread);
+    }
+
+    #[inline]
+    fn close_turn(&mut self, core: CoreId, thread: ThreadId) {
+        let state = &mut self.cores[core.index()];
+        let retired = std::mem::take(&mut state.retired);
+        state.resched = false;
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.stop(core, thread, retired, self.now_ns);
         }
@@ -177,9 +183,9 @@ impl Engine<'_> {
         self.counts.dispatches += 1;
         self.counts.switches += u64::from(switched);
         let overhead_ns = self.switch_cost_ns(core, switched, migrated_from);
-        let cluster = self.sched.topology().core(core).cluster;
-        let rate = self.rate(self.threads[thread.index()].profile, cluster);
         let slice_end_ns = self.slice_end_ns(core, thread);
+        let cluster = self.cores[core.index()].cluster;
+        let rate = self.rate(self.threads[thread.index()].profile, cluster);
         let state = &mut self.cores[core.index()];
         state.overhead_left_ns = overhead_ns;
         state.switches += u64::from(switched);
@@ -208,12 +214,11 @@ impl Engine<'_> {
         switched: bool,
         migrated_from: Option<CoreId>,
     ) -> Ns {
-        let costs = self.machine.costs;
+        let costs = &self.machine.costs;
         let switch_ns = if switched { costs.context_switch_ns } else { 0 };
         let Some(from) = migrated_from else { return switch_ns };
         self.counts.migrations += 1;
-        let topology = self.sched.topology();
-        let same_cluster = topology.core(from).cluster == topology.core(core).cluster;
+        let same_cluster = self.cores[from.index()].cluster == self.cores[core.index()].cluster;
         switch_ns
             + if same_cluster {
                 costs.migrate_same_cluster_ns
@@ -253,7 +258,7 @@ impl Engine<'_> {
     /// A core without work may pull a thread that starts on a slower one, once it has been there long enough.
     #[inline]
     fn remind_idle_cores(&mut self) {
-        if !self.sched.rules().pulls_running() {
+        if self.sched.idle_cores() == 0 || !self.sched.rules().pulls_running() {
             return;
         }
         for other in self.sched.topology().cores() {
@@ -339,7 +344,7 @@ impl Engine<'_> {
     /// Idle cores look for work, if the rules say so.
     #[inline]
     pub(super) fn kick_idle_cores(&mut self, at_ns: Ns) {
-        if !self.sched.rules().kick_idle || self.sched.idle_cores() == 0 {
+        if self.sched.idle_cores() == 0 || !self.sched.rules().kick_idle {
             return;
         }
         for other in self.sched.topology().cores() {

@@ -219,6 +219,8 @@ struct Core {
     resched: bool,
     /// Instructions that the running thread has retired since it was put on the core.
     retired: u64,
+    /// Its cluster, as in the topology (kept where the other fields are looked up).
+    cluster: ClusterId,
 }
 
 /// Execution state of an application.
@@ -286,7 +288,8 @@ impl<'t> Engine<'t> {
     ) -> Self {
         let topology = Topology::new(machine);
         let rules = policy.rules(&topology);
-        let cores = topology.core_count();
+        let core = |core| Core { cluster: topology.core(core).cluster, ..Core::default() };
+        let cores: Vec<Core> = topology.cores().map(core).collect();
         let by_class = |index: &usize| machine.clusters[*index].class;
         let indices = 0..machine.clusters.len();
         let mut engine = Self {
@@ -299,10 +302,10 @@ impl<'t> Engine<'t> {
             policy,
             plan: Plan::new(),
             factors: Vec::new(),
-            timers: CoreTimers::new(cores),
+            timers: CoreTimers::new(cores.len()),
             heap: BinaryHeap::new(),
             serial: 0,
-            cores: vec![Core::default(); cores],
+            cores,
             threads: Vec::new(),
             objects: Vec::new(),
             object_names: Vec::new(),

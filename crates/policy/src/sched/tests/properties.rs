@@ -188,7 +188,7 @@ fn check(sched: &Sched) {
         let state = sched.thread(thread);
         places[thread.index()] += 1;
         assert_eq!(state.state, if runs { RunState::Running } else { RunState::Ready });
-        assert_eq!(usize::from(sched.queue_of[state.core.index()]), queue);
+        assert_eq!(sched.queue_index(state.core), queue);
         let weight = sched.plan(thread).weight;
         let sum = &mut sums[queue];
         sum.0 += u64::from(weight);
@@ -204,7 +204,7 @@ fn check(sched: &Sched) {
     for core in sched.topology().cores() {
         if let Some(thread) = sched.core(core).running {
             assert_eq!(sched.thread(thread).core, core);
-            count(thread, usize::from(sched.queue_of[core.index()]), true);
+            count(thread, sched.queue_index(core), true);
         }
     }
     for (index, &found) in places.iter().enumerate() {

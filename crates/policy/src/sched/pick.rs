@@ -12,7 +12,15 @@ impl Sched {
     /// What a core without a running thread does next.
     #[inline]
     pub fn pick_by_rules(&self, core: CoreId, now_ns: Ns) -> Pick {
-        match self.first_of(self.queue(core), core, None) {
+        let queue = self.queue(core);
+        // The common case, without a search: the queue is in order and its first thread may run here.
+        if matches!(self.rules.order, Order::Fifo | Order::Vruntime) {
+            match queue.first() {
+                Some(first) if self.allows(first.thread, core) => return Pick::Run(first.thread),
+                _ => {}
+            }
+        }
+        match self.first_of(queue, core, None) {
             Some(thread) => Pick::Run(thread),
             None => self.pick_elsewhere(core, now_ns),
         }
@@ -118,7 +126,6 @@ impl Sched {
     }
 
     /// The first waiting thread of a queue that `core` may run.
-    #[inline]
     pub(super) fn first_of(
         &self,
         queue: &RunQueue,

@@ -4,8 +4,17 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{EnqueueKind, Event, Pick, RunState, View};
 
 use super::steps::Next;
-use super::{Engine, NEVER, Work};
+use super::{Core, Engine, NEVER, Work};
 use crate::SimError;
+
+impl Core {
+    /// Accounts the time of a core without a thread up to now.
+    #[inline]
+    fn account_idle(&mut self, now_ns: Ns) {
+        self.idle_ns += now_ns - self.accounted_ns;
+        self.accounted_ns = now_ns;
+    }
+}
 
 impl Engine<'_> {
     /// Accounts a core's time, and its thread's progress, up to now.
@@ -14,9 +23,7 @@ impl Engine<'_> {
         let state = &mut self.cores[core.index()];
         let elapsed_ns = self.now_ns - state.accounted_ns;
         let Some(thread) = self.sched.core(core).running else {
-            state.idle_ns += elapsed_ns;
-            state.accounted_ns = self.now_ns;
-            return;
+            return state.account_idle(self.now_ns);
         };
         if elapsed_ns == 0 && self.now_ns < state.done_ns {
             return;
@@ -178,7 +185,7 @@ impl Engine<'_> {
 
     #[inline]
     fn put_on(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
-        self.account(core);
+        self.cores[core.index()].account_idle(self.now_ns);
         let (switched, migrated_from) = self.sched.start(core, thread, self.now_ns);
         self.counts.dispatches += 1;
         self.counts.switches += u64::from(switched);
@@ -198,11 +205,8 @@ impl Engine<'_> {
             trace.queue_len(core, self.sched.queue_len(core), self.now_ns);
         }
         self.arm(core, thread);
-        if self.sched.queue_len(core) > 0 {
-            self.kick_idle_cores(self.now_ns);
-        }
-        if migrated_from.is_some() || !self.sched.topology().is_big(core) {
-            self.remind_idle_cores();
+        if self.sched.idle_cores() > 0 {
+            self.tell_idle_cores(core, migrated_from.is_some());
         }
         self.tell(Event::Started(thread, core))
     }
@@ -255,10 +259,19 @@ impl Engine<'_> {
         self.timers.set(core, due_ns);
     }
 
+    /// A thread has started on a core: idle ones may want what waits there or the thread itself.
+    fn tell_idle_cores(&mut self, core: CoreId, migrated: bool) {
+        if self.sched.queue_len(core) > 0 {
+            self.kick_idle_cores(self.now_ns);
+        }
+        if migrated || !self.sched.topology().is_big(core) {
+            self.remind_idle_cores();
+        }
+    }
+
     /// A core without work may pull a thread that starts on a slower one, once it has been there long enough.
-    #[inline]
     fn remind_idle_cores(&mut self) {
-        if self.sched.idle_cores() == 0 || !self.sched.rules().pulls_running() {
+        if !self.sched.rules().pulls_running() {
             return;
         }
         for other in self.sched.topology().cores() {
@@ -342,7 +355,6 @@ impl Engine<'_> {
     }
 
     /// Idle cores look for work, if the rules say so.
-    #[inline]
     pub(super) fn kick_idle_cores(&mut self, at_ns: Ns) {
         if self.sched.idle_cores() == 0 || !self.sched.rules().kick_idle {
             return;

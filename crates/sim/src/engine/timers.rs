@@ -5,28 +5,25 @@ use ampsched_model::{CoreId, Ns};
 /// No event.
 pub const NEVER: Ns = Ns::MAX;
 
-/// A core's timer. Ordered by (time, core), so the lowest core wins a tie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Timer {
-    due_ns: Ns,
-    core: u32,
-}
+/// Bits of a timer that hold the core.
+const CORE_BITS: u32 = u16::BITS;
 
 /// One timer per core, and the core whose timer is due first (ties: lowest core).
 #[derive(Debug)]
 pub struct CoreTimers {
     /// A complete binary tree: node 1 is the root, nodes `leaves..` are the cores' timers, and every
-    /// inner node is a copy of its earlier child, so that a comparison reads one place.
-    nodes: Vec<Timer>,
+    /// inner node is a copy of its earlier child. A timer is one number, the time above the core, so
+    /// that the lowest core wins a tie and a comparison needs no branch.
+    nodes: Vec<u128>,
     leaves: usize,
 }
 
 impl CoreTimers {
     pub fn new(cores: usize) -> Self {
         let leaves = cores.next_power_of_two();
-        let mut nodes = vec![Timer { due_ns: NEVER, core: 0 }; 2 * leaves];
-        for (core, timer) in nodes[leaves..].iter_mut().enumerate() {
-            timer.core = core as u32;
+        let mut nodes = vec![0; 2 * leaves];
+        for (core, node) in nodes[leaves..].iter_mut().enumerate() {
+            *node = timer(core as u16, NEVER);
         }
         for node in (1..leaves).rev() {
             nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
@@ -37,30 +34,34 @@ impl CoreTimers {
     /// The core that is due first and when.
     #[inline]
     pub fn first(&self) -> (CoreId, Ns) {
-        let Timer { due_ns, core } = self.nodes[1];
-        (CoreId(core as u16), due_ns)
+        let first = self.nodes[1];
+        (CoreId(first as u16), (first >> CORE_BITS) as Ns)
     }
 
     #[inline]
     pub fn get(&self, core: CoreId) -> Ns {
-        self.nodes[self.leaves + core.index()].due_ns
+        (self.nodes[self.leaves + core.index()] >> CORE_BITS) as Ns
     }
 
     #[inline]
     pub fn set(&mut self, core: CoreId, due_ns: Ns) {
         let mut node = self.leaves + core.index();
-        let mut winner = Timer { due_ns, core: core.0.into() };
-        self.nodes[node] = winner;
-        while node > 1 {
-            winner = winner.min(self.nodes[node ^ 1]);
-            node /= 2;
-            // Someone else wins here as before: everything above stands.
-            if self.nodes[node] == winner && winner.core != core.0.into() {
+        let mut first = timer(core.0, due_ns);
+        // A node that keeps its value leaves everything above as it is.
+        while self.nodes[node] != first {
+            self.nodes[node] = first;
+            if node == 1 {
                 return;
             }
-            self.nodes[node] = winner;
+            first = first.min(self.nodes[node ^ 1]);
+            node /= 2;
         }
     }
+}
+
+#[inline]
+fn timer(core: u16, due_ns: Ns) -> u128 {
+    u128::from(due_ns) << CORE_BITS | u128::from(core)
 }
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ impl Sched {
             let thread = self.swappable(self.queue(source), target).expect("found just now");
             self.dequeue(thread);
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
-            self.queues[usize::from(self.queue_of[target.index()])].newcomer = Some(thread);
+            let queue = self.queue_index(target);
+            self.queues[queue].newcomer = Some(thread);
             receivers.push(target);
         }
         receivers.len() > before

@@ -97,6 +97,12 @@ impl ThreadStats {
         self.run_ns.iter().sum()
     }
 
+    #[inline]
+    fn count_wait(&mut self, waited_ns: Ns) {
+        self.ready_ns += waited_ns;
+        self.ready_ns_max = self.ready_ns_max.max(waited_ns);
+    }
+
     /// Instructions retired in total.
     pub fn instructions_total(&self) -> u64 {
         self.instructions.iter().sum()
@@ -155,12 +161,12 @@ pub struct Sched {
     cores: Vec<CoreState>,
     queues: Vec<RunQueue>,
     /// Waiting threads in all queues.
-    waiting: usize,
+    waiting: u32,
     /// Round-robin cursors over all, big and little cores ([`crate::Prefer`] as index).
     cursors: [Cell<u16>; 3],
     serial: u64,
     /// Cores without a running thread.
-    idle_cores: usize,
+    idle_cores: u16,
     /// When imbalances are rotated next.
     rotation_due_ns: Ns,
 }
@@ -184,7 +190,7 @@ impl Sched {
         for core in &cores {
             queues[usize::from(core.queue)].cores += 1;
         }
-        let idle_cores = topology.core_count();
+        let idle_cores = topology.core_count() as u16;
         let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
         Self {
             affinities: AffinityTable::new(topology.core_count()),
@@ -276,7 +282,7 @@ impl Sched {
     /// Number of cores without a running thread.
     #[inline]
     pub fn idle_cores(&self) -> usize {
-        self.idle_cores
+        self.idle_cores.into()
     }
 
     /// Whether a core neither runs nor has waiting work of its own.
@@ -382,8 +388,10 @@ impl Sched {
     /// whether the thread had been on another core: `(switched, migrated_from)`.
     #[inline]
     pub fn start(&mut self, core: CoreId, thread: ThreadId, now_ns: Ns) -> (bool, Option<CoreId>) {
-        self.leave_state(thread, now_ns);
-        let from = self.thread(thread).core;
+        let state = &self.threads[thread.index()];
+        debug_assert_eq!(state.state, RunState::Ready, "only a waiting thread can be started");
+        let (from, waited_ns) = (state.core, now_ns - state.since_ns);
+        self.stats[thread.index()].count_wait(waited_ns);
         let (old, new) = (self.queue_index(from), self.queue_index(core));
         self.queues[old].remove(thread);
         self.waiting -= 1;
@@ -399,7 +407,7 @@ impl Sched {
         state.since_ns = now_ns;
         let ran_on = state.ran_on.replace(core);
         let cpu = &mut self.cores[core.index()];
-        self.idle_cores -= usize::from(cpu.running.is_none());
+        self.idle_cores -= u16::from(cpu.running.is_none());
         cpu.running = Some(thread);
         cpu.since_ns = now_ns;
         let switched = cpu.last.replace(thread) != Some(thread);
@@ -481,10 +489,7 @@ impl Sched {
         let stats = &mut self.stats[thread.index()];
         let waited_ns = now_ns - state.since_ns;
         match state.state {
-            RunState::Ready => {
-                stats.ready_ns += waited_ns;
-                stats.ready_ns_max = stats.ready_ns_max.max(waited_ns);
-            }
+            RunState::Ready => stats.count_wait(waited_ns),
             RunState::Blocked => stats.blocked_ns += waited_ns,
             RunState::New | RunState::Running | RunState::Exited => {}
         }

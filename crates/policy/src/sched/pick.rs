@@ -20,7 +20,13 @@ impl Sched {
                 _ => {}
             }
         }
-        match self.first_of(queue, core, None) {
+        self.pick_by_search(core, now_ns)
+    }
+
+    /// Apart from the common case, which stays small enough to be inlined.
+    #[inline(never)]
+    fn pick_by_search(&self, core: CoreId, now_ns: Ns) -> Pick {
+        match self.first_of(self.queue(core), core, None) {
             Some(thread) => Pick::Run(thread),
             None => self.pick_elsewhere(core, now_ns),
         }

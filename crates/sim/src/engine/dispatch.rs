@@ -4,7 +4,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{EnqueueKind, Event, Pick, RunState, View};
 
 use super::steps::Next;
-use super::{Core, Engine, NEVER, Work};
+use super::{Core, Engine, Fallible, NEVER, Work};
 use crate::SimError;
 
 impl Core {
@@ -64,7 +64,7 @@ impl Engine<'_> {
 
     /// A core's timer is due: work done, slice over, reschedule wanted, or time to look for work.
     #[inline]
-    pub(super) fn on_core_timer(&mut self, core: CoreId) -> Result<(), SimError> {
+    pub(super) fn on_core_timer(&mut self, core: CoreId) -> Fallible {
         let Some(thread) = self.sched.core(core).running else { return self.dispatch(core) };
         self.account(core);
         if self.threads[thread.index()].work == Work::Steps {
@@ -91,7 +91,7 @@ impl Engine<'_> {
 
     /// The running thread goes back into the queue and the core takes what comes first.
     #[inline]
-    fn switch_out(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
+    fn switch_out(&mut self, core: CoreId, thread: ThreadId) -> Fallible {
         self.sched.requeue(core, self.now_ns);
         self.close_turn(core, thread);
         self.tell(Event::Stopped(thread, core))?;
@@ -103,7 +103,7 @@ impl Engine<'_> {
     }
 
     /// The running thread blocks or exits.
-    fn release(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Result<(), SimError> {
+    fn release(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Fallible {
         self.take_off(core, thread, state);
         self.runnable -= 1;
         if state == RunState::Exited {
@@ -134,7 +134,7 @@ impl Engine<'_> {
 
     /// An idle core looks for work.
     #[inline]
-    pub(super) fn dispatch(&mut self, core: CoreId) -> Result<(), SimError> {
+    pub(super) fn dispatch(&mut self, core: CoreId) -> Fallible {
         // A policy's reaction to an event may have put a thread here already.
         if self.sched.core(core).running.is_some() {
             return Ok(());
@@ -151,7 +151,7 @@ impl Engine<'_> {
     }
 
     #[inline]
-    fn pick(&mut self, core: CoreId) -> Result<Pick, SimError> {
+    fn pick(&mut self, core: CoreId) -> Fallible<Pick> {
         if !self.needs.hooks.pick {
             return Ok(self.sched.pick_by_rules(core, self.now_ns));
         }
@@ -169,11 +169,11 @@ impl Engine<'_> {
         }
         let what =
             format!("picks thread {} for core {}, where it cannot run now", thread.0, core.0);
-        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what })
+        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into())
     }
 
     /// Interrupts a thread on a slower core and runs it here.
-    fn pull(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
+    fn pull(&mut self, core: CoreId, thread: ThreadId) -> Fallible {
         let from = self.sched.thread(thread).core;
         self.account(from);
         self.take_off(from, thread, RunState::Ready);
@@ -184,7 +184,7 @@ impl Engine<'_> {
     }
 
     #[inline]
-    fn put_on(&mut self, core: CoreId, thread: ThreadId) -> Result<(), SimError> {
+    fn put_on(&mut self, core: CoreId, thread: ThreadId) -> Fallible {
         self.cores[core.index()].account_idle(self.now_ns);
         let (switched, migrated_from) = self.sched.start(core, thread, self.now_ns);
         self.counts.dispatches += 1;
@@ -254,9 +254,15 @@ impl Engine<'_> {
             Work::CpuTime => entry.remaining,
         };
         state.done_ns = self.now_ns + state.overhead_left_ns + work_ns;
-        let due_ns =
-            if state.resched { self.now_ns } else { state.done_ns.min(state.slice_end_ns) };
-        self.timers.set(core, due_ns);
+        // A branch instead of `min`: when slices end before the work does, as they mostly do, the
+        // processor need not wait for the conversions that `done_ns` takes.
+        if state.resched {
+            self.timers.set(core, self.now_ns);
+        } else if state.slice_end_ns <= state.done_ns {
+            self.timers.set(core, state.slice_end_ns);
+        } else {
+            self.timers.set(core, state.done_ns);
+        }
     }
 
     /// A thread has started on a core: idle ones may want what waits there or the thread itself.
@@ -287,7 +293,7 @@ impl Engine<'_> {
         thread: ThreadId,
         kind: EnqueueKind,
         waker: Option<ThreadId>,
-    ) -> Result<(), SimError> {
+    ) -> Fallible {
         let core = self.place(thread, waker)?;
         self.account(core);
         self.sched.enqueue(thread, core, kind, self.now_ns);
@@ -310,7 +316,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Result<CoreId, SimError> {
+    fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible<CoreId> {
         if !self.needs.hooks.place {
             let waker_core = waker.map(|waker| self.sched.thread(waker).core);
             return Ok(self.sched.place_by_rules_near(thread, waker_core));
@@ -320,7 +326,7 @@ impl Engine<'_> {
             return Ok(core);
         }
         let what = format!("places thread {} on core {}, which it may not use", thread.0, core.0);
-        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what })
+        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into())
     }
 
     fn should_preempt(&mut self, thread: ThreadId, core: CoreId) -> bool {
@@ -381,7 +387,7 @@ impl Engine<'_> {
     }
 
     /// Moves a thread that may no longer be where it is.
-    pub(super) fn relocate(&mut self, thread: ThreadId) -> Result<(), SimError> {
+    pub(super) fn relocate(&mut self, thread: ThreadId) -> Fallible {
         let core = self.sched.thread(thread).core;
         match self.sched.thread(thread).state {
             RunState::Ready => self.sched.dequeue(thread),

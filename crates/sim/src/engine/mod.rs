@@ -78,9 +78,12 @@ pub fn simulate_with(
     trace: Option<&mut dyn Trace>,
 ) -> Result<Outcome, SimError> {
     let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace);
-    engine.run()?;
+    engine.run().map_err(|error| *error)?;
     engine.outcome()
 }
+
+/// Errors are boxed inside the engine, so that a result fits into a register.
+type Fallible<T = ()> = Result<T, Box<SimError>>;
 
 /// Events that may happen without time going on.
 const EVENT_LIMIT: u64 = 10_000_000;
@@ -388,21 +391,21 @@ impl<'t> Engine<'t> {
         self.heap.push(Reverse((at_ns, self.serial, happening)));
     }
 
-    fn run(&mut self) -> Result<(), SimError> {
+    fn run(&mut self) -> Fallible {
         let until_ns = self.options.until_ns.unwrap_or(NEVER);
         while self.live > 0 {
             let (core, core_ns) = self.timers.first();
             let heap_ns = self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns);
             let next_ns = core_ns.min(heap_ns);
             if self.runnable == 0 && self.pending == 0 {
-                return Err(self.deadlock());
+                return Err(self.deadlock().into());
             }
             if next_ns > until_ns {
                 self.now_ns = until_ns;
                 break;
             }
             if next_ns > self.options.limit_ns {
-                return Err(SimError::TimeLimit { limit_ns: self.options.limit_ns });
+                return Err(SimError::TimeLimit { limit_ns: self.options.limit_ns }.into());
             }
             if self.options.check && next_ns > self.now_ns {
                 self.check_invariants()?;
@@ -423,7 +426,7 @@ impl<'t> Engine<'t> {
 
     /// Threads that yield to each other for ever use no time: say so instead of hanging.
     #[inline]
-    fn guard_progress(&mut self, next_ns: Ns, core: CoreId) -> Result<(), SimError> {
+    fn guard_progress(&mut self, next_ns: Ns, core: CoreId) -> Fallible {
         if next_ns > self.now_ns {
             self.events_now = 0;
             return Ok(());
@@ -437,10 +440,10 @@ impl<'t> Engine<'t> {
             .core(core)
             .running
             .map_or("(none)".into(), |thread| self.thread_name(thread));
-        Err(SimError::NoProgress { thread, steps: self.events_now, at_ns: self.now_ns })
+        Err(SimError::NoProgress { thread, steps: self.events_now, at_ns: self.now_ns }.into())
     }
 
-    fn handle(&mut self, happening: Happening) -> Result<(), SimError> {
+    fn handle(&mut self, happening: Happening) -> Fallible {
         match happening {
             Happening::AppStart(app) => self.start_app(app)?,
             Happening::ThreadStart(app, spec, instance) => {
@@ -465,7 +468,7 @@ impl<'t> Engine<'t> {
         Ok(())
     }
 
-    fn start_app(&mut self, app: AppId) -> Result<(), SimError> {
+    fn start_app(&mut self, app: AppId) -> Fallible {
         self.pending -= 1;
         let program = self.apps[app.index()].program.clone();
         for (spec, thread) in program.threads.iter().enumerate() {
@@ -483,7 +486,7 @@ impl<'t> Engine<'t> {
     }
 
     /// The slow plane: bring the books up to date, refresh the factors, let the policy look.
-    fn epoch(&mut self) -> Result<(), SimError> {
+    fn epoch(&mut self) -> Fallible {
         self.account_all();
         self.refresh_factors();
         let view = View::new(&self.sched, &self.factors, self.now_ns);
@@ -530,7 +533,7 @@ impl<'t> Engine<'t> {
         self.rates.get(index).copied().unwrap_or(Rate::ONE)
     }
 
-    fn apply_plan(&mut self) -> Result<(), SimError> {
+    fn apply_plan(&mut self) -> Fallible {
         if self.plan.is_empty() {
             return Ok(());
         }
@@ -538,7 +541,7 @@ impl<'t> Engine<'t> {
         for (thread, change) in changes {
             if thread.index() >= self.threads.len() {
                 let what = format!("plans for thread {}, which does not exist", thread.0);
-                return Err(SimError::BadPolicy { policy: self.policy_name.clone(), what });
+                return Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into());
             }
             if self.sched.apply(thread, &change) {
                 self.relocate(thread)?;
@@ -550,7 +553,7 @@ impl<'t> Engine<'t> {
     }
 
     #[inline]
-    fn tell(&mut self, event: Event) -> Result<(), SimError> {
+    fn tell(&mut self, event: Event) -> Fallible {
         let events = self.needs.events;
         let wanted = match event {
             Event::Added(_) | Event::Exited(_) => events.lifecycle,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use ampsched_model::{Ns, ObjectId, ObjectKind, ThreadId};
 use ampsched_policy::{EnqueueKind, RunState};
 
-use super::{Engine, Happening, WaitsFor};
+use super::{Engine, Fallible, Happening, WaitsFor};
 use crate::SimError;
 
 /// State of an object.
@@ -120,11 +120,7 @@ pub(super) enum Attempt<T> {
 
 impl Engine<'_> {
     /// Wakes a blocked thread; its wait is blamed on `waker`.
-    pub(super) fn wake(
-        &mut self,
-        thread: ThreadId,
-        waker: Option<ThreadId>,
-    ) -> Result<(), SimError> {
+    pub(super) fn wake(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible {
         // A thread of a stopped application may still stand in a waiting list.
         if self.sched.thread(thread).state != RunState::Blocked {
             return Ok(());
@@ -137,11 +133,7 @@ impl Engine<'_> {
         self.make_runnable(thread, EnqueueKind::Wake, waker)
     }
 
-    pub(super) fn lock(
-        &mut self,
-        thread: ThreadId,
-        mutex: ObjectId,
-    ) -> Result<Attempt<()>, SimError> {
+    pub(super) fn lock(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible<Attempt<()>> {
         let ObjectState::Mutex { owner, waiters } = &mut self.objects[mutex.index()] else {
             unreachable!("checked")
         };
@@ -154,7 +146,8 @@ impl Engine<'_> {
             Some(holder) if holder == thread => Err(SimError::HeldAlready {
                 thread: self.thread_name(thread),
                 object: self.object_names[mutex.index()].clone(),
-            }),
+            }
+            .into()),
             Some(_) => {
                 waiters.push_back(thread);
                 Ok(Attempt::MustWait)
@@ -162,7 +155,7 @@ impl Engine<'_> {
         }
     }
 
-    pub(super) fn unlock(&mut self, thread: ThreadId, mutex: ObjectId) -> Result<(), SimError> {
+    pub(super) fn unlock(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible {
         let ObjectState::Mutex { owner, waiters } = &mut self.objects[mutex.index()] else {
             unreachable!("checked")
         };
@@ -170,7 +163,8 @@ impl Engine<'_> {
             return Err(SimError::NotHeld {
                 thread: self.thread_name(thread),
                 object: self.object_names[mutex.index()].clone(),
-            });
+            }
+            .into());
         }
         *owner = None;
         let next = waiters.pop_front();
@@ -181,7 +175,7 @@ impl Engine<'_> {
         self.wake_next(next, thread)
     }
 
-    fn wake_next(&mut self, next: Option<ThreadId>, waker: ThreadId) -> Result<(), SimError> {
+    fn wake_next(&mut self, next: Option<ThreadId>, waker: ThreadId) -> Fallible {
         match next {
             Some(next) => self.wake(next, Some(waker)),
             None => Ok(()),
@@ -195,12 +189,7 @@ impl Engine<'_> {
         waiters.push_back(thread);
     }
 
-    pub(super) fn signal(
-        &mut self,
-        waker: ThreadId,
-        condition: ObjectId,
-        all: bool,
-    ) -> Result<(), SimError> {
+    pub(super) fn signal(&mut self, waker: ThreadId, condition: ObjectId, all: bool) -> Fallible {
         loop {
             let ObjectState::Condition { waiters } = &mut self.objects[condition.index()] else {
                 unreachable!("checked")
@@ -214,11 +203,7 @@ impl Engine<'_> {
     }
 
     /// Arrives at a barrier; the last one wakes the others and goes on.
-    pub(super) fn arrive(
-        &mut self,
-        thread: ThreadId,
-        barrier: ObjectId,
-    ) -> Result<Attempt<()>, SimError> {
+    pub(super) fn arrive(&mut self, thread: ThreadId, barrier: ObjectId) -> Fallible<Attempt<()>> {
         let ObjectState::Barrier { parties, waiting } = &mut self.objects[barrier.index()] else {
             unreachable!("checked")
         };
@@ -244,11 +229,7 @@ impl Engine<'_> {
         Attempt::Done(())
     }
 
-    pub(super) fn sem_post(
-        &mut self,
-        thread: ThreadId,
-        semaphore: ObjectId,
-    ) -> Result<(), SimError> {
+    pub(super) fn sem_post(&mut self, thread: ThreadId, semaphore: ObjectId) -> Fallible {
         let ObjectState::Semaphore { count, waiters } = &mut self.objects[semaphore.index()] else {
             unreachable!("checked")
         };
@@ -257,11 +238,7 @@ impl Engine<'_> {
         self.wake_next(next, thread)
     }
 
-    pub(super) fn push_item(
-        &mut self,
-        thread: ThreadId,
-        queue: ObjectId,
-    ) -> Result<Attempt<()>, SimError> {
+    pub(super) fn push_item(&mut self, thread: ThreadId, queue: ObjectId) -> Fallible<Attempt<()>> {
         let ObjectState::Queue { capacity, items, pushed, poppers, pushers, .. } =
             &mut self.objects[queue.index()]
         else {
@@ -283,7 +260,7 @@ impl Engine<'_> {
         &mut self,
         thread: ThreadId,
         queue: ObjectId,
-    ) -> Result<Attempt<Option<u64>>, SimError> {
+    ) -> Fallible<Attempt<Option<u64>>> {
         let ObjectState::Queue { items, producers_left, poppers, pushers, .. } =
             &mut self.objects[queue.index()]
         else {
@@ -301,7 +278,7 @@ impl Engine<'_> {
         Ok(Attempt::Done(Some(item)))
     }
 
-    pub(super) fn close(&mut self, thread: ThreadId, queue: ObjectId) -> Result<(), SimError> {
+    pub(super) fn close(&mut self, thread: ThreadId, queue: ObjectId) -> Fallible {
         let ObjectState::Queue { producers_left, poppers, .. } = &mut self.objects[queue.index()]
         else {
             unreachable!("checked")

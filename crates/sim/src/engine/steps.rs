@@ -6,7 +6,7 @@ use ampsched_model::{AppId, CodePtr, CoreSet, Ns, ObjectId, Op, Program, ThreadI
 use ampsched_policy::{Change, EnqueueKind, Event, Factors, RunState, nice_to_weight};
 
 use super::objects::Attempt;
-use super::{Engine, Frame, Happening, Thread, WaitsFor, Work};
+use super::{Engine, Fallible, Frame, Happening, Thread, WaitsFor, Work};
 use crate::{SimError, TraceThread};
 
 /// Steps that a thread may execute without using time.
@@ -39,7 +39,7 @@ enum Step {
 
 impl Engine<'_> {
     /// Executes the steps of a running thread until it uses time, blocks or ends.
-    pub(super) fn advance(&mut self, thread: ThreadId) -> Result<Next, SimError> {
+    pub(super) fn advance(&mut self, thread: ThreadId) -> Fallible<Next> {
         let program = self.apps[self.threads[thread.index()].app.index()].program.clone();
         for _ in 0..STEP_LIMIT {
             if let Step::Stop(next) = self.step(thread, &program)? {
@@ -50,10 +50,11 @@ impl Engine<'_> {
             thread: self.thread_name(thread),
             steps: STEP_LIMIT,
             at_ns: self.now_ns,
-        })
+        }
+        .into())
     }
 
-    fn step(&mut self, thread: ThreadId, program: &Arc<Program>) -> Result<Step, SimError> {
+    fn step(&mut self, thread: ThreadId, program: &Arc<Program>) -> Fallible<Step> {
         let entry = &mut self.threads[thread.index()];
         let app = &self.apps[entry.app.index()];
         let object = |local: &ObjectId| ObjectId(app.object_base + local.0);
@@ -309,7 +310,7 @@ impl Engine<'_> {
         condition: ObjectId,
         mutex: ObjectId,
         unlock_after: bool,
-    ) -> Result<Step, SimError> {
+    ) -> Fallible<Step> {
         if !self.threads[thread.index()].reacquiring {
             self.unlock(thread, mutex)?;
             self.threads[thread.index()].reacquiring = true;
@@ -331,7 +332,7 @@ impl Engine<'_> {
         thread: ThreadId,
         condition: ObjectId,
         mutex: ObjectId,
-    ) -> Result<Step, SimError> {
+    ) -> Fallible<Step> {
         if !self.threads[thread.index()].reacquiring {
             if self.lock(thread, mutex)? == Attempt::MustWait {
                 return Ok(self.block(thread, WaitsFor::Object(mutex)));
@@ -341,12 +342,7 @@ impl Engine<'_> {
         self.wait_step(thread, condition, mutex, true)
     }
 
-    fn pop_step(
-        &mut self,
-        thread: ThreadId,
-        queue: ObjectId,
-        end: CodePtr,
-    ) -> Result<Step, SimError> {
+    fn pop_step(&mut self, thread: ThreadId, queue: ObjectId, end: CodePtr) -> Fallible<Step> {
         let item = match self.pop_item(thread, queue)? {
             Attempt::MustWait => return Ok(self.block(thread, WaitsFor::Object(queue))),
             Attempt::Done(item) => item,
@@ -398,10 +394,12 @@ impl Engine<'_> {
         Step::Go
     }
 
-    fn fork(&mut self, parent: ThreadId, app: AppId, spec: u32) -> Result<(), SimError> {
+    fn fork(&mut self, parent: ThreadId, app: AppId, spec: u32) -> Fallible {
         let run = &mut self.apps[app.index()];
         if run.threads as usize >= THREAD_LIMIT {
-            return Err(SimError::TooManyThreads { app: run.name.clone(), limit: THREAD_LIMIT });
+            return Err(
+                SimError::TooManyThreads { app: run.name.clone(), limit: THREAD_LIMIT }.into()
+            );
         }
         run.live += 1;
         self.live += 1;
@@ -411,7 +409,7 @@ impl Engine<'_> {
         self.create_thread(app, spec, instance, Some(parent))
     }
 
-    fn resume(&mut self, waker: ThreadId, app: AppId, spec: u32) -> Result<(), SimError> {
+    fn resume(&mut self, waker: ThreadId, app: AppId, spec: u32) -> Fallible {
         for index in 0..self.threads.len() {
             let other = &self.threads[index];
             if other.app == app && other.spec == spec && other.waits_for == WaitsFor::Resume {
@@ -421,20 +419,21 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn set_affinity(&mut self, thread: ThreadId, set: &CoreSet) -> Result<Step, SimError> {
+    fn set_affinity(&mut self, thread: ThreadId, set: &CoreSet) -> Fallible<Step> {
         let set = self.existing_cores(&self.thread_name(thread), set)?;
         let misplaced = self.sched.restrict_user(thread, &set);
         Ok(if misplaced { Step::Stop(Next::Moves) } else { Step::Go })
     }
 
     /// The cores of a set that the machine has; an error if there is none.
-    fn existing_cores(&self, name: &str, set: &CoreSet) -> Result<CoreSet, SimError> {
+    fn existing_cores(&self, name: &str, set: &CoreSet) -> Fallible<CoreSet> {
         let cores: CoreSet = set.iter().filter(|core| core.index() < self.cores.len()).collect();
         if cores.is_empty() {
             return Err(SimError::NoSuchCore {
                 thread: name.to_owned(),
                 last: self.cores.len() - 1,
-            });
+            }
+            .into());
         }
         Ok(cores)
     }
@@ -446,7 +445,7 @@ impl Engine<'_> {
         spec: u32,
         instance: u32,
         parent: Option<ThreadId>,
-    ) -> Result<(), SimError> {
+    ) -> Fallible {
         let run = &mut self.apps[app.index()];
         run.threads += 1;
         let program = run.program.clone();
@@ -503,12 +502,12 @@ impl Engine<'_> {
     }
 
     /// A thread has ended: its application and its parent may go on.
-    pub(super) fn finish_thread(&mut self, thread: ThreadId) -> Result<(), SimError> {
+    pub(super) fn finish_thread(&mut self, thread: ThreadId) -> Fallible {
         let entry = &mut self.threads[thread.index()];
         entry.end_ns = self.now_ns;
         if let Some(&mutex) = entry.held.first() {
             let object = self.object_names[mutex.index()].clone();
-            return Err(SimError::ExitHolding { thread: self.thread_name(thread), object });
+            return Err(SimError::ExitHolding { thread: self.thread_name(thread), object }.into());
         }
         let (app, parent) = (entry.app, entry.parent);
         self.live -= 1;

@@ -70,12 +70,20 @@ impl Host {
         }
     }
 
-    /// The running thread goes back into its core's queue.
+    /// The running thread goes back into its core's queue; the short way must equal the two steps.
     pub fn requeue(&mut self, core: usize) {
         let core = CoreId::from(core);
         let thread = self.sched.core(core).running.unwrap();
-        self.sched.stop(core, RunState::Ready, self.now_ns);
-        self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
+        let mut in_steps = self.sched.clone();
+        in_steps.stop(core, RunState::Ready, self.now_ns);
+        in_steps.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
+        self.sched.requeue(core, self.now_ns);
+        let trace = |sched: &Sched| {
+            let (queue, state) = (&sched.queues[sched.queue_index(core)], sched.thread(thread));
+            let counts = (sched.idle_cores, sched.waiting, sched.serial);
+            format!("{:?} {queue:?} {state:?} {counts:?}", sched.core(core))
+        };
+        assert_eq!(trace(&self.sched), trace(&in_steps));
     }
 
     pub fn block(&mut self, core: usize) -> ThreadId {

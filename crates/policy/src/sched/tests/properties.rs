@@ -219,7 +219,10 @@ fn check(sched: &Sched) {
             assert_eq!(queue.least(), queue.iter().map(|entry| entry.key).min());
         }
     }
-    assert_eq!(sched.waiting, sched.queues.iter().map(|queue| queue.len()).sum::<usize>());
+    let waiting: usize = sched.queues.iter().map(|queue| queue.len()).sum();
+    assert_eq!(sched.waiting as usize, waiting);
+    let idle = sched.cores.iter().filter(|core| core.running.is_none()).count();
+    assert_eq!(sched.idle_cores(), idle);
 }
 
 fn floors(sched: &Sched) -> Vec<Ns> {

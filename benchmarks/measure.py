@@ -36,7 +36,8 @@ class Sample:
 def run(command: list[str]) -> Sample:
     """Runs a program that prints one JSON object with `dispatches` and `cpu_s`."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         text, errors = process.stdout.read(), process.stderr.read()
         # Unlike `wait`, this also tells the peak memory of this very process.
         _, status, usage = os.wait4(process.pid, 0)

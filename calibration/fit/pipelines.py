@@ -16,9 +16,8 @@ KERNEL_BOUND_PER_NS = 1.0
 
 def _creation_order(recording: Recording) -> list[Events]:
     """Threads in the order in which the main thread created them."""
-    return [recording.threads[0]] + sorted(
-        recording.threads[1:], key=lambda events: int(events.obj[events.kind == START][0])
-    )
+    created = sorted(recording.threads[1:], key=lambda events: int(events.obj[events.kind == START][0]))
+    return [recording.threads[0], *created]
 
 
 # ---- ferret ----------------------------------------------------------------------------------------------

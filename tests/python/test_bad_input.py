@@ -6,6 +6,7 @@ import pytest
 from conftest import ROOT, Ampsched
 
 CORPUS = ROOT / "crates/model/tests/corpus"
+RTAPP = ROOT / "crates/model/tests/rtapp/bad"
 MIX = ("-m", "2B2S", "-w", "sync-1", "-p", "cfs")
 
 # Arguments, and what the line says.
@@ -154,6 +155,17 @@ FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
         'waits for mutex "f/b" held by',
     ),
     "not TOML": ("a = [1,\n", ("describe", "f.toml"), "f.toml:"),
+    "rt-app with an unknown key": (
+        '{"tasks": {"t": {"runn": 1000}}}',
+        ("import-rtapp", "f.json"),
+        'f.json:1: tasks.t: unknown key "runn"',
+    ),
+    "rt-app that is no JSON": ('{"tasks": ', ("import-rtapp", "f.json"), "f.json:1"),
+    "rt-app without end": (
+        '{"tasks": {"t": {"run": 1000, "sleep": 1000}}}',
+        ("simulate", "-m", "2B2S", "-w", "f.json", "--limit-s", "1"),
+        "f: the workload has not ended after 1 s",
+    ),
 }
 
 
@@ -190,13 +202,35 @@ def test_file_that_is_no_text(ampsched_here: Ampsched, tmp_path: Path) -> None:
     assert_refused(ampsched_here("describe", str(file)), f"{file}: is not UTF-8 text (byte 7)")
 
 
+# Refused with another text: `describe` tells the kind of a file from its content, and the shipped catalogue has
+# other programs than the corpus.
+OTHERWISE = {
+    "clusters-missing.toml",
+    "empty-file.toml",
+    "profiles-missing.toml",
+    "own-profile-like-itself.toml",
+    "threads-missing.toml",
+    "parameter-leaves-no-thread.toml",
+    "parameter-out-of-range.toml",
+    "unknown-parameter.toml",
+    "unknown-program.toml",
+    "workloads-missing.toml",
+    "json-blank.json",
+    "json-empty.json",
+    "json-garbage.json",
+    "json-list.json",
+}
+
+
 def malformed() -> list[Path]:
     """The malformed files whose messages are held word for word."""
-    return sorted(path for path in CORPUS.glob("*/*.toml") if path.with_suffix(".expected").is_file())
+    files = [*CORPUS.glob("*/*.toml"), *RTAPP.glob("*.json")]
+    return sorted(path for path in files if path.with_suffix(".expected").is_file())
 
 
-@pytest.mark.parametrize("file", malformed(), ids=lambda file: f"{file.parent.name}/{file.stem}")
+@pytest.mark.parametrize("file", malformed(), ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_malformed_files(ampsched_here: Ampsched, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     monkeypatch.chdir(file.parent)
-    ended = ampsched_here("describe", file.name)
-    assert_refused(ended, file.name)
+    ended = ampsched_here("import-rtapp" if file.suffix == ".json" else "describe", file.name)
+    expected = " ".join(file.with_suffix(".expected").read_text().split())
+    assert_refused(ended, file.name if file.name in OTHERWISE else expected)

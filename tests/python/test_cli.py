@@ -136,6 +136,23 @@ def test_own_files(ampsched_here: Ampsched, tmp_path: Path) -> None:
     assert 'w.toml:2: workloads.w.apps[0].program: unknown program "mine"' in refused.err
 
 
+def test_import_rtapp(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    file = tmp_path / "video.json"
+    file.write_text(
+        '{"tasks": {"decode": {"loop": 50, "run": 2000, "resume": "show", "timer": {"ref": "frame", "period": 16666}},'
+        ' "show": {"loop": 50, "suspend": "show", "run": 1000}}, "global": {"ftrace": "main"}}'
+    )
+    ended = ampsched_here("import-rtapp", str(file))
+    assert ended.code == 0, ended.err
+    assert "thread decode" in ended.out
+    assert "ftrace" in ended.out
+    printed = json.loads(ampsched_here("import-rtapp", str(file), "--json").out)
+    assert printed["threads"] == 2
+    assert any("ftrace" in note for note in printed["notes"])
+    outcome = json.loads(ampsched_here("simulate", "-m", "2B2S", "-w", str(file), "--json").out)
+    assert 0.8e9 < outcome["makespan_ns"] < 0.9e9
+
+
 def test_process_ends_with_code_2_and_one_line(ampsched_process: Ampsched) -> None:
     ended = ampsched_process("compare", "-m", "2B2S", "-w", "sync-2", "-p", "cfs,colap")
     assert ended.code == 2

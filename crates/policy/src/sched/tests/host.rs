@@ -80,8 +80,10 @@ impl Host {
         self.sched.requeue(core, self.now_ns);
         let trace = |sched: &Sched| {
             let (queue, state) = (&sched.queues[sched.queue_index(core)], sched.thread(thread));
-            let counts = (sched.idle_cores, sched.waiting, sched.serial);
-            format!("{:?} {queue:?} {state:?} {counts:?}", sched.core(core))
+            let counts = (sched.idle_cores, sched.waiting, sched.serial, queue.running);
+            let sums = (queue.load, queue.least(), queue.min_vruntime, queue.weighted_vruntime);
+            let cpu = (sched.core(core).running, sched.core(core).since_ns);
+            (counts, sums, cpu, queue.len(), format!("{state:?}"))
         };
         assert_eq!(trace(&self.sched), trace(&in_steps));
     }

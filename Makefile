@@ -115,7 +115,7 @@ $(BUILD)/package: $(BUILD)/venv $(SOURCES)
 install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.whl)[$(1)]" && touch $@
 
 $(BUILD)/dev: $(BUILD)/package
-	@$(call install,test$(,)lint)
+	@$(call install,test$(,)lint$(,)calibrate)
 
 $(BUILD)/docs: $(BUILD)/package
 	@$(call install,docs)

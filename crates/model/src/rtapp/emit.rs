@@ -26,6 +26,8 @@ pub(super) struct Generator<'a> {
     global: &'a Global,
     survey: &'a Survey,
     ids: BTreeMap<(&'static str, String), ObjectId>,
+    /// Names of the file that objects have.
+    names: BTreeSet<String>,
     /// Profile of the run loop is number 0; others by name.
     profile_ids: BTreeMap<String, ProfileId>,
     pub objects: Vec<Object>,
@@ -49,6 +51,7 @@ impl<'a> Generator<'a> {
             global,
             survey,
             ids: BTreeMap::new(),
+            names: BTreeSet::new(),
             profile_ids: BTreeMap::new(),
             objects: Vec::new(),
             profiles: vec![run_loop],
@@ -240,12 +243,14 @@ impl<'a> Generator<'a> {
     }
 
     /// The object of a class and name, made at its first use: a mutex and a condition of one name
-    /// are two objects, as in rt-app.
+    /// are two objects, as in rt-app. Only the first has the plain name.
     fn object(&mut self, class: &'static str, name: &str, kind: ObjectKind) -> ObjectId {
         let next = ObjectId::from(self.objects.len());
         let id = *self.ids.entry((class, name.to_owned())).or_insert(next);
         if id == next {
-            self.objects.push(Object { name: name.to_owned(), kind });
+            let is_new = self.names.insert(name.to_owned());
+            let name = if is_new { name.to_owned() } else { format!("{name} ({class})") };
+            self.objects.push(Object { name, kind });
         }
         id
     }

@@ -27,7 +27,7 @@ impl Sched {
     fn place_wake_affine(&self, thread: ThreadId, waker: Option<CoreId>) -> CoreId {
         let state = self.thread(thread);
         if state.state == RunState::New {
-            return self.least_loaded(thread, self.topology.cores());
+            return self.least_loaded(thread);
         }
         let previous = state.core;
         let candidates = [Some(previous), waker];
@@ -35,7 +35,7 @@ impl Sched {
         let less_loaded =
             candidates.into_iter().flatten().filter(|&core| self.allows(thread, core));
         idle.or_else(|| less_loaded.min_by_key(|&core| self.load(core)))
-            .unwrap_or_else(|| self.least_loaded(thread, self.topology.cores()))
+            .unwrap_or_else(|| self.least_loaded(thread))
     }
 
     /// An idle core that the thread may use and that shares a cluster with `near`, itself first.
@@ -47,11 +47,21 @@ impl Sched {
         self.topology.siblings(near).iter().copied().find(|&core| usable(core))
     }
 
-    fn least_loaded(&self, thread: ThreadId, cores: impl Iterator<Item = CoreId>) -> CoreId {
-        cores
-            .filter(|&core| self.allows(thread, core))
-            .min_by_key(|&core| self.load(core))
-            .expect("an affinity set is never empty")
+    /// The least loaded core that the thread may use; of equal ones the first.
+    fn least_loaded(&self, thread: ThreadId) -> CoreId {
+        let mut best: Option<((u64, bool), CoreId)> = None;
+        for core in self.topology.cores() {
+            let load = self.load(core);
+            if best.is_none_or(|(least, _)| load < least) && self.allows(thread, core) {
+                best = Some((load, core));
+                // Cores that share one queue differ only in whether they run something.
+                let unbeatable = load.0 == 0 || self.queues.len() == 1;
+                if unbeatable && !load.1 {
+                    break;
+                }
+            }
+        }
+        best.expect("an affinity set is never empty").1
     }
 
     /// Weight per core of the core's queue; of equal ones (queues may be shared) a core without a

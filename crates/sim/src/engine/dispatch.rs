@@ -145,6 +145,7 @@ impl Engine<'_> {
             Pick::Idle { recheck_ns } => {
                 self.account(core);
                 self.timers.set(core, recheck_ns.unwrap_or(NEVER).max(self.now_ns + 1));
+                self.idle_look_ns = NEVER;
                 Ok(())
             }
         }
@@ -362,7 +363,11 @@ impl Engine<'_> {
 
     /// Idle cores look for work, if the rules say so.
     pub(super) fn kick_idle_cores(&mut self, at_ns: Ns) {
-        if self.sched.idle_cores() == 0 || !self.sched.rules().kick_idle {
+        // Many threads may wake at one moment; that all idle cores look needs saying only once.
+        if self.sched.idle_cores() == 0
+            || self.idle_look_ns <= at_ns
+            || !self.sched.rules().kick_idle
+        {
             return;
         }
         for other in self.sched.topology().cores() {
@@ -370,6 +375,7 @@ impl Engine<'_> {
                 self.timers.set(other, self.timers.get(other).min(at_ns));
             }
         }
+        self.idle_look_ns = at_ns;
     }
 
     /// The queue of a core got longer: recompute the slice end of the cores that it serves.

@@ -256,6 +256,8 @@ struct Engine<'t> {
     plan: Plan,
     factors: Vec<Factors>,
     timers: CoreTimers,
+    /// All idle cores look for work by then, as far as is known.
+    idle_look_ns: Ns,
     heap: BinaryHeap<Reverse<(Ns, u64, Happening)>>,
     serial: u64,
     cores: Vec<Core>,
@@ -306,6 +308,7 @@ impl<'t> Engine<'t> {
             plan: Plan::new(),
             factors: Vec::new(),
             timers: CoreTimers::new(cores.len()),
+            idle_look_ns: NEVER,
             heap: BinaryHeap::new(),
             serial: 0,
             cores,

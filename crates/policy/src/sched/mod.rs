@@ -7,6 +7,7 @@
 
 mod balance;
 mod eevdf;
+mod moves;
 mod pick;
 mod place;
 mod time;
@@ -16,8 +17,9 @@ use std::cell::Cell;
 use ampsched_model::{AppId, ClassId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
 use crate::plan::to_fixed;
-use crate::queue::{Entry, RunQueue};
+use crate::queue::RunQueue;
 use crate::{AffinityId, AffinityTable, Change, Order, QueueScope, Rules, ThreadPlan, Topology};
+use place::LastSearch;
 
 /// Where a thread is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,6 +166,8 @@ pub struct Sched {
     waiting: u32,
     /// Round-robin cursors over all, big and little cores ([`crate::Prefer`] as index).
     cursors: [Cell<u16>; 3],
+    last_search: Cell<Option<LastSearch>>,
+    /// Counts what is queued and what changes weight.
     serial: u64,
     /// Cores without a running thread.
     idle_cores: u16,
@@ -203,6 +207,7 @@ impl Sched {
             queues,
             waiting: 0,
             cursors: Default::default(),
+            last_search: Cell::new(None),
             serial: 0,
             idle_cores,
             rotation_due_ns,
@@ -354,167 +359,12 @@ impl Sched {
         let old = std::mem::replace(&mut self.plans[thread.index()].weight, weight);
         let state = &self.threads[thread.index()];
         if state.state.is_runnable() {
+            self.serial += 1;
             let vruntime = i128::from(state.vruntime);
             let queue = &mut self.queues[usize::from(self.cores[state.core.index()].queue)];
             queue.load = queue.load - u64::from(old) + u64::from(weight);
             if self.rules.order == Order::Deadline {
                 queue.weighted_vruntime += (i128::from(weight) - i128::from(old)) * vruntime;
-            }
-        }
-    }
-
-    /// Puts a thread that is not in a queue into the queue of a core.
-    #[inline]
-    pub fn enqueue(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind, now_ns: Ns) {
-        self.leave_state(thread, now_ns);
-        if kind != EnqueueKind::Requeue
-            || self.queue_index(self.thread(thread).core) != self.queue_index(core)
-        {
-            self.place_vruntime(thread, core, kind);
-        }
-        let queue = self.queue_index(core);
-        let state = &mut self.threads[thread.index()];
-        state.state = RunState::Ready;
-        state.since_ns = now_ns;
-        state.core = core;
-        self.serial += 1;
-        let entry = Entry { key: state.vruntime, serial: self.serial, thread };
-        self.count_in(thread, queue);
-        self.queues[queue].push(entry);
-        self.waiting += 1;
-    }
-
-    /// Puts a waiting thread on a core. Returns whether the core had run another thread before and
-    /// whether the thread had been on another core: `(switched, migrated_from)`.
-    #[inline]
-    pub fn start(&mut self, core: CoreId, thread: ThreadId, now_ns: Ns) -> (bool, Option<CoreId>) {
-        let state = &self.threads[thread.index()];
-        debug_assert_eq!(state.state, RunState::Ready, "only a waiting thread can be started");
-        let (from, waited_ns) = (state.core, now_ns - state.since_ns);
-        self.stats[thread.index()].count_wait(waited_ns);
-        let (old, new) = (self.queue_index(from), self.queue_index(core));
-        self.queues[old].remove(thread);
-        self.waiting -= 1;
-        if old != new {
-            self.leave_queue(thread, old);
-            self.place_vruntime(thread, core, EnqueueKind::Requeue);
-            self.count_in(thread, new);
-        }
-        self.queues[new].running += 1;
-        let state = &mut self.threads[thread.index()];
-        state.core = core;
-        state.state = RunState::Running;
-        state.since_ns = now_ns;
-        let ran_on = state.ran_on.replace(core);
-        let cpu = &mut self.cores[core.index()];
-        self.idle_cores -= u16::from(cpu.running.is_none());
-        cpu.running = Some(thread);
-        cpu.since_ns = now_ns;
-        let switched = cpu.last.replace(thread) != Some(thread);
-        let migrated_from = ran_on.filter(|&from| from != core);
-        let stats = &mut self.stats[thread.index()];
-        stats.switches += u64::from(switched);
-        if migrated_from.is_some() {
-            stats.migrations += 1;
-            stats.migrated_at_ns = now_ns;
-        }
-        (switched, migrated_from)
-    }
-
-    /// Takes the running thread off a core; it is then in no queue. `state` is what becomes of it:
-    /// ready (the host enqueues it next), blocked or exited.
-    #[inline]
-    pub fn stop(&mut self, core: CoreId, state: RunState, now_ns: Ns) {
-        let thread = self.cores[core.index()].running.take().expect("a thread runs on the core");
-        self.idle_cores += 1;
-        self.cores[core.index()].since_ns = now_ns;
-        let queue = self.queue_index(core);
-        self.queues[queue].running -= 1;
-        self.leave_queue(thread, queue);
-        let entry = &mut self.threads[thread.index()];
-        entry.state = state;
-        entry.since_ns = now_ns;
-    }
-
-    /// The running thread loses its core and waits in the core's queue again: [`Sched::stop`] and
-    /// [`Sched::enqueue`] in one, without counting it out and in.
-    #[inline]
-    pub fn requeue(&mut self, core: CoreId, now_ns: Ns) {
-        if self.rules.order == Order::Deadline {
-            let thread = self.cores[core.index()].running.expect("a thread runs on the core");
-            self.stop(core, RunState::Ready, now_ns);
-            return self.enqueue(thread, core, EnqueueKind::Requeue, now_ns);
-        }
-        let cpu = &mut self.cores[core.index()];
-        let thread = cpu.running.take().expect("a thread runs on the core");
-        cpu.since_ns = now_ns;
-        let queue = &mut self.queues[usize::from(cpu.queue)];
-        self.idle_cores += 1;
-        self.waiting += 1;
-        self.serial += 1;
-        let state = &mut self.threads[thread.index()];
-        state.state = RunState::Ready;
-        state.since_ns = now_ns;
-        queue.running -= 1;
-        queue.push(Entry { key: state.vruntime, serial: self.serial, thread });
-    }
-
-    /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.
-    pub fn dequeue(&mut self, thread: ThreadId) {
-        let queue = self.queue_index(self.thread(thread).core);
-        self.queues[queue].remove(thread);
-        self.waiting -= 1;
-        self.leave_queue(thread, queue);
-    }
-
-    /// Ends a thread that is in no queue and on no core.
-    pub fn retire(&mut self, thread: ThreadId, now_ns: Ns) {
-        self.leave_state(thread, now_ns);
-        let state = &mut self.threads[thread.index()];
-        state.state = RunState::Exited;
-        state.since_ns = now_ns;
-    }
-
-    #[inline]
-    fn leave_queue(&mut self, thread: ThreadId, queue: usize) {
-        if self.rules.order == Order::Deadline {
-            self.keep_lag(thread, queue);
-        }
-        self.count_out(thread, queue);
-    }
-
-    #[inline]
-    fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
-        let state = &self.threads[thread.index()];
-        let stats = &mut self.stats[thread.index()];
-        let waited_ns = now_ns - state.since_ns;
-        match state.state {
-            RunState::Ready => stats.count_wait(waited_ns),
-            RunState::Blocked => stats.blocked_ns += waited_ns,
-            RunState::New | RunState::Running | RunState::Exited => {}
-        }
-    }
-
-    #[inline]
-    fn count_in(&mut self, thread: ThreadId, queue: usize) {
-        let weight = self.plans[thread.index()].weight;
-        self.queues[queue].load += u64::from(weight);
-        if self.rules.order == Order::Deadline {
-            let vruntime = self.threads[thread.index()].vruntime;
-            self.queues[queue].weighted_vruntime += i128::from(weight) * i128::from(vruntime);
-        }
-    }
-
-    #[inline]
-    fn count_out(&mut self, thread: ThreadId, queue: usize) {
-        let weight = self.plans[thread.index()].weight;
-        let queue = &mut self.queues[queue];
-        queue.load -= u64::from(weight);
-        if self.rules.order == Order::Deadline {
-            let vruntime = self.threads[thread.index()].vruntime;
-            queue.weighted_vruntime -= i128::from(weight) * i128::from(vruntime);
-            if queue.load == 0 {
-                queue.min_vruntime = vruntime;
             }
         }
     }

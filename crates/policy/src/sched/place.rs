@@ -3,7 +3,32 @@
 use ampsched_model::{CoreId, ThreadId};
 
 use super::{RunState, Sched};
-use crate::{Allocator, Prefer};
+use crate::{AffinityId, Allocator, Prefer};
+
+/// Where the last search for the least loaded core ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastSearch {
+    core: CoreId,
+    /// Its load; those before it had more and those behind it at least as much.
+    load: (u64, bool),
+    /// When this holds: after the thread that asked has been queued, and nothing else.
+    age: Age,
+}
+
+/// A state of the system, as far as it changes loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Age {
+    serial: u64,
+    waiting: u32,
+    idle_cores: u16,
+}
+
+impl Age {
+    /// After one thread more has been queued.
+    fn next(self) -> Self {
+        Self { serial: self.serial + 1, waiting: self.waiting + 1, ..self }
+    }
+}
 
 impl Sched {
     /// The core for a thread that starts or wakes; always one that it may use.
@@ -48,25 +73,46 @@ impl Sched {
     }
 
     /// The least loaded core that the thread may use; of equal ones the first.
+    ///
+    /// A program that starts many threads asks again and again while nothing else happens. Loads have
+    /// only grown since the answer before, so the search goes on where it ended.
     fn least_loaded(&self, thread: ThreadId) -> CoreId {
-        let mut best: Option<((u64, bool), CoreId)> = None;
-        for core in self.topology.cores() {
-            let load = self.load(core);
-            if best.is_none_or(|(least, _)| load < least) && self.allows(thread, core) {
-                best = Some((load, core));
-                // Cores that share one queue differ only in whether they run something.
-                let unbeatable = load.0 == 0 || self.queues.len() == 1;
-                if unbeatable && !load.1 {
-                    break;
-                }
+        let allowed = |&core: &CoreId| self.allows(thread, core);
+        let mut usable = self.topology.cores().filter(allowed);
+        if self.queues.len() == 1 {
+            // All cores are equally loaded: the first that runs nothing wins at once.
+            let first = self.topology.cores().find(allowed);
+            let free = usable.find(|&core| self.core(core).running.is_none());
+            return free.or(first).expect("an affinity set is never empty");
+        }
+        if let Some(last) = self.last_search.get().filter(|last| last.age == self.age()) {
+            let rest = (last.core.index()..self.topology.core_count()).map(CoreId::from);
+            let mut equal = rest.filter(|&core| self.load(core) == last.load);
+            if let Some(core) = equal.find(allowed) {
+                return self.found(thread, core);
             }
         }
-        best.expect("an affinity set is never empty").1
+        let least = usable.min_by_key(|&core| self.load(core));
+        self.found(thread, least.expect("an affinity set is never empty"))
+    }
+
+    /// Remembers the answer if it holds for all threads.
+    fn found(&self, thread: ThreadId, core: CoreId) -> CoreId {
+        let for_all = self.plan(thread).affinity == AffinityId::ALL;
+        let last = LastSearch { core, load: self.load(core), age: self.age().next() };
+        self.last_search.set(for_all.then_some(last));
+        core
+    }
+
+    /// Threads that start, stop, move or change weight change it. (Each start takes a waiting thread,
+    /// each stop frees a core, and everything else counts up `serial`.)
+    fn age(&self) -> Age {
+        Age { serial: self.serial, waiting: self.waiting, idle_cores: self.idle_cores }
     }
 
     /// Weight per core of the core's queue; of equal ones (queues may be shared) a core without a
     /// thread comes first.
-    fn load(&self, core: CoreId) -> (u64, bool) {
+    pub(super) fn load(&self, core: CoreId) -> (u64, bool) {
         (self.queue(core).load_per_core(), self.core(core).running.is_some())
     }
 

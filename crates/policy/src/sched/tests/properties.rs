@@ -6,14 +6,14 @@ use proptest::sample::Index;
 
 use super::host::{Host, MS, rules};
 use crate::{
-    Balance, Change, EnqueueKind, Order, Pick, Prefer, QueueScope, Rules, RunState, Sched, Steal,
-    StealFrom,
+    Allocator, Balance, Change, EnqueueKind, Order, Pick, Prefer, QueueScope, Rules, RunState,
+    Sched, Steal, StealFrom,
 };
 
 /// What happens to the system; threads and cores are chosen among those to which it can happen.
 #[derive(Clone, Debug)]
 enum Op {
-    Fork { weight: u32, cores: Option<u8> },
+    Fork { weight: u32, cores: Option<u8>, count: u8 },
     Pass { ns: Ns },
     Requeue(Index),
     Block(Index),
@@ -39,8 +39,8 @@ fn change() -> impl Strategy<Value = Change> {
 fn op() -> impl Strategy<Value = Op> {
     let index = any::<Index>;
     prop_oneof![
-        2 => (15..90_000u32, any::<Option<u8>>())
-            .prop_map(|(weight, cores)| Op::Fork { weight, cores }),
+        2 => (15..90_000u32, any::<Option<u8>>(), 1..8u8)
+            .prop_map(|(weight, cores, count)| Op::Fork { weight, cores, count }),
         4 => (1..5_000_000u64).prop_map(|ns| Op::Pass { ns }),
         4 => index().prop_map(Op::Requeue),
         2 => index().prop_map(Op::Block),
@@ -103,10 +103,12 @@ impl Host {
         let blocked = self.threads_in(RunState::Blocked);
         let all = self.sched.thread_count();
         match op {
-            Op::Fork { weight, cores } => {
-                let thread =
-                    self.sched.add(ampsched_model::AppId(0), *weight, cores.map(core_set).as_ref());
-                self.place(thread, EnqueueKind::Fork);
+            Op::Fork { weight, cores, count } => {
+                for _ in 0..*count {
+                    let app = ampsched_model::AppId(0);
+                    let thread = self.sched.add(app, *weight, cores.map(core_set).as_ref());
+                    self.place(thread, EnqueueKind::Fork);
+                }
             }
             Op::Pass { ns } => self.advance(*ns),
             Op::Requeue(index) if !busy.is_empty() => self.requeue(index.get(&busy).index()),
@@ -140,6 +142,10 @@ impl Host {
     fn place(&mut self, thread: ThreadId, kind: EnqueueKind) {
         let core = self.sched.place_by_rules(thread);
         assert!(self.sched.allows(thread, core), "placed where it may not run");
+        if kind == EnqueueKind::Fork && self.sched.rules().allocator == Allocator::WakeAffine {
+            let usable = self.sched.topology().cores().filter(|&c| self.sched.allows(thread, c));
+            assert_eq!(usable.min_by_key(|&c| self.sched.load(c)), Some(core), "least loaded");
+        }
         self.sched.enqueue(thread, core, kind, self.now_ns);
     }
 

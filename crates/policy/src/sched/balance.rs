@@ -18,6 +18,10 @@ impl Sched {
     /// no history.
     pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let mut receivers = Vec::new();
+        // Mostly there is nothing to do, which should cost little.
+        if self.imbalance(balance.tolerance_percent).is_none() {
+            return receivers;
+        }
         while receivers.len() < self.topology.core_count() {
             let Some((thread, target)) = self.helpful_move(balance.tolerance_percent) else {
                 break;
@@ -46,7 +50,7 @@ impl Sched {
         targets.sort_by_key(|&core| (self.queue(core).load_per_core(), core));
         for target in targets {
             let load = self.queue(target).load_per_core();
-            let limit = load * u64::from(100 + tolerance_percent) / 100;
+            let limit = tolerated(load, tolerance_percent);
             let found = sources.iter().position(|&source| {
                 let source = self.queue(source);
                 source.load_per_core() > limit && self.swappable(source, target).is_some()
@@ -77,13 +81,9 @@ impl Sched {
     }
 
     fn helpful_move(&self, tolerance_percent: u32) -> Option<(ThreadId, CoreId)> {
-        let tolerated = |load: u64| load * u64::from(100 + tolerance_percent) / 100;
+        let tolerated = |load: u64| tolerated(load, tolerance_percent);
         let load = |core: CoreId| self.queue(core).load_per_core();
-        let most = self.topology.cores().map(load).max()?;
-        let least = self.topology.cores().map(load).min()?;
-        if self.waiting == 0 || tolerated(least) >= most {
-            return None;
-        }
+        let (least, most) = self.imbalance(tolerance_percent)?;
         let lightest = self.lightest_waiting();
         let sources = self.sources(tolerated(least));
         let mut targets: Vec<CoreId> = self.topology.cores().collect();
@@ -100,6 +100,18 @@ impl Sched {
                 let busier = sources.iter().copied().take_while(|&source| load(source) > limit);
                 Some((self.movable(busier, target)?, target))
             })
+    }
+
+    /// The least and the greatest load, if a thread waits and they differ by more than the tolerance.
+    fn imbalance(&self, tolerance_percent: u32) -> Option<(u64, u64)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let (mut least, mut most) = (u64::MAX, 0);
+        for load in self.queues.iter().map(RunQueue::load_per_core) {
+            (least, most) = (least.min(load), most.max(load));
+        }
+        (tolerated(least, tolerance_percent) < most).then_some((least, most))
     }
 
     /// The least weight of a waiting thread.
@@ -136,6 +148,11 @@ impl Sched {
             waiting.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
         })
     }
+}
+
+/// The greatest load that does not differ too much from a load.
+fn tolerated(load: u64, tolerance_percent: u32) -> u64 {
+    load * u64::from(100 + tolerance_percent) / 100
 }
 
 /// Whether a queue with one more thread is still less loaded than a source with that load.

@@ -102,6 +102,13 @@ impl RunQueue {
         self.len() == 0
     }
 
+    /// Whether a thread can be taken from it: the only thread of a core that is about to run it stays,
+    /// as in Linux, which moves nothing if `nr_running` is at most 1.
+    #[inline]
+    pub fn can_spare(&self) -> bool {
+        self.len() + usize::from(self.running > 0) > 1
+    }
+
     #[inline]
     pub fn push(&mut self, entry: Entry) {
         self.least = self.least.min(entry.key);

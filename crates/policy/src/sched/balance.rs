@@ -120,10 +120,10 @@ impl Sched {
         waiting.map(|entry| self.plan(entry.thread).weight).min().unwrap_or(u32::MAX)
     }
 
-    /// The cores whose queues hold waiting threads and more than some load, most loaded first.
+    /// The cores whose queues can spare a thread and hold more than some load, most loaded first.
     fn sources(&self, above: u64) -> Vec<CoreId> {
         let load = |core: CoreId| self.queue(core).load_per_core();
-        let is_source = |&core: &CoreId| load(core) > above && !self.queue(core).is_empty();
+        let is_source = |&core: &CoreId| load(core) > above && self.queue(core).can_spare();
         let mut sources: Vec<CoreId> = self.topology.cores().filter(is_source).collect();
         sources.sort_by_key(|&core| (Reverse(load(core)), core));
         sources

@@ -73,7 +73,9 @@ impl Sched {
         let own_cluster = self.topology.core(core).cluster;
         let others = self.topology.cores().filter(|&other| {
             let same_cluster = self.topology.core(other).cluster == own_cluster;
-            self.queue_index(other) != own && same_cluster == (step.from == StealFrom::OwnCluster)
+            self.queue_index(other) != own
+                && same_cluster == (step.from == StealFrom::OwnCluster)
+                && self.queue(other).can_spare()
         });
         let found = others.filter_map(|other| {
             self.first_of(self.queue(other), core, step.except).map(|thread| (other, thread))

@@ -1,4 +1,4 @@
-use ampsched_model::{CoreId, ThreadId};
+use ampsched_model::{AppId, CoreId, ThreadId};
 
 use crate::testing::{PolicyHost, build};
 use crate::{Change, EnqueueKind, Pick, Prefer, RunState};
@@ -151,6 +151,14 @@ fn pick(host: &PolicyHost, core: usize) -> Pick {
 
 const IDLE: Pick = Pick::Idle { recheck_ns: None };
 
+/// Keeps a core busy with a thread that cannot leave, so that others may take what waits there.
+fn occupy(host: &mut PolicyHost, core: usize) {
+    let here = [CoreId::from(core)].into_iter().collect();
+    let thread = host.sched.add(AppId(0), 1024, Some(&here));
+    host.sched.enqueue(thread, core.into(), EnqueueKind::Fork, host.now_ns);
+    host.sched.start(core.into(), thread, host.now_ns);
+}
+
 /// One thread in the queues of core 0, 1 and 2 each, and one that runs on little core 3.
 fn one_everywhere(params: &[(&str, f64)]) -> (PolicyHost, [ThreadId; 4]) {
     let mut host = host(params);
@@ -161,6 +169,8 @@ fn one_everywhere(params: &[(&str, f64)]) -> (PolicyHost, [ThreadId; 4]) {
         move_to(&mut host, thread, core);
     }
     run_on(&mut host, threads[3], 3);
+    occupy(&mut host, 1);
+    occupy(&mut host, 2);
     host.now_ns += 2 * MS;
     (host, threads)
 }
@@ -205,6 +215,7 @@ fn a_little_core_never_pulls() {
 fn an_idle_little_core_takes_waiting_threads_after_a_tick() {
     let mut host = host(&[]);
     let [thread] = populate(&mut host, [(2.0, 0)]);
+    occupy(&mut host, 0);
     move_to(&mut host, thread, 0);
     assert_eq!(pick(&host, 2), Pick::Idle { recheck_ns: Some(MS) });
     host.now_ns = MS;
@@ -218,6 +229,7 @@ fn little_steal_can_be_switched_off() {
     for params in [[("little_steal", 0.0)], [("strict", 1.0)]] {
         let mut host = host(&params);
         let [thread] = populate(&mut host, [(2.0, 0)]);
+        occupy(&mut host, 0);
         move_to(&mut host, thread, 0);
         host.now_ns = 10 * MS;
         assert_eq!(pick(&host, 2), IDLE);

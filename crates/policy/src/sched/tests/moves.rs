@@ -40,6 +40,10 @@ fn virtual_run_time_moves_relative_to_the_queue() {
 #[test]
 fn an_idle_core_takes_one_from_the_most_loaded_queue() {
     let mut host = Host::new("cfs", &[(1, 2), (0, 2)]);
+    for core in [1, 2, 3] {
+        host.fork_on(core, 1024);
+        host.dispatch(core);
+    }
     let near = host.fork_on(1, 1024);
     host.fork_on(2, 1024);
     let far = host.fork_on(3, 4096);
@@ -55,6 +59,8 @@ fn stealing_respects_affinity_and_preference() {
     let steal =
         vec![Steal { except: Some(Prefer::Little), ..Steal::any(StealFrom::OtherClusters) }];
     let mut host = Host::with(Rules { steal, ..rules("cfs", &[], clusters) }, clusters);
+    host.fork_on(1, 1024);
+    host.dispatch(1);
     let threads = [1, 1, 1].map(|core| host.fork_on(core, 1024));
     host.sched.apply(threads[0], &Change::Affinity([CoreId(1)].into_iter().collect()));
     host.sched.apply(threads[1], &Change::Prefer(Prefer::Little));
@@ -85,6 +91,8 @@ fn a_core_looks_again_when_it_has_idled_long_enough() {
     let step = |min_idle_ns| Steal { min_idle_ns, ..Steal::any(StealFrom::OwnCluster) };
     let steal = vec![step(5 * MS), step(3 * MS)];
     let mut host = Host::with(Rules { steal, ..rules("cfs", &[], clusters) }, clusters);
+    host.fork_on(1, 1024);
+    host.dispatch(1);
     let thread = host.fork_on(1, 1024);
     assert_eq!(host.pick(0), Pick::Idle { recheck_ns: Some(3 * MS) });
     host.now_ns = 3 * MS;
@@ -180,4 +188,18 @@ fn an_imbalance_of_one_thread_is_passed_on_once_per_rotation() {
     host.start(1, newcomer);
     assert_eq!(host.sched.balance(BALANCE, 132 * MS), [CoreId(0)]);
     assert_eq!(host.core_of(resident), 0);
+}
+
+/// Linux moves nothing if `nr_running` is at most 1.
+#[test]
+fn the_only_thread_of_a_core_that_is_about_to_run_it_stays() {
+    for policy in ["cfs", "eevdf", "colab", "wash"] {
+        let mut host = Host::new(policy, &[(1, 2), (0, 2)]);
+        let thread = host.fork_on(0, 1024);
+        assert_eq!(host.sched.balance(BALANCE, 64 * MS), [], "{policy}");
+        for other in [1, 2, 3] {
+            assert_eq!(host.pick(other), Pick::Idle { recheck_ns: None }, "{policy}");
+        }
+        assert_eq!(host.pick(0), Pick::Run(thread), "{policy}");
+    }
 }

@@ -174,7 +174,11 @@ impl Host {
             if let Pick::Run(thread) | Pick::Pull(thread) = pick {
                 assert!(self.sched.allows(thread, core.into()), "picked where it may not run");
             } else if looks_everywhere(self.sched.rules()) {
-                let mut waiting = self.threads_in(RunState::Ready).into_iter();
+                // The only thread of a core that is about to run it is not up for taking.
+                let spared = |&thread: &ThreadId| {
+                    self.sched.queue(self.sched.thread(thread).core).can_spare()
+                };
+                let mut waiting = self.threads_in(RunState::Ready).into_iter().filter(spared);
                 assert!(!waiting.any(|t| self.sched.allows(t, core.into())), "idles beside work");
             }
             self.dispatch(core);

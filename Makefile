@@ -62,7 +62,7 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"
 
-TRUTH := hogs convoy barrier pipeline sleepers
+TRUTH := wakeup hogs convoy barrier pipeline sleepers
 
 .PHONY: truth
 truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel

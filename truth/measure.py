@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 
-from truth.scenarios import Scenario
+from truth.scenarios import WAKEUP, Scenario
 
 TRIES_MAX = 40
 FOREIGN_MAX = 0.02
@@ -129,6 +129,14 @@ def measure(
         if len(clean) == repetitions:
             return clean
     return sorted(runs, key=lambda run: run.foreign)[:repetitions]
+
+
+def wakeup_ns(folder: Path, cpus: list[int], repetitions: int, patience_s: float) -> float:
+    """What waking a thread on an idle CPU costs on this computer, in ns."""
+    run = median_run(measure(folder, WAKEUP, cpus, repetitions, patience_s))
+    wakeups = 2 * WAKEUP.numbers["rounds"]
+    work_ns = wakeups * WAKEUP.spins["work"] * run.ns_per_iteration
+    return max(0.0, (run.turnaround_ns - work_ns) / wakeups)
 
 
 def median_run(runs: list[Run]) -> Run:

@@ -21,10 +21,16 @@ class Pair:
     scenario: Scenario
     real: Run
     ours: Run
+    with_wakeup: Run
+    """The simulation with this computer's wake-up latency."""
 
     @property
     def turnaround_error(self) -> float:
         return self.ours.turnaround_ns / self.real.turnaround_ns - 1
+
+    @property
+    def turnaround_error_with_wakeup(self) -> float:
+        return self.with_wakeup.turnaround_ns / self.real.turnaround_ns - 1
 
     @property
     def share_error(self) -> float:
@@ -63,6 +69,7 @@ def summary(pairs: list[Pair]) -> str:
         "turnaround, kernel (ms)",
         "simulated",
         "error",
+        "error with this wake-up",
         "largest share error",
         "switches, kernel",
         "simulated",
@@ -74,6 +81,7 @@ def summary(pairs: list[Pair]) -> str:
             ms(pair.real.turnaround_ns),
             ms(pair.ours.turnaround_ns),
             f"{pair.turnaround_error:+.1%}",
+            f"{pair.turnaround_error_with_wakeup:+.1%}",
             f"{pair.share_error:.3f}",
             f"{pair.real.voluntary + pair.real.involuntary:,}",
             f"{pair.ours.voluntary + pair.ours.involuntary:,}",
@@ -127,7 +135,9 @@ def disturbed(pairs: list[Pair]) -> str:
     )
 
 
-def tables(pairs: list[Pair], host: dict[str, str], day: date, repetitions: int) -> str:
+def tables(
+    pairs: list[Pair], host: dict[str, str], wakeup_ns: float, day: date, repetitions: int
+) -> str:
     """Everything that the page shows of a measurement."""
     good_turnaround = sum(abs(pair.turnaround_error) <= TURNAROUND_AIM for pair in pairs)
     good_switches = sum(1 / SWITCHES_AIM <= pair.switch_factor <= SWITCHES_AIM for pair in pairs)
@@ -139,6 +149,7 @@ def tables(pairs: list[Pair], host: dict[str, str], day: date, repetitions: int)
     return "\n\n".join(
         [
             f"Measured on {day.isoformat()}: {facts}. Medians of {repetitions} runs.",
+            f"Waking a thread on an idle CPU takes {wakeup_ns / 1000:.1f} us on this computer.",
             aims,
             summary(pairs),
             disturbed(pairs),

@@ -30,18 +30,22 @@ def main() -> None:
     if len(cpus) != 2 or not set(cpus) <= os.sched_getaffinity(0):
         sys.exit(f"--cpus {arguments.cpus}: two CPUs that this process may use are needed")
 
+    patience_s = arguments.patience
+    wakeup_ns = measure.wakeup_ns(arguments.programs, cpus, REPETITIONS, patience_s)
+    machine = simulated.machine_with_wakeup(arguments.programs, wakeup_ns)
     pairs = []
     for scenario in SCENARIOS:
         if arguments.only in (None, scenario.name):
-            runs = measure.measure(arguments.programs, scenario, cpus, REPETITIONS, arguments.patience)
+            runs = measure.measure(arguments.programs, scenario, cpus, REPETITIONS, patience_s)
             real = measure.median_run(runs)
             ours = simulated.simulate(arguments.programs, scenario, real.ns_per_iteration)
-            pairs.append(report.Pair(scenario, real, ours))
+            with_wakeup = simulated.simulate(arguments.programs, scenario, real.ns_per_iteration, machine)
+            pairs.append(report.Pair(scenario, real, ours, with_wakeup))
     if not pairs:
         sys.exit(
             f"--only {arguments.only}: there is no such scenario ({', '.join(each.name for each in SCENARIOS)})"
         )
-    text = report.tables(pairs, measure.host(), datetime.now().astimezone().date(), REPETITIONS)
+    text = report.tables(pairs, measure.host(), wakeup_ns, datetime.now().astimezone().date(), REPETITIONS)
     print(text)
     if arguments.report and arguments.only is None:
         report.replace_tables(arguments.report, text)

@@ -36,6 +36,16 @@ class Scenario:
         return spins | {name.replace("-", "_"): float(value) for name, value in self.numbers.items()}
 
 
+# Two threads, each alone on a CPU, take turns: tells what waking a thread on an idle CPU costs here.
+WAKEUP = Scenario(
+    "wakeup",
+    "wakeup",
+    "two threads, each alone on a CPU, take turns",
+    {"work": 80_000},
+    {"rounds": 2000},
+    {},
+)
+
 SCENARIOS = [
     Scenario(
         "hogs-one-cpu",

@@ -1,5 +1,7 @@
 """The same scenarios in the simulator."""
 
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import ampsched
@@ -29,12 +31,24 @@ def cpu_ns(thread: ThreadOutcome) -> int:
     return thread.big_ns + thread.little_ns
 
 
-def simulate(folder: Path, scenario: Scenario, ns_per_iteration: float) -> Run:
+def machine_with_wakeup(folder: Path, wakeup_ns: float) -> Path:
+    """Writes the machine with another wake-up latency; all else stays."""
+    text = (files("ampsched") / "data/machines" / f"{MACHINE}.toml").read_text(encoding="utf-8")
+    changed, count = re.subn(r"(?m)^wakeup_latency_ns = \d+", f"wakeup_latency_ns = {wakeup_ns:.0f}", text)
+    assert count == 1, "the machine states its wake-up latency"
+    path = folder / f"{MACHINE}-wakeup.toml"
+    path.write_text(changed.replace(f'name = "{MACHINE}"', f'name = "{path.stem}"'))
+    return path
+
+
+def simulate(
+    folder: Path, scenario: Scenario, ns_per_iteration: float, machine: str | Path = MACHINE
+) -> Run:
     """Simulates the scenario, and once more up to the end of its first thread for the shares."""
     workload = write_workload(folder, scenario, ns_per_iteration)
-    outcome: Outcome = ampsched.simulate(MACHINE, workload, POLICY)
+    outcome: Outcome = ampsched.simulate(machine, workload, POLICY)
     first_end_ns = min(thread.end_ns for thread in outcome.threads)
-    window = ampsched.simulate(MACHINE, workload, POLICY, until_ms=first_end_ns / 1e6)
+    window = ampsched.simulate(machine, workload, POLICY, until_ms=first_end_ns / 1e6)
     threads = [
         Thread(
             thread.name, thread.end_ns, cpu_ns(thread), cpu_ns(early), thread.voluntary, thread.involuntary

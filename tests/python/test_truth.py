@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from truth import measure, report, simulated
-from truth.scenarios import SCENARIOS, Scenario
+from truth.scenarios import SCENARIOS, WAKEUP, Scenario
 
 SOURCES = Path(__file__).resolve().parents[2] / "truth/programs"
 
@@ -27,7 +27,7 @@ def tiny(scenario: Scenario) -> Scenario:
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the compiled programs."""
     folder = tmp_path_factory.mktemp("truth")
-    for name in {scenario.program for scenario in SCENARIOS}:
+    for name in {scenario.program for scenario in [WAKEUP, *SCENARIOS]}:
         sources = [SOURCES / f"{name}.c", SOURCES / "truth.c"]
         subprocess.run(["cc", "-O1", "-std=gnu11", "-pthread", "-o", folder / name, *sources], check=True)
     return folder
@@ -43,8 +43,20 @@ def test_both_sides_run_the_same_threads(scenario: Scenario, programs: Path) -> 
         assert one.name.split()[0] == other.name.split(".")[0].split("-nice")[0]
     assert sum(real.shares()) == pytest.approx(1)
     assert sum(ours.shares()) == pytest.approx(1)
-    text = report.tables([report.Pair(scenario, real, ours)], measure.host(), date(2026, 1, 1), 1)
+    machine = simulated.machine_with_wakeup(programs, 20_000)
+    late = simulated.simulate(programs, scenario, real.ns_per_iteration, machine)
+    pairs = [report.Pair(scenario, real, ours, late)]
+    text = report.tables(pairs, measure.host(), 20_000, date(2026, 1, 1), 1)
     assert scenario.name in text
+
+
+def test_the_wakeup_is_what_the_turns_do_not_explain(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wakeups = 2 * WAKEUP.numbers["rounds"]
+    took_ns = wakeups * (WAKEUP.spins["work"] + 7_000)
+    monkeypatch.setattr(measure, "measure", lambda *_: [run_of([1, 1], turnaround_ns=took_ns)])
+    assert measure.wakeup_ns(programs, [0, 1], 1, 0.0) == pytest.approx(7_000)
+    monkeypatch.undo()
+    assert measure.run_once(programs, tiny(WAKEUP), [0, 0]).turnaround_ns > 0
 
 
 def run_of(shares: list[int], switches: int = 0, turnaround_ns: int = 100) -> measure.Run:
@@ -54,8 +66,10 @@ def run_of(shares: list[int], switches: int = 0, turnaround_ns: int = 100) -> me
 
 
 def test_errors_are_those_of_the_simulation() -> None:
-    pair = report.Pair(SCENARIOS[0], run_of([50, 50], 10, 200), run_of([60, 40], 30, 210))
+    real, ours, late = run_of([50, 50], 10, 200), run_of([60, 40], 30, 210), run_of([50, 50], 10, 220)
+    pair = report.Pair(SCENARIOS[0], real, ours, late)
     assert pair.turnaround_error == pytest.approx(0.05)
+    assert pair.turnaround_error_with_wakeup == pytest.approx(0.1)
     assert pair.share_error == pytest.approx(0.1)
     assert pair.switch_factor == pytest.approx(3)
 

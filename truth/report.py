@@ -135,9 +135,7 @@ def disturbed(pairs: list[Pair]) -> str:
     )
 
 
-def tables(
-    pairs: list[Pair], host: dict[str, str], wakeup_ns: float, day: date, repetitions: int
-) -> str:
+def tables(pairs: list[Pair], host: dict[str, str], wakeup_ns: float, day: date, repetitions: int) -> str:
     """Everything that the page shows of a measurement."""
     good_turnaround = sum(abs(pair.turnaround_error) <= TURNAROUND_AIM for pair in pairs)
     good_switches = sum(1 / SWITCHES_AIM <= pair.switch_factor <= SWITCHES_AIM for pair in pairs)

@@ -41,9 +41,7 @@ def machine_with_wakeup(folder: Path, wakeup_ns: float) -> Path:
     return path
 
 
-def simulate(
-    folder: Path, scenario: Scenario, ns_per_iteration: float, machine: str | Path = MACHINE
-) -> Run:
+def simulate(folder: Path, scenario: Scenario, ns_per_iteration: float, machine: str | Path = MACHINE) -> Run:
     """Simulates the scenario, and once more up to the end of its first thread for the shares."""
     workload = write_workload(folder, scenario, ns_per_iteration)
     outcome: Outcome = ampsched.simulate(machine, workload, POLICY)

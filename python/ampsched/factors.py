@@ -14,22 +14,25 @@ class Factors:
     """A source of speed-ups.
 
     `kind` is ``oracle`` (the truth), ``noisy`` (the truth as it was up to `stale_ms` ago, times a log-normal
-    error of coefficient of variation `cv`), ``constant`` (`value` for every thread) or ``none``.
+    error of coefficient of variation `cv`), ``sampled`` (instructions per time that the thread has shown on both
+    kinds of core, looked at every `interval_ms`), ``constant`` (`value` for every thread) or ``none``.
     """
 
-    kind: Literal["oracle", "noisy", "constant", "none"] = "oracle"
+    kind: Literal["oracle", "noisy", "sampled", "constant", "none"] = "oracle"
     cv: float = 0.0
     stale_ms: float = 0.0
+    interval_ms: float = 2000.0
     value: float = 1.0
 
     def __post_init__(self) -> None:
         _check_range("cv", self.cv, 0.0, 10.0)
         _check_range("stale_ms", self.stale_ms, 0.0, 1e6)
+        _check_range("interval_ms", self.interval_ms, 0.1, 1e6)
         _check_range("value", self.value, 0.01, 100.0)
 
     @staticmethod
     def parse(text: str) -> "Factors":
-        """Reads ``oracle``, ``noisy:cv=0.2:stale_ms=100``, ``constant:1.5`` or ``none``.
+        """Reads ``oracle``, ``noisy:cv=0.2:stale_ms=100``, ``sampled``, ``sampled:interval_ms=200``, ``constant:1.5`` or ``none``.
 
         Raises:
             InputError: If the text is none of these, or a number is out of its range.
@@ -40,6 +43,7 @@ class Factors:
         known: dict[str, tuple[str, ...]] = {
             "oracle": (),
             "noisy": ("cv", "stale_ms"),
+            "sampled": ("interval_ms",),
             "constant": ("value",),
             "none": (),
         }
@@ -56,6 +60,8 @@ class Factors:
         match self.kind:
             case "noisy":
                 return f"noisy:cv={self.cv:g}:stale_ms={self.stale_ms:g}"
+            case "sampled":
+                return f"sampled:interval_ms={self.interval_ms:g}"
             case "constant":
                 return f"constant:{self.value:g}"
             case _:
@@ -68,6 +74,8 @@ class Factors:
                 return _core.FactorSource.oracle()
             case "noisy":
                 return _core.FactorSource.noisy(self.cv, round(self.stale_ms * NS_PER_MS))
+            case "sampled":
+                return _core.FactorSource.sampled(round(self.interval_ms * NS_PER_MS))
             case "constant":
                 return _core.FactorSource.constant(self.value)
             case "none":

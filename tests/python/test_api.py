@@ -207,7 +207,15 @@ def test_results_do_not_depend_on_processes() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["oracle", "noisy:cv=0.2:stale_ms=100", "constant:1.5", "none", "noisy:cv=0:stale_ms=0"]
+    "text",
+    [
+        "oracle",
+        "noisy:cv=0.2:stale_ms=100",
+        "constant:1.5",
+        "none",
+        "noisy:cv=0:stale_ms=0",
+        "sampled:interval_ms=200",
+    ],
 )
 def test_factors_survive_printing(text: str) -> None:
     assert str(ampsched.Factors.parse(text)) == text

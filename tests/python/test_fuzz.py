@@ -18,7 +18,9 @@ PIECES = st.one_of(
     st.text(max_size=8),
 )
 SPECS = st.tuples(
-    st.one_of(st.sampled_from([*POLICIES, "oracle", "noisy", "constant", "none"]), st.text(max_size=8)),
+    st.one_of(
+        st.sampled_from([*POLICIES, "oracle", "noisy", "sampled", "constant", "none"]), st.text(max_size=8)
+    ),
     st.lists(PIECES, max_size=3),
 ).map(lambda parts: ":".join([parts[0], *parts[1]]))
 

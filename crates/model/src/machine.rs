@@ -102,18 +102,23 @@ impl Machine {
     /// and H_STP (CGO 2020, section 5.1: "only big cores").
     #[must_use]
     pub fn all_big(&self) -> Machine {
-        let fastest = self
-            .clusters
-            .iter()
-            .max_by_key(|cluster| cluster.class)
-            .expect("a machine has a cluster");
-        let mut cluster = fastest.clone();
-        cluster.class = ClassId(0);
-        cluster.cores = (0..self.cores()).map(CoreId::from).collect();
+        let fastest = self.clusters.iter().max_by_key(|cluster| cluster.class);
+        self.all_like(fastest.expect("a machine has a cluster"), "big", "fastest")
+    }
+
+    /// The machine with the same number of cores, all of the slowest kind.
+    #[must_use]
+    pub fn all_little(&self) -> Machine {
+        let slowest = self.clusters.iter().min_by_key(|cluster| cluster.class);
+        self.all_like(slowest.expect("a machine has a cluster"), "little", "slowest")
+    }
+
+    fn all_like(&self, cluster: &Cluster, label: &str, kind: &str) -> Machine {
+        let cores = (0..self.cores()).map(CoreId::from).collect();
         Machine {
-            name: format!("{}-all-big", self.name),
-            description: format!("{} cores of the fastest kind of {}", self.cores(), self.name),
-            clusters: vec![cluster],
+            name: format!("{}-all-{label}", self.name),
+            description: format!("{} cores of the {kind} kind of {}", self.cores(), self.name),
+            clusters: vec![Cluster { class: ClassId(0), cores, ..cluster.clone() }],
             costs: self.costs,
         }
     }

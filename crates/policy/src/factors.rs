@@ -40,6 +40,8 @@ impl Factor {
 pub struct Factors {
     /// Speed on the fastest class / speed on the slowest class, at their current frequencies; >= ~1.
     pub speedup: Factor,
+    /// The same over the whole program, measured beforehand; 1 for a program that computes nothing.
+    pub offline_speedup: Factor,
     /// Time in ns that other threads have waited for this one, accumulated since its start.
     pub blame_ns: Factor,
     /// Share of time that the thread wanted to run, 0..=1.

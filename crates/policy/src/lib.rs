@@ -16,6 +16,7 @@ mod policies;
 mod queue;
 mod registry;
 mod rules;
+mod sampling;
 mod sched;
 #[cfg(test)]
 mod testing;
@@ -33,6 +34,7 @@ pub use registry::{
 pub use rules::{
     Allocator, Balance, Charge, Order, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
 };
+pub use sampling::SpeedupSampler;
 pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
 pub use topology::{ClusterInfo, CoreInfo, Topology};
 pub use traits::{Event, Events, Hooks, Needs, Policy};

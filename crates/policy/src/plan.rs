@@ -62,8 +62,10 @@ pub(crate) fn to_fixed(speed: f64) -> u16 {
 pub enum Change {
     /// Restrict the thread to these cores (within what its program allows).
     Affinity(CoreSet),
-    /// Prefer a kind of core.
+    /// Prefer a kind of core, from the next placement on.
     Prefer(Prefer),
+    /// Prefer a kind of core and, if the thread runs or waits on another kind, go there now.
+    Move(Prefer),
     /// Set the rank.
     Rank(u64),
     /// Set the weight.

@@ -93,7 +93,7 @@ impl Params {
         (self.number(name) * 1e6).round() as u64
     }
 
-    fn set(&mut self, name: &str, value: f64) {
+    pub(crate) fn set(&mut self, name: &str, value: f64) {
         for entry in self.values.iter_mut().filter(|entry| entry.0 == name) {
             entry.1 = value;
         }
@@ -141,7 +141,10 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::colab::INFO,
     &policies::colab_collaboration_only::INFO,
     &policies::eevdf::INFO,
+    &policies::hsp::INFO,
+    &policies::prop_sp::INFO,
     &policies::rr::INFO,
+    &policies::rr_amp::INFO,
     &policies::pinned::INFO,
     &policies::wash::INFO,
     &policies::wash_orig::INFO,

@@ -41,6 +41,10 @@ pub enum Allocator {
     /// Next core, round robin, among the kind that the thread prefers; a thread without preference
     /// goes to the least loaded of all cores, ties round robin (COLAB, Algorithm 1).
     RoundRobinInClass,
+    /// The least loaded core of the kind that the thread prefers, of equal ones its previous one, else
+    /// the first. A thread without preference, or which may not use that kind, goes to the least loaded
+    /// of all.
+    LeastLoadedInClass,
 }
 
 /// Where an idle core looks for work.
@@ -140,6 +144,9 @@ pub struct Balance {
     pub rotate_period_ns: Ns,
     /// Tolerated imbalance in percent.
     pub tolerance_percent: u32,
+    /// Big cores among themselves and little cores among themselves, for policies that say themselves
+    /// who is on which kind.
+    pub within_kind: bool,
 }
 
 /// The fast plane of a policy.

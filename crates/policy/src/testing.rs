@@ -3,8 +3,8 @@
 use ampsched_model::{AppId, ClassId, CoreId, Ns, ThreadId};
 
 use crate::{
-    ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Plan, Policy, RunState, Sched,
-    Topology, View, build_policy,
+    ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Pick, Plan, Policy, RunState,
+    Sched, Topology, View, build_policy,
 };
 
 /// A topology of clusters, each a class and a number of cores.
@@ -47,8 +47,8 @@ impl PolicyHost {
     }
 
     /// A new thread, blocked and not yet told to the policy.
-    fn add_silent(&mut self, speedup: Option<f64>) -> ThreadId {
-        let thread = self.sched.add(AppId(0), 1024, None);
+    fn add_silent(&mut self, app: AppId, speedup: Option<f64>) -> ThreadId {
+        let thread = self.sched.add(app, 1024, None);
         let known = |value| Factor { value, kind: FactorKind::Oracle, at_ns: 0 };
         self.factors.push(Factors {
             speedup: speedup.map(known).unwrap_or_default(),
@@ -59,7 +59,12 @@ impl PolicyHost {
 
     /// A new thread in the queue of the core that the rules choose.
     pub fn add(&mut self, speedup: Option<f64>) -> ThreadId {
-        let thread = self.add_silent(speedup);
+        self.add_to(AppId(0), speedup)
+    }
+
+    /// The same for a thread of some application.
+    pub fn add_to(&mut self, app: AppId, speedup: Option<f64>) -> ThreadId {
+        let thread = self.add_silent(app, speedup);
         self.refresh();
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.on_event(&view, Event::Added(thread), &mut self.plan);
@@ -86,9 +91,54 @@ impl PolicyHost {
         self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
     }
 
+    /// Every core without a thread takes one; then time passes and all that run are charged, a tenth of
+    /// an instruction per ns.
+    pub fn run(&mut self, ran_ns: Ns) {
+        let cores: Vec<CoreId> = self.sched.topology().cores().collect();
+        for &core in &cores {
+            if self.sched.core(core).running.is_some() {
+                continue;
+            }
+            match self.sched.pick_by_rules(core, self.now_ns) {
+                Pick::Run(thread) => drop(self.sched.start(core, thread, self.now_ns)),
+                Pick::Pull(thread) => {
+                    self.sched.requeue(self.sched.thread(thread).core, self.now_ns);
+                    self.sched.start(core, thread, self.now_ns);
+                }
+                Pick::Idle { .. } => {}
+            }
+        }
+        self.now_ns += ran_ns;
+        for core in cores {
+            if self.sched.core(core).running.is_some() {
+                self.sched.charge(core, ran_ns, ran_ns / 10);
+            }
+        }
+    }
+
+    /// The threads on cores that are not of the slowest class, running or waiting.
+    pub fn on_fast(&self) -> Vec<ThreadId> {
+        let all = (0..self.sched.thread_count()).map(ThreadId::from);
+        let fast = |&thread: &ThreadId| {
+            let state = self.sched.thread(thread);
+            state.state.is_runnable() && self.sched.topology().is_big(state.core)
+        };
+        all.filter(fast).collect()
+    }
+
     /// One epoch; returns the number of changes.
     pub fn epoch(&mut self) -> usize {
         self.now_ns += self.policy.needs().epoch_ns.unwrap();
+        self.epoch_now()
+    }
+
+    /// Lets time pass until the next epoch; then it happens.
+    pub fn run_epoch(&mut self) -> usize {
+        self.run(self.policy.needs().epoch_ns.unwrap());
+        self.epoch_now()
+    }
+
+    fn epoch_now(&mut self) -> usize {
         self.refresh();
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.epoch(&view, &mut self.plan);
@@ -107,7 +157,13 @@ impl PolicyHost {
         let changes: Vec<_> = self.plan.drain().collect();
         for (thread, change) in &changes {
             if self.sched.apply(*thread, change) {
-                self.sched.dequeue(*thread);
+                match self.sched.thread(*thread).state {
+                    RunState::Running => {
+                        let core = self.sched.thread(*thread).core;
+                        self.sched.stop(core, RunState::Ready, self.now_ns);
+                    }
+                    _ => self.sched.dequeue(*thread),
+                }
                 let core = self.sched.place_by_rules(*thread);
                 self.sched.enqueue(*thread, core, EnqueueKind::Requeue, self.now_ns);
             }

@@ -2,6 +2,8 @@
 
 use ampsched_model::{ClassId, ClusterId, CoreId, Machine};
 
+use crate::Prefer;
+
 /// A core as a policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreInfo {
@@ -101,6 +103,12 @@ impl Topology {
     #[inline]
     pub fn is_big(&self, core: CoreId) -> bool {
         self.classes == 1 || self.core(core).class.0 > 0
+    }
+
+    /// The kind of a core, as threads may prefer it.
+    #[inline]
+    pub fn kind(&self, core: CoreId) -> Prefer {
+        if self.is_big(core) { Prefer::Big } else { Prefer::Little }
     }
 
     /// The big cores in ascending order.

@@ -35,6 +35,8 @@ pub struct Hooks {
 pub struct Needs {
     /// Reads [`crate::Factors::speedup`].
     pub speedup: bool,
+    /// Reads [`crate::Factors::offline_speedup`].
+    pub offline_speedup: bool,
     /// Reads [`crate::Factors::blame_ns`].
     pub blame: bool,
     /// Cadence of [`Policy::epoch`]; none if absent.

@@ -43,6 +43,7 @@ impl From<PyNeeds> for Needs {
         let PyNeeds { lifecycle, blocking, dispatch, place, pick, slice, preempts, .. } = needs;
         Self {
             speedup: true,
+            offline_speedup: false,
             blame: true,
             epoch_ns: needs.epoch_ns,
             events: Events { lifecycle, blocking, dispatch },

@@ -20,9 +20,10 @@ const ORDERS: [(&str, Order); 4] = [
     ("deadline", Order::Deadline),
     ("highest_rank", Order::HighestRank { fair_window_ns: Ns::MAX }),
 ];
-const ALLOCATORS: [(&str, Allocator); 2] = [
+const ALLOCATORS: [(&str, Allocator); 3] = [
     ("wake_affine", Allocator::WakeAffine),
     ("round_robin_in_class", Allocator::RoundRobinInClass),
+    ("least_loaded_in_class", Allocator::LeastLoadedInClass),
 ];
 const STEALS: [(&str, StealFrom); 3] = [
     ("own_cluster", StealFrom::OwnCluster),

@@ -41,6 +41,12 @@ impl FactorSource {
         Self { inner: SimFactorSource::Constant(value) }
     }
 
+    /// What threads have shown on both kinds of core, looked at every `interval_ns`.
+    #[staticmethod]
+    fn sampled(interval_ns: Ns) -> Self {
+        Self { inner: SimFactorSource::Sampled { interval_ns } }
+    }
+
     /// Nothing is known.
     #[staticmethod]
     fn missing() -> Self {

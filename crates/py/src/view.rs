@@ -373,19 +373,15 @@ impl Plan {
         Ok(())
     }
 
-    /// Prefers a kind of core for a thread: `any`, `big` or `little`.
+    /// Prefers a kind of core for a thread, from its next placement on: `any`, `big` or `little`.
     fn prefer(&mut self, thread: u32, kind: &str) -> PyResult<()> {
-        let prefer = match kind {
-            "any" => Prefer::Any,
-            "big" => Prefer::Big,
-            "little" => Prefer::Little,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "unknown kind of core \"{kind}\" (any, big, little)"
-                )));
-            }
-        };
-        self.set(thread, Change::Prefer(prefer));
+        self.set(thread, Change::Prefer(kind_of_core(kind)?));
+        Ok(())
+    }
+
+    /// Prefers a kind of core for a thread and moves it there now.
+    fn r#move(&mut self, thread: u32, kind: &str) -> PyResult<()> {
+        self.set(thread, Change::Move(kind_of_core(kind)?));
         Ok(())
     }
 
@@ -413,5 +409,16 @@ impl Plan {
         let all = std::array::from_fn(|class| speeds.get(class).copied().unwrap_or(last));
         self.set(thread, Change::Speed(all));
         Ok(())
+    }
+}
+
+fn kind_of_core(kind: &str) -> PyResult<Prefer> {
+    match kind {
+        "any" => Ok(Prefer::Any),
+        "big" => Ok(Prefer::Big),
+        "little" => Ok(Prefer::Little),
+        _ => Err(PyValueError::new_err(format!(
+            "unknown kind of core \"{kind}\" (any, big, little)"
+        ))),
     }
 }

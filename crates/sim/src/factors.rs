@@ -1,7 +1,7 @@
 //! Where simulated policies get their factors from: the truth, the truth spoilt, or nothing.
 
 use ampsched_model::{Draw, Ns, ThreadId};
-use ampsched_policy::{Factor, FactorKind};
+use ampsched_policy::{Factor, FactorKind, SpeedupSampler, ThreadStats};
 
 /// How a policy learns a thread's speed-up between the slowest and the fastest cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,37 +17,79 @@ pub enum FactorSource {
         /// How long a value is kept before it is refreshed.
         stale_ns: Ns,
     },
+    /// What the thread has shown on both kinds of core, looked at every `interval_ns`; nothing is known
+    /// of a thread before it has run on both.
+    Sampled {
+        /// Sampling interval.
+        interval_ns: Ns,
+    },
     /// The same value for every thread.
     Constant(f64),
     /// Nothing is known.
     Missing,
 }
 
-impl FactorSource {
-    /// The factor of a thread whose true value is `truth`; `last` is what it was before.
-    pub fn speedup(
-        &self,
-        seed: u64,
-        thread: ThreadId,
-        truth: f64,
-        last: &Factor,
-        now_ns: Ns,
-    ) -> Factor {
+/// Everything that a source may look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    /// The run's seed.
+    pub seed: u64,
+    /// Which thread.
+    pub thread: ThreadId,
+    /// Its true speed-up at this moment.
+    pub truth: f64,
+    /// Its counters.
+    pub stats: &'a ThreadStats,
+    /// The time.
+    pub now_ns: Ns,
+}
+
+/// A source with what it remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct FactorService {
+    source: FactorSource,
+    /// When each thread is looked at next, and what was seen.
+    samplers: Vec<(Ns, SpeedupSampler)>,
+}
+
+impl FactorService {
+    /// Without memory.
+    pub fn new(source: FactorSource) -> Self {
+        Self { source, samplers: Vec::new() }
+    }
+
+    /// The speed-up of a thread; `last` is what it was before.
+    pub fn speedup(&mut self, evidence: Evidence, last: &Factor) -> Factor {
+        let Evidence { seed, thread, truth, now_ns, .. } = evidence;
         let factor = |value, kind| Factor { value, kind, at_ns: now_ns };
-        match *self {
-            Self::Oracle => factor(truth, FactorKind::Oracle),
-            Self::Constant(value) => factor(value, FactorKind::Predicted),
-            Self::Missing => Factor::default(),
-            Self::Noisy { stale_ns, .. }
+        match self.source {
+            FactorSource::Oracle => factor(truth, FactorKind::Oracle),
+            FactorSource::Constant(value) => factor(value, FactorKind::Predicted),
+            FactorSource::Missing => Factor::default(),
+            FactorSource::Noisy { stale_ns, .. }
                 if last.kind != FactorKind::Missing && now_ns < last.at_ns + stale_ns =>
             {
                 *last
             }
-            Self::Noisy { cv, .. } => {
+            FactorSource::Noisy { cv, .. } => {
                 let mut random = Draw::new(seed).child(u64::from(thread.0)).child(now_ns);
                 let variance = (1.0 + cv * cv).ln();
                 let error = (variance.sqrt() * random.normal() - variance / 2.0).exp();
                 factor((truth * error).max(0.01), FactorKind::Predicted)
+            }
+            FactorSource::Sampled { interval_ns } => {
+                if self.samplers.len() <= thread.index() {
+                    let new = (now_ns + interval_ns, SpeedupSampler::default());
+                    self.samplers.resize(thread.index() + 1, new);
+                }
+                let (due_ns, sampler) = &mut self.samplers[thread.index()];
+                if now_ns < *due_ns {
+                    return *last;
+                }
+                *due_ns = now_ns + interval_ns;
+                sampler.update(evidence.stats);
+                let known = sampler.speedup().map(|value| factor(value, FactorKind::Measured));
+                known.unwrap_or_default()
             }
         }
     }
@@ -57,28 +99,51 @@ impl FactorSource {
 mod tests {
     use super::*;
 
+    fn speedup(source: FactorSource, thread: u32, truth: f64, last: &Factor, now_ns: Ns) -> Factor {
+        let stats = &ThreadStats::default();
+        let evidence = Evidence { seed: 1, thread: ThreadId(thread), truth, stats, now_ns };
+        FactorService::new(source).speedup(evidence, last)
+    }
+
     #[test]
     fn noise_has_the_stated_spread_and_keeps_stale_values() {
         let source = FactorSource::Noisy { cv: 0.2, stale_ns: 100 };
-        let draws: Vec<f64> = (0..4000)
-            .map(|t| source.speedup(1, ThreadId(t), 2.0, &Factor::default(), 0).value)
-            .collect();
+        let none = Factor::default();
+        let draws: Vec<f64> =
+            (0..4000).map(|thread| speedup(source, thread, 2.0, &none, 0).value).collect();
         let mean = draws.iter().sum::<f64>() / 4000.0;
         let cv = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4000.0).sqrt() / mean;
         assert!((mean - 2.0).abs() < 0.03 && (cv - 0.2).abs() < 0.02, "{mean} {cv}");
-        let first = source.speedup(1, ThreadId(0), 2.0, &Factor::default(), 0);
-        assert_eq!(source.speedup(1, ThreadId(0), 3.0, &first, 99), first);
-        assert_ne!(source.speedup(1, ThreadId(0), 3.0, &first, 100), first);
+        let first = speedup(source, 0, 2.0, &none, 0);
+        assert_eq!(speedup(source, 0, 3.0, &first, 99), first);
+        assert_ne!(speedup(source, 0, 3.0, &first, 100), first);
     }
 
     #[test]
     fn oracle_and_constant_say_what_they_are() {
         let none = Factor::default();
-        assert_eq!(
-            FactorSource::Oracle.speedup(1, ThreadId(0), 2.5, &none, 7).kind,
-            FactorKind::Oracle
-        );
-        assert_eq!(FactorSource::Constant(1.5).speedup(1, ThreadId(0), 2.5, &none, 7).value, 1.5);
-        assert_eq!(FactorSource::Missing.speedup(1, ThreadId(0), 2.5, &none, 7), none);
+        assert_eq!(speedup(FactorSource::Oracle, 0, 2.5, &none, 7).kind, FactorKind::Oracle);
+        assert_eq!(speedup(FactorSource::Constant(1.5), 0, 2.5, &none, 7).value, 1.5);
+        assert_eq!(speedup(FactorSource::Missing, 0, 2.5, &none, 7), none);
+    }
+
+    #[test]
+    fn samples_are_taken_once_per_interval() {
+        let mut service = FactorService::new(FactorSource::Sampled { interval_ns: 100 });
+        let mut stats = ThreadStats::default();
+        let mut look = |stats: &ThreadStats, last: &Factor, now_ns| {
+            let evidence = Evidence { seed: 1, thread: ThreadId(0), truth: 9.0, stats, now_ns };
+            service.speedup(evidence, last)
+        };
+        assert_eq!(look(&stats, &Factor::default(), 0), Factor::default());
+        stats.run_ns[..2].fill(2_000_000);
+        (stats.instructions[0], stats.instructions[1]) = (1_000_000, 3_000_000);
+        assert_eq!(look(&stats, &Factor::default(), 99), Factor::default());
+        let first = look(&stats, &Factor::default(), 100);
+        assert_eq!(first, Factor { value: 3.0, kind: FactorKind::Measured, at_ns: 100 });
+        stats.run_ns[..2].fill(4_000_000);
+        (stats.instructions[0], stats.instructions[1]) = (2_000_000, 4_000_000);
+        assert_eq!(look(&stats, &first, 199), first);
+        assert_eq!(look(&stats, &first, 200).value, 2.0);
     }
 }

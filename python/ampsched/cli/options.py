@@ -144,7 +144,7 @@ FactorsText = Annotated[
     typer.Option(
         "--factors",
         metavar="SOURCE",
-        help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, constant:1.5 or none.",
+        help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, constant:1.5 or none.",
     ),
 ]
 LimitS = Annotated[

@@ -139,6 +139,7 @@ impl CfsRules {
                 period_ns: BALANCE_NS,
                 rotate_period_ns: topology.core_count() as Ns * BUSY_BALANCE_NS,
                 tolerance_percent: 25,
+                within_kind: false,
             }),
         }
     }

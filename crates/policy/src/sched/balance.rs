@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
-use crate::Balance;
 use crate::queue::RunQueue;
+use crate::{Balance, Prefer};
 
 impl Sched {
     /// Moves waiting threads from the most to the least loaded queues until no move helps, and
@@ -18,24 +18,34 @@ impl Sched {
     /// no history.
     pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let mut receivers = Vec::new();
-        // Mostly there is nothing to do, which should cost little.
-        if self.imbalance(balance.tolerance_percent).is_none() {
-            return receivers;
+        let kinds: &[Prefer] =
+            if balance.within_kind { &[Prefer::Big, Prefer::Little] } else { &[Prefer::Any] };
+        let mut rotated = false;
+        for &kind in kinds {
+            let group = Group { kind, tolerance_percent: balance.tolerance_percent };
+            // Mostly there is nothing to do, which should cost little.
+            if self.imbalance(group).is_none() {
+                continue;
+            }
+            self.even_out(group, now_ns, &mut receivers);
+            if now_ns >= self.rotation_due_ns {
+                rotated |= self.rotate(group, now_ns, &mut receivers);
+            }
         }
-        while receivers.len() < self.topology.core_count() {
-            let Some((thread, target)) = self.helpful_move(balance.tolerance_percent) else {
-                break;
-            };
+        if rotated {
+            self.rotation_due_ns = now_ns + balance.rotate_period_ns;
+        }
+        receivers
+    }
+
+    /// Moves threads while that helps, at most as many as the group has cores.
+    fn even_out(&mut self, group: Group, now_ns: Ns, receivers: &mut Vec<CoreId>) {
+        for _ in 0..self.cores_of(group).count() {
+            let Some((thread, target)) = self.helpful_move(group) else { break };
             self.dequeue(thread);
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             receivers.push(target);
         }
-        if now_ns >= self.rotation_due_ns
-            && self.rotate(balance.tolerance_percent, now_ns, &mut receivers)
-        {
-            self.rotation_due_ns = now_ns + balance.rotate_period_ns;
-        }
-        receivers
     }
 
     /// Swaps imbalances that cannot be removed: each queue gives and receives at most one thread.
@@ -43,14 +53,11 @@ impl Sched {
     /// Linux takes a thread if half its load is at most the imbalance, which is half the gap
     /// (3.16 `move_tasks`; later kernels after one failed attempt), the least recently moved first. The
     /// thread that came by the last rotation stays, so that all get their turn. Returns whether one moved.
-    fn rotate(&mut self, tolerance_percent: u32, now_ns: Ns, receivers: &mut Vec<CoreId>) -> bool {
+    fn rotate(&mut self, group: Group, now_ns: Ns, receivers: &mut Vec<CoreId>) -> bool {
         let before = receivers.len();
-        let mut sources = self.sources(0);
-        let mut targets: Vec<CoreId> = self.topology.cores().collect();
-        targets.sort_by_key(|&core| (self.queue(core).load_per_core(), core));
-        for target in targets {
-            let load = self.queue(target).load_per_core();
-            let limit = tolerated(load, tolerance_percent);
+        let mut sources = self.sources(group, 0);
+        for target in self.targets(group) {
+            let limit = group.tolerated(self.queue(target).load_per_core());
             let found = sources.iter().position(|&source| {
                 let source = self.queue(source);
                 source.load_per_core() > limit && self.swappable(source, target).is_some()
@@ -80,38 +87,36 @@ impl Sched {
         fits.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
     }
 
-    fn helpful_move(&self, tolerance_percent: u32) -> Option<(ThreadId, CoreId)> {
-        let tolerated = |load: u64| tolerated(load, tolerance_percent);
+    fn helpful_move(&self, group: Group) -> Option<(ThreadId, CoreId)> {
         let load = |core: CoreId| self.queue(core).load_per_core();
-        let (least, most) = self.imbalance(tolerance_percent)?;
+        let (least, most) = self.imbalance(group)?;
         let lightest = self.lightest_waiting();
-        let sources = self.sources(tolerated(least));
-        let mut targets: Vec<CoreId> = self.topology.cores().collect();
-        targets.sort_by_key(|&core| (load(core), core));
-        targets
+        let sources = self.sources(group, group.tolerated(least));
+        self.targets(group)
             .into_iter()
             // Loads ascend, so the first target that nothing can help ends the search.
             .take_while(|&target| {
                 let queue = self.queue(target);
-                tolerated(load(target)) < most && helps(lightest, most, queue)
+                group.tolerated(load(target)) < most && helps(lightest, most, queue)
             })
             .find_map(|target| {
-                let limit = tolerated(load(target));
+                let limit = group.tolerated(load(target));
                 let busier = sources.iter().copied().take_while(|&source| load(source) > limit);
                 Some((self.movable(busier, target)?, target))
             })
     }
 
     /// The least and the greatest load, if a thread waits and they differ by more than the tolerance.
-    fn imbalance(&self, tolerance_percent: u32) -> Option<(u64, u64)> {
+    fn imbalance(&self, group: Group) -> Option<(u64, u64)> {
         if self.waiting == 0 {
             return None;
         }
         let (mut least, mut most) = (u64::MAX, 0);
-        for load in self.queues.iter().map(RunQueue::load_per_core) {
+        for core in self.cores_of(group) {
+            let load = self.queue(core).load_per_core();
             (least, most) = (least.min(load), most.max(load));
         }
-        (tolerated(least, tolerance_percent) < most).then_some((least, most))
+        (least < most && group.tolerated(least) < most).then_some((least, most))
     }
 
     /// The least weight of a waiting thread.
@@ -120,11 +125,24 @@ impl Sched {
         waiting.map(|entry| self.plan(entry.thread).weight).min().unwrap_or(u32::MAX)
     }
 
+    /// The cores of a group in ascending order.
+    fn cores_of(&self, group: Group) -> impl Iterator<Item = CoreId> + '_ {
+        let all = self.topology.cores();
+        all.filter(move |&core| group.kind == Prefer::Any || self.topology.kind(core) == group.kind)
+    }
+
+    /// The cores of a group, least loaded first.
+    fn targets(&self, group: Group) -> Vec<CoreId> {
+        let mut targets: Vec<CoreId> = self.cores_of(group).collect();
+        targets.sort_by_key(|&core| (self.queue(core).load_per_core(), core));
+        targets
+    }
+
     /// The cores whose queues can spare a thread and hold more than some load, most loaded first.
-    fn sources(&self, above: u64) -> Vec<CoreId> {
+    fn sources(&self, group: Group, above: u64) -> Vec<CoreId> {
         let load = |core: CoreId| self.queue(core).load_per_core();
         let is_source = |&core: &CoreId| load(core) > above && self.queue(core).can_spare();
-        let mut sources: Vec<CoreId> = self.topology.cores().filter(is_source).collect();
+        let mut sources: Vec<CoreId> = self.cores_of(group).filter(is_source).collect();
         sources.sort_by_key(|&core| (Reverse(load(core)), core));
         sources
     }
@@ -150,9 +168,19 @@ impl Sched {
     }
 }
 
-/// The greatest load that does not differ too much from a load.
-fn tolerated(load: u64, tolerance_percent: u32) -> u64 {
-    load * u64::from(100 + tolerance_percent) / 100
+/// Cores that are balanced among themselves.
+#[derive(Clone, Copy)]
+struct Group {
+    /// Their kind; any for all cores.
+    kind: Prefer,
+    tolerance_percent: u32,
+}
+
+impl Group {
+    /// The greatest load that does not differ too much from a load.
+    fn tolerated(self, load: u64) -> u64 {
+        load * u64::from(100 + self.tolerance_percent) / 100
+    }
 }
 
 /// Whether a queue with one more thread is still less loaded than a source with that load.

@@ -18,7 +18,9 @@ use ampsched_model::{AppId, ClassId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId}
 
 use crate::plan::to_fixed;
 use crate::queue::RunQueue;
-use crate::{AffinityId, AffinityTable, Change, Order, QueueScope, Rules, ThreadPlan, Topology};
+use crate::{
+    AffinityId, AffinityTable, Change, Order, Prefer, QueueScope, Rules, ThreadPlan, Topology,
+};
 use place::LastSearch;
 
 /// Where a thread is in its life.
@@ -333,6 +335,10 @@ impl Sched {
                 return self.is_misplaced(thread);
             }
             Change::Prefer(prefer) => self.plans[index].prefer = *prefer,
+            Change::Move(prefer) => {
+                self.plans[index].prefer = *prefer;
+                return self.is_on_wrong_kind(thread);
+            }
             Change::Rank(rank) => self.plans[index].rank = *rank,
             Change::Weight(weight) => self.reweigh(thread, (*weight).max(1)),
             Change::Speed(speed) => self.plans[index].speed = speed.map(to_fixed),
@@ -353,6 +359,30 @@ impl Sched {
     fn is_misplaced(&self, thread: ThreadId) -> bool {
         let state = self.thread(thread);
         state.state.is_runnable() && !self.allows(thread, state.core)
+    }
+
+    /// Whether a runnable thread is on a core of a kind that it does not prefer, though it may use one
+    /// that it does.
+    fn is_on_wrong_kind(&self, thread: ThreadId) -> bool {
+        let state = self.thread(thread);
+        state.state.is_runnable()
+            && !self.is_preferred(thread, state.core)
+            && self.may_use_preferred(thread)
+    }
+
+    /// Whether a core is of the kind that a thread prefers.
+    #[inline]
+    fn is_preferred(&self, thread: ThreadId, core: CoreId) -> bool {
+        match self.plan(thread).prefer {
+            Prefer::Any => true,
+            kind => self.topology.kind(core) == kind,
+        }
+    }
+
+    /// Whether there is a core of the kind that a thread prefers which it may use.
+    fn may_use_preferred(&self, thread: ThreadId) -> bool {
+        let mut cores = self.topology.cores();
+        cores.any(|core| self.is_preferred(thread, core) && self.allows(thread, core))
     }
 
     fn reweigh(&mut self, thread: ThreadId, weight: u32) {

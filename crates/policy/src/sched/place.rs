@@ -37,7 +37,8 @@ impl Sched {
     pub fn place_by_rules(&self, thread: ThreadId) -> CoreId {
         match self.rules.allocator {
             Allocator::WakeAffine => self.place_wake_affine(thread, None),
-            Allocator::RoundRobinInClass => self.place_in_class(thread),
+            Allocator::RoundRobinInClass => self.place_in_turn(thread),
+            Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
         }
     }
 
@@ -45,7 +46,8 @@ impl Sched {
     pub fn place_by_rules_near(&self, thread: ThreadId, waker: Option<CoreId>) -> CoreId {
         match self.rules.allocator {
             Allocator::WakeAffine => self.place_wake_affine(thread, waker),
-            Allocator::RoundRobinInClass => self.place_in_class(thread),
+            Allocator::RoundRobinInClass => self.place_in_turn(thread),
+            Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
         }
     }
 
@@ -116,15 +118,12 @@ impl Sched {
         (self.queue(core).load_per_core(), self.core(core).running.is_some())
     }
 
-    fn place_in_class(&self, thread: ThreadId) -> CoreId {
+    fn place_in_turn(&self, thread: ThreadId) -> CoreId {
         let prefer = self.plan(thread).prefer;
-        let fits = |core: CoreId| match prefer {
-            Prefer::Any => true,
-            Prefer::Big => self.topology.is_big(core),
-            Prefer::Little => !self.topology.is_big(core),
+        let exists = self.may_use_preferred(thread);
+        let usable = |core: CoreId| {
+            self.allows(thread, core) && (!exists || self.is_preferred(thread, core))
         };
-        let exists = self.topology.cores().any(|core| fits(core) && self.allows(thread, core));
-        let usable = |core: CoreId| self.allows(thread, core) && (fits(core) || !exists);
         let cursor = &self.cursors[prefer as usize];
         let (next, count) = (usize::from(cursor.get()), self.topology.core_count());
         let in_turn = (next..count).chain(0..next).map(CoreId::from);
@@ -136,5 +135,17 @@ impl Sched {
         let chosen = chosen.expect("an affinity set is never empty");
         cursor.set(((chosen.index() + 1) % count) as u16);
         chosen
+    }
+
+    fn place_least_loaded_in_class(&self, thread: ThreadId) -> CoreId {
+        let exists = self.may_use_preferred(thread);
+        let usable = |&core: &CoreId| {
+            self.allows(thread, core) && (!exists || self.is_preferred(thread, core))
+        };
+        let previous = self.thread(thread).ran_on;
+        let cores = self.topology.cores().filter(usable);
+        cores
+            .min_by_key(|&core| (self.load(core), previous != Some(core)))
+            .expect("an affinity set is never empty")
     }
 }

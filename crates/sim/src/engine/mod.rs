@@ -24,7 +24,8 @@ use ampsched_policy::{
     Change, Event, Factor, FactorKind, Factors, Needs, Plan, Policy, Sched, Topology, View,
 };
 
-use crate::{Counts, FactorSource, Outcome, SimError, Trace};
+use crate::factors::{Evidence, FactorService};
+use crate::{Counts, FactorSource, Outcome, SimError, Trace, offline_speedups};
 use objects::ObjectState;
 use timers::{CoreTimers, NEVER};
 
@@ -78,6 +79,9 @@ pub fn simulate_with(
     trace: Option<&mut dyn Trace>,
 ) -> Result<Outcome, SimError> {
     let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace);
+    if engine.needs.offline_speedup {
+        engine.offline_speedups = offline_speedups(machine, workload, options)?;
+    }
     engine.run().map_err(|error| *error)?;
     engine.outcome()
 }
@@ -255,6 +259,9 @@ struct Engine<'t> {
     needs: Needs,
     plan: Plan,
     factors: Vec<Factors>,
+    factor_service: FactorService,
+    /// Per application; empty if the policy does not ask for them.
+    offline_speedups: Vec<f64>,
     timers: CoreTimers,
     /// All idle cores look for work by then, as far as is known.
     idle_look_ns: Ns,
@@ -307,6 +314,8 @@ impl<'t> Engine<'t> {
             policy,
             plan: Plan::new(),
             factors: Vec::new(),
+            factor_service: FactorService::new(options.factors),
+            offline_speedups: Vec::new(),
             timers: CoreTimers::new(cores.len()),
             idle_look_ns: NEVER,
             heap: BinaryHeap::new(),
@@ -510,16 +519,16 @@ impl<'t> Engine<'t> {
     }
 
     fn refresh_factor(&mut self, thread: ThreadId) {
-        let truth = self.true_speedup(thread);
-        let blame = self.sched.stats(thread).blame_ns as f64;
-        let factors = &mut self.factors[thread.index()];
-        factors.speedup = self.options.factors.speedup(
-            self.options.seed,
+        let evidence = Evidence {
+            seed: self.options.seed,
             thread,
-            truth,
-            &factors.speedup,
-            self.now_ns,
-        );
+            truth: self.true_speedup(thread),
+            stats: self.sched.stats(thread),
+            now_ns: self.now_ns,
+        };
+        let blame = evidence.stats.blame_ns as f64;
+        let factors = &mut self.factors[thread.index()];
+        factors.speedup = self.factor_service.speedup(evidence, &factors.speedup);
         factors.blame_ns = Factor { value: blame, kind: FactorKind::Measured, at_ns: self.now_ns };
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use ampsched_model::{AppId, CodePtr, CoreSet, Ns, ObjectId, Op, Program, ThreadId, TimerMode};
-use ampsched_policy::{Change, EnqueueKind, Event, Factors, RunState, nice_to_weight};
+use ampsched_policy::{
+    Change, EnqueueKind, Event, Factor, FactorKind, Factors, RunState, nice_to_weight,
+};
 
 use super::objects::Attempt;
 use super::{Engine, Fallible, Frame, Happening, Thread, WaitsFor, Work};
@@ -495,10 +497,17 @@ impl Engine<'_> {
             start_ns: self.now_ns,
             end_ns: self.now_ns,
         });
-        self.factors.push(Factors::default());
+        self.factors.push(self.factors_of_new(app));
         self.refresh_factor(thread);
         self.tell(Event::Added(thread))?;
         self.make_runnable(thread, EnqueueKind::Fork, parent)
+    }
+
+    /// What is known of a thread before it runs.
+    fn factors_of_new(&self, app: AppId) -> Factors {
+        let offline = self.offline_speedups.get(app.index());
+        let known = |&value: &f64| Factor { value, kind: FactorKind::Measured, at_ns: self.now_ns };
+        Factors { offline_speedup: offline.map(known).unwrap_or_default(), ..Factors::default() }
     }
 
     /// A thread has ended: its application and its parent may go on.

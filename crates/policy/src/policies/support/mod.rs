@@ -1,6 +1,8 @@
 //! What several policies compute: windows over counters, spreads, labels, speeds by class.
 
 pub mod labels;
+pub mod seats;
+pub mod speedup;
 pub mod window;
 
 use ampsched_model::{MAX_CLASSES, ThreadId};

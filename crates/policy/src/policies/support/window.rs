@@ -11,6 +11,11 @@ pub struct PerThread<T> {
 }
 
 impl<T: Clone + Default> PerThread<T> {
+    /// The values of all threads for which one was asked.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter()
+    }
+
     /// The thread's value.
     pub fn slot(&mut self, thread: ThreadId) -> &mut T {
         if self.values.len() <= thread.index() {

@@ -5,8 +5,12 @@ use ampsched_model::{CoreId, CoreSet, ThreadId};
 use super::host::{Host, MS, rules};
 use crate::{Balance, Change, Pick, Prefer, Rules, Steal, StealFrom};
 
-const BALANCE: Balance =
-    Balance { period_ns: 4 * MS, rotate_period_ns: 64 * MS, tolerance_percent: 25 };
+const BALANCE: Balance = Balance {
+    period_ns: 4 * MS,
+    rotate_period_ns: 64 * MS,
+    tolerance_percent: 25,
+    within_kind: false,
+};
 
 fn loads(host: &Host) -> Vec<u64> {
     let cores = host.sched.topology().cores();
@@ -140,6 +144,17 @@ fn balancing_tolerates_a_quarter() {
     };
     assert_eq!(imbalance(250), 0);
     assert!(imbalance(260) > 0);
+}
+
+#[test]
+fn kinds_can_be_balanced_each_by_itself() {
+    let mut host = Host::new("cfs", &[(1, 2), (0, 2)]);
+    for core in [0, 0, 0, 0, 1, 1, 2, 2] {
+        host.fork_on(core, 1024);
+    }
+    host.sched.balance(Balance { within_kind: true, ..BALANCE }, MS);
+    assert_eq!(loads(&host), [3, 3, 1, 1]);
+    assert!(!host.sched.balance(BALANCE, MS).is_empty(), "together they are not balanced");
 }
 
 #[test]

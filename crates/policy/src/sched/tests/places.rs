@@ -124,6 +124,50 @@ fn a_preference_that_no_allowed_core_meets_is_ignored() {
     assert_eq!(host.sched.place_by_rules(thread), CoreId(2));
 }
 
+fn least_loaded_host(clusters: &[(u8, usize)]) -> Host {
+    let rules = Rules { allocator: Allocator::LeastLoadedInClass, ..rules("cfs", &[], clusters) };
+    Host::with(rules, clusters)
+}
+
+#[test]
+fn the_least_loaded_of_the_preferred_kind_is_taken() {
+    let mut host = least_loaded_host(BIG_2_LITTLE_2);
+    let thread = host.add(1024, None);
+    occupy(&mut host, 0, 2);
+    occupy(&mut host, 1, 1);
+    let mut place = |prefer| {
+        host.sched.apply(thread, &Change::Prefer(prefer));
+        host.sched.place_by_rules(thread).index()
+    };
+    assert_eq!([Prefer::Big, Prefer::Little, Prefer::Any].map(&mut place), [1, 2, 2]);
+}
+
+#[test]
+fn of_equally_loaded_cores_the_previous_one_is_taken() {
+    let mut host = least_loaded_host(BIG_2_LITTLE_2);
+    let sleeper = sleeper_of(&mut host, 3);
+    host.sched.apply(sleeper, &Change::Prefer(Prefer::Little));
+    assert_eq!(host.sched.place_by_rules(sleeper), CoreId(3));
+    occupy(&mut host, 3, 1);
+    assert_eq!(host.sched.place_by_rules(sleeper), CoreId(2));
+}
+
+#[test]
+fn a_move_is_asked_for_only_from_the_wrong_kind_to_a_kind_that_may_be_used() {
+    let mut host = least_loaded_host(BIG_2_LITTLE_2);
+    let thread = host.fork_on(2, 1024);
+    assert!(!host.sched.apply(thread, &Change::Prefer(Prefer::Big)), "from the next placement on");
+    assert!(host.sched.apply(thread, &Change::Move(Prefer::Big)));
+    assert!(!host.sched.apply(thread, &Change::Move(Prefer::Little)));
+    host.start(2, thread);
+    assert!(host.sched.apply(thread, &Change::Move(Prefer::Big)));
+    host.block(2);
+    assert!(!host.sched.apply(thread, &Change::Move(Prefer::Big)), "a blocked thread is nowhere");
+    let bound = host.add(1024, Some(&[3]));
+    host.sched.enqueue(bound, CoreId(3), crate::EnqueueKind::Fork, 0);
+    assert!(!host.sched.apply(bound, &Change::Move(Prefer::Big)), "it may use no big core");
+}
+
 #[test]
 fn a_policy_restricts_within_what_the_program_allows() {
     let mut host = Host::new("cfs", &[(0, 4)]);

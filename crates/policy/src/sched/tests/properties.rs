@@ -21,7 +21,7 @@ enum Op {
     Wake(Index),
     Move { thread: Index, core: Index },
     Change { thread: Index, change: Change },
-    Balance,
+    Balance { within_kind: bool },
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -29,6 +29,8 @@ fn change() -> impl Strategy<Value = Change> {
         any::<u8>().prop_map(|bits| Change::Affinity(core_set(bits))),
         prop_oneof![Just(Prefer::Any), Just(Prefer::Big), Just(Prefer::Little)]
             .prop_map(Change::Prefer),
+        prop_oneof![Just(Prefer::Any), Just(Prefer::Big), Just(Prefer::Little)]
+            .prop_map(Change::Move),
         (0..50u64).prop_map(Change::Rank),
         (15..90_000u32).prop_map(Change::Weight),
         (1.0..4.0f64).prop_map(|s| Change::Speed([1.0, s, s * s, s * s])),
@@ -48,7 +50,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => index().prop_map(Op::Wake),
         1 => (index(), index()).prop_map(|(thread, core)| Op::Move { thread, core }),
         2 => (index(), change()).prop_map(|(thread, change)| Op::Change { thread, change }),
-        1 => Just(Op::Balance),
+        1 => any::<bool>().prop_map(|within_kind| Op::Balance { within_kind }),
     ]
 }
 
@@ -75,6 +77,8 @@ fn all_rules(clusters: &[(u8, usize)]) -> Vec<Rules> {
             Order::HighestRank { fair_window_ns: MS },
         ];
         all.extend(orders.map(|order| Rules { queues, order, ..base.clone() }));
+        let allocator = Allocator::LeastLoadedInClass;
+        all.push(Rules { queues, allocator, ..base.clone() });
     }
     all
 }
@@ -131,8 +135,14 @@ impl Host {
             Op::Change { thread, change } if all > 0 => {
                 self.change(thread.index(all).into(), change)
             }
-            Op::Balance => {
-                let balance = Balance { period_ns: 1, rotate_period_ns: 2, tolerance_percent: 25 };
+            Op::Balance { within_kind } => {
+                let within_kind = *within_kind;
+                let balance = Balance {
+                    period_ns: 1,
+                    rotate_period_ns: 2,
+                    tolerance_percent: 25,
+                    within_kind,
+                };
                 self.sched.balance(balance, self.now_ns);
             }
             _ => {}

@@ -1,0 +1,133 @@
+//! Asymmetry-aware round robin: equal time on fast cores.
+
+use ampsched_model::{Ns, ThreadId};
+
+use super::cfs::{self, CfsRules};
+use super::support::seats::{self, FastTime, seat};
+use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+
+/// The registry's row.
+pub static INFO: PolicyInfo = PolicyInfo {
+    name: "rr-amp",
+    summary: "asymmetry-aware round robin: every thread gets the same time on fast cores",
+    source: "the scheduler RR that Prop-SP (Saez et al., Euro-Par 2014 workshops) compares with",
+    documentation: "\
+**Purpose.** Fair shares of the fast cores, without knowing who gains from them.
+
+**Algorithm.** Every 200 ms the N_FC runnable threads that have had least time on fast cores get one each; the others share the \
+slow ones under CFS. In between, a fast core whose thread blocks goes to the thread with the least fast time. A new thread starts \
+with the least fast time of those that are there.
+
+**Constants.** `rotate_ms` = 200, the period of Prop-SP's sampling, and `tick_ms` = 10 are ours: the paper gives none.
+
+**Example.** 2 fast and 2 slow cores, four threads: each has a fast core half of the time. With speed-ups 3.4, 3.4, 1.2, 1.2 \
+aggregate speed-up is 2.6, slowdowns 1.55, 1.55, 1.09, 1.09.
+
+**Limits.** Per thread, so a program's share grows with its number of threads; blind to speed-ups and weights.",
+    params: &[
+        ParamInfo::number("rotate_ms", 200.0, 0.1, 100_000.0, "period of rotation (ours)"),
+        seats::TICK,
+        cfs::LATENCY,
+        cfs::MIN_GRANULARITY,
+        cfs::WAKEUP_GRANULARITY,
+    ],
+    build: |params| Box::new(RrAmp::new(params)),
+};
+
+/// Asymmetry-aware round robin.
+pub struct RrAmp {
+    cfs: CfsRules,
+    tick_ns: Ns,
+    rotate_ns: Ns,
+    due_ns: Ns,
+    fast: FastTime,
+}
+
+impl RrAmp {
+    fn new(params: &Params) -> Self {
+        Self {
+            cfs: CfsRules::new(params),
+            tick_ns: params.ms("tick_ms"),
+            rotate_ns: params.ms("rotate_ms"),
+            due_ns: 0,
+            fast: FastTime::default(),
+        }
+    }
+}
+
+impl Policy for RrAmp {
+    fn needs(&self) -> Needs {
+        Needs { epoch_ns: Some(self.tick_ns), ..Needs::default() }
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        seats::rules(self.cfs, topology)
+    }
+
+    fn epoch(&mut self, view: &View, plan: &mut Plan) {
+        let rotates = view.now_ns() >= self.due_ns;
+        if rotates {
+            self.due_ns = view.now_ns() + self.rotate_ns;
+        }
+        self.fast.update(view);
+        let mut order: Vec<ThreadId> = view.runnable().collect();
+        order.sort_by_cached_key(|&thread| {
+            let stays = !rotates && seats::is_on_fast(view, thread);
+            (!stays, self.fast.of(thread), thread)
+        });
+        seat(view, plan, &order);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{PolicyHost, build};
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn all_get_the_same_fast_time() {
+        let mut host = PolicyHost::new(&[(1, 2), (0, 2)], build("rr-amp", &[]));
+        let threads: Vec<ThreadId> = (0..5).map(|_| host.add(None)).collect();
+        for _ in 0..500 {
+            host.run_epoch();
+        }
+        let fast_ms = |&thread: &ThreadId| seats::fast_ns(host.sched.stats(thread)) / MS;
+        for ms in threads.iter().map(fast_ms) {
+            assert!(ms.abs_diff(5000 * 2 / 5) <= 210, "{ms}");
+        }
+    }
+
+    #[test]
+    fn places_change_only_once_per_rotation() {
+        let mut host = PolicyHost::new(&[(1, 1), (0, 1)], build("rr-amp", &[]));
+        let threads = [host.add(None), host.add(None)];
+        let holders: Vec<ThreadId> = (0..80)
+            .map(|_| {
+                host.run_epoch();
+                host.on_fast()[0]
+            })
+            .collect();
+        let turns: Vec<(ThreadId, usize)> =
+            holders.chunk_by(|a, b| a == b).map(|turn| (turn[0], turn.len())).collect();
+        let [a, b] = threads;
+        assert_eq!(turns, [(a, 20), (b, 20), (a, 20), (b, 20)]);
+    }
+
+    #[test]
+    fn a_newcomer_is_not_owed_the_past() {
+        let mut host = PolicyHost::new(&[(1, 1), (0, 2)], build("rr-amp", &[]));
+        let old = [host.add(None), host.add(None)];
+        for _ in 0..400 {
+            host.run_epoch();
+        }
+        let new = host.add(None);
+        for _ in 0..240 {
+            host.run_epoch();
+        }
+        let fast_ms = |thread| seats::fast_ns(host.sched.stats(thread)) / MS;
+        assert!(fast_ms(new).abs_diff(800) <= 210, "{}", fast_ms(new));
+        assert!(fast_ms(old[0]).abs_diff(2800) <= 210, "{}", fast_ms(old[0]));
+    }
+}

@@ -68,7 +68,7 @@ impl FileKind {
             ("pipeline", FileKind::CoreType),
             ("profiles", FileKind::Profile),
         ];
-        if is_json(text) {
+        if is_json(file, text) {
             return Ok(FileKind::Program);
         }
         let document = Document::parse(file, text)?;
@@ -355,15 +355,15 @@ impl ProgramFile {
 }
 
 fn parse_program_file(file: &str, text: &str) -> Result<ProgramFile, InputError> {
-    if is_json(text) {
+    if is_json(file, text) {
         return import_rtapp(file, text).map(ProgramFile::RtApp);
     }
     parse_program(file, text).map(ProgramFile::Toml)
 }
 
-/// Whether a text is JSON: no TOML document starts with a brace.
-fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with('{')
+/// Whether a file is JSON: by its name, or because no TOML document starts with a brace.
+fn is_json(file: &str, text: &str) -> bool {
+    file.ends_with(".json") || text.trim_start().starts_with('{')
 }
 
 /// The workload of one program alone.

@@ -157,3 +157,18 @@ fn same_seed_same_bytes_other_seed_other_run() {
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
 }
+
+#[test]
+fn who_waits_for_ever_is_ended_by_its_program_s_duration() {
+    let text = "duration_ms=50\n[semaphores.s]\n[semaphores.t]\n\
+                [[threads]]\nname='a'\nbody=[{sem_wait='s'},{sem_post='t'}]\n\
+                [[threads]]\nname='b'\nbody=[{sem_wait='t'},{sem_post='s'}]";
+    assert_eq!(Host::symmetric(1).run(text, "cfs").makespan_ns, ns(50.0));
+}
+
+#[test]
+fn a_duration_that_is_longer_than_the_program_changes_nothing() {
+    let text = "duration_ms=50\n[[threads]]\nname='short'\nbody=[{run_us=5e3,profile='unit'}]";
+    let outcome = Host::symmetric(1).run(text, "cfs");
+    assert_eq!((outcome.makespan_ns, outcome.apps[0].turnaround_ns), (ns(5.0), ns(5.0)));
+}

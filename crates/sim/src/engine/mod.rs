@@ -281,7 +281,7 @@ struct Engine<'t> {
     runnable: usize,
     /// Threads that exist or are still to start.
     live: usize,
-    /// Heap entries that will make a thread runnable.
+    /// Heap entries that will make a thread runnable, or end some.
     pending: usize,
     counts: Counts,
     /// Events handled at the present moment.
@@ -367,6 +367,7 @@ impl<'t> Engine<'t> {
         self.pending += 1;
         if let Some(duration_ns) = program.duration_ns {
             self.push(app.start_ns + duration_ns, Happening::AppStop(id));
+            self.pending += 1;
         }
         self.apps.push(AppRun {
             name: app.name.clone(),
@@ -464,7 +465,12 @@ impl<'t> Engine<'t> {
                     self.create_thread(app, spec, instance, None)?;
                 }
             }
-            Happening::AppStop(app) => self.stop_app(app),
+            Happening::AppStop(app) => {
+                self.pending -= 1;
+                if self.apps[app.index()].live > 0 {
+                    self.stop_app(app);
+                }
+            }
             Happening::Wake(thread) => {
                 self.pending -= 1;
                 self.wake(thread, None)?;

@@ -30,10 +30,7 @@ impl<'a> View<'a> {
 
     /// The threads that have started and not exited, in ascending order.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> + 'a {
-        let sched = self.sched;
-        (0..sched.thread_count())
-            .map(ThreadId::from)
-            .filter(move |&t| sched.thread(t).state.is_live())
+        self.sched.live_threads()
     }
 
     /// The live threads that run or wait for a core.

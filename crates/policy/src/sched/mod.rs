@@ -162,6 +162,10 @@ pub struct Sched {
     plans: Vec<ThreadPlan>,
     threads: Vec<ThreadState>,
     stats: Vec<ThreadStats>,
+    /// The threads that have not exited, in ascending order, and some that have.
+    present: Vec<ThreadId>,
+    /// Threads in `present` that have exited.
+    gone: usize,
     cores: Vec<CoreState>,
     queues: Vec<RunQueue>,
     /// Waiting threads in all queues.
@@ -206,6 +210,8 @@ impl Sched {
             plans: Vec::new(),
             threads: Vec::new(),
             stats: Vec::new(),
+            present: Vec::new(),
+            gone: 0,
             queues,
             waiting: 0,
             cursors: Default::default(),
@@ -231,6 +237,13 @@ impl Sched {
     /// Number of threads ever added.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
+    }
+
+    /// The threads that have started and not exited, in ascending order.
+    ///
+    /// The cost does not depend on how many have exited before.
+    pub fn live_threads(&self) -> impl Iterator<Item = ThreadId> + '_ {
+        self.present.iter().copied().filter(|&thread| self.thread(thread).state.is_live())
     }
 
     /// A thread's state.
@@ -316,7 +329,9 @@ impl Sched {
         });
         self.threads.push(ThreadState { app, ..ThreadState::default() });
         self.stats.push(ThreadStats::default());
-        ThreadId::from(self.threads.len() - 1)
+        let thread = ThreadId::from(self.threads.len() - 1);
+        self.present.push(thread);
+        thread
     }
 
     /// Adds to the time that others have waited for a thread.

@@ -78,6 +78,9 @@ impl Sched {
         let entry = &mut self.threads[thread.index()];
         entry.state = state;
         entry.since_ns = now_ns;
+        if state == RunState::Exited {
+            self.leave_present();
+        }
     }
 
     /// The running thread loses its core and waits in the core's queue again: [`Sched::stop`] and
@@ -117,6 +120,17 @@ impl Sched {
         let state = &mut self.threads[thread.index()];
         state.state = RunState::Exited;
         state.since_ns = now_ns;
+        self.leave_present();
+    }
+
+    /// A thread has exited. The list is cleared when half of it has: a constant cost per thread.
+    fn leave_present(&mut self) {
+        self.gone += 1;
+        if 2 * self.gone > self.present.len() {
+            let threads = &self.threads;
+            self.present.retain(|thread| threads[thread.index()].state != RunState::Exited);
+            self.gone = 0;
+        }
     }
 
     #[inline]

@@ -18,8 +18,8 @@ impl Engine<'_> {
     }
 
     fn blocked(&self) -> impl Iterator<Item = ThreadId> + '_ {
-        let ids = (0..self.threads.len()).map(ThreadId::from);
-        ids.filter(|&thread| self.sched.thread(thread).state == RunState::Blocked)
+        let live = self.sched.live_threads();
+        live.filter(|&thread| self.sched.thread(thread).state == RunState::Blocked)
     }
 
     /// A thread that the given one waits for, if that is a certain thread.

@@ -516,11 +516,9 @@ impl<'t> Engine<'t> {
     }
 
     fn refresh_factors(&mut self) {
-        for index in 0..self.threads.len() {
-            let thread = ThreadId::from(index);
-            if self.sched.thread(thread).state.is_live() {
-                self.refresh_factor(thread);
-            }
+        let threads: Vec<ThreadId> = self.sched.live_threads().collect();
+        for thread in threads {
+            self.refresh_factor(thread);
         }
     }
 

@@ -412,11 +412,13 @@ impl Engine<'_> {
     }
 
     fn resume(&mut self, waker: ThreadId, app: AppId, spec: u32) -> Fallible {
-        for index in 0..self.threads.len() {
-            let other = &self.threads[index];
-            if other.app == app && other.spec == spec && other.waits_for == WaitsFor::Resume {
-                self.wake(ThreadId::from(index), Some(waker))?;
-            }
+        let waits = |other: &ThreadId| {
+            let other = &self.threads[other.index()];
+            other.app == app && other.spec == spec && other.waits_for == WaitsFor::Resume
+        };
+        let resumed: Vec<ThreadId> = self.sched.live_threads().filter(waits).collect();
+        for other in resumed {
+            self.wake(other, Some(waker))?;
         }
         Ok(())
     }
@@ -536,16 +538,19 @@ impl Engine<'_> {
     /// An application's duration is over: all its threads end where they are.
     pub(super) fn stop_app(&mut self, app: AppId) {
         self.apps[app.index()].stopped = true;
-        for index in 0..self.threads.len() {
-            let thread = ThreadId::from(index);
-            if self.threads[index].app == app && self.sched.thread(thread).state.is_live() {
-                self.end_by_force(thread);
-            }
+        let threads: Vec<ThreadId> = self.threads_of(app).collect();
+        for thread in threads {
+            self.end_by_force(thread);
         }
         let run = &mut self.apps[app.index()];
         self.live -= run.live as usize;
         run.live = 0;
         run.end_ns = self.now_ns;
+    }
+
+    /// The live threads of an application.
+    pub(super) fn threads_of(&self, app: AppId) -> impl Iterator<Item = ThreadId> + '_ {
+        self.sched.live_threads().filter(move |thread| self.threads[thread.index()].app == app)
     }
 
     fn end_by_force(&mut self, thread: ThreadId) {

@@ -239,6 +239,9 @@ fn check(sched: &Sched) {
             assert_eq!(queue.least(), queue.iter().map(|entry| entry.key).min());
         }
     }
+    let all = (0..sched.thread_count()).map(ThreadId::from);
+    let live = all.filter(|&thread| sched.thread(thread).state.is_live());
+    assert!(sched.live_threads().eq(live), "live threads");
     let waiting: usize = sched.queues.iter().map(|queue| queue.len()).sum();
     assert_eq!(sched.waiting as usize, waiting);
     let idle = sched.cores.iter().filter(|core| core.running.is_none()).count();

@@ -96,6 +96,7 @@ class Job:
         seed: int,
         factors: FactorSource,
         until_ns: int | None,
+        repetitions: int | None,
         limit_ns: int,
         check: bool,
     ) -> Job: ...

@@ -34,6 +34,7 @@ def simulate(
     factors: str | Factors = "oracle",
     core_order: CoreOrder = "as-is",
     until_ms: float | None = None,
+    repetitions: int | None = None,
     limit_s: float = 3600.0,
     check: bool = False,
     trace: str | Path | None = None,
@@ -49,6 +50,8 @@ def simulate(
         factors: Where the policy learns speed-ups from, see `Factors.parse`.
         core_order: Whether the cores are numbered as the machine says, from the biggest or from the littlest on.
         until_ms: Stop at this simulated time, whatever still runs.
+        repetitions: Start programs that have ended anew, with other random amounts, until each has ended so often; then
+            stop. A program's turnaround is the geometric mean over its repetitions (the protocol of Prop-SP).
         limit_s: Fail if the workload has not ended by then (simulated time).
         check: Check the simulator's invariants after every event (slow).
         trace: Write a trace for https://ui.perfetto.dev to this file.
@@ -64,7 +67,7 @@ def simulate(
     """
     catalog = catalog or Catalog.shipped()
     spec = PolicySpec.of(policy)
-    settings = Settings(_factors(factors), until_ms, limit_s, check)
+    settings = Settings(_factors(factors), until_ms, repetitions, limit_s, check)
     numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
     job = settings.job(numbered, catalog.workload(workload), spec, seed)
     return run_one(job, spec, Path(trace) if trace else None)
@@ -79,6 +82,7 @@ def compare(
     repeat: int = 1,
     core_order: CoreOrders = "both",
     factors: str | Factors = "oracle",
+    repetitions: int | None = None,
     limit_s: float = 3600.0,
     check: bool = False,
     jobs: int = 0,
@@ -99,6 +103,7 @@ def compare(
         repeat: Number of seeds.
         core_order: Which core orders are run; on a machine of equal cores they are the same and run once.
         factors: Where policies learn speed-ups from, see `Factors.parse`.
+        repetitions: As for `simulate`, in the mixes and alone.
         limit_s: Fail if a workload has not ended by then (simulated time).
         check: Check the simulator's invariants after every event (slow).
         jobs: Processors to use; 0: all. Results do not depend on it.
@@ -124,7 +129,7 @@ def compare(
         raise InputError(f"repeat = {repeat} is not within 1 to {REPEAT_MAX}")
     if jobs < 0:
         raise InputError(f"jobs = {jobs} is below 0 (0: all processors)")
-    settings = Settings(_factors(factors), limit_s=limit_s, check=check)
+    settings = Settings(_factors(factors), repetitions=repetitions, limit_s=limit_s, check=check)
     mixes = [
         Mix(on, order, mix, spec, each_seed)
         for on, mix, spec in product(machines, workloads, specs)
@@ -133,8 +138,10 @@ def compare(
     ]
     runs = run_mixes(mixes, settings, same_machine=True, processes=jobs, progress=progress)
     seeds = f"seed {seed}" if repeat == 1 else f"seeds {seed} to {seed + repeat - 1}"
-    notes = (f"factors {settings.factors}", f"core order {core_order}", seeds)
-    return Comparison(tuple(spec.label for spec in specs), tuple(runs), notes)
+    notes = [f"factors {settings.factors}", f"core order {core_order}", seeds]
+    if repetitions is not None:
+        notes.append(f"each program at least {repetitions} times")
+    return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
 
 
 def _factors(factors: str | Factors) -> Factors:

@@ -1,9 +1,10 @@
 """Runs simulations, many at once, with the baselines that their metrics need.
 
-A baseline is an application alone, under `cfs`, on the machine of only big cores (and on the same machine, if asked for), with the
-same seed, so that its random amounts are those of the mix. Baselines are kept in memory by content: the same application
-with the same parameters on an equal machine is run once per seed, however many mixes it is in. They are not kept
-on disk: all of an experiment's take a few seconds, and a file could outlive the simulator that wrote it.
+A baseline is an application alone, under `cfs`, on the machine of only big cores (and on the same machine, if asked for),
+with the same seed and repeated as often, so that its random amounts are those of the mix. Baselines are kept in memory by
+content: the same application with the same parameters on an equal machine is run once per seed, however many mixes it is
+in. They are not kept on disk: all of an experiment's take a few seconds, and a file could outlive the simulator that wrote
+it.
 """
 
 import hashlib
@@ -25,6 +26,7 @@ CoreOrder = Literal["as-is", "big-first", "little-first"]
 Progress = Callable[[int, int], object]
 BASELINE_POLICY = "cfs"
 SEED_MAX = 2**64 - 1
+REPETITIONS_MAX = 10_000
 ORACLE = Factors()
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
 CHUNK = 64
@@ -37,6 +39,8 @@ class Settings:
     factors: Factors = ORACLE
     until_ms: float | None = None
     """Stop at this time, whatever still runs."""
+    repetitions: int | None = None
+    """Start programs that have ended anew until each has ended so often; None: each runs once."""
     limit_s: float = 3600.0
     """Fail if the workload has not ended by then (simulated time)."""
     check: bool = False
@@ -45,6 +49,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.until_ms is not None and not 0 < self.until_ms <= 1e9:
             raise InputError(f"until_ms = {self.until_ms:g} is not above 0 and at most 1e9")
+        if self.repetitions is not None and not 1 <= self.repetitions <= REPETITIONS_MAX:
+            raise InputError(f"repetitions = {self.repetitions} is not within 1 to {REPETITIONS_MAX}")
         if not 0 < self.limit_s <= 1e6:
             raise InputError(f"limit_s = {self.limit_s:g} is not above 0 and at most 1e6")
 
@@ -61,6 +67,7 @@ class Settings:
             seed=seed,
             factors=self.factors.source(),
             until_ns=None if self.until_ms is None else round(self.until_ms * NS_PER_MS),
+            repetitions=self.repetitions,
             limit_ns=round(self.limit_s * NS_PER_S),
             check=self.check,
         )

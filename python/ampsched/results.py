@@ -18,7 +18,11 @@ class _FromDict:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """From a dictionary that has at least the fields of the class."""
-        return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls)})  # type: ignore[arg-type]
+        return cls(**{field.name: _frozen(values[field.name]) for field in dataclasses.fields(cls)})  # type: ignore[arg-type]
+
+
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,11 @@ class AppOutcome(_FromDict):
     program: str
     start_ns: int
     turnaround_ns: int
-    """From its start to the end of its last thread."""
+    """From its start to the end of its last thread; the geometric mean of `completions_ns` if it was repeated."""
+    completions_ns: tuple[int, ...]
+    """The same of each repetition that ended; a single one unless repetitions were asked for."""
     threads: int
-    """Threads that it had."""
+    """Threads that it had, in all repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class ThreadOutcome(_FromDict):
 
     app: int
     """Number of its application."""
+    repetition: int
+    """The repetition of the application that it belonged to, from 0."""
     name: str
     start_ns: int
     end_ns: int
@@ -109,7 +117,7 @@ class Outcome:
     policy: str
     seed: int
     makespan_ns: int
-    """When the last thread ended."""
+    """When the last thread ended, or the run was stopped."""
     apps: tuple[AppOutcome, ...]
     threads: tuple[ThreadOutcome, ...]
     cores: tuple[CoreOutcome, ...]

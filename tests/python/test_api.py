@@ -10,6 +10,7 @@ import pytest
 
 import ampsched
 from ampsched import _core, execution
+from ampsched.metrics import geometric_mean
 from ampsched.policy import PolicySpec
 from ampsched.results import AppOutcome, CoreOutcome, Counts, ThreadOutcome
 
@@ -90,6 +91,56 @@ def test_until_stops_an_endless_program(tmp_path: Path) -> None:
     assert outcome.makespan_ns == 25_000_000
     with pytest.raises(ampsched.InputError, match=r"has not ended after 2 s"):
         ampsched.simulate("sym-2", file, limit_s=2)
+
+
+LENGTHS = """
+[[threads]]
+name = "t"
+body = [ { run_us = "us", profile = "fft" } ]
+[params]
+us = 1000
+"""
+
+
+@pytest.fixture
+def unequal(tmp_path: Path) -> str:
+    """A workload of programs of 2 and 5 ms."""
+    (tmp_path / "length.toml").write_text(LENGTHS)
+    (tmp_path / "mix.toml").write_text(
+        '[workloads.unequal]\napps = [{ program = "length.toml", name = "short", params = { us = 2000 } }, '
+        '{ program = "length.toml", name = "long", params = { us = 5000 } }]\n'
+    )
+    return str(tmp_path / "mix.toml")
+
+
+def test_repetitions_go_on_until_the_slowest_has_ended_so_often(unequal: str) -> None:
+    once = ampsched.simulate("sym-2", unequal)
+    short, long = ampsched.simulate("sym-2", unequal, repetitions=3).apps
+    assert [app.completions_ns for app in once.apps] == [(app.turnaround_ns,) for app in once.apps]
+    assert (len(short.completions_ns), len(long.completions_ns)) == (7, 3)
+    # A thread's first start on a core costs a switch, so the first turnaround is that without repetitions.
+    assert (short.completions_ns[0], long.completions_ns[0]) == tuple(app.turnaround_ns for app in once.apps)
+    for app in (short, long):
+        assert app.turnaround_ns == pytest.approx(geometric_mean(app.completions_ns), abs=1)
+        assert app.threads == len(app.completions_ns) + (app is short)
+
+
+def test_repetitions_reach_mixes_baselines_and_notes(unequal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[int | None] = []
+    job = execution.Settings.job
+
+    def counting(settings: execution.Settings, *rest: object) -> object:
+        jobs.append(settings.repetitions)
+        return job(settings, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(execution.Settings, "job", counting)
+    result = ampsched.compare("sym-2", unequal, ["cfs"], repetitions=3)
+    assert jobs == [3, 3, 3]
+    (run,) = result.runs
+    assert [len(app.completions_ns) for app in run.outcome.apps] == [7, 3]
+    assert run.metrics.h_ntt == pytest.approx([1, 1], rel=1e-3)
+    assert result.notes[-1] == "each program at least 3 times"
+    assert ampsched.compare("sym-2", unequal, ["cfs"]).notes == result.notes[:-1]
 
 
 def test_comparison_summarises_runs() -> None:

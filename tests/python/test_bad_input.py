@@ -91,6 +91,14 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         "no/folder/t.pftrace: No such file",
     ),
     "no time": (("simulate", *MIX, "--until-ms", "0"), "until_ms = 0 is not above 0"),
+    "no repetitions": (
+        ("simulate", *MIX, "--repetitions", "0"),
+        "repetitions = 0 is not within 1 to 10000",
+    ),
+    "repetitions that are text": (
+        ("compare", *MIX, "--repetitions", "thrice"),
+        "Invalid value for '--repetitions': \"thrice\" is not a whole number",
+    ),
     "limit that is reached": (("simulate", *MIX, "--limit-s", "0.01"), "sync-1: the workload has not ended"),
     "infinite limit": (("simulate", *MIX, "--limit-s", "inf"), "limit_s = inf is not above 0"),
     "unknown thing to describe": (
@@ -153,6 +161,18 @@ FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
         '[[threads]]\nname = "y"\nbody = [ { lock = "b" }, { sleep_us = 5 }, { lock = "a" }, { unlock = "a" }, { unlock = "b" } ]\n',
         ("simulate", "-m", "2B2S", "-w", "f.toml"),
         'waits for mutex "f/b" held by',
+    ),
+    "deadlock beside a program that is repeated": (
+        "[mutexes.m]\n[conditions.c]\n"
+        '[[threads]]\nname = "x"\nbody = [ { sleep_us = 9 }, { lock = "m" }, { wait = "c", mutex = "m" }, { unlock = "m" } ]\n'
+        '[[threads]]\nname = "y"\nbody = [ { signal = "c" } ]\n',
+        ("simulate", "-m", "2B2S", "-w", "f.toml", "--repetitions", "2"),
+        'no thread can run: f/x waits for condition "f/c"',
+    ),
+    "repetitions of very many threads": (
+        '[[threads]]\nname = "x"\ncount = 1000000\nbody = [ { run_us = 1, profile = "fft" } ]\n',
+        ("simulate", "-m", "2B2S", "-w", "f.toml", "--repetitions", "2"),
+        "f: application f has started more than 1000000 threads",
     ),
     "not TOML": ("a = [1,\n", ("describe", "f.toml"), "f.toml:"),
     "rt-app with an unknown key": (

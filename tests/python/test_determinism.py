@@ -30,6 +30,13 @@ def test_json_of_compare(ampsched_process: Ampsched) -> None:
     assert '"h_antt"' in outputs.pop()
 
 
+def test_json_of_repetitions(ampsched_process: Ampsched) -> None:
+    arguments = ("compare", "-m", "2B2S", "-w", "sync-1", "-p", "cfs,colab", "--repetitions", "3", "--json")
+    outputs = {ampsched_process(*arguments, "--jobs", jobs).out for jobs in ("1", "2")}
+    assert len(outputs) == 1
+    assert '"h_antt"' in outputs.pop()
+
+
 @pytest.mark.parametrize("policy", ["cfs", "eevdf", "colab", "wash"])
 def test_traces(ampsched_process: Ampsched, tmp_path: Path, policy: str) -> None:
     contents = set()

@@ -1,6 +1,7 @@
 //! Simulations: one with or without a trace, or many at once.
 
 use std::io::{self, Write};
+use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
 use ampsched_model::Ns;
@@ -64,7 +65,7 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, until_ns, limit_ns, check))]
+    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, until_ns, repetitions, limit_ns, check))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
     fn new(
         machine: &Machine,
@@ -74,10 +75,12 @@ impl Job {
         seed: u64,
         factors: &FactorSource,
         until_ns: Option<Ns>,
+        repetitions: Option<NonZeroU32>,
         limit_ns: Ns,
         check: bool,
     ) -> Self {
-        let options = Options { seed, factors: factors.inner, until_ns, limit_ns, check };
+        let factors = factors.inner;
+        let options = Options { seed, factors, until_ns, repetitions, limit_ns, check };
         let (machine, workload) = (machine.inner.clone(), workload.inner.clone());
         Self { inner: SimJob { machine, workload, policy, params, options } }
     }

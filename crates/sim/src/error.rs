@@ -47,13 +47,19 @@ pub enum SimError {
         /// When.
         at_ns: Ns,
     },
+    /// An application that needs no time cannot be repeated.
+    #[error("application {app} ends without using time, so it cannot be repeated")]
+    NothingToRepeat {
+        /// Application.
+        app: String,
+    },
     /// The simulated time limit was reached.
     #[error("the workload has not ended after {} s of simulated time (limit; an endless program needs a duration)", *limit_ns / 1_000_000_000)]
     TimeLimit {
         /// Limit.
         limit_ns: Ns,
     },
-    /// A program forked too many threads.
+    /// A program forked too many threads, or was repeated too often.
     #[error("application {app} has started more than {limit} threads")]
     TooManyThreads {
         /// Application.

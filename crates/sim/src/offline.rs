@@ -19,7 +19,7 @@ pub fn offline_speedups(
     options: &Options,
 ) -> Result<Vec<f64>, SimError> {
     let (fast, slow) = (machine.all_big(), machine.all_little());
-    let options = Options { factors: FactorSource::Missing, ..options.clone() };
+    let options = Options { factors: FactorSource::Missing, repetitions: None, ..options.clone() };
     (0..workload.apps.len())
         .map(|index| {
             let alone = workload.alone(index);

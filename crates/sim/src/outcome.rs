@@ -14,7 +14,7 @@ pub struct Outcome {
     pub policy: String,
     /// Seed.
     pub seed: u64,
-    /// When the last thread ended.
+    /// When the last thread ended, or the run was stopped.
     pub makespan_ns: Ns,
     /// Per application.
     pub apps: Vec<AppOutcome>,
@@ -35,9 +35,12 @@ pub struct AppOutcome {
     pub program: String,
     /// When it started.
     pub start_ns: Ns,
-    /// From its start to the end of its last thread.
+    /// From its start to the end of its last thread; the geometric mean of `completions_ns` if it was
+    /// repeated.
     pub turnaround_ns: Ns,
-    /// Threads that it had.
+    /// The same of each repetition that ended.
+    pub completions_ns: Vec<Ns>,
+    /// Threads that it had, in all repetitions.
     pub threads: u32,
 }
 
@@ -46,6 +49,8 @@ pub struct AppOutcome {
 pub struct ThreadOutcome {
     /// Application's number.
     pub app: u16,
+    /// The repetition of the application that it belonged to, from 0.
+    pub repetition: u32,
     /// Name within the application.
     pub name: String,
     /// When it started.

@@ -81,7 +81,55 @@ fn bounded_waits(outcome: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Repeated applications: each ends often enough, the last one just then, and does the same work under
+/// every policy.
+fn run_all_repeated(host: &Host, mix: &[&str], repetitions: usize) -> Result<(), TestCaseError> {
+    let mut works: Vec<Vec<u64>> = Vec::new();
+    for info in REGISTRY {
+        let outcome = host.try_run_mix(mix, info.name);
+        let outcome =
+            outcome.map_err(|error| TestCaseError::fail(format!("{}: {error}", info.name)))?;
+        prop_assert_eq!(&outcome, &host.run_mix(mix, info.name), "{}: a second run", info.name);
+        let ended = outcome.apps.iter().map(|app| app.completions_ns.len());
+        prop_assert_eq!(ended.min(), Some(repetitions), "{}", info.name);
+        for (index, app) in outcome.apps.iter().enumerate() {
+            let total_ns: u64 = app.completions_ns.iter().sum();
+            prop_assert!(total_ns <= outcome.makespan_ns, "{}: {total_ns} ns", info.name);
+            works.resize(works.len().max(index + 1), Vec::new());
+            let work = work_by_repetition(&outcome, index);
+            let common = work.len().min(works[index].len());
+            prop_assert_eq!(&work[..common], &works[index][..common], "{}", info.name);
+            works[index] = work;
+        }
+    }
+    Ok(())
+}
+
+/// [`instructions_of_computes`] of each repetition of an application that ended.
+fn work_by_repetition(outcome: &Outcome, app: usize) -> Vec<u64> {
+    let mut work = vec![0; outcome.apps[app].completions_ns.len()];
+    for thread in &outcome.threads {
+        if usize::from(thread.app) == app && !thread.name.starts_with("group") {
+            if let Some(sum) = work.get_mut(thread.repetition as usize) {
+                *sum += thread.instructions;
+            }
+        }
+    }
+    work
+}
+
 proptest! {
+    #[test]
+    fn repeated_applications_keep_the_invariants(
+        first in program(), second in program(), big in 1usize..4, little in 0usize..4,
+        repetitions in 1u32..4, seed in 0u64..1000,
+    ) {
+        let mut host = Host::unequal(big, little, 2.5).with_seed(seed).with_repetitions(repetitions);
+        host.machine.costs.context_switch_ns = 2_000;
+        host.machine.costs.migrate_cross_cluster_ns = 23_000;
+        run_all_repeated(&host, &[&first, &second], repetitions as usize)?;
+    }
+
     #[test]
     fn every_policy_keeps_the_invariants(
         program in program(), big in 1usize..4, little in 0usize..4, ratio in 1.2f64..4.0, seed in 0u64..1000,

@@ -1,9 +1,9 @@
 """``ampsched compare``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,7 +12,6 @@ from rich.table import Table
 from ampsched import api
 from ampsched._core import InputError
 from ampsched.api import CoreOrders
-from ampsched.catalog import Catalog
 from ampsched.cli import options, render
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
@@ -40,6 +39,7 @@ def compare(
         ),
     ] = "both",
     factors: options.FactorsText = "oracle",
+    repetitions: options.Repetitions = None,
     limit_s: options.LimitS = 3600.0,
     jobs: options.Jobs = 0,
     file: options.Files = None,
@@ -74,14 +74,16 @@ def compare(
             repeat=repeat,
             core_order=core_order,
             factors=factors,
+            repetitions=repetitions,
             limit_s=limit_s,
             jobs=jobs,
             progress=progress,
             catalog=catalog,
         )
-    traces = (
-        _write_traces(trace, result, machines[0], workloads[0], policies, factors, catalog) if trace else []
-    )
+    traces = []
+    if trace:
+        how = {"factors": factors, "repetitions": repetitions, "limit_s": limit_s, "catalog": catalog}
+        traces = _write_traces(trace, result, machines[0], workloads[0], policies, how)
     if json:
         render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})
         return
@@ -97,10 +99,9 @@ def _write_traces(
     machine: str,
     workload: str,
     policies: Sequence[str],
-    factors: str,
-    catalog: Catalog,
+    how: Mapping[str, Any],
 ) -> list[Path]:
-    """Repeats each policy's first run with a trace: ``out.pftrace``, or ``out.cfs.pftrace`` and so on."""
+    """Runs each policy's first run once more with a trace: ``out.pftrace``, or ``out.cfs.pftrace`` and so on."""
     paths = []
     first = result.runs[0]
     for policy in policies:
@@ -112,9 +113,8 @@ def _write_traces(
             policy,
             seed=first.seed,
             core_order=first.core_order,
-            factors=factors,
             trace=path,
-            catalog=catalog,
+            **how,
         )
         paths.append(path)
     return paths

@@ -147,6 +147,15 @@ FactorsText = Annotated[
         help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, constant:1.5 or none.",
     ),
 ]
+Repetitions = Annotated[
+    int | None,
+    typer.Option(
+        "--repetitions",
+        parser=whole,
+        metavar="N",
+        help="Start programs that have ended anew until each has ended N times; take the mean turnaround.",
+    ),
+]
 LimitS = Annotated[
     float,
     typer.Option(

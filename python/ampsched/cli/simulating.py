@@ -14,6 +14,7 @@ from ampsched.results import Outcome
 
 EXAMPLES = render.examples(
     "ampsched simulate -m 2B2S -w ferret -p colab",
+    "ampsched simulate -m opteron-2FC-2SC -w mcf -p cfs --repetitions 3",
     "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace",
 )
 
@@ -37,6 +38,7 @@ def simulate(
             help="Stop at this simulated time, whatever still runs.",
         ),
     ] = None,
+    repetitions: options.Repetitions = None,
     limit_s: options.LimitS = 3600.0,
     check: Annotated[
         bool, typer.Option("--check", help="Check the simulator's invariants at every event.")
@@ -56,6 +58,7 @@ def simulate(
         factors=factors,
         core_order=core_order,
         until_ms=until_ms,
+        repetitions=repetitions,
         limit_s=limit_s,
         check=check,
         trace=trace,
@@ -87,20 +90,26 @@ def _print(console: Console, outcome: Outcome) -> None:
 
 
 def _apps(outcome: Outcome) -> Table:
-    table = render.table("program", "threads", "turnaround ms")
+    repeated = any(len(app.completions_ns) > 1 for app in outcome.apps)
+    table = render.table("program", "threads", *(["ended"] if repeated else []), "turnaround ms")
     for app in outcome.apps:
-        table.add_row(app.name, str(app.threads), render.milliseconds(app.turnaround_ns))
+        ended = [str(len(app.completions_ns))] if repeated else []
+        table.add_row(app.name, str(app.threads), *ended, render.milliseconds(app.turnaround_ns))
     return table
 
 
 def _threads(outcome: Outcome) -> Table:
+    """One row per thread; that of a repeated program has the sums over its repetitions."""
     heads = ("big", "little", "waiting", "blocked", "blamed", "sw.", "migr.")
     table = render.table("thread", *heads)
+    rows: dict[str, list[int]] = {}
     for thread in outcome.threads:
         times = (thread.big_ns, thread.little_ns, thread.ready_ns, thread.blocked_ns, thread.blame_ns)
-        counts = (thread.switches, thread.migrations)
-        name = f"{outcome.apps[thread.app].name}/{thread.name}"
-        table.add_row(name, *map(render.milliseconds, times), *map(render.count, counts))
+        values = (*times, thread.switches, thread.migrations)
+        row = rows.setdefault(f"{outcome.apps[thread.app].name}/{thread.name}", [0] * len(values))
+        row[:] = map(sum, zip(row, values, strict=True))
+    for name, row in rows.items():
+        table.add_row(name, *map(render.milliseconds, row[:5]), *map(render.count, row[5:]))
     return table
 
 

@@ -3,6 +3,7 @@
 //! ```text
 //! engine_bench hogs POLICY CORES THREADS SIM_MS      CPU-bound threads, half of the cores half as fast
 //! engine_bench mix POLICY SIM_MS [TRACE_FILE]        20 threads that lock, wait and pass items on 2 + 2 cores
+//! engine_bench repeat POLICY SIM_MS                  two programs of 1 ms, again and again, beside 5 threads
 //! engine_bench bare CORES THREADS SIM_MS             the yardstick: a heap and a queue, nothing else
 //! ```
 
@@ -11,6 +12,7 @@ mod cpu_time;
 mod setup;
 
 use std::fs::File;
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use ampsched_model::{Machine, Workload};
@@ -28,8 +30,9 @@ fn main() -> ExitCode {
         ["hogs", policy, cores, threads, sim_ms] => hogs(policy, cores, threads, sim_ms),
         ["mix", policy, sim_ms] => mix(policy, sim_ms, None),
         ["mix", policy, sim_ms, file] => mix(policy, sim_ms, Some(file)),
+        ["repeat", policy, sim_ms] => repeat(policy, sim_ms),
         ["bare", cores, threads, sim_ms] => bare(cores, threads, sim_ms),
-        _ => Err("usage: engine_bench hogs POLICY CORES THREADS SIM_MS | mix POLICY SIM_MS [TRACE_FILE] | bare CORES THREADS SIM_MS".into()),
+        _ => Err("usage: engine_bench hogs POLICY CORES THREADS SIM_MS | mix POLICY SIM_MS [TRACE_FILE] | repeat POLICY SIM_MS | bare CORES THREADS SIM_MS".into()),
     };
     match result {
         Ok(json) => {
@@ -46,25 +49,32 @@ fn main() -> ExitCode {
 fn hogs(policy: &str, cores: &str, threads: &str, sim_ms: &str) -> Result<String, Failure> {
     let (machine, workload) =
         (setup::half_speed_machine(cores.parse()?), setup::hogs(threads.parse()?)?);
-    let until_ns = to_ns(sim_ms)?;
     // What creating and placing the threads costs, apart from running them.
-    let (start_s, start) = timed_run(&machine, &workload, policy, 1, None)?;
-    let (cpu_s, outcome) = timed_run(&machine, &workload, policy, until_ns, None)?;
+    let (start_s, start) = timed_run(&machine, &workload, policy, &until(1), None)?;
+    let options = until(to_ns(sim_ms)?);
+    let (cpu_s, outcome) = timed_run(&machine, &workload, policy, &options, None)?;
     Ok(json(start_s, start.counts.dispatches, cpu_s, &outcome))
 }
 
 fn mix(policy: &str, sim_ms: &str, file: Option<&str>) -> Result<String, Failure> {
     let (machine, workload) = (setup::half_speed_machine(4), setup::mix()?);
-    let until_ns = to_ns(sim_ms)?;
+    let options = until(to_ns(sim_ms)?);
     let (cpu_s, outcome) = match file {
-        None => timed_run(&machine, &workload, policy, until_ns, None)?,
+        None => timed_run(&machine, &workload, policy, &options, None)?,
         Some(file) => {
             let mut trace = PerfettoTrace::new(File::create(file)?, &machine)?;
-            let result = timed_run(&machine, &workload, policy, until_ns, Some(&mut trace))?;
+            let result = timed_run(&machine, &workload, policy, &options, Some(&mut trace))?;
             trace.finish()?;
             result
         }
     };
+    Ok(json(0.0, 0, cpu_s, &outcome))
+}
+
+fn repeat(policy: &str, sim_ms: &str) -> Result<String, Failure> {
+    let (machine, workload) = (setup::half_speed_machine(4), setup::repeated()?);
+    let options = Options { repetitions: Some(NonZeroU32::MAX), ..until(to_ns(sim_ms)?) };
+    let (cpu_s, outcome) = timed_run(&machine, &workload, policy, &options, None)?;
     Ok(json(0.0, 0, cpu_s, &outcome))
 }
 
@@ -79,14 +89,17 @@ fn timed_run(
     machine: &Machine,
     workload: &Workload,
     policy: &str,
-    until_ns: u64,
+    options: &Options,
     trace: Option<&mut dyn Trace>,
 ) -> Result<(f64, Outcome), Failure> {
-    let options = Options { until_ns: Some(until_ns), ..Options::default() };
     let boxed = build_policy(policy, &[])?;
     let start = CpuTime::now();
-    let outcome = simulate_with(machine, workload, policy, boxed, &options, trace)?;
+    let outcome = simulate_with(machine, workload, policy, boxed, options, trace)?;
     Ok((start.elapsed_s(), outcome))
+}
+
+fn until(until_ns: u64) -> Options {
+    Options { until_ns: Some(until_ns), ..Options::default() }
 }
 
 fn to_ns(ms: &str) -> Result<u64, Failure> {

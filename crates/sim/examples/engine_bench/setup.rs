@@ -74,6 +74,17 @@ pub fn mix() -> Result<Workload, InputError> {
     Ok(Workload { name: "mix".to_owned(), description: String::new(), apps: apps.into() })
 }
 
+/// Two applications that end after about 1 ms, and the five threads of one that does not end.
+pub fn repeated() -> Result<Workload, InputError> {
+    let apps = [app("first", SHORT)?, app("second", SHORT)?, app("hogs", HOGS)?];
+    Ok(Workload { name: "repeated".to_owned(), description: String::new(), apps: apps.into() })
+}
+
+const SHORT: &str = "
+[[threads]]
+name = 'short'
+body = [{ compute = { mean = 1e6, cv = 0.5 }, profile = 'unit' }]";
+
 const HOGS: &str = "
 [[threads]]
 name = 'hog'

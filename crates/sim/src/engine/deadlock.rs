@@ -1,20 +1,51 @@
 //! Explains a deadlock: the cycle of threads and objects if there is one, else who waits for what.
 
-use ampsched_model::ThreadId;
+use ampsched_model::{AppId, ThreadId};
 use ampsched_policy::RunState;
 
 use super::objects::ObjectState;
-use super::{Engine, WaitsFor};
+use super::{AppRun, Engine, WaitsFor};
 use crate::SimError;
 
 /// Waiting threads that a report without a cycle names.
 const NAMED_MAX: usize = 8;
 
 impl Engine<'_> {
-    pub(super) fn deadlock(&self) -> SimError {
-        let report =
-            self.cycle().map_or_else(|| self.waiting_list(), |cycle| self.describe_cycle(&cycle));
+    /// The error for a deadlock: of one application, or of all.
+    pub(super) fn deadlock(&self, app: Option<AppId>) -> SimError {
+        let concerned =
+            |thread: &ThreadId| app.is_none_or(|app| self.threads[thread.index()].app == app);
+        let blocked: Vec<ThreadId> = self.blocked().filter(concerned).collect();
+        let report = match self.cycle(&blocked) {
+            Some(cycle) => self.describe_cycle(&cycle),
+            None => self.waiting_list(app, &blocked),
+        };
         SimError::Deadlock { at_ns: self.now_ns, report }
+    }
+
+    /// An application whose threads all wait for one another, and will for ever.
+    ///
+    /// Objects are an application's own, so nothing that others do can help it.
+    pub(super) fn stuck_app(&self) -> Option<AppId> {
+        let mut stuck = vec![0; self.apps.len()];
+        for thread in self.blocked().filter(|&thread| self.waits_for_others(thread)) {
+            stuck[self.threads[thread.index()].app.index()] += 1;
+        }
+        let is_stuck = |(app, &stuck): (&AppRun, &u32)| {
+            app.live > 0 && app.live == stuck && app.program.duration_ns.is_none()
+        };
+        self.apps.iter().zip(&stuck).position(is_stuck).map(AppId::from)
+    }
+
+    /// Whether only another thread can wake it: no device, no timer.
+    fn waits_for_others(&self, thread: ThreadId) -> bool {
+        match self.threads[thread.index()].waits_for {
+            WaitsFor::Object(object) => {
+                !matches!(self.objects[object.index()], ObjectState::Device { .. })
+            }
+            WaitsFor::Children | WaitsFor::Resume => true,
+            WaitsFor::Time | WaitsFor::Nothing => false,
+        }
     }
 
     fn blocked(&self) -> impl Iterator<Item = ThreadId> + '_ {
@@ -36,8 +67,8 @@ impl Engine<'_> {
         }
     }
 
-    fn cycle(&self) -> Option<Vec<ThreadId>> {
-        self.blocked().find_map(|start| {
+    fn cycle(&self, blocked: &[ThreadId]) -> Option<Vec<ThreadId>> {
+        blocked.iter().find_map(|&start| {
             let mut path = vec![start];
             while let Some(next) = self.waits_for_thread(*path.last()?) {
                 if let Some(first) = path.iter().position(|&thread| thread == next) {
@@ -66,10 +97,10 @@ impl Engine<'_> {
         format!("cycle: {}", links.join("; "))
     }
 
-    fn waiting_list(&self) -> String {
-        let mut lines: Vec<String> = self
-            .blocked()
-            .map(|thread| {
+    fn waiting_list(&self, app: Option<AppId>, blocked: &[ThreadId]) -> String {
+        let mut lines: Vec<String> = blocked
+            .iter()
+            .map(|&thread| {
                 format!("{} waits for {}", self.thread_name(thread), self.awaited(thread))
             })
             .collect();
@@ -78,7 +109,9 @@ impl Engine<'_> {
             lines.truncate(NAMED_MAX);
             lines.push(format!("and {more} more"));
         }
-        format!("no thread can run: {}", lines.join("; "))
+        let whose =
+            app.map_or_else(String::new, |app| format!(" of {}", self.apps[app.index()].name));
+        format!("no thread{whose} can run: {}", lines.join("; "))
     }
 
     fn awaited(&self, thread: ThreadId) -> String {

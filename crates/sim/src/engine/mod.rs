@@ -4,6 +4,7 @@
 //! (sleeps, I/O, epochs, balancing) is in one heap. Simultaneous events are ordered by (time, heap
 //! before cores, serial or core number), so a run is reproducible bit by bit.
 
+mod apps;
 mod check;
 mod deadlock;
 mod dispatch;
@@ -14,6 +15,7 @@ mod timers;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ampsched_model::{
@@ -38,6 +40,9 @@ pub struct Options {
     pub factors: FactorSource,
     /// Stop at this time, whatever still runs.
     pub until_ns: Option<Ns>,
+    /// Start applications that have ended anew, and stop when each has ended at least so often
+    /// (Prop-SP, Euro-Par 2014 workshops, section 4); if absent, each runs once.
+    pub repetitions: Option<NonZeroU32>,
     /// Fail if the workload has not ended by then.
     pub limit_ns: Ns,
     /// Check the engine's invariants after every event (slow); always on in debug builds.
@@ -50,6 +55,7 @@ impl Default for Options {
             seed: 1,
             factors: FactorSource::Oracle,
             until_ns: None,
+            repetitions: None,
             limit_ns: 100_000_000_000_000,
             check: cfg!(debug_assertions),
         }
@@ -97,10 +103,10 @@ const EVENT_LIMIT: u64 = 10_000_000;
 enum Happening {
     /// An application starts.
     AppStart(AppId),
-    /// A thread with a start delay starts: application, specification, instance.
-    ThreadStart(AppId, u32, u32),
-    /// An application's duration is over.
-    AppStop(AppId),
+    /// A thread with a start delay starts: application, its repetition, specification, instance.
+    ThreadStart(AppId, u32, u32, u32),
+    /// The duration of an application's repetition is over.
+    AppStop(AppId, u32),
     /// A sleeping thread wakes.
     Wake(ThreadId),
     /// A device has finished a request of a thread.
@@ -138,6 +144,8 @@ enum Frame {
 struct Thread {
     app: AppId,
     spec: u32,
+    /// The repetition of its application that it belongs to.
+    repetition: u32,
     name: String,
     pc: CodePtr,
     work: Work,
@@ -236,16 +244,24 @@ struct AppRun {
     name: String,
     program: Arc<Program>,
     nice: i8,
+    /// When it starts for the first time.
     start_ns: Ns,
-    end_ns: Ns,
-    /// Threads that exist or are still to start.
+    /// Number of the present or last repetition.
+    repetition: u32,
+    /// When that began.
+    began_ns: Ns,
+    /// Completion times of the repetitions that have ended.
+    completions_ns: Vec<Ns>,
+    /// Threads that exist or are still to start; 0 when the repetition has ended.
     live: u32,
+    /// Threads that it has had in all repetitions.
     threads: u32,
     object_base: u32,
     profile_base: u32,
+    /// Stream of random numbers of the present repetition.
     draw: Draw,
+    /// Instances of each thread specification that the present repetition has forked.
     instances: Vec<u32>,
-    stopped: bool,
 }
 
 struct Engine<'t> {
@@ -279,8 +295,8 @@ struct Engine<'t> {
     clusters: usize,
     /// Threads that run or wait for a core.
     runnable: usize,
-    /// Threads that exist or are still to start.
-    live: usize,
+    /// Applications that have not yet ended as often as they are to.
+    unfinished: usize,
     /// Heap entries that will make a thread runnable, or end some.
     pending: usize,
     counts: Counts,
@@ -330,7 +346,7 @@ impl<'t> Engine<'t> {
             slowest: ClusterId::from(indices.min_by_key(by_class).unwrap_or(0)),
             clusters: machine.clusters.len(),
             runnable: 0,
-            live: 0,
+            unfinished: workload.apps.len(),
             pending: 0,
             counts: Counts::default(),
             events_now: 0,
@@ -347,7 +363,6 @@ impl<'t> Engine<'t> {
     fn load_app(&mut self, workload: &Workload, index: usize) {
         let app = &workload.apps[index];
         let program = app.program.clone();
-        let id = AppId::from(index);
         let (object_base, profile_base) =
             (self.objects.len() as u32, (self.rates.len() / self.clusters) as u32);
         for object in &program.objects {
@@ -362,32 +377,26 @@ impl<'t> Engine<'t> {
                 self.rates.push(Rate::new(ips / 1e9));
             }
         }
-        self.live += program.initial_threads() as usize;
-        self.push(app.start_ns, Happening::AppStart(id));
-        self.pending += 1;
-        if let Some(duration_ns) = program.duration_ns {
-            self.push(app.start_ns + duration_ns, Happening::AppStop(id));
-            self.pending += 1;
-        }
+        // The seed and the application's name, not its place in the mix: alone or together, it does
+        // the same work.
+        let bytes = app.name.bytes();
+        let draw = bytes.fold(Draw::new(self.options.seed), |draw, byte| draw.child(byte.into()));
         self.apps.push(AppRun {
             name: app.name.clone(),
             nice: app.nice,
             start_ns: app.start_ns,
-            end_ns: app.start_ns,
-            live: program.initial_threads(),
+            repetition: 0,
+            began_ns: app.start_ns,
+            completions_ns: Vec::new(),
+            live: 0,
             threads: 0,
             object_base,
             profile_base,
-            // The seed and the application's name, not its place in the mix: alone or together, it
-            // does the same work.
-            draw: app
-                .name
-                .bytes()
-                .fold(Draw::new(self.options.seed), |draw, byte| draw.child(byte.into())),
+            draw,
             instances: vec![0; program.threads.len()],
-            stopped: false,
             program,
         });
+        self.begin(AppId::from(index));
     }
 
     fn schedule_periodic(&mut self) {
@@ -406,12 +415,12 @@ impl<'t> Engine<'t> {
 
     fn run(&mut self) -> Fallible {
         let until_ns = self.options.until_ns.unwrap_or(NEVER);
-        while self.live > 0 {
+        while self.unfinished > 0 {
             let (core, core_ns) = self.timers.first();
             let heap_ns = self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns);
             let next_ns = core_ns.min(heap_ns);
             if self.runnable == 0 && self.pending == 0 {
-                return Err(self.deadlock().into());
+                return Err(self.deadlock(None).into());
             }
             if next_ns > until_ns {
                 self.now_ns = until_ns;
@@ -459,16 +468,16 @@ impl<'t> Engine<'t> {
     fn handle(&mut self, happening: Happening) -> Fallible {
         match happening {
             Happening::AppStart(app) => self.start_app(app)?,
-            Happening::ThreadStart(app, spec, instance) => {
+            Happening::ThreadStart(app, repetition, spec, instance) => {
                 self.pending -= 1;
-                if !self.apps[app.index()].stopped {
+                if self.goes_on(app, repetition) {
                     self.create_thread(app, spec, instance, None)?;
                 }
             }
-            Happening::AppStop(app) => {
+            Happening::AppStop(app, repetition) => {
                 self.pending -= 1;
-                if self.apps[app.index()].live > 0 {
-                    self.stop_app(app);
+                if self.goes_on(app, repetition) {
+                    self.stop_app(app)?;
                 }
             }
             Happening::Wake(thread) => {
@@ -477,28 +486,15 @@ impl<'t> Engine<'t> {
             }
             Happening::IoDone(device, thread) => {
                 self.pending -= 1;
-                self.next_request(device);
+                // Not for a device that has been reset since it was asked.
+                let entry = &self.threads[thread.index()];
+                if entry.repetition == self.apps[entry.app.index()].repetition {
+                    self.next_request(device);
+                }
                 self.wake(thread, None)?;
             }
             Happening::Epoch => self.epoch()?,
             Happening::Balance => self.balance(),
-        }
-        Ok(())
-    }
-
-    fn start_app(&mut self, app: AppId) -> Fallible {
-        self.pending -= 1;
-        let program = self.apps[app.index()].program.clone();
-        for (spec, thread) in program.threads.iter().enumerate() {
-            for instance in 0..thread.count {
-                if thread.start_ns > 0 {
-                    self.pending += 1;
-                    let start = Happening::ThreadStart(app, spec as u32, instance);
-                    self.push(self.now_ns + thread.start_ns, start);
-                } else {
-                    self.create_thread(app, spec as u32, instance, None)?;
-                }
-            }
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use ampsched_model::{Ns, ThreadId};
 
-use super::{Engine, Work};
-use crate::{AppOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome};
+use super::{AppRun, Engine, Work};
+use crate::{AppOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome, geometric_mean};
 
 impl Engine<'_> {
     pub(super) fn outcome(self) -> Result<Outcome, SimError> {
@@ -27,8 +27,8 @@ impl Engine<'_> {
                 name: app.name.clone(),
                 program: app.program.name.clone(),
                 start_ns: app.start_ns,
-                turnaround_ns: if app.live > 0 { self.now_ns } else { app.end_ns }
-                    .saturating_sub(app.start_ns),
+                turnaround_ns: self.turnaround_ns(app),
+                completions_ns: app.completions_ns.clone(),
                 threads: app.threads,
             })
             .collect();
@@ -47,6 +47,18 @@ impl Engine<'_> {
         })
     }
 
+    /// The geometric mean of the completion times; up to now if there is none yet.
+    fn turnaround_ns(&self, app: &AppRun) -> Ns {
+        match app.completions_ns.as_slice() {
+            [] => self.now_ns.saturating_sub(app.start_ns),
+            [only] => *only,
+            many => {
+                let times: Vec<f64> = many.iter().map(|&ns| ns as f64).collect();
+                geometric_mean(&times).round() as Ns
+            }
+        }
+    }
+
     fn thread_outcome(&self, index: usize) -> ThreadOutcome {
         let id = ThreadId::from(index);
         let (thread, stats) = (&self.threads[index], self.sched.stats(id));
@@ -56,6 +68,7 @@ impl Engine<'_> {
         let unfinished = if thread.work == Work::Instructions { thread.remaining } else { 0 };
         ThreadOutcome {
             app: thread.app.0,
+            repetition: thread.repetition,
             name: thread.name.clone(),
             start_ns: thread.start_ns,
             end_ns: if live { self.now_ns } else { thread.end_ns },

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use ampsched_model::{AppId, CodePtr, CoreSet, Ns, ObjectId, Op, Program, ThreadId, TimerMode};
-use ampsched_policy::{
-    Change, EnqueueKind, Event, Factor, FactorKind, Factors, RunState, nice_to_weight,
-};
+use ampsched_policy::{Change, EnqueueKind, Event, Factor, FactorKind, Factors, nice_to_weight};
 
 use super::objects::Attempt;
 use super::{Engine, Fallible, Frame, Happening, Thread, WaitsFor, Work};
@@ -13,8 +11,6 @@ use crate::{SimError, TraceThread};
 
 /// Steps that a thread may execute without using time.
 const STEP_LIMIT: u64 = 10_000_000;
-/// Threads that an application may have.
-const THREAD_LIMIT: usize = 1_000_000;
 
 /// What a thread does after its steps at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,14 +393,9 @@ impl Engine<'_> {
     }
 
     fn fork(&mut self, parent: ThreadId, app: AppId, spec: u32) -> Fallible {
+        self.check_thread_limit(app)?;
         let run = &mut self.apps[app.index()];
-        if run.threads as usize >= THREAD_LIMIT {
-            return Err(
-                SimError::TooManyThreads { app: run.name.clone(), limit: THREAD_LIMIT }.into()
-            );
-        }
         run.live += 1;
-        self.live += 1;
         let instance = run.program.threads[spec as usize].count + run.instances[spec as usize];
         run.instances[spec as usize] += 1;
         self.threads[parent.index()].children += 1;
@@ -463,6 +454,7 @@ impl Engine<'_> {
         let draw = run.draw.child(u64::MAX - u64::from(spec)).child(instance.into());
         let weight = nice_to_weight(i32::from(thread_spec.nice) + i32::from(run.nice));
         let profile = run.profile_base + first_profile(&program, thread_spec.entry);
+        let repetition = run.repetition;
         let app_name = run.name.clone();
         let affinity = match &thread_spec.affinity {
             Some(set) => Some(self.existing_cores(&format!("{app_name}/{name}"), set)?),
@@ -480,6 +472,7 @@ impl Engine<'_> {
         self.threads.push(Thread {
             app,
             spec,
+            repetition,
             name,
             pc: thread_spec.entry,
             work: Work::Steps,
@@ -521,63 +514,23 @@ impl Engine<'_> {
             return Err(SimError::ExitHolding { thread: self.thread_name(thread), object }.into());
         }
         let (app, parent) = (entry.app, entry.parent);
-        self.live -= 1;
         let run = &mut self.apps[app.index()];
         run.live -= 1;
-        run.end_ns = self.now_ns;
+        let last = run.live == 0;
         self.tell(Event::Exited(thread))?;
-        let Some(parent) = parent else { return Ok(()) };
+        if let Some(parent) = parent {
+            self.child_ended(parent, thread)?;
+        }
+        if last { self.complete(app) } else { Ok(()) }
+    }
+
+    fn child_ended(&mut self, parent: ThreadId, child: ThreadId) -> Fallible {
         let above = &mut self.threads[parent.index()];
         above.children -= 1;
         if above.children == 0 && above.waits_for == WaitsFor::Children {
-            self.wake(parent, Some(thread))?;
+            self.wake(parent, Some(child))?;
         }
         Ok(())
-    }
-
-    /// An application's duration is over: all its threads end where they are.
-    pub(super) fn stop_app(&mut self, app: AppId) {
-        self.apps[app.index()].stopped = true;
-        let threads: Vec<ThreadId> = self.threads_of(app).collect();
-        for thread in threads {
-            self.end_by_force(thread);
-        }
-        let run = &mut self.apps[app.index()];
-        self.live -= run.live as usize;
-        run.live = 0;
-        run.end_ns = self.now_ns;
-    }
-
-    /// The live threads of an application.
-    pub(super) fn threads_of(&self, app: AppId) -> impl Iterator<Item = ThreadId> + '_ {
-        self.sched.live_threads().filter(move |thread| self.threads[thread.index()].app == app)
-    }
-
-    fn end_by_force(&mut self, thread: ThreadId) {
-        let core = self.sched.thread(thread).core;
-        match self.sched.thread(thread).state {
-            RunState::Running => {
-                self.account(core);
-                self.take_off(core, thread, RunState::Exited);
-                self.timers.set(core, self.now_ns);
-                self.runnable -= 1;
-            }
-            RunState::Ready => {
-                self.sched.dequeue(thread);
-                self.sched.retire(thread, self.now_ns);
-                self.runnable -= 1;
-            }
-            RunState::Blocked => self.sched.retire(thread, self.now_ns),
-            RunState::New | RunState::Exited => {}
-        }
-        let entry = &mut self.threads[thread.index()];
-        entry.end_ns = self.now_ns;
-        // What it was told to do and did not is not demanded any more.
-        if entry.work == Work::Instructions {
-            entry.demanded -= entry.remaining;
-        }
-        entry.remaining = 0;
-        entry.work = Work::Steps;
     }
 
     pub(super) fn thread_name(&self, thread: ThreadId) -> String {

@@ -1,9 +1,11 @@
 //! A small host for engine tests: machines whose cores differ by exactly a ratio, free of costs.
 #![allow(dead_code)]
 
+use std::num::NonZeroU32;
+
 use ampsched_model::{
     App, Catalog, ClassId, Cluster, CoreId, CoreParams, Costs, FileKind, Machine, Opp, Pipeline,
-    PowerCoefficients, Profile, ProfileLibrary, Workload, parse_program,
+    PowerCoefficients, Profile, ProfileLibrary, Program, Workload, parse_program,
 };
 use ampsched_policy::build_policy;
 use ampsched_sim::{Options, Outcome, SimError, simulate};
@@ -43,11 +45,21 @@ impl Host {
         self
     }
 
+    pub fn with_repetitions(mut self, repetitions: u32) -> Self {
+        self.options.repetitions = NonZeroU32::new(repetitions);
+        self
+    }
+
     pub fn try_run(&self, program: &str, policy: &str) -> Result<Outcome, SimError> {
+        self.try_run_mix(&[program], policy)
+    }
+
+    /// Programs together, called `p`, `p2`, ...
+    pub fn try_run_mix(&self, programs: &[&str], policy: &str) -> Result<Outcome, SimError> {
         let (name, params) = split_policy(policy);
         simulate(
             &self.machine,
-            &workload(program),
+            &workload(programs),
             name,
             build_policy(name, &params).unwrap(),
             &self.options,
@@ -55,7 +67,11 @@ impl Host {
     }
 
     pub fn run(&self, program: &str, policy: &str) -> Outcome {
-        self.try_run(program, policy).unwrap_or_else(|error| panic!("{policy}: {error}"))
+        self.run_mix(&[program], policy)
+    }
+
+    pub fn run_mix(&self, programs: &[&str], policy: &str) -> Outcome {
+        self.try_run_mix(programs, policy).unwrap_or_else(|error| panic!("{policy}: {error}"))
     }
 }
 
@@ -67,14 +83,21 @@ pub fn split_policy(text: &str) -> (&str, Vec<(String, f64)>) {
     (name, params.map(|(key, value)| (key.to_owned(), value.parse().unwrap())).collect())
 }
 
-pub fn workload(text: &str) -> Workload {
+pub fn workload(programs: &[&str]) -> Workload {
+    let app = |(index, text): (usize, &&str)| {
+        let name = if index == 0 { "p".to_owned() } else { format!("p{}", index + 1) };
+        App { name, program: program(text).into(), start_ns: 0, nice: 0 }
+    };
+    let apps = programs.iter().enumerate().map(app).collect();
+    Workload { name: "w".into(), description: String::new(), apps }
+}
+
+fn program(text: &str) -> Program {
     let text = format!("name = 'p'\ndescription = 'test'\n{text}");
     let profiles = ProfileLibrary { profiles: vec![unit_profile()] };
     let program =
         parse_program("test.toml", &text).and_then(|template| template.instantiate(&[], &profiles));
-    let program = program.unwrap_or_else(|error| panic!("{error}"));
-    let app = App { name: "p".into(), program: program.into(), start_ns: 0, nice: 0 };
-    Workload { name: "w".into(), description: String::new(), apps: vec![app] }
+    program.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// One cycle per instruction on every core: no misses, no dependences.

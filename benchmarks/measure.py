@@ -74,10 +74,10 @@ def median_ratio(samples: list[Sample], others: list[Sample]) -> float:
     return statistics.median(sample.per_s / other.per_s for sample, other in pairs)
 
 
-def build_engine(root: Path) -> Path:
-    """Builds the measuring program of the engine and returns its path."""
+def build_example(root: Path, package: str, example: str) -> Path:
+    """Builds a measuring program and returns its path."""
     command = ["cargo", "build", "--release", "--locked", "--quiet"]
-    command += ["--package", "ampsched-sim", "--example", "engine_bench"]
+    command += ["--package", package, "--example", example]
     subprocess.run(command, cwd=root, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"],
@@ -87,4 +87,4 @@ def build_engine(root: Path) -> Path:
         text=True,
     )
     target = Path(json.loads(metadata.stdout)["target_directory"])
-    return target / "release" / "examples" / "engine_bench"
+    return target / "release" / "examples" / example

@@ -36,6 +36,7 @@ GROWTH = (
 MIX_SIM_MS = 10_000
 
 RR_TARGET, CFS_TARGET, PEER_TARGET, GROWTH_TARGET = 10e6, 5e6, 10.0, 4.0
+DECISION_TARGET_NS, EPOCH_TARGET_NS = 150.0, 20_000.0
 MEMORY_TARGET_MIB, TRACE_TARGET_MB, REPRODUCE_TARGET_S = 200.0, 50.0, 180.0
 
 
@@ -43,7 +44,7 @@ def main() -> int:
     """Runs what the options ask for."""
     options = parse_options()
     try:
-        engine = str(measure.build_engine(ROOT))
+        engine = str(measure.build_example(ROOT, "ampsched-sim", "engine_bench"))
         sections = list(report(engine, options))
     except measure.MeasurementFailed as error:
         print(f"benchmarks: {error}", file=sys.stderr)
@@ -70,6 +71,7 @@ def report(engine: str, options: argparse.Namespace) -> Iterator[str]:
     yield from speed(engine, options)
     yield from growth(engine, options.rounds)
     yield from size(engine)
+    yield from policies()
     if options.reproduce:
         yield from reproduce()
 
@@ -188,6 +190,29 @@ def traced(engine: str, policy: str) -> tuple[Sample, int]:
         file = Path(folder) / "mix.pftrace"
         sample = measure.run([engine, "mix", policy, str(MIX_SIM_MS), str(file)])
         return sample, file.stat().st_size
+
+
+def policies() -> Iterator[str]:
+    """What each policy's decisions and epochs cost."""
+    program = measure.build_example(ROOT, "ampsched-policy", "policy_cost")
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise measure.MeasurementFailed(f"{program}: exit code {done.returncode}\n{done.stderr}")
+    yield "### Cost of a policy\n"
+    yield "64 threads of 8 programs on 4 big and 4 little cores; a decision is charging, placing and picking.\n"
+    yield "| policy | ns per decision | µs per epoch |"
+    yield "|---|---|---|"
+    missed = []
+    for line in done.stdout.splitlines():
+        name, decision_ns, epoch_ns = line.split()
+        yield f"| `{name}` | {float(decision_ns):.0f} | {float(epoch_ns) / 1000:.1f} |"
+        if float(decision_ns) > DECISION_TARGET_NS or float(epoch_ns) > EPOCH_TARGET_NS:
+            missed.append(f"`{name}`")
+    reached = f"missed by {', '.join(missed)}" if missed else "reached"
+    yield (
+        f"\nTargets: at most {DECISION_TARGET_NS:.0f} ns per decision and "
+        f"{EPOCH_TARGET_NS / 1000:.0f} µs per epoch: {reached}.\n"
+    )
 
 
 def reproduce() -> Iterator[str]:

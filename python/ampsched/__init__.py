@@ -14,6 +14,7 @@ from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
 from ampsched.factors import Factors
 from ampsched.metrics import MixMetrics
+from ampsched.overhead import Overhead
 from ampsched.policy import Policy, PolicyInfo, Rules, policies
 from ampsched.results import AppOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome
 from ampsched.statistics import Estimate
@@ -33,6 +34,7 @@ __all__ = [
     "Machine",
     "MixMetrics",
     "Outcome",
+    "Overhead",
     "Pick",
     "Plan",
     "Policy",

@@ -95,6 +95,7 @@ class Job:
         *,
         seed: int,
         factors: FactorSource,
+        overhead_ns: tuple[int, int],
         until_ns: int | None,
         repetitions: int | None,
         limit_ns: int,

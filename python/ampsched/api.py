@@ -10,6 +10,7 @@ from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison
 from ampsched.execution import CoreOrder, Mix, Progress, Settings, ordered, run_mixes, run_one
 from ampsched.factors import Factors
+from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.results import Outcome
 
@@ -32,6 +33,7 @@ def simulate(
     *,
     seed: int = 1,
     factors: str | Factors = "oracle",
+    overhead: str | Overhead = "none",
     core_order: CoreOrder = "as-is",
     until_ms: float | None = None,
     repetitions: int | None = None,
@@ -48,6 +50,7 @@ def simulate(
         policy: Name with parameters (``"colab:literal=1"``), or a policy written in Python (see `Policy`).
         seed: Seed of all random amounts.
         factors: Where the policy learns speed-ups from, see `Factors.parse`.
+        overhead: What the policy's own work costs, see `Overhead.parse`.
         core_order: Whether the cores are numbered as the machine says, from the biggest or from the littlest on.
         until_ms: Stop at this simulated time, whatever still runs.
         repetitions: Start programs that have ended anew, with other random amounts, until each has ended so often; then
@@ -67,7 +70,7 @@ def simulate(
     """
     catalog = catalog or Catalog.shipped()
     spec = PolicySpec.of(policy)
-    settings = Settings(_factors(factors), until_ms, repetitions, limit_s, check)
+    settings = Settings(_factors(factors), _overhead(overhead), until_ms, repetitions, limit_s, check)
     numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
     job = settings.job(numbered, catalog.workload(workload), spec, seed)
     return run_one(job, spec, Path(trace) if trace else None)
@@ -82,6 +85,7 @@ def compare(
     repeat: int = 1,
     core_order: CoreOrders = "both",
     factors: str | Factors = "oracle",
+    overhead: str | Overhead = "none",
     repetitions: int | None = None,
     limit_s: float = 3600.0,
     check: bool = False,
@@ -103,6 +107,7 @@ def compare(
         repeat: Number of seeds.
         core_order: Which core orders are run; on a machine of equal cores they are the same and run once.
         factors: Where policies learn speed-ups from, see `Factors.parse`.
+        overhead: What the policies' own work costs, see `Overhead.parse`.
         repetitions: As for `simulate`, in the mixes and alone.
         limit_s: Fail if a workload has not ended by then (simulated time).
         check: Check the simulator's invariants after every event (slow).
@@ -129,7 +134,9 @@ def compare(
         raise InputError(f"repeat = {repeat} is not within 1 to {REPEAT_MAX}")
     if jobs < 0:
         raise InputError(f"jobs = {jobs} is below 0 (0: all processors)")
-    settings = Settings(_factors(factors), repetitions=repetitions, limit_s=limit_s, check=check)
+    settings = Settings(
+        _factors(factors), _overhead(overhead), repetitions=repetitions, limit_s=limit_s, check=check
+    )
     mixes = [
         Mix(on, order, mix, spec, each_seed)
         for on, mix, spec in product(machines, workloads, specs)
@@ -139,6 +146,8 @@ def compare(
     runs = run_mixes(mixes, settings, same_machine=True, processes=jobs, progress=progress)
     seeds = f"seed {seed}" if repeat == 1 else f"seeds {seed} to {seed + repeat - 1}"
     notes = [f"factors {settings.factors}", f"core order {core_order}", seeds]
+    if settings.overhead != Overhead():
+        notes.append(f"overhead {settings.overhead}")
     if repetitions is not None:
         notes.append(f"each program at least {repetitions} times")
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
@@ -146,6 +155,10 @@ def compare(
 
 def _factors(factors: str | Factors) -> Factors:
     return factors if isinstance(factors, Factors) else Factors.parse(factors)
+
+
+def _overhead(overhead: str | Overhead) -> Overhead:
+    return overhead if isinstance(overhead, Overhead) else Overhead.parse(overhead)
 
 
 def _order(core_order: str, classes: int) -> tuple[CoreOrder, ...]:

@@ -10,7 +10,7 @@ it.
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -18,6 +18,7 @@ from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
 from ampsched.factors import Factors
 from ampsched.metrics import MixMetrics, mix_metrics
+from ampsched.overhead import Overhead
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
 from ampsched.units import NS_PER_MS, NS_PER_S
@@ -28,6 +29,7 @@ BASELINE_POLICY = "cfs"
 SEED_MAX = 2**64 - 1
 REPETITIONS_MAX = 10_000
 ORACLE = Factors()
+NO_OVERHEAD = Overhead()
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
 CHUNK = 64
 
@@ -37,6 +39,8 @@ class Settings:
     """How simulations are run."""
 
     factors: Factors = ORACLE
+    overhead: Overhead = NO_OVERHEAD
+    """What the policy's own work costs; nothing when an application runs alone for comparison."""
     until_ms: float | None = None
     """Stop at this time, whatever still runs."""
     repetitions: int | None = None
@@ -66,6 +70,7 @@ class Settings:
             () if python else policy.params,
             seed=seed,
             factors=self.factors.source(),
+            overhead_ns=self.overhead.costs_ns(),
             until_ns=None if self.until_ms is None else round(self.until_ms * NS_PER_MS),
             repetitions=self.repetitions,
             limit_ns=round(self.limit_s * NS_PER_S),
@@ -179,7 +184,7 @@ class _Baselines:
     """The baselines of a list of mixes: which are missing, and where each is found."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings = replace(settings, overhead=NO_OVERHEAD)
         self._policy = PolicySpec.of(BASELINE_POLICY)
         self._contents: dict[int, tuple[object, str]] = {}
         self._machines: dict[tuple[int, CoreOrder | None], Machine] = {}

@@ -280,3 +280,19 @@ def test_factors_reach_the_policy() -> None:
     # The error of a noisy factor without noise is nothing, and it is always fresh.
     exact = ampsched.simulate("2B2S", "rand-1", "colab", factors="noisy:cv=0:stale_ms=0")
     assert exact == knowing
+
+
+def test_overhead_is_charged_to_the_mix_but_not_to_its_baselines() -> None:
+    free = ampsched.compare("2B2S", "sync-1", ["colab"])
+    charged = ampsched.compare("2B2S", "sync-1", ["colab"], overhead="decision_ns=20000:epoch_us=500")
+    assert charged.summary()[0].h_antt.mean > 1.01 * free.summary()[0].h_antt.mean
+    assert [run.alone_ns for run in charged.runs] == [run.alone_ns for run in free.runs]
+    assert "overhead decision_ns=20000:epoch_us=500" in charged.notes
+    assert ampsched.simulate("2B2S", "sync-1", "colab", overhead="none") == ampsched.simulate(
+        "2B2S", "sync-1", "colab"
+    )
+
+
+@pytest.mark.parametrize("text", ["none", "decision_ns=150:epoch_us=20", "decision_ns=0:epoch_us=2.5"])
+def test_overheads_survive_printing(text: str) -> None:
+    assert str(ampsched.Overhead.parse(text)) == text

@@ -73,6 +73,11 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         ("compare", *MIX, "--factors", "orakel"),
         'unknown source "orakel" (did you mean "oracle"?)',
     ),
+    "unknown cost": (
+        ("compare", *MIX, "--overhead", "decison_ns=1"),
+        'unknown cost "decison_ns" (did you mean "decision_ns"?)',
+    ),
+    "negative cost": (("compare", *MIX, "--overhead", "epoch_us=-1"), "epoch_us = -1 is not within 0 to"),
     "unknown factor parameter": (("compare", *MIX, "--factors", "noisy:sd=1"), 'noisy has no parameter "sd"'),
     "factor error above its limit": (
         ("compare", *MIX, "--factors", "noisy:cv=11"),

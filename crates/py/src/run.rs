@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
-    FactorSource as SimFactorSource, Job as SimJob, Options, Outcome, PerfettoTrace,
+    FactorSource as SimFactorSource, Job as SimJob, Options, Outcome, Overhead, PerfettoTrace,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -65,7 +65,7 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, until_ns, repetitions, limit_ns, check))]
+    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, overhead_ns, until_ns, repetitions, limit_ns, check))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
     fn new(
         machine: &Machine,
@@ -74,13 +74,15 @@ impl Job {
         params: Vec<(String, f64)>,
         seed: u64,
         factors: &FactorSource,
+        overhead_ns: (Ns, Ns),
         until_ns: Option<Ns>,
         repetitions: Option<NonZeroU32>,
         limit_ns: Ns,
         check: bool,
     ) -> Self {
         let factors = factors.inner;
-        let options = Options { seed, factors, until_ns, repetitions, limit_ns, check };
+        let overhead = Overhead { decision_ns: overhead_ns.0, epoch_ns: overhead_ns.1 };
+        let options = Options { seed, factors, overhead, until_ns, repetitions, limit_ns, check };
         let (machine, workload) = (machine.inner.clone(), workload.inner.clone());
         Self { inner: SimJob { machine, workload, policy, params, options } }
     }

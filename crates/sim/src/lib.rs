@@ -14,7 +14,7 @@ mod perfetto;
 mod trace;
 
 pub use batch::{Job, JobError, run_batch};
-pub use engine::{Options, simulate, simulate_with};
+pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
 pub use factors::FactorSource;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};

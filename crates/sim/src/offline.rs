@@ -3,7 +3,7 @@
 use ampsched_model::{Machine, Workload};
 use ampsched_policy::build_policy;
 
-use crate::{FactorSource, Options, SimError, simulate};
+use crate::{FactorSource, Options, Overhead, SimError, simulate};
 
 /// Speed-up of each application of a workload: (instructions per run time alone on cores of the
 /// fastest kind) / (the same on cores of the slowest kind), as many cores as the machine has.
@@ -19,7 +19,12 @@ pub fn offline_speedups(
     options: &Options,
 ) -> Result<Vec<f64>, SimError> {
     let (fast, slow) = (machine.all_big(), machine.all_little());
-    let options = Options { factors: FactorSource::Missing, repetitions: None, ..options.clone() };
+    let options = Options {
+        factors: FactorSource::Missing,
+        overhead: Overhead::default(),
+        repetitions: None,
+        ..options.clone()
+    };
     (0..workload.apps.len())
         .map(|index| {
             let alone = workload.alone(index);

@@ -172,3 +172,24 @@ fn a_duration_that_is_longer_than_the_program_changes_nothing() {
     let outcome = Host::symmetric(1).run(text, "cfs");
     assert_eq!((outcome.makespan_ns, outcome.apps[0].turnaround_ns), (ns(5.0), ns(5.0)));
 }
+
+#[test]
+fn overhead_is_charged_per_decision_and_per_epoch() {
+    use ampsched_sim::Overhead;
+    let text = "[[threads]]\nname='a'\ncount=2\nbody=[{run_us=95e3,profile='unit'}]";
+    let charged = |overhead| {
+        let mut host = Host::unequal(1, 1, 2.0);
+        host.options.overhead = overhead;
+        let outcome = host.run(text, "hsp");
+        let overhead_ns: Vec<u64> = outcome.cores.iter().map(|core| core.overhead_ns).collect();
+        (overhead_ns, outcome.counts.dispatches)
+    };
+    let (none, _) = charged(Overhead::default());
+    assert_eq!(none, [0, 0]);
+    let (decisions, dispatches) = charged(Overhead { decision_ns: 1000, epoch_ns: 0 });
+    assert_eq!(decisions.iter().sum::<u64>(), 1000 * dispatches);
+    // The first thread takes 95 ms on the big core, the second moves there then and takes as long as
+    // half of its work does; an epoch every 10 ms, on the first core alone.
+    let (epochs, _) = charged(Overhead { decision_ns: 0, epoch_ns: 1000 });
+    assert_eq!(epochs, [14_000, 0]);
+}

@@ -39,6 +39,7 @@ def compare(
         ),
     ] = "both",
     factors: options.FactorsText = "oracle",
+    overhead: options.OverheadText = "none",
     repetitions: options.Repetitions = None,
     limit_s: options.LimitS = 3600.0,
     jobs: options.Jobs = 0,
@@ -74,6 +75,7 @@ def compare(
             repeat=repeat,
             core_order=core_order,
             factors=factors,
+            overhead=overhead,
             repetitions=repetitions,
             limit_s=limit_s,
             jobs=jobs,
@@ -82,7 +84,13 @@ def compare(
         )
     traces = []
     if trace:
-        how = {"factors": factors, "repetitions": repetitions, "limit_s": limit_s, "catalog": catalog}
+        how = {
+            "factors": factors,
+            "overhead": overhead,
+            "repetitions": repetitions,
+            "limit_s": limit_s,
+            "catalog": catalog,
+        }
         traces = _write_traces(trace, result, machines[0], workloads[0], policies, how)
     if json:
         render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})

@@ -147,6 +147,14 @@ FactorsText = Annotated[
         help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, constant:1.5 or none.",
     ),
 ]
+OverheadText = Annotated[
+    str,
+    typer.Option(
+        "--overhead",
+        metavar="COSTS",
+        help="What the policy's own work costs: none, decision_ns=150 or decision_ns=150:epoch_us=20.",
+    ),
+]
 Repetitions = Annotated[
     int | None,
     typer.Option(

@@ -29,6 +29,7 @@ def simulate(
         typer.Option("--core-order", help="Which cores come first; as-is: as the machine says."),
     ] = "as-is",
     factors: options.FactorsText = "oracle",
+    overhead: options.OverheadText = "none",
     until_ms: Annotated[
         float | None,
         typer.Option(
@@ -56,6 +57,7 @@ def simulate(
         policy,
         seed=seed,
         factors=factors,
+        overhead=overhead,
         core_order=core_order,
         until_ms=until_ms,
         repetitions=repetitions,

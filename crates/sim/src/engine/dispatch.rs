@@ -190,7 +190,8 @@ impl Engine<'_> {
         let (switched, migrated_from) = self.sched.start(core, thread, self.now_ns);
         self.counts.dispatches += 1;
         self.counts.switches += u64::from(switched);
-        let overhead_ns = self.switch_cost_ns(core, switched, migrated_from);
+        let overhead_ns =
+            self.options.overhead.decision_ns + self.switch_cost_ns(core, switched, migrated_from);
         let slice_end_ns = self.slice_end_ns(core, thread);
         let cluster = self.cores[core.index()].cluster;
         let rate = self.rate(self.threads[thread.index()].profile, cluster);

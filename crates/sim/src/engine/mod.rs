@@ -43,6 +43,8 @@ pub struct Options {
     /// Start applications that have ended anew, and stop when each has ended at least so often
     /// (Prop-SP, Euro-Par 2014 workshops, section 4); if absent, each runs once.
     pub repetitions: Option<NonZeroU32>,
+    /// What the policy's own work costs.
+    pub overhead: Overhead,
     /// Fail if the workload has not ended by then.
     pub limit_ns: Ns,
     /// Check the engine's invariants after every event (slow); always on in debug builds.
@@ -54,12 +56,23 @@ impl Default for Options {
         Self {
             seed: 1,
             factors: FactorSource::Oracle,
+            overhead: Overhead::default(),
             until_ns: None,
             repetitions: None,
             limit_ns: 100_000_000_000_000,
             check: cfg!(debug_assertions),
         }
     }
+}
+
+/// Time that the policy itself takes from the programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// Charged to a core whenever it is given a thread.
+    pub decision_ns: Ns,
+    /// Charged to the first core whenever the slow plane looks at the system: to the thread that runs
+    /// there; nothing if the core is idle.
+    pub epoch_ns: Ns,
 }
 
 /// Runs a workload on a machine under a policy.
@@ -506,9 +519,22 @@ impl<'t> Engine<'t> {
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.epoch(&view, &mut self.plan);
         self.apply_plan()?;
+        self.charge_epoch();
         let epoch_ns = self.needs.epoch_ns.expect("an epoch has a cadence");
         self.push(self.now_ns + epoch_ns, Happening::Epoch);
         Ok(())
+    }
+
+    /// The slow plane's work delays whoever runs on the first core.
+    fn charge_epoch(&mut self) {
+        let (core, epoch_ns) = (CoreId(0), self.options.overhead.epoch_ns);
+        if epoch_ns == 0 {
+            return;
+        }
+        if let Some(thread) = self.sched.core(core).running {
+            self.cores[core.index()].overhead_left_ns += epoch_ns;
+            self.arm(core, thread);
+        }
     }
 
     fn refresh_factors(&mut self) {

@@ -216,8 +216,8 @@ def rr(mix: Mix) -> Array:
 def prop_sp(mix: Mix) -> Array:
     """Prop-SP: shares in proportion to (speed-up - 1) x static weight, the dynamic weight of section 3.
 
-    A single-threaded program cannot use more than one core. The paper does not say what becomes of the rest; here the
-    others have it in the same proportion. If no program gains from a fast core, all have the same share.
+    A single-threaded program cannot use more than one core. What becomes of the rest is a reconstruction, as the paper does not
+    say: the others have it in the same proportion. If no program gains from a fast core, all have the same share.
     """
     return capped_shares(mix.fast_time, (mix.speedup_array() - 1.0) * mix.weight_array())
 
@@ -226,11 +226,11 @@ def opt_unfairness(mix: Mix) -> Array:
     """Opt-Unfairness: the shares with the least unfairness, exactly.
 
     A program with share F has the progress (1 / slowdown) 1 - (1 - F) g, where g = 1 - 1/SF. Let everybody lose the same
-    progress d, by slow-core shares d/g, except those with g < d, which lose g by never leaving the slow cores. The d at
-    which the slow cores are used up is the least greatest loss: whoever shall lose less needs a larger share, and nobody has
-    one to give. The greatest progress of any program is at least 1 - min g whatever the shares. So unfairness, greatest progress /
-    least, is at least max(1, (1 - min g) / (1 - d)), and these shares reach it. They are the only ones that do, but for programs
-    with g = 0, to which all cores are alike: they take slow-core time first. So there is no ASP left to choose by.
+    progress d, by slow-core shares d/g, except those with g < d, which never leave the slow cores and lose g. Take the d at
+    which the slow cores are used up. No shares have a smaller greatest loss: all who lose d would need more fast-core time, and
+    the others have none to give. And the greatest progress of any program is at least 1 - min g, whatever the shares. So unfairness,
+    greatest progress / least, is at least max(1, (1 - min g) / (1 - d)), and these shares reach it. They are the only ones that do
+    (but for programs with g = 0, to which all cores are alike: they take slow-core time first), so there is no ASP to choose by.
     """
     gains = mix.gains()
     alike = gains == 0.0

@@ -86,5 +86,6 @@ def not_testable(why: str) -> Callable[[], Result]:
 
 
 def percent(value: Estimate) -> str:
-    """A change with its interval, such as ``-11.2 % [-12.0, -10.4]``."""
-    return f"{100 * value.mean:+.1f} % [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+    """A change with its interval if there is one, such as ``-11.2 % [-12.0, -10.4]``."""
+    interval = f" [{100 * value.low:+.1f}, {100 * value.high:+.1f}]" if value.n > 1 else ""
+    return f"{100 * value.mean:+.1f} %{interval}"

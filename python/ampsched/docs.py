@@ -8,12 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import typer
 from typer.main import get_command
 
 import ampsched
+from ampsched import analytic
 from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
 from ampsched.kinds import Kind
@@ -90,14 +92,23 @@ def catalog_page() -> str:
 
 
 def python_page() -> str:
-    """The public names of the package with their documentation."""
+    """The public names of the package, and those of its module `analytic`, with their documentation."""
     parts = [NOTE, "# Python interface", "Everything here is imported from `ampsched`."]
-    names = sorted(
-        ampsched.__all__, key=lambda name: (inspect.isclass(getattr(ampsched, name)), name.lower())
-    )
-    for name in names:
-        parts += _documented(name, getattr(ampsched, name))
+    parts += _documented_names({name: getattr(ampsched, name) for name in ampsched.__all__})
+    parts += ["## analytic", "`from ampsched import analytic`. " + _docstring(analytic)]
+    own = {name: value for name, value in vars(analytic).items() if _is_own(analytic, name, value)}
+    parts += _documented_names({f"analytic.{name}": value for name, value in own.items()})
     return _page(parts)
+
+
+def _is_own(module: ModuleType, name: str, value: object) -> bool:
+    """Whether a module defines a public function or class."""
+    return not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+
+
+def _documented_names(values: dict[str, object]) -> list[str]:
+    names = sorted(values, key=lambda name: (inspect.isclass(values[name]), name.lower()))
+    return [part for name in names for part in _documented(name, values[name])]
 
 
 def _documented(name: str, value: object) -> list[str]:

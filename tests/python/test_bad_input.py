@@ -123,6 +123,63 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         '--only "fig55" is no part of this experiment (did you mean "fig5"?)',
     ),
     "negative repeats": (("reproduce", "colab", "--repeats", "-1"), "--repeats -1 is not within 1 to 1000"),
+    "analytic: unknown workload": (
+        ("analytic", "-w", "W1,W10"),
+        'unknown workload "W10" (did you mean "W1"?)',
+    ),
+    "analytic: unknown policy": (
+        ("analytic", "-p", "prop_sp"),
+        'unknown policy "prop_sp" (did you mean "prop-sp"?)',
+    ),
+    "analytic: policy like no other": (
+        ("analytic", "-p", "cfs"),
+        'unknown policy "cfs" (known: hsp, rr, prop-sp',
+    ),
+    "analytic: workload twice": (("analytic", "-w", "W1,W1"), 'workload "W1" is given twice'),
+    "analytic: policy twice": (("analytic", "-p", "rr,hsp,rr"), 'policy "rr" is given twice'),
+    "analytic: empty policy": (("analytic", "-p", "rr,"), '--policy "rr," has an empty item'),
+    "analytic: speed-up that is text": (
+        ("analytic", "--speedups", "2.5,fast"),
+        '--speedups "2.5,fast": "fast" is not a number',
+    ),
+    "analytic: speed-up of 0": (("analytic", "--speedups", "2,0"), "speedups[1] = 0 is not within 1 to 1000"),
+    "analytic: negative speed-up": (
+        ("analytic", "--speedups", "-2"),
+        "speedups[0] = -2 is not within 1 to 1000",
+    ),
+    "analytic: speed-up that is nan": (("analytic", "--speedups", "nan"), "speedups[0] = nan is not within"),
+    "analytic: no speed-up": (("analytic", "--speedups", ""), '--speedups "" has an empty item'),
+    "analytic: two kinds of programs": (
+        ("analytic", "-w", "W1", "--speedups", "2"),
+        "--workload and --speedups exclude each other",
+    ),
+    "analytic: weight of 0": (
+        ("analytic", "-w", "W1", "--weights", "1,0,1,1"),
+        "weights[1] = 0 is not within 1e-06 to 1e+06",
+    ),
+    "analytic: too few weights": (("analytic", "--weights", "1,2"), "weights: 2 values for 4 programs"),
+    "analytic: no fast core": (("analytic", "--fast", "0"), "fast = 0 is not within 1 to 1024"),
+    "analytic: half a core": (("analytic", "--slow", "1.5"), '"1.5" is not a whole number'),
+    "analytic: more programs than cores": (
+        ("analytic", "--slow", "1"),
+        "speedups: 4 programs for 3 cores (fast + slow), but the model has no waiting",
+    ),
+    "analytic: figure of unknown kind": (
+        ("analytic", "--figure", "f.pdf"),
+        "--figure f.pdf does not end with .svg or .png",
+    ),
+    "analytic: data of unknown kind": (
+        ("analytic", "--data", "f.json"),
+        "--data f.json does not end with .csv or .parquet",
+    ),
+    "analytic: figure into nowhere": (
+        ("analytic", "--figure", "no/folder/f.svg"),
+        "no/folder/f.svg: No such file",
+    ),
+    "analytic: data into nowhere": (
+        ("analytic", "--data", "no/folder/d.parquet"),
+        "no/folder/d.parquet: No such file",
+    ),
     "rt-app that is TOML": (("import-rtapp", "x.toml"), 'x.toml: rt-app workloads end with ".json"'),
     "missing rt-app": (("import-rtapp", "x.json"), "x.json: cannot be read"),
 }

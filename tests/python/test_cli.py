@@ -23,11 +23,13 @@ def test_help_names_all_commands(ampsched_here: Ampsched) -> None:
     for arguments in ((), ("--help",), ("-h",)):
         ended = ampsched_here(*arguments)
         assert ended.code == 0
-        for command in ("compare", "simulate", "list", "describe", "import-rtapp", "reproduce"):
+        for command in ("compare", "simulate", "list", "describe", "import-rtapp", "analytic", "reproduce"):
             assert f" {command} " in ended.out
 
 
-@pytest.mark.parametrize("command", ["compare", "simulate", "list", "describe", "import-rtapp", "reproduce"])
+@pytest.mark.parametrize(
+    "command", ["compare", "simulate", "list", "describe", "import-rtapp", "analytic", "reproduce"]
+)
 def test_help_has_examples(ampsched_here: Ampsched, command: str) -> None:
     ended = ampsched_here(command, "--help")
     assert ended.code == 0
@@ -181,6 +183,8 @@ def test_shell_completion(ampsched_process: Ampsched, monkeypatch: pytest.Monkey
         "ampsched compare --policy cfs,eev": "cfs,eevdf",
         "ampsched describe exynos5422-": "exynos5422-2B2S",
         "ampsched compare -w nsync-": "nsync-3",
+        "ampsched analytic -w W1,W": "W1,W9",
+        "ampsched analytic -p opt-u": "opt-unfairness",
     }.items():
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import ampsched
-from ampsched.cli import comparing, importing, listing, render, reproducing, simulating
+from ampsched.cli import analysing, comparing, importing, listing, render, reproducing, simulating
 
 BAD_INPUT = 2
 
@@ -25,6 +25,7 @@ app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
+app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 
 

@@ -49,27 +49,27 @@ def _names(*kinds: Kind) -> list[str]:
     return [entry.name for kind in kinds for entry in Catalog.shipped().entries(kind)]
 
 
-def _complete(incomplete: str, names: list[str]) -> list[str]:
+def complete(incomplete: str, names: list[str]) -> list[str]:
     """Completes the last item of a comma-separated list."""
     done, comma, last = incomplete.rpartition(",")
     return [f"{done}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def _complete_machine(incomplete: str) -> list[str]:
-    return _complete(incomplete, _names("machine"))
+    return complete(incomplete, _names("machine"))
 
 
 def _complete_workload(incomplete: str) -> list[str]:
-    return _complete(incomplete, _names("workload", "program"))
+    return complete(incomplete, _names("workload", "program"))
 
 
 def _complete_policy(incomplete: str) -> list[str]:
-    return _complete(incomplete, [info.name for info in policies()])
+    return complete(incomplete, [info.name for info in policies()])
 
 
 def complete_any(incomplete: str) -> list[str]:
     """Completes the name of anything that can be described."""
-    return _complete(incomplete, [*_names(*get_args(Kind)), *(info.name for info in policies())])
+    return complete(incomplete, [*_names(*get_args(Kind)), *(info.name for info in policies())])
 
 
 MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file"

@@ -1,0 +1,210 @@
+"""``ampsched analytic``."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ampsched._core import InputError
+from ampsched.cli import options, render
+
+if TYPE_CHECKING:
+    from ampsched.analytic import Mix, Prediction
+    from ampsched.experiments.prop_sp_figures import Tradeoff
+
+EXAMPLES = render.examples(
+    "ampsched analytic --workload W6",
+    "ampsched analytic --speedups 2.5,2.1,1.6,1.2 --fast 2 --slow 2 --policy rr,prop-sp --weights 2,1,1,1",
+    "ampsched analytic --figure figure1.svg --data figure1.csv",
+)
+OWN = "own"
+"""Name of the programs of ``--speedups``."""
+FIGURE_SUFFIXES = (".svg", ".png")
+DATA_SUFFIXES = (".csv", ".parquet")
+
+
+def _complete_workload(incomplete: str) -> list[str]:
+    from ampsched.analytic import TABLE_1
+
+    return options.complete(incomplete, list(TABLE_1))
+
+
+def _complete_policy(incomplete: str) -> list[str]:
+    from ampsched.analytic import POLICIES
+
+    return options.complete(incomplete, list(POLICIES))
+
+
+def analytic(
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAMES",
+            help="Workloads of the paper's Table 1, such as W1,W6; all nine by default.",
+            autocompletion=_complete_workload,
+        ),
+    ] = None,
+    speedups: Annotated[
+        str | None,
+        typer.Option(
+            "--speedups",
+            metavar="NUMBERS",
+            help="Instead: the speed-up of each of your programs on a fast core, such as 2.5,1.2.",
+        ),
+    ] = None,
+    fast: Annotated[
+        int, typer.Option("--fast", parser=options.whole, metavar="N", help="Number of fast cores.")
+    ] = 2,
+    slow: Annotated[
+        int, typer.Option("--slow", parser=options.whole, metavar="N", help="Number of slow cores.")
+    ] = 2,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAMES",
+            help="Policies, such as rr,prop-sp; all five by default.",
+            autocompletion=_complete_policy,
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights", metavar="NUMBERS", help="Static weights (priorities) of the programs for prop-sp."
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", help="Draw unfairness against aggregate speed-up (.svg or .png)."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Write the points of the figure (.csv or .parquet).")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Compare policies for single-threaded programs by the analytical model of Prop-SP, without simulation.
+
+    F is the share of time and f the share of instructions on fast cores; slowdown is against running alone on a fast core.
+    ASP is the sum of the programs' speed-ups over a slow core, each less 1 (higher is better), unfairness the greatest slowdown /
+    the smallest (1 is fair). opt-unfairness is the fairest schedule there is, opt-asp-ref the one with the highest ASP
+    that is not less fair than prop-sp.
+    """
+    from ampsched.analytic import POLICIES, predict_all
+
+    _check_suffix("figure", figure, FIGURE_SUFFIXES)
+    _check_suffix("data", data, DATA_SUFFIXES)
+    names = list(POLICIES) if policy is None else options.split(policy, "policy")
+    policies = _distinct("policy", names)
+    mixes = _mixes(workload, speedups, fast, slow, weights)
+    predictions = [predict_all(mix, policies) for mix in mixes]
+    files = _write(mixes, policies, figure, data)
+    if json:
+        render.print_json(_as_dict(mixes, predictions, files))
+        return
+    console = render.console()
+    for mix, rows in zip(mixes, predictions, strict=True):
+        _print(console, mix, rows)
+    for path in files:
+        console.print(f"written: {path}", soft_wrap=True)
+
+
+def _mixes(
+    workload: str | None, speedups: str | None, fast: int, slow: int, weights: str | None
+) -> list["Mix"]:
+    from ampsched.analytic import TABLE_1, Mix, table_1
+
+    static = None if weights is None else _numbers("weights", weights)
+    if speedups is None:
+        names = list(TABLE_1) if workload is None else options.split(workload, "workload")
+        return [table_1(name, fast, slow, static) for name in _distinct("workload", names)]
+    if workload is not None:
+        raise InputError("--workload and --speedups exclude each other")
+    return [Mix(OWN, _numbers("speedups", speedups), fast, slow, static)]
+
+
+def _numbers(what: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(options.number, options.split(text, what)))
+    except typer.BadParameter as error:
+        raise InputError(f'--{what} "{text}": {error.message}') from None
+
+
+def _distinct(what: str, names: list[str]) -> list[str]:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError(f'{what} "{name}" is given twice')
+    return names
+
+
+def _check_suffix(what: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
+    if path is not None and path.suffix not in suffixes:
+        raise InputError(f"--{what} {path} does not end with {' or '.join(suffixes)}")
+
+
+def _write(
+    mixes: Sequence["Mix"], policies: Sequence[str], figure: Path | None, data: Path | None
+) -> list[Path]:
+    """Writes what is wanted; nothing is loaded for it otherwise."""
+    if figure is None and data is None:
+        return []
+    from ampsched.experiments.prop_sp_figures import draw, figure_1
+
+    points = figure_1(mixes, policies)
+    if figure is not None:
+        draw(points, figure)
+    if data is not None:
+        _write_data(points, data)
+    return [path for path in (figure, data) if path is not None]
+
+
+def _write_data(points: "Tradeoff", path: Path) -> None:
+    import polars
+
+    frame = polars.DataFrame(points.records(), infer_schema_length=None)
+    with path.open("wb") as file:
+        if path.suffix == ".csv":
+            frame.write_csv(file)
+        else:
+            frame.write_parquet(file)
+
+
+def _as_dict(
+    mixes: Sequence["Mix"], predictions: Sequence[Sequence["Prediction"]], files: Sequence[Path]
+) -> dict[str, object]:
+    return {
+        "mixes": [
+            {**asdict(mix), "policies": [asdict(row) for row in rows]}
+            for mix, rows in zip(mixes, predictions, strict=True)
+        ],
+        "files": [str(path) for path in files],
+    }
+
+
+def _print(console: Console, mix: "Mix", rows: Sequence["Prediction"]) -> None:
+    """One table with the columns of the paper's quantities."""
+    weights = "" if mix.weights is None else f", weights {_list(mix.weights)}"
+    title = f"{mix.name}: speed-ups {_list(mix.speedups)} on {mix.fast} fast + {mix.slow} slow cores{weights}"
+    console.print(title, style="bold", soft_wrap=True, markup=False)
+    table = render.table("policy", "F", "f", "slowdown", "ASP", "unfairness")
+    for column in table.columns[1:4]:
+        column.justify, column.no_wrap = "left", False
+    for row in rows:
+        lists = (row.fast_shares, row.instruction_shares, row.slowdowns)
+        table.add_row(
+            row.policy,
+            *(" ".join(f"{value:.3f}" for value in values) for values in lists),
+            f"{row.asp:.4f}",
+            f"{row.unfairness:.4f}",
+        )
+    console.print(table)
+    console.print()
+
+
+def _list(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)

@@ -22,7 +22,7 @@ class _FromDict:
 
 
 def _frozen(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,22 @@ class CoreOutcome(_FromDict):
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterOutcome(_FromDict):
+    """Results of one cluster."""
+
+    name: str
+    residency: tuple[tuple[int, int], ...]
+    """Frequencies in MHz at which it ran, ascending, with the time at each in ns."""
+    frequency_changes: int
+
+    @property
+    def mean_mhz(self) -> float:
+        """Mean frequency over time in MHz."""
+        total_ns = sum(ns for _, ns in self.residency)
+        return sum(mhz * ns for mhz, ns in self.residency) / total_ns if total_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Counts(_FromDict):
     """Totals of a simulation."""
 
@@ -121,6 +137,7 @@ class Outcome:
     apps: tuple[AppOutcome, ...]
     threads: tuple[ThreadOutcome, ...]
     cores: tuple[CoreOutcome, ...]
+    clusters: tuple[ClusterOutcome, ...]
     counts: Counts
 
     @staticmethod
@@ -136,6 +153,7 @@ class Outcome:
             apps=tuple(map(AppOutcome.from_dict, values["apps"])),
             threads=tuple(map(ThreadOutcome.from_dict, values["threads"])),
             cores=tuple(map(CoreOutcome.from_dict, values["cores"])),
+            clusters=tuple(map(ClusterOutcome.from_dict, values["clusters"])),
             counts=Counts.from_dict(values["counts"]),
         )
 

@@ -241,3 +241,26 @@ def test_views_refuse_what_does_not_exist() -> None:
     Lost.question = staticmethod(lambda view: view.running(9))
     with pytest.raises(IndexError, match=r"core 9 does not exist \(cores 0 to 3\)"):
         run(Lost)
+
+
+class Slow(Policy):
+    """CFS with all clocks at their lowest."""
+
+    base = "cfs"
+    epoch_ms = 1.0
+
+    def epoch(self, view: View, plan: Plan) -> None:
+        for cluster, lowest in enumerate([200, 200]):
+            assert view.frequency_mhz(cluster) in self.topology.frequencies_mhz(cluster)
+            plan.set_frequency(cluster, lowest)
+
+
+def test_a_policy_sets_frequencies() -> None:
+    outcome = ampsched.simulate("exynos5422-2B2S", "single-blackscholes", Slow)
+    assert [cluster.residency[0][0] for cluster in outcome.clusters] == [200, 200]
+    assert all(cluster.frequency_changes == 1 for cluster in outcome.clusters)
+    assert outcome.clusters[0].mean_mhz < 210
+    assert (
+        outcome.makespan_ns
+        > 3 * ampsched.simulate("exynos5422-2B2S", "single-blackscholes", "cfs").makespan_ns
+    )

@@ -57,6 +57,8 @@ pub struct Costs {
     pub migrate_cross_cluster_ns: Ns,
     /// From the wake-up of a thread to the first instruction on an idle core.
     pub wakeup_latency_ns: Ns,
+    /// From the request of another frequency until it holds; cores run on meanwhile.
+    pub frequency_switch_ns: Ns,
 }
 
 /// A machine.

@@ -160,11 +160,12 @@ fn power(node: &Node<'_>) -> Result<PowerCoefficients, InputError> {
 }
 
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
-    const KEYS: [&str; 4] = [
+    const KEYS: [&str; 5] = [
         "context_switch_ns",
         "migrate_same_cluster_ns",
         "migrate_cross_cluster_ns",
         "wakeup_latency_ns",
+        "frequency_switch_ns",
     ];
     let table = root.require("costs")?.table(&KEYS)?;
     let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
@@ -173,6 +174,10 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
         migrate_same_cluster_ns: cost("migrate_same_cluster_ns")?,
         migrate_cross_cluster_ns: cost("migrate_cross_cluster_ns")?,
         wakeup_latency_ns: cost("wakeup_latency_ns")?,
+        frequency_switch_ns: match table.get("frequency_switch_ns") {
+            Some(node) => node.whole(0..=COST_NS_MAX)? as Ns,
+            None => 0,
+        },
     })
 }
 

@@ -1,6 +1,6 @@
 //! The Plan: what the slow plane tells the fast plane about each thread.
 
-use ampsched_model::{CoreSet, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
 use crate::AffinityId;
 
@@ -80,10 +80,11 @@ pub enum Change {
 /// Changes that a policy asks for; a back end applies them when the policy returns.
 ///
 /// The simulator writes them into the interpreter's tables, the kernel back end into BPF maps, the
-/// daemon into affinities and nice values.
+/// daemon into affinities and nice values. Frequencies go to cpufreq.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     changes: Vec<(ThreadId, Change)>,
+    frequencies: Vec<(ClusterId, u32)>,
 }
 
 impl Plan {
@@ -95,6 +96,17 @@ impl Plan {
     /// Asks for a change.
     pub fn set(&mut self, thread: ThreadId, change: Change) {
         self.changes.push((thread, change));
+    }
+
+    /// Asks for a frequency of a cluster in MHz: the lowest operating point that is at least as fast, or
+    /// the highest there is.
+    pub fn set_frequency(&mut self, cluster: ClusterId, mhz: u32) {
+        self.frequencies.push((cluster, mhz));
+    }
+
+    /// Takes the frequencies out, in the order in which they were asked for.
+    pub fn drain_frequencies(&mut self) -> impl Iterator<Item = (ClusterId, u32)> + '_ {
+        self.frequencies.drain(..)
     }
 
     /// The changes in the order in which they were asked for.
@@ -109,6 +121,6 @@ impl Plan {
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.changes.is_empty() && self.frequencies.is_empty()
     }
 }

@@ -1,6 +1,6 @@
 //! What a policy may see: one read-only window, the same in simulation and live.
 
-use ampsched_model::{AppId, CoreId, Ns, ThreadId};
+use ampsched_model::{AppId, ClusterId, CoreId, Ns, ThreadId};
 
 use crate::{Factors, Pick, RunState, Sched, ThreadPlan, ThreadStats, Topology};
 
@@ -87,6 +87,11 @@ impl<'a> View<'a> {
     /// Whether the plan lets a thread use a core.
     pub fn may_run(&self, thread: ThreadId, core: CoreId) -> bool {
         self.sched.allows(thread, core)
+    }
+
+    /// The frequency at which a cluster runs, in MHz.
+    pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {
+        self.sched.frequency_mhz(cluster)
     }
 
     /// What is known about a thread.

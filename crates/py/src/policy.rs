@@ -94,13 +94,11 @@ impl PyPolicy {
     ) {
         let core_count = view.topology().core_count();
         let changes = self.call(view, |py, object| {
-            let python_plan = Bound::new(py, Plan { changes: Vec::new(), core_count })?;
+            let python_plan = Bound::new(py, Plan { inner: std::mem::take(plan), core_count })?;
             run(object, &python_plan)?;
-            Ok(std::mem::take(&mut python_plan.borrow_mut().changes))
+            Ok(std::mem::take(&mut python_plan.borrow_mut().inner))
         });
-        for (thread, change) in changes.unwrap_or_default() {
-            plan.set(thread, change);
-        }
+        *plan = changes.unwrap_or_default();
     }
 }
 

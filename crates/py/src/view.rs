@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ampsched_model::{CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 use ampsched_policy::{self as policy, Change, Factor, Prefer, RunState};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -166,6 +166,16 @@ impl View {
         self.at(thread, |view, id| Factor::or(&view.factors(id).blame_ns, 0.0))
     }
 
+    /// The frequency at which a cluster runs, in MHz.
+    fn frequency_mhz(&self, cluster: u8) -> PyResult<u32> {
+        look(|view| {
+            if usize::from(cluster) < view.topology().clusters().len() {
+                return Ok(view.frequency_mhz(ClusterId(cluster)));
+            }
+            Err(PyIndexError::new_err(format!("there is no cluster {cluster}")))
+        })
+    }
+
     /// The core that the rules choose for a thread.
     fn by_rules_place(&self, thread: u32) -> PyResult<u16> {
         self.at(thread, |view, id| view.by_rules_place(id).0)
@@ -236,6 +246,13 @@ impl Topology {
     /// A core's cluster.
     fn cluster_of(&self, core: usize) -> PyResult<u8> {
         Ok(self.inner.core(self.id(core)?).cluster.0)
+    }
+
+    /// The frequencies that a cluster may have, in MHz, ascending.
+    fn frequencies_mhz(&self, cluster: usize) -> PyResult<Vec<u32>> {
+        let found = self.inner.clusters().get(cluster);
+        let none = || PyIndexError::new_err(format!("there is no cluster {cluster}"));
+        found.map(|cluster| cluster.freqs_mhz.clone()).ok_or_else(none)
     }
 
     /// The cores of a core's cluster, itself included.
@@ -346,7 +363,7 @@ impl Pick {
 #[pyclass(module = "ampsched._core")]
 pub struct Plan {
     /// Changes so far.
-    pub changes: Vec<(ThreadId, Change)>,
+    pub inner: policy::Plan,
     /// Cores of the machine.
     pub core_count: usize,
 }
@@ -354,7 +371,7 @@ pub struct Plan {
 impl Plan {
     /// Notes a change; the simulator refuses threads that do not exist.
     fn set(&mut self, thread: u32, change: Change) {
-        self.changes.push((ThreadId(thread), change));
+        self.inner.set(ThreadId(thread), change);
     }
 }
 
@@ -383,6 +400,11 @@ impl Plan {
     fn r#move(&mut self, thread: u32, kind: &str) -> PyResult<()> {
         self.set(thread, Change::Move(kind_of_core(kind)?));
         Ok(())
+    }
+
+    /// Asks for a frequency of a cluster in MHz.
+    fn set_frequency(&mut self, cluster: u8, mhz: u32) {
+        self.inner.set_frequency(ClusterId(cluster), mhz);
     }
 
     /// Sets a thread's rank, for queues that serve the highest rank first.

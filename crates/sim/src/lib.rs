@@ -19,6 +19,6 @@ pub use error::SimError;
 pub use factors::FactorSource;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::offline_speedups;
-pub use outcome::{AppOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome};
+pub use outcome::{AppOutcome, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome};
 pub use perfetto::PerfettoTrace;
 pub use trace::{Trace, TraceThread};

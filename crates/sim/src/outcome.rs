@@ -22,6 +22,8 @@ pub struct Outcome {
     pub threads: Vec<ThreadOutcome>,
     /// Per core.
     pub cores: Vec<CoreOutcome>,
+    /// Per cluster.
+    pub clusters: Vec<ClusterOutcome>,
     /// Totals.
     pub counts: Counts,
 }
@@ -94,6 +96,17 @@ pub struct CoreOutcome {
     pub idle_ns: Ns,
     /// Times that it went from one thread to another.
     pub switches: u64,
+}
+
+/// Results of one cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClusterOutcome {
+    /// Name.
+    pub name: String,
+    /// Frequencies in MHz at which it ran, ascending, with the time at each.
+    pub residency: Vec<(u32, Ns)>,
+    /// Changes of frequency.
+    pub frequency_changes: u64,
 }
 
 /// Totals of a simulation.

@@ -1,6 +1,6 @@
 //! What a trace of a simulation records.
 
-use ampsched_model::{CoreId, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 
 /// A thread as a trace introduces it.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub trait Trace {
     fn stop(&mut self, core: CoreId, thread: ThreadId, instructions: u64, at_ns: Ns);
     /// A thread became runnable; `waker` is the thread that caused it, if one did.
     fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns);
+    /// A cluster runs at another frequency from now on.
+    fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns);
     /// Waiting threads in the queue of a core.
     fn queue_len(&mut self, core: CoreId, len: usize, at_ns: Ns);
 }

@@ -14,12 +14,13 @@ mod time;
 
 use std::cell::Cell;
 
-use ampsched_model::{AppId, ClassId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{AppId, ClassId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
 use crate::plan::to_fixed;
 use crate::queue::RunQueue;
 use crate::{
-    AffinityId, AffinityTable, Change, Order, Prefer, QueueScope, Rules, ThreadPlan, Topology,
+    AffinityId, AffinityTable, Change, ClusterInfo, Order, Prefer, QueueScope, Rules, ThreadPlan,
+    Topology,
 };
 use place::LastSearch;
 
@@ -179,6 +180,8 @@ pub struct Sched {
     idle_cores: u16,
     /// When imbalances are rotated next.
     rotation_due_ns: Ns,
+    /// Present frequency of each cluster.
+    frequencies_mhz: Vec<u32>,
 }
 
 impl Sched {
@@ -202,9 +205,11 @@ impl Sched {
         }
         let idle_cores = topology.core_count() as u16;
         let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
+        let highest = |cluster: &ClusterInfo| cluster.freqs_mhz.last().copied().unwrap_or(0);
         Self {
             affinities: AffinityTable::new(topology.core_count()),
             cores,
+            frequencies_mhz: topology.clusters().iter().map(highest).collect(),
             topology,
             rules,
             plans: Vec::new(),
@@ -332,6 +337,17 @@ impl Sched {
         let thread = ThreadId::from(self.threads.len() - 1);
         self.present.push(thread);
         thread
+    }
+
+    /// The frequency at which a cluster runs, in MHz; the highest until the host says otherwise.
+    #[inline]
+    pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {
+        self.frequencies_mhz[cluster.index()]
+    }
+
+    /// Tells at which frequency a cluster runs.
+    pub fn set_frequency(&mut self, cluster: ClusterId, mhz: u32) {
+        self.frequencies_mhz[cluster.index()] = mhz;
     }
 
     /// Adds to the time that others have waited for a thread.

@@ -194,7 +194,7 @@ impl Engine<'_> {
             self.options.overhead.decision_ns + self.switch_cost_ns(core, switched, migrated_from);
         let slice_end_ns = self.slice_end_ns(core, thread);
         let cluster = self.cores[core.index()].cluster;
-        let rate = self.rate(self.threads[thread.index()].profile, cluster);
+        let rate = self.speeds.rate(self.threads[thread.index()].profile, cluster);
         let state = &mut self.cores[core.index()];
         state.overhead_left_ns = overhead_ns;
         state.switches += u64::from(switched);

@@ -8,8 +8,10 @@ mod apps;
 mod check;
 mod deadlock;
 mod dispatch;
+mod frequency;
 mod objects;
 mod report;
+mod speeds;
 mod steps;
 mod timers;
 
@@ -19,8 +21,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ampsched_model::{
-    AppId, ClusterId, CodePtr, CoreId, Draw, Machine, Ns, ObjectId, Program, ThreadId, Workload,
-    machine_speed_ips,
+    AppId, Cluster, ClusterId, CodePtr, CoreId, Draw, Machine, Ns, ObjectId, Program, ThreadId,
+    Workload,
 };
 use ampsched_policy::{
     Change, Event, Factor, FactorKind, Factors, Needs, Plan, Policy, Sched, Topology, View,
@@ -28,7 +30,9 @@ use ampsched_policy::{
 
 use crate::factors::{Evidence, FactorService};
 use crate::{Counts, FactorSource, Outcome, SimError, Trace, offline_speedups};
+use frequency::Clock;
 use objects::ObjectState;
+use speeds::Speeds;
 use timers::{CoreTimers, NEVER};
 
 /// How a simulation is run.
@@ -128,6 +132,8 @@ enum Happening {
     Epoch,
     /// Run queues are balanced.
     Balance,
+    /// A cluster's clock has changed, as the given request wanted.
+    Frequency(ClusterId, u32),
 }
 
 /// What a thread is doing with the core.
@@ -210,22 +216,6 @@ enum WaitsFor {
     Resume,
 }
 
-/// How fast instructions retire, both ways round: a division costs more than a look-up.
-#[derive(Clone, Copy, Debug)]
-struct Rate {
-    instructions_per_ns: f64,
-    ns_per_instruction: f64,
-}
-
-impl Rate {
-    /// For programs without work.
-    const ONE: Self = Self { instructions_per_ns: 1.0, ns_per_instruction: 1.0 };
-
-    fn new(instructions_per_ns: f64) -> Self {
-        Self { instructions_per_ns, ns_per_instruction: 1.0 / instructions_per_ns }
-    }
-}
-
 /// Execution state of a core.
 #[derive(Clone, Debug, Default)]
 struct Core {
@@ -301,11 +291,9 @@ struct Engine<'t> {
     objects: Vec<ObjectState>,
     object_names: Vec<String>,
     apps: Vec<AppRun>,
-    /// Speed of each profile (rows) on each cluster.
-    rates: Vec<Rate>,
-    fastest: ClusterId,
-    slowest: ClusterId,
-    clusters: usize,
+    speeds: Speeds,
+    /// Per cluster.
+    clocks: Vec<Clock>,
     /// Threads that run or wait for a core.
     runnable: usize,
     /// Applications that have not yet ended as often as they are to.
@@ -331,8 +319,7 @@ impl<'t> Engine<'t> {
         let rules = policy.rules(&topology);
         let core = |core| Core { cluster: topology.core(core).cluster, ..Core::default() };
         let cores: Vec<Core> = topology.cores().map(core).collect();
-        let by_class = |index: &usize| machine.clusters[*index].class;
-        let indices = 0..machine.clusters.len();
+        let clock = |cluster: &Cluster| Clock::new(cluster.opps.len());
         let mut engine = Self {
             now_ns: 0,
             workload_name: workload.name.clone(),
@@ -354,10 +341,8 @@ impl<'t> Engine<'t> {
             objects: Vec::new(),
             object_names: Vec::new(),
             apps: Vec::new(),
-            rates: Vec::new(),
-            fastest: ClusterId::from(indices.clone().max_by_key(by_class).unwrap_or(0)),
-            slowest: ClusterId::from(indices.min_by_key(by_class).unwrap_or(0)),
-            clusters: machine.clusters.len(),
+            speeds: Speeds::new(machine),
+            clocks: machine.clusters.iter().map(clock).collect(),
             runnable: 0,
             unfinished: workload.apps.len(),
             pending: 0,
@@ -376,19 +361,11 @@ impl<'t> Engine<'t> {
     fn load_app(&mut self, workload: &Workload, index: usize) {
         let app = &workload.apps[index];
         let program = app.program.clone();
-        let (object_base, profile_base) =
-            (self.objects.len() as u32, (self.rates.len() / self.clusters) as u32);
+        let object_base = self.objects.len() as u32;
+        let profile_base = self.speeds.add(&self.machine, &program.profiles);
         for object in &program.objects {
             self.objects.push(ObjectState::new(&object.kind));
             self.object_names.push(format!("{}/{}", app.name, object.name));
-        }
-        for profile in &program.profiles {
-            for cluster in 0..self.clusters {
-                let mhz = f64::from(self.machine.clusters[cluster].max_mhz());
-                let ips =
-                    machine_speed_ips(profile, &self.machine, &self.machine.clusters[cluster], mhz);
-                self.rates.push(Rate::new(ips / 1e9));
-            }
         }
         // The seed and the application's name, not its place in the mix: alone or together, it does
         // the same work.
@@ -508,6 +485,7 @@ impl<'t> Engine<'t> {
             }
             Happening::Epoch => self.epoch()?,
             Happening::Balance => self.balance(),
+            Happening::Frequency(cluster, request) => self.finish_transition(cluster, request),
         }
         Ok(())
     }
@@ -548,7 +526,7 @@ impl<'t> Engine<'t> {
         let evidence = Evidence {
             seed: self.options.seed,
             thread,
-            truth: self.true_speedup(thread),
+            truth: self.speeds.speedup(self.threads[thread.index()].profile),
             stats: self.sched.stats(thread),
             now_ns: self.now_ns,
         };
@@ -556,19 +534,6 @@ impl<'t> Engine<'t> {
         let factors = &mut self.factors[thread.index()];
         factors.speedup = self.factor_service.speedup(evidence, &factors.speedup);
         factors.blame_ns = Factor { value: blame, kind: FactorKind::Measured, at_ns: self.now_ns };
-    }
-
-    fn true_speedup(&self, thread: ThreadId) -> f64 {
-        let profile = self.threads[thread.index()].profile;
-        self.rate(profile, self.fastest).instructions_per_ns
-            / self.rate(profile, self.slowest).instructions_per_ns
-    }
-
-    /// Instructions per ns; 1 for a thread of a program that computes nothing.
-    #[inline]
-    fn rate(&self, profile: u32, cluster: ClusterId) -> Rate {
-        let index = profile as usize * self.clusters + cluster.index();
-        self.rates.get(index).copied().unwrap_or(Rate::ONE)
     }
 
     fn apply_plan(&mut self) -> Fallible {
@@ -585,6 +550,7 @@ impl<'t> Engine<'t> {
                 self.relocate(thread)?;
             }
         }
+        self.apply_frequencies()?;
         // New speeds and preferences may give idle cores something to do.
         self.kick_idle_cores(self.now_ns);
         Ok(())

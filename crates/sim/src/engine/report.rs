@@ -1,9 +1,11 @@
 //! The outcome of a finished simulation, after a last check of conservation.
 
-use ampsched_model::{Ns, ThreadId};
+use ampsched_model::{ClusterId, Ns, ThreadId};
 
 use super::{AppRun, Engine, Work};
-use crate::{AppOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome, geometric_mean};
+use crate::{
+    AppOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome, geometric_mean,
+};
 
 impl Engine<'_> {
     pub(super) fn outcome(self) -> Result<Outcome, SimError> {
@@ -32,10 +34,12 @@ impl Engine<'_> {
                 threads: app.threads,
             })
             .collect();
+        let clusters =
+            (0..self.clocks.len()).map(|index| self.cluster_outcome(index.into())).collect();
         let mut counts = self.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
         Ok(Outcome {
-            machine: self.machine.name,
+            machine: self.machine.name.clone(),
             workload: self.workload_name,
             policy: self.policy_name,
             seed: self.options.seed,
@@ -43,8 +47,21 @@ impl Engine<'_> {
             apps,
             threads,
             cores,
+            clusters,
             counts,
         })
+    }
+
+    fn cluster_outcome(&self, cluster: ClusterId) -> ClusterOutcome {
+        let (clock, entry) =
+            (&self.clocks[cluster.index()], &self.machine.clusters[cluster.index()]);
+        let times = clock.residency_ns(self.speeds.opp(cluster), self.now_ns);
+        let residency = entry.opps.iter().map(|opp| opp.mhz).zip(times);
+        ClusterOutcome {
+            name: entry.name.clone(),
+            residency: residency.filter(|&(_, ns)| ns > 0).collect(),
+            frequency_changes: clock.changes(),
+        }
     }
 
     /// The geometric mean of the completion times; up to now if there is none yet.

@@ -66,8 +66,7 @@ impl Engine<'_> {
             Op::Run { reference_ns, profile } => {
                 let ns = reference_ns.draw(&mut entry.draw);
                 let profile = app.profile_base + u32::from(profile.0);
-                let amount = (ns as f64 * self.rate(profile, self.fastest).instructions_per_ns)
-                    .round() as u64;
+                let amount = (ns as f64 * self.speeds.reference(profile)).round() as u64;
                 Ok(self.compute(thread, Work::Instructions, amount, profile))
             }
             Op::Occupy { cpu_ns, profile } => {
@@ -283,7 +282,7 @@ impl Engine<'_> {
     fn compute(&mut self, thread: ThreadId, work: Work, amount: u64, profile: u32) -> Step {
         let core = self.sched.thread(thread).core;
         let cluster = self.sched.topology().core(core).cluster;
-        let rate = self.rate(profile, cluster);
+        let rate = self.speeds.rate(profile, cluster);
         let entry = &mut self.threads[thread.index()];
         entry.pc.0 += 1;
         if amount == 0 {

@@ -14,7 +14,7 @@ mod tests;
 
 use std::io::{self, BufWriter, Write};
 
-use ampsched_model::{CoreId, Machine, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Machine, Ns, ThreadId};
 use prost::Message;
 
 use crate::{Trace, TraceThread};
@@ -50,6 +50,8 @@ pub struct PerfettoTrace<W: Write> {
     /// Track of each application, by its number, once it has a thread.
     apps: Vec<Option<u64>>,
     cores: Vec<CoreTrack>,
+    /// Name of each cluster, and the counter of its frequency once that has changed.
+    clusters: Vec<(String, Option<u64>)>,
     threads: Vec<ThreadTrack>,
 }
 
@@ -77,6 +79,7 @@ struct ThreadTrack {
 impl<W: Write> PerfettoTrace<W> {
     /// Starts a trace of a run on a machine. Errors: those of the writer.
     pub fn new(writer: W, machine: &Machine) -> io::Result<Self> {
+        let clusters = machine.clusters.iter().map(|cluster| (cluster.name.clone(), None));
         let mut trace = Self {
             out: BufWriter::with_capacity(1 << 16, writer),
             error: None,
@@ -87,6 +90,7 @@ impl<W: Write> PerfettoTrace<W> {
             next_flow: 1,
             apps: Vec::new(),
             cores: Vec::new(),
+            clusters: clusters.collect(),
             threads: Vec::new(),
         };
         trace.write(start_of_sequence());
@@ -179,6 +183,20 @@ impl<W: Write> PerfettoTrace<W> {
             process_name: Some(thread.app_name.to_owned()),
         };
         self.describe(TrackDescriptor { process: Some(process), ..track(uuid, None) });
+        uuid
+    }
+
+    /// The counter of a cluster's frequency, described when it first changes.
+    fn frequency_track(&mut self, cluster: ClusterId) -> u64 {
+        let index = cluster.index();
+        if let Some(uuid) = self.clusters[index].1 {
+            return uuid;
+        }
+        let uuid = self.new_uuid();
+        self.clusters[index].1 = Some(uuid);
+        let name = format!("{} frequency", self.clusters[index].0);
+        let counter = CounterDescriptor { unit_name: Some("MHz".to_owned()) };
+        self.describe(TrackDescriptor { counter: Some(counter), ..track(uuid, Some(name)) });
         uuid
     }
 
@@ -312,6 +330,12 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             ..TrackEvent::default()
         };
         self.event(EventType::Instant, self.threads[waker.index()].slices, wakes, at_ns);
+    }
+
+    fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns) {
+        let uuid = self.frequency_track(cluster);
+        let value = TrackEvent { counter_value: Some(mhz.into()), ..TrackEvent::default() };
+        self.event(EventType::Counter, uuid, value, at_ns);
     }
 
     fn queue_len(&mut self, core: CoreId, len: usize, at_ns: Ns) {

@@ -1,0 +1,102 @@
+//! How fast every profile runs on every cluster at its present frequency.
+
+use ampsched_model::{ClusterId, Machine, Profile, machine_speed_ips};
+
+/// How fast instructions retire, both ways round: a division costs more than a look-up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    pub instructions_per_ns: f64,
+    pub ns_per_instruction: f64,
+}
+
+impl Rate {
+    /// For programs without work.
+    const ONE: Self = Self { instructions_per_ns: 1.0, ns_per_instruction: 1.0 };
+
+    fn new(instructions_per_ns: f64) -> Self {
+        Self { instructions_per_ns, ns_per_instruction: 1.0 / instructions_per_ns }
+    }
+}
+
+/// The speeds of a run's profiles.
+pub(super) struct Speeds {
+    profiles: Vec<Profile>,
+    /// Operating point of each cluster.
+    opps: Vec<usize>,
+    /// Speed of each profile (rows) on each cluster at its operating point.
+    now: Vec<Rate>,
+    /// Speed of each profile on the fastest cluster at its highest frequency.
+    reference: Vec<Rate>,
+    fastest: ClusterId,
+    slowest: ClusterId,
+}
+
+impl Speeds {
+    /// All clusters at their highest frequency; no profiles yet.
+    pub fn new(machine: &Machine) -> Self {
+        let by_class = |index: &usize| machine.clusters[*index].class;
+        let indices = 0..machine.clusters.len();
+        Self {
+            profiles: Vec::new(),
+            opps: machine.clusters.iter().map(|cluster| cluster.opps.len() - 1).collect(),
+            now: Vec::new(),
+            reference: Vec::new(),
+            fastest: ClusterId::from(indices.clone().max_by_key(by_class).unwrap_or(0)),
+            slowest: ClusterId::from(indices.min_by_key(by_class).unwrap_or(0)),
+        }
+    }
+
+    /// Adds profiles; returns the number of the first.
+    pub fn add(&mut self, machine: &Machine, profiles: &[Profile]) -> u32 {
+        let base = self.profiles.len() as u32;
+        for profile in profiles {
+            for (cluster, &opp) in self.opps.iter().enumerate() {
+                self.now.push(rate(machine, profile, cluster, opp));
+            }
+            let fastest = self.fastest.index();
+            let highest = machine.clusters[fastest].opps.len() - 1;
+            self.reference.push(rate(machine, profile, fastest, highest));
+            self.profiles.push(profile.clone());
+        }
+        base
+    }
+
+    /// A cluster's present operating point.
+    pub fn opp(&self, cluster: ClusterId) -> usize {
+        self.opps[cluster.index()]
+    }
+
+    /// Puts a cluster at another operating point.
+    pub fn set_opp(&mut self, machine: &Machine, cluster: ClusterId, opp: usize) {
+        let (index, clusters) = (cluster.index(), self.opps.len());
+        self.opps[index] = opp;
+        for (row, profile) in self.profiles.iter().enumerate() {
+            self.now[row * clusters + index] = rate(machine, profile, index, opp);
+        }
+    }
+
+    /// Speed of a profile on a cluster now; 1 for a thread of a program that computes nothing.
+    #[inline]
+    pub fn rate(&self, profile: u32, cluster: ClusterId) -> Rate {
+        let index = profile as usize * self.opps.len() + cluster.index();
+        self.now.get(index).copied().unwrap_or(Rate::ONE)
+    }
+
+    /// Instructions per ns on the fastest cluster at its highest frequency.
+    #[inline]
+    pub fn reference(&self, profile: u32) -> f64 {
+        self.reference.get(profile as usize).map_or(1.0, |rate| rate.instructions_per_ns)
+    }
+
+    /// Speed on the fastest cluster / speed on the slowest, now.
+    pub fn speedup(&self, profile: u32) -> f64 {
+        self.rate(profile, self.fastest).instructions_per_ns
+            / self.rate(profile, self.slowest).instructions_per_ns
+    }
+}
+
+fn rate(machine: &Machine, profile: &Profile, cluster: usize, opp: usize) -> Rate {
+    let cluster = &machine.clusters[cluster];
+    let mhz = f64::from(cluster.opps[opp].mhz);
+    Rate::new(machine_speed_ips(profile, machine, cluster, mhz) / 1e9)
+}

@@ -34,6 +34,8 @@ pub struct ThreadPlan {
     pub rank: u64,
     /// Length of its slices or requests in ns; 0: as the rules say.
     pub slice_ns: Ns,
+    /// It may not run at all for now.
+    pub held: bool,
     /// Predicted speed on each class relative to the slowest, in units of 1 / [`SPEED_ONE`].
     pub speed: [u16; MAX_CLASSES],
 }
@@ -47,6 +49,7 @@ impl Default for ThreadPlan {
             weight: 1024,
             rank: 0,
             slice_ns: 0,
+            held: false,
             speed: [SPEED_ONE; MAX_CLASSES],
         }
     }
@@ -75,6 +78,8 @@ pub enum Change {
     /// Set the length of slices or, under EEVDF, of requests in ns (Linux: `sched_attr.sched_runtime`);
     /// 0: as the rules say.
     Slice(Ns),
+    /// Hold the thread back, as a freezer or SIGSTOP does, or let it go on.
+    Hold(bool),
 }
 
 /// Changes that a policy asks for; a back end applies them when the policy returns.

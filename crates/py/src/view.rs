@@ -70,6 +70,7 @@ fn word_of(state: RunState) -> &'static str {
         RunState::Ready => "ready",
         RunState::Running => "running",
         RunState::Blocked => "blocked",
+        RunState::Held => "held",
         RunState::Exited => "exited",
     }
 }
@@ -400,6 +401,11 @@ impl Plan {
     fn r#move(&mut self, thread: u32, kind: &str) -> PyResult<()> {
         self.set(thread, Change::Move(kind_of_core(kind)?));
         Ok(())
+    }
+
+    /// Holds a thread back, or lets it go on.
+    fn hold(&mut self, thread: u32, held: bool) {
+        self.set(thread, Change::Hold(held));
     }
 
     /// Asks for a frequency of a cluster in MHz.

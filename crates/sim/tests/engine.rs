@@ -193,3 +193,48 @@ fn overhead_is_charged_per_decision_and_per_epoch() {
     let (epochs, _) = charged(Overhead { decision_ns: 0, epoch_ns: 1000 });
     assert_eq!(epochs, [14_000, 0]);
 }
+
+/// CFS; its first thread is held back from 10 to 25 ms.
+struct HoldsFirst(Box<dyn ampsched_policy::Policy>);
+
+impl ampsched_policy::Policy for HoldsFirst {
+    fn needs(&self) -> ampsched_policy::Needs {
+        ampsched_policy::Needs { epoch_ns: Some(5_000_000), ..self.0.needs() }
+    }
+
+    fn rules(&self, topology: &ampsched_policy::Topology) -> ampsched_policy::Rules {
+        self.0.rules(topology)
+    }
+
+    fn epoch(&mut self, view: &ampsched_policy::View, plan: &mut ampsched_policy::Plan) {
+        let held = (10_000_000..25_000_000).contains(&view.now_ns());
+        plan.set(ampsched_model::ThreadId(0), ampsched_policy::Change::Hold(held));
+    }
+}
+
+fn held(host: &Host, text: &str) -> ampsched_sim::Outcome {
+    let policy = HoldsFirst(ampsched_policy::build_policy("cfs", &[]).unwrap());
+    let workload = common::workload(&[text]);
+    ampsched_sim::simulate(&host.machine, &workload, "holds", Box::new(policy), &host.options)
+        .unwrap()
+}
+
+#[test]
+fn a_held_thread_does_not_run_and_its_time_counts_as_waiting() {
+    let text = "[[threads]]\nname='a'\ncount=2\nbody=[{run_us=20e3,profile='unit'}]";
+    let outcome = held(&Host::symmetric(2), text);
+    let ends: Vec<u64> = outcome.threads.iter().map(|thread| thread.end_ns).collect();
+    assert_eq!(ends, [ns(35.0), ns(20.0)]);
+    assert_eq!(outcome.threads[0].ready_ns, ns(15.0));
+    // Alone and held, it is no deadlock.
+    let alone = "[[threads]]\nname='a'\nbody=[{run_us=12e3,profile='unit'}]";
+    assert_eq!(held(&Host::symmetric(1), alone).makespan_ns, ns(27.0));
+}
+
+#[test]
+fn a_thread_that_wakes_while_it_is_held_waits_on() {
+    let text = "[[threads]]\nname='a'\nbody=[{run_us=8e3,profile='unit'},{sleep_us=6e3},{run_us=1e3,profile='unit'}]";
+    let outcome = held(&Host::symmetric(1), text);
+    assert_eq!(outcome.makespan_ns, ns(26.0));
+    assert_eq!((outcome.threads[0].blocked_ns, outcome.threads[0].ready_ns), (ns(6.0), ns(11.0)));
+}

@@ -36,6 +36,8 @@ pub enum RunState {
     Running,
     /// Waiting for an object, a timer or a device.
     Blocked,
+    /// It could run but is held back by the plan ([`Change::Hold`]).
+    Held,
     /// Ended.
     Exited,
 }
@@ -43,7 +45,7 @@ pub enum RunState {
 impl RunState {
     /// Started and not exited.
     pub fn is_live(self) -> bool {
-        matches!(self, Self::Ready | Self::Running | Self::Blocked)
+        matches!(self, Self::Ready | Self::Running | Self::Blocked | Self::Held)
     }
 
     /// Running or waiting for a core.
@@ -356,7 +358,7 @@ impl Sched {
     }
 
     /// Carries out a change of the plan. Returns whether the thread is now on a core, or in the queue
-    /// of a core, that it may not use: the host must then move it.
+    /// of a core, that it may not use, or held back though it need not be: the host must then move it.
     pub fn apply(&mut self, thread: ThreadId, change: &Change) -> bool {
         let index = thread.index();
         match change {
@@ -374,6 +376,11 @@ impl Sched {
             Change::Weight(weight) => self.reweigh(thread, (*weight).max(1)),
             Change::Speed(speed) => self.plans[index].speed = speed.map(to_fixed),
             Change::Slice(slice_ns) => self.plans[index].slice_ns = *slice_ns,
+            Change::Hold(held) => {
+                self.plans[index].held = *held;
+                let state = self.thread(thread).state;
+                return if *held { state.is_runnable() } else { state == RunState::Held };
+            }
         }
         false
     }

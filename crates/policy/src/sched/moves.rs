@@ -114,6 +114,14 @@ impl Sched {
         self.leave_queue(thread, queue);
     }
 
+    /// Holds back a thread that is in no queue and on no core.
+    pub fn hold(&mut self, thread: ThreadId, now_ns: Ns) {
+        self.leave_state(thread, now_ns);
+        let state = &mut self.threads[thread.index()];
+        state.state = RunState::Held;
+        state.since_ns = now_ns;
+    }
+
     /// Ends a thread that is in no queue and on no core.
     pub fn retire(&mut self, thread: ThreadId, now_ns: Ns) {
         self.leave_state(thread, now_ns);
@@ -147,7 +155,7 @@ impl Sched {
         let stats = &mut self.stats[thread.index()];
         let waited_ns = now_ns - state.since_ns;
         match state.state {
-            RunState::Ready => stats.count_wait(waited_ns),
+            RunState::Ready | RunState::Held => stats.count_wait(waited_ns),
             RunState::Blocked => stats.blocked_ns += waited_ns,
             RunState::New | RunState::Running | RunState::Exited => {}
         }

@@ -83,6 +83,10 @@ impl Engine<'_> {
                 self.sched.retire(thread, self.now_ns);
                 self.runnable -= 1;
             }
+            RunState::Held => {
+                self.held -= 1;
+                self.sched.retire(thread, self.now_ns);
+            }
             RunState::Blocked => self.sched.retire(thread, self.now_ns),
             RunState::New | RunState::Exited => {}
         }

@@ -296,6 +296,11 @@ impl Engine<'_> {
         kind: EnqueueKind,
         waker: Option<ThreadId>,
     ) -> Fallible {
+        if self.sched.plan(thread).held {
+            self.held += 1;
+            self.sched.hold(thread, self.now_ns);
+            return Ok(());
+        }
         let core = self.place(thread, waker)?;
         self.account(core);
         self.sched.enqueue(thread, core, kind, self.now_ns);
@@ -403,6 +408,10 @@ impl Engine<'_> {
                 self.take_off(core, thread, RunState::Ready);
                 self.threads[thread.index()].involuntary += 1;
                 self.timers.set(core, self.now_ns);
+            }
+            RunState::Held => {
+                self.held -= 1;
+                return self.make_runnable(thread, EnqueueKind::Wake, None);
             }
             RunState::New | RunState::Blocked | RunState::Exited => return Ok(()),
         }

@@ -296,6 +296,8 @@ struct Engine<'t> {
     clocks: Vec<Clock>,
     /// Threads that run or wait for a core.
     runnable: usize,
+    /// Threads that the plan holds back.
+    held: usize,
     /// Applications that have not yet ended as often as they are to.
     unfinished: usize,
     /// Heap entries that will make a thread runnable, or end some.
@@ -344,6 +346,7 @@ impl<'t> Engine<'t> {
             speeds: Speeds::new(machine),
             clocks: machine.clusters.iter().map(clock).collect(),
             runnable: 0,
+            held: 0,
             unfinished: workload.apps.len(),
             pending: 0,
             counts: Counts::default(),
@@ -409,7 +412,7 @@ impl<'t> Engine<'t> {
             let (core, core_ns) = self.timers.first();
             let heap_ns = self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns);
             let next_ns = core_ns.min(heap_ns);
-            if self.runnable == 0 && self.pending == 0 {
+            if self.runnable == 0 && self.pending == 0 && self.held == 0 {
                 return Err(self.deadlock(None).into());
             }
             if next_ns > until_ns {

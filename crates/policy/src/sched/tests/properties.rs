@@ -35,6 +35,7 @@ fn change() -> impl Strategy<Value = Change> {
         (15..90_000u32).prop_map(Change::Weight),
         (1.0..4.0f64).prop_map(|s| Change::Speed([1.0, s, s * s, s * s])),
         (0..5u64).prop_map(|ms| Change::Slice(ms * MS)),
+        any::<bool>().prop_map(Change::Hold),
     ]
 }
 
@@ -150,6 +151,9 @@ impl Host {
     }
 
     fn place(&mut self, thread: ThreadId, kind: EnqueueKind) {
+        if self.sched.plan(thread).held {
+            return self.sched.hold(thread, self.now_ns);
+        }
         let core = self.sched.place_by_rules(thread);
         assert!(self.sched.allows(thread, core), "placed where it may not run");
         if kind == EnqueueKind::Fork && self.sched.rules().allocator == Allocator::WakeAffine {
@@ -164,6 +168,7 @@ impl Host {
             return;
         }
         match self.sched.thread(thread).state {
+            RunState::Held => return self.place(thread, EnqueueKind::Wake),
             RunState::Ready => self.sched.dequeue(thread),
             RunState::Running => {
                 let core = self.sched.thread(thread).core;
@@ -299,7 +304,9 @@ proptest! {
             // Waiting is accounted when it ends, running as time passes.
             let end_ns = match state.state {
                 RunState::Running => host.now_ns,
-                RunState::Ready | RunState::Blocked | RunState::Exited => state.since_ns,
+                RunState::Ready | RunState::Blocked | RunState::Held | RunState::Exited => {
+                    state.since_ns
+                }
                 RunState::New => born_ns,
             };
             prop_assert_eq!(accounted_ns, end_ns - born_ns);

@@ -42,12 +42,16 @@ pub struct Factors {
     pub speedup: Factor,
     /// The same over the whole program, measured beforehand; 1 for a program that computes nothing.
     pub offline_speedup: Factor,
+    /// Instructions per s alone on a core of the fastest class at its highest frequency, measured
+    /// beforehand over the whole program.
+    pub alone_ips: Factor,
     /// Time in ns that other threads have waited for this one, accumulated since its start.
     pub blame_ns: Factor,
     /// Share of time that the thread wanted to run, 0..=1.
     pub utilisation: Factor,
     /// Mean power while running in mW.
     pub power_mw: Factor,
-    /// (instructions per joule on the fastest class) / (the same on the slowest).
+    /// (Instructions per joule on the fastest class) / (the same on the slowest), both at their highest
+    /// frequencies, measured beforehand over the whole program.
     pub energy_ratio: Factor,
 }

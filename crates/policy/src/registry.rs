@@ -141,6 +141,8 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::colab::INFO,
     &policies::colab_collaboration_only::INFO,
     &policies::eevdf::INFO,
+    &policies::hfee::INFO,
+    &policies::hfee::AS_PUBLISHED,
     &policies::hsp::INFO,
     &policies::prop_sp::INFO,
     &policies::rr::INFO,

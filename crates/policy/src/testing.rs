@@ -162,7 +162,12 @@ impl PolicyHost {
                         let core = self.sched.thread(*thread).core;
                         self.sched.stop(core, RunState::Ready, self.now_ns);
                     }
+                    RunState::Held => {}
                     _ => self.sched.dequeue(*thread),
+                }
+                if self.sched.plan(*thread).held {
+                    self.sched.hold(*thread, self.now_ns);
+                    continue;
                 }
                 let core = self.sched.place_by_rules(*thread);
                 self.sched.enqueue(*thread, core, EnqueueKind::Requeue, self.now_ns);

@@ -37,6 +37,8 @@ pub struct Needs {
     pub speedup: bool,
     /// Reads [`crate::Factors::offline_speedup`].
     pub offline_speedup: bool,
+    /// Reads [`crate::Factors::alone_ips`] or [`crate::Factors::energy_ratio`].
+    pub alone: bool,
     /// Reads [`crate::Factors::blame_ns`].
     pub blame: bool,
     /// Cadence of [`Policy::epoch`]; none if absent.
@@ -45,6 +47,8 @@ pub struct Needs {
     pub events: Events,
     /// Decisions that it takes itself.
     pub hooks: Hooks,
+    /// Holds threads back for whole epochs ([`crate::Change::Hold`]).
+    pub holds: bool,
     /// Promises that no core idles while a thread that may run there waits.
     pub work_conserving: bool,
 }

@@ -44,6 +44,8 @@ impl From<PyNeeds> for Needs {
         Self {
             speedup: true,
             offline_speedup: false,
+            alone: false,
+            holds: true,
             blame: true,
             epoch_ns: needs.epoch_ns,
             events: Events { lifecycle, blocking, dispatch },

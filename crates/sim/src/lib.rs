@@ -18,7 +18,7 @@ pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
 pub use factors::FactorSource;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
-pub use offline::offline_speedups;
+pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{AppOutcome, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome};
 pub use perfetto::PerfettoTrace;
 pub use trace::{Trace, TraceThread};

@@ -4,6 +4,7 @@ pub mod cfs;
 pub mod colab;
 pub mod colab_collaboration_only;
 pub mod eevdf;
+pub mod hfee;
 pub mod hsp;
 pub mod pinned;
 pub mod prop_sp;

@@ -29,7 +29,7 @@ use ampsched_policy::{
 };
 
 use crate::factors::{Evidence, FactorService};
-use crate::{Counts, FactorSource, Outcome, SimError, Trace, offline_speedups};
+use crate::{Counts, FactorSource, OfflineFacts, Outcome, SimError, Trace, offline_facts};
 use frequency::Clock;
 use objects::ObjectState;
 use speeds::Speeds;
@@ -102,8 +102,8 @@ pub fn simulate_with(
     trace: Option<&mut dyn Trace>,
 ) -> Result<Outcome, SimError> {
     let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace);
-    if engine.needs.offline_speedup {
-        engine.offline_speedups = offline_speedups(machine, workload, options)?;
+    if engine.needs.offline_speedup || engine.needs.alone {
+        engine.offline = offline_facts(machine, workload, options)?;
     }
     engine.run().map_err(|error| *error)?;
     engine.outcome()
@@ -280,7 +280,7 @@ struct Engine<'t> {
     factors: Vec<Factors>,
     factor_service: FactorService,
     /// Per application; empty if the policy does not ask for them.
-    offline_speedups: Vec<f64>,
+    offline: Vec<OfflineFacts>,
     timers: CoreTimers,
     /// All idle cores look for work by then, as far as is known.
     idle_look_ns: Ns,
@@ -333,7 +333,7 @@ impl<'t> Engine<'t> {
             plan: Plan::new(),
             factors: Vec::new(),
             factor_service: FactorService::new(options.factors),
-            offline_speedups: Vec::new(),
+            offline: Vec::new(),
             timers: CoreTimers::new(cores.len()),
             idle_look_ns: NEVER,
             heap: BinaryHeap::new(),

@@ -499,9 +499,13 @@ impl Engine<'_> {
 
     /// What is known of a thread before it runs.
     fn factors_of_new(&self, app: AppId) -> Factors {
-        let offline = self.offline_speedups.get(app.index());
-        let known = |&value: &f64| Factor { value, kind: FactorKind::Measured, at_ns: self.now_ns };
-        Factors { offline_speedup: offline.map(known).unwrap_or_default(), ..Factors::default() }
+        let Some(facts) = self.offline.get(app.index()) else { return Factors::default() };
+        let known = |value: f64| Factor { value, kind: FactorKind::Measured, at_ns: self.now_ns };
+        Factors {
+            offline_speedup: known(facts.speedup),
+            alone_ips: known(facts.fast_ips),
+            ..Factors::default()
+        }
     }
 
     /// A thread has ended: its application and its parent may go on.

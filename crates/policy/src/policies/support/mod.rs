@@ -3,6 +3,7 @@
 pub mod labels;
 pub mod seats;
 pub mod speedup;
+pub mod uniformity;
 pub mod window;
 
 use ampsched_model::{MAX_CLASSES, ThreadId};

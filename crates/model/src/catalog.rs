@@ -15,7 +15,7 @@ use crate::reader::{Document, Spot, quoted};
 use crate::toml_workload::AppTemplate;
 use crate::{
     App, CoreParams, CoreType, InputError, Machine, MachineTemplate, ProfileLibrary, Program,
-    ProgramTemplate, RtApp, Workload, WorkloadTemplate, import_rtapp, parse_core_type,
+    ProgramTemplate, RtApp, Thermal, Workload, WorkloadTemplate, import_rtapp, parse_core_type,
     parse_machine, parse_profiles, parse_program, parse_workloads, suggest,
 };
 
@@ -215,6 +215,16 @@ impl Catalog {
         let template =
             self.machines.get(name).ok_or_else(|| self.unknown(FileKind::Machine, name))?;
         template.instantiate(|core_type, spot| self.core_params(core_type, spot))
+    }
+
+    /// How the machine of that name heats up; `None` if its file does not say.
+    ///
+    /// # Errors
+    /// An unknown machine.
+    pub fn thermal(&self, machine: &str) -> Result<Option<&Thermal>, InputError> {
+        let template =
+            self.machines.get(machine).ok_or_else(|| self.unknown(FileKind::Machine, machine))?;
+        Ok(template.thermal())
     }
 
     fn core_params(&self, name: &str, spot: &Spot) -> Result<CoreParams, InputError> {

@@ -10,16 +10,21 @@ mod error;
 mod expr;
 mod ids;
 mod machine;
+mod power;
 mod profile;
 mod program;
 mod program_flaw;
 mod random;
 mod reader;
 mod rtapp;
+mod sensor;
+mod thermal;
 mod toml_core_type;
 mod toml_machine;
+mod toml_power;
 mod toml_profile;
 mod toml_program;
+mod toml_thermal;
 mod toml_workload;
 mod workload;
 
@@ -33,11 +38,20 @@ pub use ids::{
     AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,
     ThreadId,
 };
-pub use machine::{Cluster, Costs, Machine, Opp, PowerCoefficients};
+pub use machine::{Cluster, Costs, Machine, Opp};
+pub use power::{
+    ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerCoefficients,
+    PowerPoint, Remaining,
+};
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};
 pub use random::Draw;
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with};
+pub use sensor::Sensor;
+pub use thermal::{
+    Cooling, HeatSource, Thermal, ThermalLink, ThermalNetwork, ThermalNode, ThermalSensor,
+    Throttle, Trip,
+};
 pub use toml_core_type::{CoreType, parse_core_type};
 pub use toml_machine::{MachineTemplate, parse_machine};
 pub use toml_profile::parse_profiles;

@@ -1,6 +1,6 @@
 //! A machine: clusters of equal cores, their operating points, and what moving a thread costs.
 
-use crate::{ClassId, ClusterId, CoreId, CoreParams, Ns};
+use crate::{ClassId, ClusterId, ClusterPower, CoreId, CoreParams, Ns};
 
 /// An operating performance point of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,15 +9,6 @@ pub struct Opp {
     pub mhz: u32,
     /// Supply voltage in V.
     pub volt: f64,
-}
-
-/// Coefficients of the power model (read and checked here, used by power simulation).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PowerCoefficients {
-    /// Dynamic power coefficient in uW / (MHz V^2), as in Linux's `dynamic-power-coefficient`.
-    pub dynamic_uw_per_mhz_v2: f64,
-    /// Static power of one core at nominal voltage in mW.
-    pub static_mw: f64,
 }
 
 /// A group of equal cores that share an L2 cache and a clock.
@@ -35,8 +26,8 @@ pub struct Cluster {
     pub params: CoreParams,
     /// Operating points in ascending frequency; at least one.
     pub opps: Vec<Opp>,
-    /// Power coefficients.
-    pub power: PowerCoefficients,
+    /// What is known of its power.
+    pub power: ClusterPower,
 }
 
 impl Cluster {

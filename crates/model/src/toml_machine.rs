@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::reader::{Document, Node, Spot, Table, stem};
 use crate::toml_core_type::L2_KIB;
+use crate::toml_power::{self, cluster_power};
+use crate::toml_thermal::{self, ClusterSize};
 use crate::{
-    ClassId, Cluster, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine, Ns, Opp,
-    PowerCoefficients,
+    ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine,
+    Ns, Opp, Thermal,
 };
 
 /// Most cores of a machine.
@@ -23,6 +25,7 @@ pub struct MachineTemplate {
     description: String,
     clusters: Vec<ClusterTemplate>,
     costs: Costs,
+    thermal: Option<Thermal>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +37,7 @@ struct ClusterTemplate {
     core_type_spot: Spot,
     l2_kib: Option<f64>,
     opps: Vec<Opp>,
-    power: PowerCoefficients,
+    power: ClusterPower,
 }
 
 /// Parses a machine file.
@@ -44,15 +47,20 @@ struct ClusterTemplate {
 /// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
 pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
     let document = Document::parse(file, text)?;
-    let root = document.root(&["name", "description", "clusters", "costs"])?;
+    let root = document.root(&["name", "description", "clusters", "costs", "thermal"])?;
     let nodes = root.require("clusters")?.list()?;
     let clusters = nodes.iter().map(cluster).collect::<Result<Vec<_>, _>>()?;
     check_clusters(&root, &nodes, &clusters)?;
+    let sizes: Vec<ClusterSize<'_>> =
+        clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.opps.len())).collect();
+    let thermal =
+        root.get("thermal").map(|node| toml_thermal::thermal(&node, &sizes)).transpose()?;
     Ok(MachineTemplate {
         name: root.text_or("name", stem(file))?,
         description: root.text_or("description", "")?,
         clusters,
         costs: costs(&root)?,
+        thermal,
     })
 }
 
@@ -65,6 +73,11 @@ impl MachineTemplate {
     /// One line for listings.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// How it heats up, if the file says so.
+    pub fn thermal(&self) -> Option<&Thermal> {
+        self.thermal.as_ref()
     }
 
     /// Core types that the machine refers to, with the place of the reference.
@@ -106,14 +119,16 @@ impl ClusterTemplate {
             core_type: self.core_type.clone(),
             params,
             opps: self.opps.clone(),
-            power: self.power,
+            power: self.power.clone(),
         }
     }
 }
 
 fn cluster(node: &Node<'_>) -> Result<ClusterTemplate, InputError> {
-    let table = node.table(&["name", "core_type", "cores", "class", "l2_kib", "opps", "power"])?;
+    const KEYS: [&str; 6] = ["name", "core_type", "cores", "class", "l2_kib", "opps"];
+    let table = node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS].concat())?;
     let core_type = table.require("core_type")?;
+    let opps = opps(&table)?;
     Ok(ClusterTemplate {
         name: table.require("name")?.name()?.to_owned(),
         class: ClassId(table.whole("class", 0..=MAX_CLASSES as i64 - 1)? as u8),
@@ -121,8 +136,8 @@ fn cluster(node: &Node<'_>) -> Result<ClusterTemplate, InputError> {
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
-        opps: opps(&table)?,
-        power: table.get("power").map_or(Ok(PowerCoefficients::default()), |node| power(&node))?,
+        power: cluster_power(&table, &opps)?,
+        opps,
     })
 }
 
@@ -149,14 +164,6 @@ fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
     let node = entry.require("volt")?;
     let volt = node.number(0.0..=2.0)?;
     if volt == 0.0 { Err(node.spot.error("0 V, more than 0 is needed")) } else { Ok(volt) }
-}
-
-fn power(node: &Node<'_>) -> Result<PowerCoefficients, InputError> {
-    let table = node.table(&["dynamic_uw_per_mhz_v2", "static_mw"])?;
-    Ok(PowerCoefficients {
-        dynamic_uw_per_mhz_v2: table.number_or("dynamic_uw_per_mhz_v2", 0.0, 0.0..=100_000.0)?,
-        static_mw: table.number_or("static_mw", 0.0, 0.0..=1e6)?,
-    })
 }
 
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {

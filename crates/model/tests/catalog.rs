@@ -50,7 +50,7 @@ fn a_machine_takes_its_core_types_and_its_own_l2() {
     assert_eq!((big.params.l2_kib, little.params.l2_kib, big.params.width), (2048.0, 512.0, 3.0));
     assert_eq!(little.cores.iter().map(|core| core.index()).collect::<Vec<_>>(), [2, 3, 4]);
     assert_eq!((machine.name.as_str(), machine.cores(), big.max_mhz()), ("m", 5, 1000));
-    assert_eq!((big.power.dynamic_uw_per_mhz_v2, little.power.static_mw), (310.0, 0.0));
+    assert_eq!((big.power.points[1].core_mw, little.power.is_known()), (310.0, false));
     assert_eq!((machine.costs.context_switch_ns, machine.costs.wakeup_latency_ns), (1, 4));
 }
 

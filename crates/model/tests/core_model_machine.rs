@@ -1,7 +1,7 @@
 //! Speeds on the clusters of a machine when a workload states a ratio.
 
 use ampsched_model::{
-    ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Opp, PowerCoefficients, Profile,
+    ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, Machine, Opp, Profile,
     machine_speed_ips, speed_ips,
 };
 
@@ -18,7 +18,7 @@ fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
         core_type: "test".into(),
         params,
         opps: vec![Opp { mhz: mhz / 2, volt: 0.9 }, Opp { mhz, volt: 1.0 }],
-        power: PowerCoefficients::default(),
+        power: ClusterPower::default(),
     }
 }
 

@@ -65,14 +65,28 @@ fn cluster(text: &mut String, cluster: &Cluster) {
     let opps: Vec<String> =
         cluster.opps.iter().map(|opp| format!("{} MHz {} V", opp.mhz, opp.volt)).collect();
     line(text, format_args!("  operating points: {}", opps.join(", ")));
+    power(text, cluster);
+}
+
+fn power(text: &mut String, cluster: &Cluster) {
     let power = &cluster.power;
-    if power.dynamic_uw_per_mhz_v2 > 0.0 || power.static_mw > 0.0 {
-        let (dynamic, constant) = (power.dynamic_uw_per_mhz_v2, power.static_mw);
-        line(
-            text,
-            format_args!("  power: dynamic {dynamic} uW/(MHz V^2), static {constant} mW per core"),
-        );
-    }
+    let Some(point) = power.points.last() else {
+        line(text, format_args!("  power: not known"));
+        return;
+    };
+    let (core, uncore) = (point.core_mw, point.uncore_mw);
+    let volt = point.volt;
+    let celsius = power.core_leakage.reference_c;
+    let leakage = power.core_leakage.power_mw(volt, celsius);
+    line(
+        text,
+        format_args!(
+            "  power at {} MHz: {core:.0} mW per busy core, {uncore:.0} mW shared, leakage {leakage:.1} mW per core at {celsius} °C",
+            cluster.max_mhz()
+        ),
+    );
+    let states: Vec<&str> = power.idle_states.iter().map(|state| state.name.as_str()).collect();
+    line(text, format_args!("  idle states: {}", states.join(", ")));
 }
 
 fn core_type(catalog: &Catalog, name: &str) -> Result<String, InputError> {

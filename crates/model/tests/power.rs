@@ -1,0 +1,132 @@
+//! The power law and what machine files may say about power.
+
+use ampsched_model::{Catalog, Cluster, CoreState, FileKind, Leakage, Opp, PowerPoint};
+use proptest::prelude::*;
+
+const CORE: &str = include_str!("../../../python/ampsched/data/core_types/cortex-a7.toml");
+const COSTS: &str = "[costs]\ncontext_switch_ns = 1\nmigrate_same_cluster_ns = 2\n\
+    migrate_cross_cluster_ns = 3\nwakeup_latency_ns = 4\n";
+
+/// A cluster of which the file says `keys` about power.
+fn cluster(keys: &str) -> Cluster {
+    let text = format!(
+        "[[clusters]]\nname = \"c\"\ncore_type = \"c\"\ncores = 2\nclass = 0\n\
+         opps = [{{ mhz = 500, volt = 0.8 }}, {{ mhz = 1000, volt = 1.0 }}]\n{keys}\n{COSTS}"
+    );
+    let mut catalog = Catalog::new();
+    catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+    catalog.add(FileKind::Machine, "m", "m.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    catalog.machine("m").unwrap().clusters.remove(0)
+}
+
+fn assert_close(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-12 * (1.0 + b.abs()), "{a} instead of {b}");
+}
+
+#[test]
+fn dynamic_power_is_c_v2_f() {
+    // Linux's device tree of the Exynos 5422: 310 uW/(MHz V^2), 2000 MHz at 1.3125 V give 1068.0 mW.
+    let point = PowerPoint::of_law(Opp { mhz: 2000, volt: 1.3125 }, 310.0, 0.0);
+    assert!((point.core_mw - 1068.0).abs() < 0.05, "{}", point.core_mw);
+    assert_eq!((point.uncore_mw, point.volt), (0.0, 1.3125));
+}
+
+#[test]
+fn leakage_follows_the_law_of_bhat_et_al() {
+    // V (c1 T^2 exp(c2 / T)) with c1 = 0.002488, c2 = -2660 K: the Odroid XU3's values in DS3.
+    let published_mw = |volt: f64, celsius: f64| {
+        let kelvin = celsius + 273.15;
+        1000.0 * volt * 0.002488 * kelvin * kelvin * (-2660.0 / kelvin).exp()
+    };
+    let leakage = Leakage {
+        reference_mw: published_mw(1.0, 40.0),
+        reference_volt: 1.0,
+        reference_c: 40.0,
+        per_volt: 0.0,
+        kelvin: 2660.0,
+    };
+    for (volt, celsius) in [(0.9, 25.0), (1.0, 40.0), (1.3, 60.0), (1.3625, 95.0)] {
+        let (ours, published) = (leakage.power_mw(volt, celsius), published_mw(volt, celsius));
+        assert!((ours / published - 1.0).abs() < 1e-12, "{volt} V {celsius} C: {ours} {published}");
+    }
+}
+
+#[test]
+fn a_core_runs_idles_or_is_off() {
+    let power = cluster(
+        "power = { dynamic_uw_per_mhz_v2 = 100, uncore_dynamic_uw_per_mhz_v2 = 50, static_mw = 8,\n\
+         uncore_static_mw = 4 }\n\
+         idle_states = [{ name = \"wfi\", core_share = 1, uncore_share = 1 },\n\
+         { name = \"off\", core_mw = 0.5, uncore_mw = 1, uncore_share = 0.25, entry_us = 300, exit_us = 1.5,\n\
+         min_residency_us = 2000 }]",
+    )
+    .power;
+    assert!(power.is_known());
+    // 100 uW/(MHz V^2) at 1000 MHz and 1 V are 100 mW; leakage is stated for the highest voltage.
+    let running = CoreState::Running { activity: 0.5 };
+    assert_close(power.core_power_mw(1, running, 80.0), 0.5 * 100.0 + 8.0);
+    assert_close(power.core_power_mw(0, running, 80.0), 0.5 * 32.0 + 8.0 * 0.8);
+    assert_close(power.core_power_mw(0, CoreState::Idle(0), 80.0), 8.0 * 0.8);
+    assert_close(power.core_power_mw(0, CoreState::Idle(1), 80.0), 0.5);
+    assert_close(power.core_power_mw(1, CoreState::Off, 80.0), 0.0);
+    assert_close(power.uncore_power_mw(1, None, 80.0), 50.0 + 4.0);
+    assert_close(power.uncore_power_mw(1, Some(0), 80.0), 50.0 + 4.0);
+    assert_close(power.uncore_power_mw(1, Some(1), 80.0), 1.0 + 0.25 * 54.0);
+    let off = &power.idle_states[1];
+    assert_eq!((off.entry_ns, off.exit_ns, off.min_residency_ns), (300_000, 1_500, 2_000_000));
+}
+
+#[test]
+fn what_is_not_stated_is_not_known_or_simple() {
+    let unknown = cluster("").power;
+    assert!(
+        !unknown.is_known() && unknown.idle_states.is_empty() && unknown.energy_model.is_empty()
+    );
+    let simple = cluster("power = { dynamic_uw_per_mhz_v2 = 100 }").power;
+    assert_eq!(simple.idle_states.len(), 1);
+    assert_close(simple.core_power_mw(1, CoreState::Idle(0), 25.0), 0.0);
+    assert_eq!((simple.activity.stalled, simple.activity.issuing), (1.0, 0.0));
+}
+
+#[test]
+fn an_energy_model_is_power_as_well() {
+    let table = "energy_model = [{ mhz = 500, capacity = 400, power_mw = 60, cluster_mw = 20 },\n\
+        { mhz = 1000, capacity = 800, power_mw = 200, cluster_mw = 30 }]\n";
+    let power = cluster(table).power;
+    assert_close(power.core_power_mw(1, CoreState::Running { activity: 1.0 }, 25.0), 200.0);
+    assert_close(power.uncore_power_mw(0, None, 25.0), 20.0);
+    assert_eq!(power.energy_model[1].capacity, 800.0);
+    // A law takes its place as power; the table is what a scheduler believes.
+    let both = cluster(&format!("{table}power = {{ dynamic_uw_per_mhz_v2 = 100 }}")).power;
+    assert_close(both.core_power_mw(1, CoreState::Running { activity: 1.0 }, 25.0), 100.0);
+    assert_eq!(both.energy_model, power.energy_model);
+}
+
+#[test]
+fn power_sensors_are_read() {
+    let sensor = cluster(
+        "power = { dynamic_uw_per_mhz_v2 = 100 }\n\
+         power_sensor = { resolution_mw = 1.5, noise_mw = 2, period_ms = 270, delay_ms = 0.5 }",
+    )
+    .power
+    .sensor
+    .unwrap();
+    assert_eq!((sensor.resolution, sensor.noise), (1.5, 2.0));
+    assert_eq!((sensor.period_ns, sensor.delay_ns), (270_000_000, 500_000));
+}
+
+proptest! {
+    /// More of anything costs more, and nothing costs less than nothing.
+    #[test]
+    fn power_grows_with_voltage_temperature_and_activity(
+        volt in 0.5..1.4f64, celsius in 0.0..110.0f64, more in 0.0..0.2f64,
+        per_volt in 0.0..8.0f64, kelvin in 0.0..5000.0f64,
+    ) {
+        let leakage =
+            Leakage { reference_mw: 10.0, reference_volt: 1.0, reference_c: 40.0, per_volt, kelvin };
+        let here = leakage.power_mw(volt, celsius);
+        prop_assert!(here > 0.0);
+        prop_assert!(leakage.power_mw(volt + more, celsius) >= here);
+        prop_assert!(leakage.power_mw(volt, celsius + 100.0 * more) >= here);
+    }
+}

@@ -11,6 +11,7 @@
 
 mod affinity;
 mod factors;
+mod params;
 mod plan;
 mod policies;
 mod queue;
@@ -27,10 +28,9 @@ mod weight;
 
 pub use affinity::{AffinityId, AffinityTable};
 pub use factors::{Factor, FactorKind, Factors};
+pub use params::{ParamInfo, ParamKind, Params, PolicyError};
 pub use plan::{Change, Plan, Prefer, SPEED_ONE, ThreadPlan};
-pub use registry::{
-    ParamInfo, ParamKind, Params, PolicyError, PolicyInfo, REGISTRY, build_policy, find_policy,
-};
+pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};
 pub use rules::{
     Allocator, Balance, Charge, Order, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
 };

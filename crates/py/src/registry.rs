@@ -28,7 +28,7 @@ pub fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py, PyDict>> {
     let (min, max, flag) = match param.kind {
         ParamKind::Flag => (0.0, 1.0, true),
-        ParamKind::Number { min, max } => (min, max, false),
+        ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => (min, max, false),
     };
     let row = PyDict::new(py);
     row.set_item("name", param.name)?;

@@ -1,7 +1,6 @@
 use ampsched_model::AppId;
 
 use super::*;
-use crate::registry::Params;
 use crate::testing::PolicyHost;
 
 const MS: u64 = 1_000_000;

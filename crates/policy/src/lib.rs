@@ -12,6 +12,7 @@
 mod affinity;
 mod factors;
 mod params;
+mod pelt;
 mod plan;
 mod policies;
 mod queue;
@@ -29,6 +30,9 @@ mod weight;
 pub use affinity::{AffinityId, AffinityTable};
 pub use factors::{Factor, FactorKind, Factors};
 pub use params::{ParamInfo, ParamKind, Params, PolicyError};
+pub use pelt::{
+    Activity, CAPACITY_ONE, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst, core_util, core_util_boosted,
+};
 pub use plan::{Change, Plan, Prefer, SPEED_ONE, ThreadPlan};
 pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};
 pub use rules::{

@@ -37,6 +37,7 @@ MIX_SIM_MS = 10_000
 
 RR_TARGET, CFS_TARGET, PEER_TARGET, GROWTH_TARGET = 10e6, 5e6, 10.0, 4.0
 DECISION_TARGET_NS, EPOCH_TARGET_NS = 150.0, 20_000.0
+ENERGY_TARGET = 0.7
 MEMORY_TARGET_MIB, TRACE_TARGET_MB, REPRODUCE_TARGET_S = 200.0, 50.0, 180.0
 
 
@@ -71,6 +72,7 @@ def report(engine: str, options: argparse.Namespace) -> Iterator[str]:
     yield from speed(engine, options)
     yield from growth(engine, options.rounds)
     yield from size(engine)
+    yield from energy(engine, options.rounds)
     yield from policies()
     if options.reproduce:
         yield from reproduce()
@@ -190,6 +192,29 @@ def traced(engine: str, policy: str) -> tuple[Sample, int]:
         file = Path(folder) / "mix.pftrace"
         sample = measure.run([engine, "mix", policy, str(MIX_SIM_MS), str(file)])
         return sample, file.stat().st_size
+
+
+def energy(engine: str, rounds: int) -> Iterator[str]:
+    """What accounting for power and heat costs."""
+    works = {"rr": ENGINE_SIM_MS, "cfs": CFS_SIM_MS}
+    commands = {
+        f"{mode} {policy}": [engine, mode, policy, str(CORES), str(CFS_THREADS), str(sim_ms)]
+        for policy, sim_ms in works.items()
+        for mode in ("hogs", "energy")
+    }
+    samples = measure.rounds(commands, rounds)
+    yield "### Cost of power and heat\n"
+    yield f"{CORES} cores, {CFS_THREADS} threads; speed with accounting / speed without.\n"
+    yield "| policy | million dispatches/s | with power and heat | ratio |"
+    yield "|---|---|---|---|"
+    worst = 1.0
+    for policy in works:
+        without, with_energy = samples[f"hogs {policy}"], samples[f"energy {policy}"]
+        ratio = measure.median_ratio(with_energy, without)
+        worst = min(worst, ratio)
+        speeds = (measure.median_per_s(each) / 1e6 for each in (without, with_energy))
+        yield f"| `{policy}` | {next(speeds):.2f} | {next(speeds):.2f} | {ratio:.2f} |"
+    yield f"\nTarget: at least {ENERGY_TARGET:.1f}: {verdict(worst >= ENERGY_TARGET)}.\n"
 
 
 def policies() -> Iterator[str]:

@@ -16,7 +16,15 @@ from ampsched.factors import Factors
 from ampsched.metrics import MixMetrics
 from ampsched.overhead import Overhead
 from ampsched.policy import Policy, PolicyInfo, Rules, policies
-from ampsched.results import AppOutcome, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome
+from ampsched.results import (
+    AppOutcome,
+    ClusterEnergy,
+    ClusterOutcome,
+    CoreOutcome,
+    Counts,
+    Outcome,
+    ThreadOutcome,
+)
 from ampsched.statistics import Estimate
 
 __version__ = "0.1.0"
@@ -24,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AppOutcome",
     "Catalog",
+    "ClusterEnergy",
     "ClusterOutcome",
     "Comparison",
     "CoreOutcome",

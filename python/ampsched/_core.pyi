@@ -96,6 +96,7 @@ class Job:
         seed: int,
         factors: FactorSource,
         overhead_ns: tuple[int, int],
+        energy: bool,
         until_ns: int | None,
         repetitions: int | None,
         limit_ns: int,

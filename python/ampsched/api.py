@@ -34,6 +34,7 @@ def simulate(
     seed: int = 1,
     factors: str | Factors = "oracle",
     overhead: str | Overhead = "none",
+    energy: bool = False,
     core_order: CoreOrder = "as-is",
     until_ms: float | None = None,
     repetitions: int | None = None,
@@ -51,6 +52,7 @@ def simulate(
         seed: Seed of all random amounts.
         factors: Where the policy learns speed-ups from, see `Factors.parse`.
         overhead: What the policy's own work costs, see `Overhead.parse`.
+        energy: Account for power, energy and heat; the machine must say what is known of its power.
         core_order: Whether the cores are numbered as the machine says, from the biggest or from the littlest on.
         until_ms: Stop at this simulated time, whatever still runs.
         repetitions: Start programs that have ended anew, with other random amounts, until each has ended so often; then
@@ -70,7 +72,7 @@ def simulate(
     """
     catalog = catalog or Catalog.shipped()
     spec = PolicySpec.of(policy)
-    settings = Settings(_factors(factors), _overhead(overhead), until_ms, repetitions, limit_s, check)
+    settings = Settings(_factors(factors), _overhead(overhead), energy, until_ms, repetitions, limit_s, check)
     numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
     job = settings.job(numbered, catalog.workload(workload), spec, seed)
     return run_one(job, spec, Path(trace) if trace else None)
@@ -86,6 +88,7 @@ def compare(
     core_order: CoreOrders = "both",
     factors: str | Factors = "oracle",
     overhead: str | Overhead = "none",
+    energy: bool = False,
     repetitions: int | None = None,
     limit_s: float = 3600.0,
     check: bool = False,
@@ -108,6 +111,7 @@ def compare(
         core_order: Which core orders are run; on a machine of equal cores they are the same and run once.
         factors: Where policies learn speed-ups from, see `Factors.parse`.
         overhead: What the policies' own work costs, see `Overhead.parse`.
+        energy: As for `simulate`.
         repetitions: As for `simulate`, in the mixes and alone.
         limit_s: Fail if a workload has not ended by then (simulated time).
         check: Check the simulator's invariants after every event (slow).
@@ -135,7 +139,7 @@ def compare(
     if jobs < 0:
         raise InputError(f"jobs = {jobs} is below 0 (0: all processors)")
     settings = Settings(
-        _factors(factors), _overhead(overhead), repetitions=repetitions, limit_s=limit_s, check=check
+        _factors(factors), _overhead(overhead), energy, repetitions=repetitions, limit_s=limit_s, check=check
     )
     mixes = [
         Mix(on, order, mix, spec, each_seed)

@@ -1,6 +1,7 @@
 """Results of comparing policies."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -50,6 +51,12 @@ class SummaryRow:
     utilisation: float
     switches: float
     migrations: float
+    energy_j: Estimate | None
+    """If it was accounted for."""
+    energy_change: Estimate | None
+    """Relative to the first policy: -0.1 is 10 % less."""
+    edp_js: Estimate | None
+    """Energy x makespan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,9 @@ class Comparison:
             utilisation=fmean(run.outcome.utilisation for run in runs),
             switches=fmean(run.outcome.counts.switches for run in runs),
             migrations=fmean(run.outcome.counts.migrations for run in runs),
+            energy_j=estimate(per_seed(runs, energy_j)) if has_energy(runs) else None,
+            energy_change=change(runs, first, energy_j) if has_energy(runs) else None,
+            edp_js=estimate(per_seed(runs, edp_js)) if has_energy(runs) else None,
         )
 
     def to_polars(self) -> "polars.DataFrame":
@@ -135,6 +145,21 @@ class Comparison:
             "summary": [dataclasses.asdict(row) for row in self.summary()],
             "runs": [{**_run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
         }
+
+
+def has_energy(runs: Sequence[Run]) -> bool:
+    """Whether energy was accounted for."""
+    return all(run.outcome.energy_j is not None for run in runs)
+
+
+def energy_j(run: Run) -> float:
+    """Energy of a run in J; not a number if it was not accounted for."""
+    return math.nan if run.outcome.energy_j is None else run.outcome.energy_j
+
+
+def edp_js(run: Run) -> float:
+    """Energy x makespan of a run in J s; not a number if energy was not accounted for."""
+    return math.nan if run.outcome.edp_js is None else run.outcome.edp_js
 
 
 def per_seed(runs: Sequence[Run], value: Value) -> list[float]:
@@ -178,6 +203,9 @@ def _run_row(run: Run) -> dict[str, Any]:
         "preemptions": outcome.counts.preemptions,
         "ready_ns": sum(thread.ready_ns for thread in outcome.threads),
         "blocked_ns": sum(thread.blocked_ns for thread in outcome.threads),
+        "energy_j": outcome.energy_j,
+        "edp_js": outcome.edp_js,
+        "peak_c": outcome.peak_c,
     }
 
 

@@ -41,6 +41,8 @@ class Settings:
     factors: Factors = ORACLE
     overhead: Overhead = NO_OVERHEAD
     """What the policy's own work costs; nothing when an application runs alone for comparison."""
+    energy: bool = False
+    """Account for power, energy and heat."""
     until_ms: float | None = None
     """Stop at this time, whatever still runs."""
     repetitions: int | None = None
@@ -71,6 +73,7 @@ class Settings:
             seed=seed,
             factors=self.factors.source(),
             overhead_ns=self.overhead.costs_ns(),
+            energy=self.energy,
             until_ns=None if self.until_ms is None else round(self.until_ms * NS_PER_MS),
             repetitions=self.repetitions,
             limit_ns=round(self.limit_s * NS_PER_S),

@@ -73,6 +73,8 @@ class ThreadOutcome(_FromDict):
     """Times that it lost a core to another thread while it could have gone on."""
     migrations: int
     """Times that it changed cores."""
+    energy_uj: float | None
+    """Energy that cores used while they ran it, if it was accounted for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,29 @@ class CoreOutcome(_FromDict):
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterEnergy(_FromDict):
+    """Energy and heat of a cluster."""
+
+    running_uj: float
+    """Used by its cores while they ran threads."""
+    idle_uj: float
+    """Used by its cores while they idled."""
+    uncore_uj: float
+    """Used by what its cores share."""
+    sensor_uj: float
+    """The sum, as a sensor at its supply would integrate it."""
+    throttled_ns: int
+    """Time for which heat capped its frequency."""
+    temperature_c: float | None
+    """Temperature of its hottest core at the end, if the machine describes how it heats."""
+
+    @property
+    def total_uj(self) -> float:
+        """All of it."""
+        return self.running_uj + self.idle_uj + self.uncore_uj
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterOutcome(_FromDict):
     """Results of one cluster."""
 
@@ -101,6 +126,19 @@ class ClusterOutcome(_FromDict):
     residency: tuple[tuple[int, int], ...]
     """Frequencies in MHz at which it ran, ascending, with the time at each in ns."""
     frequency_changes: int
+    energy: ClusterEnergy | None
+    """Energy and heat, if they were accounted for."""
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ClusterOutcome":
+        """From a dictionary that has at least the fields of the class."""
+        energy = values["energy"]
+        return cls(
+            values["name"],
+            tuple((mhz, ns) for mhz, ns in values["residency"]),
+            values["frequency_changes"],
+            None if energy is None else ClusterEnergy.from_dict(energy),
+        )
 
     @property
     def mean_mhz(self) -> float:
@@ -138,6 +176,8 @@ class Outcome:
     threads: tuple[ThreadOutcome, ...]
     cores: tuple[CoreOutcome, ...]
     clusters: tuple[ClusterOutcome, ...]
+    peak_c: float | None
+    """Highest temperature of the machine in degrees Celsius, if heat was accounted for."""
     counts: Counts
 
     @staticmethod
@@ -154,8 +194,36 @@ class Outcome:
             threads=tuple(map(ThreadOutcome.from_dict, values["threads"])),
             cores=tuple(map(CoreOutcome.from_dict, values["cores"])),
             clusters=tuple(map(ClusterOutcome.from_dict, values["clusters"])),
+            peak_c=values["peak_c"],
             counts=Counts.from_dict(values["counts"]),
         )
+
+    @property
+    def energy_j(self) -> float | None:
+        """Energy of all clusters in J, if it was accounted for."""
+        parts = [cluster.energy.total_uj for cluster in self.clusters if cluster.energy is not None]
+        return sum(parts) / 1e6 if parts else None
+
+    @property
+    def power_w(self) -> float | None:
+        """Mean power in W, if energy was accounted for."""
+        return None if self.energy_j is None else self.energy_j / (self.makespan_ns / 1e9)
+
+    @property
+    def edp_js(self) -> float | None:
+        """Energy x makespan in J s, if energy was accounted for."""
+        return None if self.energy_j is None else self.energy_j * self.makespan_ns / 1e9
+
+    @property
+    def ed2p_js2(self) -> float | None:
+        """Energy x makespan^2 in J s^2, if energy was accounted for."""
+        return None if self.edp_js is None else self.edp_js * self.makespan_ns / 1e9
+
+    @property
+    def instructions_per_j(self) -> float | None:
+        """Instructions retired per joule (IPW: instructions per second and watt), if energy was accounted for."""
+        done = sum(thread.instructions for thread in self.threads)
+        return None if self.energy_j is None else done / self.energy_j
 
     @property
     def utilisation(self) -> float:

@@ -1,6 +1,8 @@
 //! A machine: clusters of equal cores, their operating points, and what moving a thread costs.
 
-use crate::{ClassId, ClusterId, ClusterPower, CoreId, CoreParams, Ns};
+use std::sync::Arc;
+
+use crate::{ClassId, ClusterId, ClusterPower, CoreId, CoreParams, Ns, Thermal};
 
 /// An operating performance point of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +65,8 @@ pub struct Machine {
     pub clusters: Vec<Cluster>,
     /// Costs.
     pub costs: Costs,
+    /// How it heats up, if that is described.
+    pub thermal: Option<Arc<Thermal>>,
 }
 
 impl Machine {
@@ -91,7 +95,7 @@ impl Machine {
         machine
     }
 
-    /// The machine with the same number of cores, all of the fastest kind: the reference of H_ANTT
+    /// The machine with the same number of cores, all of the fastest kind (its heat is not described): the reference of H_ANTT
     /// and H_STP (CGO 2020, section 5.1: "only big cores").
     #[must_use]
     pub fn all_big(&self) -> Machine {
@@ -113,6 +117,7 @@ impl Machine {
             description: format!("{} cores of the {kind} kind of {}", self.cores(), self.name),
             clusters: vec![Cluster { class: ClassId(0), cores, ..cluster.clone() }],
             costs: self.costs,
+            thermal: None,
         }
     }
 

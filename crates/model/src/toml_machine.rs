@@ -1,6 +1,7 @@
 //! Machine files: clusters, cores, operating points and costs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::reader::{Document, Node, Spot, Table, stem};
 use crate::toml_core_type::L2_KIB;
@@ -106,6 +107,7 @@ impl MachineTemplate {
             description: self.description.clone(),
             clusters,
             costs: self.costs,
+            thermal: self.thermal.clone().map(Arc::new),
         })
     }
 }

@@ -23,7 +23,13 @@ fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
 }
 
 fn machine(clusters: Vec<Cluster>) -> Machine {
-    Machine { name: "m".into(), description: String::new(), clusters, costs: Costs::default() }
+    Machine {
+        name: "m".into(),
+        description: String::new(),
+        clusters,
+        costs: Costs::default(),
+        thermal: None,
+    }
 }
 
 fn stated(ratio: f64) -> Profile {

@@ -2,7 +2,7 @@
 
 use ampsched_model::{AppId, ClusterId, CoreId, Ns, ThreadId};
 
-use crate::{Factors, Pick, RunState, Sched, ThreadPlan, ThreadStats, Topology};
+use crate::{Factor, Factors, Pick, RunState, Sched, ThreadPlan, ThreadStats, Topology};
 
 /// The system at one moment.
 #[derive(Clone, Copy)]
@@ -92,6 +92,16 @@ impl<'a> View<'a> {
     /// The frequency at which a cluster runs, in MHz.
     pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {
         self.sched.frequency_mhz(cluster)
+    }
+
+    /// What a cluster's power sensor shows, in mW.
+    pub fn power_mw(&self, cluster: ClusterId) -> Factor {
+        self.sched.power_mw(cluster)
+    }
+
+    /// What the hottest temperature sensor of a cluster shows, in degrees Celsius.
+    pub fn temperature_c(&self, cluster: ClusterId) -> Factor {
+        self.sched.temperature_c(cluster)
     }
 
     /// What is known about a thread.

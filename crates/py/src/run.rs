@@ -65,7 +65,7 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, overhead_ns, until_ns, repetitions, limit_ns, check))]
+    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, overhead_ns, energy, until_ns, repetitions, limit_ns, check))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
     fn new(
         machine: &Machine,
@@ -75,6 +75,7 @@ impl Job {
         seed: u64,
         factors: &FactorSource,
         overhead_ns: (Ns, Ns),
+        energy: bool,
         until_ns: Option<Ns>,
         repetitions: Option<NonZeroU32>,
         limit_ns: Ns,
@@ -82,7 +83,8 @@ impl Job {
     ) -> Self {
         let factors = factors.inner;
         let overhead = Overhead { decision_ns: overhead_ns.0, epoch_ns: overhead_ns.1 };
-        let options = Options { seed, factors, overhead, until_ns, repetitions, limit_ns, check };
+        let options =
+            Options { seed, factors, overhead, energy, until_ns, repetitions, limit_ns, check };
         let (machine, workload) = (machine.inner.clone(), workload.inner.clone());
         Self { inner: SimJob { machine, workload, policy, params, options } }
     }

@@ -37,6 +37,24 @@ pub enum SimError {
         /// Mutex.
         object: String,
     },
+    /// Nothing is known of a cluster's power, but energy was asked for.
+    #[error(
+        "machine {machine}: nothing is known of the power of cluster {cluster} (add power = {{ ... }} to its file, or leave out --energy)"
+    )]
+    NoPower {
+        /// Machine.
+        machine: String,
+        /// Cluster.
+        cluster: String,
+    },
+    /// A machine's description contradicts itself.
+    #[error("machine {machine}: {what}")]
+    BadMachine {
+        /// Machine.
+        machine: String,
+        /// The contradiction.
+        what: String,
+    },
     /// A thread loops without using time.
     #[error("thread {thread} executes {steps} steps without using time, at {} ms (an endless loop without compute or sleep?)", *at_ns / 1_000_000)]
     NoProgress {

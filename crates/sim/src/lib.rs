@@ -19,6 +19,8 @@ pub use error::SimError;
 pub use factors::FactorSource;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
-pub use outcome::{AppOutcome, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome};
+pub use outcome::{
+    AppOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome,
+};
 pub use perfetto::PerfettoTrace;
 pub use trace::{Trace, TraceThread};

@@ -14,6 +14,10 @@ pub struct OfflineFacts {
     pub speedup: f64,
     /// Instructions per s of run time alone on cores of the fastest kind.
     pub fast_ips: f64,
+    /// (Instructions per joule alone on the fastest kind) / (the same on the slowest), HFEE's EER: energy
+    /// of cores that ran and of what they share, as a sensor of the cluster tells; none if the
+    /// machine's power is not known.
+    pub energy_ratio: Option<f64>,
 }
 
 /// Runs every application of a workload alone on as many cores of the fastest kind as the machine has,
@@ -31,24 +35,41 @@ pub fn offline_facts(
         factors: FactorSource::Missing,
         overhead: Overhead::default(),
         repetitions: None,
+        energy: machine.clusters.iter().all(|cluster| cluster.power.is_known()),
         ..options.clone()
     };
     (0..workload.apps.len())
         .map(|index| {
             let alone = workload.alone(index);
-            let fast_ips = ips(&fast, &alone, &options)?;
-            let slow_ips = ips(&slow, &alone, &options)?;
-            let computes = fast_ips > 0.0 && slow_ips > 0.0;
-            Ok(OfflineFacts { speedup: if computes { fast_ips / slow_ips } else { 1.0 }, fast_ips })
+            let fast = measure(&fast, &alone, &options)?;
+            let slow = measure(&slow, &alone, &options)?;
+            let computes = fast.ips > 0.0 && slow.ips > 0.0;
+            let ratio = |(fast, slow): (f64, f64)| if computes { fast / slow } else { 1.0 };
+            Ok(OfflineFacts {
+                speedup: ratio((fast.ips, slow.ips)),
+                fast_ips: fast.ips,
+                energy_ratio: fast.per_uj.zip(slow.per_uj).map(ratio),
+            })
         })
         .collect()
 }
 
-/// Instructions per s of run time.
-fn ips(machine: &Machine, workload: &Workload, options: &Options) -> Result<f64, SimError> {
+/// What an application alone on one kind of core achieves.
+struct Alone {
+    /// Instructions per s of run time.
+    ips: f64,
+    /// Instructions per uJ.
+    per_uj: Option<f64>,
+}
+
+fn measure(machine: &Machine, workload: &Workload, options: &Options) -> Result<Alone, SimError> {
     let policy = build_policy("cfs", &[]).expect("cfs is in the registry");
     let outcome = simulate(machine, workload, "cfs", policy, options)?;
     let instructions: u64 = outcome.threads.iter().map(|thread| thread.instructions).sum();
     let run_ns: u64 = outcome.threads.iter().map(|t| t.big_ns + t.little_ns).sum();
-    Ok(instructions as f64 * 1e9 / run_ns.max(1) as f64)
+    let energy = outcome.clusters[0].energy.map(|energy| energy.running_uj + energy.uncore_uj);
+    Ok(Alone {
+        ips: instructions as f64 * 1e9 / run_ns.max(1) as f64,
+        per_uj: energy.map(|uj| instructions as f64 / uj),
+    })
 }

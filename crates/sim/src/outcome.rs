@@ -24,6 +24,8 @@ pub struct Outcome {
     pub cores: Vec<CoreOutcome>,
     /// Per cluster.
     pub clusters: Vec<ClusterOutcome>,
+    /// Highest temperature of the machine, if heat was accounted for.
+    pub peak_c: Option<f64>,
     /// Totals.
     pub counts: Counts,
 }
@@ -83,6 +85,8 @@ pub struct ThreadOutcome {
     pub involuntary: u64,
     /// Times that it changed cores.
     pub migrations: u64,
+    /// Energy that cores used while they ran it, if it was accounted for.
+    pub energy_uj: Option<f64>,
 }
 
 /// Results of one core.
@@ -107,6 +111,25 @@ pub struct ClusterOutcome {
     pub residency: Vec<(u32, Ns)>,
     /// Changes of frequency.
     pub frequency_changes: u64,
+    /// Energy and heat, if they were accounted for.
+    pub energy: Option<ClusterEnergy>,
+}
+
+/// Energy and heat of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ClusterEnergy {
+    /// Used by its cores while they ran threads.
+    pub running_uj: f64,
+    /// Used by its cores while they idled.
+    pub idle_uj: f64,
+    /// Used by what its cores share.
+    pub uncore_uj: f64,
+    /// The sum, as a sensor at its supply would integrate it.
+    pub sensor_uj: f64,
+    /// Time for which heat capped its frequency.
+    pub throttled_ns: Ns,
+    /// Temperature of its hottest core at the end, if the machine describes how it heats.
+    pub temperature_c: Option<f64>,
 }
 
 /// Totals of a simulation.

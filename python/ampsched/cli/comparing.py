@@ -40,6 +40,7 @@ def compare(
     ] = "both",
     factors: options.FactorsText = "oracle",
     overhead: options.OverheadText = "none",
+    energy: options.Energy = False,
     repetitions: options.Repetitions = None,
     limit_s: options.LimitS = 3600.0,
     jobs: options.Jobs = 0,
@@ -76,6 +77,7 @@ def compare(
             core_order=core_order,
             factors=factors,
             overhead=overhead,
+            energy=energy,
             repetitions=repetitions,
             limit_s=limit_s,
             jobs=jobs,
@@ -137,6 +139,8 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
         _print_table(console, f"{workload} on {machine}", _main_table(mix))
         if len(runs[0][0].outcome.apps) > 1:
             _print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs))
+        if all(row.energy_j is not None for row in mix):
+            _print_table(console, "Energy", _energy_table(mix))
         if details:
             _print_table(console, "Details, means", _detail_table(mix, runs))
     orders = len({run.core_order for run in result.runs})
@@ -173,6 +177,20 @@ def _main_table(rows: list[SummaryRow]) -> Table:
             "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
             render.milliseconds(row.makespan_ms.mean * 1e6),
             style="bold" if is_best and len(rows) > 1 else "",
+        )
+    return table
+
+
+def _energy_table(rows: list[SummaryRow]) -> Table:
+    """Energy, its change against the first policy, energy x makespan."""
+    table = render.table("policy", "energy J", "change %", "EDP J s")
+    for number, row in enumerate(rows):
+        assert row.energy_j and row.energy_change and row.edp_js, "only printed if energy is known"
+        table.add_row(
+            row.policy,
+            f"{row.energy_j.mean:.3f}",
+            "" if number == 0 else render.change(row.energy_change, lower_is_better=True),
+            f"{row.edp_js.mean:.3f}",
         )
     return table
 

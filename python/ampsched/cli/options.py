@@ -155,6 +155,7 @@ OverheadText = Annotated[
         help="What the policy's own work costs: none, decision_ns=150 or decision_ns=150:epoch_us=20.",
     ),
 ]
+Energy = Annotated[bool, typer.Option("--energy", help="Account for power, energy and heat, and print them.")]
 Repetitions = Annotated[
     int | None,
     typer.Option(

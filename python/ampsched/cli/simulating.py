@@ -30,6 +30,7 @@ def simulate(
     ] = "as-is",
     factors: options.FactorsText = "oracle",
     overhead: options.OverheadText = "none",
+    energy: options.Energy = False,
     until_ms: Annotated[
         float | None,
         typer.Option(
@@ -58,6 +59,7 @@ def simulate(
         seed=seed,
         factors=factors,
         overhead=overhead,
+        energy=energy,
         core_order=core_order,
         until_ms=until_ms,
         repetitions=repetitions,
@@ -79,6 +81,8 @@ def simulate(
 def _print(console: Console, outcome: Outcome) -> None:
     title = f"{outcome.workload} on {outcome.machine} under {outcome.policy}"
     tables = {title: _apps(outcome), "Threads (ms)": _threads(outcome), "Cores": _cores(outcome)}
+    if outcome.energy_j is not None:
+        tables["Energy"] = _energy(outcome)
     for title, table in tables.items():
         console.print(title, style="bold", soft_wrap=True, markup=False)
         console.print(table)
@@ -89,6 +93,12 @@ def _print(console: Console, outcome: Outcome) -> None:
         f"{counts.preemptions:,} wake-up preemptions",
         soft_wrap=True,
     )
+    if outcome.energy_j is not None:
+        peak = "" if outcome.peak_c is None else f", at most {outcome.peak_c:.1f} °C"
+        console.print(
+            f"{outcome.energy_j:.3f} J, {outcome.power_w:.3f} W on average, EDP {outcome.edp_js:.3f} J s{peak}",
+            soft_wrap=True,
+        )
 
 
 def _apps(outcome: Outcome) -> Table:
@@ -126,5 +136,23 @@ def _cores(outcome: Outcome) -> Table:
             render.bar(core.utilisation, 20),
             f"{100 * overhead:.2f}",
             render.count(core.switches),
+        )
+    return table
+
+
+def _energy(outcome: Outcome) -> Table:
+    """One row per cluster."""
+    table = render.table(
+        "cluster", "mean MHz", "changes", "running mJ", "idle mJ", "uncore mJ", "throttled %"
+    )
+    for cluster in outcome.clusters:
+        energy = cluster.energy
+        assert energy is not None, "energy is accounted for on all clusters or on none"
+        table.add_row(
+            cluster.name,
+            f"{cluster.mean_mhz:,.0f}",
+            render.count(cluster.frequency_changes),
+            *(f"{uj / 1e3:,.1f}" for uj in (energy.running_uj, energy.idle_uj, energy.uncore_uj)),
+            f"{100 * energy.throttled_ns / max(1, outcome.makespan_ns):.1f}",
         )
     return table

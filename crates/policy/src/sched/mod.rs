@@ -19,8 +19,8 @@ use ampsched_model::{AppId, ClassId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns
 use crate::plan::to_fixed;
 use crate::queue::RunQueue;
 use crate::{
-    AffinityId, AffinityTable, Change, ClusterInfo, Order, Prefer, QueueScope, Rules, ThreadPlan,
-    Topology,
+    AffinityId, AffinityTable, Change, ClusterInfo, Factor, Order, Prefer, QueueScope, Rules,
+    ThreadPlan, Topology,
 };
 use place::LastSearch;
 
@@ -184,6 +184,10 @@ pub struct Sched {
     rotation_due_ns: Ns,
     /// Present frequency of each cluster.
     frequencies_mhz: Vec<u32>,
+    /// What the power sensor of each cluster shows, in mW.
+    power_mw: Vec<Factor>,
+    /// What the hottest temperature sensor of each cluster shows, in degrees Celsius.
+    temperatures_c: Vec<Factor>,
 }
 
 impl Sched {
@@ -212,6 +216,8 @@ impl Sched {
             affinities: AffinityTable::new(topology.core_count()),
             cores,
             frequencies_mhz: topology.clusters().iter().map(highest).collect(),
+            power_mw: vec![Factor::default(); topology.clusters().len()],
+            temperatures_c: vec![Factor::default(); topology.clusters().len()],
             topology,
             rules,
             plans: Vec::new(),
@@ -345,6 +351,26 @@ impl Sched {
     #[inline]
     pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {
         self.frequencies_mhz[cluster.index()]
+    }
+
+    /// What a cluster's power sensor shows, in mW.
+    pub fn power_mw(&self, cluster: ClusterId) -> Factor {
+        self.power_mw[cluster.index()]
+    }
+
+    /// Tells what a cluster's power sensor shows.
+    pub fn set_power(&mut self, cluster: ClusterId, power_mw: Factor) {
+        self.power_mw[cluster.index()] = power_mw;
+    }
+
+    /// What the hottest temperature sensor of a cluster shows, in degrees Celsius.
+    pub fn temperature_c(&self, cluster: ClusterId) -> Factor {
+        self.temperatures_c[cluster.index()]
+    }
+
+    /// Tells what the hottest temperature sensor of a cluster shows.
+    pub fn set_temperature(&mut self, cluster: ClusterId, temperature_c: Factor) {
+        self.temperatures_c[cluster.index()] = temperature_c;
     }
 
     /// Tells at which frequency a cluster runs.

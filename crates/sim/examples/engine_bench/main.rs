@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! engine_bench hogs POLICY CORES THREADS SIM_MS      CPU-bound threads, half of the cores half as fast
+//! engine_bench energy POLICY CORES THREADS SIM_MS    the same, with power and heat
 //! engine_bench mix POLICY SIM_MS [TRACE_FILE]        20 threads that lock, wait and pass items on 2 + 2 cores
 //! engine_bench repeat POLICY SIM_MS                  two programs of 1 ms, again and again, beside 5 threads
 //! engine_bench bare CORES THREADS SIM_MS             the yardstick: a heap and a queue, nothing else
@@ -27,12 +28,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["hogs", policy, cores, threads, sim_ms] => hogs(policy, cores, threads, sim_ms),
+        ["hogs", policy, cores, threads, sim_ms] => hogs(policy, cores, threads, sim_ms, false),
+        ["energy", policy, cores, threads, sim_ms] => hogs(policy, cores, threads, sim_ms, true),
         ["mix", policy, sim_ms] => mix(policy, sim_ms, None),
         ["mix", policy, sim_ms, file] => mix(policy, sim_ms, Some(file)),
         ["repeat", policy, sim_ms] => repeat(policy, sim_ms),
         ["bare", cores, threads, sim_ms] => bare(cores, threads, sim_ms),
-        _ => Err("usage: engine_bench hogs POLICY CORES THREADS SIM_MS | mix POLICY SIM_MS [TRACE_FILE] | repeat POLICY SIM_MS | bare CORES THREADS SIM_MS".into()),
+        _ => Err("usage: engine_bench hogs|energy POLICY CORES THREADS SIM_MS | mix POLICY SIM_MS [TRACE_FILE] | repeat POLICY SIM_MS | bare CORES THREADS SIM_MS".into()),
     };
     match result {
         Ok(json) => {
@@ -46,12 +48,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn hogs(policy: &str, cores: &str, threads: &str, sim_ms: &str) -> Result<String, Failure> {
+fn hogs(
+    policy: &str,
+    cores: &str,
+    threads: &str,
+    sim_ms: &str,
+    energy: bool,
+) -> Result<String, Failure> {
     let (machine, workload) =
         (setup::half_speed_machine(cores.parse()?), setup::hogs(threads.parse()?)?);
     // What creating and placing the threads costs, apart from running them.
     let (start_s, start) = timed_run(&machine, &workload, policy, &until(1), None)?;
-    let options = until(to_ns(sim_ms)?);
+    let options = Options { energy, ..until(to_ns(sim_ms)?) };
     let (cpu_s, outcome) = timed_run(&machine, &workload, policy, &options, None)?;
     Ok(json(start_s, start.counts.dispatches, cpu_s, &outcome))
 }

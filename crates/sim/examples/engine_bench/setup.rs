@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ampsched_model::{
-    App, ClassId, Cluster, CoreId, CoreParams, Costs, InputError, Machine, Opp, Pipeline,
-    PowerCoefficients, Profile, ProfileLibrary, Workload, parse_program,
+    ActivityLaw, App, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, HeatSource,
+    IdleState, InputError, Leakage, Machine, Opp, Pipeline, PowerPoint, Profile, ProfileLibrary,
+    Remaining, Thermal, ThermalLink, ThermalNode, Workload, parse_program,
 };
 
 /// The first half of the cores has speed 1, the second half 0.5; nothing costs extra time.
@@ -15,8 +16,15 @@ pub fn half_speed_machine(cores: usize) -> Machine {
     if big < cores {
         clusters.push(cluster("little", 0, big..cores, 500));
     }
+    let thermal = thermal(&clusters);
     let description = "half of the cores half as fast".to_owned();
-    Machine { name: format!("{cores} cores"), description, clusters, costs: Costs::default() }
+    Machine {
+        name: format!("{cores} cores"),
+        description,
+        clusters,
+        costs: Costs::default(),
+        thermal: Some(thermal.into()),
+    }
 }
 
 fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
@@ -27,7 +35,47 @@ fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
         core_type: "unit".to_owned(),
         params: UNIT_CORE,
         opps: vec![Opp { mhz, volt: 1.0 }],
-        power: PowerCoefficients::default(),
+        power: power(),
+    }
+}
+
+/// Power of a core that is busy or idles in one of two states; used only if energy is measured.
+fn power() -> ClusterPower {
+    let idle = |name: &str, constant_mw, share, min_residency_ns| IdleState {
+        name: name.to_owned(),
+        core: Remaining { constant_mw, share },
+        uncore: Remaining { constant_mw: 0.0, share: 1.0 },
+        entry_ns: 0,
+        exit_ns: 0,
+        min_residency_ns,
+    };
+    ClusterPower {
+        points: vec![PowerPoint { volt: 1.0, core_mw: 1000.0, uncore_mw: 100.0 }],
+        core_leakage: Leakage { reference_mw: 50.0, kelvin: 2000.0, ..Leakage::default() },
+        activity: ActivityLaw { stalled: 0.5, issuing: 0.5 },
+        idle_states: vec![idle("shallow", 20.0, 0.0, 0), idle("deep", 5.0, 0.0, 2_000_000)],
+        ..ClusterPower::default()
+    }
+}
+
+/// Every cluster heats one node, which cools to the ambient.
+fn thermal(clusters: &[Cluster]) -> Thermal {
+    let node = |cluster: &Cluster| ThermalNode {
+        name: cluster.name.clone(),
+        heat: HeatSource::Cluster(cluster.name.clone()),
+        j_per_k: 1.0,
+        background_mw: 0.0,
+    };
+    let link =
+        |cluster: &Cluster| ThermalLink { from: cluster.name.clone(), to: None, k_per_w: 5.0 };
+    Thermal {
+        ambient_c: 25.0,
+        period_ns: 10_000_000,
+        nodes: clusters.iter().map(node).collect(),
+        links: clusters.iter().map(link).collect(),
+        sensors: Vec::new(),
+        throttle_period_ns: 100_000_000,
+        trips: Vec::new(),
     }
 }
 

@@ -144,6 +144,7 @@ impl Engine<'_> {
             Pick::Pull(thread) => self.pull(core, thread),
             Pick::Idle { recheck_ns } => {
                 self.account(core);
+                self.meter_idle(core);
                 self.timers.set(core, recheck_ns.unwrap_or(NEVER).max(self.now_ns + 1));
                 self.idle_look_ns = NEVER;
                 Ok(())
@@ -194,7 +195,9 @@ impl Engine<'_> {
             self.options.overhead.decision_ns + self.switch_cost_ns(core, switched, migrated_from);
         let slice_end_ns = self.slice_end_ns(core, thread);
         let cluster = self.cores[core.index()].cluster;
-        let rate = self.speeds.rate(self.threads[thread.index()].profile, cluster);
+        let profile = self.threads[thread.index()].profile;
+        self.meter_running(core, thread, profile);
+        let rate = self.speeds.rate(profile, cluster);
         let state = &mut self.cores[core.index()];
         state.overhead_left_ns = overhead_ns;
         state.switches += u64::from(switched);

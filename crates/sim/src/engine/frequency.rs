@@ -8,7 +8,11 @@ use crate::SimError;
 /// State of a cluster's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    /// The operating point that was asked for last.
+    /// The operating point that was asked for last, without regard to the cap.
+    wanted: usize,
+    /// The highest operating point that heat allows.
+    cap: usize,
+    /// Where it goes, or is.
     target: usize,
     /// Counts requests: a transition that another request has overtaken is void.
     request: u32,
@@ -22,7 +26,15 @@ impl Clock {
     /// At the highest of some operating points.
     pub fn new(opps: usize) -> Self {
         let residency_ns = vec![0; opps];
-        Self { target: opps - 1, request: 0, residency_ns, since_ns: 0, changes: 0 }
+        Self {
+            wanted: opps - 1,
+            cap: opps - 1,
+            target: opps - 1,
+            request: 0,
+            residency_ns,
+            since_ns: 0,
+            changes: 0,
+        }
     }
 
     /// Time at each operating point up to now.
@@ -57,8 +69,20 @@ impl Engine<'_> {
     /// holds after the cluster's transition latency. Threads run on meanwhile.
     pub(super) fn request_frequency(&mut self, cluster: ClusterId, mhz: u32) {
         let opps = &self.machine.clusters[cluster.index()].opps;
-        let target = opps.partition_point(|opp| opp.mhz < mhz).min(opps.len() - 1);
+        let wanted = opps.partition_point(|opp| opp.mhz < mhz).min(opps.len() - 1);
+        self.clocks[cluster.index()].wanted = wanted;
+        self.go_to_target(cluster);
+    }
+
+    /// Heat allows a cluster no more than that operating point.
+    pub(super) fn cap_frequency(&mut self, cluster: ClusterId, cap: usize) {
+        self.clocks[cluster.index()].cap = cap;
+        self.go_to_target(cluster);
+    }
+
+    fn go_to_target(&mut self, cluster: ClusterId) {
         let clock = &mut self.clocks[cluster.index()];
+        let target = clock.wanted.min(clock.cap);
         if target == clock.target {
             return;
         }
@@ -101,5 +125,6 @@ impl Engine<'_> {
             state.ns_per_instruction = rate.ns_per_instruction;
             self.arm(core, thread);
         }
+        self.meter_cluster(cluster);
     }
 }

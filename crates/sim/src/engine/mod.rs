@@ -8,6 +8,7 @@ mod apps;
 mod check;
 mod deadlock;
 mod dispatch;
+mod energy;
 mod frequency;
 mod objects;
 mod report;
@@ -30,6 +31,7 @@ use ampsched_policy::{
 
 use crate::factors::{Evidence, FactorService};
 use crate::{Counts, FactorSource, OfflineFacts, Outcome, SimError, Trace, offline_facts};
+use energy::Energy;
 use frequency::Clock;
 use objects::ObjectState;
 use speeds::Speeds;
@@ -49,6 +51,8 @@ pub struct Options {
     pub repetitions: Option<NonZeroU32>,
     /// What the policy's own work costs.
     pub overhead: Overhead,
+    /// Account for power, energy and heat.
+    pub energy: bool,
     /// Fail if the workload has not ended by then.
     pub limit_ns: Ns,
     /// Check the engine's invariants after every event (slow); always on in debug builds.
@@ -63,6 +67,7 @@ impl Default for Options {
             overhead: Overhead::default(),
             until_ns: None,
             repetitions: None,
+            energy: false,
             limit_ns: 100_000_000_000_000,
             check: cfg!(debug_assertions),
         }
@@ -102,6 +107,10 @@ pub fn simulate_with(
     trace: Option<&mut dyn Trace>,
 ) -> Result<Outcome, SimError> {
     let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace);
+    if options.energy {
+        engine.energy = Some(Box::new(Energy::new(machine)?));
+        engine.start_meters();
+    }
     if engine.needs.offline_speedup || engine.needs.alone {
         engine.offline = offline_facts(machine, workload, options)?;
     }
@@ -132,6 +141,12 @@ enum Happening {
     Epoch,
     /// Run queues are balanced.
     Balance,
+    /// A core has idled for long in the given stay.
+    Deepen(CoreId, u32),
+    /// Temperatures change.
+    ThermalStep,
+    /// A cluster's power sensor refreshes.
+    PowerSample(ClusterId),
     /// A cluster's clock has changed, as the given request wanted.
     Frequency(ClusterId, u32),
 }
@@ -294,6 +309,8 @@ struct Engine<'t> {
     speeds: Speeds,
     /// Per cluster.
     clocks: Vec<Clock>,
+    /// None: energy is not accounted for.
+    energy: Option<Box<Energy>>,
     /// Threads that run or wait for a core.
     runnable: usize,
     /// Threads that the plan holds back.
@@ -345,6 +362,7 @@ impl<'t> Engine<'t> {
             apps: Vec::new(),
             speeds: Speeds::new(machine),
             clocks: machine.clusters.iter().map(clock).collect(),
+            energy: None,
             runnable: 0,
             held: 0,
             unfinished: workload.apps.len(),
@@ -436,6 +454,7 @@ impl<'t> Engine<'t> {
             }
         }
         self.account_all();
+        self.settle_all();
         Ok(())
     }
 
@@ -488,6 +507,9 @@ impl<'t> Engine<'t> {
             }
             Happening::Epoch => self.epoch()?,
             Happening::Balance => self.balance(),
+            Happening::Deepen(core, stay) => self.deepen(core, stay),
+            Happening::ThermalStep => self.thermal_step(),
+            Happening::PowerSample(cluster) => self.sample_power(cluster),
             Happening::Frequency(cluster, request) => self.finish_transition(cluster, request),
         }
         Ok(())

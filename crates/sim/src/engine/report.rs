@@ -2,6 +2,7 @@
 
 use ampsched_model::{ClusterId, Ns, ThreadId};
 
+use super::energy::Energy;
 use super::{AppRun, Engine, Work};
 use crate::{
     AppOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome, geometric_mean,
@@ -48,6 +49,7 @@ impl Engine<'_> {
             threads,
             cores,
             clusters,
+            peak_c: self.energy.as_deref().and_then(Energy::peak_c),
             counts,
         })
     }
@@ -61,6 +63,10 @@ impl Engine<'_> {
             name: entry.name.clone(),
             residency: residency.filter(|&(_, ns)| ns > 0).collect(),
             frequency_changes: clock.changes(),
+            energy: self
+                .energy
+                .as_deref()
+                .map(|energy| energy.cluster_energy(cluster, &entry.cores)),
         }
     }
 
@@ -101,6 +107,7 @@ impl Engine<'_> {
             voluntary: thread.voluntary,
             involuntary: thread.involuntary,
             migrations: stats.migrations,
+            energy_uj: self.energy.as_deref().map(|energy| energy.thread_uj(id)),
         }
     }
 

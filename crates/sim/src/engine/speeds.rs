@@ -61,6 +61,11 @@ impl Speeds {
         base
     }
 
+    /// A profile by its number; none for a thread of a program that computes nothing.
+    pub fn profile(&self, profile: u32) -> Option<&Profile> {
+        self.profiles.get(profile as usize)
+    }
+
     /// A cluster's present operating point.
     pub fn opp(&self, cluster: ClusterId) -> usize {
         self.opps[cluster.index()]

@@ -282,6 +282,9 @@ impl Engine<'_> {
     fn compute(&mut self, thread: ThreadId, work: Work, amount: u64, profile: u32) -> Step {
         let core = self.sched.thread(thread).core;
         let cluster = self.sched.topology().core(core).cluster;
+        if profile != self.threads[thread.index()].profile {
+            self.meter_running(core, thread, profile);
+        }
         let rate = self.speeds.rate(profile, cluster);
         let entry = &mut self.threads[thread.index()];
         entry.pc.0 += 1;
@@ -492,6 +495,7 @@ impl Engine<'_> {
             end_ns: self.now_ns,
         });
         self.factors.push(self.factors_of_new(app));
+        self.meter_thread();
         self.refresh_factor(thread);
         self.tell(Event::Added(thread))?;
         self.make_runnable(thread, EnqueueKind::Fork, parent)
@@ -504,6 +508,7 @@ impl Engine<'_> {
         Factors {
             offline_speedup: known(facts.speedup),
             alone_ips: known(facts.fast_ips),
+            energy_ratio: facts.energy_ratio.map(known).unwrap_or_default(),
             ..Factors::default()
         }
     }

@@ -46,6 +46,7 @@ fn machine() -> Machine {
         description: String::new(),
         clusters: vec![cluster("big", 1, 2000, [0, 1]), cluster("little", 0, 1200, [2, 3])],
         costs: Costs::default(),
+        thermal: None,
     }
 }
 

@@ -36,6 +36,7 @@ impl Host {
             description: String::new(),
             clusters,
             costs: Costs::default(),
+            thermal: None,
         };
         Self { machine, options: Options { check: true, ..Options::default() } }
     }

@@ -185,7 +185,9 @@ def _energy_table(rows: list[SummaryRow]) -> Table:
     """Energy, its change against the first policy, energy x makespan."""
     table = render.table("policy", "energy J", "change %", "EDP J s")
     for number, row in enumerate(rows):
-        assert row.energy_j and row.energy_change and row.edp_js, "only printed if energy is known"
+        assert row.energy_j, "only printed if energy is known"
+        assert row.energy_change, "it comes with energy"
+        assert row.edp_js, "it comes with energy"
         table.add_row(
             row.policy,
             f"{row.energy_j.mean:.3f}",

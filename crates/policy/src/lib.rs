@@ -11,6 +11,7 @@
 
 mod affinity;
 mod factors;
+mod governors;
 mod params;
 mod pelt;
 mod plan;
@@ -29,6 +30,10 @@ mod weight;
 
 pub use affinity::{AffinityId, AffinityTable};
 pub use factors::{Factor, FactorKind, Factors};
+pub use governors::{
+    ClusterSample, CoreSample, FrequencyDomain, GOVERNORS, Governor, GovernorInfo, Limits, Pace,
+    build_governor, check_governor, find_governor,
+};
 pub use params::{ParamInfo, ParamKind, Params, PolicyError};
 pub use pelt::{
     Activity, CAPACITY_ONE, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst, core_util, core_util_boosted,

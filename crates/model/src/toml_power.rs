@@ -86,9 +86,11 @@ fn law(node: &Node<'_>, opps: &[Opp], power: &mut ClusterPower) -> Result<(), In
 }
 
 fn activity(node: &Node<'_>) -> Result<ActivityLaw, InputError> {
-    let table = node.table(&["stalled", "issuing"])?;
-    let share = |key| table.number(key, 0.0..=100.0);
-    Ok(ActivityLaw { stalled: share("stalled")?, issuing: share("issuing")? })
+    let table = node.table(&["stalled", "l2"])?;
+    Ok(ActivityLaw {
+        stalled: table.number("stalled", 0.0..=1.0)?,
+        l2: table.number("l2", 0.0..=10.0)?,
+    })
 }
 
 /// The table `energy_model`, and power by it: each operating point's power is what the table says.

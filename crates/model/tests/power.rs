@@ -85,7 +85,7 @@ fn what_is_not_stated_is_not_known_or_simple() {
     let simple = cluster("power = { dynamic_uw_per_mhz_v2 = 100 }").power;
     assert_eq!(simple.idle_states.len(), 1);
     assert_close(simple.core_power_mw(1, CoreState::Idle(0), 25.0), 0.0);
-    assert_eq!((simple.activity.stalled, simple.activity.issuing), (1.0, 0.0));
+    assert_eq!((simple.activity.stalled, simple.activity.l2), (1.0, 0.0));
 }
 
 #[test]

@@ -2,8 +2,12 @@
 
 mod common;
 
-use ampsched_sim::{Outcome, SimError};
-use common::{Host, ns};
+use std::sync::{Arc, Mutex};
+
+use ampsched_model::ThreadId;
+use ampsched_policy::{Event, Events, Needs, Plan, Policy, Rules, Topology, View, build_policy};
+use ampsched_sim::{Outcome, SimError, simulate};
+use common::{Host, ns, workload};
 
 /// A thread that computes for so many ms on the fastest core, bound to a core.
 fn hog(ms: f64, core: usize) -> String {
@@ -122,6 +126,52 @@ fn what_an_ended_repetition_had_planned_does_not_happen() {
     let outcome = Host::symmetric(2).with_repetitions(6).run_mix(&[late, early], "cfs");
     assert_eq!(completions(&outcome), [[ns(2.0); 6].as_slice(), &[ns(1.0); 11]]);
     assert_eq!(outcome.apps[0].threads, 6);
+    // Without repetitions, neither.
+    let outcome = Host::symmetric(2).run_mix(&[late, early, &hog(5.0, 0)], "cfs");
+    assert_eq!(completions(&outcome), [[ns(2.0)], [ns(1.0)], [ns(5.0)]]);
+    assert_eq!(outcome.threads.len(), 3);
+}
+
+/// Counts the threads that it is told of.
+struct Census {
+    rules: Box<dyn Policy>,
+    seen: Arc<Mutex<Vec<(ThreadId, bool)>>>,
+}
+
+impl Policy for Census {
+    fn needs(&self) -> Needs {
+        Needs { events: Events { lifecycle: true, ..Events::default() }, ..Needs::default() }
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        self.rules.rules(topology)
+    }
+
+    fn on_event(&mut self, _view: &View, event: Event, _plan: &mut Plan) {
+        match event {
+            Event::Added(thread) => self.seen.lock().unwrap().push((thread, true)),
+            Event::Exited(thread) => self.seen.lock().unwrap().push((thread, false)),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn policies_hear_of_every_thread_that_ends() {
+    let text = "duration_ms=5\n[semaphores.s]\ninitial=2\n[[threads]]\nname='t'\ncount=3\nbody=[{sem_wait='s'},{loop='forever',body=[{run_us=900,profile='unit'}]}]";
+    let host = Host::symmetric(1).with_repetitions(2);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let rules = build_policy("cfs", &[]).unwrap();
+    let policy = Box::new(Census { rules, seen: seen.clone() });
+    let outcome =
+        simulate(&host.machine, &workload(&[text]), "census", policy, &host.options).unwrap();
+    let told = |added| {
+        let seen = seen.lock().unwrap();
+        let threads = seen.iter().filter(|&&(_, what)| what == added);
+        threads.map(|&(thread, _)| thread.0).collect::<Vec<_>>()
+    };
+    assert_eq!(outcome.threads.len(), 6);
+    assert_eq!((told(true), told(false)), ((0..6).collect(), (0..6).collect()));
 }
 
 #[test]
@@ -154,10 +204,16 @@ fn a_deadlock_is_reported_although_others_go_on() {
 
 #[test]
 fn who_waits_for_time_or_a_device_is_not_stuck() {
-    let waits = "[devices.d]\n[[threads]]\nname='sleeper'\nbody=[{sleep_us=5e3}]\n[[threads]]\nname='reader'\nbody=[{io_us=7e3,device='d'}]\n\
-                 [[threads]]\nname='late'\nstart_us=8000\nbody=[{run_us=1000,profile='unit'}]";
-    let outcome = Host::symmetric(2).with_repetitions(2).run_mix(&[waits, &hog(1.0, 0)], "cfs");
-    assert_eq!(outcome.apps[0].completions_ns, [ns(9.0); 2]);
+    let sleeps = "[[threads]]\nname='t'\nbody=[{sleep_us=5e3}]";
+    let reads = "[devices.d]\n[[threads]]\nname='t'\ncount=2\nbody=[{io_us=3e3,device='d'}]";
+    let joins = "[barriers.b]\n[[threads]]\nname='early'\nbody=[{barrier='b'}]\n\
+                 [[threads]]\nname='late'\nstart_us=8000\nbody=[{barrier='b'}]";
+    let helped = "[semaphores.s]\n[[threads]]\nname='waits'\nbody=[{sem_wait='s'}]\n\
+                  [[threads]]\nname='helps'\nbody=[{sleep_us=4e3},{sem_post='s'}]";
+    for (text, ms) in [(sleeps, 5.0), (reads, 6.0), (joins, 8.0), (helped, 4.0)] {
+        let outcome = Host::symmetric(2).with_repetitions(2).run_mix(&[&hog(1.0, 0), text], "cfs");
+        assert_eq!(outcome.apps[1].completions_ns, [ns(ms); 2], "{text}");
+    }
 }
 
 #[test]

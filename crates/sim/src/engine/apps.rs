@@ -7,7 +7,7 @@
 use std::num::NonZeroU32;
 
 use ampsched_model::{AppId, ThreadId};
-use ampsched_policy::RunState;
+use ampsched_policy::{Event, RunState};
 
 use super::objects::ObjectState;
 use super::{Engine, Fallible, Happening, Work};
@@ -59,6 +59,7 @@ impl Engine<'_> {
         let threads: Vec<ThreadId> = self.threads_of(app).collect();
         for thread in threads {
             self.end_by_force(thread);
+            self.tell(Event::Exited(thread))?;
         }
         self.apps[app.index()].live = 0;
         self.complete(app)

@@ -51,6 +51,15 @@ fn a_little_core_decides_who_is_the_longest() {
 }
 
 #[test]
+fn static_threading_begins_at_the_same_core_again() {
+    let text = "[[threads]]\nname='t'\ncount=2\nbody=[{run_us=1e3,profile='unit'}]";
+    let outcome = Host::unequal(1, 2, 2.0).with_repetitions(3).run(text, "static");
+    assert_eq!(outcome.apps[0].completions_ns, [ns(2.0); 3]);
+    let big: Vec<u64> = outcome.threads.iter().map(|thread| thread.big_ns).collect();
+    assert_eq!(big, [ns(1.0), 0].repeat(3));
+}
+
+#[test]
 fn the_turnaround_is_the_geometric_mean() {
     let text = "[[threads]]\nname='t'\nbody=[{sleep_us={low=4e3,high=9e3}}]";
     let outcome = Host::symmetric(1).with_repetitions(2).run(text, "cfs");

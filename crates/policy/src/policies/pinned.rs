@@ -1,6 +1,6 @@
 //! Static threading: threads pinned round robin.
 
-use ampsched_model::CoreId;
+use ampsched_model::{AppId, CoreId, ThreadId};
 
 use super::cfs::CfsRules;
 use crate::{
@@ -37,6 +37,23 @@ impl Pinned {
     fn new(params: &Params) -> Self {
         Self { rules: CfsRules::new(params), seen: Vec::new() }
     }
+
+    fn pin(&mut self, view: &View, thread: ThreadId, plan: &mut Plan) {
+        let app = view.app(thread).index();
+        if self.seen.len() <= app {
+            self.seen.resize(app + 1, 0);
+        }
+        let core = CoreId::from(self.seen[app] % view.topology().core_count());
+        self.seen[app] += 1;
+        plan.set(thread, Change::Affinity([core].into_iter().collect()));
+    }
+
+    /// An application that has ended begins at core 0 if it is started again.
+    fn forget(&mut self, view: &View, app: AppId) {
+        if !view.threads().any(|thread| view.app(thread) == app) {
+            self.seen[app.index()] = 0;
+        }
+    }
 }
 
 impl Policy for Pinned {
@@ -49,13 +66,10 @@ impl Policy for Pinned {
     }
 
     fn on_event(&mut self, view: &View, event: Event, plan: &mut Plan) {
-        let Event::Added(thread) = event else { return };
-        let app = view.app(thread).index();
-        if self.seen.len() <= app {
-            self.seen.resize(app + 1, 0);
+        match event {
+            Event::Added(thread) => self.pin(view, thread, plan),
+            Event::Exited(thread) => self.forget(view, view.app(thread)),
+            _ => {}
         }
-        let core = CoreId::from(self.seen[app] % view.topology().core_count());
-        self.seen[app] += 1;
-        plan.set(thread, Change::Affinity([core].into_iter().collect()));
     }
 }

@@ -67,12 +67,22 @@ pub struct Machine {
     pub costs: Costs,
     /// How it heats up, if that is described.
     pub thermal: Option<Arc<Thermal>>,
+    /// If this machine was made from another one by leaving out the fastest kind of core: that kind.
+    /// Stated ratios of speeds and work stated in time (`run_us`) still refer to it.
+    pub reference: Option<Cluster>,
 }
 
 impl Machine {
     /// Number of cores.
     pub fn cores(&self) -> usize {
         self.clusters.iter().map(|cluster| cluster.cores.len()).sum()
+    }
+
+    /// The kind of core that stated ratios of speeds and work stated in time refer to: the fastest of
+    /// the machine, or of the one from which it was made.
+    pub fn fastest(&self) -> &Cluster {
+        let own = self.clusters.iter().max_by_key(|cluster| cluster.class);
+        self.reference.as_ref().or(own).expect("a machine has a cluster")
     }
 
     /// The cluster of a core.
@@ -110,6 +120,43 @@ impl Machine {
         self.all_like(slowest.expect("a machine has a cluster"), "little", "slowest")
     }
 
+    /// The machine without any cores but those of the fastest kind.
+    #[must_use]
+    pub fn only_big(&self) -> Machine {
+        let classes = self.clusters.iter().map(|cluster| cluster.class);
+        self.only(classes.max().expect("a machine has a cluster"), "big", "fastest")
+    }
+
+    /// The machine without any cores but those of the slowest kind: where Prop-SP measures `CT_slow`
+    /// (Euro-Par 2014 workshops, section 2).
+    #[must_use]
+    pub fn only_little(&self) -> Machine {
+        let classes = self.clusters.iter().map(|cluster| cluster.class);
+        self.only(classes.min().expect("a machine has a cluster"), "little", "slowest")
+    }
+
+    fn only(&self, class: ClassId, label: &str, kind: &str) -> Machine {
+        let kept = self.clusters.iter().filter(|cluster| cluster.class == class);
+        let mut machine = Machine {
+            name: format!("{}-only-{label}", self.name),
+            description: format!("the cores of the {kind} kind of {}", self.name),
+            clusters: kept
+                .map(|cluster| Cluster { class: ClassId(0), ..cluster.clone() })
+                .collect(),
+            costs: self.costs,
+            thermal: None,
+            reference: self.reference_without(class),
+        };
+        machine.renumber();
+        machine
+    }
+
+    /// The reference of a machine that has only cores of a class of this one.
+    fn reference_without(&self, class: ClassId) -> Option<Cluster> {
+        let fastest = self.fastest();
+        (class != fastest.class).then(|| fastest.clone())
+    }
+
     fn all_like(&self, cluster: &Cluster, label: &str, kind: &str) -> Machine {
         let cores = (0..self.cores()).map(CoreId::from).collect();
         Machine {
@@ -118,6 +165,7 @@ impl Machine {
             clusters: vec![Cluster { class: ClassId(0), cores, ..cluster.clone() }],
             costs: self.costs,
             thermal: None,
+            reference: self.reference_without(cluster.class),
         }
     }
 

@@ -108,6 +108,7 @@ impl MachineTemplate {
             clusters,
             costs: self.costs,
             thermal: self.thermal.clone().map(Arc::new),
+            reference: None,
         })
     }
 }

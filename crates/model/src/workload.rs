@@ -158,5 +158,11 @@ mod tests {
         assert_eq!(machine.ordered(false).cluster_of(CoreId(1)).index(), 0);
         let big = machine.all_big();
         assert_eq!((big.cores(), big.clusters.len(), big.clusters[0].class.0), (3, 1, 0));
+        assert_eq!(big.reference, None);
+        let little = machine.only_little();
+        assert_eq!(names(&little), [("little".to_owned(), 0)]);
+        assert_eq!((little.cores(), little.clusters[0].class.0), (2, 0));
+        assert_eq!(little.fastest().name, "big");
+        assert_eq!((machine.only_big().cores(), machine.only_big().reference), (1, None));
     }
 }

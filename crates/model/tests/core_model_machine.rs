@@ -29,6 +29,7 @@ fn machine(clusters: Vec<Cluster>) -> Machine {
         clusters,
         costs: Costs::default(),
         thermal: None,
+        reference: None,
     }
 }
 
@@ -98,6 +99,23 @@ fn equal_predictions_are_told_apart_by_class() {
     let speed: Vec<f64> = (0..3).map(|index| top(&stated(4.0), &machine, index)).collect();
     assert!(close(speed[2] / speed[0], 4.0));
     assert!(close(speed[2] / speed[1], 2.0));
+}
+
+#[test]
+fn a_stated_ratio_holds_where_the_fastest_kind_is_left_out() {
+    let whole = machine(vec![
+        cluster(0, little(), 1200),
+        cluster(1, little(), 1600),
+        cluster(2, big(), 2000),
+    ]);
+    for profile in [stated(4.5), profile()] {
+        let speeds = |machine: &Machine| top(&profile, machine, 0);
+        assert_eq!(speeds(&whole.only_little()), speeds(&whole));
+        assert_eq!(speeds(&whole.all_little()), speeds(&whole));
+        assert_eq!(speeds(&whole.only_little().ordered(true).all_big()), speeds(&whole));
+        assert_eq!(speeds(&whole.only_big()), top(&profile, &whole, 2));
+        assert_eq!(speeds(&whole.all_big()), top(&profile, &whole, 2));
+    }
 }
 
 #[test]

@@ -149,9 +149,20 @@ impl Machine {
         Machine { inner: self.inner.all_big() }
     }
 
+    /// The machine without any cores but those of the fastest kind.
+    fn only_big(&self) -> Machine {
+        Machine { inner: self.inner.only_big() }
+    }
+
+    /// The machine without any cores but those of the slowest kind; work and ratios keep their meaning.
+    fn only_little(&self) -> Machine {
+        Machine { inner: self.inner.only_little() }
+    }
+
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.
     fn content(&self) -> String {
-        format!("{:?} {:?}", self.inner.clusters, self.inner.costs)
+        let ModelMachine { clusters, costs, reference, .. } = &self.inner;
+        format!("{clusters:?} {costs:?} {reference:?}")
     }
 
     fn __repr__(&self) -> String {

@@ -2,8 +2,8 @@
 
 mod common;
 
-use ampsched_sim::SimError;
-use common::{Host, ns};
+use ampsched_sim::{SimError, offline_facts};
+use common::{Host, ns, workload};
 
 #[test]
 fn two_hogs_on_two_cores_take_as_long_as_alone() {
@@ -53,6 +53,26 @@ fn a_little_core_takes_longer_by_the_ratio_of_speeds() {
     let outcome = Host::unequal(1, 1, 2.0).run(text, "static");
     let ends: Vec<u64> = outcome.threads.iter().map(|thread| thread.end_ns).collect();
     assert!((ends[1] as f64 / ends[0] as f64 - 2.0).abs() < 1e-6, "{ends:?}");
+}
+
+#[test]
+fn work_is_the_same_on_a_machine_without_big_cores() {
+    let text = "[profiles.mine]\nlike='unit'\nratio=3\n[[threads]]\nname='hog'\nbody=[{run_us=10e3,profile='mine'}]";
+    let mut host = Host::unequal(1, 1, 2.0);
+    let whole = host.run(text, "static");
+    assert_eq!(whole.makespan_ns, ns(10.0));
+    host.machine = host.machine.only_little();
+    let slow = host.run(text, "static");
+    assert_eq!(slow.makespan_ns, ns(30.0));
+    assert_eq!(slow.threads[0].instructions, whole.threads[0].instructions);
+}
+
+#[test]
+fn speedups_measured_beforehand_honour_a_stated_ratio() {
+    let text = "[profiles.mine]\nlike='unit'\nratio=3\n[[threads]]\nname='hog'\nbody=[{run_us=10e3,profile='mine'}]";
+    let host = Host::unequal(2, 2, 2.0);
+    let facts = offline_facts(&host.machine, &workload(&[text]), &host.options).unwrap();
+    assert!((facts[0].speedup - 3.0).abs() < 1e-6, "{facts:?}");
 }
 
 #[test]

@@ -14,7 +14,8 @@ const RATIO_FLOOR: f64 = 1.01;
 /// which its predicted ratio has of the slowest one's, on a logarithmic scale.
 ///
 /// Cost: up to four evaluations of the model; a caller with many threads keeps the results by
-/// (profile, cluster, frequency).
+/// (profile, cluster, frequency). On a machine that was made by leaving out the fastest kind of core
+/// the ratio is that to the kind left out ([`Machine::reference`]).
 pub fn machine_speed_ips(profile: &Profile, machine: &Machine, cluster: &Cluster, mhz: f64) -> f64 {
     let modelled = speed_ips(profile, &cluster.params, mhz);
     match profile.measured_ratio {
@@ -25,13 +26,10 @@ pub fn machine_speed_ips(profile: &Profile, machine: &Machine, cluster: &Cluster
 
 /// Factor on the model's speed that makes the slowest class as slow as measured.
 fn correction(profile: &Profile, machine: &Machine, cluster: &Cluster, measured: f64) -> f64 {
-    let by_class = |cluster: &&Cluster| cluster.class;
-    let (Some(slowest), Some(fastest)) = (
-        machine.clusters.iter().min_by_key(by_class),
-        machine.clusters.iter().max_by_key(by_class),
-    ) else {
+    let Some(slowest) = machine.clusters.iter().min_by_key(|cluster| cluster.class) else {
         return 1.0;
     };
+    let fastest = machine.fastest();
     if slowest.class == fastest.class || cluster.class == fastest.class {
         return 1.0;
     }

@@ -24,6 +24,7 @@ pub fn half_speed_machine(cores: usize) -> Machine {
         clusters,
         costs: Costs::default(),
         thermal: Some(thermal.into()),
+        reference: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! How fast every profile runs on every cluster at its present frequency.
 
-use ampsched_model::{ClusterId, Machine, Profile, machine_speed_ips};
+use ampsched_model::{Cluster, ClusterId, Machine, Profile, machine_speed_ips};
 
 /// How fast instructions retire, both ways round: a division costs more than a look-up.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,8 @@ pub(super) struct Speeds {
     opps: Vec<usize>,
     /// Speed of each profile (rows) on each cluster at its operating point.
     now: Vec<Rate>,
-    /// Speed of each profile on the fastest cluster at its highest frequency.
+    /// Speed of each profile on the kind of core that work stated in time refers to, at its highest
+    /// frequency.
     reference: Vec<Rate>,
     fastest: ClusterId,
     slowest: ClusterId,
@@ -50,12 +51,11 @@ impl Speeds {
     pub fn add(&mut self, machine: &Machine, profiles: &[Profile]) -> u32 {
         let base = self.profiles.len() as u32;
         for profile in profiles {
-            for (cluster, &opp) in self.opps.iter().enumerate() {
-                self.now.push(rate(machine, profile, cluster, opp));
+            for (cluster, &opp) in machine.clusters.iter().zip(&self.opps) {
+                self.now.push(rate(machine, profile, cluster, cluster.opps[opp].mhz));
             }
-            let fastest = self.fastest.index();
-            let highest = machine.clusters[fastest].opps.len() - 1;
-            self.reference.push(rate(machine, profile, fastest, highest));
+            let fastest = machine.fastest();
+            self.reference.push(rate(machine, profile, fastest, fastest.max_mhz()));
             self.profiles.push(profile.clone());
         }
         base
@@ -75,8 +75,10 @@ impl Speeds {
     pub fn set_opp(&mut self, machine: &Machine, cluster: ClusterId, opp: usize) {
         let (index, clusters) = (cluster.index(), self.opps.len());
         self.opps[index] = opp;
+        let cluster = &machine.clusters[index];
         for (row, profile) in self.profiles.iter().enumerate() {
-            self.now[row * clusters + index] = rate(machine, profile, index, opp);
+            self.now[row * clusters + index] =
+                rate(machine, profile, cluster, cluster.opps[opp].mhz);
         }
     }
 
@@ -87,7 +89,7 @@ impl Speeds {
         self.now.get(index).copied().unwrap_or(Rate::ONE)
     }
 
-    /// Instructions per ns on the fastest cluster at its highest frequency.
+    /// Instructions per ns on the fastest kind of core ([`Machine::fastest`]) at its highest frequency.
     #[inline]
     pub fn reference(&self, profile: u32) -> f64 {
         self.reference.get(profile as usize).map_or(1.0, |rate| rate.instructions_per_ns)
@@ -100,8 +102,6 @@ impl Speeds {
     }
 }
 
-fn rate(machine: &Machine, profile: &Profile, cluster: usize, opp: usize) -> Rate {
-    let cluster = &machine.clusters[cluster];
-    let mhz = f64::from(cluster.opps[opp].mhz);
-    Rate::new(machine_speed_ips(profile, machine, cluster, mhz) / 1e9)
+fn rate(machine: &Machine, profile: &Profile, cluster: &Cluster, mhz: u32) -> Rate {
+    Rate::new(machine_speed_ips(profile, machine, cluster, f64::from(mhz)) / 1e9)
 }

@@ -47,6 +47,7 @@ fn machine() -> Machine {
         clusters: vec![cluster("big", 1, 2000, [0, 1]), cluster("little", 0, 1200, [2, 3])],
         costs: Costs::default(),
         thermal: None,
+        reference: None,
     }
 }
 

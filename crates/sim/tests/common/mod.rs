@@ -37,6 +37,7 @@ impl Host {
             clusters,
             costs: Costs::default(),
             thermal: None,
+            reference: None,
         };
         Self { machine, options: Options { check: true, ..Options::default() } }
     }

@@ -1,5 +1,6 @@
 //! Profile files, and profiles that a program defines for itself.
 
+use crate::expr::{Expr, Scope};
 use crate::reader::{Document, Node, Spot, Table, quoted};
 use crate::{InputError, Profile, ProfileLibrary};
 
@@ -113,8 +114,8 @@ fn check_order(table: &Table<'_>) -> Result<(), InputError> {
 pub(crate) enum OwnProfile {
     /// All of its numbers.
     Full(Profile),
-    /// The numbers of another profile, but a known ratio of speeds.
-    Like { name: String, like: String, like_spot: Spot, ratio: f64 },
+    /// The numbers of another profile, but a known ratio of speeds, which may depend on parameters.
+    Like { name: String, like: String, like_spot: Spot, ratio: Expr },
 }
 
 impl OwnProfile {
@@ -131,6 +132,7 @@ impl OwnProfile {
         &self,
         own: &[OwnProfile],
         library: &ProfileLibrary,
+        params: &[(String, f64)],
     ) -> Result<Profile, InputError> {
         let (name, like, like_spot, ratio) = match self {
             OwnProfile::Full(profile) => return Ok(profile.clone()),
@@ -147,26 +149,39 @@ impl OwnProfile {
                 library.profiles.iter().map(|profile| profile.name.as_str()),
             )
         })?;
+        let ratio = ratio_within(ratio, params)?;
         let source = format!("like {}, with a stated speed ratio of {ratio}", quoted(like));
-        Ok(Profile { name: name.clone(), source, measured_ratio: Some(*ratio), ..base.clone() })
+        Ok(Profile { name: name.clone(), source, measured_ratio: Some(ratio), ..base.clone() })
     }
 }
 
-/// The `[profiles.NAME]` tables of a program file.
-pub(crate) fn own_profiles(root: &Table<'_>) -> Result<Vec<OwnProfile>, InputError> {
-    root.named("profiles")?.iter().map(|(name, node)| own_profile(name, node)).collect()
+fn ratio_within(ratio: &Expr, params: &[(String, f64)]) -> Result<f64, InputError> {
+    ratio.within(Scope { params, instance: None }, *RATIO.start(), *RATIO.end())
 }
 
-fn own_profile(name: &str, node: &Node<'_>) -> Result<OwnProfile, InputError> {
+/// The `[profiles.NAME]` tables of a program file with these parameters.
+pub(crate) fn own_profiles(
+    root: &Table<'_>,
+    params: &[&str],
+) -> Result<Vec<OwnProfile>, InputError> {
+    root.named("profiles")?.iter().map(|(name, node)| own_profile(name, node, params)).collect()
+}
+
+fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfile, InputError> {
     if !node.any_table()?.has("like") {
         return profile(name, node).map(OwnProfile::Full);
     }
     let table = node.table(&["like", "ratio"])?;
     let like = table.require("like")?;
+    let ratio = Expr::of(&table.require("ratio")?)?;
+    ratio.check_names(params, false)?;
+    if ratio.is_number() {
+        ratio_within(&ratio, &[])?;
+    }
     Ok(OwnProfile::Like {
         name: name.to_owned(),
         like: like.name()?.to_owned(),
         like_spot: like.spot.clone(),
-        ratio: table.number("ratio", RATIO)?,
+        ratio,
     })
 }

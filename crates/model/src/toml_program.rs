@@ -71,6 +71,8 @@ pub fn parse_program(file: &str, text: &str) -> Result<ProgramTemplate, InputErr
     let objects = objects(&root, &params)?;
     let groups = groups(&root, &params, &objects)?;
     flow::check(&objects, &groups)?;
+    let names: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
+    let profiles = own_profiles(&root, &names)?;
     Ok(ProgramTemplate {
         spot: root.spot.clone(),
         name: root.text_or("name", stem(file))?,
@@ -78,7 +80,7 @@ pub fn parse_program(file: &str, text: &str) -> Result<ProgramTemplate, InputErr
         source: root.text_or("source", "")?,
         duration_ns: root.get("duration_ms").map(|node| duration_ns(&node)).transpose()?,
         params,
-        profiles: own_profiles(&root)?,
+        profiles,
         objects,
         groups,
     })
@@ -156,7 +158,8 @@ impl ProgramTemplate {
         let objects =
             Usage { params, objects: &self.objects, groups: &self.groups, counts: &counts }
                 .objects()?;
-        let find_profile = |name: &str, spot: &Spot| self.find_profile(name, spot, profiles);
+        let find_profile =
+            |name: &str, spot: &Spot| self.find_profile(name, spot, profiles, params);
         let mut generator =
             Generator::new(params, &self.groups, &counts, &objects.placed, &find_profile);
         generator.run()?;
@@ -178,9 +181,10 @@ impl ProgramTemplate {
         name: &str,
         spot: &Spot,
         library: &ProfileLibrary,
+        params: &[(String, f64)],
     ) -> Result<Profile, InputError> {
         match self.profiles.iter().find(|own| own.name() == name) {
-            Some(own) => own.resolve(&self.profiles, library),
+            Some(own) => own.resolve(&self.profiles, library, params),
             None => library.find(name).cloned().ok_or_else(|| {
                 let known = self
                     .profiles

@@ -403,6 +403,23 @@ fn own_profiles_come_first_and_may_be_like_others() {
 }
 
 #[test]
+fn the_ratio_of_an_own_profile_may_depend_on_parameters() {
+    let text = one_thread(
+        "[params]\nmean = 2\nswing = 0.5\n[profiles.high]\nlike = \"a\"\nratio = \"mean + swing\"\n",
+        "{ compute = 1, profile = \"high\" }",
+    );
+    let template = parse_program("p.toml", &text).unwrap();
+    let ratio = |params: &[(&str, f64)]| {
+        let params: Vec<_> = params.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        template.instantiate(&params, &library()).map(|p| p.profiles[0].measured_ratio)
+    };
+    assert_eq!(ratio(&[]), Ok(Some(2.5)));
+    assert_eq!(ratio(&[("mean", 3.0)]), Ok(Some(3.5)));
+    let error = ratio(&[("mean", 60.0)]).unwrap_err().to_string();
+    assert!(error.contains("profiles.high.ratio: 60.5 is out of range, 0.05 to 50"), "{error}");
+}
+
+#[test]
 fn name_duration_and_source_are_kept() {
     let text = "duration_ms = 1.5\nsource = \"paper\"\ndescription = \"d\"\n".to_owned()
         + &one_thread("", "");

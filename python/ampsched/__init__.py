@@ -8,7 +8,8 @@ Example:
 """
 
 from ampsched._core import Event, InputError, Machine, Pick, Plan, ThreadStats, Topology, View, Workload
-from ampsched.api import compare, simulate
+from ampsched.alone import Reference
+from ampsched.api import compare, references, simulate
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
@@ -49,6 +50,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyInfo",
+    "Reference",
     "Rules",
     "Run",
     "SummaryRow",
@@ -59,5 +61,6 @@ __all__ = [
     "Workload",
     "compare",
     "policies",
+    "references",
     "simulate",
 ]

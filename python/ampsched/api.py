@@ -1,4 +1,4 @@
-"""The functions that most users need: `simulate` and `compare`."""
+"""The functions that most users need: `simulate` and `compare`; `references` for the metrics of Prop-SP."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ampsched._core import InputError, Machine, Workload
+from ampsched.alone import SCHEMES, Reference, run_alone
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison
 from ampsched.execution import CoreOrder, Mix, Progress, Settings, ordered, run_mixes, run_one
@@ -136,8 +137,7 @@ def compare(
     _check_distinct([spec.label for spec in specs], "policy")
     if not 1 <= repeat <= REPEAT_MAX:
         raise InputError(f"repeat = {repeat} is not within 1 to {REPEAT_MAX}")
-    if jobs < 0:
-        raise InputError(f"jobs = {jobs} is below 0 (0: all processors)")
+    _check_jobs(jobs)
     settings = Settings(
         _factors(factors), _overhead(overhead), energy, repetitions=repetitions, limit_s=limit_s, check=check
     )
@@ -155,6 +155,56 @@ def compare(
     if repetitions is not None:
         notes.append(f"each program at least {repetitions} times")
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
+
+
+def references(
+    machine: MachineLike,
+    workload: WorkloadLike,
+    *,
+    seed: int = 1,
+    repetitions: int | None = None,
+    factors: str | Factors = "oracle",
+    schemes: Sequence[PolicyLike] = SCHEMES,
+    limit_s: float = 3600.0,
+    jobs: int = 0,
+    progress: Progress | None = None,
+    catalog: Catalog | None = None,
+) -> list[Reference]:
+    """Measures how long each program takes alone: at its best on the machine, and on its slow cores only.
+
+    These are CT_fast and CT_slow of Prop-SP, which `ampsched.metrics.asp` and slowdowns need. CT_fast is the least of the times
+    under each of the schemes, and on the fast cores alone.
+
+    Args:
+        machine: See `simulate`.
+        workload: See `simulate`.
+        seed: Seed of all random amounts.
+        repetitions: As for `simulate`.
+        factors: Where policies learn speed-ups from, see `Factors.parse`.
+        schemes: Policies that distribute fast-core time over the threads of a program.
+        limit_s: Fail if a program has not ended by then (simulated time).
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        progress: Called with the number of finished simulations and of all.
+        catalog: Where names are looked up; the shipped catalogue by default.
+
+    Raises:
+        InputError: If something does not exist or is wrong, or a program cannot go on.
+
+    Example:
+        >>> [(each.fast_ns // 10**6, each.slow_ns // 10**6) for each in references("opteron-2FC-2SC-ideal", "cpu-bound")]
+        [(10000, 23000)]
+    """
+    catalog = catalog or Catalog.shipped()
+    settings = Settings(_factors(factors), repetitions=repetitions, limit_s=limit_s)
+    specs = [PolicySpec.of(scheme) for scheme in schemes]
+    on, apps = catalog.machine(machine), catalog.workload(workload)
+    _check_jobs(jobs)
+    return run_alone(on, apps, settings, seed, schemes=specs, processes=jobs, progress=progress)
+
+
+def _check_jobs(jobs: int) -> None:
+    if jobs < 0:
+        raise InputError(f"jobs = {jobs} is below 0 (0: all processors)")
 
 
 def _factors(factors: str | Factors) -> Factors:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev, stdev
 
 
-def slowdowns(mix_ns: Sequence[int], alone_ns: Sequence[int]) -> tuple[float, ...]:
+def slowdowns(mix_ns: Sequence[float], alone_ns: Sequence[float]) -> tuple[float, ...]:
     """T_mix / T_alone of each application.
 
     Raises:
@@ -32,8 +32,27 @@ def stp(slowdown: Sequence[float]) -> float:
 
 
 def unfairness(slowdown: Sequence[float]) -> float:
-    """Greatest slowdown / smallest slowdown (Prop-SP, Euro-Par 2014, section 2); 1 is fair."""
+    """Greatest slowdown / smallest slowdown (Prop-SP, Euro-Par 2014, section 2); 1 is fair.
+
+    The paper's slowdowns are against CT_fast (`ampsched.references`), those of `MixMetrics` against the machine of only big cores.
+    """
     return max(slowdown) / min(slowdown)
+
+
+def asp(sched_ns: Sequence[float], slow_ns: Sequence[float]) -> float:
+    """Aggregate speed-up (Prop-SP, Euro-Par 2014, section 2): the sum of CT_slow / CT_sched - 1; higher is better.
+
+    0 if all programs run as if alone on slow cores; with constant speed-ups the sum of F (SF - 1), where F is the share of time
+    on a fast core.
+
+    Args:
+        sched_ns: Completion time of each application in the mix.
+        slow_ns: Completion time of each alone on slow cores only (`ampsched.references`).
+
+    Raises:
+        ValueError: If there is no application, the lengths differ, or a time is not above 0.
+    """
+    return math.fsum(1.0 / relative - 1.0 for relative in slowdowns(sched_ns, slow_ns))
 
 
 def uniformity(slowdown: Sequence[float], *, of_progress: bool = False, sample: bool = False) -> float:

@@ -33,6 +33,26 @@ def test_uniformity_has_four_variants() -> None:
     assert metrics.uniformity([1.7], sample=True) == 1.0
 
 
+def test_asp_is_what_time_on_fast_cores_gains() -> None:
+    """Prop-SP's W6 under Prop-SP: CT_sched = CT_slow / (1 + F (SF - 1)), so ASP = sum of F (SF - 1)."""
+    speedups, shares = (2.5, 2.1, 1.6, 1.2), (0.882353, 0.647059, 0.352941, 0.117647)
+    slow = [1e9 * speedup for speedup in speedups]
+    gains = [share * (speedup - 1) for share, speedup in zip(shares, speedups, strict=True)]
+    sched = [time / (1 + gain) for time, gain in zip(slow, gains, strict=True)]
+    assert metrics.asp(sched, slow) == pytest.approx(sum(gains)) == pytest.approx(2.2706, abs=1e-4)
+    slowdown = metrics.slowdowns(sched, [1e9] * 4)
+    assert slowdown == pytest.approx((1.076, 1.227, 1.320, 1.172), abs=1e-3)
+    assert metrics.unfairness(slowdown) == pytest.approx(1.2272, abs=1e-4)
+
+
+def test_asp_of_nothing_gained_is_zero() -> None:
+    assert metrics.asp([3, 5], [3, 5]) == 0.0
+    assert metrics.asp([10], [5]) == -0.5
+    for wrong in (([], []), ([1, 2], [1]), ([1], [0])):
+        with pytest.raises(ValueError, match=r"at least one application|longer|shorter"):
+            metrics.asp(*wrong)
+
+
 def test_fairness_of_a_mix() -> None:
     measured = metrics.mix_metrics((1_200, 1_400, 1_600, 2_000), (1_000,) * 4, (1_000, 1_400, 1_600, 1_000))
     assert measured.unfairness == pytest.approx(2.0 / 1.2)

@@ -45,6 +45,10 @@ const ORDERED: [(&str, &str); 5] = [
 ];
 /// Smallest and largest ratio of speeds that may be stated.
 const RATIO: std::ops::RangeInclusive<f64> = 0.05..=50.0;
+/// How many times the misses of another profile may be.
+const MISSES: std::ops::RangeInclusive<f64> = 0.0..=1000.0;
+/// Most events per 1,000 instructions.
+const PER_1000_MAX: f64 = 1000.0;
 
 /// Parses a profile file: tables `[profiles.NAME]`.
 ///
@@ -62,7 +66,7 @@ pub fn parse_profiles(file: &str, text: &str) -> Result<ProfileLibrary, InputErr
 fn profile(name: &str, node: &Node<'_>) -> Result<Profile, InputError> {
     let table = node.table(&KEYS)?;
     let share = |key| table.number(key, 0.0..=1.0);
-    let per_1000 = |key| table.number(key, 0.0..=1000.0);
+    let per_1000 = |key| table.number(key, 0.0..=PER_1000_MAX);
     let profile = Profile {
         name: name.to_owned(),
         source: table.text_or("source", "")?,
@@ -114,8 +118,20 @@ fn check_order(table: &Table<'_>) -> Result<(), InputError> {
 pub(crate) enum OwnProfile {
     /// All of its numbers.
     Full(Profile),
-    /// The numbers of another profile, but a known ratio of speeds, which may depend on parameters.
-    Like { name: String, like: String, like_spot: Spot, ratio: Expr },
+    /// The numbers of another profile with some changes.
+    Like(Like),
+}
+
+/// A profile that is like another one, but for what is known to differ; may depend on parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Like {
+    name: String,
+    like: String,
+    like_spot: Spot,
+    /// The ratio of speeds.
+    ratio: Option<Expr>,
+    /// Misses of the L1 data cache and the L2, as a multiple of the other's.
+    misses: Option<Expr>,
 }
 
 impl OwnProfile {
@@ -123,7 +139,7 @@ impl OwnProfile {
     pub fn name(&self) -> &str {
         match self {
             OwnProfile::Full(profile) => &profile.name,
-            OwnProfile::Like { name, .. } => name,
+            OwnProfile::Like(like) => &like.name,
         }
     }
 
@@ -134,29 +150,69 @@ impl OwnProfile {
         library: &ProfileLibrary,
         params: &[(String, f64)],
     ) -> Result<Profile, InputError> {
-        let (name, like, like_spot, ratio) = match self {
+        let like = match self {
             OwnProfile::Full(profile) => return Ok(profile.clone()),
-            OwnProfile::Like { name, like, like_spot, ratio } => (name, like, like_spot, ratio),
+            OwnProfile::Like(like) => like,
         };
         let own_full = own.iter().find_map(|other| match other {
-            OwnProfile::Full(profile) if profile.name == *like => Some(profile),
+            OwnProfile::Full(profile) if profile.name == like.like => Some(profile),
             _ => None,
         });
-        let base = own_full.or_else(|| library.find(like)).ok_or_else(|| {
-            like_spot.unknown(
+        let base = own_full.or_else(|| library.find(&like.like)).ok_or_else(|| {
+            like.like_spot.unknown(
                 "profile",
-                like,
+                &like.like,
                 library.profiles.iter().map(|profile| profile.name.as_str()),
             )
         })?;
-        let ratio = ratio_within(ratio, params)?;
-        let source = format!("like {}, with a stated speed ratio of {ratio}", quoted(like));
-        Ok(Profile { name: name.clone(), source, measured_ratio: Some(ratio), ..base.clone() })
+        like.changed(base, params)
     }
 }
 
-fn ratio_within(ratio: &Expr, params: &[(String, f64)]) -> Result<f64, InputError> {
-    ratio.within(Scope { params, instance: None }, *RATIO.start(), *RATIO.end())
+impl Like {
+    /// The other profile with the changes.
+    fn changed(&self, base: &Profile, params: &[(String, f64)]) -> Result<Profile, InputError> {
+        let mut profile = Profile { name: self.name.clone(), ..base.clone() };
+        profile.source = format!("like {}", quoted(&self.like));
+        if let Some(misses) = &self.misses {
+            let factor = value_within(misses, params, &MISSES)?;
+            let most = base.l1d_mpki.max(base.l2_512k_mpki);
+            if factor * most > PER_1000_MAX {
+                let message =
+                    format!("{factor} times {most} misses per 1,000 instructions is above 1,000");
+                return Err(misses.spot.error(message));
+            }
+            multiply_misses(&mut profile, factor);
+            profile.source += &format!(", with {factor} times its misses");
+        }
+        if let Some(ratio) = &self.ratio {
+            let ratio = value_within(ratio, params, &RATIO)?;
+            profile.measured_ratio = Some(ratio);
+            profile.source += &format!(", with a stated speed ratio of {ratio}");
+        }
+        Ok(profile)
+    }
+}
+
+fn multiply_misses(profile: &mut Profile, factor: f64) {
+    for rate in [
+        &mut profile.l1d_mpki,
+        &mut profile.l1d_write_mpki,
+        &mut profile.l2_512k_mpki,
+        &mut profile.l2_512k_write_mpki,
+        &mut profile.l2_2m_mpki,
+        &mut profile.l2_2m_write_mpki,
+    ] {
+        *rate *= factor;
+    }
+}
+
+fn value_within(
+    expr: &Expr,
+    params: &[(String, f64)],
+    range: &std::ops::RangeInclusive<f64>,
+) -> Result<f64, InputError> {
+    expr.within(Scope { params, instance: None }, *range.start(), *range.end())
 }
 
 /// The `[profiles.NAME]` tables of a program file with these parameters.
@@ -171,17 +227,21 @@ fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfil
     if !node.any_table()?.has("like") {
         return profile(name, node).map(OwnProfile::Full);
     }
-    let table = node.table(&["like", "ratio"])?;
+    let table = node.table(&["like", "ratio", "misses"])?;
     let like = table.require("like")?;
-    let ratio = Expr::of(&table.require("ratio")?)?;
-    ratio.check_names(params, false)?;
-    if ratio.is_number() {
-        ratio_within(&ratio, &[])?;
+    let change = |key, range| {
+        let Some(node) = table.get(key) else { return Ok(None) };
+        let expr = Expr::of(&node)?;
+        expr.check_names(params, false)?;
+        if expr.is_number() {
+            value_within(&expr, &[], range)?;
+        }
+        Ok(Some(expr))
+    };
+    let (ratio, misses) = (change("ratio", &RATIO)?, change("misses", &MISSES)?);
+    if ratio.is_none() && misses.is_none() {
+        return Err(table.spot.error("key \"ratio\" or \"misses\" is missing"));
     }
-    Ok(OwnProfile::Like {
-        name: name.to_owned(),
-        like: like.name()?.to_owned(),
-        like_spot: like.spot.clone(),
-        ratio,
-    })
+    let (name, like_name) = (name.to_owned(), like.name()?.to_owned());
+    Ok(OwnProfile::Like(Like { name, like: like_name, like_spot: like.spot, ratio, misses }))
 }

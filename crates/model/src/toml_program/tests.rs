@@ -403,6 +403,26 @@ fn own_profiles_come_first_and_may_be_like_others() {
 }
 
 #[test]
+fn an_own_profile_may_have_more_or_fewer_misses_than_another() {
+    let text = one_thread(
+        "[params]\nk = 3\n[profiles.more]\nlike = \"b\"\nmisses = \"k\"\n[profiles.both]\nlike = \"b\"\nmisses = 0.5\nratio = 2\n",
+        "{ compute = 1, profile = \"more\" }, { compute = 1, profile = \"both\" }, { compute = 1, profile = \"b\" }",
+    );
+    let template = parse_program("p.toml", &text).unwrap();
+    let [more, both, base] = &template.instantiate(&[], &library()).unwrap().profiles[..] else {
+        panic!("three profiles")
+    };
+    assert!(base.l1d_mpki > 0.0 && base.l2_2m_write_mpki > 0.0);
+    assert_eq!(more.l1d_mpki, 3.0 * base.l1d_mpki);
+    assert_eq!(more.l2_2m_write_mpki, 3.0 * base.l2_2m_write_mpki);
+    assert_eq!((more.l1i_mpki, more.branch_mpki), (base.l1i_mpki, base.branch_mpki));
+    assert_eq!((more.measured_ratio, both.measured_ratio), (None, Some(2.0)));
+    assert_eq!(both.l2_512k_mpki, 0.5 * base.l2_512k_mpki);
+    let error = template.instantiate(&[("k".into(), 900.0)], &library()).unwrap_err().to_string();
+    assert!(error.contains("profiles.more.misses: 900 times 5 misses per 1,000"), "{error}");
+}
+
+#[test]
 fn the_ratio_of_an_own_profile_may_depend_on_parameters() {
     let text = one_thread(
         "[params]\nmean = 2\nswing = 0.5\n[profiles.high]\nlike = \"a\"\nratio = \"mean + swing\"\n",

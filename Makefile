@@ -79,6 +79,7 @@ fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer t
 calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements
 	$(BIN)/python calibration/profiles/make_profiles.py
 	$(BIN)/python calibration/fit/fit.py
+	$(BIN)/python calibration/prop_sp/make_programs.py
 	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/explanation/core-model.md
 
 .PHONY: lock

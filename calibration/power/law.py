@@ -51,7 +51,9 @@ def _mhz_v2(column: Column) -> np.ndarray:
     return column.mhz * column.volt**2
 
 
-def temperatures(cluster: str, network: Network, column: Column, idle: Column) -> tuple[np.ndarray, np.ndarray]:
+def temperatures(
+    cluster: str, network: Network, column: Column, idle: Column
+) -> tuple[np.ndarray, np.ndarray]:
     """Temperatures of the busy core and of the others while one core runs: from measured power."""
     if cluster == "little":
         celsius = np.array([network.little_c(watt) for watt in column.watt])
@@ -135,7 +137,5 @@ def left_out(cluster: str, network: Network, idle: Idle) -> dict[str, float]:
         others = [workload for workload in WORKLOADS if workload not in family]
         coefficients = fit_busy(cluster, network, idle, others)
         for workload in family:
-            found[workload] = float(
-                np.abs(errors(cluster, network, idle, coefficients, workload)).mean()
-            )
+            found[workload] = float(np.abs(errors(cluster, network, idle, coefficients, workload)).mean())
     return found

@@ -26,7 +26,9 @@ class Variant:
 VARIANTS = (
     Variant("exynos5422", 4, "Samsung Exynos 5422 (Odroid XU3): four Cortex-A7 and four Cortex-A15 cores"),
     Variant("exynos5422-2B2S", 2, "Samsung Exynos 5422 with two Cortex-A7 and two Cortex-A15 cores enabled"),
-    Variant("exynos5422-3B3S", 3, "Samsung Exynos 5422 with three Cortex-A7 and three Cortex-A15 cores enabled"),
+    Variant(
+        "exynos5422-3B3S", 3, "Samsung Exynos 5422 with three Cortex-A7 and three Cortex-A15 cores enabled"
+    ),
 )
 
 HEADER = """\
@@ -70,9 +72,13 @@ def _cluster(cluster: str, cores: int, law: Law) -> str:
     volts = dict(zip(idle.mhz, idle.volt, strict=True))
     lowest, highest = LIMITS_MHZ[cluster]
     opps = "".join(
-        f"  {{ mhz = {mhz:.0f}, volt = {volt:.4g} }},\n" for mhz, volt in volts.items() if lowest <= mhz <= highest
+        f"  {{ mhz = {mhz:.0f}, volt = {volt:.4g} }},\n"
+        for mhz, volt in volts.items()
+        if lowest <= mhz <= highest
     )
-    sensor = "power_sensor = { resolution_mw = 1, period_ms = 270 }   # INA231; Chronaki et al. 2018, section 4"
+    sensor = (
+        "power_sensor = { resolution_mw = 1, period_ms = 270 }   # INA231; Chronaki et al. 2018, section 4"
+    )
     return f"""[[clusters]]
 name = "{cluster}"
 core_type = "{CORE_TYPES[cluster]}"

@@ -65,7 +65,9 @@ def rows(name: str) -> list[dict[str, str]]:
 
 def columns(cluster: str) -> dict[str, Column]:
     """All columns of a cluster, for the operating points of which the voltage was measured."""
-    power = [row for row in rows("exynos5422_power.csv") if row["cluster"] == cluster and row["volt_measured"]]
+    power = [
+        row for row in rows("exynos5422_power.csv") if row["cluster"] == cluster and row["volt_measured"]
+    ]
     found = {}
     for workload in ("idle", *WORKLOADS):
         own = [row for row in power if row["workload"] == workload]

@@ -36,7 +36,9 @@ class Network:
         case_c = self.ambient_c + self.case_k_per_w * (little_w + IDLE_OTHER_W)
         return case_c + self.big_k_per_w / LITTLE_AREA * little_w
 
-    def warming_c(self, seconds: np.ndarray, big_w: np.ndarray, shared_w: float, start_c: np.ndarray) -> np.ndarray:
+    def warming_c(
+        self, seconds: np.ndarray, big_w: np.ndarray, shared_w: float, start_c: np.ndarray
+    ) -> np.ndarray:
         """Temperatures of cores and case while all four cores are busy alike, from `start_c` on."""
         capacity = np.array([4 * self.core_j_per_k, self.big_j_per_k, self.case_j_per_k])
         core, big, case = 4 / self.core_k_per_w, 1 / self.big_k_per_w, 1 / self.case_k_per_w

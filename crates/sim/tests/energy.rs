@@ -30,7 +30,7 @@ fn power() -> ClusterPower {
     ClusterPower {
         points: MHZ.map(point).to_vec(),
         core_leakage: Leakage { reference_mw: 50.0, ..Leakage::default() },
-        activity: ActivityLaw { stalled: 1.0, issuing: 0.0 },
+        activity: ActivityLaw { stalled: 1.0, l2: 0.0 },
         idle_states: vec![idle("shallow", 20.0, 1.0, 0), idle("deep", 5.0, 0.1, 2_000_000)],
         sensor: Some(Sensor { resolution: 0.0, noise: 0.0, period_ns: 5_000_000, delay_ns: 0 }),
         ..ClusterPower::default()

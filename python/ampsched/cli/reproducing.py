@@ -13,6 +13,7 @@ from ampsched.cli import options, render
 EXAMPLES = render.examples(
     "ampsched reproduce colab",
     "ampsched reproduce colab --only fig5 --jobs 2 --out results",
+    "ampsched reproduce prop-sp",
 )
 REPEATS_MAX = 1000
 
@@ -21,6 +22,7 @@ class Paper(StrEnum):
     """Papers whose experiments can be reproduced."""
 
     COLAB = "colab"
+    PROP_SP = "prop-sp"
 
 
 def reproduce(
@@ -39,10 +41,13 @@ def reproduce(
     Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
     """
     from ampsched.experiments.colab import NEEDS
+    from ampsched.experiments.prop_sp import PARTS
+    from ampsched.experiments.prop_sp_report import reproduce_prop_sp
     from ampsched.experiments.report import reproduce_colab
 
-    if only is not None and only not in NEEDS:
-        raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, list(NEEDS))})')
+    parts = list(NEEDS) if paper is Paper.COLAB else list(PARTS)
+    if only is not None and only not in parts:
+        raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, parts)})')
     if not 1 <= repeats <= REPEATS_MAX:
         raise InputError(f"--repeats {repeats} is not within 1 to {REPEATS_MAX}")
     if jobs < 0:
@@ -51,7 +56,11 @@ def reproduce(
     # A folder that cannot be written is better noticed before the simulations than after them.
     folder.mkdir(parents=True, exist_ok=True)
     with render.progress_bar("Simulating") as progress:
-        result = reproduce_colab(only, jobs, repeats, progress)
+        result = (
+            reproduce_colab(only, jobs, repeats, progress)
+            if paper is Paper.COLAB
+            else reproduce_prop_sp(only, jobs, repeats, progress)
+        )
     console = render.console()
     files = result.write(folder)
     console.print(Markdown(_without_images(result.markdown())))

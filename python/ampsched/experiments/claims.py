@@ -1,8 +1,9 @@
 """Claims of a paper, what we measure for them, and the verdict."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ampsched.statistics import Estimate
 
@@ -89,3 +90,60 @@ def percent(value: Estimate) -> str:
     """A change with its interval if there is one, such as ``-11.2 % [-12.0, -10.4]``."""
     interval = f" [{100 * value.low:+.1f}, {100 * value.high:+.1f}]" if value.n > 1 else ""
     return f"{100 * value.mean:+.1f} %{interval}"
+
+
+Judged = Sequence[tuple[Claim, Result]]
+"""Claims with what was measured for them."""
+
+MARKS: dict[Verdict, str] = {
+    "reproduced": "✓",
+    "direction only": "~",
+    "not reproduced": "✗",
+    "not testable here": "–",
+}
+
+
+def verdicts(claims: Judged) -> Counter[Verdict]:
+    """How many claims have which verdict."""
+    return Counter(result.verdict for _, result in claims)
+
+
+def claims_table(claims: Judged) -> str:
+    """The claims as a section of a report."""
+    if not claims:
+        return ""
+    lines = ["## Claims", "", "| | id | claim | paper | ours | verdict |", "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {MARKS[result.verdict]} | {claim.id} | {claim.statement} | {claim.paper} | {result.text} | {result.verdict} |"
+        for claim, result in claims
+    ]
+    return "\n".join(lines)
+
+
+def causes_of_misses(claims: Judged) -> str:
+    """Why claims are missed, where it is known, as a section of a report."""
+    causes: dict[str, list[str]] = {}
+    for claim, result in claims:
+        if claim.cause and result.verdict in ("not reproduced", "direction only"):
+            causes.setdefault(claim.cause, []).append(claim.id)
+    if not causes:
+        return ""
+    lines = [f"- **{', '.join(ids)}:** {cause}" for cause, ids in causes.items()]
+    return "\n".join(["## Causes of misses, where we found one", "", *lines])
+
+
+def claim_records(claims: Judged) -> list[dict[str, Any]]:
+    """The claims as flat records."""
+    return [
+        {
+            "id": claim.id,
+            "claim": claim.statement,
+            "paper": claim.paper,
+            "ours": result.text,
+            "value": result.value,
+            "low": result.low,
+            "high": result.high,
+            "verdict": result.verdict,
+        }
+        for claim, result in claims
+    ]

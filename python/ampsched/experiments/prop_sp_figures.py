@@ -1,12 +1,13 @@
 """Prop-SP's Figure 1: fairness against throughput by the analytical model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ampsched.analytic import POLICIES, TABLE_1, Mix, predict_all, table_1
+from ampsched.statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,6 +94,78 @@ def figure_1(mixes: Sequence[Mix] | None = None, policies: Sequence[str] | None 
         if each.policy in (POLICIES if policies is None else policies)
     )
     return Tradeoff("Throughput and fairness by the analytical model", points)
+
+
+def simulated_figure_1(values: Mapping[tuple[str, str], tuple[float, float]]) -> Tradeoff:
+    """Figure 1 with other values of ASP and unfairness for some workloads and policies, on the same scales.
+
+    Args:
+        values: ASP and unfairness by workload and policy; what is not in it is the model's.
+    """
+    model = figure_1()
+    greatest_asp = max(point.asp for point in model.points)
+    greatest_unfairness = max(point.unfairness for point in model.points)
+
+    def measured(point: Point) -> Point:
+        asp, unfairness = values.get((point.workload, point.policy), (point.asp, point.unfairness))
+        return Point(
+            point.workload,
+            point.policy,
+            asp,
+            unfairness,
+            asp / greatest_asp,
+            (unfairness - 1.0) / (greatest_unfairness - 1.0),
+        )
+
+    return Tradeoff("Throughput and fairness, simulated", tuple(map(measured, model.points)))
+
+
+def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> None:
+    """Draws policies by mean ASP and unfairness, with intervals, and the front beyond which none is.
+
+    Args:
+        points: ASP and unfairness of each policy.
+        path: SVG file.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    from ampsched.experiments.prop_sp import pareto_front
+
+    front = pareto_front({name: (asp.mean, fair.mean) for name, (asp, fair) in points.items()})
+    with mpl.rc_context():
+        mpl.rcParams["svg.hashsalt"] = "pareto"
+        mpl.rcParams["font.size"] = 8
+        canvas, axes = pyplot.subplots(figsize=(8.5, 5.5))
+        best = sorted((points[name] for name in front), key=lambda each: each[0].mean)
+        axes.step(
+            [asp.mean for asp, _ in best],
+            [fair.mean for _, fair in best],
+            where="pre",
+            color="#D55E00",
+            linewidth=0.9,
+            zorder=1,
+        )
+        for name, (asp, fair) in points.items():
+            axes.errorbar(
+                asp.mean,
+                fair.mean,
+                xerr=[[asp.mean - asp.low], [asp.high - asp.mean]],
+                yerr=[[fair.mean - fair.low], [fair.high - fair.mean]],
+                marker="o" if name in front else ".",
+                color="#D55E00" if name in front else "#666666",
+                elinewidth=0.6,
+                zorder=2,
+            )
+            axes.annotate(name, (asp.mean, fair.mean), (4, 4), textcoords="offset points", fontsize=7)
+        axes.set_xlabel("mean aggregate speed-up (higher is better)")
+        axes.set_ylabel("mean unfairness (lower is fairer)")
+        axes.spines[["top", "right"]].set_visible(False)
+        canvas.tight_layout()
+        canvas.savefig(path, metadata={"Date": None})
+        pyplot.close(canvas)
 
 
 def draw(figure: Tradeoff, path: Path) -> None:

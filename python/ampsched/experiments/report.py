@@ -7,15 +7,17 @@ from typing import Any
 
 from ampsched.comparison import Comparison
 from ampsched.experiments import colab, colab_claims
-from ampsched.experiments.claims import RULE, Claim, Result, Verdict
+from ampsched.experiments.claims import (
+    RULE,
+    Claim,
+    Result,
+    Verdict,
+    causes_of_misses,
+    claim_records,
+    claims_table,
+    verdicts,
+)
 from ampsched.experiments.colab_figures import FIGURES, Figure
-
-MARKS: dict[Verdict, str] = {
-    "reproduced": "✓",
-    "direction only": "~",
-    "not reproduced": "✗",
-    "not testable here": "–",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,16 @@ class Reproduction:
 
     def verdicts(self) -> Counter[Verdict]:
         """How many claims have which verdict."""
-        return Counter(result.verdict for _, result in self.claims)
+        return verdicts(self.claims)
 
     def markdown(self) -> str:
         """The report; figures are expected beside it."""
-        blocks = [self._head(), self._claims(), self._misses(), *(_figure(figure) for figure in self.figures)]
+        blocks = [
+            self._head(),
+            claims_table(self.claims),
+            causes_of_misses(self.claims),
+            *(_figure(figure) for figure in self.figures),
+        ]
         return "\n\n".join(block for block in blocks if block) + "\n"
 
     def _head(self) -> str:
@@ -53,39 +60,9 @@ class Reproduction:
             "workloads, not the model's errors."
         )
 
-    def _claims(self) -> str:
-        lines = ["## Claims", "", "| | id | claim | paper | ours | verdict |", "|---|---|---|---|---|---|"]
-        lines += [
-            f"| {MARKS[result.verdict]} | {claim.id} | {claim.statement} | {claim.paper} | {result.text} | {result.verdict} |"
-            for claim, result in self.claims
-        ]
-        return "\n".join(lines)
-
-    def _misses(self) -> str:
-        causes: dict[str, list[str]] = {}
-        for claim, result in self.claims:
-            if claim.cause and result.verdict in ("not reproduced", "direction only"):
-                causes.setdefault(claim.cause, []).append(claim.id)
-        if not causes:
-            return ""
-        lines = [f"- **{', '.join(ids)}:** {cause}" for cause, ids in causes.items()]
-        return "\n".join(["## Causes of misses, where we found one", "", *lines])
-
     def records(self) -> list[dict[str, Any]]:
         """The claims as flat records."""
-        return [
-            {
-                "id": claim.id,
-                "claim": claim.statement,
-                "paper": claim.paper,
-                "ours": result.text,
-                "value": result.value,
-                "low": result.low,
-                "high": result.high,
-                "verdict": result.verdict,
-            }
-            for claim, result in self.claims
-        ]
+        return claim_records(self.claims)
 
     def write(self, out: Path) -> list[Path]:
         """Writes report.md, claims.csv, figures (SVG) and runs.parquet, apps.parquet, figures.parquet into a folder.

@@ -1,6 +1,6 @@
 //! HSP: the fast cores for those who gain most.
 
-use ampsched_model::{Ns, ThreadId};
+use ampsched_model::{AppId, Ns, ThreadId};
 
 use super::cfs::{self, CfsRules};
 use super::support::seats::{self, seat};
@@ -65,18 +65,19 @@ impl Hsp {
         }
     }
 
-    /// Runnable threads, the greatest gain first; who holds a fast core counts a little more.
+    /// Runnable threads, the greatest gain first; who holds a fast core counts a little more. Ties go to the
+    /// first program, so that one which starts anew does not lose its place to its equals.
     fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
-        let mut gains: Vec<(f64, ThreadId)> = Vec::new();
+        let mut gains: Vec<(f64, AppId, ThreadId)> = Vec::new();
         for app in ActiveApp::all(view, &mut self.speedups) {
             let gain = self.sharing.app_speedup(app.speedup, app.threads.len(), fast_cores);
             for &thread in &app.threads {
                 let bonus = if *self.holds.slot(thread) { 1.0 + self.hysteresis } else { 1.0 };
-                gains.push((gain * bonus, thread));
+                gains.push((gain * bonus, app.app, thread));
             }
         }
-        gains.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        gains.into_iter().map(|(_, thread)| thread).collect()
+        gains.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+        gains.into_iter().map(|(_, _, thread)| thread).collect()
     }
 }
 
@@ -105,8 +106,6 @@ impl Policy for Hsp {
 
 #[cfg(test)]
 mod tests {
-    use ampsched_model::AppId;
-
     use super::*;
     use crate::testing::{PolicyHost, build};
 
@@ -157,5 +156,19 @@ mod tests {
         host.sched.stop(core, crate::RunState::Blocked, host.now_ns);
         host.run_epoch();
         assert_eq!(host.on_fast(), threads[1..3]);
+    }
+
+    #[test]
+    fn equals_keep_their_places_when_one_starts_anew() {
+        let (mut host, threads) = host("hsp", &[(0, 2.0), (1, 2.0), (2, 2.0), (3, 2.0)]);
+        host.run_epoch();
+        host.run_epoch();
+        assert_eq!(host.on_fast(), threads[..2]);
+        let core = host.sched.thread(threads[0]).core;
+        host.sched.stop(core, crate::RunState::Exited, host.now_ns);
+        let again = host.add_to(AppId(0), Some(2.0));
+        host.run_epoch();
+        host.run_epoch();
+        assert_eq!(host.on_fast(), [threads[1], again]);
     }
 }

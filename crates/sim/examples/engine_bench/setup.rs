@@ -53,7 +53,7 @@ fn power() -> ClusterPower {
     ClusterPower {
         points: vec![PowerPoint { volt: 1.0, core_mw: 1000.0, uncore_mw: 100.0 }],
         core_leakage: Leakage { reference_mw: 50.0, kelvin: 2000.0, ..Leakage::default() },
-        activity: ActivityLaw { stalled: 0.5, issuing: 0.5 },
+        activity: ActivityLaw { stalled: 0.5, l2: 0.0 },
         idle_states: vec![idle("shallow", 20.0, 0.0, 0), idle("deep", 5.0, 0.0, 2_000_000)],
         ..ClusterPower::default()
     }

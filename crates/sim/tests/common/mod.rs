@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 
 use ampsched_model::{
-    App, Catalog, ClassId, Cluster, CoreId, CoreParams, Costs, FileKind, Machine, Opp, Pipeline,
-    PowerCoefficients, Profile, ProfileLibrary, Program, Workload, parse_program,
+    App, Catalog, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, FileKind, Machine,
+    Opp, Pipeline, Profile, ProfileLibrary, Program, Workload, parse_program,
 };
 use ampsched_policy::build_policy;
 use ampsched_sim::{Options, Outcome, SimError, simulate};
@@ -132,7 +132,7 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
             prefetch_share: 0.0,
         },
         opps: vec![Opp { mhz, volt: 1.0 }],
-        power: PowerCoefficients::default(),
+        power: ClusterPower::default(),
     }
 }
 

@@ -180,7 +180,7 @@ impl PropSp {
         for &thread in &app.threads {
             let part_ns = match self.sharing {
                 Sharing::Even => credits_ns / app.threads.len() as f64,
-                Sharing::BusyFastCores => left_ns.min(period_ns),
+                Sharing::BusyFastCores | Sharing::LastFastCore => left_ns.min(period_ns),
             };
             left_ns -= part_ns;
             self.accounts.award(thread, part_ns.round() as i64);

@@ -1,10 +1,11 @@
 //! Asymmetry-aware round robin: equal time on fast cores.
 
-use ampsched_model::{Ns, ThreadId};
+use ampsched_model::Ns;
 
 use super::cfs::{self, CfsRules};
-use super::support::seats::{self, FastTime, seat};
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use super::support::rotation::{self, Rotation};
+use super::support::seats::{self, seat};
+use crate::{Needs, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -25,7 +26,7 @@ aggregate speed-up is 2.6, slowdowns 1.55, 1.55, 1.09, 1.09.
 
 **Limits.** Per thread, so a program's share grows with its number of threads; blind to speed-ups and weights.",
     params: &[
-        ParamInfo::number("rotate_ms", 200.0, 0.1, 100_000.0, "period of rotation (ours)"),
+        rotation::ROTATE,
         seats::TICK,
         cfs::LATENCY,
         cfs::MIN_GRANULARITY,
@@ -38,9 +39,7 @@ aggregate speed-up is 2.6, slowdowns 1.55, 1.55, 1.09, 1.09.
 pub struct RrAmp {
     cfs: CfsRules,
     tick_ns: Ns,
-    rotate_ns: Ns,
-    due_ns: Ns,
-    fast: FastTime,
+    rotation: Rotation,
 }
 
 impl RrAmp {
@@ -48,9 +47,7 @@ impl RrAmp {
         Self {
             cfs: CfsRules::new(params),
             tick_ns: params.ms("tick_ms"),
-            rotate_ns: params.ms("rotate_ms"),
-            due_ns: 0,
-            fast: FastTime::default(),
+            rotation: Rotation::new(params.ms("rotate_ms")),
         }
     }
 }
@@ -65,22 +62,15 @@ impl Policy for RrAmp {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let rotates = view.now_ns() >= self.due_ns;
-        if rotates {
-            self.due_ns = view.now_ns() + self.rotate_ns;
-        }
-        self.fast.update(view);
-        let mut order: Vec<ThreadId> = view.runnable().collect();
-        order.sort_by_cached_key(|&thread| {
-            let stays = !rotates && seats::is_on_fast(view, thread);
-            (!stays, self.fast.of(thread), thread)
-        });
+        let order = self.rotation.order(view, |_| 0);
         seat(view, plan, &order);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ampsched_model::ThreadId;
+
     use super::*;
     use crate::testing::{PolicyHost, build};
 

@@ -1,6 +1,7 @@
 //! What several policies compute: windows over counters, spreads, labels, speeds by class.
 
 pub mod labels;
+pub mod rotation;
 pub mod seats;
 pub mod speedup;
 pub mod uniformity;

@@ -30,6 +30,9 @@ pub enum Sharing {
     BusyFastCores,
     /// All threads get equal shares (Prop-SP, section 3.2: coarse-grained parallelism).
     Even,
+    /// A thread each for all fast cores but one, which the rest share (the first form of CAMP's utility
+    /// factor, Saez et al., EuroSys 2010; a reconstruction, as that paper's text was not at hand).
+    LastFastCore,
 }
 
 impl Sharing {
@@ -43,6 +46,7 @@ impl Sharing {
         let per_gain = match self {
             Self::BusyFastCores => (((threads - 1) / fast_cores + 1) as f64).powi(2).recip(),
             Self::Even => fast.min(n) / n,
+            Self::LastFastCore => (n - (fast - 1.0)).max(1.0).powi(2).recip(),
         };
         1.0 + (speedup - 1.0) * per_gain
     }
@@ -144,9 +148,10 @@ mod tests {
     /// Computed from the formulas of Prop-SP, section 3.2, and CAMP.
     #[test]
     fn speedups_of_applications_are_those_of_the_formulas() {
-        use Sharing::{BusyFastCores, Even};
+        use Sharing::{BusyFastCores, Even, LastFastCore};
         let expected = [
             (BusyFastCores, 2, 3.0, [3.0, 3.0, 1.5, 1.5, 1.2222, 1.125, 1.08, 1.0556]),
+            (LastFastCore, 2, 3.0, [3.0, 3.0, 1.5, 1.2222, 1.08, 1.0408, 1.0312, 1.0165]),
             (Even, 2, 3.0, [3.0, 3.0, 2.3333, 2.0, 1.6667, 1.5, 1.4444, 1.3333]),
             (BusyFastCores, 1, 3.0, [3.0, 1.5, 1.2222, 1.125, 1.0556, 1.0312, 1.0247, 1.0139]),
             (Even, 1, 3.0, [3.0, 2.0, 1.6667, 1.5, 1.3333, 1.25, 1.2222, 1.1667]),

@@ -26,6 +26,8 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::colab::INFO,
     &policies::colab_collaboration_only::INFO,
     &policies::eevdf::INFO,
+    &policies::equal_progress::INFO,
+    &policies::guaranteed_fairness::INFO,
     &policies::hfee::INFO,
     &policies::hfee::AS_PUBLISHED,
     &policies::hsp::INFO,

@@ -1,11 +1,11 @@
 //! HSP: the fast cores for those who gain most.
 
-use ampsched_model::{AppId, Ns, ThreadId};
+use ampsched_model::Ns;
 
 use super::cfs::{self, CfsRules};
+use super::support::ranking::Ranking;
 use super::support::seats::{self, seat};
-use super::support::speedup::{self, ActiveApp, Sharing, Speedups};
-use super::support::window::PerThread;
+use super::support::speedup::{self, Sharing, Speedups, app_gains};
 use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
 
 /// The registry's row.
@@ -33,8 +33,8 @@ slowdowns 1, 1, 1.6, 1.2.
     params: &[
         speedup::SAMPLE,
         speedup::STATIC,
-        ParamInfo::flag("even", false, "threads of one program share the fast cores evenly"),
-        ParamInfo::number("hysteresis", 0.05, 0.0, 10.0, "how much more a newcomer must gain (ours)"),
+        speedup::EVEN,
+        HYSTERESIS,
         seats::TICK,
         cfs::LATENCY,
         cfs::MIN_GRANULARITY,
@@ -43,6 +43,10 @@ slowdowns 1, 1, 1.6, 1.2.
     build: |params| Box::new(Hsp::new(params)),
 };
 
+/// What keeps a thread on its fast core.
+pub const HYSTERESIS: ParamInfo =
+    ParamInfo::number("hysteresis", 0.05, 0.0, 10.0, "how much more a newcomer must gain (ours)");
+
 /// HSP.
 pub struct Hsp {
     cfs: CfsRules,
@@ -50,7 +54,7 @@ pub struct Hsp {
     hysteresis: f64,
     sharing: Sharing,
     speedups: Speedups,
-    holds: PerThread<bool>,
+    ranking: Ranking,
 }
 
 impl Hsp {
@@ -59,25 +63,10 @@ impl Hsp {
             cfs: CfsRules::new(params),
             tick_ns: params.ms("tick_ms"),
             hysteresis: params.number("hysteresis"),
-            sharing: if params.flag("even") { Sharing::Even } else { Sharing::BusyFastCores },
+            sharing: Sharing::new(params),
             speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
-            holds: PerThread::default(),
+            ranking: Ranking::default(),
         }
-    }
-
-    /// Runnable threads, the greatest gain first; who holds a fast core counts a little more. Ties go to the
-    /// first program, so that one which starts anew does not lose its place to its equals.
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
-        let mut gains: Vec<(f64, AppId, ThreadId)> = Vec::new();
-        for app in ActiveApp::all(view, &mut self.speedups) {
-            let gain = self.sharing.app_speedup(app.speedup, app.threads.len(), fast_cores);
-            for &thread in &app.threads {
-                let bonus = if *self.holds.slot(thread) { 1.0 + self.hysteresis } else { 1.0 };
-                gains.push((gain * bonus, app.app, thread));
-            }
-        }
-        gains.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-        gains.into_iter().map(|(_, _, thread)| thread).collect()
     }
 }
 
@@ -96,17 +85,16 @@ impl Policy for Hsp {
             return;
         }
         self.speedups.update(view);
-        let order = self.order(view, fast_cores);
+        let gains = app_gains(view, &mut self.speedups, self.sharing, fast_cores);
+        let order = self.ranking.order(gains, self.hysteresis, fast_cores);
         seat(view, plan, &order);
-        for (place, &thread) in order.iter().enumerate() {
-            *self.holds.slot(thread) = place < fast_cores;
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use ampsched_model::{AppId, ThreadId};
+
     use crate::testing::{PolicyHost, build};
 
     fn host(policy: &str, speedups: &[(u16, f64)]) -> (PolicyHost, Vec<ThreadId>) {

@@ -5,6 +5,8 @@ pub mod cfs;
 pub mod colab;
 pub mod colab_collaboration_only;
 pub mod eevdf;
+pub mod equal_progress;
+pub mod guaranteed_fairness;
 pub mod hfee;
 pub mod hsp;
 pub mod pinned;

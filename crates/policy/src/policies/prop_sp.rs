@@ -146,7 +146,7 @@ impl PropSp {
         Self {
             cfs: CfsRules::new(params),
             tick_ns: params.ms("tick_ms"),
-            sharing: if params.flag("even") { Sharing::Even } else { Sharing::BusyFastCores },
+            sharing: Sharing::new(params),
             speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
             period: Period {
                 length_ns: params.ms("period_ms"),

@@ -1,6 +1,8 @@
 //! What several policies compute: windows over counters, spreads, labels, speeds by class.
 
 pub mod labels;
+pub mod progress;
+pub mod ranking;
 pub mod rotation;
 pub mod seats;
 pub mod speedup;

@@ -4,7 +4,7 @@ use ampsched_model::{AppId, Ns, ThreadId};
 
 use super::known_speedup;
 use super::window::PerThread;
-use crate::{FactorKind, Needs, ParamInfo, View};
+use crate::{FactorKind, Needs, ParamInfo, Params, View};
 
 /// How often speed-ups are read.
 pub const SAMPLE: ParamInfo = ParamInfo::number(
@@ -22,6 +22,10 @@ pub const STATIC: ParamInfo = ParamInfo::flag(
     "use speed-ups measured beforehand over whole programs instead of those at run time",
 );
 
+/// Whether threads of one application share the fast cores evenly.
+pub const EVEN: ParamInfo =
+    ParamInfo::flag("even", false, "threads of one program share the fast cores evenly");
+
 /// How threads of one application share fast cores, as far as its speed-up depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
@@ -36,6 +40,11 @@ pub enum Sharing {
 }
 
 impl Sharing {
+    /// As the parameter [`EVEN`] says.
+    pub fn new(params: &Params) -> Self {
+        if params.flag("even") { Self::Even } else { Self::BusyFastCores }
+    }
+
     /// Speed-up of an application with `threads` runnable threads whose mean speed-up is `speedup` on a
     /// machine with `fast_cores`; the utility factor of CAMP.
     pub fn app_speedup(self, speedup: f64, threads: usize, fast_cores: usize) -> f64 {
@@ -137,6 +146,21 @@ impl ActiveApp {
         }
         apps
     }
+}
+
+/// The runnable threads with the speed-ups of their applications.
+pub fn app_gains(
+    view: &View,
+    speedups: &mut Speedups,
+    sharing: Sharing,
+    fast_cores: usize,
+) -> Vec<(f64, ThreadId)> {
+    let mut gains = Vec::new();
+    for app in ActiveApp::all(view, speedups) {
+        let gain = sharing.app_speedup(app.speedup, app.threads.len(), fast_cores);
+        gains.extend(app.threads.iter().map(|&thread| (gain, thread)));
+    }
+    gains
 }
 
 #[cfg(test)]

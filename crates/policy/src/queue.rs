@@ -6,7 +6,7 @@ use std::slice;
 
 use ampsched_model::{Ns, ThreadId};
 
-use crate::Order;
+use crate::{Order, SPEED_ONE};
 
 /// A waiting thread. Ordered by (key, serial): the serial numbers entries in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +59,8 @@ pub(crate) struct RunQueue {
     pub running: u32,
     /// Cores that it serves.
     pub cores: u32,
+    /// Sum of their ratings.
+    pub capacity: u32,
     /// Least virtual run time; never goes back.
     pub min_vruntime: Ns,
     /// Least key in the queue, `u64::MAX` if it is empty (not kept for FIFO queues).
@@ -81,6 +83,7 @@ impl RunQueue {
             load: 0,
             running: 0,
             cores: 0,
+            capacity: 0,
             min_vruntime: VIRTUAL_START,
             least: u64::MAX,
             weighted_vruntime: 0,
@@ -174,11 +177,31 @@ impl RunQueue {
         }
     }
 
-    /// Sum of the weights per core that it serves.
+    /// Sum of the weights per core that it serves, whatever the rating.
     #[inline]
     pub fn load_per_core(&self) -> u64 {
-        // Most queues serve one core, and a division costs more than all the rest.
         if self.cores == 1 { self.load } else { self.load / u64::from(self.cores.max(1)) }
+    }
+
+    /// Sum of the weights per rated core that it serves.
+    #[inline]
+    pub fn scaled_load(&self) -> u64 {
+        self.scaled(self.load)
+    }
+
+    /// The same if it had one thread more.
+    pub fn scaled_load_with(&self, weight: u32) -> u64 {
+        self.scaled(self.load + u64::from(weight))
+    }
+
+    #[inline]
+    fn scaled(&self, load: u64) -> u64 {
+        // Most queues serve one core of rating 1, and a division costs more than all the rest.
+        if self.capacity == u32::from(SPEED_ONE) {
+            load
+        } else {
+            load * u64::from(SPEED_ONE) / u64::from(self.capacity.max(1))
+        }
     }
 
     /// Weighted mean virtual run time of its threads (EEVDF's V); where it stood last if it has none.

@@ -1,6 +1,6 @@
 //! Rules: the fast plane of a policy, as data that a kernel can execute by itself.
 
-use ampsched_model::Ns;
+use ampsched_model::{MAX_CLASSES, Ns};
 
 use crate::Prefer;
 
@@ -45,6 +45,9 @@ pub enum Allocator {
     /// the first. A thread without preference, or which may not use that kind, goes to the least loaded
     /// of all.
     LeastLoadedInClass,
+    /// The core whose load with the thread would be least; of equal ones its previous one, else the first.
+    /// With [`Rules::rating`] a fast core takes more before a slow one gets the next.
+    LeastLoadedWith,
 }
 
 /// Where an idle core looks for work.
@@ -147,6 +150,8 @@ pub struct Balance {
     /// Big cores among themselves and little cores among themselves, for policies that say themselves
     /// who is on which kind.
     pub within_kind: bool,
+    /// How long ago the last migration of a thread must be that moves to another cluster.
+    pub min_resident_ns: Ns,
 }
 
 /// The fast plane of a policy.
@@ -154,6 +159,10 @@ pub struct Balance {
 pub struct Rules {
     /// Which cores share a queue.
     pub queues: QueueScope,
+    /// How fast the policy takes the cores of each class to be for any thread, relative to the slowest, in
+    /// units of 1 / [`crate::SPEED_ONE`]. All loads that are compared between queues are weights per rated
+    /// core.
+    pub rating: [u16; MAX_CLASSES],
     /// Which waiting thread comes first.
     pub order: Order,
     /// Where threads are put.

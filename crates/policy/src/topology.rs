@@ -24,6 +24,13 @@ pub struct ClusterInfo {
     pub freqs_mhz: Vec<u32>,
 }
 
+impl ClusterInfo {
+    /// The highest allowed frequency in MHz; none if no frequency is known.
+    pub fn max_mhz(&self) -> Option<u32> {
+        self.freqs_mhz.last().copied()
+    }
+}
+
 /// Cores and clusters of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {

@@ -20,10 +20,11 @@ const ORDERS: [(&str, Order); 4] = [
     ("deadline", Order::Deadline),
     ("highest_rank", Order::HighestRank { fair_window_ns: Ns::MAX }),
 ];
-const ALLOCATORS: [(&str, Allocator); 3] = [
+const ALLOCATORS: [(&str, Allocator); 4] = [
     ("wake_affine", Allocator::WakeAffine),
     ("round_robin_in_class", Allocator::RoundRobinInClass),
     ("least_loaded_in_class", Allocator::LeastLoadedInClass),
+    ("least_loaded_with", Allocator::LeastLoadedWith),
 ];
 const STEALS: [(&str, StealFrom); 3] = [
     ("own_cluster", StealFrom::OwnCluster),

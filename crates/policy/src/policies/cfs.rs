@@ -1,10 +1,10 @@
 //! Linux CFS.
 
-use ampsched_model::Ns;
+use ampsched_model::{MAX_CLASSES, Ns};
 
 use crate::{
     Allocator, Balance, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope,
-    Rules, Slice, Steal, StealFrom, Topology, WakePreempt,
+    Rules, SPEED_ONE, Slice, Steal, StealFrom, Topology, WakePreempt,
 };
 
 /// The registry's row.
@@ -118,6 +118,7 @@ impl CfsRules {
         let latency_ns = self.latency_ns(topology);
         Rules {
             queues: QueueScope::PerCore,
+            rating: [SPEED_ONE; MAX_CLASSES],
             order: Order::Vruntime,
             allocator: Allocator::WakeAffine,
             steal: vec![Steal::any(StealFrom::OwnCluster), Steal::any(StealFrom::OtherClusters)],
@@ -140,6 +141,7 @@ impl CfsRules {
                 rotate_period_ns: topology.core_count() as Ns * BUSY_BALANCE_NS,
                 tolerance_percent: 25,
                 within_kind: false,
+                min_resident_ns: 0,
             }),
         }
     }

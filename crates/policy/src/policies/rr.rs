@@ -1,8 +1,10 @@
 //! Global round robin.
 
+use ampsched_model::MAX_CLASSES;
+
 use crate::{
     Allocator, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope, Rules,
-    Slice, Topology, WakePreempt,
+    SPEED_ONE, Slice, Topology, WakePreempt,
 };
 
 /// The registry's row.
@@ -43,6 +45,7 @@ impl Policy for RoundRobin {
     fn rules(&self, _topology: &Topology) -> Rules {
         Rules {
             queues: QueueScope::Global,
+            rating: [SPEED_ONE; MAX_CLASSES],
             order: Order::Fifo,
             allocator: Allocator::WakeAffine,
             steal: Vec::new(),

@@ -6,13 +6,13 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
 use crate::queue::RunQueue;
-use crate::{Balance, Prefer};
+use crate::{Balance, Prefer, SPEED_ONE};
 
 impl Sched {
     /// Moves waiting threads from the most to the least loaded queues until no move helps, and
     /// returns the cores whose queues received one.
     ///
-    /// Load is weight per core. A move helps if the loads differ by more than the tolerance and the
+    /// Load is weight per rated core. A move helps if the loads differ by more than the tolerance and the
     /// target stays less loaded than the source was. Once per rotation period threads also move if that
     /// only swaps the imbalance. Simplified from Linux's `load_balance` (3.16): no groups,
     /// no history.
@@ -22,7 +22,11 @@ impl Sched {
             if balance.within_kind { &[Prefer::Big, Prefer::Little] } else { &[Prefer::Any] };
         let mut rotated = false;
         for &kind in kinds {
-            let group = Group { kind, tolerance_percent: balance.tolerance_percent };
+            let group = Group {
+                kind,
+                tolerance_percent: balance.tolerance_percent,
+                settled_ns: now_ns.saturating_sub(balance.min_resident_ns),
+            };
             // Mostly there is nothing to do, which should cost little.
             if self.imbalance(group).is_none() {
                 continue;
@@ -57,14 +61,15 @@ impl Sched {
         let before = receivers.len();
         let mut sources = self.sources(group, 0);
         for target in self.targets(group) {
-            let limit = group.tolerated(self.queue(target).load_per_core());
+            let limit = group.tolerated(self.queue(target).scaled_load());
             let found = sources.iter().position(|&source| {
                 let source = self.queue(source);
-                source.load_per_core() > limit && self.swappable(source, target).is_some()
+                source.scaled_load() > limit && self.swappable(source, target, group).is_some()
             });
             let Some(position) = found else { continue };
             let source = sources.remove(position);
-            let thread = self.swappable(self.queue(source), target).expect("found just now");
+            let thread = self.swappable(self.queue(source), target, group);
+            let thread = thread.expect("found just now");
             self.dequeue(thread);
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             let queue = self.queue_index(target);
@@ -75,20 +80,18 @@ impl Sched {
     }
 
     /// The waiting thread that came first among those whose move would not enlarge the imbalance.
-    fn swappable(&self, source: &RunQueue, target: CoreId) -> Option<ThreadId> {
-        let queue = self.queue(target);
-        let gap = source.load_per_core().saturating_sub(queue.load_per_core())
-            * u64::from(queue.cores.max(1));
+    fn swappable(&self, source: &RunQueue, target: CoreId, group: Group) -> Option<ThreadId> {
+        let room = room(source.scaled_load(), self.queue(target));
         let fits = source.iter().filter(|entry| {
             source.newcomer != Some(entry.thread)
-                && self.allows(entry.thread, target)
-                && u64::from(self.plan(entry.thread).weight) <= gap
+                && self.may_move(entry.thread, target, group)
+                && room >= rated(self.plan(entry.thread).weight)
         });
         fits.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
     }
 
     fn helpful_move(&self, group: Group) -> Option<(ThreadId, CoreId)> {
-        let load = |core: CoreId| self.queue(core).load_per_core();
+        let load = |core: CoreId| self.queue(core).scaled_load();
         let (least, most) = self.imbalance(group)?;
         let lightest = self.lightest_waiting();
         let sources = self.sources(group, group.tolerated(least));
@@ -102,7 +105,7 @@ impl Sched {
             .find_map(|target| {
                 let limit = group.tolerated(load(target));
                 let busier = sources.iter().copied().take_while(|&source| load(source) > limit);
-                Some((self.movable(busier, target)?, target))
+                Some((self.movable(busier, target, group)?, target))
             })
     }
 
@@ -113,7 +116,7 @@ impl Sched {
         }
         let (mut least, mut most) = (u64::MAX, 0);
         for core in self.cores_of(group) {
-            let load = self.queue(core).load_per_core();
+            let load = self.queue(core).scaled_load();
             (least, most) = (least.min(load), most.max(load));
         }
         (least < most && group.tolerated(least) < most).then_some((least, most))
@@ -134,17 +137,26 @@ impl Sched {
     /// The cores of a group, least loaded first.
     fn targets(&self, group: Group) -> Vec<CoreId> {
         let mut targets: Vec<CoreId> = self.cores_of(group).collect();
-        targets.sort_by_key(|&core| (self.queue(core).load_per_core(), core));
+        targets.sort_by_key(|&core| (self.queue(core).scaled_load(), core));
         targets
     }
 
     /// The cores whose queues can spare a thread and hold more than some load, most loaded first.
     fn sources(&self, group: Group, above: u64) -> Vec<CoreId> {
-        let load = |core: CoreId| self.queue(core).load_per_core();
+        let load = |core: CoreId| self.queue(core).scaled_load();
         let is_source = |&core: &CoreId| load(core) > above && self.queue(core).can_spare();
         let mut sources: Vec<CoreId> = self.cores_of(group).filter(is_source).collect();
         sources.sort_by_key(|&core| (Reverse(load(core)), core));
         sources
+    }
+
+    /// Whether a waiting thread may use the target and has not just come to its own cluster from another.
+    fn may_move(&self, thread: ThreadId, target: CoreId, group: Group) -> bool {
+        let cluster = |core: CoreId| self.topology.core(core).cluster;
+        let stats = self.stats(thread);
+        let settled = stats.migrations == 0 || stats.migrated_at_ns <= group.settled_ns;
+        self.allows(thread, target)
+            && (settled || cluster(self.thread(thread).core) == cluster(target))
     }
 
     /// The thread to move to the target: the one that came first to the first source that has any.
@@ -152,14 +164,15 @@ impl Sched {
         &self,
         mut sources: impl Iterator<Item = CoreId>,
         target: CoreId,
+        group: Group,
     ) -> Option<ThreadId> {
         sources.find_map(|source| {
             let source = self.queue(source);
             let waiting = source.iter().filter(|entry| {
-                self.allows(entry.thread, target)
+                self.may_move(entry.thread, target, group)
                     && helps(
                         self.plan(entry.thread).weight,
-                        source.load_per_core(),
+                        source.scaled_load(),
                         self.queue(target),
                     )
             });
@@ -174,6 +187,8 @@ struct Group {
     /// Their kind; any for all cores.
     kind: Prefer,
     tolerance_percent: u32,
+    /// Threads that have migrated since then do not go to another cluster.
+    settled_ns: Ns,
 }
 
 impl Group {
@@ -185,6 +200,15 @@ impl Group {
 
 /// Whether a queue with one more thread is still less loaded than a source with that load.
 fn helps(weight: u32, source_load: u64, target: &RunQueue) -> bool {
-    let gap = source_load.saturating_sub(target.load_per_core());
-    u64::from(weight) < gap * u64::from(target.cores.max(1))
+    rated(weight) < room(source_load, target)
+}
+
+/// What the target lacks of that load, as the sum over its cores of load x rating.
+fn room(source_load: u64, target: &RunQueue) -> u64 {
+    source_load.saturating_sub(target.scaled_load()) * u64::from(target.capacity)
+}
+
+/// A weight in the units of [`room`].
+fn rated(weight: u32) -> u64 {
+    u64::from(weight) * u64::from(SPEED_ONE)
 }

@@ -207,11 +207,13 @@ impl Sched {
         let count = cores.iter().map(|core| usize::from(core.queue) + 1).max().unwrap_or(0);
         let mut queues = vec![RunQueue::new(rules.order); count];
         for core in &cores {
-            queues[usize::from(core.queue)].cores += 1;
+            let queue = &mut queues[usize::from(core.queue)];
+            queue.cores += 1;
+            queue.capacity += u32::from(rules.rating[core.class.index()]);
         }
         let idle_cores = topology.core_count() as u16;
         let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
-        let highest = |cluster: &ClusterInfo| cluster.freqs_mhz.last().copied().unwrap_or(0);
+        let highest = |cluster: &ClusterInfo| cluster.max_mhz().unwrap_or(0);
         Self {
             affinities: AffinityTable::new(topology.core_count()),
             cores,

@@ -83,7 +83,7 @@ impl Sched {
         match self.rules.order {
             Order::HighestRank { .. } => found.min_by_key(|&(_, thread)| self.rank_key(thread)),
             Order::Fifo | Order::Vruntime | Order::Deadline => {
-                found.min_by_key(|&(other, _)| (Reverse(self.queue(other).load_per_core()), other))
+                found.min_by_key(|&(other, _)| (Reverse(self.queue(other).scaled_load()), other))
             }
         }
         .map(|(_, thread)| thread)

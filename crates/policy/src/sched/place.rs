@@ -39,6 +39,7 @@ impl Sched {
             Allocator::WakeAffine => self.place_wake_affine(thread, None),
             Allocator::RoundRobinInClass => self.place_in_turn(thread),
             Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
+            Allocator::LeastLoadedWith => self.place_least_loaded_with(thread),
         }
     }
 
@@ -48,6 +49,7 @@ impl Sched {
             Allocator::WakeAffine => self.place_wake_affine(thread, waker),
             Allocator::RoundRobinInClass => self.place_in_turn(thread),
             Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
+            Allocator::LeastLoadedWith => self.place_least_loaded_with(thread),
         }
     }
 
@@ -112,10 +114,10 @@ impl Sched {
         Age { serial: self.serial, waiting: self.waiting, idle_cores: self.idle_cores }
     }
 
-    /// Weight per core of the core's queue; of equal ones (queues may be shared) a core without a
+    /// Weight per rated core of the core's queue; of equal ones (queues may be shared) a core without a
     /// thread comes first.
     pub(super) fn load(&self, core: CoreId) -> (u64, bool) {
-        (self.queue(core).load_per_core(), self.core(core).running.is_some())
+        (self.queue(core).scaled_load(), self.core(core).running.is_some())
     }
 
     fn place_in_turn(&self, thread: ThreadId) -> CoreId {
@@ -146,6 +148,18 @@ impl Sched {
         let cores = self.topology.cores().filter(usable);
         cores
             .min_by_key(|&core| (self.load(core), previous != Some(core)))
+            .expect("an affinity set is never empty")
+    }
+
+    fn place_least_loaded_with(&self, thread: ThreadId) -> CoreId {
+        let weight = self.plan(thread).weight;
+        let previous = self.thread(thread).ran_on;
+        let load = |core: CoreId| {
+            (self.queue(core).scaled_load_with(weight), self.core(core).running.is_some())
+        };
+        let cores = self.topology.cores().filter(|&core| self.allows(thread, core));
+        cores
+            .min_by_key(|&core| (load(core), previous != Some(core)))
             .expect("an affinity set is never empty")
     }
 }

@@ -3,6 +3,7 @@
 pub mod labels;
 pub mod progress;
 pub mod ranking;
+pub mod rating;
 pub mod rotation;
 pub mod seats;
 pub mod speedup;

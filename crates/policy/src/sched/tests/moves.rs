@@ -10,6 +10,7 @@ const BALANCE: Balance = Balance {
     rotate_period_ns: 64 * MS,
     tolerance_percent: 25,
     within_kind: false,
+    min_resident_ns: 0,
 };
 
 fn loads(host: &Host) -> Vec<u64> {

@@ -143,6 +143,7 @@ impl Host {
                     rotate_period_ns: 2,
                     tolerance_percent: 25,
                     within_kind,
+                    min_resident_ns: 0,
                 };
                 self.sched.balance(balance, self.now_ns);
             }

@@ -291,6 +291,7 @@ OTHERWISE = {
     "empty-file.toml",
     "profiles-missing.toml",
     "own-profile-like-itself.toml",
+    "own-profile-misses-too-many.toml",
     "threads-missing.toml",
     "parameter-leaves-no-thread.toml",
     "parameter-out-of-range.toml",

@@ -15,9 +15,11 @@
 //! `docs/explanation/power-model.md`.
 
 mod activity;
+mod energy_model;
 mod leakage;
 
 pub use activity::ActivityLaw;
+pub use energy_model::EnergyPoint;
 pub use leakage::Leakage;
 
 use crate::{Ns, Opp, Sensor};
@@ -53,17 +55,6 @@ pub struct PowerPoint {
     pub core_mw: f64,
     /// Dynamic power of the uncore in mW.
     pub uncore_mw: f64,
-}
-
-/// An entry of an energy model, as Linux keeps one for each performance domain.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EnergyPoint {
-    /// Frequency in MHz.
-    pub mhz: u32,
-    /// Work per time relative to the fastest core at its highest frequency, which has 1024.
-    pub capacity: f64,
-    /// Power of one busy core in mW.
-    pub power_mw: f64,
 }
 
 /// A state in which a core idles.

@@ -7,6 +7,7 @@
 
 mod eigen;
 mod network;
+mod runaway;
 mod throttle;
 
 pub use network::ThermalNetwork;

@@ -1,6 +1,9 @@
 //! The power law and what machine files may say about power.
 
-use ampsched_model::{Catalog, Cluster, CoreState, FileKind, Leakage, Opp, PowerPoint};
+use ampsched_model::{
+    ActivityLaw, Catalog, Cluster, ClusterId, CoreState, FileKind, Leakage, Opp, PowerPoint,
+    Profile,
+};
 use proptest::prelude::*;
 
 const CORE: &str = include_str!("../../../python/ampsched/data/core_types/cortex-a7.toml");
@@ -113,6 +116,57 @@ fn power_sensors_are_read() {
     .unwrap();
     assert_eq!((sensor.resolution, sensor.noise), (1.5, 2.0));
     assert_eq!((sensor.period_ns, sensor.delay_ns), (270_000_000, 500_000));
+}
+
+#[test]
+fn an_energy_model_is_derived_where_none_is_published() {
+    let cluster = |name: &str, class: u8, keys: &str, mhz: u32| {
+        format!(
+            "[[clusters]]\nname = \"{name}\"\ncore_type = \"c\"\ncores = 1\nclass = {class}\n{keys}\n\
+             opps = [{{ mhz = {mhz}, volt = 0.8 }}, {{ mhz = {}, volt = 1.0 }}]\n",
+            2 * mhz
+        )
+    };
+    let power = "power = { dynamic_uw_per_mhz_v2 = 100, static_mw = 8, static_kelvin = 2660 }";
+    let file = |big: &str| cluster("big", 1, big, 1000) + &cluster("little", 0, power, 500) + COSTS;
+    let mut catalog = Catalog::new();
+    catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+    catalog.add(FileKind::Machine, "m", "m.toml", &file(power)).unwrap();
+    catalog.add(FileKind::Machine, "half", "half.toml", &file("")).unwrap();
+    let machine = catalog.machine("m").unwrap();
+    // A profile without misses: its speed is proportional to the frequency.
+    let reference = Profile {
+        name: "r".into(),
+        uops_per_instruction: 1.0,
+        cpi_core_big: 1.0,
+        cpi_core_little: 1.0,
+        ilp_40: 2.0,
+        ilp_128: 2.0,
+        ..Profile::default()
+    };
+    let table = machine.energy_model(ClusterId(1), &reference).unwrap();
+    assert_eq!(table.iter().map(|point| point.mhz).collect::<Vec<_>>(), [500, 1000]);
+    assert_close(table[0].capacity, 256.0);
+    assert_close(table[1].capacity, 512.0);
+    // 100 uW/(MHz V^2) at 500 MHz and 0.8 V, and leakage stated for 1 V.
+    assert_close(table[0].power_mw, 32.0 + 6.4);
+    assert!(machine.without_power().is_none());
+
+    let half = catalog.machine("half").unwrap();
+    assert_eq!(half.without_power().unwrap().name, "big");
+    assert_eq!(half.energy_model(ClusterId(0), &reference), None);
+}
+
+#[test]
+fn activity_is_one_with_full_issue_slots_and_grows_with_l2_accesses() {
+    let core = cluster("").params;
+    let law = ActivityLaw { stalled: 0.1, l2: 0.5 };
+    assert_close(law.at(0.0, 0.0, &core), 0.1);
+    assert_close(law.at(1.0, 0.0, &core), 1.0);
+    assert_close(law.at(2.0, 0.0, &core), 1.0);
+    // One access in each L2 latency: e^-1 of the cycles have none under way.
+    assert_close(law.at(1.0, 1.0 / core.l2_cycles, &core), 1.0 + 0.5 * (1.0 - (-1.0_f64).exp()));
+    assert_close(ActivityLaw::default().at(0.3, 0.2, &core), 1.0);
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ampsched_model::{Catalog, FileKind};
+use ampsched_model::{Catalog, CoreState, FileKind, ThermalNetwork};
 
 /// The package's data folder.
 fn data() -> PathBuf {
@@ -107,4 +107,55 @@ fn programs_state_a_source_and_are_named_like_their_files() {
         assert!(!program.source().is_empty(), "{path}");
         assert_eq!(program.name(), name);
     }
+}
+
+/// Idle power of the Odroid XU3's clusters as measured, against the shipped machine at the temperatures
+/// of an idle board.
+#[test]
+fn the_exynos_idles_as_measured() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../calibration/published/exynos5422_power.csv");
+    let text = std::fs::read_to_string(path).unwrap();
+    let machine = catalog().machine("exynos5422").unwrap();
+    let mut compared = 0;
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (Ok(mhz), "idle") = (cells[1].parse::<u32>(), cells[4]) else { continue };
+        let cluster = machine.clusters.iter().find(|cluster| cluster.name == cells[0]).unwrap();
+        let Some(opp) = cluster.opps.iter().position(|opp| opp.mhz == mhz) else { continue };
+        let measured_mw = 1000.0 * cells[5].parse::<f64>().unwrap();
+        // 22 degrees around the board; the network gives at most 4 K more, from 8 K/W.
+        let celsius = 22.0 + 8.0 * measured_mw / 1000.0;
+        let core_mw = cluster.power.core_power_mw(opp, CoreState::Idle(0), celsius);
+        let modelled_mw = 4.0 * core_mw + cluster.power.uncore_power_mw(opp, Some(0), celsius);
+        let error = modelled_mw / measured_mw - 1.0;
+        assert!(error.abs() < 0.05, "{} {mhz} MHz: {modelled_mw} mW of {measured_mw}", cells[0]);
+        compared += 1;
+    }
+    assert_eq!(compared, 19 + 13);
+}
+
+#[test]
+fn machines_with_power_are_complete_and_others_say_that_they_have_none() {
+    let catalog = catalog();
+    let mut known = Vec::new();
+    for (name, _) in catalog.list(FileKind::Machine) {
+        let machine = catalog.machine(&name).unwrap();
+        let text = catalog.describe(FileKind::Machine, &name).unwrap();
+        assert_eq!(text.contains("power: not known"), machine.without_power().is_some(), "{text}");
+        if machine.without_power().is_none() {
+            known.push(name.clone());
+        }
+        if let Some(thermal) = catalog.thermal(&name).unwrap() {
+            let network = ThermalNetwork::new(thermal, &machine).unwrap();
+            let hottest_s = network.time_constants_s()[0];
+            assert!((0.1..1000.0).contains(&hottest_s), "{name}: {hottest_s} s");
+            for turned in [machine.ordered(true), machine.all_big(), machine.all_little()] {
+                ThermalNetwork::new(thermal, &turned).unwrap();
+            }
+        }
+    }
+    let expected =
+        ["exynos5422", "exynos5422-2B2S", "exynos5422-3B3S", "hikey960", "juno", "pixel"];
+    assert_eq!(known, expected);
 }

@@ -1,7 +1,7 @@
 //! The thermal network against the matrix exponential, and throttling against Linux's rules.
 
 use ampsched_model::{
-    Catalog, ClusterId, CoreId, Draw, FileKind, HeatSource, Machine, Thermal, ThermalLink,
+    Catalog, ClusterId, CoreId, Draw, FileKind, HeatSource, Leakage, Machine, Thermal, ThermalLink,
     ThermalNetwork, ThermalNode, Throttle,
 };
 use proptest::prelude::*;
@@ -205,6 +205,24 @@ fn many_short_steps_are_one_long_step() {
 }
 
 #[test]
+fn leakage_that_heats_without_end_is_refused() {
+    let (mut machine, thermal) = read();
+    let leaking = |reference_mw: f64| Leakage {
+        reference_mw,
+        reference_volt: 1.1,
+        reference_c: 25.0,
+        per_volt: 0.0,
+        kelvin: 3000.0,
+    };
+    machine.clusters[0].power.core_leakage = leaking(50.0);
+    ThermalNetwork::new(&thermal, &machine).unwrap();
+    machine.clusters[0].power.core_leakage = leaking(2000.0);
+    let error = ThermalNetwork::new(&thermal, &machine).unwrap_err().to_string();
+    assert!(error.starts_with("m: thermal: leakage alone heats node \"big-core."), "{error}");
+    assert!(error.ends_with("without end (check static_mw, static_kelvin and k_per_w)"), "{error}");
+}
+
+#[test]
 fn one_node_alone_is_the_textbook_exponential() {
     let (machine, thermal) = read();
     let mut alone = machine.all_big();
@@ -247,10 +265,11 @@ proptest! {
         let size = network.names().len();
         let power_mw: Vec<f64> = (0..size).map(|_| 4000.0 * random.uniform()).collect();
         let before_c: Vec<f64> = (0..size).map(|_| 25.0 + 60.0 * random.uniform()).collect();
-        let time_s = 10f64.powf(log_time);
+        let time_ns = (1e9 * 10f64.powf(log_time)).round() as u64;
+        let time_s = time_ns as f64 / 1e9;
 
         let mut after_c = before_c.clone();
-        network.advance(&mut after_c, &power_mw, (time_s * 1e9).round() as u64);
+        network.advance(&mut after_c, &power_mw, time_ns);
         let exact = by_matrix_exponential(&thermal, &names(&network), &before_c, &power_mw, time_s);
         for (after, exact) in after_c.iter().zip(&exact) {
             prop_assert!((after - exact).abs() < 1e-7 * (1.0 + exact.abs()), "{after_c:?} {exact:?}");
@@ -264,7 +283,7 @@ proptest! {
             prop_assert!(*after <= hottest_c + (steady - 25.0) * (1.0 + 1e-9), "{after} {steady}");
         }
         let mut warming_c = network.cold_c();
-        network.advance(&mut warming_c, &power_mw, (time_s * 1e9).round() as u64);
+        network.advance(&mut warming_c, &power_mw, time_ns);
         for (warming, steady) in warming_c.iter().zip(&steady_c) {
             prop_assert!(*warming >= 25.0 && *warming <= steady + 1e-9 * steady, "{warming} {steady}");
         }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::eigen::{Matrix, matrix, symmetric};
+use super::runaway::node_without_steady_state;
 use super::{HeatSource, Thermal, ThermalLink};
 use crate::{Cluster, ClusterId, CoreId, InputError, Machine, Ns, Sensor};
 
@@ -51,12 +52,13 @@ impl ThermalNetwork {
     /// nodes of clusters that it does not have are left out.
     ///
     /// # Errors
-    /// A cluster without a node, or nodes from which no heat can flow to the ambient.
+    /// A cluster without a node, nodes from which no heat can flow to the ambient, and leakage that alone
+    /// heats the machine without end.
     pub fn new(thermal: &Thermal, machine: &Machine) -> Result<Self, InputError> {
         let layout = Layout::of(thermal, machine)?;
         let modes = Modes::of(&layout);
         let step = modes.step(seconds(thermal.period_ns));
-        Ok(Self {
+        let network = Self {
             names: layout.names,
             core_nodes: layout.core_nodes,
             uncore_nodes: layout.uncore_nodes,
@@ -66,7 +68,15 @@ impl ThermalNetwork {
             period_ns: thermal.period_ns,
             modes,
             step,
-        })
+        };
+        match node_without_steady_state(&network, machine) {
+            None => Ok(network),
+            Some(node) => {
+                let name = &network.names[node];
+                let message = format!("leakage alone heats node {name:?} without end");
+                Err(error(machine, message).with_hint("check static_mw, static_kelvin and k_per_w"))
+            }
+        }
     }
 
     /// Names of the nodes, in the order of temperatures and powers; `big-core.2` is the node of the

@@ -32,7 +32,7 @@ VARIANTS = (
 )
 
 HEADER = """\
-# Written by calibration/power/fit.py from measurements; run it again instead of editing this file.
+# Written by calibration/power/fit_power.py from measurements; run it again instead of editing this file.
 #
 # Samsung Exynos 5422 on an Odroid XU3. Voltages: measured on a board with its fan at full speed (PARTSim); the
 # device tree states upper limits that a chip's own table undercuts. Power and heat: fitted to the same board,
@@ -46,6 +46,7 @@ context_switch_ns = 2000             # estimate; Li, Ding and Shen (ExpCS 2007) 
 migrate_same_cluster_ns = 5000       # estimate: lower end of the 5 to 50 us reported for migrations; the L2 stays warm
 migrate_cross_cluster_ns = 20000     # estimate: the same, with 256 KiB to refetch at about 13 GB/s
 wakeup_latency_ns = 3000             # estimate: interrupt to the other core, leaving WFI, and the switch
+frequency_switch_ns = 140000         # clock-latency-ns of Linux's exynos5420.dtsi
 """
 
 TRIPS = """

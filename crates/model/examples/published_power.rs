@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Nothing measured enters the predictions of power but what a workload does per cycle; temperatures are those
-//! of the thermal network in its steady state. `calibration/power/report.py` makes tables and plots of it.
+//! of the thermal network in its steady state. `calibration/power/report_power.py` makes tables and plots of it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use ampsched_model::{Catalog, Cluster, ClusterId, CoreState, FileKind, Machine, ThermalNetwork};
@@ -25,18 +26,26 @@ const COUNTED_MHZ: f64 = 2000.0;
 const ROUNDS: usize = 60;
 
 fn main() {
+    print!("{}", predictions());
+}
+
+/// All measurements and predictions.
+fn predictions() -> String {
     let board = Board::read();
-    println!("measurement,cluster,mhz,workload,busy_cores,measured_mw,predicted_mw,hottest_c");
+    let mut text = String::from(
+        "measurement,cluster,mhz,workload,busy_cores,measured_mw,predicted_mw,hottest_c\n",
+    );
     for row in table("exynos5422_power.csv") {
         if !row["volt_measured"].is_empty() {
-            board.one_core(&row);
+            board.one_core(&row, &mut text);
         }
     }
     for row in table("exynos5422_temperatures.csv") {
         if row["busy_cores"] == "4" {
-            board.four_cores(&row);
+            board.four_cores(&row, &mut text);
         }
     }
+    text
 }
 
 /// A row of a table by column.
@@ -85,27 +94,27 @@ impl Board {
     }
 
     /// A column of the measurements: the cluster idle, or one of its cores busy.
-    fn one_core(&self, row: &Row) {
+    fn one_core(&self, row: &Row, text: &mut String) {
         let (cluster, mhz, workload) = (&row["cluster"], &row["mhz"], &row["workload"]);
         let idle_mw = self.idle_mw[&(cluster.clone(), mhz.clone())];
         let case = Case { cluster, mhz, workload, busy: 0, measured_mw: idle_mw };
         if workload == "idle" {
-            return self.print("idle", &case, 0.0);
+            return self.write("idle", &case, 0.0, text);
         }
         // The source states what the busy core adds.
         let measured_mw = idle_mw + 1000.0 * number(row, "watt");
         let case = Case { busy: 1, measured_mw, ..case };
-        self.print("busy", &case, self.counted_activity(&case));
+        self.write("busy", &case, self.counted_activity(&case), text);
         if let Some((_, profile)) = STAND_INS.iter().find(|(name, _)| name == workload) {
-            self.print("profile", &case, self.profile_activity(&case, profile));
+            self.write("profile", &case, self.profile_activity(&case, profile), text);
         }
     }
 
-    fn four_cores(&self, row: &Row) {
+    fn four_cores(&self, row: &Row, text: &mut String) {
         let (cluster, mhz, workload) = (&row["busy_cluster"], &row["mhz"], &row["workload"]);
         let measured_mw = 1000.0 * number(row, &format!("{cluster}_w"));
         let case = Case { cluster, mhz, workload, busy: 4, measured_mw };
-        self.print("four", &case, self.counted_activity(&case));
+        self.write("four", &case, self.counted_activity(&case), text);
     }
 
     /// Activity by the counters; counts per instruction stay, counts per cycle follow the speed.
@@ -128,13 +137,15 @@ impl Board {
         found.expect("a cluster")
     }
 
-    /// Prints a case and what is predicted if each busy core has that activity.
-    fn print(&self, measurement: &str, case: &Case<'_>, activity: f64) {
+    /// Writes a case and what is predicted if each busy core has that activity.
+    fn write(&self, measurement: &str, case: &Case<'_>, activity: f64, text: &mut String) {
         let Case { cluster, mhz, workload, busy, measured_mw } = case;
         let (predicted_mw, hottest_c) = self.settled(case, activity);
-        println!(
+        writeln!(
+            text,
             "{measurement},{cluster},{mhz},{workload},{busy},{measured_mw:.1},{predicted_mw:.1},{hottest_c:.1}"
-        );
+        )
+        .expect("writing to a string");
     }
 
     /// Power of the cluster and its hottest core's temperature, in the steady state of both.
@@ -240,4 +251,16 @@ fn table(name: &str) -> Vec<Row> {
 
 fn number(row: &Row, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{:?} is not a number", row[column]))
+}
+
+#[test]
+fn the_committed_predictions_are_those_of_the_code() {
+    let committed = read(&root().join("calibration/power/predicted.csv"));
+    let changed = predictions()
+        .lines()
+        .zip(committed.lines())
+        .find(|(now, then)| now != then)
+        .map(|(now, then)| format!("{now} instead of {then}"));
+    assert_eq!(changed, None, "make calibrate");
+    assert_eq!(predictions().lines().count(), committed.lines().count());
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Catalog, FileKind};
-use crate::{Cluster, InputError, Machine, ObjectKind, Pipeline, Program};
+use crate::{Cluster, InputError, Machine, ObjectKind, Pipeline, Program, Thermal, ThermalNetwork};
 
 /// A text of several lines, without a line break at the end.
 pub(super) fn describe(
@@ -46,7 +46,31 @@ fn machine(machine: &Machine) -> String {
         &mut text,
         format_args!("       migration {same} ns in a cluster, {cross} ns between clusters"),
     );
+    if let Some(thermal) = &machine.thermal {
+        heat(&mut text, machine, thermal);
+    }
     text
+}
+
+fn heat(text: &mut String, machine: &Machine, thermal: &Thermal) {
+    match ThermalNetwork::new(thermal, machine) {
+        Err(error) => line(text, format_args!("heat: {}", error.message)),
+        Ok(network) => {
+            let (nodes, ambient) = (network.names().len(), thermal.ambient_c);
+            let slowest = network.time_constants_s()[0];
+            line(
+                text,
+                format_args!(
+                    "heat: {nodes} nodes, ambient {ambient} °C, slowest time constant {slowest:.1} s"
+                ),
+            );
+        }
+    }
+    let trips: Vec<String> =
+        thermal.trips.iter().map(|trip| format!("{} °C", trip.celsius)).collect();
+    if !trips.is_empty() {
+        line(text, format_args!("      throttles from {} on", trips.join(" and ")));
+    }
 }
 
 fn cluster(text: &mut String, cluster: &Cluster) {
@@ -74,17 +98,21 @@ fn power(text: &mut String, cluster: &Cluster) {
         line(text, format_args!("  power: not known"));
         return;
     };
-    let (core, uncore) = (point.core_mw, point.uncore_mw);
-    let volt = point.volt;
-    let celsius = power.core_leakage.reference_c;
-    let leakage = power.core_leakage.power_mw(volt, celsius);
+    let (mhz, core, uncore) = (cluster.max_mhz(), point.core_mw, point.uncore_mw);
     line(
         text,
         format_args!(
-            "  power at {} MHz: {core:.0} mW per busy core, {uncore:.0} mW shared, leakage {leakage:.1} mW per core at {celsius} °C",
-            cluster.max_mhz()
+            "  power at {mhz} MHz: {core:.0} mW per core at activity 1, {uncore:.0} mW shared"
         ),
     );
+    let (volt, celsius) = (point.volt, power.core_leakage.reference_c);
+    let leakage = power.core_leakage.power_mw(volt, celsius);
+    if leakage > 0.0 {
+        line(
+            text,
+            format_args!("  leakage: {leakage:.1} mW per core at {volt:.3} V and {celsius} °C"),
+        );
+    }
     let states: Vec<&str> = power.idle_states.iter().map(|state| state.name.as_str()).collect();
     line(text, format_args!("  idle states: {}", states.join(", ")));
 }

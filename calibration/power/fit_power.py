@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fits power and heat of the Exynos 5422 to measurements of an Odroid XU3.
 
-    python calibration/power/fit.py            writes the machine files
-    python calibration/power/fit.py --check    compares with the committed files instead; exit code 1 if they differ
+    python calibration/power/fit_power.py            writes the machine files
+    python calibration/power/fit_power.py --check    compares with the committed files instead; exit code 1 if they differ
 
 Needs numpy and scipy. Deterministic: the same measurements give the same numbers, as far as they are stated.
 """

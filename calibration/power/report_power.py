@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tables and plots of how far predicted power is from the measured one.
 
-    python calibration/power/report.py            writes them into docs/explanation
-    python calibration/power/report.py --check    compares the tables instead; exit code 1 if they differ
+    python calibration/power/report_power.py            writes them into docs/explanation
+    python calibration/power/report_power.py --check    compares the tables instead; exit code 1 if they differ
 
 Reads predicted.csv, which `cargo run -p ampsched-model --example published_power` prints.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import law
 import numpy as np
-from fit import laws_and_network
+from fit_power import laws_and_network
 from measured import CLUSTERS, FITTED, ROOT, WORKLOADS
 from thermal import steady_errors
 
@@ -82,8 +82,12 @@ def workloads(rows: list[Row]) -> str:
         for workload in WORKLOADS:
             part = of(rows, cluster=cluster, workload=workload, measurement="busy")
             use = "fitted" if workload in FITTED else "predicted"
-            lines.append(f"{cluster} | {workload} | {use} | {spread(part)} | {100 * left_out[workload]:.1f} %")
-    return table(["cluster", "workload", "use", "mean error", "worst", "mean error if its like is left out"], lines)
+            lines.append(
+                f"{cluster} | {workload} | {use} | {spread(part)} | {100 * left_out[workload]:.1f} %"
+            )
+    return table(
+        ["cluster", "workload", "use", "mean error", "worst", "mean error if its like is left out"], lines
+    )
 
 
 def operating_points(rows: list[Row]) -> str:
@@ -163,7 +167,9 @@ def plot() -> None:
         for cluster, colour in zip(CLUSTERS, ("C0", "C1"), strict=True):
             part = of(predictions(), cluster=cluster, workload=workload, measurement=measurement)
             mhz = [float(row["mhz"]) for row in part]
-            measured, predicted = ([float(row[f"{kind}_mw"]) for row in part] for kind in ("measured", "predicted"))
+            measured, predicted = (
+                [float(row[f"{kind}_mw"]) for row in part] for kind in ("measured", "predicted")
+            )
             axis.plot(mhz, measured, "o", color=colour, markersize=3, label=f"{cluster}, measured")
             axis.plot(mhz, predicted, "-", color=colour, linewidth=1, label=f"{cluster}, model")
         use = "fitted" if measurement == "idle" or workload in FITTED else "predicted"
@@ -179,7 +185,9 @@ def plot() -> None:
 def main() -> int:
     """Writes or compares."""
     parser = argparse.ArgumentParser(description="Tables and plots of predicted and measured power.")
-    parser.add_argument("--check", action="store_true", help="compare the tables with the committed ones instead")
+    parser.add_argument(
+        "--check", action="store_true", help="compare the tables with the committed ones instead"
+    )
     if parser.parse_args().check:
         if PAGE.read_text() != page():
             print(f"{PAGE.name} differs from what the predictions give", file=sys.stderr)

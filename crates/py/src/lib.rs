@@ -5,6 +5,7 @@
 //! be written in Python.
 
 mod catalog;
+mod counters;
 mod error;
 mod policy;
 mod registry;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
+    #[pymodule_export]
+    use super::counters::{counters, read_counters};
     #[pymodule_export]
     use super::error::InputError;
     #[pymodule_export]

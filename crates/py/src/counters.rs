@@ -1,0 +1,53 @@
+//! Counter tables: what gem5 and perf wrote, as columns.
+
+use ampsched_model::InputError;
+use ampsched_predict::{COUNTERS, Reading, parse_gem5, parse_perf};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::error::{InputError as PyInputError, input};
+
+/// The vocabulary of counters: name, unit, what it counts.
+#[pyfunction]
+pub fn counters() -> Vec<(&'static str, &'static str, &'static str)> {
+    COUNTERS.iter().map(|counter| (counter.name, counter.unit.name(), counter.help)).collect()
+}
+
+/// The columns of the counter table that a text holds; `format` is `gem5` or `perf`, `file` is its path for messages.
+#[pyfunction]
+pub fn read_counters<'py>(
+    py: Python<'py>,
+    format: &str,
+    file: &str,
+    text: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let parse: for<'a> fn(&str, &'a str) -> Result<Vec<Reading<'a>>, InputError> = match format {
+        "gem5" => parse_gem5,
+        "perf" => parse_perf,
+        _ => return Err(PyInputError::new_err(format!("unknown format \"{format}\""))),
+    };
+    let readings = py.detach(|| parse(file, text)).map_err(|error| input(&error))?;
+    columns(py, &readings)
+}
+
+fn columns<'py>(py: Python<'py>, readings: &[Reading<'_>]) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let texts = |column: fn(&Reading<'_>) -> String| {
+        PyList::new(py, readings.iter().map(column).collect::<Vec<_>>())
+    };
+    let numbers = |column: fn(&Reading<'_>) -> Option<f64>| {
+        PyList::new(py, readings.iter().map(column).collect::<Vec<_>>())
+    };
+    table.set_item("window", PyList::new(py, readings.iter().map(|row| row.window))?)?;
+    table.set_item("end_s", numbers(|row| row.end_s)?)?;
+    table.set_item("duration_s", numbers(|row| row.duration_s)?)?;
+    table.set_item("core", texts(|row| row.core.to_string())?)?;
+    table.set_item("core_type", texts(|row| row.core_type.to_string())?)?;
+    table.set_item("thread", texts(|row| row.thread.to_string())?)?;
+    table.set_item("counter", texts(|row| row.counter.to_string())?)?;
+    table.set_item("native", texts(|row| row.native.to_string())?)?;
+    table.set_item("unit", texts(|row| row.unit.to_string())?)?;
+    table.set_item("value", numbers(|row| row.value)?)?;
+    table.set_item("running_share", numbers(|row| Some(row.running_share))?)?;
+    Ok(table)
+}

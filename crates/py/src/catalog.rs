@@ -34,6 +34,13 @@ pub struct Catalog {
     inner: ModelCatalog,
 }
 
+impl Catalog {
+    /// The catalogue itself.
+    pub fn inner(&self) -> &ModelCatalog {
+        &self.inner
+    }
+}
+
 #[pymethods]
 impl Catalog {
     #[new]

@@ -1,10 +1,13 @@
 //! Counter tables: what gem5 and perf wrote, as columns.
 
-use ampsched_model::InputError;
-use ampsched_predict::{COUNTERS, Reading, parse_gem5, parse_perf};
+use ampsched_model::{InputError, counters as counter_rates, machine_speed_ips};
+use ampsched_predict::{
+    COUNTERS, Reading, SIMULATED_COUNTERS, counts_per_instruction, parse_gem5, parse_perf,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::catalog::{Catalog, Machine};
 use crate::error::{InputError as PyInputError, input};
 
 /// The vocabulary of counters: name, unit, what it counts.
@@ -28,6 +31,33 @@ pub fn read_counters<'py>(
     };
     let readings = py.detach(|| parse(file, text)).map_err(|error| input(&error))?;
     columns(py, &readings)
+}
+
+/// What every profile of a catalogue counts per instruction on every cluster of a machine at its highest frequency:
+/// rows (profile, number of the cluster, instructions per second, counts per instruction in the order of
+/// `simulated_counter_names`).
+#[pyfunction]
+pub fn simulated_counters(
+    catalog: &Catalog,
+    machine: &Machine,
+) -> Vec<(String, usize, f64, Vec<f64>)> {
+    let mut rows = Vec::new();
+    for profile in &catalog.inner().profiles().profiles {
+        for (number, cluster) in machine.inner.clusters.iter().enumerate() {
+            let mhz = f64::from(cluster.max_mhz());
+            let ips = machine_speed_ips(profile, &machine.inner, cluster, mhz);
+            let rates = counter_rates(profile, &cluster.params, mhz);
+            let counts = counts_per_instruction(&rates, mhz * 1e6 / ips);
+            rows.push((profile.name.clone(), number, ips, counts.to_vec()));
+        }
+    }
+    rows
+}
+
+/// Names of the counts that `simulated_counters` gives.
+#[pyfunction]
+pub fn simulated_counter_names() -> Vec<&'static str> {
+    SIMULATED_COUNTERS.to_vec()
 }
 
 fn columns<'py>(py: Python<'py>, readings: &[Reading<'_>]) -> PyResult<Bound<'py, PyDict>> {

@@ -7,6 +7,7 @@
 mod catalog;
 mod counters;
 mod error;
+mod models;
 mod policy;
 mod registry;
 mod rules;
@@ -21,9 +22,11 @@ mod _core {
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
     #[pymodule_export]
-    use super::counters::{counters, read_counters};
+    use super::counters::{counters, read_counters, simulated_counter_names, simulated_counters};
     #[pymodule_export]
     use super::error::InputError;
+    #[pymodule_export]
+    use super::models::{Models, counter_cv};
     #[pymodule_export]
     use super::policy::simulate_python;
     #[pymodule_export]

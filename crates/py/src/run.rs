@@ -8,12 +8,14 @@ use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
     FactorSource as SimFactorSource, Job as SimJob, Options, Outcome, Overhead, PerfettoTrace,
+    Predicted,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::catalog::{Machine, Workload};
 use crate::error;
+use crate::models::Models;
 
 /// Where policies learn speed-ups from.
 #[pyclass(frozen, module = "ampsched._core")]
@@ -34,6 +36,14 @@ impl FactorSource {
     #[staticmethod]
     fn noisy(cv: f64, stale_ns: Ns) -> Self {
         Self { inner: SimFactorSource::Noisy { cv, stale_ns } }
+    }
+
+    /// What the models of a file predict from performance counters that err with a coefficient of variation and are
+    /// read every `stale_ns` at most.
+    #[staticmethod]
+    fn predicted(models: &Models, counter_cv: f64, stale_ns: Ns) -> Self {
+        let models = models.inner.clone();
+        Self { inner: SimFactorSource::Predicted(Predicted { models, counter_cv, stale_ns }) }
     }
 
     /// The same for every thread.
@@ -81,7 +91,7 @@ impl Job {
         limit_ns: Ns,
         check: bool,
     ) -> Self {
-        let factors = factors.inner;
+        let factors = factors.inner.clone();
         let overhead = Overhead { decision_ns: overhead_ns.0, epoch_ns: overhead_ns.1 };
         let options =
             Options { seed, factors, overhead, energy, until_ns, repetitions, limit_ns, check };

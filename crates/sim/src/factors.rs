@@ -1,10 +1,24 @@
 //! Where simulated policies get their factors from: the truth, the truth spoilt, or nothing.
 
+use std::sync::Arc;
+
 use ampsched_model::{Draw, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, SpeedupSampler, ThreadStats};
+use ampsched_predict::{Models, noise_factor};
+
+/// Speed-ups that trained models predict from performance counters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicted {
+    /// The models; a kind of core that has none gets the capacity ratio.
+    pub models: Arc<Models>,
+    /// Coefficient of variation of every count, apart from what events add that take turns.
+    pub counter_cv: f64,
+    /// How long a prediction is kept before counters are read again.
+    pub stale_ns: Ns,
+}
 
 /// How a policy learns a thread's speed-up between the slowest and the fastest cores.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum FactorSource {
     /// The truth at this moment.
     #[default]
@@ -23,6 +37,8 @@ pub enum FactorSource {
         /// Sampling interval.
         interval_ns: Ns,
     },
+    /// What models predict from performance counters.
+    Predicted(Predicted),
     /// The same value for every thread.
     Constant(f64),
     /// Nothing is known.
@@ -65,7 +81,8 @@ impl FactorService {
         match self.source {
             FactorSource::Oracle => factor(truth, FactorKind::Oracle),
             FactorSource::Constant(value) => factor(value, FactorKind::Predicted),
-            FactorSource::Missing => Factor::default(),
+            // Predictions need counters, which the engine has; here they are missing.
+            FactorSource::Missing | FactorSource::Predicted(_) => Factor::default(),
             FactorSource::Noisy { stale_ns, .. }
                 if last.kind != FactorKind::Missing && now_ns < last.at_ns + stale_ns =>
             {
@@ -73,8 +90,7 @@ impl FactorService {
             }
             FactorSource::Noisy { cv, .. } => {
                 let mut random = Draw::new(seed).child(u64::from(thread.0)).child(now_ns);
-                let variance = (1.0 + cv * cv).ln();
-                let error = (variance.sqrt() * random.normal() - variance / 2.0).exp();
+                let error = noise_factor(cv, &mut random);
                 factor((truth * error).max(0.01), FactorKind::Predicted)
             }
             FactorSource::Sampled { interval_ns } => {
@@ -99,10 +115,16 @@ impl FactorService {
 mod tests {
     use super::*;
 
-    fn speedup(source: FactorSource, thread: u32, truth: f64, last: &Factor, now_ns: Ns) -> Factor {
+    fn speedup(
+        source: &FactorSource,
+        thread: u32,
+        truth: f64,
+        last: &Factor,
+        now_ns: Ns,
+    ) -> Factor {
         let stats = &ThreadStats::default();
         let evidence = Evidence { seed: 1, thread: ThreadId(thread), truth, stats, now_ns };
-        FactorService::new(source).speedup(evidence, last)
+        FactorService::new(source.clone()).speedup(evidence, last)
     }
 
     #[test]
@@ -110,21 +132,21 @@ mod tests {
         let source = FactorSource::Noisy { cv: 0.2, stale_ns: 100 };
         let none = Factor::default();
         let draws: Vec<f64> =
-            (0..4000).map(|thread| speedup(source, thread, 2.0, &none, 0).value).collect();
+            (0..4000).map(|thread| speedup(&source, thread, 2.0, &none, 0).value).collect();
         let mean = draws.iter().sum::<f64>() / 4000.0;
         let cv = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4000.0).sqrt() / mean;
         assert!((mean - 2.0).abs() < 0.03 && (cv - 0.2).abs() < 0.02, "{mean} {cv}");
-        let first = speedup(source, 0, 2.0, &none, 0);
-        assert_eq!(speedup(source, 0, 3.0, &first, 99), first);
-        assert_ne!(speedup(source, 0, 3.0, &first, 100), first);
+        let first = speedup(&source, 0, 2.0, &none, 0);
+        assert_eq!(speedup(&source, 0, 3.0, &first, 99), first);
+        assert_ne!(speedup(&source, 0, 3.0, &first, 100), first);
     }
 
     #[test]
     fn oracle_and_constant_say_what_they_are() {
         let none = Factor::default();
-        assert_eq!(speedup(FactorSource::Oracle, 0, 2.5, &none, 7).kind, FactorKind::Oracle);
-        assert_eq!(speedup(FactorSource::Constant(1.5), 0, 2.5, &none, 7).value, 1.5);
-        assert_eq!(speedup(FactorSource::Missing, 0, 2.5, &none, 7), none);
+        assert_eq!(speedup(&FactorSource::Oracle, 0, 2.5, &none, 7).kind, FactorKind::Oracle);
+        assert_eq!(speedup(&FactorSource::Constant(1.5), 0, 2.5, &none, 7).value, 1.5);
+        assert_eq!(speedup(&FactorSource::Missing, 0, 2.5, &none, 7), none);
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod trace;
 pub use batch::{Job, JobError, run_batch};
 pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
-pub use factors::FactorSource;
+pub use factors::{FactorSource, Predicted};
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{

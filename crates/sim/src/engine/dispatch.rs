@@ -59,6 +59,9 @@ impl Engine<'_> {
             entry.work = Work::Steps;
         }
         state.retired += instructions;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.count(thread, entry.profile, state.cluster, instructions);
+        }
         self.sched.charge(core, elapsed_ns, instructions);
     }
 

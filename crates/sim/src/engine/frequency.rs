@@ -114,6 +114,9 @@ impl Engine<'_> {
         self.speeds.set_opp(&self.machine, cluster, target);
         let mhz = self.machine.clusters[cluster.index()].opps[target].mhz;
         self.sched.set_frequency(cluster, mhz);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.set_frequency(&self.machine, cluster, mhz);
+        }
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.frequency(cluster, mhz, self.now_ns);
         }

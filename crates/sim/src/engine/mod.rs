@@ -12,6 +12,7 @@ mod energy;
 mod frequency;
 mod objects;
 mod report;
+mod sampler;
 mod speeds;
 mod steps;
 mod timers;
@@ -34,6 +35,7 @@ use crate::{Counts, FactorSource, OfflineFacts, Outcome, SimError, Trace, offlin
 use energy::Energy;
 use frequency::Clock;
 use objects::ObjectState;
+use sampler::Sampler;
 use speeds::Speeds;
 use timers::{CoreTimers, NEVER};
 
@@ -296,6 +298,8 @@ struct Engine<'t> {
     factor_service: FactorService,
     /// Per application; empty if the policy does not ask for them.
     offline: Vec<OfflineFacts>,
+    /// Counters, if speed-ups are predicted from them.
+    sampler: Option<Sampler>,
     timers: CoreTimers,
     /// All idle cores look for work by then, as far as is known.
     idle_look_ns: Ns,
@@ -349,8 +353,12 @@ impl<'t> Engine<'t> {
             policy,
             plan: Plan::new(),
             factors: Vec::new(),
-            factor_service: FactorService::new(options.factors),
+            factor_service: FactorService::new(options.factors.clone()),
             offline: Vec::new(),
+            sampler: match &options.factors {
+                FactorSource::Predicted(source) => Some(Sampler::new(source, machine)),
+                _ => None,
+            },
             timers: CoreTimers::new(cores.len()),
             idle_look_ns: NEVER,
             heap: BinaryHeap::new(),
@@ -387,6 +395,9 @@ impl<'t> Engine<'t> {
         for object in &program.objects {
             self.objects.push(ObjectState::new(&object.kind));
             self.object_names.push(format!("{}/{}", app.name, object.name));
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.add_profiles(&program.profiles, &self.machine);
         }
         // The seed and the application's name, not its place in the mix: alone or together, it does
         // the same work.
@@ -557,7 +568,11 @@ impl<'t> Engine<'t> {
         };
         let blame = evidence.stats.blame_ns as f64;
         let factors = &mut self.factors[thread.index()];
-        factors.speedup = self.factor_service.speedup(evidence, &factors.speedup);
+        let last = factors.speedup;
+        factors.speedup = match &mut self.sampler {
+            Some(sampler) => sampler.speedup(evidence.seed, thread, &last, self.now_ns),
+            None => self.factor_service.speedup(evidence, &last),
+        };
         factors.blame_ns = Factor { value: blame, kind: FactorKind::Measured, at_ns: self.now_ns };
     }
 

@@ -119,7 +119,7 @@ $(BUILD)/package: $(BUILD)/venv $(SOURCES)
 install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.whl)[$(1)]" && touch $@
 
 $(BUILD)/dev: $(BUILD)/package
-	@$(call install,test$(,)lint$(,)calibrate)
+	@$(call install,test$(,)lint$(,)calibrate$(,)train)
 
 $(BUILD)/docs: $(BUILD)/package
 	@$(call install,docs)

@@ -9,6 +9,7 @@ from typing import get_args
 
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
+from ampsched.files import read_text
 from ampsched.kinds import Kind
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -45,6 +46,11 @@ class Catalog:
         """The catalogue of the files that come with ampsched."""
         return Catalog(_shipped_core())
 
+    @property
+    def core(self) -> _core.Catalog:
+        """The compiled part."""
+        return self._core
+
     def with_files(self, *paths: str | Path) -> "Catalog":
         """A catalogue that has these files as well; they take the place of shipped ones of the same name.
 
@@ -53,7 +59,7 @@ class Catalog:
         """
         core = self._core.copy()
         for path in paths:
-            text = _read(Path(path))
+            text = read_text(Path(path))
             kind = _core.Catalog.detect(str(path), text)
             core.add(kind, Path(path).stem, str(path), text)
         _add_missing(core)
@@ -137,7 +143,7 @@ class Catalog:
         return self._with_path(path, KINDS), workload or path
 
     def _with_path(self, path: str, wanted: tuple[Kind, ...]) -> _core.Catalog:
-        text = _read(Path(path))
+        text = read_text(Path(path))
         kind = _core.Catalog.detect(path, text)
         if kind not in wanted:
             words = " or ".join(word.replace("_", " ") for word in wanted)
@@ -167,15 +173,6 @@ def _split_path(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
-
-
 def _add_missing(core: _core.Catalog) -> None:
     """Adds the files that added ones refer to; one that is not there is reported where it is referred to."""
     tried: set[tuple[Kind, str]] = set()
@@ -183,7 +180,7 @@ def _add_missing(core: _core.Catalog) -> None:
         tried.update(missing)
         for kind, path in missing:
             if Path(path).is_file():
-                core.add(kind, path, path, _read(Path(path)))
+                core.add(kind, path, path, read_text(Path(path)))
 
 
 @functools.cache

@@ -6,10 +6,10 @@ Command line, policies, catalogue and Python interface are described where they 
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import typer
 from typer.main import get_command
@@ -35,13 +35,22 @@ def cli_page() -> str:
         "Machines and workloads are named as `ampsched list` shows them, or by the path of a file.",
     ]
     root = get_command(app)
-    for name, command in root.commands.items():  # type: ignore[attr-defined]  # the application is a group
+    for name, command in _commands(root.commands):  # type: ignore[attr-defined]  # the application is a group
         context = typer.Context(command, info_name=f"ampsched {name}")
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
         parts.append(_table(("option", ""), ((_code(head), text) for head, text in filter(None, records))))
         parts.append(command.epilog)
     return _page(parts)
+
+
+def _commands(commands: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """All commands of a group by name, those of groups inside it, too."""
+    for name, command in commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command.commands, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
 
 
 def policies_page() -> str:

@@ -8,7 +8,16 @@ from typing import Annotated, NoReturn
 import typer
 
 import ampsched
-from ampsched.cli import analysing, comparing, importing, listing, render, reproducing, simulating
+from ampsched.cli import (
+    analysing,
+    comparing,
+    counting,
+    importing,
+    listing,
+    render,
+    reproducing,
+    simulating,
+)
 
 BAD_INPUT = 2
 
@@ -26,6 +35,7 @@ app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
+app.add_typer(counting.app, name="counters")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 
 

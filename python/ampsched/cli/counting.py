@@ -1,0 +1,78 @@
+"""``ampsched counters``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ampsched import counters
+from ampsched._core import InputError
+from ampsched.cli import options, render
+
+app = typer.Typer(help="Performance counters of gem5, perf and others as one table.", no_args_is_help=True)
+IMPORT_EXAMPLES = render.examples(
+    "ampsched counters import m5out/stats.txt --from gem5 --program mcf --core-type ex5_big -o mcf.parquet",
+    "ampsched counters import perf.csv --from perf -o mcf.parquet   (written by: perf stat -x, -I 100 -o perf.csv)",
+)
+LIST_EXAMPLES = render.examples("ampsched counters list")
+
+
+@app.command("import", epilog=IMPORT_EXAMPLES)
+def import_files(
+    files: Annotated[list[Path], typer.Argument(help="Files of one kind.")],
+    source: Annotated[
+        counters.Source, typer.Option("--from", help="What wrote the files; csv: one column per counter.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Table to write: .parquet, or .csv.")],
+    program: Annotated[
+        str | None,
+        typer.Option("--program", metavar="NAME", help="What ran, where a file does not say; else its name."),
+    ] = None,
+    core_type: Annotated[
+        str | None,
+        typer.Option("--core-type", metavar="TYPE", help="Type of the cores, where a file does not say."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Read counters that other programs wrote into one table with units and sources."""
+    import polars
+
+    if out.suffix not in (".parquet", ".csv"):
+        raise InputError(f'--out {out}: the table ends with ".parquet" or ".csv"')
+    tables = [counters.import_counters(file, source, program=program, core_type=core_type) for file in files]
+    table = polars.concat(tables)
+    counters.write_counters(table, out)
+    named = {counter.name for counter in counters.vocabulary()}
+    other = sorted(set(table["counter"].to_list()) - named)
+    summary = {
+        "rows": table.height,
+        "windows": table.select("file", "window").n_unique(),
+        "counters": table["counter"].n_unique(),
+        "outside_vocabulary": other,
+        "written": str(out),
+    }
+    if json:
+        render.print_json(summary)
+        return
+    console = render.console()
+    console.print(
+        f"{summary['rows']} readings of {summary['counters']} counters in {summary['windows']} windows, written to {out}",
+        soft_wrap=True,
+    )
+    if other:
+        console.print(f"kept under their own names: {', '.join(other)}", style="dim", soft_wrap=True)
+
+
+@app.command("list", epilog=LIST_EXAMPLES)
+def list_counters(json: options.Json = False) -> None:
+    """List the counters that have a name of their own, with units."""
+    rows = counters.vocabulary()
+    if json:
+        render.print_json([{"name": row.name, "unit": row.unit, "help": row.help} for row in rows])
+        return
+    table = render.table("counter", "unit", "")
+    table.columns[2].justify = "left"
+    table.columns[2].no_wrap = False
+    for row in rows:
+        table.add_row(row.name, row.unit, row.help)
+    render.console().print(table)

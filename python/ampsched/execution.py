@@ -71,7 +71,7 @@ class Settings:
             policy.label if python else policy.name,
             () if python else policy.params,
             seed=seed,
-            factors=self.factors.source(),
+            factors=self.factors.source(machine),
             overhead_ns=self.overhead.costs_ns(),
             energy=self.energy,
             until_ns=None if self.until_ms is None else round(self.until_ms * NS_PER_MS),

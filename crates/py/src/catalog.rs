@@ -146,6 +146,14 @@ impl Machine {
         self.inner.clusters.iter().map(row).collect()
     }
 
+    /// Width and window of the cores of a cluster: instructions per cycle, micro-operations.
+    fn issue(&self, cluster: usize) -> PyResult<(f64, f64)> {
+        let cluster = self.inner.clusters.get(cluster).ok_or_else(|| {
+            pyo3::exceptions::PyIndexError::new_err(format!("no cluster {cluster}"))
+        })?;
+        Ok((cluster.params.width, cluster.params.window))
+    }
+
     /// The same machine with its cores numbered from the fastest or from the slowest on.
     fn ordered(&self, fastest_first: bool) -> Machine {
         Machine { inner: self.inner.ordered(fastest_first) }

@@ -30,6 +30,12 @@ impl Models {
         &self.inner.name
     }
 
+    /// Whether all its models are for cores of a stated type.
+    #[getter]
+    fn is_specific(&self) -> bool {
+        self.inner.models.iter().all(|model| model.core_type.is_some())
+    }
+
     /// Whether there is a model for the cores of each cluster of a machine.
     fn known(&self, machine: &Machine) -> Vec<bool> {
         let known = |cluster: &ampsched_model::Cluster| {

@@ -17,6 +17,7 @@ from ampsched.cli import (
     render,
     reproducing,
     simulating,
+    training,
 )
 
 BAD_INPUT = 2
@@ -36,6 +37,7 @@ app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
+app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 
 

@@ -144,7 +144,8 @@ FactorsText = Annotated[
     typer.Option(
         "--factors",
         metavar="SOURCE",
-        help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, constant:1.5 or none.",
+        help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, predicted or "
+        "predicted:MODEL (a trained model and simulated counters), constant:1.5 or none.",
     ),
 ]
 OverheadText = Annotated[

@@ -1,0 +1,140 @@
+"""``ampsched train``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from ampsched import _core
+from ampsched._core import InputError
+from ampsched.cli import options, render
+
+if TYPE_CHECKING:
+    from ampsched.training.rows import TrainingSet
+    from ampsched.training.train import Trained
+
+Per = Literal["cycles", "instructions"]
+Kind = Literal["linear", "ridge", "trees"]
+EXAMPLES = render.examples(
+    "ampsched train --machine 2B2S -o model.json",
+    "ampsched train big.parquet little.parquet --big cortex-a15 --little cortex-a7 -o model.json",
+    "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --factors predicted:model.json",
+)
+COUNTERS_MAX = 32
+
+
+def train(
+    tables: Annotated[
+        list[Path] | None, typer.Argument(help="Counter tables (see 'ampsched counters import').")
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", metavar="NAME", help="Instead: simulated counters of this machine."),
+    ] = None,
+    big: Annotated[
+        str | None, typer.Option("--big", metavar="TYPE", help="core_type of the faster cores in the tables.")
+    ] = None,
+    little: Annotated[
+        str | None, typer.Option("--little", metavar="TYPE", help="core_type of the slower cores.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write (.json).")] = Path(
+        "model.json"
+    ),
+    counters: Annotated[
+        int,
+        typer.Option(
+            "--counters", "-k", parser=options.whole, metavar="N", help="Counters per model at most."
+        ),
+    ] = 6,
+    per: Annotated[
+        Per,
+        typer.Option("--per", help="What counts are divided by: cycles, or instructions as in the papers."),
+    ] = "cycles",
+    regression: Annotated[
+        Kind, typer.Option("--regression", help="linear, ridge, or trees (gradient boosting).")
+    ] = "linear",
+    file: options.Files = None,
+    json: options.Json = False,
+) -> None:
+    """Train models that predict from performance counters how much a thread gains on a big core.
+
+    One model per kind of core. Counters are selected by principal components within what the PMU counts at once. Errors are
+    those on programs that were left out of the training, beside three baselines.
+    """
+    from ampsched.training import require_sklearn
+
+    require_sklearn()
+    from ampsched.training.model import Method
+    from ampsched.training.pmu import pmu_of
+    from ampsched.training.simulated import simulated_rows
+    from ampsched.training.train import model_file, write_model
+    from ampsched.training.train import train as train_models
+
+    if not 1 <= counters <= COUNTERS_MAX:
+        raise InputError(f"--counters {counters} is not within 1 to {COUNTERS_MAX}")
+    method = Method(per, regression, counters)
+    if out.suffix != ".json":
+        raise InputError(f'--out {out}: a model file ends with ".json"')
+    if machine is not None:
+        if tables or big or little:
+            raise InputError("--machine and counter tables exclude each other")
+        catalog = options.catalog_with(file)
+        found = catalog.machine(machine)
+        pmus = {core_type: pmu_of(core_type) for _, core_type, *_ in found.clusters}
+        sets = simulated_rows(found, pmus, catalog)
+    else:
+        sets = _from_tables(tables or [], big, little)
+    models = train_models(sets, method)
+    content = model_file(out.stem, models, {"source": machine or [str(path) for path in tables or []]})
+    write_model(out, content)
+    # What was written can be read.
+    _core.Models.parse(str(out), out.read_text(encoding="utf-8"))
+    if json:
+        render.print_json(content)
+    else:
+        _print(render.console(), models, out)
+
+
+def _from_tables(tables: list[Path], big: str | None, little: str | None) -> "list[TrainingSet]":
+    import polars
+
+    from ampsched.counters import read_counters
+    from ampsched.training.measured import measured_rows
+
+    if not tables:
+        raise InputError("nothing to train from: name counter tables, or --machine")
+    if big is None or little is None:
+        raise InputError(
+            "counter tables need --big and --little: the core_type of the faster and of the slower cores"
+        )
+    return measured_rows(polars.concat([read_counters(path) for path in tables]), big, little)
+
+
+def _print(console: Console, models: "list[Trained]", out: Path) -> None:
+    for made in models:
+        rows = made.rows
+        title = (
+            f"{rows.core_type}: {made.fitted.method}; {len(rows)} rows of {len(set(rows.groups))} programs"
+        )
+        console.print(title, style="bold", soft_wrap=True, markup=False)
+        console.print(f"reads {', '.join(map(str, made.fitted.features))}", soft_wrap=True, markup=False)
+        for note in rows.notes:
+            console.print(note, style="dim", soft_wrap=True, markup=False)
+        table = render.table(
+            "", "mean error %", "95 %", "worst %", "R²", "rank", "labels %"
+        )
+        for name, found in {"model": made.errors, **made.baselines}.items():
+            low, high = found.mean_interval
+            table.add_row(
+                name,
+                f"{100 * found.mean:.1f}",
+                f"{100 * low:.1f} to {100 * high:.1f}",
+                f"{100 * found.worst:.0f}",
+                f"{found.r2:.2f}",
+                f"{found.rank:.2f}",
+                f"{100 * found.labels:.0f}",
+            )
+        console.print(table)
+        console.print()
+    console.print(f"written: {out} (use it with: --factors predicted:{out})", soft_wrap=True, markup=False)

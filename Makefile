@@ -85,6 +85,10 @@ calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew fro
 	cargo run --locked --quiet -p ampsched-model --example published_power >calibration/power/predicted.csv
 	$(BIN)/python calibration/power/report_power.py
 
+.PHONY: prediction
+prediction: $(BUILD)/dev ## Train the shipped models and judge predictions of speed-ups anew
+	$(BIN)/python calibration/prediction/report.py
+
 .PHONY: lock
 lock: $(BUILD)/venv ## Renew constraints.txt: the newest versions that fit together
 	$(PIP) install pip-tools

@@ -121,9 +121,7 @@ def _print(console: Console, models: "list[Trained]", out: Path) -> None:
         console.print(f"reads {', '.join(map(str, made.fitted.features))}", soft_wrap=True, markup=False)
         for note in rows.notes:
             console.print(note, style="dim", soft_wrap=True, markup=False)
-        table = render.table(
-            "", "mean error %", "95 %", "worst %", "R²", "rank", "labels %"
-        )
+        table = render.table("", "mean error %", "95 %", "worst %", "R²", "rank", "labels %")
         for name, found in {"model": made.errors, **made.baselines}.items():
             low, high = found.mean_interval
             table.add_row(

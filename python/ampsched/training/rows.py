@@ -94,7 +94,8 @@ def clean(rows: TrainingSet) -> TrainingSet:
     changes: NDArray[np.bool_] = np.zeros(len(rows.counters), dtype=bool)
     changes[complete] = np.ptp(per_instruction[:, complete], axis=0) > 0
     keep = [
-        bool(varies) or name == "instructions" for name, varies in zip(rows.counters, changes, strict=True)
+        bool(varies) or name in ("instructions", "cycles")
+        for name, varies in zip(rows.counters, changes, strict=True)
     ]
     whole: list[bool] = list(complete.tolist())
     left_out = [(name, full) for name, kept, full in zip(rows.counters, keep, whole, strict=True) if not kept]

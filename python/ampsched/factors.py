@@ -37,8 +37,10 @@ class Factors:
 
     @staticmethod
     def parse(text: str) -> "Factors":
-        """Reads ``oracle``, ``noisy:cv=0.2:stale_ms=100``, ``sampled:interval_ms=200``, ``predicted:model.json:cv=0.01``, ``constant:1.5``
-        or ``none``.
+        """Reads a source and its parameters.
+
+        ``oracle``, ``noisy:cv=0.2:stale_ms=100``, ``sampled``, ``sampled:interval_ms=200``, ``predicted``,
+        ``predicted:model.json:cv=0.01``, ``constant:1.5`` or ``none``.
 
         Raises:
             InputError: If the text is none of these, or a number is out of its range.

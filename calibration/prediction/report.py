@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import degradation
 from colab_table2 import Table2, evaluate
 from gem5_rows import gem5_rows
 
@@ -205,7 +206,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_models()
     (FOLDER / "report.md").write_text(report(), encoding="utf-8")
-    print(f"written: {FOLDER / 'report.md'}", file=sys.stderr)
+    degradation.write(FOLDER)
+    print(f"written: {FOLDER}", file=sys.stderr)
 
 
 if __name__ == "__main__":

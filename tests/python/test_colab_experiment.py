@@ -91,6 +91,8 @@ def test_the_committed_report_is_what_the_command_makes(figure_4: Reproduction) 
     theirs = committed.filter(polars.col("id").is_in(ours["id"].to_list()))
     assert theirs["ours"].to_list() == ours["ours"].to_list()
     assert theirs["verdict"].to_list() == ours["verdict"].to_list()
+    assert theirs["predicted"].to_list() == ours["predicted"].to_list()
+    assert ours["predicted"].to_list() != ours["ours"].to_list()
     report = (REPORT / "report.md").read_text(encoding="utf-8")
     table = figure_4.markdown().split("## fig4", 1)[1].strip()
     assert table in report

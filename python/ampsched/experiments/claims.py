@@ -108,15 +108,20 @@ def verdicts(claims: Judged) -> Counter[Verdict]:
     return Counter(result.verdict for _, result in claims)
 
 
-def claims_table(claims: Judged) -> str:
-    """The claims as a section of a report."""
+def claims_table(claims: Judged, predicted: Sequence[Result] = ()) -> str:
+    """The claims as a section of a report.
+
+    `predicted` are the results with predicted instead of exact speed-ups, in the same order; they get a column of their own.
+    """
     if not claims:
         return ""
-    lines = ["## Claims", "", "| | id | claim | paper | ours | verdict |", "|---|---|---|---|---|---|"]
-    lines += [
-        f"| {MARKS[result.verdict]} | {claim.id} | {claim.statement} | {claim.paper} | {result.text} | {result.verdict} |"
-        for claim, result in claims
-    ]
+    heads = ["", "id", "claim", "paper", "ours", "verdict", *(["predicted"] if predicted else [])]
+    lines = ["## Claims", "", f"| {' | '.join(heads)} |".replace("|  |", "| |"), "|" + "---|" * len(heads)]
+    for place, (claim, result) in enumerate(claims):
+        cells = [MARKS[result.verdict], claim.id, claim.statement, claim.paper, result.text, result.verdict]
+        if predicted:
+            cells.append(f"{MARKS[predicted[place].verdict]} {predicted[place].text}")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -132,9 +137,9 @@ def causes_of_misses(claims: Judged) -> str:
     return "\n".join(["## Causes of misses, where we found one", "", *lines])
 
 
-def claim_records(claims: Judged) -> list[dict[str, Any]]:
-    """The claims as flat records."""
-    return [
+def claim_records(claims: Judged, predicted: Sequence[Result] = ()) -> list[dict[str, Any]]:
+    """The claims as flat records, with the results of predicted speed-ups if there are any."""
+    records: list[dict[str, Any]] = [
         {
             "id": claim.id,
             "claim": claim.statement,
@@ -147,3 +152,6 @@ def claim_records(claims: Judged) -> list[dict[str, Any]]:
         }
         for claim, result in claims
     ]
+    for record, again in zip(records, predicted, strict=False):
+        record |= {"predicted": again.text, "predicted_verdict": again.verdict}
+    return records

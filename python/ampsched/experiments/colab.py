@@ -87,10 +87,16 @@ class Part:
     workloads: tuple[str, ...]
     policies: tuple[str, ...] = POLICIES
 
-    def run(self, jobs: int, repeats: int, progress: Progress | None) -> Comparison:
-        """Runs it with seeds 1 to `repeats`."""
+    def run(self, jobs: int, repeats: int, progress: Progress | None, factors: str = "oracle") -> Comparison:
+        """Runs it with seeds 1 to `repeats`; policies learn speed-ups from `factors`."""
         return compare(
-            self.machines, self.workloads, self.policies, repeat=repeats, jobs=jobs, progress=progress
+            self.machines,
+            self.workloads,
+            self.policies,
+            repeat=repeats,
+            factors=factors,
+            jobs=jobs,
+            progress=progress,
         )
 
     def simulations(self, repeats: int) -> int:
@@ -129,7 +135,9 @@ NEEDS = {
 }
 
 
-def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = None) -> dict[str, Comparison]:
+def run(
+    only: str | None, jobs: int, repeats: int, progress: Progress | None = None, factors: str = "oracle"
+) -> dict[str, Comparison]:
     """Runs the parts that a figure needs, or all; results by the name of the part.
 
     Args:
@@ -137,6 +145,7 @@ def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = N
         jobs: Processors to use; 0: all. Results do not depend on it.
         repeats: Seeds.
         progress: Called with the number of finished simulations and of all.
+        factors: Where policies learn speed-ups from.
     """
     names = NEEDS[only] if only else tuple(PARTS)
     total = sum(PARTS[name].simulations(repeats) for name in names)
@@ -150,6 +159,6 @@ def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = N
             if progress:
                 progress(before + done * share // of_all, total)
 
-        results[name] = PARTS[name].run(jobs, repeats, step)
+        results[name] = PARTS[name].run(jobs, repeats, step, factors)
         finished += share
     return results

@@ -1,0 +1,175 @@
+"""How wrong and how old speed-ups may be before a policy suffers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ampsched.api import compare
+from ampsched.experiments.colab import workloads
+from ampsched.experiments.normalised import Normalised
+from ampsched.statistics import Estimate
+
+Progress = Callable[[int, int], object]
+MACHINES = ("2B2S", "4B4S")
+POLICIES = ("wash", "colab", "hsp", "prop-sp")
+REFERENCE = "cfs"
+# Standard deviation / mean of the error, from exact to half the value.
+ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+# How often speed-ups are looked at: from COLAB's context switches to Prop-SP's 200 ms.
+SAMPLINGS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)
+# The error of each sample while the sampling is varied: about that of the trained models.
+SAMPLING_ERROR = 0.2
+# Policies that look at all threads every epoch, and those with a sampling period of their own.
+EPOCH_MS, EPOCH_POLICIES = 10.0, ("wash", "colab")
+SOURCES = (
+    "oracle",
+    "predicted",
+    "predicted:cv=0.1",
+    "predicted:colab-table2",
+    "sampled",
+    "constant:2.5",
+    "none",
+)
+COLOURS = {"wash": "#E69F00", "colab": "#0072B2", "hsp": "#009E73", "prop-sp": "#CC79A7", "cfs": "#999999"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Mean H_ANTT of a policy over all workloads and machines."""
+
+    series: str
+    """What is varied: ``error``, ``sampling_ms`` or ``source``."""
+    policy: str
+    x: float | str
+    value: Estimate
+
+    def record(self) -> dict[str, Any]:
+        """A flat record."""
+        value = self.value
+        return {
+            "series": self.series,
+            "policy": self.policy,
+            "x": str(self.x),
+            "h_antt": value.mean,
+            "low": value.low,
+            "high": value.high,
+            "seeds": value.n,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    series: str
+    x: float | str
+    factors: str
+    policies: tuple[str, ...]
+
+
+def sampled_policy(policy: str, sampling_ms: float) -> str:
+    """The policy with the parameter that makes it look that often."""
+    if policy in EPOCH_POLICIES:
+        return f"{policy}:epoch_ms={min(sampling_ms, EPOCH_MS):g}"
+    return f"{policy}:sample_ms={sampling_ms:g}:tick_ms={min(sampling_ms, EPOCH_MS):g}"
+
+
+def settings() -> list[_Setting]:
+    """Everything that is run."""
+    noisy = [_Setting("error", error, f"noisy:cv={error:g}:stale_ms=0", POLICIES) for error in ERRORS]
+    sampled = [
+        _Setting(
+            "sampling_ms",
+            ms,
+            f"noisy:cv={SAMPLING_ERROR:g}:stale_ms={ms:g}",
+            tuple(sampled_policy(policy, ms) for policy in POLICIES),
+        )
+        for ms in SAMPLINGS_MS
+    ]
+    sources = [_Setting("source", source, source, (REFERENCE, *POLICIES)) for source in SOURCES]
+    return [*noisy, *sampled, *sources]
+
+
+def run(
+    jobs: int = 0,
+    repeats: int = 3,
+    progress: Progress | None = None,
+    names: Sequence[str] | None = None,
+) -> list[Point]:
+    """Runs COLAB's 26 workloads, or some of them, with every error, sampling and source.
+
+    Args:
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds.
+        progress: Called with the number of finished settings and of all.
+        names: Workloads; COLAB's by default.
+    """
+    every = settings()
+    points: list[Point] = []
+    for done, setting in enumerate(every):
+        if progress:
+            progress(done, len(every))
+        result = compare(
+            MACHINES,
+            names or workloads(),
+            setting.policies,
+            repeat=repeats,
+            factors=setting.factors,
+            jobs=jobs,
+        )
+        levels = Normalised(result)
+        for label in result.policies:
+            policy = label.split(":")[0]
+            value = levels.level(lambda _case: True, label, "h_antt")
+            points.append(Point(setting.series, policy, setting.x, value))
+    return points
+
+
+def curve(points: Sequence[Point], series: str) -> dict[str, list[Point]]:
+    """Points of a series by policy."""
+    mine = [point for point in points if point.series == series]
+    return {policy: [point for point in mine if point.policy == policy] for policy in POLICIES}
+
+
+def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
+    """Draws H_ANTT over a numeric series, with 95 % intervals over seeds, as SVG with reproducible bytes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    with mpl.rc_context():
+        mpl.rcParams["svg.hashsalt"] = series
+        mpl.rcParams["font.size"] = 8
+        canvas, axes = pyplot.subplots(figsize=(6.4, 3.4))
+        for policy, found in curve(points, series).items():
+            values = [point.value for point in found]
+            spread = [[each.mean - each.low for each in values], [each.high - each.mean for each in values]]
+            places = [float(point.x) for point in found]
+            means = [each.mean for each in values]
+            axes.errorbar(
+                places, means, yerr=spread, label=policy, color=COLOURS[policy], marker="o", ms=3, lw=1
+            )
+        reference = next(point.value.mean for point in points if point.policy == REFERENCE)
+        axes.axhline(reference, color=COLOURS[REFERENCE], lw=0.8, label=REFERENCE)
+        if series == "sampling_ms":
+            axes.set_xscale("log")
+        axes.set_xlabel(label)
+        axes.set_ylabel("H_ANTT (lower is better)")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
+        canvas.tight_layout()
+        canvas.savefig(path, metadata={"Date": None})
+        pyplot.close(canvas)
+
+
+def table(points: Sequence[Point], series: str, head: str) -> str:
+    """A Markdown table: a row per value of the series, a column per policy."""
+    mine = [point for point in points if point.series == series]
+    policies = list(dict.fromkeys(point.policy for point in mine))
+    lines = [f"| {head} | {' | '.join(policies)} |", f"|---|{'---:|' * len(policies)}"]
+    for x in dict.fromkeys(point.x for point in mine):
+        found = {point.policy: point.value for point in mine if point.x == x}
+        cells = [f"{found[policy].mean:.3f} ± {found[policy].half_width:.3f}" for policy in policies]
+        lines.append(f"| {x:g} | " if isinstance(x, float) else f"| `{x}` | ")
+        lines[-1] += f"{' | '.join(cells)} |"
+    return "\n".join(lines)

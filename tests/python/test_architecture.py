@@ -17,10 +17,11 @@ MAY_DEPEND_ON = {
     "model": set(),
     "policy": {"model"},
     "predict": {"model"},
+    "kernels": set(),
     "sim": {"model", "policy", "predict"},
     "taskrt": {"model", "policy", "predict"},
     "live": {"model", "policy", "predict"},
-    "py": {"model", "policy", "predict", "sim", "taskrt", "live"},
+    "py": {"model", "policy", "predict", "kernels", "sim", "taskrt", "live"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
 OS_CRATES = {"live", "taskrt", "py"}

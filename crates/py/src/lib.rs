@@ -7,6 +7,7 @@
 mod catalog;
 mod counters;
 mod error;
+mod kernels;
 mod models;
 mod policy;
 mod registry;
@@ -25,6 +26,8 @@ mod _core {
     use super::counters::{counters, read_counters, simulated_counter_names, simulated_counters};
     #[pymodule_export]
     use super::error::InputError;
+    #[pymodule_export]
+    use super::kernels::{Kernel, kernels};
     #[pymodule_export]
     use super::models::{Models, counter_cv};
     #[pymodule_export]

@@ -10,6 +10,7 @@ import typer
 import ampsched
 from ampsched.cli import (
     analysing,
+    calibrating,
     comparing,
     counting,
     importing,
@@ -37,6 +38,7 @@ app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
+app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 

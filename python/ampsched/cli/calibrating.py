@@ -1,0 +1,67 @@
+"""``ampsched calibrate``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import polars
+import typer
+
+from ampsched._core import InputError
+from ampsched.cli import options, render
+
+EXAMPLES = render.examples(
+    "ampsched calibrate --out my-board", "ampsched compare -m my-board/machine.toml -w fft"
+)
+WINDOW_MS_MAX, WINDOWS_MAX = 10_000.0, 1000
+
+
+def calibrate(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("calibration"),
+    window_ms: Annotated[
+        float,
+        typer.Option(
+            "--window-ms", parser=options.number, metavar="MS", help="CPU time of a measurement, about."
+        ),
+    ] = 50.0,
+    windows: Annotated[
+        int,
+        typer.Option(
+            "--windows", parser=options.whole, metavar="N", help="Measurements per kernel and kind of core."
+        ),
+    ] = 5,
+    json: options.Json = False,
+) -> None:
+    """Measure this computer: kinds of cores, their speed on small kernels, their counters.
+
+    Writes a machine file, speeds, a counter table and, if there are cores of several speeds and a PMU, a model. Pins itself to one
+    CPU of each kind; changes nothing else. Other programs that run meanwhile make the results worse.
+    """
+    from ampsched.calibration.calibrate import calibrate as measure
+
+    if not 0 < window_ms <= WINDOW_MS_MAX:
+        raise InputError(f"--window-ms {window_ms:g} is not above 0 and at most {WINDOW_MS_MAX:g}")
+    if not 1 <= windows <= WINDOWS_MAX:
+        raise InputError(f"--windows {windows} is not within 1 to {WINDOWS_MAX}")
+    with render.progress_bar("Measuring") as step:
+        found = measure(out, window_ms=window_ms, windows=windows, step=step)
+    if json:
+        render.print_json(
+            {
+                "kinds": {kind.name: list(kind.cpus) for kind in found.kinds},
+                "speeds": found.speeds.to_dicts(),
+                "counters": found.counters,
+                "written": list(map(str, found.files)),
+                "not_measured": found.missing,
+            }
+        )
+        return
+    console = render.console()
+    table = render.table("million rounds/s", *(kind.name for kind in found.kinds))
+    for (kernel,), rows in found.speeds.group_by(["kernel"], maintain_order=True):
+        by_kind = dict(rows.select("kind", polars.col("rounds_per_s") / 1e6).rows())
+        table.add_row(str(kernel), *(f"{by_kind[kind.name]:,.1f}" for kind in found.kinds))
+    console.print(table)
+    console.print(f"counters: {', '.join(found.counters) or 'none'}", soft_wrap=True)
+    for note in found.missing:
+        console.print(f"not measured: {note}", soft_wrap=True, markup=False)
+    console.print(f"written: {', '.join(map(str, found.files))}", soft_wrap=True, markup=False)

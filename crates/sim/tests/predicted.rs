@@ -53,7 +53,8 @@ fn seen(program: &str, factors: FactorSource) -> Vec<(Ns, Factor)> {
     host.options.factors = factors;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let probe = Probe { rules: build_policy("cfs", &[]).unwrap(), seen: seen.clone() };
-    simulate(&host.machine, &workload(program), "probe", Box::new(probe), &host.options).unwrap();
+    simulate(&host.machine, &workload(&[program]), "probe", Box::new(probe), &host.options)
+        .unwrap();
     let seen = seen.lock().unwrap();
     seen.clone()
 }

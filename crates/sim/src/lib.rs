@@ -11,6 +11,7 @@ mod metrics;
 mod offline;
 mod outcome;
 mod perfetto;
+mod tasks;
 mod trace;
 
 pub use batch::{Job, JobError, run_batch};
@@ -23,4 +24,5 @@ pub use outcome::{
     AppOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome,
 };
 pub use perfetto::PerfettoTrace;
+pub use tasks::{TaskError, run_task_policy, run_tasks};
 pub use trace::{Trace, TraceThread};

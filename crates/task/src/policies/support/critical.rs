@@ -1,0 +1,158 @@
+//! The critical-task queues of CATS, for bottom levels of any weight.
+//!
+//! A task is critical if it continues the longest path that is known to be left, or starts a longer one.
+//! Big workers take critical tasks first, little ones the others.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ampsched_model::ClassId;
+
+use crate::ranks::Key;
+use crate::{Pick, TaskId, Tasks, WorkerId, Workers};
+
+/// What a task adds to the bottom levels of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// One per task.
+    Hops,
+    /// Its predicted seconds on a class.
+    Cost(ClassId),
+}
+
+/// Options of the policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Little workers may take critical tasks when there is nothing else.
+    pub steal: bool,
+    /// A task whose bottom level only equals the greatest one is not critical.
+    pub strict: bool,
+}
+
+type Queue = BinaryHeap<(Key, Reverse<u64>, TaskId)>;
+
+/// Ready tasks, critical and not.
+#[derive(Debug)]
+pub struct CriticalQueues {
+    options: Options,
+    weight: Weight,
+    is_big: Vec<bool>,
+    /// Weight of the longest path from each task to an exit, its own weight included.
+    bottom: Vec<f64>,
+    /// `currMax`: bottom level of the last critical task.
+    greatest: f64,
+    /// The last critical task: its successors may continue its path.
+    last: Option<TaskId>,
+    critical: Queue,
+    others: Queue,
+    serial: u64,
+}
+
+impl CriticalQueues {
+    /// Empty queues for these workers.
+    pub fn new(options: Options, weight: Weight, workers: &Workers) -> Self {
+        Self {
+            options,
+            weight,
+            is_big: workers.ids().map(|worker| workers.is_big(worker)).collect(),
+            bottom: Vec::new(),
+            greatest: 0.0,
+            last: None,
+            critical: Queue::new(),
+            others: Queue::new(),
+            serial: 0,
+        }
+    }
+
+    /// Computes the bottom levels of new tasks and raises those of the tasks before them.
+    pub fn created(&mut self, tasks: &dyn Tasks, first: TaskId) {
+        let start = if first == TaskId(0) { self.longest_single(tasks) } else { self.greatest };
+        self.greatest = start;
+        self.bottom.resize(tasks.len(), 0.0);
+        let mut raised = Vec::new();
+        // Backwards: all new successors of a task have raised it when its turn comes.
+        for task in (first.index()..tasks.len()).rev().map(TaskId::from) {
+            self.bottom[task.index()] += self.weight_of(tasks, task);
+            self.raise(tasks, task, first, &mut raised);
+            while let Some(older) = raised.pop() {
+                self.raise(tasks, older, first, &mut raised);
+            }
+        }
+    }
+
+    /// Raises the predecessors of a task. A new one keeps the length of the path behind it until its
+    /// turn comes; an older one (before `first`) is complete and passes it on.
+    fn raise(
+        &mut self,
+        tasks: &dyn Tasks,
+        task: TaskId,
+        first: TaskId,
+        raised: &mut Vec<TaskId>,
+    ) {
+        let path = self.bottom[task.index()];
+        for &from in tasks.predecessors(task) {
+            let older = from < first;
+            let level = if older { path + self.weight_of(tasks, from) } else { path };
+            if level > self.bottom[from.index()] {
+                self.bottom[from.index()] = level;
+                if older {
+                    raised.push(from);
+                }
+            }
+        }
+    }
+
+    fn weight_of(&self, tasks: &dyn Tasks, task: TaskId) -> f64 {
+        match self.weight {
+            Weight::Hops => 1.0,
+            Weight::Cost(class) => tasks.cost_s(task, class),
+        }
+    }
+
+    /// Where `currMax` starts: Nanos++ starts at one hop, so that the first critical task is no exit. The
+    /// same in weights: just above the heaviest single task; in hops that is a path of two tasks.
+    fn longest_single(&self, tasks: &dyn Tasks) -> f64 {
+        match self.weight {
+            Weight::Hops => 2.0,
+            Weight::Cost(_) => {
+                let weights =
+                    (0..tasks.len()).map(|task| self.weight_of(tasks, TaskId::from(task)));
+                weights.fold(0.0, f64::max) * (1.0 + f64::EPSILON)
+            }
+        }
+    }
+
+    /// A task may run now: critical or not?
+    pub fn ready(&mut self, tasks: &dyn Tasks, task: TaskId) {
+        let level = self.bottom[task.index()];
+        let longer = level > self.greatest || (level == self.greatest && !self.options.strict);
+        let is_critical = longer || self.continues(tasks, task, level);
+        self.serial += 1;
+        let entry = (Key(level), Reverse(self.serial), task);
+        if is_critical {
+            self.greatest = level;
+            self.last = Some(task);
+            self.critical.push(entry);
+        } else {
+            self.others.push(entry);
+        }
+    }
+
+    /// Whether a task is on the longest path behind the last critical task.
+    fn continues(&self, tasks: &dyn Tasks, task: TaskId, level: f64) -> bool {
+        let Some(last) = self.last else { return false };
+        level >= self.greatest - self.weight_of(tasks, last)
+            && tasks.predecessors(task).contains(&last)
+    }
+
+    /// The next task for a worker.
+    pub fn next(&mut self, worker: WorkerId) -> Option<Pick> {
+        let (own, other, may_help) = if self.is_big[worker.index()] {
+            (&mut self.critical, &mut self.others, true)
+        } else {
+            (&mut self.others, &mut self.critical, self.options.steal)
+        };
+        let found = own.pop().or_else(|| if may_help { other.pop() } else { None });
+        found.map(|(_, _, task)| Pick::shared(task))
+    }
+}

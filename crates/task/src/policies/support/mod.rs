@@ -1,0 +1,5 @@
+//! What several policies share.
+
+pub mod critical;
+pub mod lists;
+pub mod loops;

@@ -41,7 +41,13 @@ impl<'g> Problem<'g> {
             })
             .collect();
         let workers = if columns > 0 { implied(graph, workers, &costs_s) } else { workers };
-        let mean_s = costs_s.chunks(classes).map(|row| mean(row, &workers)).collect();
+        let mean_s = if columns > 0 {
+            costs_s.chunks(classes).map(|row| mean(row, &workers)).collect()
+        } else {
+            // One rounding per task: tasks of equal work have equal means, and so have sums of equal works.
+            let mean_s_per_work = mean_s_per_work(&workers);
+            graph.tasks().map(|task| graph.work(task) * mean_s_per_work).collect()
+        };
         Ok(Self { graph, workers, costs_s, mean_s })
     }
 
@@ -95,6 +101,12 @@ fn mean(row: &[f64], workers: &Workers) -> f64 {
     let sum: f64 =
         row.iter().zip(workers.classes()).map(|(cost_s, class)| cost_s * class.count as f64).sum();
     sum / workers.len() as f64
+}
+
+/// Mean over all workers of the seconds per unit of work.
+fn mean_s_per_work(workers: &Workers) -> f64 {
+    let speed = |worker| workers.classes()[workers.class_of(worker).index()].speed;
+    workers.ids().map(|worker| 1.0 / speed(worker)).sum::<f64>() / workers.len() as f64
 }
 
 /// The workers with speeds that the stated costs imply; a graph without any cost says nothing about speeds.

@@ -8,7 +8,6 @@ use std::collections::BinaryHeap;
 
 use ampsched_model::ClassId;
 
-use crate::ranks::Key;
 use crate::{Pick, TaskId, Tasks, WorkerId, Workers};
 
 /// What a task adds to the bottom levels of those before it.
@@ -29,7 +28,8 @@ pub struct Options {
     pub strict: bool,
 }
 
-type Queue = BinaryHeap<(Key, Reverse<u64>, TaskId)>;
+/// By bottom level (its bits are ordered as the level is, since none is negative), then in the order of readiness.
+type Queue = BinaryHeap<(u64, Reverse<u64>, TaskId)>;
 
 /// Ready tasks, critical and not.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl CriticalQueues {
         let longer = level > self.greatest || (level == self.greatest && !self.options.strict);
         let is_critical = longer || self.continues(tasks, task, level);
         self.serial += 1;
-        let entry = (Key(level), Reverse(self.serial), task);
+        let entry = (level.to_bits(), Reverse(self.serial), task);
         if is_critical {
             self.greatest = level;
             self.last = Some(task);

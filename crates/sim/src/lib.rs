@@ -23,6 +23,6 @@ pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{
     AppOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome,
 };
-pub use perfetto::PerfettoTrace;
+pub use perfetto::{PerfettoTrace, write_schedule};
 pub use tasks::{TaskError, run_task_policy, run_tasks};
 pub use trace::{Trace, TraceThread};

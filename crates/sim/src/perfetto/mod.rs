@@ -8,29 +8,24 @@
 //! are differences to the packet before, by small track numbers, and by writing a counter only when it
 //! changes; a slice costs about 100 bytes.
 
+mod packets;
 mod proto;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use ampsched_model::{ClusterId, CoreId, Machine, Ns, ThreadId};
-use prost::Message;
 
 use crate::{Trace, TraceThread};
+use packets::{INSTRUCTIONS_IID, PacketWriter, track};
 use proto::{
-    CLOCK_BOOTTIME, CLOCK_INCREMENTAL, ChildOrdering, Clock, ClockSnapshot, CounterDescriptor,
-    DebugAnnotation, EventType, InternedData, InternedName, ProcessDescriptor,
-    SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket,
-    TracePacketDefaults, TrackDescriptor, TrackEvent,
+    ChildOrdering, CounterDescriptor, DebugAnnotation, EventType, ProcessDescriptor,
+    ThreadDescriptor, TrackDescriptor, TrackEvent,
 };
+pub use schedule::write_schedule;
 
-/// All packets are of one sequence, so that timestamps and names are relative to one state.
-const SEQUENCE: u32 = 1;
-/// Number of the annotation name `instructions`.
-const INSTRUCTIONS_IID: u64 = 1;
-/// Key of the field `Trace.packet`: field 1, length-delimited.
-const PACKET_KEY: u8 = 1 << 3 | 2;
 /// Thread numbers start here, apart from process numbers: equal ones would make a "main thread".
 const FIRST_TID: i64 = 100_000;
 
@@ -39,13 +34,7 @@ const FIRST_TID: i64 = 100_000;
 /// An I/O error stops the writing and is returned by [`PerfettoTrace::finish`].
 #[derive(Debug)]
 pub struct PerfettoTrace<W: Write> {
-    out: BufWriter<W>,
-    error: Option<io::Error>,
-    buffer: Vec<u8>,
-    /// Time of the packet before, to which the next one's timestamp is relative.
-    last_ns: Ns,
-    next_uuid: u64,
-    next_iid: u64,
+    packets: PacketWriter<W>,
     next_flow: u64,
     /// Track of each application, by its number, once it has a thread.
     apps: Vec<Option<u64>>,
@@ -81,24 +70,16 @@ impl<W: Write> PerfettoTrace<W> {
     pub fn new(writer: W, machine: &Machine) -> io::Result<Self> {
         let clusters = machine.clusters.iter().map(|cluster| (cluster.name.clone(), None));
         let mut trace = Self {
-            out: BufWriter::with_capacity(1 << 16, writer),
-            error: None,
-            buffer: Vec::new(),
-            last_ns: 0,
-            next_uuid: 1,
-            next_iid: 1,
+            packets: PacketWriter::new(writer),
             next_flow: 1,
             apps: Vec::new(),
             cores: Vec::new(),
             clusters: clusters.collect(),
             threads: Vec::new(),
         };
-        trace.write(start_of_sequence());
         trace.describe_cores(machine);
-        match trace.error.take() {
-            Some(error) => Err(error),
-            None => Ok(trace),
-        }
+        trace.packets.check()?;
+        Ok(trace)
     }
 
     /// Ends the slices of threads that still run, at the time of the last event, and completes the file.
@@ -107,21 +88,19 @@ impl<W: Write> PerfettoTrace<W> {
     pub fn finish(mut self) -> io::Result<()> {
         for core in 0..self.cores.len() {
             if let Some(thread) = self.cores[core].running.take() {
-                self.slice_end(self.cores[core].slices, None, self.last_ns);
-                self.slice_end(self.threads[thread.index()].slices, None, self.last_ns);
+                let last_ns = self.packets.last_ns();
+                self.slice_end(self.cores[core].slices, None, last_ns);
+                self.slice_end(self.threads[thread.index()].slices, None, last_ns);
             }
         }
-        match self.error {
-            Some(error) => Err(error),
-            None => self.out.flush(),
-        }
+        self.packets.finish()
     }
 
     fn describe_cores(&mut self, machine: &Machine) {
-        let group = self.new_uuid();
+        let group = self.packets.new_uuid();
         let name = format!("Cores of {}", machine.name);
         let ordering = Some(ChildOrdering::Explicit as i32);
-        self.describe(TrackDescriptor { child_ordering: ordering, ..track(group, Some(name)) });
+        self.packets.describe(TrackDescriptor { child_ordering: ordering, ..track(group, Some(name)) });
         for core in (0..machine.cores()).map(CoreId::from) {
             let cluster = &machine.clusters[machine.cluster_of(core).index()];
             let title = format!(
@@ -132,9 +111,9 @@ impl<W: Write> PerfettoTrace<W> {
                 cluster.max_mhz()
             );
             let core_track = CoreTrack {
-                slices: self.new_uuid(),
-                counter: self.new_uuid(),
-                running_iid: self.intern(format!("running on core {}", core.0)),
+                slices: self.packets.new_uuid(),
+                counter: self.packets.new_uuid(),
+                running_iid: self.packets.intern(format!("running on core {}", core.0)),
                 running: None,
                 queue_len: None,
             };
@@ -160,7 +139,7 @@ impl<W: Write> PerfettoTrace<W> {
         rank: i32,
         counter: Option<CounterDescriptor>,
     ) {
-        self.describe(TrackDescriptor {
+        self.packets.describe(TrackDescriptor {
             parent_uuid: Some(parent),
             sibling_order_rank: Some(rank),
             counter,
@@ -176,13 +155,13 @@ impl<W: Write> PerfettoTrace<W> {
         if let Some(uuid) = self.apps[thread.app] {
             return uuid;
         }
-        let uuid = self.new_uuid();
+        let uuid = self.packets.new_uuid();
         self.apps[thread.app] = Some(uuid);
         let process = ProcessDescriptor {
             pid: Some(pid(thread.app)),
             process_name: Some(thread.app_name.to_owned()),
         };
-        self.describe(TrackDescriptor { process: Some(process), ..track(uuid, None) });
+        self.packets.describe(TrackDescriptor { process: Some(process), ..track(uuid, None) });
         uuid
     }
 
@@ -192,37 +171,13 @@ impl<W: Write> PerfettoTrace<W> {
         if let Some(uuid) = self.clusters[index].1 {
             return uuid;
         }
-        let uuid = self.new_uuid();
+        let uuid = self.packets.new_uuid();
         self.clusters[index].1 = Some(uuid);
         let name = format!("{} frequency", self.clusters[index].0);
         let counter = CounterDescriptor { unit_name: Some("MHz".to_owned()) };
-        self.describe(TrackDescriptor { counter: Some(counter), ..track(uuid, Some(name)) });
+        self.packets
+            .describe(TrackDescriptor { counter: Some(counter), ..track(uuid, Some(name)) });
         uuid
-    }
-
-    fn new_uuid(&mut self) -> u64 {
-        self.next_uuid += 1;
-        self.next_uuid - 1
-    }
-
-    /// Gives an event name a number.
-    fn intern(&mut self, name: String) -> u64 {
-        let iid = self.next_iid;
-        self.next_iid += 1;
-        let event_names = vec![InternedName { iid: Some(iid), name: Some(name) }];
-        self.write(TracePacket {
-            interned_data: Some(InternedData { event_names, debug_annotation_names: Vec::new() }),
-            sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
-            ..TracePacket::default()
-        });
-        iid
-    }
-
-    fn describe(&mut self, track_descriptor: TrackDescriptor) {
-        self.write(TracePacket {
-            track_descriptor: Some(track_descriptor),
-            ..TracePacket::default()
-        });
     }
 
     fn slice_end(&mut self, track: u64, instructions: Option<u64>, at_ns: Ns) {
@@ -230,7 +185,7 @@ impl<W: Write> PerfettoTrace<W> {
             name_iid: Some(INSTRUCTIONS_IID),
             uint_value: Some(count),
         });
-        self.event(
+        self.packets.event(
             EventType::SliceEnd,
             track,
             TrackEvent {
@@ -239,33 +194,6 @@ impl<W: Write> PerfettoTrace<W> {
             },
             at_ns,
         );
-    }
-
-    fn event(&mut self, kind: EventType, track: u64, event: TrackEvent, at_ns: Ns) {
-        debug_assert!(at_ns >= self.last_ns, "time never decreases");
-        let elapsed_ns = at_ns - self.last_ns;
-        self.last_ns = at_ns;
-        self.write(TracePacket {
-            timestamp: Some(elapsed_ns),
-            track_event: Some(TrackEvent {
-                r#type: Some(kind as i32),
-                track_uuid: Some(track),
-                ..event
-            }),
-            sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
-            ..TracePacket::default()
-        });
-    }
-
-    fn write(&mut self, packet: TracePacket) {
-        if self.error.is_some() {
-            return;
-        }
-        let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
-        self.buffer.clear();
-        self.buffer.push(PACKET_KEY);
-        packet.encode_length_delimited(&mut self.buffer).expect("a vector grows");
-        self.error = self.out.write_all(&self.buffer).err();
     }
 }
 
@@ -277,15 +205,15 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             tid: Some(FIRST_TID + i64::from(thread.id.0)),
             thread_name: Some(thread.name.to_owned()),
         };
-        let uuid = self.new_uuid();
-        self.describe(TrackDescriptor {
+        let uuid = self.packets.new_uuid();
+        self.packets.describe(TrackDescriptor {
             parent_uuid: Some(process),
             thread: Some(descriptor),
             ..track(uuid, None)
         });
         let name = format!("{}/{}", thread.app_name, thread.name);
-        let wakes_iid = self.intern(format!("wakes {name}"));
-        let name_iid = self.intern(name);
+        let wakes_iid = self.packets.intern(format!("wakes {name}"));
+        let name_iid = self.packets.intern(name);
         if self.threads.len() <= thread.id.index() {
             self.threads.resize(thread.id.index() + 1, ThreadTrack::default());
         }
@@ -304,8 +232,8 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             ..TrackEvent::default()
         };
         let (core_uuid, thread_uuid) = (core_track.slices, thread_track.slices);
-        self.event(EventType::SliceBegin, core_uuid, on_core, at_ns);
-        self.event(EventType::SliceBegin, thread_uuid, on_thread, at_ns);
+        self.packets.event(EventType::SliceBegin, core_uuid, on_core, at_ns);
+        self.packets.event(EventType::SliceBegin, thread_uuid, on_thread, at_ns);
     }
 
     fn stop(&mut self, core: CoreId, thread: ThreadId, instructions: u64, at_ns: Ns) {
@@ -329,13 +257,7 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             flow_ids: vec![flow],
             ..TrackEvent::default()
         };
-        self.event(EventType::Instant, self.threads[waker.index()].slices, wakes, at_ns);
-    }
-
-    fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns) {
-        let uuid = self.frequency_track(cluster);
-        let value = TrackEvent { counter_value: Some(mhz.into()), ..TrackEvent::default() };
-        self.event(EventType::Counter, uuid, value, at_ns);
+        self.packets.event(EventType::Instant, self.threads[waker.index()].slices, wakes, at_ns);
     }
 
     fn queue_len(&mut self, core: CoreId, len: usize, at_ns: Ns) {
@@ -347,35 +269,14 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             track.counter,
             TrackEvent { counter_value: Some(len as i64), ..TrackEvent::default() },
         );
-        self.event(EventType::Counter, uuid, value, at_ns);
+        self.packets.event(EventType::Counter, uuid, value, at_ns);
     }
-}
 
-/// The first packet: the clock whose readings are differences, and the name of the annotation.
-fn start_of_sequence() -> TracePacket {
-    let clock = |clock_id, is_incremental| Clock {
-        clock_id: Some(clock_id),
-        timestamp: Some(0),
-        is_incremental,
-    };
-    let clocks = vec![clock(CLOCK_BOOTTIME, None), clock(CLOCK_INCREMENTAL, Some(true))];
-    let name = InternedName { iid: Some(INSTRUCTIONS_IID), name: Some("instructions".to_owned()) };
-    TracePacket {
-        clock_snapshot: Some(ClockSnapshot { clocks }),
-        interned_data: Some(InternedData {
-            event_names: Vec::new(),
-            debug_annotation_names: vec![name],
-        }),
-        sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED),
-        trace_packet_defaults: Some(TracePacketDefaults {
-            timestamp_clock_id: Some(CLOCK_INCREMENTAL),
-        }),
-        ..TracePacket::default()
+    fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns) {
+        let uuid = self.frequency_track(cluster);
+        let value = TrackEvent { counter_value: Some(mhz.into()), ..TrackEvent::default() };
+        self.packets.event(EventType::Counter, uuid, value, at_ns);
     }
-}
-
-fn track(uuid: u64, name: Option<String>) -> TrackDescriptor {
-    TrackDescriptor { uuid: Some(uuid), name, ..TrackDescriptor::default() }
 }
 
 /// Process number of an application; 0 would be the idle process.

@@ -86,7 +86,7 @@ impl Draft {
         self.names.push(name.to_owned());
         self.lines.push(line);
         self.kind_of.push(kind);
-        self.work.push(work);
+        self.work.push(without_sign(work));
         Ok(number)
     }
 
@@ -103,7 +103,7 @@ impl Draft {
         }
         self.work[task as usize] = costs_s.iter().sum::<f64>() / costs_s.len() as f64;
         self.costs_s.resize(self.names.len(), Vec::new());
-        self.costs_s[task as usize] = costs_s;
+        self.costs_s[task as usize] = costs_s.into_iter().map(without_sign).collect();
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Draft {
             }
             self.check_amount(&name, "communication", comm_s, line)?;
         }
-        self.links.push(Link { from, to, comm_s, line });
+        self.links.push(Link { from, to, comm_s: without_sign(comm_s), line });
         Ok(())
     }
 
@@ -317,4 +317,9 @@ impl Draft {
         self.error(self.lines[task as usize], name, &message)
             .with_hint("a task graph has no cycles")
     }
+}
+
+/// -0 as 0: times are also compared by their bits.
+fn without_sign(amount: f64) -> f64 {
+    amount + 0.0
 }

@@ -370,3 +370,27 @@ fn an_error_of_the_writer_is_returned_at_the_end() {
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }
+
+#[test]
+fn a_schedule_has_a_track_per_worker_and_arrows_along_the_last_data() {
+    use ampsched_task::{Format, Problem, ReadOptions, Workers, build_task_policy, read};
+    let text = "a,4,LOAD,\nb,2,,\nc,2,WORK,a;b\n";
+    let graph = read(Format::Csv, "join.csv", text, &ReadOptions::default()).unwrap();
+    let problem = Problem::new(&graph, Workers::parse("1x2,1x1", None).unwrap()).unwrap();
+    let (build, params) = build_task_policy("fifo", &[]).unwrap();
+    let schedule = crate::run_task_policy(&problem, build, &params).unwrap();
+    let mut bytes = Vec::new();
+    super::write_schedule(&mut bytes, &problem, &schedule).unwrap();
+    let reader = Reader::read(&bytes);
+    let second = 1_000_000_000;
+    assert_eq!(
+        reader.on("worker 0 2"),
+        [("LOAD a", 0, 2 * second), ("WORK c", 2 * second, 3 * second)]
+    );
+    assert_eq!(reader.on("worker 1 1"), [("b", 0, 2 * second)]);
+    let slice = |name: &str| reader.slices.iter().find(|slice| slice.name == name).unwrap();
+    // Both predecessors end at 2 s; the first one is named.
+    assert_eq!(slice("LOAD a").flows_out, slice("WORK c").flows_in);
+    assert_eq!(slice("WORK c").flows_in.len(), 1);
+    assert!(slice("b").flows_out.is_empty());
+}

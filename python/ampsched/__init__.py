@@ -7,7 +7,18 @@ Example:
     4
 """
 
-from ampsched._core import Event, InputError, Machine, Pick, Plan, ThreadStats, Topology, View, Workload
+from ampsched._core import (
+    Event,
+    InputError,
+    Machine,
+    Pick,
+    Plan,
+    TaskGraph,
+    ThreadStats,
+    Topology,
+    View,
+    Workload,
+)
 from ampsched.alone import Reference
 from ampsched.api import compare, references, simulate
 from ampsched.catalog import Catalog
@@ -27,6 +38,14 @@ from ampsched.results import (
     ThreadOutcome,
 )
 from ampsched.statistics import Estimate
+from ampsched.tasks import (
+    TaskPolicyInfo,
+    TaskSchedule,
+    read_task_graph,
+    run_tasks,
+    task_policies,
+    write_task_graph,
+)
 
 __version__ = "0.1.0"
 
@@ -54,6 +73,9 @@ __all__ = [
     "Rules",
     "Run",
     "SummaryRow",
+    "TaskGraph",
+    "TaskPolicyInfo",
+    "TaskSchedule",
     "ThreadOutcome",
     "ThreadStats",
     "Topology",
@@ -61,6 +83,10 @@ __all__ = [
     "Workload",
     "compare",
     "policies",
+    "read_task_graph",
     "references",
+    "run_tasks",
     "simulate",
+    "task_policies",
+    "write_task_graph",
 ]

@@ -6,12 +6,13 @@ Command line, policies, catalogue and Python interface are described where they 
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import get_args
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import ampsched
@@ -20,6 +21,7 @@ from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
 from ampsched.kinds import Kind
 from ampsched.policy import PolicyInfo, policies
+from ampsched.tasks import TaskPolicyInfo, task_policies
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
 SECTIONS = ("Args", "Returns", "Raises", "Example")
@@ -35,21 +37,22 @@ def cli_page() -> str:
         "Machines and workloads are named as `ampsched list` shows them, or by the path of a file.",
     ]
     root = get_command(app)
-    for name, command in _commands(root.commands):  # type: ignore[attr-defined]  # the application is a group
+    assert isinstance(root, TyperGroup)
+    for name, command in _commands(root):
         context = typer.Context(command, info_name=f"ampsched {name}")
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
         parts.append(_table(("option", ""), ((_code(head), text) for head, text in filter(None, records))))
-        parts.append(command.epilog)
+        parts.append(command.epilog or "")
     return _page(parts)
 
 
-def _commands(commands: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """All commands of a group by name, those of groups inside it, too."""
-    for name, command in commands.items():
-        if hasattr(command, "commands"):
-            yield from _commands(command.commands, f"{prefix}{name} ")
-        else:
+def _commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCommand]]:
+    """All commands of an application, those of groups with the group's name before theirs."""
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{prefix}{name} ")
+        elif isinstance(command, TyperCommand):
             yield f"{prefix}{name}", command
 
 
@@ -69,7 +72,25 @@ def policies_page() -> str:
     return _page(parts)
 
 
-def _policy(info: PolicyInfo) -> list[str]:
+def task_policies_page() -> str:
+    """All task policies with their documentation and parameters."""
+    rows = (
+        (f"[`{info.name}`](#{info.name})", "off-line" if info.off_line else "on-line", _cell(info.summary))
+        for info in task_policies()
+    )
+    parts = [
+        NOTE,
+        "# Task policies",
+        "A task policy is named with parameters like this: `cats:steal=1`. On-line policies feed workers while they run; "
+        "off-line ones need all costs beforehand, and their schedule is executed.",
+        _table(("policy", "", ""), rows),
+    ]
+    for info in task_policies():
+        parts += _policy(info)
+    return _page(parts)
+
+
+def _policy(info: PolicyInfo | TaskPolicyInfo) -> list[str]:
     parts = [f"## {info.name}", f"{info.summary}.", info.documentation, f"**Source.** {info.source}."]
     if info.params:
         rows = (
@@ -194,6 +215,7 @@ def _page(parts: Iterable[str | None]) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "policies.md": policies_page,
+    "task-policies.md": task_policies_page,
     "catalog.md": catalog_page,
     "python.md": python_page,
 }

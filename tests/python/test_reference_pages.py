@@ -6,7 +6,8 @@ import pytest
 from conftest import ROOT
 
 from ampsched import docs
-from ampsched.policy import policies
+from ampsched.policy import PolicyInfo, policies
+from ampsched.tasks import TaskPolicyInfo, task_policies
 
 REFERENCE = ROOT / "docs/reference"
 
@@ -17,9 +18,11 @@ def test_pages_are_up_to_date(name: str) -> None:
     assert written == docs.PAGES[name](), "run: python -m ampsched.docs docs/reference"
 
 
-def test_every_policy_is_documented() -> None:
-    page = docs.policies_page()
-    for info in policies():
+@pytest.mark.parametrize(
+    ("page", "infos"), [(docs.policies_page(), policies()), (docs.task_policies_page(), task_policies())]
+)
+def test_every_policy_is_documented(page: str, infos: tuple[PolicyInfo | TaskPolicyInfo, ...]) -> None:
+    for info in infos:
         chapter = page.split(f"\n## {info.name}\n")[1].split("\n## ")[0]
         for part in ("Purpose", "Algorithm", "Constants", "Example", "Limits", "Source"):
             assert f"**{part}" in chapter, f"{info.name}: {part}"

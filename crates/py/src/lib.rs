@@ -13,6 +13,7 @@ mod policy;
 mod registry;
 mod rules;
 mod run;
+mod tasks;
 mod view;
 
 use pyo3::prelude::*;
@@ -36,6 +37,8 @@ mod _core {
     use super::registry::{check_policy, policies, suggest};
     #[pymodule_export]
     use super::run::{FactorSource, Job, run_batch, simulate};
+    #[pymodule_export]
+    use super::tasks::{TaskGraph, TaskSchedule, TaskWorkers, run_task_graph, task_policies};
     #[pymodule_export]
     use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
 }

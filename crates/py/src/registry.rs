@@ -25,7 +25,8 @@ pub fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         .collect()
 }
 
-fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py, PyDict>> {
+/// A parameter as a dictionary.
+pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py, PyDict>> {
     let (min, max, flag) = match param.kind {
         ParamKind::Flag => (0.0, 1.0, true),
         ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => (min, max, false),

@@ -132,7 +132,7 @@ pub fn run_one(
 }
 
 /// A binary file of Python's as a writer: only Python opens files.
-struct PyFile(Py<PyAny>);
+pub struct PyFile(pub Py<PyAny>);
 
 impl Write for PyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -18,6 +18,7 @@ from ampsched.cli import (
     render,
     reproducing,
     simulating,
+    tasks,
     training,
 )
 
@@ -41,6 +42,7 @@ app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
+app.add_typer(tasks.app)
 
 
 def _version(wanted: bool) -> None:

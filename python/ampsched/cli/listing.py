@@ -12,6 +12,7 @@ from ampsched.catalog import Catalog, Entry
 from ampsched.cli import options, render
 from ampsched.kinds import Kind
 from ampsched.policy import PolicyInfo, policies
+from ampsched.tasks import TaskPolicyInfo, task_policies
 
 LIST_EXAMPLES = render.examples("ampsched list machines", "ampsched list workloads --json")
 DESCRIBE_EXAMPLES = render.examples(
@@ -26,6 +27,7 @@ class What(StrEnum):
     WORKLOADS = "workloads"
     PROGRAMS = "programs"
     POLICIES = "policies"
+    TASK_POLICIES = "task-policies"
     PROFILES = "profiles"
     CORE_TYPES = "core-types"
 
@@ -44,7 +46,7 @@ def list_names(
     file: options.Files = None,
     json: options.Json = False,
 ) -> None:
-    """List what comes with ampsched: machines, workloads, programs, policies, profiles or core types."""
+    """List what comes with ampsched: machines, workloads, programs, policies, task policies, profiles or core types."""
     entries = _entries(what, options.catalog_with(file))
     if json:
         render.print_json([{"name": entry.name, "description": entry.description} for entry in entries])
@@ -61,6 +63,8 @@ def list_names(
 def _entries(what: What, catalog: Catalog) -> list[Entry]:
     if what is What.POLICIES:
         return [Entry(info.name, info.summary) for info in policies()]
+    if what is What.TASK_POLICIES:
+        return [Entry(info.name, info.summary) for info in task_policies()]
     return catalog.entries(KIND_OF[what])
 
 
@@ -68,26 +72,35 @@ def describe(
     name: Annotated[
         str,
         typer.Argument(
-            help="A machine, workload, program, policy, profile or core type, or a file.",
+            help="A machine, workload, program, policy, task policy, profile or core type, or a file.",
             autocompletion=options.complete_any,
         ),
     ],
     file: options.Files = None,
     json: options.Json = False,
 ) -> None:
-    """Describe a machine, workload, program, policy, profile or core type; a file is checked by this, too."""
+    """Describe a machine, workload, program, (task) policy, profile or core type; a file is checked by this, too."""
     console = render.console()
-    info = next((info for info in policies() if info.name == name), None)
-    texts = _texts(name, options.catalog_with(file), known=info is not None)
+    infos = _policies_called(name)
+    texts = _texts(name, options.catalog_with(file), known=bool(infos))
     if json:
         found = [{"kind": kind, "text": text} for kind, text in texts]
-        render.print_json(([{"kind": "policy", "text": info.documentation}] if info else []) + found)
+        render.print_json([{"kind": kind, "text": info.documentation} for kind, info in infos] + found)
         return
-    if info:
-        _print_policy(console, info)
+    for kind, info in infos:
+        _print_policy(console, kind, info)
     for kind, text in texts:
         console.print(f"[bold]{kind.replace('_', ' ')}[/bold] ", end="")
         console.print(text, markup=False, soft_wrap=True)
+
+
+def _policies_called(name: str) -> list[tuple[str, PolicyInfo | TaskPolicyInfo]]:
+    """Policies and task policies of a name, with what they are; `static` is both."""
+    every: list[tuple[str, PolicyInfo | TaskPolicyInfo]] = [
+        *(("policy", info) for info in policies()),
+        *(("task policy", info) for info in task_policies()),
+    ]
+    return [(kind, info) for kind, info in every if info.name == name]
 
 
 def _texts(name: str, catalog: Catalog, *, known: bool) -> list[tuple[Kind, str]]:
@@ -97,14 +110,14 @@ def _texts(name: str, catalog: Catalog, *, known: bool) -> list[tuple[Kind, str]
     except InputError:
         if known:
             return []
-        hint = suggest(name, [info.name for info in policies()])
+        hint = suggest(name, [*(info.name for info in policies()), *(info.name for info in task_policies())])
         if hint.startswith("did you mean"):
             raise InputError(f'nothing is called "{name}" ({hint})') from None
         raise
 
 
-def _print_policy(console: Console, info: PolicyInfo) -> None:
-    console.print(f"[bold]policy[/bold] {info.name}: {info.summary}", soft_wrap=True)
+def _print_policy(console: Console, kind: str, info: PolicyInfo | TaskPolicyInfo) -> None:
+    console.print(f"[bold]{kind}[/bold] {info.name}: {info.summary}", soft_wrap=True)
     console.print(Markdown(info.documentation))
     console.print(f"\nSource: {info.source}", soft_wrap=True, markup=False)
     if not info.params:

@@ -9,6 +9,7 @@ from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.kinds import Kind
 from ampsched.policy import policies
+from ampsched.tasks import task_policies
 
 
 def whole(text: str) -> int:
@@ -69,7 +70,14 @@ def _complete_policy(incomplete: str) -> list[str]:
 
 def complete_any(incomplete: str) -> list[str]:
     """Completes the name of anything that can be described."""
-    return complete(incomplete, [*_names(*get_args(Kind)), *(info.name for info in policies())])
+    return complete(
+        incomplete,
+        [
+            *_names(*get_args(Kind)),
+            *(info.name for info in policies()),
+            *(info.name for info in task_policies()),
+        ],
+    )
 
 
 MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file"

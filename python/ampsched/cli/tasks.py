@@ -1,0 +1,301 @@
+"""``ampsched tasks``: task graphs and the policies that schedule them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ampsched._core import InputError, TaskGraph
+from ampsched.cli import options, render
+from ampsched.tasks import TaskSchedule, read_task_graph, run_tasks, task_policies, write_task_graph
+
+GANTT_CELLS = 60
+
+app = typer.Typer(
+    name="tasks",
+    help="Task graphs: schedule them on unequal workers, draw, describe and convert them.",
+    epilog=render.examples("ampsched tasks run graph.csv --workers 4x10,4x4 --policy fifo,cats,heft"),
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+)
+
+
+def _complete_policy(incomplete: str) -> list[str]:
+    return options.complete(incomplete, [info.name for info in task_policies()])
+
+
+Graph = Annotated[
+    Path,
+    typer.Argument(metavar="GRAPH", help="Task graph: .csv, .stg, .dot, .gv, or WfCommons .json."),
+]
+Workers = Annotated[
+    str,
+    typer.Option(
+        "--workers",
+        "-w",
+        metavar="LIST",
+        help="COUNTxSPEED,..., as in 4x10,4x4; big and little stand for the ratio and 1.",
+    ),
+]
+Ratio = Annotated[
+    float | None,
+    typer.Option(
+        "--ratio",
+        parser=options.number,
+        metavar="R",
+        help="Speed of a big core over that of a little one; the graph's own by default.",
+    ),
+]
+GrabUs = Annotated[
+    str | None,
+    typer.Option(
+        "--grab-us",
+        metavar="LIST",
+        help="What taking a task from a shared queue costs, in µs, for each class of workers (0).",
+    ),
+]
+Bandwidth = Annotated[
+    float | None,
+    typer.Option(
+        "--bandwidth-mb-s",
+        parser=options.number,
+        metavar="MB/S",
+        help="Speed of data between workers, for graphs that state sizes; without it data takes no time.",
+    ),
+]
+
+
+@app.command(
+    "run",
+    epilog=render.examples(
+        "ampsched tasks run graph.csv -w 4x10,4x4 -p fifo,cats,heft",
+        "ampsched tasks run flow.json -w 4xbig,4xlittle --ratio 2.5 -p fifo,peft --bandwidth-mb-s 100",
+        "ampsched tasks run loop.csv -w 4x3,4x1 -p loop-static,loop-dynamic:chunk=25 --grab-us 0.2,0.5",
+    ),
+)
+def run(
+    graph: Graph,
+    workers: Workers = "4x10,4x4",
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAMES",
+            help="Task policies a,b with parameters, such as cats:steal=1; others are measured against the first.",
+            autocompletion=_complete_policy,
+        ),
+    ] = "fifo,cats,heft",
+    ratio: Ratio = None,
+    grab_us: GrabUs = None,
+    bandwidth_mb_s: Bandwidth = None,
+    json: options.Json = False,
+) -> None:
+    """Execute a task graph under several task policies and compare.
+
+    Off-line policies schedule first; their schedule is then executed. The lower bound is the longer of the critical path
+    and the work divided by the sum of the speeds: no schedule is shorter.
+    """
+    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    names = options.split(policy, "policy")
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f'policy "{name}" is given twice')
+    schedules = [
+        run_tasks(loaded, workers, name, ratio=ratio, grab_us=_numbers(grab_us, "grab-us")) for name in names
+    ]
+    if json:
+        render.print_json([_summary(schedule) for schedule in schedules])
+        return
+    console = render.console()
+    _print_notes(console, loaded)
+    console.print(f"{loaded.name}: {loaded.tasks:,} tasks on {workers}", style="bold", soft_wrap=True)
+    _print_comparison(console, schedules)
+
+
+@app.command(
+    "schedule",
+    epilog=render.examples(
+        "ampsched tasks schedule graph.dot -w 1x1,1x1,1x1 -p heft --gantt heft.svg",
+        "ampsched tasks schedule graph.csv -p cats --trace cats.pftrace   (open in https://ui.perfetto.dev)",
+        "ampsched tasks schedule graph.csv -p heft --csv heft.csv",
+    ),
+)
+def schedule(
+    graph: Graph,
+    workers: Workers = "4x10,4x4",
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="Task policy with parameters, such as cats:steal=1.",
+            autocompletion=_complete_policy,
+        ),
+    ] = "heft",
+    ratio: Ratio = None,
+    grab_us: GrabUs = None,
+    bandwidth_mb_s: Bandwidth = None,
+    gantt: Annotated[
+        Path | None, typer.Option("--gantt", help="Draw the schedule into this .svg file.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
+    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    made = run_tasks(loaded, workers, policy, ratio=ratio, grab_us=_numbers(grab_us, "grab-us"))
+    if gantt:
+        made.write_gantt(gantt, f"{loaded.name} under {made.policy}: {made.makespan_s:g} s")
+    if trace:
+        made.write_trace(trace)
+    if csv:
+        made.to_polars().write_csv(csv)
+    if json:
+        rows = made.to_polars().to_dicts()
+        render.print_json({**_summary(made), "executions": rows})
+        return
+    console = render.console()
+    _print_notes(console, loaded)
+    title = f"{loaded.name} under {made.policy}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"
+    console.print(title, style="bold", soft_wrap=True)
+    _print_workers(console, made)
+    for path, what in ((gantt, "picture"), (trace, "trace"), (csv, "table")):
+        if path:
+            console.print(f"{what} written to {path}", soft_wrap=True, markup=False)
+
+
+@app.command("describe", epilog=render.examples("ampsched tasks describe graph.csv"))
+def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json = False) -> None:
+    """Describe a task graph: tasks by kind, work, critical path, parallelism. A file is checked by this, too."""
+    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    path_s = _critical_path_s(loaded)
+    facts = {
+        "name": loaded.name,
+        "tasks": loaded.tasks,
+        "links": loaded.links,
+        "work": loaded.work,
+        "critical_path": path_s,
+        "communication": loaded.has_communication,
+        "cost_columns": loaded.cost_columns,
+        "notes": loaded.notes,
+    }
+    kinds = [{"kind": kind, "tasks": count, "work": work} for kind, count, work in loaded.kinds]
+    if json:
+        render.print_json({**facts, "kinds": kinds})
+        return
+    console = render.console()
+    _print_notes(console, loaded)
+    console.print(f"[bold]task graph[/bold] {loaded.name}", soft_wrap=True)
+    console.print(f"{loaded.tasks:,} tasks, {loaded.links:,} links")
+    console.print(f"work {loaded.work:,.6g} s at speed 1, critical path {path_s:,.6g} s", soft_wrap=True)
+    if path_s > 0:
+        console.print(f"parallelism {loaded.work / path_s:,.1f} (work / critical path)")
+    if loaded.has_communication:
+        console.print("data takes time between workers")
+    if loaded.cost_columns:
+        console.print(f"costs are stated for {loaded.cost_columns} classes of workers")
+    table = render.table("kind", "tasks", "work s", "share %")
+    for kind, count, work in loaded.kinds:
+        share = 100 * work / loaded.work if loaded.work > 0 else 0.0
+        table.add_row(kind or "(none)", f"{count:,}", f"{work:,.6g}", f"{share:.1f}")
+    console.print(table)
+
+
+@app.command(
+    "convert",
+    epilog=render.examples(
+        "ampsched tasks convert flow.json flow.dot --bandwidth-mb-s 100",
+        "ampsched tasks convert rand.stg rand.csv",
+    ),
+)
+def convert(
+    graph: Graph,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending tells the format.")],
+    bandwidth_mb_s: Bandwidth = None,
+) -> None:
+    """Convert a task graph into another format. What the format cannot hold is refused, never left out."""
+    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    write_task_graph(loaded, out, bandwidth_mb_s=bandwidth_mb_s)
+    console = render.console()
+    _print_notes(console, loaded)
+    console.print(f"{loaded.tasks:,} tasks written to {out}", soft_wrap=True, markup=False)
+
+
+def _numbers(text: str | None, what: str) -> list[float] | None:
+    if text is None:
+        return None
+    return [options.number(item) for item in options.split(text, what)]
+
+
+def _summary(schedule: TaskSchedule) -> dict[str, object]:
+    return {
+        "policy": schedule.policy,
+        "makespan_s": schedule.makespan_s,
+        "lower_bound_s": schedule.lower_bound_s,
+        "utilisation": schedule.utilisation,
+    }
+
+
+def _print_notes(console: Console, graph: TaskGraph) -> None:
+    for note in graph.notes:
+        console.print(f"note: {note}", style="dim", soft_wrap=True, markup=False)
+
+
+def _print_comparison(console: Console, schedules: list[TaskSchedule]) -> None:
+    first = schedules[0]
+    names = [f"{name} busy %" for name, _ in first.classes]
+    table = render.table("policy", "makespan s", "", "change %", "above bound %", *names)
+    table.columns[2].justify = "left"
+    longest_s = max(schedule.makespan_s for schedule in schedules)
+    for made in schedules:
+        change = made.makespan_s / first.makespan_s - 1 if first.makespan_s > 0 else 0.0
+        table.add_row(
+            made.policy,
+            f"{made.makespan_s:,.4f}",
+            render.bar(made.makespan_s / longest_s if longest_s > 0 else 0.0),
+            render.percent(change),
+            f"{100 * made.over_bound:.2f}",
+            *(f"{100 * share:.1f}" for share in made.class_utilisation()),
+        )
+    console.print(table)
+    console.print(f"lower bound {first.lower_bound_s:,.4f} s", style="dim")
+
+
+def _print_workers(console: Console, made: TaskSchedule) -> None:
+    """A row per worker: how much of each sixtieth of the makespan it is busy."""
+    names = [name for name, count in made.classes for _ in range(count)]
+    table = render.table("worker", "speed", "busy %", "")
+    table.columns[3].justify = "left"
+    cells = _cells(made)
+    for worker, share in enumerate(made.utilisation):
+        table.add_row(str(worker), names[worker], f"{100 * share:.1f}", cells[worker])
+    console.print(table)
+
+
+def _cells(made: TaskSchedule) -> list[str]:
+    busy = [[0.0] * GANTT_CELLS for _ in made.utilisation]
+    width_s = made.makespan_s / GANTT_CELLS
+    _, _, workers, starts, ends = made.core.columns()
+    for worker, start_s, end_s in zip(workers, starts, ends, strict=True):
+        if width_s <= 0:
+            break
+        for cell in range(int(start_s / width_s), min(int(end_s / width_s), GANTT_CELLS - 1) + 1):
+            overlap_s = min(end_s, (cell + 1) * width_s) - max(start_s, cell * width_s)
+            busy[worker][cell] += max(0.0, overlap_s) / width_s
+    return ["".join("█▓▒░ "[4 - min(4, round(4 * share))] for share in row) for row in busy]
+
+
+def _critical_path_s(graph: TaskGraph) -> float:
+    """Longest path at speed 1, or at the fastest of the stated costs."""
+    workers = ",".join(["1x1"] * max(1, graph.cost_columns))
+    return run_tasks(graph, workers, "fifo").core.critical_path_s

@@ -1,0 +1,185 @@
+"""Task graphs: reading and writing them, and executing them under a task policy on unequal workers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from ampsched import _core
+from ampsched._core import InputError, TaskGraph, TaskWorkers
+from ampsched.policy import PolicyParam
+from ampsched.spec import parse_spec
+
+BYTES_PER_MB = 1e6
+S_PER_US = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPolicyInfo:
+    """A task policy, from the registry."""
+
+    name: str
+    summary: str
+    documentation: str
+    source: str
+    off_line: bool
+    """Whether it decides beforehand from all costs, instead of while the workers run."""
+    params: tuple[PolicyParam, ...]
+
+
+def task_policies() -> tuple[TaskPolicyInfo, ...]:
+    """All task policies in alphabetical order."""
+    return tuple(
+        TaskPolicyInfo(
+            name=row["name"],
+            summary=row["summary"],
+            documentation=row["documentation"],
+            source=row["source"],
+            off_line=row["off_line"],
+            params=tuple(PolicyParam(**param) for param in row["params"]),
+        )
+        for row in _core.task_policies()
+    )
+
+
+def read_task_graph(path: str | Path, *, bandwidth_mb_s: float | None = None) -> TaskGraph:
+    """Reads a task graph from a file; the ending of its name tells the format.
+
+    Formats: ``.csv`` (``id,work,kind,dep;dep``), ``.stg`` (Standard Task Graph set), ``.dot`` or ``.gv`` (Graphviz),
+    ``.json`` (WfCommons WfFormat). Work is in seconds on a worker of speed 1.
+
+    Args:
+        path: The file.
+        bandwidth_mb_s: MB per second between workers, for formats that state sizes of data; without it data takes no time.
+
+    Raises:
+        InputError: If the file cannot be read, or is wrong; its text names file, line and task.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    return TaskGraph.read(str(path), text, _bytes_per_s(bandwidth_mb_s))
+
+
+def write_task_graph(graph: TaskGraph, path: str | Path, *, bandwidth_mb_s: float | None = None) -> None:
+    """Writes a task graph into a file; the ending of its name tells the format, see `read_task_graph`.
+
+    Args:
+        graph: The graph.
+        path: The file; it is replaced if it exists.
+        bandwidth_mb_s: MB per second between workers, to turn times into sizes of files (``.json``).
+
+    Raises:
+        InputError: If the format cannot hold something of the graph.
+    """
+    text = graph.write(str(path), _bytes_per_s(bandwidth_mb_s))
+    Path(path).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSchedule:
+    """Which worker executes which task when, and what it is measured by."""
+
+    policy: str
+    """Task policy with its parameters."""
+    core: _core.TaskSchedule
+
+    @property
+    def makespan_s(self) -> float:
+        """End of the last task in seconds."""
+        return self.core.makespan_s
+
+    @property
+    def lower_bound_s(self) -> float:
+        """No schedule is shorter: the longer of critical path and work / sum of the speeds."""
+        return self.core.lower_bound_s
+
+    @property
+    def over_bound(self) -> float:
+        """Makespan / lower bound - 1; 0 is certainly optimal."""
+        return self.makespan_s / self.lower_bound_s - 1 if self.lower_bound_s > 0 else 0.0
+
+    @property
+    def classes(self) -> list[tuple[str, int]]:
+        """Classes of workers in their order: name, number of workers."""
+        return self.core.classes
+
+    @property
+    def utilisation(self) -> list[float]:
+        """Share of the makespan that each worker executes tasks, 0 to 1."""
+        whole_s = self.makespan_s
+        return [busy_s / whole_s if whole_s > 0 else 0.0 for busy_s in self.core.busy_s]
+
+    def class_utilisation(self) -> list[float]:
+        """Mean utilisation of each class of workers."""
+        shares = iter(self.utilisation)
+        return [
+            sum(next(shares) for _ in range(count)) / count if count else 0.0 for _, count in self.classes
+        ]
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row per execution, by start: task, kind, worker, start_s, end_s."""
+        names = ("task", "kind", "worker", "start_s", "end_s")
+        return pl.DataFrame(dict(zip(names, self.core.columns(), strict=True)))
+
+    def write_gantt(self, path: str | Path, title: str = "") -> None:
+        """Draws the schedule as SVG: one row per worker, time from left to right."""
+        heading = title or f"{self.policy}: {self.makespan_s:g} s"
+        Path(path).write_text(self.core.gantt(heading), encoding="utf-8")
+
+    def write_trace(self, path: str | Path) -> None:
+        """Writes a trace for https://ui.perfetto.dev; times are rounded to ns."""
+        with Path(path).open("wb") as file:
+            self.core.perfetto(file)
+
+
+def run_tasks(
+    graph: str | Path | TaskGraph,
+    workers: str = "4x10,4x4",
+    policy: str = "fifo",
+    *,
+    ratio: float | None = None,
+    grab_us: Sequence[float] | None = None,
+    bandwidth_mb_s: float | None = None,
+) -> TaskSchedule:
+    """Executes a task graph under a task policy, simulated; each worker has a core for itself.
+
+    The schedule of an off-line policy is computed first and then executed.
+
+    Args:
+        graph: A graph, or the path of a file (see `read_task_graph`).
+        workers: ``COUNTxSPEED,...``; ``big`` and ``little`` stand for `ratio` and 1.
+        policy: Task policy with parameters, such as ``cats:steal=1``.
+        ratio: Speed of a big core over that of a little one; the graph's own by default.
+        grab_us: What taking a task from a shared queue costs, in microseconds, for each class of workers.
+        bandwidth_mb_s: As of `read_task_graph`.
+
+    Raises:
+        InputError: If something does not exist or is wrong.
+
+    Example:
+        >>> graph = TaskGraph.read("one.csv", "a,4,,")
+        >>> run_tasks(graph, "1x2,1x1", "heft").makespan_s
+        2.0
+    """
+    if not isinstance(graph, TaskGraph):
+        graph = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    if ratio is not None and not (math.isfinite(ratio) and ratio > 0):
+        raise InputError(f"ratio = {ratio:g} is not above 0")
+    grab_s = None if grab_us is None else [us * S_PER_US for us in grab_us]
+    crew = TaskWorkers(workers, graph.ratio if ratio is None else ratio, grab_s)
+    name, params = parse_spec(policy, "policy")
+    return TaskSchedule(policy.strip(), _core.run_task_graph(graph, crew, name, params))
+
+
+def _bytes_per_s(bandwidth_mb_s: float | None) -> float | None:
+    if bandwidth_mb_s is None:
+        return None
+    if not (math.isfinite(bandwidth_mb_s) and bandwidth_mb_s > 0):
+        raise InputError(f"bandwidth = {bandwidth_mb_s:g} MB/s is not above 0")
+    return bandwidth_mb_s * BYTES_PER_MB

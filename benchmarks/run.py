@@ -15,6 +15,7 @@ from pathlib import Path
 
 import measure
 import peers
+import task_speed
 from measure import Sample
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,8 +46,11 @@ def main() -> int:
     """Runs what the options ask for."""
     options = parse_options()
     try:
-        engine = str(measure.build_example(ROOT, "ampsched-sim", "engine_bench"))
-        sections = list(report(engine, options))
+        engine, tasks = (
+            str(measure.build_example(ROOT, "ampsched-sim", name)) for name in ("engine_bench", "task_bench")
+        )
+        sections = [] if options.tasks else list(report(engine, options))
+        sections += task_speed.report(tasks, BUILD / "benchmarks", options.rounds, options.install_peers)
     except measure.MeasurementFailed as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
@@ -62,6 +66,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each measurement (5)")
     parser.add_argument("--install-peers", action="store_true", help="install SimPy and SimGrid")
+    parser.add_argument("--tasks", action="store_true", help="measure task policies only")
     parser.add_argument("--reproduce", action="store_true", help="also time `reproduce colab`")
     parser.add_argument("--report", type=Path, help="Markdown file whose measured part is replaced")
     return parser.parse_args()

@@ -81,19 +81,30 @@ pub fn build_task_policy(
     params: &[(String, f64)],
 ) -> Result<(Build, TaskParams), PolicyError> {
     let info = find_task_policy(name)?;
-    let mut values: Vec<_> = info.params.iter().map(|row| (row.name, row.default)).collect();
-    for (param, value) in params {
-        let place = info.params.iter().position(|row| row.name == param).ok_or_else(|| {
-            let hint = suggest(param, info.params.iter().map(|row| row.name));
-            PolicyError::UnknownParam { policy: name.into(), name: param.clone(), hint }
-        })?;
-        check(info, &info.params[place], *value)?;
-        values[place].1 = *value;
-    }
-    Ok((info.build, TaskParams { values }))
+    Ok((info.build, checked_params(info.name, info.params, params)?))
 }
 
-fn check(info: &TaskPolicyInfo, row: &ParamInfo, value: f64) -> Result<(), PolicyError> {
+/// The values of some parameters of `owner`; the others keep their defaults.
+///
+/// Errors: no such parameter, or a value out of limits.
+pub(crate) fn checked_params(
+    owner: &str,
+    rows: &[ParamInfo],
+    params: &[(String, f64)],
+) -> Result<TaskParams, PolicyError> {
+    let mut values: Vec<_> = rows.iter().map(|row| (row.name, row.default)).collect();
+    for (param, value) in params {
+        let place = rows.iter().position(|row| row.name == param).ok_or_else(|| {
+            let hint = suggest(param, rows.iter().map(|row| row.name));
+            PolicyError::UnknownParam { policy: owner.into(), name: param.clone(), hint }
+        })?;
+        check(owner, &rows[place], *value)?;
+        values[place].1 = *value;
+    }
+    Ok(TaskParams { values })
+}
+
+fn check(owner: &str, row: &ParamInfo, value: f64) -> Result<(), PolicyError> {
     let (fits, limit) = match row.kind {
         ParamKind::Flag => (value == 0.0 || value == 1.0, "0 or 1".to_owned()),
         ParamKind::Number { min, max } => {
@@ -103,7 +114,7 @@ fn check(info: &TaskPolicyInfo, row: &ParamInfo, value: f64) -> Result<(), Polic
     if fits {
         return Ok(());
     }
-    let (policy, name, value) = (info.name.into(), row.name.into(), value.to_string());
+    let (policy, name, value) = (owner.into(), row.name.into(), value.to_string());
     Err(PolicyError::BadValue { policy, name, value, limit })
 }
 
@@ -121,7 +132,7 @@ mod tests {
             }
             assert!(!info.summary.is_empty() && !info.source.is_empty(), "{}", info.name);
             for row in info.params {
-                check(info, row, row.default).unwrap();
+                check(info.name, row, row.default).unwrap();
             }
         }
     }

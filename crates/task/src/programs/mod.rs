@@ -1,0 +1,90 @@
+//! Programs as task graphs: the nine PARSEC programs of Chronaki et al., JPDC 2018, Table 1. One file per program.
+//!
+//! A graph follows the program's structure: frames, stages, blocks. With `barriers` = 0 blocks wait only for the
+//! data they read, as in the task-based version (PARSECSs); with `barriers` = 1 every stage ends with a barrier, as in the
+//! pthreads version. Static threading, loops and tasks are policies on the same graph.
+
+mod blackscholes;
+mod bodytrack;
+mod canneal;
+mod dedup;
+mod facesim;
+mod ferret;
+mod fluidanimate;
+mod streamcluster;
+mod support;
+mod swaptions;
+
+use ampsched_model::suggest;
+use ampsched_policy::ParamInfo;
+
+use crate::registry::checked_params;
+use crate::{Graph, TaskParams};
+
+/// A program whose task graph can be generated.
+pub struct TaskProgramInfo {
+    /// Name, as on the command line.
+    pub name: &'static str,
+    /// One line: what it does.
+    pub summary: &'static str,
+    /// Structure, granularity, what is published and what is assumed (Markdown).
+    pub documentation: &'static str,
+    /// Speed of a big core over that of a little one (Chronaki et al., JPDC 2018, Table 1).
+    pub ratio: f64,
+    /// Parameters.
+    pub params: &'static [ParamInfo],
+    /// Generates the graph.
+    pub build: fn(&TaskParams) -> Graph,
+}
+
+/// The switch that most programs have.
+const BARRIERS: ParamInfo = ParamInfo::flag(
+    "barriers",
+    false,
+    "a barrier after every stage, as in the pthreads version",
+);
+
+/// All programs, in alphabetical order.
+pub static PROGRAMS: &[&TaskProgramInfo] = &[
+    &blackscholes::INFO,
+    &bodytrack::INFO,
+    &canneal::INFO,
+    &dedup::INFO,
+    &facesim::INFO,
+    &ferret::INFO,
+    &fluidanimate::INFO,
+    &streamcluster::INFO,
+    &swaptions::INFO,
+];
+
+/// Generates the task graph of a program; parameters that are not named keep their defaults.
+///
+/// Errors: no such program or parameter, or a value out of limits.
+pub fn task_program(name: &str, params: &[(String, f64)]) -> Result<Graph, ProgramError> {
+    let info = PROGRAMS.iter().find(|info| info.name == name).ok_or_else(|| {
+        let hint = suggest(name, PROGRAMS.iter().map(|info| info.name));
+        ProgramError(format!("there is no task program \"{name}\" ({hint})"))
+    })?;
+    let params = checked_params(info.name, info.params, params).map_err(|error| {
+        let text = error.to_string();
+        ProgramError(text.strip_prefix("policy ").unwrap_or(&text).to_owned())
+    })?;
+    Ok((info.build)(&params))
+}
+
+/// A program that does not exist, or a wrong parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramError(String);
+
+impl std::fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+/// A whole number among the parameters.
+fn whole(params: &TaskParams, name: &str) -> usize {
+    params.number(name).round() as usize
+}

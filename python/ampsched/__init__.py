@@ -40,10 +40,13 @@ from ampsched.results import (
 from ampsched.statistics import Estimate
 from ampsched.tasks import (
     TaskPolicyInfo,
+    TaskProgramInfo,
     TaskSchedule,
     read_task_graph,
     run_tasks,
+    task_graph,
     task_policies,
+    task_programs,
     write_task_graph,
 )
 
@@ -75,6 +78,7 @@ __all__ = [
     "SummaryRow",
     "TaskGraph",
     "TaskPolicyInfo",
+    "TaskProgramInfo",
     "TaskSchedule",
     "ThreadOutcome",
     "ThreadStats",
@@ -87,6 +91,8 @@ __all__ = [
     "references",
     "run_tasks",
     "simulate",
+    "task_graph",
     "task_policies",
+    "task_programs",
     "write_task_graph",
 ]

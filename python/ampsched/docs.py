@@ -20,8 +20,8 @@ from ampsched import analytic
 from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
 from ampsched.kinds import Kind
-from ampsched.policy import PolicyInfo, policies
-from ampsched.tasks import TaskPolicyInfo, task_policies
+from ampsched.policy import PolicyInfo, PolicyParam, policies
+from ampsched.tasks import TaskPolicyInfo, task_policies, task_programs
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
 SECTIONS = ("Args", "Returns", "Raises", "Example")
@@ -90,9 +90,37 @@ def task_policies_page() -> str:
     return _page(parts)
 
 
+def task_programs_page() -> str:
+    """All programs whose task graphs can be generated."""
+    parts = [
+        NOTE,
+        "# Task programs",
+        "The nine PARSEC programs of Chronaki et al. (JPDC 2018), Table 1, as task graphs. A program is named with parameters like "
+        "this: `fluidanimate:frames=50:barriers=1`. The work of each is 100 s on one little core: the paper publishes no absolute times.",
+        "With `barriers=1` every stage ends with a barrier, as in the pthreads versions: schedule that graph with `static`, "
+        "`loop-static` or `loop-dynamic`. Without it tasks wait for the data they read, as in the task-based versions.",
+        _table(
+            ("program", "big / little", ""),
+            (
+                (f"[`{info.name}`](#{info.name})", f"{info.ratio:g}", _cell(info.summary))
+                for info in task_programs()
+            ),
+        ),
+    ]
+    for info in task_programs():
+        parts += [f"## {info.name}", f"{info.summary}.", info.documentation, *_params(info.params)]
+    return _page(parts)
+
+
 def _policy(info: PolicyInfo | TaskPolicyInfo) -> list[str]:
     parts = [f"## {info.name}", f"{info.summary}.", info.documentation, f"**Source.** {info.source}."]
-    if info.params:
+    return parts + _params(info.params)
+
+
+def _params(params: tuple[PolicyParam, ...]) -> list[str]:
+    """The table of parameters; nothing if there are none."""
+    parts: list[str] = []
+    if params:
         rows = (
             (
                 _code(param.name),
@@ -100,7 +128,7 @@ def _policy(info: PolicyInfo | TaskPolicyInfo) -> list[str]:
                 "0 or 1" if param.flag else f"{param.min:g} to {param.max:g}",
                 _cell(param.help),
             )
-            for param in info.params
+            for param in params
         )
         parts.append(_table(("parameter", "default", "range", ""), rows))
     return parts
@@ -216,6 +244,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "policies.md": policies_page,
     "task-policies.md": task_policies_page,
+    "task-programs.md": task_programs_page,
     "catalog.md": catalog_page,
     "python.md": python_page,
 }

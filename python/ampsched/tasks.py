@@ -1,4 +1,4 @@
-"""Task graphs: reading and writing them, and executing them under a task policy on unequal workers."""
+"""Task graphs: generating, reading and writing them, and executing them under a task policy on unequal workers."""
 
 import math
 from collections.abc import Sequence
@@ -42,6 +42,56 @@ def task_policies() -> tuple[TaskPolicyInfo, ...]:
         )
         for row in _core.task_policies()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgramInfo:
+    """A program whose task graph can be generated."""
+
+    name: str
+    summary: str
+    documentation: str
+    ratio: float
+    """Measured speed of a big core over that of a little one."""
+    params: tuple[PolicyParam, ...]
+
+
+def task_programs() -> tuple[TaskProgramInfo, ...]:
+    """All programs whose task graphs can be generated, in alphabetical order."""
+    return tuple(
+        TaskProgramInfo(
+            name=row["name"],
+            summary=row["summary"],
+            documentation=row["documentation"],
+            ratio=row["ratio"],
+            params=tuple(PolicyParam(**param) for param in row["params"]),
+        )
+        for row in _core.task_programs()
+    )
+
+
+def task_graph(source: str | Path | TaskGraph, *, bandwidth_mb_s: float | None = None) -> TaskGraph:
+    """The task graph of a program or in a file.
+
+    Args:
+        source: A program with parameters (``"fluidanimate:frames=50:barriers=1"``, see `task_programs`), the path of a
+            file (see `read_task_graph`), or a graph. A text with a dot or a slash before any colon is a path.
+        bandwidth_mb_s: As of `read_task_graph`.
+
+    Raises:
+        InputError: If there is no such program, parameter or file, or something is wrong with it.
+
+    Example:
+        >>> task_graph("blackscholes").tasks
+        6400
+    """
+    if isinstance(source, TaskGraph):
+        return source
+    head = str(source).partition(":")[0]
+    if isinstance(source, Path) or "." in head or "/" in head:
+        return read_task_graph(source, bandwidth_mb_s=bandwidth_mb_s)
+    name, params = parse_spec(source, "task program")
+    return TaskGraph.program(name, params)
 
 
 def read_task_graph(path: str | Path, *, bandwidth_mb_s: float | None = None) -> TaskGraph:
@@ -152,7 +202,7 @@ def run_tasks(
     The schedule of an off-line policy is computed first and then executed.
 
     Args:
-        graph: A graph, or the path of a file (see `read_task_graph`).
+        graph: A program, the path of a file, or a graph; see `task_graph`.
         workers: ``COUNTxSPEED,...``; ``big`` and ``little`` stand for `ratio` and 1.
         policy: Task policy with parameters, such as ``cats:steal=1``.
         ratio: Speed of a big core over that of a little one; the graph's own by default.
@@ -167,8 +217,7 @@ def run_tasks(
         >>> run_tasks(graph, "1x2,1x1", "heft").makespan_s
         2.0
     """
-    if not isinstance(graph, TaskGraph):
-        graph = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    graph = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
     if ratio is not None and not (math.isfinite(ratio) and ratio > 0):
         raise InputError(f"ratio = {ratio:g} is not above 0")
     grab_s = None if grab_us is None else [us * S_PER_US for us in grab_us]

@@ -160,6 +160,26 @@ def test_task_policies_are_listed_and_described(ampsched_here: Ampsched) -> None
     assert [entry["kind"] for entry in both] == ["policy", "task policy"]
 
 
+def test_programs(ampsched_here: Ampsched) -> None:
+    """Published granularities, and that barriers cost most where workers are unequal."""
+    infos = {info.name: info for info in ampsched.task_programs()}
+    assert len(infos) == 9
+    assert ampsched.task_graph("fluidanimate").tasks == 128_500
+    assert ampsched.task_graph("swaptions").ratio == infos["swaptions"].ratio == 2.78
+    for name in infos:
+        free = ampsched.run_tasks(f"{name}", "2xbig,2xlittle", "fifo")
+        assert free.lower_bound_s == pytest.approx(100 / (2 * infos[name].ratio + 2), rel=0.5)
+    static = ampsched.run_tasks("blackscholes:barriers=1", "4xbig,4xlittle", "static")
+    # Barrier codes run at the speed of the slowest worker: 8 times one little core.
+    assert 100 / static.makespan_s == pytest.approx(8.0, rel=1e-9)
+    ended = ampsched_here("tasks", "run", "ferret:queries=20", "-w", "2xbig,2xlittle", "-p", "fifo")
+    assert "ferret: 120 tasks on 2xbig,2xlittle" in ended.out
+    described = ampsched_here("tasks", "describe", "ferret:queries=20").out
+    assert "a big core is 3.59 times as fast as a little one" in described
+    listed = json.loads(ampsched_here("list", "task-programs", "--json").out)
+    assert [row["name"] for row in listed] == list(infos)
+
+
 def test_bandwidth_turns_sizes_into_times(tmp_path: Path) -> None:
     file = tmp_path / "g.dot"
     file.write_text("digraph { node [work=1] a -> b [size=2000000] }")
@@ -238,6 +258,9 @@ def test_wrong_files(
         (("schedule", "small.csv", "--gantt", "no/g.svg"), "no/g.svg: No such file"),
         (("convert", "small.csv", "out.xml"), 'out.xml: unknown format of a task graph: ".xml"'),
         (("describe",), "GRAPH"),
+        (("describe", "feret"), 'there is no task program "feret" (did you mean "ferret"?)'),
+        (("describe", "ferret:q=1"), 'ferret has no parameter "q" (known: queries)'),
+        (("describe", "ferret:queries=0"), "ferret: parameter queries = 0 is not within 1 to 1000000"),
         (("shedule", "small.csv"), "shedule"),
     ],
 )

@@ -38,7 +38,9 @@ mod _core {
     #[pymodule_export]
     use super::run::{FactorSource, Job, run_batch, simulate};
     #[pymodule_export]
-    use super::tasks::{TaskGraph, TaskSchedule, TaskWorkers, run_task_graph, task_policies};
+    use super::tasks::{
+        TaskGraph, TaskSchedule, TaskWorkers, run_task_graph, task_policies, task_programs,
+    };
     #[pymodule_export]
     use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
 }

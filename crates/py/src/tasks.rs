@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ampsched_model::InputError as ModelError;
 use ampsched_sim::{run_task_policy, write_schedule};
 use ampsched_task::{
-    Bounds, Build, Format, Graph, Problem, REGISTRY, ReadOptions, Schedule, Workers,
-    build_task_policy, gantt_svg, read, write,
+    Bounds, Build, Format, Graph, PROGRAMS, Problem, REGISTRY, ReadOptions, Schedule, Workers,
+    build_task_policy, gantt_svg, read, task_program, write,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,6 +39,13 @@ impl TaskGraph {
         let format = refused(Format::of(file))?;
         let options = ReadOptions { bytes_per_s };
         let graph = refused(py.detach(|| read(format, file, text, &options)))?;
+        Ok(Self { inner: Arc::new(graph) })
+    }
+
+    /// The graph of a program.
+    #[staticmethod]
+    fn program(name: &str, params: Vec<(String, f64)>) -> PyResult<Self> {
+        let graph = task_program(name, &params).map_err(|found| input(&found))?;
         Ok(Self { inner: Arc::new(graph) })
     }
 
@@ -254,6 +261,25 @@ pub fn task_policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             row.set_item("documentation", info.documentation)?;
             row.set_item("source", info.source)?;
             row.set_item("off_line", matches!(info.build, Build::OffLine(_)))?;
+            let params: PyResult<Vec<_>> =
+                info.params.iter().map(|param| param_row(py, param)).collect();
+            row.set_item("params", params?)?;
+            Ok(row)
+        })
+        .collect()
+}
+
+/// All programs whose task graphs can be generated: a dictionary each.
+#[pyfunction]
+pub fn task_programs(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    PROGRAMS
+        .iter()
+        .map(|info| {
+            let row = PyDict::new(py);
+            row.set_item("name", info.name)?;
+            row.set_item("summary", info.summary)?;
+            row.set_item("documentation", info.documentation)?;
+            row.set_item("ratio", info.ratio)?;
             let params: PyResult<Vec<_>> =
                 info.params.iter().map(|param| param_row(py, param)).collect();
             row.set_item("params", params?)?;

@@ -12,7 +12,7 @@ from ampsched.catalog import Catalog, Entry
 from ampsched.cli import options, render
 from ampsched.kinds import Kind
 from ampsched.policy import PolicyInfo, policies
-from ampsched.tasks import TaskPolicyInfo, task_policies
+from ampsched.tasks import TaskPolicyInfo, task_policies, task_programs
 
 LIST_EXAMPLES = render.examples("ampsched list machines", "ampsched list workloads --json")
 DESCRIBE_EXAMPLES = render.examples(
@@ -28,6 +28,7 @@ class What(StrEnum):
     PROGRAMS = "programs"
     POLICIES = "policies"
     TASK_POLICIES = "task-policies"
+    TASK_PROGRAMS = "task-programs"
     PROFILES = "profiles"
     CORE_TYPES = "core-types"
 
@@ -46,7 +47,7 @@ def list_names(
     file: options.Files = None,
     json: options.Json = False,
 ) -> None:
-    """List what comes with ampsched: machines, workloads, programs, policies, task policies, profiles or core types."""
+    """List what comes with ampsched: machines, workloads, programs, policies, task policies, task programs, profiles or core types."""
     entries = _entries(what, options.catalog_with(file))
     if json:
         render.print_json([{"name": entry.name, "description": entry.description} for entry in entries])
@@ -65,6 +66,8 @@ def _entries(what: What, catalog: Catalog) -> list[Entry]:
         return [Entry(info.name, info.summary) for info in policies()]
     if what is What.TASK_POLICIES:
         return [Entry(info.name, info.summary) for info in task_policies()]
+    if what is What.TASK_PROGRAMS:
+        return [Entry(info.name, info.summary) for info in task_programs()]
     return catalog.entries(KIND_OF[what])
 
 

@@ -8,14 +8,16 @@ from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
 from ampsched.cli import options, render
-from ampsched.tasks import TaskSchedule, read_task_graph, run_tasks, task_policies, write_task_graph
+from ampsched.tasks import TaskSchedule, run_tasks, task_graph, task_policies, task_programs, write_task_graph
 
 GANTT_CELLS = 60
 
 app = typer.Typer(
     name="tasks",
     help="Task graphs: schedule them on unequal workers, draw, describe and convert them.",
-    epilog=render.examples("ampsched tasks run graph.csv --workers 4x10,4x4 --policy fifo,cats,heft"),
+    epilog=render.examples(
+        "ampsched tasks run fluidanimate --workers 4xbig,4xlittle --policy fifo,cats,heft"
+    ),
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -26,9 +28,18 @@ def _complete_policy(incomplete: str) -> list[str]:
     return options.complete(incomplete, [info.name for info in task_policies()])
 
 
+def _complete_graph(incomplete: str) -> list[str]:
+    return options.complete(incomplete, [info.name for info in task_programs()])
+
+
 Graph = Annotated[
-    Path,
-    typer.Argument(metavar="GRAPH", help="Task graph: .csv, .stg, .dot, .gv, or WfCommons .json."),
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A file (.csv, .stg, .dot, .gv, WfCommons .json), or a program such as fluidanimate:frames=50 "
+        "(see 'ampsched list task-programs').",
+        autocompletion=_complete_graph,
+    ),
 ]
 Workers = Annotated[
     str,
@@ -72,6 +83,7 @@ Bandwidth = Annotated[
     epilog=render.examples(
         "ampsched tasks run graph.csv -w 4x10,4x4 -p fifo,cats,heft",
         "ampsched tasks run flow.json -w 4xbig,4xlittle --ratio 2.5 -p fifo,peft --bandwidth-mb-s 100",
+        "ampsched tasks run fluidanimate:barriers=1 -w 4xbig,4xlittle -p static,loop-dynamic,fifo",
         "ampsched tasks run loop.csv -w 4x3,4x1 -p loop-static,loop-dynamic:chunk=25 --grab-us 0.2,0.5",
     ),
 )
@@ -98,7 +110,7 @@ def run(
     Off-line policies schedule first; their schedule is then executed. The lower bound is the longer of the critical path
     and the work divided by the sum of the speeds: no schedule is shorter.
     """
-    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
     names = options.split(policy, "policy")
     for name in names:
         if names.count(name) > 1:
@@ -152,7 +164,7 @@ def schedule(
     json: options.Json = False,
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
-    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
     made = run_tasks(loaded, workers, policy, ratio=ratio, grab_us=_numbers(grab_us, "grab-us"))
     if gantt:
         made.write_gantt(gantt, f"{loaded.name} under {made.policy}: {made.makespan_s:g} s")
@@ -174,10 +186,12 @@ def schedule(
             console.print(f"{what} written to {path}", soft_wrap=True, markup=False)
 
 
-@app.command("describe", epilog=render.examples("ampsched tasks describe graph.csv"))
+@app.command(
+    "describe", epilog=render.examples("ampsched tasks describe graph.csv", "ampsched tasks describe ferret")
+)
 def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json = False) -> None:
     """Describe a task graph: tasks by kind, work, critical path, parallelism. A file is checked by this, too."""
-    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
     path_s = _critical_path_s(loaded)
     facts = {
         "name": loaded.name,
@@ -187,6 +201,7 @@ def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json 
         "critical_path": path_s,
         "communication": loaded.has_communication,
         "cost_columns": loaded.cost_columns,
+        "ratio": loaded.ratio,
         "notes": loaded.notes,
     }
     kinds = [{"kind": kind, "tasks": count, "work": work} for kind, count, work in loaded.kinds]
@@ -200,6 +215,8 @@ def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json 
     console.print(f"work {loaded.work:,.6g} s at speed 1, critical path {path_s:,.6g} s", soft_wrap=True)
     if path_s > 0:
         console.print(f"parallelism {loaded.work / path_s:,.1f} (work / critical path)")
+    if loaded.ratio is not None:
+        console.print(f"a big core is {loaded.ratio:g} times as fast as a little one")
     if loaded.has_communication:
         console.print("data takes time between workers")
     if loaded.cost_columns:
@@ -224,7 +241,7 @@ def convert(
     bandwidth_mb_s: Bandwidth = None,
 ) -> None:
     """Convert a task graph into another format. What the format cannot hold is refused, never left out."""
-    loaded = read_task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
     write_task_graph(loaded, out, bandwidth_mb_s=bandwidth_mb_s)
     console = render.console()
     _print_notes(console, loaded)

@@ -272,6 +272,7 @@ def _print_comparison(console: Console, schedules: list[TaskSchedule]) -> None:
     first = schedules[0]
     names = [f"{name} busy %" for name, _ in first.classes]
     table = render.table("policy", "makespan s", "", "change %", "above bound %", *names)
+    table.columns[0].no_wrap = True
     table.columns[2].justify = "left"
     longest_s = max(schedule.makespan_s for schedule in schedules)
     for made in schedules:

@@ -194,8 +194,8 @@ def test_bandwidth_turns_sizes_into_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"policy": "hetf"}, 'policy "hetf" does not exist (did you mean "heft"?)'),
-        ({"policy": "cats:steal=2"}, "policy cats: parameter steal = 2 is not 0 or 1"),
+        ({"policy": "hetf"}, 'task policy "hetf" does not exist (did you mean "heft"?)'),
+        ({"policy": "cats:steal=2"}, "task policy cats: parameter steal = 2 is not 0 or 1"),
         ({"policy": "loop-dynamic:chunk=0"}, "parameter chunk = 0 is not within 1 to 1000000000"),
         ({"workers": "4"}, '"4" is not of the form COUNTxSPEED'),
         ({"workers": "4xbig"}, '"big" needs the ratio of big to little'),
@@ -258,7 +258,7 @@ def test_wrong_files(
         (("schedule", "small.csv", "--gantt", "no/g.svg"), "no/g.svg: No such file"),
         (("convert", "small.csv", "out.xml"), 'out.xml: unknown format of a task graph: ".xml"'),
         (("describe",), "GRAPH"),
-        (("describe", "feret"), 'there is no task program "feret" (did you mean "ferret"?)'),
+        (("describe", "feret"), 'task program "feret" does not exist (did you mean "ferret"?)'),
         (("describe", "ferret:q=1"), 'ferret has no parameter "q" (known: queries)'),
         (("describe", "ferret:queries=0"), "ferret: parameter queries = 0 is not within 1 to 1000000"),
         (("shedule", "small.csv"), "shedule"),

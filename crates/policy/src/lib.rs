@@ -34,7 +34,7 @@ pub use governors::{
     ClusterSample, CoreSample, FrequencyDomain, GOVERNORS, Governor, GovernorInfo, Limits, Pace,
     build_governor, check_governor, find_governor,
 };
-pub use params::{ParamInfo, ParamKind, Params, PolicyError};
+pub use params::{Owner, ParamInfo, ParamKind, Params, PolicyError, unknown};
 pub use pelt::{
     Activity, CAPACITY_ONE, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst, core_util, core_util_boosted,
 };

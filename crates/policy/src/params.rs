@@ -182,14 +182,19 @@ pub enum PolicyError {
 
 /// What has parameters: its kind for messages, its name, and what it takes.
 #[derive(Clone, Copy)]
-pub(crate) struct Owner {
+pub struct Owner {
+    /// `policy`, `governor`, ...
     pub kind: &'static str,
+    /// Name.
     pub name: &'static str,
+    /// What it takes.
     pub params: &'static [ParamInfo],
 }
 
 impl Owner {
     /// The values of all parameters; those that are not given keep their defaults.
+    ///
+    /// Errors: no such parameter, or a value out of limits.
     pub fn values(&self, given: &[(String, f64)]) -> Result<Params, PolicyError> {
         let mut values = Params::defaults(self.params);
         for (name, value) in given {
@@ -224,7 +229,7 @@ impl Owner {
     }
 
     /// An error about a value.
-    pub fn bad(&self, name: &str, value: f64, limit: String) -> PolicyError {
+    pub(crate) fn bad(&self, name: &str, value: f64, limit: String) -> PolicyError {
         PolicyError::BadValue {
             kind: self.kind,
             owner: self.name.into(),
@@ -236,7 +241,7 @@ impl Owner {
 }
 
 /// An error about a name that nothing of a kind has, with the nearest known one as hint.
-pub(crate) fn unknown(
+pub fn unknown(
     kind: &'static str,
     name: &str,
     known: impl IntoIterator<Item = &'static str>,

@@ -30,12 +30,7 @@ impl TaskGraph {
     /// Reads a file's text; the format is told by the ending of the file's name.
     #[staticmethod]
     #[pyo3(signature = (file, text, bytes_per_s=None))]
-    fn read(
-        py: Python<'_>,
-        file: &str,
-        text: &str,
-        bytes_per_s: Option<f64>,
-    ) -> PyResult<Self> {
+    fn read(py: Python<'_>, file: &str, text: &str, bytes_per_s: Option<f64>) -> PyResult<Self> {
         let format = refused(Format::of(file))?;
         let options = ReadOptions { bytes_per_s };
         let graph = refused(py.detach(|| read(format, file, text, &options)))?;
@@ -45,7 +40,7 @@ impl TaskGraph {
     /// The graph of a program.
     #[staticmethod]
     fn program(name: &str, params: Vec<(String, f64)>) -> PyResult<Self> {
-        let graph = task_program(name, &params).map_err(|found| input(&found))?;
+        let graph = task_program(name, &params).map_err(|found| error::policy(&found))?;
         Ok(Self { inner: Arc::new(graph) })
     }
 
@@ -236,7 +231,8 @@ pub fn run_task_graph(
     policy: &str,
     params: Vec<(String, f64)>,
 ) -> PyResult<TaskSchedule> {
-    let (build, params) = build_task_policy(policy, &params).map_err(|found| error::policy(&found))?;
+    let (build, params) =
+        build_task_policy(policy, &params).map_err(|found| error::policy(&found))?;
     let problem = refused(Problem::new(&graph.inner, workers.inner.clone()))?;
     let inner = py
         .detach(|| run_task_policy(&problem, build, &params))

@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use ampsched_policy::Params;
 use ampsched_task::{
-    Build, Copies, Problem, Replay, Schedule, Slot, TaskId, TaskParams, TaskPolicy, Waiting,
-    WorkerId,
+    Build, Copies, Problem, Replay, Schedule, Slot, TaskId, TaskPolicy, Waiting, WorkerId,
 };
 
 /// Why a simulation of a task graph cannot go on: a fault of the policy.
@@ -37,7 +37,7 @@ pub enum TaskError {
 pub fn run_task_policy(
     problem: &Problem<'_>,
     build: Build,
-    params: &TaskParams,
+    params: &Params,
 ) -> Result<Schedule, TaskError> {
     match build {
         Build::OnLine(build) => run_tasks(problem, build(params, problem.workers()).as_mut()),
@@ -117,11 +117,8 @@ impl<'p> Run<'p> {
 
     fn start(&mut self, task: TaskId, worker: WorkerId, shared: bool) {
         let workers = self.problem.workers();
-        let grab_s = if shared {
-            workers.classes()[workers.class_of(worker).index()].grab_s
-        } else {
-            0.0
-        };
+        let grab_s =
+            if shared { workers.classes()[workers.class_of(worker).index()].grab_s } else { 0.0 };
         let taken_s = self.now_s + grab_s;
         let start_s = if self.problem.graph().has_communication() {
             self.copies.arrival_s(self.problem, task, worker).max(taken_s)
@@ -145,8 +142,7 @@ impl<'p> Run<'p> {
         self.ended += 1;
         policy.ended(task);
         let problem = self.problem;
-        self.waiting
-            .end(problem.graph(), task, |next| policy.ready(problem, next, Some(worker)));
+        self.waiting.end(problem.graph(), task, |next| policy.ready(problem, next, Some(worker)));
     }
 
     fn finish(self) -> Result<Schedule, TaskError> {

@@ -3,10 +3,11 @@
 mod task_graphs;
 
 use ampsched_model::Draw;
+use ampsched_policy::Params;
 use ampsched_sim::{TaskError, run_task_policy, run_tasks};
 use ampsched_task::{
-    Bounds, Build, Graph, Pick, Problem, REGISTRY, Replay, Schedule, Slot, TaskId, TaskParams,
-    TaskPolicy, Tasks, WorkerId, Workers, build_task_policy,
+    Bounds, Build, Graph, Pick, Problem, REGISTRY, Replay, Schedule, Slot, TaskId, TaskPolicy,
+    Tasks, WorkerId, Workers, build_task_policy,
 };
 use task_graphs::{cholesky, dot, random_problem};
 
@@ -19,7 +20,7 @@ fn workers(text: &str) -> Workers {
     Workers::parse(text, None).unwrap()
 }
 
-fn build(name: &str, params: &[(&str, f64)]) -> (Build, TaskParams) {
+fn build(name: &str, params: &[(&str, f64)]) -> (Build, Params) {
     let params: Vec<_> = params.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
     build_task_policy(name, &params).unwrap()
 }
@@ -334,8 +335,11 @@ fn faults_of_a_policy_are_errors() {
 fn flaws_are_found() {
     let graph = dot("digraph { a [work=1]; b [work=1]; a -> b [comm=2] }");
     let problem = Problem::new(&graph, workers("2x1")).unwrap();
-    let slot = |task, worker, start_s: f64, end_s| {
-        Slot { task: TaskId(task), worker: WorkerId(worker), start_s, end_s }
+    let slot = |task, worker, start_s: f64, end_s| Slot {
+        task: TaskId(task),
+        worker: WorkerId(worker),
+        start_s,
+        end_s,
     };
     let flaw = |slots: &[Slot]| Schedule::new(slots.to_vec()).flaw(&problem);
     assert_eq!(flaw(&[slot(0, 0, 0.0, 1.0), slot(1, 1, 3.0, 4.0)]), None);

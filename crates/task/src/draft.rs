@@ -128,13 +128,7 @@ impl Draft {
     /// Makes task `to` wait for task `from`, whose data takes `comm_s` to another worker.
     ///
     /// Errors: a time that is negative or not finite, too many links.
-    pub fn link(
-        &mut self,
-        from: u32,
-        to: u32,
-        comm_s: f64,
-        line: usize,
-    ) -> Result<(), InputError> {
+    pub fn link(&mut self, from: u32, to: u32, comm_s: f64, line: usize) -> Result<(), InputError> {
         if !(0.0..=AMOUNT_MAX).contains(&comm_s) || self.links.len() >= LINKS_MAX {
             let name = self.names[to as usize].clone();
             if self.links.len() >= LINKS_MAX {

@@ -104,8 +104,12 @@ fn draw(svg: &mut String, problem: &Problem<'_>, bar: &Bar, y: f64, px_per_s: f6
     .expect("a text grows");
     if bar.tasks == 1 && width > CHARACTER_PX * (name.chars().count() + 1) as f64 {
         let (x, y) = (x + width / 2.0, y + BAR_PX - 5.0);
-        writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", escaped(name))
-            .expect("a text grows");
+        writeln!(
+            svg,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+            escaped(name)
+        )
+        .expect("a text grows");
     }
 }
 

@@ -33,11 +33,9 @@ impl<'g> Problem<'g> {
             .flat_map(|task| {
                 let stated = graph.costs_s(task);
                 let work = graph.work(task);
-                workers
-                    .classes()
-                    .iter()
-                    .enumerate()
-                    .map(move |(class, of)| stated.map_or(work / of.speed, |costs_s| costs_s[class]))
+                workers.classes().iter().enumerate().map(move |(class, of)| {
+                    stated.map_or(work / of.speed, |costs_s| costs_s[class])
+                })
             })
             .collect();
         let workers = if columns > 0 { implied(graph, workers, &costs_s) } else { workers };

@@ -1,7 +1,6 @@
 //! The registry: one row per task policy. Command line, documentation and tests read it.
 
-use ampsched_model::suggest;
-use ampsched_policy::{ParamInfo, ParamKind, PolicyError};
+use ampsched_policy::{Owner, ParamInfo, Params, PolicyError, unknown};
 
 use crate::{Problem, Schedule, TaskPolicy, Workers, policies};
 
@@ -9,9 +8,9 @@ use crate::{Problem, Schedule, TaskPolicy, Workers, policies};
 #[derive(Clone, Copy)]
 pub enum Build {
     /// While the workers run.
-    OnLine(fn(&TaskParams, &Workers) -> Box<dyn TaskPolicy>),
+    OnLine(fn(&Params, &Workers) -> Box<dyn TaskPolicy>),
     /// Beforehand, from all costs.
-    OffLine(fn(&TaskParams, &Problem<'_>) -> Schedule),
+    OffLine(fn(&Params, &Problem<'_>) -> Schedule),
 }
 
 /// A row of the registry.
@@ -28,25 +27,6 @@ pub struct TaskPolicyInfo {
     pub params: &'static [ParamInfo],
     /// Builds the policy.
     pub build: Build,
-}
-
-/// Values of all parameters of a task policy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskParams {
-    values: Vec<(&'static str, f64)>,
-}
-
-impl TaskParams {
-    /// A parameter's value. Panics if the policy has not declared it.
-    pub fn number(&self, name: &str) -> f64 {
-        let found = self.values.iter().find(|(known, _)| *known == name);
-        found.unwrap_or_else(|| panic!("parameter {name} is not declared")).1
-    }
-
-    /// A switch's value.
-    pub fn flag(&self, name: &str) -> bool {
-        self.number(name) != 0.0
-    }
 }
 
 /// All task policies, in alphabetical order.
@@ -69,53 +49,18 @@ pub static REGISTRY: &[&TaskPolicyInfo] = &[
 
 /// The registry's row of a task policy.
 pub fn find_task_policy(name: &str) -> Result<&'static TaskPolicyInfo, PolicyError> {
-    REGISTRY.iter().copied().find(|info| info.name == name).ok_or_else(|| {
-        let hint = suggest(name, REGISTRY.iter().map(|info| info.name));
-        PolicyError::UnknownPolicy { name: name.into(), hint }
-    })
+    let found = REGISTRY.iter().copied().find(|info| info.name == name);
+    found.ok_or_else(|| unknown("task policy", name, REGISTRY.iter().map(|info| info.name)))
 }
 
 /// How to build a policy by name, and its parameters; those not named keep their defaults.
 pub fn build_task_policy(
     name: &str,
     params: &[(String, f64)],
-) -> Result<(Build, TaskParams), PolicyError> {
+) -> Result<(Build, Params), PolicyError> {
     let info = find_task_policy(name)?;
-    Ok((info.build, checked_params(info.name, info.params, params)?))
-}
-
-/// The values of some parameters of `owner`; the others keep their defaults.
-///
-/// Errors: no such parameter, or a value out of limits.
-pub(crate) fn checked_params(
-    owner: &str,
-    rows: &[ParamInfo],
-    params: &[(String, f64)],
-) -> Result<TaskParams, PolicyError> {
-    let mut values: Vec<_> = rows.iter().map(|row| (row.name, row.default)).collect();
-    for (param, value) in params {
-        let place = rows.iter().position(|row| row.name == param).ok_or_else(|| {
-            let hint = suggest(param, rows.iter().map(|row| row.name));
-            PolicyError::UnknownParam { policy: owner.into(), name: param.clone(), hint }
-        })?;
-        check(owner, &rows[place], *value)?;
-        values[place].1 = *value;
-    }
-    Ok(TaskParams { values })
-}
-
-fn check(owner: &str, row: &ParamInfo, value: f64) -> Result<(), PolicyError> {
-    let (fits, limit) = match row.kind {
-        ParamKind::Flag => (value == 0.0 || value == 1.0, "0 or 1".to_owned()),
-        ParamKind::Number { min, max } => {
-            ((min..=max).contains(&value), format!("within {min} to {max}"))
-        }
-    };
-    if fits {
-        return Ok(());
-    }
-    let (policy, name, value) = (owner.into(), row.name.into(), value.to_string());
-    Err(PolicyError::BadValue { policy, name, value, limit })
+    let owner = Owner { kind: "task policy", name: info.name, params: info.params };
+    Ok((info.build, owner.values(params)?))
 }
 
 #[cfg(test)]
@@ -131,9 +76,8 @@ mod tests {
                 assert!(info.documentation.contains(&heading), "{}: lacks {part}", info.name);
             }
             assert!(!info.summary.is_empty() && !info.source.is_empty(), "{}", info.name);
-            for row in info.params {
-                check(info.name, row, row.default).unwrap();
-            }
+            let defaults = info.params.iter().map(|row| (row.name.to_owned(), row.default));
+            build_task_policy(info.name, &defaults.collect::<Vec<_>>()).unwrap();
         }
     }
 
@@ -144,15 +88,15 @@ mod tests {
         };
         assert_eq!(
             error_of("hefft", "", 0.0),
-            "policy \"hefft\" does not exist (did you mean \"heft\"?)"
+            "task policy \"hefft\" does not exist (did you mean \"heft\"?)"
         );
         assert_eq!(
             error_of("cats", "stael", 1.0),
-            "policy cats has no parameter \"stael\" (did you mean \"steal\"?)"
+            "task policy cats has no parameter \"stael\" (did you mean \"steal\"?)"
         );
         assert_eq!(
             error_of("cats", "steal", 2.0),
-            "policy cats: parameter steal = 2 is not 0 or 1"
+            "task policy cats: parameter steal = 2 is not 0 or 1"
         );
     }
 }

@@ -21,9 +21,8 @@ fn lines(graph: &Graph) -> Vec<String> {
     let line = |task: TaskId| {
         let (name, kind, work) = (graph.task_name(task), graph.kind(task), graph.work(task));
         let inputs = graph.inputs(task);
-        let before: Vec<String> = inputs
-            .map(|(from, comm_s)| format!("{}/{comm_s}", graph.task_name(from)))
-            .collect();
+        let before: Vec<String> =
+            inputs.map(|(from, comm_s)| format!("{}/{comm_s}", graph.task_name(from))).collect();
         format!("{name} {kind} {work}: {}", before.join(" "))
     };
     graph.tasks().map(line).collect()
@@ -147,57 +146,175 @@ fn what_a_format_cannot_hold_is_refused() {
         refused(Format::WfCommons, "o.json", timed),
         "o.json: WfFormat holds sizes of files, the graph has communication times (give a bandwidth)"
     );
-    assert!(
-        refused(Format::Csv, "o.csv", "digraph g { \"a,b\" [work=1] }").starts_with(
-            "o.csv: task \"a,b\": cannot stand in CSV, whose separators are , ; # and line breaks"
-        )
-    );
+    assert!(refused(Format::Csv, "o.csv", "digraph g { \"a,b\" [work=1] }").starts_with(
+        "o.csv: task \"a,b\": cannot stand in CSV, whose separators are , ; # and line breaks"
+    ));
 }
 
 #[test]
 fn wrong_files_are_refused_with_file_line_and_task() {
     let cases = [
-        ("g.xml", "", "g.xml: unknown format of a task graph: \".xml\" (known: .csv, .stg, .dot, .gv, .json)"),
-        ("graph", "", "graph: unknown format of a task graph: \".\" (known: .csv, .stg, .dot, .gv, .json)"),
+        (
+            "g.xml",
+            "",
+            "g.xml: unknown format of a task graph: \".xml\" (known: .csv, .stg, .dot, .gv, .json)",
+        ),
+        (
+            "graph",
+            "",
+            "graph: unknown format of a task graph: \".\" (known: .csv, .stg, .dot, .gv, .json)",
+        ),
         ("g.csv", "# nothing\n", "g.csv: has no task"),
-        ("g.csv", "a,1,,b\nb,1,,c\nc,1,,a\n", "g.csv:1: task \"a\": is part of a cycle: \"a\" -> \"c\" -> \"b\" -> \"a\" (a task graph has no cycles)"),
-        ("g.csv", "a,1,,a\n", "g.csv:1: task \"a\": is part of a cycle: \"a\" -> \"a\" (a task graph has no cycles)"),
-        ("g.csv", "a,1,,\nb,1,,a;x\n", "g.csv:2: task \"b\": depends on task \"x\", which does not exist"),
+        (
+            "g.csv",
+            "a,1,,b\nb,1,,c\nc,1,,a\n",
+            "g.csv:1: task \"a\": is part of a cycle: \"a\" -> \"c\" -> \"b\" -> \"a\" (a task graph has no cycles)",
+        ),
+        (
+            "g.csv",
+            "a,1,,a\n",
+            "g.csv:1: task \"a\": is part of a cycle: \"a\" -> \"a\" (a task graph has no cycles)",
+        ),
+        (
+            "g.csv",
+            "a,1,,\nb,1,,a;x\n",
+            "g.csv:2: task \"b\": depends on task \"x\", which does not exist",
+        ),
         ("g.csv", "a,1,,\nb,1,,a;a\n", "g.csv:2: task \"b\": depends on task \"a\" twice"),
         ("g.csv", "a,-1,,\n", "g.csv:1: task \"a\": work -1 is out of range, 0 to 1e12 is allowed"),
-        ("g.csv", "a,inf,,\n", "g.csv:1: task \"a\": work inf is out of range, 0 to 1e12 is allowed"),
+        (
+            "g.csv",
+            "a,inf,,\n",
+            "g.csv:1: task \"a\": work inf is out of range, 0 to 1e12 is allowed",
+        ),
         ("g.csv", "a,much,,\n", "g.csv:1: task \"a\": work \"much\" is not a number"),
-        ("g.csv", "a,1,\n", "g.csv:1: task \"a\": has 3 fields, \"id,work,kind,dep;dep\" are needed"),
+        (
+            "g.csv",
+            "a,1,\n",
+            "g.csv:1: task \"a\": has 3 fields, \"id,work,kind,dep;dep\" are needed",
+        ),
         ("g.csv", "a,1,,\na,1,,\n", "g.csv:2: task \"a\": there are two tasks of this name"),
         ("g.csv", ",1,,\n", "g.csv:1: a task has no name"),
         ("g.stg", "", "g.stg: has no task"),
         ("g.stg", "many\n", "g.stg:1: number of tasks \"many\" is not a number"),
-        ("g.stg", "5\n0 1 0\n", "g.stg: states 5 tasks and holds 1 (two more are allowed: the dummies at start and end)"),
-        ("g.stg", "2\n0 1 0\n1 1 2 0\n", "g.stg:3: task \"1\": states 2 predecessors, 1 numbers follow instead of 2 (or twice as many, with times)"),
-        ("g.stg", "2\n0 1 0\n1 1 1 7\n", "g.stg:3: task \"1\": depends on task \"7\", which does not exist"),
-        ("g.stg", "2\n0 1 0\n1 1 1 0 -3\n", "g.stg:3: task \"1\": communication -3 is out of range, 0 to 1e12 is allowed"),
-        ("g.stg", "1\n0 -4 0\n", "g.stg:2: task \"0\": work -4 is out of range, 0 to 1e12 is allowed"),
-        ("g.dot", "graph { a -- b }", "g.dot:1: not valid DOT: is an undirected graph, a digraph is needed"),
-        ("g.dot", "digraph {\n a -- b }", "g.dot:2: not valid DOT: \"--\" belongs to undirected graphs"),
-        ("g.dot", "digraph { a [work=1] ", "g.dot:1: not valid DOT: expected \"}\", found the end of the file"),
+        (
+            "g.stg",
+            "5\n0 1 0\n",
+            "g.stg: states 5 tasks and holds 1 (two more are allowed: the dummies at start and end)",
+        ),
+        (
+            "g.stg",
+            "2\n0 1 0\n1 1 2 0\n",
+            "g.stg:3: task \"1\": states 2 predecessors, 1 numbers follow instead of 2 (or twice as many, with times)",
+        ),
+        (
+            "g.stg",
+            "2\n0 1 0\n1 1 1 7\n",
+            "g.stg:3: task \"1\": depends on task \"7\", which does not exist",
+        ),
+        (
+            "g.stg",
+            "2\n0 1 0\n1 1 1 0 -3\n",
+            "g.stg:3: task \"1\": communication -3 is out of range, 0 to 1e12 is allowed",
+        ),
+        (
+            "g.stg",
+            "1\n0 -4 0\n",
+            "g.stg:2: task \"0\": work -4 is out of range, 0 to 1e12 is allowed",
+        ),
+        (
+            "g.dot",
+            "graph { a -- b }",
+            "g.dot:1: not valid DOT: is an undirected graph, a digraph is needed",
+        ),
+        (
+            "g.dot",
+            "digraph {\n a -- b }",
+            "g.dot:2: not valid DOT: \"--\" belongs to undirected graphs",
+        ),
+        (
+            "g.dot",
+            "digraph { a [work=1] ",
+            "g.dot:1: not valid DOT: expected \"}\", found the end of the file",
+        ),
         ("g.dot", "digraph { a [work 1] }", "g.dot:1: not valid DOT: expected \"=\", found \"1\""),
-        ("g.dot", "digraph { a [work=1]; a -> b }", "g.dot:1: task \"b\": states neither work nor costs (write \"b\" [work=SECONDS])"),
+        (
+            "g.dot",
+            "digraph { a [work=1]; a -> b }",
+            "g.dot:1: task \"b\": states neither work nor costs (write \"b\" [work=SECONDS])",
+        ),
         ("g.dot", "digraph { a [work=x] }", "g.dot:1: task \"a\": work \"x\" is not a number"),
-        ("g.dot", "digraph { a [work=1, costs=\"1,2\"] }", "g.dot:1: task \"a\": states both work and costs, one is needed"),
-        ("g.dot", "digraph { a [costs=\"1,2\"]; b [costs=\"1\"] }", "g.dot:1: task \"b\": states 1 costs, other tasks state 2"),
-        ("g.dot", "digraph { a [costs=\"1,-2\"] }", "g.dot:1: task \"a\": cost -2 is out of range, 0 to 1e12 is allowed"),
-        ("g.dot", "digraph { a [work=1]; b [work=1]\n a -> b [comm=-1] }", "g.dot:2: task \"b\": communication -1 is out of range, 0 to 1e12 is allowed"),
-        ("g.dot", "digraph { a [work=1]; b [work=1]\n a -> b [comm=1, size=1] }", "g.dot:2: task \"b\": is the end of an edge with both comm and size, one is needed"),
-        ("g.dot", "digraph { node [work=1] a -> b\n b -> a }", "g.dot:1: task \"a\": is part of a cycle: \"a\" -> \"b\" -> \"a\" (a task graph has no cycles)"),
+        (
+            "g.dot",
+            "digraph { a [work=1, costs=\"1,2\"] }",
+            "g.dot:1: task \"a\": states both work and costs, one is needed",
+        ),
+        (
+            "g.dot",
+            "digraph { a [costs=\"1,2\"]; b [costs=\"1\"] }",
+            "g.dot:1: task \"b\": states 1 costs, other tasks state 2",
+        ),
+        (
+            "g.dot",
+            "digraph { a [costs=\"1,-2\"] }",
+            "g.dot:1: task \"a\": cost -2 is out of range, 0 to 1e12 is allowed",
+        ),
+        (
+            "g.dot",
+            "digraph { a [work=1]; b [work=1]\n a -> b [comm=-1] }",
+            "g.dot:2: task \"b\": communication -1 is out of range, 0 to 1e12 is allowed",
+        ),
+        (
+            "g.dot",
+            "digraph { a [work=1]; b [work=1]\n a -> b [comm=1, size=1] }",
+            "g.dot:2: task \"b\": is the end of an edge with both comm and size, one is needed",
+        ),
+        (
+            "g.dot",
+            "digraph { node [work=1] a -> b\n b -> a }",
+            "g.dot:1: task \"a\": is part of a cycle: \"a\" -> \"b\" -> \"a\" (a task graph has no cycles)",
+        ),
         ("g.json", "{", "g.json:1: not valid JSON: EOF while parsing an object"),
-        ("g.json", "{}", "g.json: key \"workflow\" is missing (only WfCommons WfFormat is read from JSON)"),
-        ("g.json", "{\"workflow\": {}}", "g.json: workflow: key \"specification\" with a list of tasks is missing (WfFormat 1.5; \"tasks\" in version 1.3)"),
-        ("g.json", "{\"workflow\": {\"tasks\": [{\"runtime\": 1}]}}", "g.json: workflow.tasks[0]: key \"id\" is missing"),
-        ("g.json", "{\"workflow\": {\"tasks\": [{\"name\": \"a\"}]}}", "g.json: workflow.tasks[0]: task \"a\" has no run time (workflow.execution.tasks[].runtimeInSeconds in WfFormat 1.5)"),
-        ("g.json", "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": -1}]}}", "g.json: task \"a\": work -1 is out of range, 0 to 1e12 is allowed"),
-        ("g.json", "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": 1, \"parents\": [\"b\"]}]}}", "g.json: task \"a\": depends on task \"b\", which does not exist"),
-        ("g.json", "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": 1, \"parents\": [\"a\"]}]}}", "g.json: task \"a\": is part of a cycle: \"a\" -> \"a\" (a task graph has no cycles)"),
-        ("g.json", "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": 1, \"parents\": 7}]}}", "g.json: workflow.tasks[0]: parents is not a list"),
+        (
+            "g.json",
+            "{}",
+            "g.json: key \"workflow\" is missing (only WfCommons WfFormat is read from JSON)",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {}}",
+            "g.json: workflow: key \"specification\" with a list of tasks is missing (WfFormat 1.5; \"tasks\" in version 1.3)",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {\"tasks\": [{\"runtime\": 1}]}}",
+            "g.json: workflow.tasks[0]: key \"id\" is missing",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {\"tasks\": [{\"name\": \"a\"}]}}",
+            "g.json: workflow.tasks[0]: task \"a\" has no run time (workflow.execution.tasks[].runtimeInSeconds in WfFormat 1.5)",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": -1}]}}",
+            "g.json: task \"a\": work -1 is out of range, 0 to 1e12 is allowed",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": 1, \"parents\": [\"b\"]}]}}",
+            "g.json: task \"a\": depends on task \"b\", which does not exist",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": 1, \"parents\": [\"a\"]}]}}",
+            "g.json: task \"a\": is part of a cycle: \"a\" -> \"a\" (a task graph has no cycles)",
+        ),
+        (
+            "g.json",
+            "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": 1, \"parents\": 7}]}}",
+            "g.json: workflow.tasks[0]: parents is not a list",
+        ),
     ];
     for (file, text, expected) in cases {
         assert_eq!(error_of(file, text), expected);

@@ -63,14 +63,11 @@ fn fluidanimate_blocks_wait_for_their_neighbours() {
     let graph = graph("fluidanimate", &[("frames", 2.0), ("blocks", 8.0)]);
     assert_eq!(graph.len(), 2 * (1 + 8 * 8));
     let first = |kind: &str| graph.tasks().find(|&task| graph.kind(task) == kind).unwrap();
-    let waits = |kind: &str, block: u32| {
-        graph.predecessors(TaskId(first(kind).0 + block)).len()
-    };
+    let waits = |kind: &str, block: u32| graph.predecessors(TaskId(first(kind).0 + block)).len();
     assert_eq!([waits("densities", 0), waits("densities", 3), waits("densities", 7)], [2, 3, 2]);
     assert_eq!([waits("clear", 3), waits("initialise", 3)], [1, 1]);
     // The second frame begins when all blocks have advanced.
-    let frames: Vec<TaskId> =
-        graph.tasks().filter(|&task| graph.kind(task) == "frame").collect();
+    let frames: Vec<TaskId> = graph.tasks().filter(|&task| graph.kind(task) == "frame").collect();
     assert_eq!(graph.predecessors(frames[1]).len(), 8);
 }
 
@@ -103,14 +100,14 @@ fn wrong_names_and_values_are_refused() {
     };
     assert_eq!(
         error_of("feret", "queries", 1.0),
-        "there is no task program \"feret\" (did you mean \"ferret\"?)"
+        "task program \"feret\" does not exist (did you mean \"ferret\"?)"
     );
     assert_eq!(
         error_of("ferret", "querys", 1.0),
-        "ferret has no parameter \"querys\" (did you mean \"queries\"?)"
+        "task program ferret has no parameter \"querys\" (did you mean \"queries\"?)"
     );
     assert_eq!(
         error_of("ferret", "queries", 0.0),
-        "ferret: parameter queries = 0 is not within 1 to 1000000"
+        "task program ferret: parameter queries = 0 is not within 1 to 1000000"
     );
 }

@@ -35,8 +35,8 @@ fn measure(arguments: &[String]) -> Result<String, String> {
     };
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let format = Format::of(file).map_err(|error| error.to_string())?;
-    let graph = read(format, file, &text, &ReadOptions::default())
-        .map_err(|error| error.to_string())?;
+    let graph =
+        read(format, file, &text, &ReadOptions::default()).map_err(|error| error.to_string())?;
     let workers = Workers::parse(workers, graph.ratio()).map_err(|error| error.to_string())?;
     let problem = Problem::new(&graph, workers).map_err(|error| error.to_string())?;
     let (build, params) = build_task_policy(policy, &[]).map_err(|error| error.to_string())?;
@@ -49,7 +49,5 @@ fn measure(arguments: &[String]) -> Result<String, String> {
     }
     let cpu_s = start.elapsed_s();
     let tasks = graph.len() as u64 * u64::from(repeat.max(1));
-    Ok(format!(
-        "{{\"dispatches\": {tasks}, \"cpu_s\": {cpu_s}, \"makespan_s\": {makespan_s}}}"
-    ))
+    Ok(format!("{{\"dispatches\": {tasks}, \"cpu_s\": {cpu_s}, \"makespan_s\": {makespan_s}}}"))
 }

@@ -100,7 +100,8 @@ impl<W: Write> PerfettoTrace<W> {
         let group = self.packets.new_uuid();
         let name = format!("Cores of {}", machine.name);
         let ordering = Some(ChildOrdering::Explicit as i32);
-        self.packets.describe(TrackDescriptor { child_ordering: ordering, ..track(group, Some(name)) });
+        self.packets
+            .describe(TrackDescriptor { child_ordering: ordering, ..track(group, Some(name)) });
         for core in (0..machine.cores()).map(CoreId::from) {
             let cluster = &machine.clusters[machine.cluster_of(core).index()];
             let title = format!(

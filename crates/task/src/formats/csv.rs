@@ -25,9 +25,9 @@ pub fn read(file: &str, text: &str) -> Result<Graph, InputError> {
                 format!("has {} fields, \"id,work,kind,dep;dep\" are needed", fields.len());
             return Err(draft.error(line, fields[0], &message));
         };
-        let work = work.parse().map_err(|_| {
-            draft.error(line, id, &format!("work {work:?} is not a number"))
-        })?;
+        let work = work
+            .parse()
+            .map_err(|_| draft.error(line, id, &format!("work {work:?} is not a number")))?;
         let task = draft.task(id, kind, work, line)?;
         waits.push((task, id, before, line));
     }

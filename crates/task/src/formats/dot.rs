@@ -93,7 +93,11 @@ impl<'t> Parser<'t> {
     }
 
     fn expect(&mut self, token: &Token) -> Result<(), InputError> {
-        if self.token == *token { self.take().map(drop) } else { Err(self.wrong(&token.to_string())) }
+        if self.token == *token {
+            self.take().map(drop)
+        } else {
+            Err(self.wrong(&token.to_string()))
+        }
     }
 
     fn word(&mut self, what: &str) -> Result<String, InputError> {
@@ -214,7 +218,8 @@ impl<'t> Parser<'t> {
     }
 
     fn at_subgraph(&self) -> bool {
-        let keyword = matches!(&self.token, Token::Word(word) if word.eq_ignore_ascii_case("subgraph"));
+        let keyword =
+            matches!(&self.token, Token::Word(word) if word.eq_ignore_ascii_case("subgraph"));
         keyword || self.token == Token::Open
     }
 

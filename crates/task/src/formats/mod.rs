@@ -94,12 +94,7 @@ pub fn write(
 }
 
 /// Refuses a graph that states costs per class or, if they cannot be held either, communication times.
-fn refuse(
-    file: &str,
-    graph: &Graph,
-    format: &str,
-    communication: bool,
-) -> Result<(), InputError> {
+fn refuse(file: &str, graph: &Graph, format: &str, communication: bool) -> Result<(), InputError> {
     let lacks = if graph.cost_columns() > 0 {
         "costs per class of workers"
     } else if graph.has_communication() && !communication {

@@ -9,8 +9,8 @@ use std::fmt::Write;
 use ampsched_model::InputError;
 
 use super::refuse;
-use crate::draft::Draft;
 use crate::Graph;
+use crate::draft::Draft;
 
 /// Reads a file's text.
 pub fn read(file: &str, text: &str) -> Result<Graph, InputError> {
@@ -36,8 +36,9 @@ pub fn read(file: &str, text: &str) -> Result<Graph, InputError> {
         let task = draft.task(name, "", work, line)?;
         if before.len() != count && Some(before.len()) != count.checked_mul(2) {
             let found = before.len();
-            let message =
-                format!("states {count} predecessors, {found} numbers follow instead of {count} (or twice as many, with times)");
+            let message = format!(
+                "states {count} predecessors, {found} numbers follow instead of {count} (or twice as many, with times)"
+            );
             return Err(draft.error(line, name, &message));
         }
         waits.push((task, name, count, before.to_vec(), line));
@@ -48,7 +49,7 @@ pub fn read(file: &str, text: &str) -> Result<Graph, InputError> {
             .with_hint("two more are allowed: the dummies at start and end"));
     }
     for (task, name, count, before, line) in waits {
-        let width = if count > 0 { before.len() / count } else { 1 };
+        let width = before.len().checked_div(count).unwrap_or(1);
         for link in before.chunks(width) {
             let from = draft.require(link[0], name, line)?;
             let comm_s = match link.get(1) {

@@ -69,7 +69,8 @@ impl Place<'_> {
         let list = value.as_array().ok_or_else(|| self.error(&format!("{key} is not a list")))?;
         list.iter()
             .map(|item| {
-                item.as_str().ok_or_else(|| self.error(&format!("{key} holds something else than names")))
+                item.as_str()
+                    .ok_or_else(|| self.error(&format!("{key} holds something else than names")))
             })
             .collect()
     }
@@ -145,7 +146,9 @@ impl<'v> Reader<'v> {
         let keys = ["runtimeInSeconds", "runtime"];
         let Some(value) = keys.iter().find_map(|key| holder.get(key)) else {
             let error = place.error(&format!("task {id:?} has no run time"));
-            return Err(error.with_hint("workflow.execution.tasks[].runtimeInSeconds in WfFormat 1.5"));
+            return Err(
+                error.with_hint("workflow.execution.tasks[].runtimeInSeconds in WfFormat 1.5")
+            );
         };
         value.as_f64().ok_or_else(|| place.error(&format!("run time {value} is not a number")))
     }
@@ -234,7 +237,9 @@ pub fn write(file: &str, graph: &Graph, options: &ReadOptions) -> Result<String,
         for task in graph.tasks() {
             for (from, comm_s) in graph.inputs(task).filter(|(_, comm_s)| *comm_s > 0.0) {
                 let id = format!("{}-{}", from.0, task.0);
-                files.push(json!({ "id": id, "sizeInBytes": (comm_s * bytes_per_s).round() as u64 }));
+                files.push(
+                    json!({ "id": id, "sizeInBytes": (comm_s * bytes_per_s).round() as u64 }),
+                );
                 written.entry(from).or_default().push(id.clone());
                 read.entry(task).or_default().push(id);
             }

@@ -1,9 +1,9 @@
 //! CATS: criticality-aware tasks.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::critical::{CriticalQueues, Options, Weight};
-use crate::{Build, Pick, TaskId, TaskParams, TaskPolicy, TaskPolicyInfo, Tasks, WorkerId};
+use crate::{Build, Pick, TaskId, TaskPolicy, TaskPolicyInfo, Tasks, WorkerId};
 
 /// The parameters that CATS and its variant share.
 pub(super) const PARAMS: &[ParamInfo] = &[
@@ -45,7 +45,7 @@ simulated time.
 };
 
 /// The options that the parameters state.
-pub(super) fn options(params: &TaskParams) -> Options {
+pub(super) fn options(params: &Params) -> Options {
     Options { steal: params.flag("steal"), strict: params.flag("strict") }
 }
 

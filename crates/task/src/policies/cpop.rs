@@ -52,7 +52,8 @@ fn critical_path(problem: &Problem<'_>, priorities: &[f64]) -> Vec<TaskId> {
     let graph = problem.graph();
     let priority = |task: TaskId| priorities[task.index()];
     let entries = graph.tasks().filter(|&task| graph.predecessors(task).is_empty());
-    let first = entries.reduce(|best, task| if priority(task) > priority(best) { task } else { best });
+    let first =
+        entries.reduce(|best, task| if priority(task) > priority(best) { task } else { best });
     let mut path: Vec<TaskId> = first.into_iter().collect();
     while let Some(&last) = path.last() {
         let same = priority(path[0]) * (1.0 - EQUAL);

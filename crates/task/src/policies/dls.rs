@@ -103,7 +103,8 @@ impl<'p> Levels<'p> {
 
     fn best_on(&mut self, worker: WorkerId) -> Option<Entry> {
         let free_s = self.placement.free_s(worker);
-        while let Some(&Reverse((Key(arrival_s), task))) = self.ready[worker.index()].arrivals.peek()
+        while let Some(&Reverse((Key(arrival_s), task))) =
+            self.ready[worker.index()].arrivals.peek()
         {
             if arrival_s > free_s {
                 break;

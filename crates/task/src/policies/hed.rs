@@ -40,7 +40,8 @@ fn schedule(problem: &Problem<'_>) -> Schedule {
 
 /// The execution of a task on the worker where it ends first, with or without a duplicate before it.
 fn best(problem: &Problem<'_>, placement: &Placement<'_>, task: TaskId) -> Slot {
-    let with_duplicate = |slot: &Slot| duplicated(problem, placement, *slot).map_or(*slot, |pair| pair.1);
+    let with_duplicate =
+        |slot: &Slot| duplicated(problem, placement, *slot).map_or(*slot, |pair| pair.1);
     placement.least(task, |slot| with_duplicate(slot).end_s)
 }
 
@@ -52,8 +53,7 @@ fn duplicated(
     slot: Slot,
 ) -> Option<(Slot, Slot)> {
     let Slot { task, worker, .. } = slot;
-    let arrival_s =
-        |(from, comm_s): (TaskId, f64)| placement.available_s(from, comm_s, worker);
+    let arrival_s = |(from, comm_s): (TaskId, f64)| placement.available_s(from, comm_s, worker);
     let inputs = || problem.graph().inputs(task);
     let last = inputs().reduce(|a, b| if arrival_s(b) > arrival_s(a) { b } else { a })?;
     let duplicate = placement.slot_on(last.0, worker);
@@ -77,7 +77,9 @@ fn without_redundant(problem: &Problem<'_>, schedule: &Schedule) -> Schedule {
         }
         let others = || copies.iter().filter(|copy| copy.worker != slot.worker);
         let in_time = |reader: &Slot, comm_s: f64| {
-            others().any(|copy| copy.end_s + delay_s(comm_s, copy.worker, reader.worker) <= reader.start_s)
+            others().any(|copy| {
+                copy.end_s + delay_s(comm_s, copy.worker, reader.worker) <= reader.start_s
+            })
         };
         let needless = graph.successors(slot.task).iter().all(|&next| {
             let comm_s = comm_s(problem, slot.task, next);

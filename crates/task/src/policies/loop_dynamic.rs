@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::loops::Loops;
-use crate::{
-    Build, Pick, TaskId, TaskParams, TaskPolicy, TaskPolicyInfo, Tasks, WorkerId, Workers,
-};
+use crate::{Build, Pick, TaskId, TaskPolicy, TaskPolicyInfo, Tasks, WorkerId, Workers};
 
 /// The registry's row.
 pub static INFO: TaskPolicyInfo = TaskPolicyInfo {
@@ -49,7 +47,7 @@ struct LoopDynamic {
 }
 
 impl LoopDynamic {
-    fn new(params: &TaskParams, workers: &Workers) -> Self {
+    fn new(params: &Params, workers: &Workers) -> Self {
         Self {
             chunk: params.number("chunk").round() as usize,
             guided: params.flag("guided"),

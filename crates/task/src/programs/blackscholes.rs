@@ -1,10 +1,10 @@
 //! PARSEC blackscholes.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{BARRIERS, TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 2.18;
 
@@ -27,7 +27,7 @@ pub static INFO: TaskProgramInfo = TaskProgramInfo {
     build,
 };
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let mut weaver = Weaver::new(params);
     for _ in 0..whole(params, "runs") {
         weaver.stage("price", 1.0, whole(params, "blocks"), Reads::Same);

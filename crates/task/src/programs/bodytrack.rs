@@ -1,10 +1,10 @@
 //! PARSEC bodytrack.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{BARRIERS, TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 4.16;
 
@@ -42,7 +42,7 @@ const SAMPLES: f64 = 43.4 / LAYERS as f64 * PARTICLES;
 const LAST_WEIGHTS: f64 = 97.4 * PARTICLES;
 const WRITE: f64 = 13.1;
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let (blocks, barriers) = (whole(params, "blocks"), params.flag("barriers"));
     let mut weaver = Weaver::new(params);
     let (mut loaded, mut written): (Option<u32>, Option<u32>) = (None, None);

@@ -1,10 +1,10 @@
 //! PARSEC canneal.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 1.73;
 
@@ -29,7 +29,7 @@ pub static INFO: TaskProgramInfo = TaskProgramInfo {
 /// Spread of CPU time between recorded threads.
 const CV: f64 = 0.03;
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let mut weaver = Weaver::with_barriers(true);
     for _ in 0..whole(params, "steps") {
         weaver.uneven_stage("swap", 1.0, CV, whole(params, "blocks"), Reads::All);

@@ -1,10 +1,10 @@
 //! PARSEC dedup.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::Weaver;
 use super::{TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 2.67;
 
@@ -34,7 +34,7 @@ const LOOK_UP: f64 = 80_600.0 / 22.0;
 const COMPRESS: (f64, f64) = (1_968_900.0 / 22.0, 0.28);
 const WRITE: f64 = 97_600.0 / 22.0;
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let batches = whole(params, "batches");
     let mut weaver = Weaver::with_barriers(false);
     let (mut cut, mut written): (Option<u32>, Option<u32>) = (None, None);

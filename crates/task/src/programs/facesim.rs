@@ -1,10 +1,10 @@
 //! PARSEC facesim.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{BARRIERS, TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 3.40;
 
@@ -29,7 +29,7 @@ equal partitions. Take what this graph shows as an illustration of its structure
     build,
 };
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let blocks = whole(params, "blocks");
     let mut weaver = Weaver::new(params);
     for _ in 0..whole(params, "frames") {

@@ -1,10 +1,10 @@
 //! PARSEC ferret.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::Weaver;
 use super::{TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 3.59;
 
@@ -33,7 +33,7 @@ const STAGES: [(&str, f64, f64); 6] = [
     ("write", 37.0, 0.37),
 ];
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let mut weaver = Weaver::with_barriers(false);
     // Tasks of the query before, for the serial stages.
     let mut before = [None; STAGES.len()];

@@ -1,10 +1,10 @@
 //! PARSEC fluidanimate.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{BARRIERS, TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 3.32;
 
@@ -43,7 +43,7 @@ const STAGES: [(&str, f64, f64, Reads); 8] = [
 /// The phase that opens a frame, recorded.
 const START: f64 = 4.7;
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let mut weaver = Weaver::new(params);
     for _ in 0..whole(params, "frames") {
         weaver.stage("frame", START, 1, Reads::All);

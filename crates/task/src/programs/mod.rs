@@ -15,11 +15,9 @@ mod streamcluster;
 mod support;
 mod swaptions;
 
-use ampsched_model::suggest;
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{Owner, ParamInfo, Params, PolicyError, unknown};
 
-use crate::registry::checked_params;
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 /// A program whose task graph can be generated.
 pub struct TaskProgramInfo {
@@ -34,15 +32,12 @@ pub struct TaskProgramInfo {
     /// Parameters.
     pub params: &'static [ParamInfo],
     /// Generates the graph.
-    pub build: fn(&TaskParams) -> Graph,
+    pub build: fn(&Params) -> Graph,
 }
 
 /// The switch that most programs have.
-const BARRIERS: ParamInfo = ParamInfo::flag(
-    "barriers",
-    false,
-    "a barrier after every stage, as in the pthreads version",
-);
+const BARRIERS: ParamInfo =
+    ParamInfo::flag("barriers", false, "a barrier after every stage, as in the pthreads version");
 
 /// All programs, in alphabetical order.
 pub static PROGRAMS: &[&TaskProgramInfo] = &[
@@ -60,31 +55,16 @@ pub static PROGRAMS: &[&TaskProgramInfo] = &[
 /// Generates the task graph of a program; parameters that are not named keep their defaults.
 ///
 /// Errors: no such program or parameter, or a value out of limits.
-pub fn task_program(name: &str, params: &[(String, f64)]) -> Result<Graph, ProgramError> {
-    let info = PROGRAMS.iter().find(|info| info.name == name).ok_or_else(|| {
-        let hint = suggest(name, PROGRAMS.iter().map(|info| info.name));
-        ProgramError(format!("there is no task program \"{name}\" ({hint})"))
-    })?;
-    let params = checked_params(info.name, info.params, params).map_err(|error| {
-        let text = error.to_string();
-        ProgramError(text.strip_prefix("policy ").unwrap_or(&text).to_owned())
-    })?;
-    Ok((info.build)(&params))
+pub fn task_program(name: &str, params: &[(String, f64)]) -> Result<Graph, PolicyError> {
+    const KIND: &str = "task program";
+    let found = PROGRAMS.iter().find(|info| info.name == name);
+    let known = || PROGRAMS.iter().map(|info| info.name);
+    let info = found.ok_or_else(|| unknown(KIND, name, known()))?;
+    let owner = Owner { kind: KIND, name: info.name, params: info.params };
+    Ok((info.build)(&owner.values(params)?))
 }
-
-/// A program that does not exist, or a wrong parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramError(String);
-
-impl std::fmt::Display for ProgramError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ProgramError {}
 
 /// A whole number among the parameters.
-fn whole(params: &TaskParams, name: &str) -> usize {
+fn whole(params: &Params, name: &str) -> usize {
     params.number(name).round() as usize
 }

@@ -1,10 +1,10 @@
 //! PARSEC streamcluster.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{BARRIERS, TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 3.48;
 
@@ -30,8 +30,9 @@ equal (recorded threads differ by 2 %).",
     build,
 };
 
-fn build(params: &TaskParams) -> Graph {
-    let (trials, parts) = (whole(params, "blocks") * whole(params, "trials"), whole(params, "parts"));
+fn build(params: &Params) -> Graph {
+    let (trials, parts) =
+        (whole(params, "blocks") * whole(params, "trials"), whole(params, "parts"));
     let mut weaver = Weaver::new(params);
     for _ in 0..trials {
         weaver.stage("distances", 0.9, parts, Reads::Same);

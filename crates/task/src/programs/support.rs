@@ -2,8 +2,10 @@
 
 use ampsched_model::Draw;
 
+use ampsched_policy::Params;
+
+use crate::Graph;
 use crate::draft::Draft;
-use crate::{Graph, TaskParams};
 
 /// Work of a whole program on one little core. The papers publish no absolute times; only ratios mean something.
 const TOTAL_S: f64 = 100.0;
@@ -34,7 +36,7 @@ pub struct Weaver {
 
 impl Weaver {
     /// Nothing yet; `params` has the flag `barriers`.
-    pub fn new(params: &TaskParams) -> Self {
+    pub fn new(params: &Params) -> Self {
         Self::with_barriers(params.flag("barriers"))
     }
 

@@ -1,10 +1,10 @@
 //! PARSEC swaptions.
 
-use ampsched_policy::ParamInfo;
+use ampsched_policy::{ParamInfo, Params};
 
 use super::support::{Reads, Weaver};
 use super::{TaskProgramInfo, whole};
-use crate::{Graph, TaskParams};
+use crate::Graph;
 
 const RATIO: f64 = 2.78;
 
@@ -23,7 +23,7 @@ pub static INFO: TaskProgramInfo = TaskProgramInfo {
     build,
 };
 
-fn build(params: &TaskParams) -> Graph {
+fn build(params: &Params) -> Graph {
     let mut weaver = Weaver::with_barriers(false);
     weaver.stage("simulate", 1.0, whole(params, "swaptions"), Reads::All);
     weaver.finish(INFO.name, RATIO)

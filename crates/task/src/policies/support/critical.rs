@@ -82,13 +82,7 @@ impl CriticalQueues {
 
     /// Raises the predecessors of a task. A new one keeps the length of the path behind it until its
     /// turn comes; an older one (before `first`) is complete and passes it on.
-    fn raise(
-        &mut self,
-        tasks: &dyn Tasks,
-        task: TaskId,
-        first: TaskId,
-        raised: &mut Vec<TaskId>,
-    ) {
+    fn raise(&mut self, tasks: &dyn Tasks, task: TaskId, first: TaskId, raised: &mut Vec<TaskId>) {
         let path = self.bottom[task.index()];
         for &from in tasks.predecessors(task) {
             let older = from < first;

@@ -142,6 +142,9 @@ impl TaskWorkers {
     }
 }
 
+/// Tasks' names, their kinds, workers, starts and ends in seconds.
+type Columns<'a> = (Vec<&'a str>, Vec<&'a str>, Vec<u16>, Vec<f64>, Vec<f64>);
+
 /// Which worker executes which task when.
 #[pyclass(frozen, module = "ampsched._core")]
 pub struct TaskSchedule {
@@ -196,7 +199,7 @@ impl TaskSchedule {
     }
 
     /// Executions by start: tasks' names, their kinds, workers, starts and ends in seconds.
-    fn columns(&self) -> (Vec<&str>, Vec<&str>, Vec<u16>, Vec<f64>, Vec<f64>) {
+    fn columns(&self) -> Columns<'_> {
         let slots = self.inner.slots();
         (
             slots.iter().map(|slot| self.graph.task_name(slot.task)).collect(),

@@ -29,7 +29,7 @@ impl<'p> Placement<'p> {
         Self {
             problem,
             insertion,
-            timelines: vec![Timeline::default(); problem.workers().len()],
+            timelines: vec![Timeline::new(problem.has_instants()); problem.workers().len()],
             copies: Copies::new(problem.graph().len()),
             slots: Vec::with_capacity(problem.graph().len()),
         }

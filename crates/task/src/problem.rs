@@ -72,6 +72,11 @@ impl<'g> Problem<'g> {
         self.costs_s(task)[self.workers.class_of(worker).index()]
     }
 
+    /// Whether some task takes no time on some workers.
+    pub fn has_instants(&self) -> bool {
+        self.costs_s.contains(&0.0)
+    }
+
     /// Seconds that a task takes on average over all workers.
     #[inline]
     pub fn mean_s(&self, task: TaskId) -> f64 {

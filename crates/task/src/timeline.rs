@@ -1,6 +1,6 @@
 //! When one worker is free: gaps between tasks, and all time after the last one.
 //!
-//! Gaps are kept in a treap (a search tree that is a heap in random priorities), ordered by time, and every
+//! Gaps are kept in a treap (a search tree that is a heap in random priorities), ordered by start, then end, and every
 //! node knows the longest gap below it. So the earliest gap that can hold a task is found in logarithmic
 //! time, however many gaps are too short.
 
@@ -26,16 +26,25 @@ pub struct Timeline {
     root: u32,
     /// End of the last task; all time after it is free.
     end_s: f64,
+    /// Whether the moments between adjacent tasks are kept as gaps of no length.
+    keeps_moments: bool,
     random: u32,
 }
 
-impl Default for Timeline {
-    fn default() -> Self {
-        Self { gaps: Vec::new(), unused: Vec::new(), root: NIL, end_s: 0.0, random: 0x9e37_79b9 }
-    }
-}
-
 impl Timeline {
+    /// All time is free. Only tasks that take no time need the moments between adjacent tasks, of which there are
+    /// as many as tasks; without such tasks they are not kept.
+    pub fn new(keeps_moments: bool) -> Self {
+        Self {
+            gaps: Vec::new(),
+            unused: Vec::new(),
+            root: NIL,
+            end_s: 0.0,
+            keeps_moments,
+            random: 0x9e37_79b9,
+        }
+    }
+
     /// End of the last task.
     #[inline]
     pub fn end_s(&self) -> f64 {
@@ -58,10 +67,17 @@ impl Timeline {
             self.occupy_gap(start_s, start_s + cost_s);
             return;
         }
-        if start_s > self.end_s {
-            self.insert(self.end_s, start_s);
+        if cost_s > 0.0 || start_s > self.end_s {
+            self.keep(self.end_s, start_s);
         }
         self.end_s = start_s + cost_s;
+    }
+
+    /// Keeps a gap that a task has left.
+    fn keep(&mut self, start_s: f64, end_s: f64) {
+        if start_s < end_s || self.keeps_moments {
+            self.insert(start_s, end_s);
+        }
     }
 
     fn node(&self, index: u32) -> &Gap {
@@ -74,7 +90,7 @@ impl Timeline {
             return None;
         }
         let gap = self.node(index);
-        if gap.end_s > ready_s {
+        if gap.end_s >= ready_s {
             if let Some(found) = self.search(gap.left, ready_s, cost_s) {
                 return Some(found);
             }
@@ -88,24 +104,26 @@ impl Timeline {
 
     /// Takes a part out of the gap that holds it.
     fn occupy_gap(&mut self, start_s: f64, end_s: f64) {
-        let (before, rest) = self.split(self.root, start_s);
+        let (before, rest) = self.split(self.root, (start_s, f64::INFINITY));
         // The gap is the last one that starts at or before `start_s`.
         let (before, gap) = self.split_last(before);
         let Gap { start_s: gap_start_s, end_s: gap_end_s, .. } = *self.node(gap);
         debug_assert!(gap_start_s <= start_s && end_s <= gap_end_s, "the time is free");
+        if start_s == end_s && (start_s == gap_start_s || end_s == gap_end_s) {
+            // Nothing is taken, and the gap is not divided.
+            let before = self.merge(before, gap);
+            self.root = self.merge(before, rest);
+            return;
+        }
         self.unused.push(gap);
         self.root = self.merge(before, rest);
-        if gap_start_s < start_s {
-            self.insert(gap_start_s, start_s);
-        }
-        if end_s < gap_end_s {
-            self.insert(end_s, gap_end_s);
-        }
+        self.keep(gap_start_s, start_s);
+        self.keep(end_s, gap_end_s);
     }
 
     fn insert(&mut self, start_s: f64, end_s: f64) {
         let index = self.new_node(start_s, end_s);
-        let (before, after) = self.split(self.root, start_s);
+        let (before, after) = self.split(self.root, (start_s, end_s));
         let before = self.merge(before, index);
         self.root = self.merge(before, after);
     }
@@ -130,12 +148,13 @@ impl Timeline {
         }
     }
 
-    /// Splits a subtree into the gaps that start at or before a time, and the others.
-    fn split(&mut self, index: u32, at_s: f64) -> (u32, u32) {
+    /// Splits a subtree into the gaps up to one of that start and end, and the others.
+    fn split(&mut self, index: u32, at_s: (f64, f64)) -> (u32, u32) {
         if index == NIL {
             return (NIL, NIL);
         }
-        if self.node(index).start_s <= at_s {
+        let gap = self.node(index);
+        if (gap.start_s, gap.end_s) <= at_s {
             let (middle, right) = self.split(self.node(index).right, at_s);
             self.gaps[index as usize].right = middle;
             self.update(index);
@@ -151,7 +170,8 @@ impl Timeline {
     /// Splits the last gap off a subtree that is not empty: (the others, the last).
     fn split_last(&mut self, index: u32) -> (u32, u32) {
         if self.node(index).right == NIL {
-            let others = self.node(index).left;
+            let others = std::mem::replace(&mut self.gaps[index as usize].left, NIL);
+            self.update(index);
             return (others, index);
         }
         let (rest, last) = self.split_last(self.node(index).right);
@@ -200,7 +220,7 @@ mod tests {
     impl Plain {
         fn earliest_s(&self, ready_s: f64, cost_s: f64) -> f64 {
             let mut start_s = ready_s;
-            for &(from_s, to_s) in self.busy.iter().filter(|busy| busy.1 > ready_s) {
+            for &(from_s, to_s) in &self.busy {
                 if start_s + cost_s <= from_s {
                     break;
                 }
@@ -214,10 +234,11 @@ mod tests {
     fn finds_what_a_walk_over_all_tasks_finds() {
         for seed in 0..50 {
             let mut random = Draw::new(seed);
-            let (mut timeline, mut plain) = (Timeline::default(), Plain::default());
+            let (mut timeline, mut plain) = (Timeline::new(true), Plain::default());
             for step in 0..300 {
                 let ready_s = (random.uniform() * 500.0).floor();
-                let cost_s = 1.0 + (random.uniform() * 9.0).floor();
+                // Every tenth task takes no time.
+                let cost_s = (random.uniform() * 10.0).floor();
                 let start_s = timeline.earliest_s(ready_s, cost_s);
                 assert_eq!(start_s, plain.earliest_s(ready_s, cost_s), "seed {seed} step {step}");
                 timeline.occupy(start_s, cost_s);
@@ -231,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_task_without_duration_fits_anywhere() {
-        let mut timeline = Timeline::default();
+        let mut timeline = Timeline::new(true);
         timeline.occupy(0.0, 2.0);
         timeline.occupy(5.0, 1.0);
         assert_eq!(timeline.earliest_s(3.0, 0.0), 3.0);
@@ -239,5 +260,18 @@ mod tests {
         assert_eq!(timeline.earliest_s(1.0, 2.0), 3.0);
         timeline.occupy(3.0, 2.0);
         assert_eq!(timeline.earliest_s(0.0, 1.0), 2.0);
+        // 0 to 2, the moment 3, 3 to 5, 5 to 6: the moments between them are free.
+        for moment_s in [0.0, 2.5, 3.0, 5.0, 6.0] {
+            assert_eq!(timeline.earliest_s(moment_s, 0.0), moment_s);
+        }
+        assert_eq!(timeline.earliest_s(0.5, 0.0), 2.0);
+        assert_eq!(timeline.earliest_s(3.5, 0.0), 5.0);
+    }
+
+    #[test]
+    fn moments_are_kept_only_if_needed() {
+        let mut timeline = Timeline::new(false);
+        (0..1000).for_each(|task| timeline.occupy(f64::from(task), 1.0));
+        assert!(timeline.gaps.is_empty());
     }
 }

@@ -3,7 +3,6 @@
 //! A task is critical if it continues the longest path that is known to be left, or starts a longer one.
 //! Big workers take critical tasks first, little ones the others.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ampsched_model::ClassId;
@@ -29,7 +28,10 @@ pub struct Options {
 }
 
 /// By bottom level (its bits are ordered as the level is, since none is negative), then in the order of readiness.
-type Queue = BinaryHeap<(u64, Reverse<u64>, TaskId)>;
+///
+/// The second number is the complement of a serial number, which starts anew after 2^32 tasks, and the task: half as
+/// many bytes to move as in a tuple of three.
+type Queue = BinaryHeap<(u64, u64)>;
 
 /// Ready tasks, critical and not.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ pub struct CriticalQueues {
     last: Option<TaskId>,
     critical: Queue,
     others: Queue,
-    serial: u64,
+    serial: u32,
 }
 
 impl CriticalQueues {
@@ -121,8 +123,8 @@ impl CriticalQueues {
         let level = self.bottom[task.index()];
         let longer = level > self.greatest || (level == self.greatest && !self.options.strict);
         let is_critical = longer || self.continues(tasks, task, level);
-        self.serial += 1;
-        let entry = (level.to_bits(), Reverse(self.serial), task);
+        self.serial = self.serial.wrapping_add(1);
+        let entry = (level.to_bits(), u64::from(!self.serial) << 32 | u64::from(task.0));
         if is_critical {
             self.greatest = level;
             self.last = Some(task);
@@ -147,6 +149,6 @@ impl CriticalQueues {
             (&mut self.others, &mut self.critical, self.options.steal)
         };
         let found = own.pop().or_else(|| if may_help { other.pop() } else { None });
-        found.map(|(_, _, task)| Pick::shared(task))
+        found.map(|(_, order)| Pick::shared(TaskId(order as u32)))
     }
 }

@@ -16,6 +16,7 @@ class ParamRow(TypedDict):
     min: float
     max: float
     flag: bool
+    choices: tuple[str, ...]
     help: str
 
 class PolicyRow(TypedDict):

@@ -125,7 +125,7 @@ def _params(params: tuple[PolicyParam, ...]) -> list[str]:
             (
                 _code(param.name),
                 f"{param.default:g}",
-                "0 or 1" if param.flag else f"{param.min:g} to {param.max:g}",
+                param.values(),
                 _cell(param.help),
             )
             for param in params

@@ -157,7 +157,15 @@ class PolicyParam:
     min: float
     max: float
     flag: bool
+    choices: tuple[str, ...]
+    """What the numbers from 0 stand for, if they stand for something."""
     help: str
+
+    def values(self) -> str:
+        """What values it takes, for people."""
+        if self.choices:
+            return ", ".join(f"{number}: {choice}" for number, choice in enumerate(self.choices))
+        return "0 or 1" if self.flag else f"{self.min:g} to {self.max:g}"
 
 
 @dataclass(frozen=True, slots=True)

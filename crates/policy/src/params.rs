@@ -22,6 +22,8 @@ pub enum ParamKind {
     },
     /// 0 (off) or 1 (on).
     Flag,
+    /// The number of one of these, counted from 0.
+    Choice(&'static [&'static str]),
 }
 
 /// A parameter of a policy or governor.
@@ -65,6 +67,16 @@ impl ParamInfo {
         Self { name, default: if default { 1.0 } else { 0.0 }, kind: ParamKind::Flag, help }
     }
 
+    /// One of several choices; `default` is its number, counted from 0.
+    pub const fn choice(
+        name: &'static str,
+        default: usize,
+        choices: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, default: default as f64, kind: ParamKind::Choice(choices), help }
+    }
+
     /// Whether a value is allowed; else what is.
     fn check(&self, value: f64) -> Result<(), String> {
         let (fits, limit) = match self.kind {
@@ -72,8 +84,22 @@ impl ParamInfo {
             ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => {
                 (value >= min && value <= max, format!("within {min} to {max}"))
             }
+            ParamKind::Choice(choices) => {
+                let known = (0..choices.len()).any(|index| index as f64 == value);
+                (known, list(choices))
+            }
         };
         if fits { Ok(()) } else { Err(limit) }
+    }
+}
+
+/// Choices with their numbers: "0 (none), 1 (some) or 2 (all)".
+fn list(choices: &[&str]) -> String {
+    let rows: Vec<String> =
+        choices.iter().enumerate().map(|(index, choice)| format!("{index} ({choice})")).collect();
+    match rows.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => rows.concat(),
     }
 }
 
@@ -260,6 +286,7 @@ mod tests {
             ParamInfo::number("rate_us", 10.0, 0.0, 100.0, "a number"),
             ParamInfo::per_mhz("load", 90.0, 1.0, 100.0, "steps"),
             ParamInfo::flag("boost", false, "a switch"),
+            ParamInfo::choice("who", 1, &["none", "some", "all"], "a choice"),
         ],
     };
 
@@ -272,6 +299,7 @@ mod tests {
     fn what_is_not_given_keeps_its_default() {
         let params = values(&[("rate_us", 12.5), ("boost", 1.0)]).unwrap();
         assert_eq!((params.us("rate_us"), params.flag("boost")), (12_500, true));
+        assert_eq!((params.whole("who"), values(&[("who", 2.0)]).unwrap().whole("who")), (1, 2));
         assert_eq!(params.per_mhz("load"), [(0, 90.0)]);
     }
 
@@ -286,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_name() {
-        let known = "known: rate_us, load, boost";
+        let known = "known: rate_us, load, boost, who";
         let refused = [
             ("rat_us", 1.0, "has no parameter \"rat_us\" (did you mean \"rate_us\"?)".to_owned()),
             ("rate_us@1000", 1.0, "has no parameter \"rate_us@1000\"".to_owned()),
@@ -302,6 +330,9 @@ mod tests {
             ("rate_us", f64::NAN, "parameter rate_us = NaN is not within 0 to 100"),
             ("load@1000", 0.0, "parameter load@1000 = 0 is not within 1 to 100"),
             ("boost", 0.5, "parameter boost = 0.5 is not 0 or 1"),
+            ("who", 0.5, "parameter who = 0.5 is not 0 (none), 1 (some) or 2 (all)"),
+            ("who", 3.0, "parameter who = 3 is not 0 (none), 1 (some) or 2 (all)"),
+            ("who", -1.0, "parameter who = -1 is not 0 (none), 1 (some) or 2 (all)"),
         ];
         for (name, value, text) in limits {
             let error = values(&[(name, value)]).unwrap_err();

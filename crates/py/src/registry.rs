@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, ParamKind, REGISTRY, build_policy};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::error;
 
@@ -27,16 +27,18 @@ pub fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 
 /// A parameter as a dictionary.
 pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py, PyDict>> {
-    let (min, max, flag) = match param.kind {
-        ParamKind::Flag => (0.0, 1.0, true),
-        ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => (min, max, false),
+    let (min, max, choices): (f64, f64, &[&str]) = match param.kind {
+        ParamKind::Flag => (0.0, 1.0, &[]),
+        ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => (min, max, &[]),
+        ParamKind::Choice(choices) => (0.0, choices.len() as f64 - 1.0, choices),
     };
     let row = PyDict::new(py);
     row.set_item("name", param.name)?;
     row.set_item("default", param.default)?;
     row.set_item("min", min)?;
     row.set_item("max", max)?;
-    row.set_item("flag", flag)?;
+    row.set_item("flag", param.kind == ParamKind::Flag)?;
+    row.set_item("choices", PyTuple::new(py, choices)?)?;
     row.set_item("help", param.help)?;
     Ok(row)
 }

@@ -130,6 +130,5 @@ def _print_policy(console: Console, kind: str, info: PolicyInfo | TaskPolicyInfo
     table.columns[3].justify = "left"
     table.columns[3].no_wrap = False
     for param in info.params:
-        limits = "0 or 1" if param.flag else f"{param.min:g} to {param.max:g}"
-        table.add_row(param.name, f"{param.default:g}", limits, param.help)
+        table.add_row(param.name, f"{param.default:g}", param.values(), param.help)
     console.print(table)

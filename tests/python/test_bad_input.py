@@ -41,6 +41,18 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         "parameter decay = 2 is not within 0 to 1",
     ),
     "flag that is 2": (("compare", *MIX[:4], "-p", "colab:literal=2"), "literal = 2 is not 0 or 1"),
+    "choice that does not exist": (
+        ("compare", *MIX[:4], "-p", "min-fair:base=3"),
+        "parameter base = 3 is not 0 (fair share), 1 (fast core) or 2 (slow core)",
+    ),
+    "target that nobody can promise": (
+        ("compare", *MIX[:4], "-p", "min-fair:target=1.1"),
+        "policy min-fair: parameter target = 1.1 is not within 0 to 1",
+    ),
+    "round without length": (
+        ("compare", *MIX[:4], "-p", "uniformity:round_ms=0"),
+        "policy uniformity: parameter round_ms = 0 is not within 0.1 to 10000",
+    ),
     "parameter without value": (
         ("compare", *MIX[:4], "-p", "colab:literal"),
         '"literal" is not of the form parameter=number',

@@ -74,6 +74,18 @@ impl PolicyHost {
         thread
     }
 
+    /// Programs of one thread each with these speed-ups.
+    pub fn add_programs(&mut self, speedups: &[f64]) -> Vec<ThreadId> {
+        let add = |(app, &speedup)| self.add_to(AppId(app), Some(speedup));
+        (0..).zip(speedups).map(add).collect()
+    }
+
+    /// The part of the time until now that each thread has had on fast cores.
+    pub fn fast_shares(&self, threads: &[ThreadId]) -> Vec<f64> {
+        let fast_ns = |&thread: &ThreadId| self.sched.stats(thread).run_ns[1..].iter().sum::<Ns>();
+        threads.iter().map(|thread| fast_ns(thread) as f64 / self.now_ns as f64).collect()
+    }
+
     /// A new thread that others have waited for.
     pub fn add_blamed(&mut self, speedup: f64, blame_ns: Ns) -> ThreadId {
         let thread = self.add(Some(speedup));
@@ -114,6 +126,11 @@ impl PolicyHost {
                 self.sched.charge(core, ran_ns, ran_ns / 10);
             }
         }
+    }
+
+    /// What a policy sees now.
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.sched, &self.factors, self.now_ns)
     }
 
     /// The threads on cores that are not of the slowest class, running or waiting.

@@ -74,6 +74,13 @@ impl<'a> View<'a> {
         self.sched.stats(thread)
     }
 
+    /// Time in ns that a thread has spent in run queues since its start, the present stay included.
+    pub fn ready_ns(&self, thread: ThreadId) -> Ns {
+        let state = self.sched.thread(thread);
+        let stay_ns = if state.state == RunState::Ready { self.now_ns - state.since_ns } else { 0 };
+        self.stats(thread).ready_ns + stay_ns
+    }
+
     /// A thread's virtual run time in ns.
     pub fn vruntime(&self, thread: ThreadId) -> Ns {
         self.sched.thread(thread).vruntime

@@ -1,13 +1,18 @@
-//! What several policies compute: windows over counters, spreads, labels, speeds by class.
+//! What several policies compute: windows over counters, spreads, labels, speeds by class, shares of
+//! fast cores.
 
 pub mod labels;
 pub mod progress;
 pub mod ranking;
 pub mod rating;
 pub mod rotation;
+pub mod rounds;
 pub mod seats;
+pub mod share_policy;
+pub mod shares;
 pub mod speedup;
 pub mod uniformity;
+pub mod usage;
 pub mod window;
 
 use ampsched_model::{MAX_CLASSES, ThreadId};

@@ -55,6 +55,22 @@ pub fn fast_ns(stats: &ThreadStats) -> Ns {
     stats.run_ns[1..].iter().sum()
 }
 
+/// The runnable threads in the order of a value, the least first; ties: the lower number. Who is on a
+/// fast core gives way only to a thread whose value is less by more than `lead`.
+pub fn least_first(
+    view: &View,
+    lead: f64,
+    mut value: impl FnMut(ThreadId) -> f64,
+) -> Vec<ThreadId> {
+    let mut values: Vec<(f64, ThreadId)> = Vec::new();
+    for thread in view.runnable() {
+        let head_start = if is_on_fast(view, thread) { lead } else { 0.0 };
+        values.push((value(thread) - head_start, thread));
+    }
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    values.into_iter().map(|(_, thread)| thread).collect()
+}
+
 /// Gives the fast cores to the first threads of an order, one each, and sends the others to the slow
 /// ones. Returns the number of threads that had to change to a fast core.
 ///

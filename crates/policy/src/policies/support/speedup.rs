@@ -96,6 +96,16 @@ impl Speedups {
         due
     }
 
+    /// Whether a thread's speed-up comes from watching it, or is not known (yet): such threads should
+    /// keep running on both kinds of core.
+    pub fn depend_on_watching(&self, view: &View) -> bool {
+        view.threads().any(|thread| {
+            let factors = view.factors(thread);
+            let offline = self.offline && factors.offline_speedup.kind != FactorKind::Missing;
+            !offline && matches!(factors.speedup.kind, FactorKind::Measured | FactorKind::Missing)
+        })
+    }
+
     /// A thread's speed-up; 1 if nothing is known.
     pub fn of(&mut self, thread: ThreadId) -> f64 {
         self.values.slot(thread).unwrap_or(1.0)

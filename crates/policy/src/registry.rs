@@ -21,6 +21,7 @@ pub struct PolicyInfo {
 
 /// All policies, in alphabetical order.
 pub static REGISTRY: &[&PolicyInfo] = &[
+    &policies::acfs::INFO,
     &policies::amps::INFO,
     &policies::camp::INFO,
     &policies::cfs::INFO,

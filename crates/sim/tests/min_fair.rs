@@ -163,4 +163,11 @@ fn those_who_gain_are_found_by_sampling() {
         // 4 % of the time, some turns of which are still to come.
         assert!(fast_ms[0].min(fast_ms[1]) > 350, "{policy}: {fast_ms:?}");
     }
+    let outcome = case.run("acfs", FactorSource::Sampled { interval_ns: ns(500.0) });
+    let progress: Vec<f64> = (outcome.threads.iter().zip(&case.speedups))
+        .map(|(thread, speedup)| thread.big_ns as f64 + thread.little_ns as f64 / speedup)
+        .collect();
+    for done_ns in &progress {
+        assert!(done_ns / progress[0] > 0.9 && done_ns / progress[0] < 1.1, "{progress:?}");
+    }
 }

@@ -108,7 +108,12 @@ impl Speedups {
 
     /// A thread's speed-up; 1 if nothing is known.
     pub fn of(&mut self, thread: ThreadId) -> f64 {
-        self.values.slot(thread).unwrap_or(1.0)
+        self.known(thread).unwrap_or(1.0)
+    }
+
+    /// A thread's speed-up, unless nothing is known.
+    pub fn known(&mut self, thread: ThreadId) -> Option<f64> {
+        *self.values.slot(thread)
     }
 }
 

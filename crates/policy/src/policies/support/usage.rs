@@ -15,6 +15,8 @@ pub struct Usage {
     pub slow_ns: Ns,
     /// In run queues.
     pub ready_ns: Ns,
+    /// Blocked; a stay counts when it ends.
+    pub blocked_ns: Ns,
 }
 
 impl Usage {
@@ -38,12 +40,14 @@ impl Meter {
             fast_ns: fast_ns(stats),
             slow_ns: stats.run_ns[0],
             ready_ns: view.ready_ns(thread),
+            blocked_ns: stats.blocked_ns,
         };
         let seen = std::mem::replace(self.seen.slot(thread), now);
         Usage {
             fast_ns: now.fast_ns - seen.fast_ns,
             slow_ns: now.slow_ns - seen.slow_ns,
             ready_ns: now.ready_ns - seen.ready_ns,
+            blocked_ns: now.blocked_ns - seen.blocked_ns,
         }
     }
 }

@@ -176,7 +176,7 @@ def test_every_shipped_model_can_be_read() -> None:
 
 
 def test_colab_printed_model_by_hand() -> None:
-    # The specification's example mix: 10^6 instructions; the sum moves the speed-up by about a thousandth.
+    # An example mix of 10^6 instructions: the sum moves the speed-up by about a thousandth.
     names = ["instructions", "fp_regfile_writes", "fetch_branches", "rename_sq_full_events", "idle_cycles"]
     names += ["l1d_tags_in_use", "fetch_icache_retry_stall_cycles"]
     model = load_models("colab-table2")

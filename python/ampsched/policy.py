@@ -21,9 +21,7 @@ class Rules(TypedDict, total=False):
     """Which cores share a run queue."""
     order: Literal["fifo", "vruntime", "deadline", "highest_rank"]
     """Which waiting thread comes first."""
-    allocator: Literal[
-        "wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with"
-    ]
+    allocator: Literal["wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with"]
     """Where a thread is put when it starts or wakes."""
     steal: Sequence[Literal["own_cluster", "other_clusters", "running_on_slower"]]
     """Where an idle core looks for work, in this order."""

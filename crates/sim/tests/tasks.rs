@@ -173,6 +173,17 @@ fn cats_serves_the_chain_on_the_big_worker() {
     assert_eq!(run(&big_first, "fifo", &[]).makespan_s(), 10.0);
 }
 
+/// The little worker idles and asks first, but successors on the critical path are not for it.
+#[test]
+fn cats_keeps_a_chain_on_the_big_worker() {
+    let chain: Vec<(f64, &[u32])> = vec![(2.0, &[]), (2.0, &[0]), (2.0, &[1])];
+    let graph = Graph::from_work("chain", &chain).unwrap();
+    let problem = Problem::new(&graph, workers("1x1,1x2")).unwrap();
+    for name in ["cats", "cats-cost"] {
+        assert_eq!(rows(&problem, &run(&problem, name, &[])), ["", "0:0-1 1:1-2 2:2-3"], "{name}");
+    }
+}
+
 /// Without `steal` little workers leave critical tasks alone; `strict` makes equal ones uncritical.
 #[test]
 fn cats_options() {

@@ -19,7 +19,7 @@ class Rules(TypedDict, total=False):
 
     queues: Literal["per_core", "per_cluster", "global"]
     """Which cores share a run queue."""
-    order: Literal["fifo", "vruntime", "deadline", "highest_rank"]
+    order: Literal["fifo", "vruntime", "deadline", "highest_rank", "rounds"]
     """Which waiting thread comes first."""
     allocator: Literal["wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with"]
     """Where a thread is put when it starts or wakes."""
@@ -31,7 +31,7 @@ class Rules(TypedDict, total=False):
     """A fixed slice."""
     slice_by_speed: bool
     """Whether slices are divided by the predicted speed on the core."""
-    charge: Literal["time", "progress"]
+    charge: Literal["time", "progress", "rated"]
     """What run time counts."""
     wake_preemption: Literal[False]
     """Woken threads never interrupt."""

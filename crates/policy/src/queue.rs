@@ -46,7 +46,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// Where virtual time begins: far enough from 0 that a thread can be placed behind the others.
+/// Where virtual time begins that is a queue's own: far enough from 0 that a thread can be placed behind the others.
 const VIRTUAL_START: Ns = 1 << 40;
 
 /// A run queue with the sums that slices, placement and fairness need.
@@ -75,7 +75,7 @@ impl RunQueue {
     pub fn new(order: Order) -> Self {
         let store = match order {
             Order::Fifo => Store::Fifo(VecDeque::new()),
-            Order::Vruntime => Store::Heap(BinaryHeap::new()),
+            Order::Vruntime | Order::Rounds { .. } => Store::Heap(BinaryHeap::new()),
             Order::Deadline | Order::HighestRank { .. } => Store::Bag(Vec::new()),
         };
         Self {
@@ -84,7 +84,7 @@ impl RunQueue {
             running: 0,
             cores: 0,
             capacity: 0,
-            min_vruntime: VIRTUAL_START,
+            min_vruntime: if let Order::Rounds { .. } = order { 0 } else { VIRTUAL_START },
             least: u64::MAX,
             weighted_vruntime: 0,
             newcomer: None,

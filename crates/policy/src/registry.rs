@@ -21,6 +21,7 @@ pub struct PolicyInfo {
 
 /// All policies, in alphabetical order.
 pub static REGISTRY: &[&PolicyInfo] = &[
+    &policies::a_dwrr::INFO,
     &policies::acfs::INFO,
     &policies::amps::INFO,
     &policies::camp::INFO,

@@ -30,6 +30,13 @@ pub enum Order {
         /// Width of the window in ns of virtual run time; `u64::MAX` is no limit.
         fair_window_ns: Ns,
     },
+    /// Round by round (DWRR): least virtual run time, which means the same in all queues. A turn ends with a
+    /// round at the latest. Before a core enters a round it takes threads of earlier rounds from elsewhere,
+    /// as far as its steal steps reach. The rounds in which threads are differ by at most one.
+    Rounds {
+        /// Virtual run time per round in ns.
+        length_ns: Ns,
+    },
 }
 
 /// Where a thread is put when it starts or wakes.
@@ -115,6 +122,8 @@ pub enum Charge {
     Time,
     /// Time x predicted speed on that core / weight: threads get equal progress.
     Progress,
+    /// Time x [`Rules::rating`] of that core / weight.
+    Rated,
 }
 
 /// Whether a woken thread interrupts the running one.

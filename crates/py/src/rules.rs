@@ -14,11 +14,13 @@ const QUEUES: [(&str, QueueScope); 3] = [
     ("per_cluster", QueueScope::PerCluster),
     ("global", QueueScope::Global),
 ];
-const ORDERS: [(&str, Order); 4] = [
+const ORDERS: [(&str, Order); 5] = [
     ("fifo", Order::Fifo),
     ("vruntime", Order::Vruntime),
     ("deadline", Order::Deadline),
     ("highest_rank", Order::HighestRank { fair_window_ns: Ns::MAX }),
+    // As long as those of a-dwrr.
+    ("rounds", Order::Rounds { length_ns: 30_000_000 }),
 ];
 const ALLOCATORS: [(&str, Allocator); 4] = [
     ("wake_affine", Allocator::WakeAffine),
@@ -31,7 +33,8 @@ const STEALS: [(&str, StealFrom); 3] = [
     ("other_clusters", StealFrom::OtherClusters),
     ("running_on_slower", StealFrom::RunningOnSlower),
 ];
-const CHARGES: [(&str, Charge); 2] = [("time", Charge::Time), ("progress", Charge::Progress)];
+const CHARGES: [(&str, Charge); 3] =
+    [("time", Charge::Time), ("progress", Charge::Progress), ("rated", Charge::Rated)];
 /// Longest duration that a rule may state, in ms.
 const DURATION_MS_MAX: f64 = 1e6;
 const KEYS: [&str; 12] = [

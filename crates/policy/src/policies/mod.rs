@@ -1,5 +1,6 @@
 //! One file per policy.
 
+pub mod a_dwrr;
 pub mod acfs;
 pub mod amps;
 pub mod camp;

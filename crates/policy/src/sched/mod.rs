@@ -10,6 +10,7 @@ mod eevdf;
 mod moves;
 mod pick;
 mod place;
+mod rounds;
 mod time;
 
 use std::cell::Cell;
@@ -23,6 +24,7 @@ use crate::{
     ThreadPlan, Topology,
 };
 use place::LastSearch;
+use rounds::Rounds;
 
 /// Where a thread is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,6 +184,7 @@ pub struct Sched {
     idle_cores: u16,
     /// When imbalances are rotated next.
     rotation_due_ns: Ns,
+    rounds: Rounds,
     /// Present frequency of each cluster.
     frequencies_mhz: Vec<u32>,
     /// What the power sensor of each cluster shows, in mW.
@@ -220,6 +223,7 @@ impl Sched {
             frequencies_mhz: topology.clusters().iter().map(highest).collect(),
             power_mw: vec![Factor::default(); topology.clusters().len()],
             temperatures_c: vec![Factor::default(); topology.clusters().len()],
+            rounds: Rounds::of(rules.order, topology.core_count()),
             topology,
             rules,
             plans: Vec::new(),
@@ -318,6 +322,13 @@ impl Sched {
     #[inline]
     pub fn idle_cores(&self) -> usize {
         self.idle_cores.into()
+    }
+
+    /// Whether the thread that runs on a core has to give way some time: if threads wait in its queue, and
+    /// under rounds always, because there may be others elsewhere.
+    #[inline]
+    pub fn is_contended(&self, core: CoreId) -> bool {
+        !self.queue(core).is_empty() || self.has_rounds()
     }
 
     /// Whether a core neither runs nor has waiting work of its own.

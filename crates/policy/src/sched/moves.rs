@@ -26,6 +26,9 @@ impl Sched {
         self.count_in(thread, queue);
         self.queues[queue].push(entry);
         self.waiting += 1;
+        if self.has_rounds() {
+            self.wait_in_round(thread);
+        }
     }
 
     /// Puts a waiting thread on a core. Returns whether the core had run another thread before and
@@ -43,6 +46,10 @@ impl Sched {
             self.leave_queue(thread, old);
             self.place_vruntime(thread, core, EnqueueKind::Requeue);
             self.count_in(thread, new);
+        }
+        if self.has_rounds() {
+            self.leave_round(thread);
+            self.enter_round(thread, core);
         }
         self.queues[new].running += 1;
         let state = &mut self.threads[thread.index()];
@@ -75,6 +82,9 @@ impl Sched {
         let queue = self.queue_index(core);
         self.queues[queue].running -= 1;
         self.leave_queue(thread, queue);
+        if self.has_rounds() {
+            self.end_in_round(thread);
+        }
         let entry = &mut self.threads[thread.index()];
         entry.state = state;
         entry.since_ns = now_ns;
@@ -87,7 +97,7 @@ impl Sched {
     /// [`Sched::enqueue`] in one, without counting it out and in.
     #[inline]
     pub fn requeue(&mut self, core: CoreId, now_ns: Ns) {
-        if self.rules.order == Order::Deadline {
+        if matches!(self.rules.order, Order::Deadline | Order::Rounds { .. }) {
             let thread = self.cores[core.index()].running.expect("a thread runs on the core");
             self.stop(core, RunState::Ready, now_ns);
             return self.enqueue(thread, core, EnqueueKind::Requeue, now_ns);
@@ -112,6 +122,9 @@ impl Sched {
         self.queues[queue].remove(thread);
         self.waiting -= 1;
         self.leave_queue(thread, queue);
+        if self.has_rounds() {
+            self.leave_round(thread);
+        }
     }
 
     /// Holds back a thread that is in no queue and on no core.

@@ -27,15 +27,22 @@ impl Sched {
     #[inline(never)]
     fn pick_by_search(&self, core: CoreId, now_ns: Ns) -> Pick {
         match self.first_of(self.queue(core), core, None) {
+            Some(thread) if self.has_rounds() => self.pick_in_rounds(core, thread, now_ns),
             Some(thread) => Pick::Run(thread),
-            None => self.pick_elsewhere(core, now_ns),
+            None => self.pick_elsewhere(core, None, now_ns),
         }
     }
 
-    fn pick_elsewhere(&self, core: CoreId, now_ns: Ns) -> Pick {
+    /// What the steal steps yield; with rounds, what is more urgent than the thread `instead_of`.
+    pub(super) fn pick_elsewhere(
+        &self,
+        core: CoreId,
+        instead_of: Option<ThreadId>,
+        now_ns: Ns,
+    ) -> Pick {
         let mut recheck_ns: Option<Ns> = None;
         for step in self.rules.steal.iter().filter(|step| self.may_try(core, step)) {
-            match self.try_steal(core, step, now_ns) {
+            match self.try_steal(core, step, instead_of, now_ns) {
                 Ok(Some(pick)) => return pick,
                 Ok(None) => {}
                 Err(later_ns) => {
@@ -55,20 +62,33 @@ impl Sched {
     }
 
     /// What a step yields now, or when it would.
-    fn try_steal(&self, core: CoreId, step: &Steal, now_ns: Ns) -> Result<Option<Pick>, Ns> {
+    fn try_steal(
+        &self,
+        core: CoreId,
+        step: &Steal,
+        instead_of: Option<ThreadId>,
+        now_ns: Ns,
+    ) -> Result<Option<Pick>, Ns> {
         if step.from == StealFrom::RunningOnSlower {
-            return self.running_on_slower(core, step, now_ns).map(|found| found.map(Pick::Pull));
+            let found = self.running_on_slower(core, step, instead_of, now_ns);
+            return found.map(|thread| thread.map(Pick::Pull));
         }
         if self.waiting == 0 {
             return Ok(None);
         }
-        let Some(thread) = self.waiting_elsewhere(core, step) else { return Ok(None) };
+        let Some(thread) = self.waiting_elsewhere(core, step, instead_of) else { return Ok(None) };
         let due_ns = self.core(core).since_ns + step.min_idle_ns;
         if now_ns < due_ns { Err(due_ns) } else { Ok(Some(Pick::Run(thread))) }
     }
 
-    /// A waiting thread of another core's queue: of the most loaded queue, or the highest rank of all.
-    fn waiting_elsewhere(&self, core: CoreId, step: &Steal) -> Option<ThreadId> {
+    /// A waiting thread of another core's queue: of the most loaded queue, or of all the highest rank or
+    /// the earliest round.
+    fn waiting_elsewhere(
+        &self,
+        core: CoreId,
+        step: &Steal,
+        instead_of: Option<ThreadId>,
+    ) -> Option<ThreadId> {
         let own = self.queue_index(core);
         let own_cluster = self.topology.core(core).cluster;
         let others = self.topology.cores().filter(|&other| {
@@ -80,8 +100,13 @@ impl Sched {
         let found = others.filter_map(|other| {
             self.first_of(self.queue(other), core, step.except).map(|thread| (other, thread))
         });
+        let found =
+            found.filter(|&(_, thread)| instead_of.is_none_or(|own| self.is_behind(thread, own)));
         match self.rules.order {
             Order::HighestRank { .. } => found.min_by_key(|&(_, thread)| self.rank_key(thread)),
+            Order::Rounds { .. } => found.min_by_key(|&(other, thread)| {
+                (self.round(thread), Reverse(self.queue(other).scaled_load()), other)
+            }),
             Order::Fifo | Order::Vruntime | Order::Deadline => {
                 found.min_by_key(|&(other, _)| (Reverse(self.queue(other).scaled_load()), other))
             }
@@ -98,6 +123,7 @@ impl Sched {
         &self,
         core: CoreId,
         step: &Steal,
+        instead_of: Option<ThreadId>,
         now_ns: Ns,
     ) -> Result<Option<ThreadId>, Ns> {
         let class = self.topology.core(core).class;
@@ -106,7 +132,9 @@ impl Sched {
             slower.filter_map(|other| self.core(other).running.map(|thread| (other, thread)));
         let (mut best, mut soonest_ns): (Option<ThreadId>, Option<Ns>) = (None, None);
         for (other, thread) in running {
-            if !self.gains(thread, other, core, step) {
+            let urgent =
+                instead_of.is_none_or(|own| self.is_far_behind(thread, other, own, now_ns));
+            if !urgent || !self.gains(thread, other, core, step) {
                 continue;
             }
             let due_ns = match self.stats(thread).migrations {
@@ -145,7 +173,9 @@ impl Sched {
         };
         match self.rules.order {
             Order::Fifo => queue.first().filter(fits).or_else(|| earliest(queue, fits)),
-            Order::Vruntime => queue.first().filter(fits).or_else(|| least(queue, fits)),
+            Order::Vruntime | Order::Rounds { .. } => {
+                queue.first().filter(fits).or_else(|| least(queue, fits))
+            }
             Order::Deadline => self.earliest_eligible(queue, fits),
             Order::HighestRank { fair_window_ns } => {
                 let limit = queue.least()?.saturating_add(fair_window_ns);

@@ -3,5 +3,6 @@ mod host;
 mod moves;
 mod places;
 mod properties;
+mod rounds;
 mod shares;
 mod vectors;

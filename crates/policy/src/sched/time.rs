@@ -25,12 +25,23 @@ impl Sched {
     }
 
     fn charge_vruntime(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) {
-        let delta = match self.rules.charge {
+        let counted_ns = match self.rules.charge {
             Charge::Time => ran_ns,
             Charge::Progress => ran_ns * u64::from(self.speed(thread, core)) / u64::from(SPEED_ONE),
+            Charge::Rated => return self.charge_rated(thread, core, ran_ns),
         };
+        self.add_vruntime(thread, core, counted_ns);
+    }
+
+    #[cold]
+    fn charge_rated(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) {
+        self.add_vruntime(thread, core, self.counted_ns(thread, core, ran_ns));
+    }
+
+    #[inline]
+    fn add_vruntime(&mut self, thread: ThreadId, core: CoreId, counted_ns: Ns) {
         let weight = self.plans[thread.index()].weight;
-        let delta = to_virtual(delta, weight);
+        let delta = to_virtual(counted_ns, weight);
         let state = &mut self.threads[thread.index()];
         state.vruntime += delta;
         let vruntime = state.vruntime;
@@ -40,6 +51,21 @@ impl Sched {
         } else {
             let least = queue.least().map_or(vruntime, |least| least.min(vruntime));
             queue.min_vruntime = queue.min_vruntime.max(least);
+        }
+    }
+
+    /// What time on a core counts, apart from the thread's weight.
+    pub(super) fn counted_ns(&self, thread: ThreadId, core: CoreId, ran_ns: Ns) -> Ns {
+        ran_ns * u64::from(self.pace(thread, core)) / u64::from(SPEED_ONE)
+    }
+
+    /// How much faster than real time a thread of weight 1024 is charged on a core, in the plan's fixed point.
+    #[inline]
+    pub(super) fn pace(&self, thread: ThreadId, core: CoreId) -> u16 {
+        match self.rules.charge {
+            Charge::Time => SPEED_ONE,
+            Charge::Progress => self.speed(thread, core),
+            Charge::Rated => self.rules.rating[self.cores[core.index()].class.index()],
         }
     }
 
@@ -70,25 +96,45 @@ impl Sched {
         }
     }
 
-    /// When the thread that runs on a core has to let others run; none if nobody waits.
+    /// When the thread that runs on a core has to let others run; none if nobody waits
+    /// ([`Sched::is_contended`]).
     ///
     /// The running thread must have been charged up to `now_ns`. `slice_ns` replaces the rules' slice.
     #[inline]
     pub fn expiry_ns(&self, core: CoreId, slice_ns: Option<Ns>, now_ns: Ns) -> Option<Ns> {
+        if self.has_rounds() {
+            return self.expiry_in_rounds(core, slice_ns, now_ns);
+        }
         if self.queue(core).is_empty() {
             return None;
         }
-        let cpu = &self.cores[core.index()];
-        let thread = cpu.running?;
-        let exact = match slice_ns {
-            Some(slice_ns) => cpu.since_ns + slice_ns,
-            None => self.expiry_by_rules(core, thread, cpu.since_ns, now_ns),
-        };
-        let due = exact.max(now_ns);
-        Some(match self.rules.tick_ns {
-            Some(tick_ns) => due.div_ceil(tick_ns) * tick_ns,
-            None => due,
-        })
+        let thread = self.cores[core.index()].running?;
+        Some(self.at_tick(self.slice_end_ns(core, thread, slice_ns, now_ns).max(now_ns)))
+    }
+
+    /// When the slice of the thread that runs on a core ends.
+    #[inline]
+    pub(super) fn slice_end_ns(
+        &self,
+        core: CoreId,
+        thread: ThreadId,
+        slice_ns: Option<Ns>,
+        now_ns: Ns,
+    ) -> Ns {
+        let since_ns = self.cores[core.index()].since_ns;
+        match slice_ns {
+            Some(slice_ns) => since_ns + slice_ns,
+            None => self.expiry_by_rules(core, thread, since_ns, now_ns),
+        }
+    }
+
+    /// The next tick, if there are ticks.
+    #[inline]
+    pub(super) fn at_tick(&self, due_ns: Ns) -> Ns {
+        match self.rules.tick_ns {
+            Some(tick_ns) => due_ns.div_ceil(tick_ns) * tick_ns,
+            None => due_ns,
+        }
     }
 
     #[inline]
@@ -115,7 +161,9 @@ impl Sched {
     fn leftmost_key(&self, core: CoreId) -> Option<Ns> {
         match self.rules.order {
             Order::Vruntime => self.queue(core).least(),
-            Order::Fifo | Order::Deadline | Order::HighestRank { .. } => None,
+            Order::Fifo | Order::Deadline | Order::HighestRank { .. } | Order::Rounds { .. } => {
+                None
+            }
         }
     }
 
@@ -150,8 +198,10 @@ impl Sched {
 
     /// Sets the virtual run time of a thread that comes to a core's queue from elsewhere.
     pub(super) fn place_vruntime(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind) {
-        if self.rules.order == Order::Deadline {
-            return self.place_deadline(thread, core, kind);
+        match self.rules.order {
+            Order::Deadline => return self.place_deadline(thread, core, kind),
+            Order::Rounds { .. } => return self.place_in_round(thread, core, kind),
+            Order::Fifo | Order::Vruntime | Order::HighestRank { .. } => {}
         }
         let source = self.queue(self.thread(thread).core).min_vruntime;
         let target = self.queue(core).min_vruntime;
@@ -220,7 +270,7 @@ pub(super) fn to_virtual(ns: Ns, weight: u32) -> Ns {
 
 /// Virtual run time in run time, rounded up.
 #[inline]
-fn to_real(virtual_ns: Ns, weight: u32) -> Ns {
+pub(super) fn to_real(virtual_ns: Ns, weight: u32) -> Ns {
     if u64::from(weight) == WEIGHT_ONE {
         virtual_ns
     } else {

@@ -81,7 +81,7 @@ impl Engine<'_> {
         }
         let state = &mut self.cores[core.index()];
         let slice_over = self.now_ns >= state.slice_end_ns;
-        if state.resched || (slice_over && self.sched.queue_len(core) > 0) {
+        if state.resched || (slice_over && self.sched.is_contended(core)) {
             return self.switch_out(core, thread);
         }
         if slice_over {

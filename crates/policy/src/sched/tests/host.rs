@@ -130,7 +130,10 @@ impl Host {
                 (0..cores).filter(|&core| expiry(core) == Some(next_ns)).collect();
             self.advance(next_ns - self.now_ns);
             for core in due {
-                self.requeue(core);
+                // A faster core may just have pulled its thread.
+                if self.running(core).is_some() {
+                    self.requeue(core);
+                }
                 self.dispatch(core);
             }
         }

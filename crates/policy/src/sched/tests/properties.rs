@@ -6,8 +6,8 @@ use proptest::sample::Index;
 
 use super::host::{Host, MS, rules};
 use crate::{
-    Allocator, Balance, Change, EnqueueKind, Order, Pick, Prefer, QueueScope, Rules, RunState,
-    Sched, Steal, StealFrom,
+    Allocator, Balance, Change, Charge, EnqueueKind, Order, Pick, Prefer, QueueScope, Rules,
+    RunState, Sched, Steal, StealFrom,
 };
 
 /// What happens to the system; threads and cores are chosen among those to which it can happen.
@@ -76,10 +76,14 @@ fn all_rules(clusters: &[(u8, usize)]) -> Vec<Rules> {
             Order::Vruntime,
             Order::Deadline,
             Order::HighestRank { fair_window_ns: MS },
+            Order::Rounds { length_ns: 10 * MS },
         ];
         all.extend(orders.map(|order| Rules { queues, order, ..base.clone() }));
         let allocator = Allocator::LeastLoadedInClass;
         all.push(Rules { queues, allocator, ..base.clone() });
+        let rating = [1024, 2048, 3000, 4096];
+        let allocator = Allocator::LeastLoadedWith;
+        all.push(Rules { queues, allocator, rating, charge: Charge::Rated, ..base.clone() });
     }
     all
 }

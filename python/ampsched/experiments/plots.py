@@ -5,7 +5,17 @@ from pathlib import Path
 from ampsched.experiments.colab_figures import Bar, Figure
 
 # Colour-blind safe (Okabe and Ito).
-COLOURS = {"cfs": "#999999", "wash": "#E69F00", "colab": "#0072B2"}
+COLOURS = {
+    "cfs": "#999999",
+    "wash": "#E69F00",
+    "colab": "#0072B2",
+    "rr-amp": "#009E73",
+    "a-dwrr": "#999999",
+    "camp": "#E69F00",
+    "hsp": "#D55E00",
+    "prop-sp:static=1": "#56B4E9",
+    "prop-sp": "#0072B2",
+}
 
 
 def draw(figure: Figure, path: Path) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ampsched.analytic import POLICIES, TABLE_1, Mix, predict_all, table_1
@@ -35,6 +36,8 @@ PLACES = {
 }
 CROWDED = 0.2
 """Normalised unfairness up to which points are shown again, enlarged, and only there with their names."""
+FAR = 0.5
+"""Policies whose ASP differs by more than this share from the median are named, not drawn, beside the Pareto front."""
 SAME = 0.02
 """Points of a workload that are nearer than this have one name together."""
 
@@ -138,7 +141,7 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
     with mpl.rc_context():
         mpl.rcParams["svg.hashsalt"] = "pareto"
         mpl.rcParams["font.size"] = 8
-        canvas, axes = pyplot.subplots(figsize=(8.5, 5.5))
+        canvas, axes = pyplot.subplots(figsize=(9, 7.5))
         best = sorted((points[name] for name in front), key=lambda each: each[0].mean)
         axes.step(
             [asp.mean for asp, _ in best],
@@ -148,7 +151,11 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
             linewidth=0.9,
             zorder=1,
         )
-        for name, (asp, fair) in points.items():
+        middle = median(asp.mean for asp, _ in points.values())
+        far = [name for name, (asp, _) in points.items() if abs(asp.mean - middle) > FAR * middle]
+        for turn, (name, (asp, fair)) in enumerate(sorted(points.items(), key=lambda item: item[1][1].mean)):
+            if name in far:
+                continue
             axes.errorbar(
                 asp.mean,
                 fair.mean,
@@ -159,7 +166,13 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
                 elinewidth=0.6,
                 zorder=2,
             )
-            axes.annotate(name, (asp.mean, fair.mean), (4, 4), textcoords="offset points", fontsize=7)
+            # Neighbours' names take turns on the right and on the left.
+            offset, side = (((5, 3), "left"), ((-5, 3), "right"))[turn % 2]
+            axes.annotate(
+                name, (asp.mean, fair.mean), offset, textcoords="offset points", ha=side, fontsize=7
+            )
+        if far:
+            axes.set_title(f"not shown, far to the left: {', '.join(far)}", fontsize=8, loc="left")
         axes.set_xlabel("mean aggregate speed-up (higher is better)")
         axes.set_ylabel("mean unfairness (lower is fairer)")
         axes.spines[["top", "right"]].set_visible(False)

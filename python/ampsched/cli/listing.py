@@ -128,7 +128,9 @@ def _print_policy(console: Console, kind: str, info: PolicyInfo | TaskPolicyInfo
     console.print(f"\nParameters, as in {info.name}:{info.params[0].name}=1", soft_wrap=True)
     table = render.table("parameter", "default", "range", "")
     table.columns[3].justify = "left"
-    table.columns[3].no_wrap = False
+    # Names stay whole; choices and help may take several lines.
+    for column, no_wrap in zip(table.columns, (True, True, False, False), strict=True):
+        column.no_wrap = no_wrap
     for param in info.params:
         table.add_row(param.name, f"{param.default:g}", param.values(), param.help)
     console.print(table)

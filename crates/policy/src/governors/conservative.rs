@@ -168,16 +168,12 @@ mod tests {
 
     #[test]
     fn between_the_thresholds_nothing_changes() {
-        assert_eq!(trace("conservative", 800, &[20.0, 50.0, 80.0]), [800; 3]);
-        assert_eq!(trace("conservative", 800, &[81.0, 81.0, 19.0, 19.0]), [800, 900, 900, 800]);
-        assert_eq!(
-            trace("conservative:up_threshold=60:down_threshold=40", 800, &[61.0, 61.0]),
-            [800, 900]
-        );
-        assert_eq!(
-            trace("conservative:up_threshold=60:down_threshold=40", 800, &[39.0, 39.0]),
-            [800, 700]
-        );
+        // Steps of 140 MHz, so that each is seen.
+        let governor = "conservative:freq_step=10";
+        assert_eq!(trace(governor, 800, &[20.0, 50.0, 80.0]), [800; 3]);
+        assert_eq!(trace(governor, 800, &[81.0, 81.0, 19.0, 19.0]), [900, 1000, 1000, 800]);
+        let governor = "conservative:freq_step=10:up_threshold=60:down_threshold=40";
+        assert_eq!(trace(governor, 800, &[60.0, 61.0, 40.0, 39.0]), [800, 900, 900, 800]);
     }
 
     #[test]

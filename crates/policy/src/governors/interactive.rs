@@ -348,6 +348,14 @@ mod tests {
     }
 
     #[test]
+    fn a_core_that_another_has_made_fast_still_begins_at_hispeed() {
+        let mut cluster = cluster("interactive:hispeed_freq_mhz=800:min_sample_time_us=0", 1400);
+        // The first core's target falls to 200 MHz while the second keeps the cluster at 1400.
+        assert_eq!(cluster.look(20.0, &[0.0, 100.0]), 1400);
+        assert_eq!(cluster.look(20.0, &[100.0, 0.0]), 800);
+    }
+
+    #[test]
     fn boost_and_io_are_switches() {
         assert_eq!(trace("interactive:boost=1:hispeed_freq_mhz=800", 200, &[0.0, 0.0]), [800, 800]);
         for (governor, expected) in [("interactive", 300), ("interactive:io_is_busy=1", 400)] {

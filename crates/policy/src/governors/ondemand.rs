@@ -14,8 +14,7 @@ pub static INFO: GovernorInfo = GovernorInfo {
     source: "Linux 6.6 drivers/cpufreq/cpufreq_ondemand.c and cpufreq_governor.c, \
              Documentation/admin-guide/pm/cpufreq.rst; Pallipadi and Starikovskiy, OLS 2006",
     documentation: "\
-**Purpose.** Full speed at once when there is work, less when there is little: the default of most kernels before schedutil, and the \
-governor of the papers' boards.
+**Purpose.** Full speed at once when there is work, less when there is little: the default of most kernels before schedutil.
 
 **Algorithm.** Every `sampling_rate_us` the load of each core is taken: the share of time in which it was not idle. The greatest counts. If it is \
 above `up_threshold` percent, the cluster gets its highest frequency, and the next sample comes after `sampling_down_factor` sampling times. Otherwise it gets the \
@@ -130,7 +129,7 @@ impl Ondemand {
             [Round::Down, Round::Up].map(|round| self.domain.resolve(mean, round, limits));
         let (low, high) = (in_khz(low_mhz), in_khz(high_mhz));
         if low < high {
-            let high_ns = ((mean - low) * self.rate_ns + (high - low) / 2) / (high - low);
+            let high_ns = (mean - low) * self.rate_ns / (high - low);
             self.low = Some(LowPart { mhz: low_mhz, ns: self.rate_ns - high_ns });
         }
         high_mhz
@@ -217,6 +216,9 @@ mod tests {
         let gaps = gap_us("ondemand:sampling_rate_us=20000:sampling_down_factor=3", &loads);
         // At the highest frequency already, the factor stays.
         assert_eq!(gaps, [20_000, 60_000, 60_000, 20_000, 60_000]);
+        let mut cluster = Cluster::little("ondemand:sampling_down_factor=3");
+        cluster.start();
+        assert_eq!((cluster.look(10.0, &[100.0]), cluster.gap_us()), (1400, 10_000), "no rise");
     }
 
     #[test]
@@ -230,6 +232,8 @@ mod tests {
         assert_eq!((cluster.look(4.0, &[50.0]), cluster.gap_us()), (800, 2_000));
         assert_eq!((cluster.look(2.0, &[0.0]), cluster.gap_us()), (700, 8_000));
         assert_eq!((cluster.look(8.0, &[0.0]), cluster.gap_us()), (200, 10_000));
+        // Load 51: 812, rounded up: 900 x 0.9 = 810.
+        assert_eq!((cluster.look(10.0, &[51.0]), cluster.gap_us()), (900, 1_000));
     }
 
     #[test]

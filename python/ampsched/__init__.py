@@ -25,6 +25,7 @@ from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
 from ampsched.factors import Factors
+from ampsched.governor import GovernorInfo, governors
 from ampsched.metrics import MixMetrics
 from ampsched.overhead import Overhead
 from ampsched.policy import Policy, PolicyInfo, Rules, policies
@@ -63,6 +64,7 @@ __all__ = [
     "Estimate",
     "Event",
     "Factors",
+    "GovernorInfo",
     "InputError",
     "Machine",
     "MixMetrics",
@@ -86,6 +88,7 @@ __all__ = [
     "View",
     "Workload",
     "compare",
+    "governors",
     "policies",
     "read_task_graph",
     "references",

@@ -73,7 +73,7 @@ class Catalog:
         """
         if isinstance(machine, Machine):
             return machine
-        if not _is_path(machine):
+        if not is_path(machine):
             self._require(str(machine), "machine")
             return self._core.machine(str(machine))
         core = self._with_path(str(machine), ("machine",))
@@ -90,7 +90,7 @@ class Catalog:
         if isinstance(workload, Workload):
             return workload
         path, name = _split_path(str(workload))
-        if not _is_path(path):
+        if not is_path(path):
             self._require(path, "workload", "program")
             return self._core.workload(path)
         core = self._with_path(path, ("workload", "program"))
@@ -138,7 +138,7 @@ class Catalog:
 
     def _resolve(self, name: str) -> tuple[_core.Catalog, str]:
         path, workload = _split_path(name)
-        if not _is_path(path):
+        if not is_path(path):
             return self._core, name
         return self._with_path(path, KINDS), workload or path
 
@@ -160,7 +160,8 @@ def _nearest(name: str, known: list[str], otherwise: str = "see: ampsched list -
     return hint if hint.startswith("did you mean") else otherwise
 
 
-def _is_path(name: str | Path) -> bool:
+def is_path(name: str | Path) -> bool:
+    """Whether a name means a file."""
     return isinstance(name, Path) or name.endswith(SUFFIXES) or "/" in name
 
 

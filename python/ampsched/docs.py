@@ -19,9 +19,11 @@ import ampsched
 from ampsched import analytic
 from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
+from ampsched.governor import governors
 from ampsched.kinds import Kind
-from ampsched.policy import PolicyInfo, PolicyParam, policies
-from ampsched.tasks import TaskPolicyInfo, task_policies, task_programs
+from ampsched.policy import policies
+from ampsched.registry import Param, Registered
+from ampsched.tasks import task_policies, task_programs
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
 SECTIONS = ("Args", "Returns", "Raises", "Example")
@@ -63,12 +65,10 @@ def policies_page() -> str:
         "# Policies",
         "A policy is named with parameters like this: `colab:literal=1:decay=0.8`. In a list, policies are separated by "
         "commas; the others are measured against the first.",
-        _table(
-            ("policy", ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in policies())
-        ),
+        _index("policy", policies()),
     ]
     for info in policies():
-        parts += _policy(info)
+        parts += _chapter(info)
     return _page(parts)
 
 
@@ -86,7 +86,7 @@ def task_policies_page() -> str:
         _table(("policy", "", ""), rows),
     ]
     for info in task_policies():
-        parts += _policy(info)
+        parts += _chapter(info)
     return _page(parts)
 
 
@@ -112,12 +112,31 @@ def task_programs_page() -> str:
     return _page(parts)
 
 
-def _policy(info: PolicyInfo | TaskPolicyInfo) -> list[str]:
+def governors_page() -> str:
+    """All governors with their documentation and parameters."""
+    parts = [
+        NOTE,
+        "# Governors",
+        "A governor decides at which frequency a cluster of cores runs. It is named with parameters like this: "
+        "`ondemand:up_threshold=80`; whole numbers are meant, others are rounded. Each follows the kernel that its "
+        "source names, file and functions; parameters are that kernel's tunables, in the same units.",
+        _index("governor", governors()),
+    ]
+    for info in governors():
+        parts += _chapter(info)
+    return _page(parts)
+
+
+def _index(head: str, rows: Iterable[Registered]) -> str:
+    return _table((head, ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in rows))
+
+
+def _chapter(info: Registered) -> list[str]:
     parts = [f"## {info.name}", f"{info.summary}.", info.documentation, f"**Source.** {info.source}."]
     return parts + _params(info.params)
 
 
-def _params(params: tuple[PolicyParam, ...]) -> list[str]:
+def _params(params: tuple[Param, ...]) -> list[str]:
     """The table of parameters; nothing if there are none."""
     parts: list[str] = []
     if params:
@@ -243,6 +262,7 @@ def _page(parts: Iterable[str | None]) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "policies.md": policies_page,
+    "governors.md": governors_page,
     "task-policies.md": task_policies_page,
     "task-programs.md": task_programs_page,
     "catalog.md": catalog_page,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, TypedDict, get_args
 
 from ampsched import _core
 from ampsched._core import Event, InputError, Pick, Plan, Topology, View
+from ampsched.registry import Registered
 from ampsched.spec import parse_spec
 from ampsched.units import NS_PER_MS
 
@@ -147,48 +148,13 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyParam:
-    """A parameter of a shipped policy."""
-
-    name: str
-    default: float
-    min: float
-    max: float
-    flag: bool
-    choices: tuple[str, ...]
-    """What the numbers from 0 stand for, if they stand for something."""
-    help: str
-
-    def values(self) -> str:
-        """What values it takes, for people."""
-        if self.choices:
-            return ", ".join(f"{number}: {choice}" for number, choice in enumerate(self.choices))
-        return "0 or 1" if self.flag else f"{self.min:g} to {self.max:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyInfo:
+class PolicyInfo(Registered):
     """A shipped policy, from the registry."""
-
-    name: str
-    summary: str
-    documentation: str
-    source: str
-    params: tuple[PolicyParam, ...]
 
 
 def policies() -> tuple[PolicyInfo, ...]:
     """All shipped policies in alphabetical order."""
-    return tuple(
-        PolicyInfo(
-            name=row["name"],
-            summary=row["summary"],
-            documentation=row["documentation"],
-            source=row["source"],
-            params=tuple(PolicyParam(**param) for param in row["params"]),
-        )
-        for row in _core.policies()
-    )
+    return tuple(PolicyInfo.of(row) for row in _core.policies())
 
 
 def policy_info(name: str) -> PolicyInfo:

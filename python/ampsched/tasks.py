@@ -9,7 +9,7 @@ import polars as pl
 
 from ampsched import _core
 from ampsched._core import InputError, TaskGraph, TaskWorkers
-from ampsched.policy import PolicyParam
+from ampsched.registry import Param, Registered
 from ampsched.spec import parse_spec
 
 BYTES_PER_MB = 1e6
@@ -17,31 +17,16 @@ S_PER_US = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPolicyInfo:
+class TaskPolicyInfo(Registered):
     """A task policy, from the registry."""
 
-    name: str
-    summary: str
-    documentation: str
-    source: str
     off_line: bool
     """Whether it decides beforehand from all costs, instead of while the workers run."""
-    params: tuple[PolicyParam, ...]
 
 
 def task_policies() -> tuple[TaskPolicyInfo, ...]:
     """All task policies in alphabetical order."""
-    return tuple(
-        TaskPolicyInfo(
-            name=row["name"],
-            summary=row["summary"],
-            documentation=row["documentation"],
-            source=row["source"],
-            off_line=row["off_line"],
-            params=tuple(PolicyParam(**param) for param in row["params"]),
-        )
-        for row in _core.task_policies()
-    )
+    return tuple(TaskPolicyInfo.of(row) for row in _core.task_policies())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +38,7 @@ class TaskProgramInfo:
     documentation: str
     ratio: float
     """Measured speed of a big core over that of a little one."""
-    params: tuple[PolicyParam, ...]
+    params: tuple[Param, ...]
 
 
 def task_programs() -> tuple[TaskProgramInfo, ...]:
@@ -64,7 +49,7 @@ def task_programs() -> tuple[TaskProgramInfo, ...]:
             summary=row["summary"],
             documentation=row["documentation"],
             ratio=row["ratio"],
-            params=tuple(PolicyParam(**param) for param in row["params"]),
+            params=tuple(Param(**param) for param in row["params"]),
         )
         for row in _core.task_programs()
     )

@@ -127,18 +127,27 @@ def test_walking_through_a_hash_map_is_noticed() -> None:
     assert walks_through_hashes("let mut seen = HashSet::new(); for x in &seen { }") == ["seen"]
 
 
-@pytest.mark.parametrize(("crate", "info"), [("policy", "PolicyInfo"), ("task", "TaskPolicyInfo")])
-def test_every_policy_is_one_file_and_one_row(crate: str, info: str) -> None:
-    registry = (CRATES / crate / "src/registry.rs").read_text()
-    rows = re.findall(r"&policies::(\w+)::(\w+)", registry.split("pub static REGISTRY")[1].split("];")[0])
+@pytest.mark.parametrize(
+    ("registry", "table", "folder", "info"),
+    [
+        ("policy/src/registry.rs", "REGISTRY", "policy/src/policies", "PolicyInfo"),
+        ("policy/src/governors/registry.rs", "GOVERNORS", "policy/src/governors", "GovernorInfo"),
+        ("task/src/registry.rs", "REGISTRY", "task/src/policies", "TaskPolicyInfo"),
+    ],
+)
+def test_everything_registered_is_one_file_and_one_row(
+    registry: str, table: str, folder: str, info: str
+) -> None:
+    text = (CRATES / registry).read_text().split(f"pub static {table}")[1].split("];")[0]
+    rows = re.findall(r"&(?:policies::)?(\w+)::(\w+),", text)
     assert rows, "the registry could not be read"
     declared: dict[tuple[str, str], str] = {}
-    for path in sorted((CRATES / crate / "src/policies").glob("*.rs")):
+    for path in sorted((CRATES / folder).glob("*.rs")):
         text = path.read_text()
         for constant, name in re.findall(rf'pub static (\w+): {info} = {info} \{{\s*name: "([^"]+)"', text):
             declared[path.stem, constant] = name
-    assert sorted(rows) == sorted(declared), "a policy file without a row in REGISTRY, or the reverse"
-    assert len(set(declared.values())) == len(declared), "two policies of one name"
+    assert sorted(rows) == sorted(declared), f"a file without a row in {table}, or the reverse"
+    assert len(set(declared.values())) == len(declared), "two of one name"
 
 
 def test_data_files_are_named_after_what_they_describe() -> None:

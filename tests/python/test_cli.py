@@ -7,7 +7,9 @@ import pytest
 from conftest import Ampsched
 
 import ampsched
+from ampsched.governor import governors
 from ampsched.policy import policies
+from ampsched.registry import Registered
 
 HUGE_TABLE = 80
 
@@ -41,7 +43,10 @@ def test_version(ampsched_here: Ampsched) -> None:
     assert ampsched_here("--version").out == f"ampsched {ampsched.__version__}\n"
 
 
-@pytest.mark.parametrize("what", ["machines", "workloads", "programs", "policies", "profiles", "core-types"])
+WHAT = ["machines", "workloads", "programs", "policies", "governors", "profiles", "core-types"]
+
+
+@pytest.mark.parametrize("what", WHAT)
 def test_list(ampsched_here: Ampsched, what: str) -> None:
     ended = ampsched_here("list", what)
     assert ended.code == 0
@@ -62,10 +67,12 @@ def test_everything_listed_can_be_described(ampsched_here: Ampsched) -> None:
             assert kind in [each["kind"] for each in found]
 
 
-@pytest.mark.parametrize("info", policies(), ids=lambda info: info.name)
-def test_describe_policy(ampsched_here: Ampsched, info: ampsched.PolicyInfo) -> None:
+@pytest.mark.parametrize("info", [*policies(), *governors()], ids=lambda info: info.name)
+def test_describe_policy_or_governor(ampsched_here: Ampsched, info: Registered) -> None:
     ended = ampsched_here("describe", info.name)
     assert ended.code == 0
+    kind = "governor" if isinstance(info, ampsched.GovernorInfo) else "policy"
+    assert ended.out.startswith(f"{kind} {info.name}: ")
     for word in ("Purpose", "Algorithm", "Constants", "Example", "Limits", "Source"):
         assert word in ended.out
     for param in info.params:

@@ -1,13 +1,16 @@
 """The reference pages say what the code says."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from conftest import ROOT
 
 from ampsched import docs
-from ampsched.policy import PolicyInfo, policies
-from ampsched.tasks import TaskPolicyInfo, task_policies
+from ampsched.governor import governors
+from ampsched.policy import policies
+from ampsched.registry import Registered
+from ampsched.tasks import task_policies
 
 REFERENCE = ROOT / "docs/reference"
 
@@ -19,9 +22,14 @@ def test_pages_are_up_to_date(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "infos"), [(docs.policies_page(), policies()), (docs.task_policies_page(), task_policies())]
+    ("page", "infos"),
+    [
+        (docs.policies_page(), policies()),
+        (docs.governors_page(), governors()),
+        (docs.task_policies_page(), task_policies()),
+    ],
 )
-def test_every_policy_is_documented(page: str, infos: tuple[PolicyInfo | TaskPolicyInfo, ...]) -> None:
+def test_every_row_of_a_registry_is_documented(page: str, infos: Sequence[Registered]) -> None:
     for info in infos:
         chapter = page.split(f"\n## {info.name}\n")[1].split("\n## ")[0]
         for part in ("Purpose", "Algorithm", "Constants", "Example", "Limits", "Source"):

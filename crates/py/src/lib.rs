@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use super::policy::simulate_python;
     #[pymodule_export]
-    use super::registry::{check_policy, policies, suggest};
+    use super::registry::{check_governor, check_policy, governors, policies, suggest};
     #[pymodule_export]
     use super::run::{FactorSource, Job, run_batch, simulate};
     #[pymodule_export]

@@ -1,6 +1,8 @@
-//! The registry of policies as Python values.
+//! The registries of policies and governors as Python values.
 
-use ampsched_policy::{ParamInfo, ParamKind, REGISTRY, build_policy};
+use ampsched_policy::{
+    GOVERNORS, GovernorInfo, ParamInfo, ParamKind, PolicyInfo, REGISTRY, build_policy,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -9,20 +11,36 @@ use crate::error;
 /// All policies: a dictionary each, with `name`, `summary`, `documentation`, `source` and `params`.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    REGISTRY
-        .iter()
-        .map(|info| {
-            let row = PyDict::new(py);
-            row.set_item("name", info.name)?;
-            row.set_item("summary", info.summary)?;
-            row.set_item("documentation", info.documentation)?;
-            row.set_item("source", info.source)?;
-            let params: PyResult<Vec<_>> =
-                info.params.iter().map(|param| param_row(py, param)).collect();
-            row.set_item("params", params?)?;
-            Ok(row)
-        })
-        .collect()
+    let row = |info: &&PolicyInfo| {
+        let texts = [info.name, info.summary, info.documentation, info.source];
+        registry_row(py, texts, info.params)
+    };
+    REGISTRY.iter().map(row).collect()
+}
+
+/// All governors, described as policies are.
+#[pyfunction]
+pub fn governors(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |info: &&GovernorInfo| {
+        let texts = [info.name, info.summary, info.documentation, info.source];
+        registry_row(py, texts, info.params)
+    };
+    GOVERNORS.iter().map(row).collect()
+}
+
+fn registry_row<'py>(
+    py: Python<'py>,
+    [name, summary, documentation, source]: [&str; 4],
+    params: &[ParamInfo],
+) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("name", name)?;
+    row.set_item("summary", summary)?;
+    row.set_item("documentation", documentation)?;
+    row.set_item("source", source)?;
+    let params: PyResult<Vec<_>> = params.iter().map(|param| param_row(py, param)).collect();
+    row.set_item("params", params?)?;
+    Ok(row)
 }
 
 /// A parameter as a dictionary.
@@ -47,6 +65,12 @@ pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py,
 #[pyfunction]
 pub fn check_policy(name: &str, params: Vec<(String, f64)>) -> PyResult<()> {
     build_policy(name, &params).map(drop).map_err(|error| error::policy(&error))
+}
+
+/// Raises `InputError` unless the governor exists and takes these parameters.
+#[pyfunction]
+pub fn check_governor(name: &str, params: Vec<(String, f64)>) -> PyResult<()> {
+    ampsched_policy::check_governor(name, &params).map(drop).map_err(|error| error::policy(&error))
 }
 
 /// A hint that names the known word nearest to `word`, or all known words.

@@ -8,15 +8,20 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from ampsched._core import InputError, suggest
-from ampsched.catalog import Catalog, Entry
+from ampsched.catalog import Catalog, Entry, is_path
 from ampsched.cli import options, render
+from ampsched.governor import governors
 from ampsched.kinds import Kind
-from ampsched.policy import PolicyInfo, policies
-from ampsched.tasks import TaskPolicyInfo, task_policies, task_programs
+from ampsched.policy import policies
+from ampsched.registry import Registered
+from ampsched.tasks import task_policies, task_programs
 
 LIST_EXAMPLES = render.examples("ampsched list machines", "ampsched list workloads --json")
 DESCRIBE_EXAMPLES = render.examples(
-    "ampsched describe 2B2S", "ampsched describe colab", "ampsched describe my_program.toml"
+    "ampsched describe 2B2S",
+    "ampsched describe colab",
+    "ampsched describe ondemand",
+    "ampsched describe my_program.toml",
 )
 
 
@@ -27,6 +32,7 @@ class What(StrEnum):
     WORKLOADS = "workloads"
     PROGRAMS = "programs"
     POLICIES = "policies"
+    GOVERNORS = "governors"
     TASK_POLICIES = "task-policies"
     TASK_PROGRAMS = "task-programs"
     PROFILES = "profiles"
@@ -47,7 +53,7 @@ def list_names(
     file: options.Files = None,
     json: options.Json = False,
 ) -> None:
-    """List what comes with ampsched: machines, workloads, programs, policies, task policies, task programs, profiles or core types."""
+    """List machines, workloads, programs, policies, governors, task policies, task programs, profiles or core types."""
     entries = _entries(what, options.catalog_with(file))
     if json:
         render.print_json([{"name": entry.name, "description": entry.description} for entry in entries])
@@ -64,6 +70,8 @@ def list_names(
 def _entries(what: What, catalog: Catalog) -> list[Entry]:
     if what is What.POLICIES:
         return [Entry(info.name, info.summary) for info in policies()]
+    if what is What.GOVERNORS:
+        return [Entry(info.name, info.summary) for info in governors()]
     if what is What.TASK_POLICIES:
         return [Entry(info.name, info.summary) for info in task_policies()]
     if what is What.TASK_PROGRAMS:
@@ -75,51 +83,50 @@ def describe(
     name: Annotated[
         str,
         typer.Argument(
-            help="A machine, workload, program, policy, task policy, profile or core type, or a file.",
+            help="A machine, workload, program, policy, governor, task policy, profile or core type, or a file.",
             autocompletion=options.complete_any,
         ),
     ],
     file: options.Files = None,
     json: options.Json = False,
 ) -> None:
-    """Describe a machine, workload, program, (task) policy, profile or core type; a file is checked by this, too."""
+    """Describe a machine, workload, program, (task) policy, governor, profile or core type; a file is checked by this, too."""
     console = render.console()
-    infos = _policies_called(name)
+    infos = [(kind, info) for kind, info in _registered() if info.name == name]
     texts = _texts(name, options.catalog_with(file), known=bool(infos))
     if json:
         found = [{"kind": kind, "text": text} for kind, text in texts]
         render.print_json([{"kind": kind, "text": info.documentation} for kind, info in infos] + found)
         return
     for kind, info in infos:
-        _print_policy(console, kind, info)
+        _print_row(console, kind, info)
     for kind, text in texts:
         console.print(f"[bold]{kind.replace('_', ' ')}[/bold] ", end="")
         console.print(text, markup=False, soft_wrap=True)
 
 
-def _policies_called(name: str) -> list[tuple[str, PolicyInfo | TaskPolicyInfo]]:
-    """Policies and task policies of a name, with what they are; `static` is both."""
-    every: list[tuple[str, PolicyInfo | TaskPolicyInfo]] = [
-        *(("policy", info) for info in policies()),
-        *(("task policy", info) for info in task_policies()),
-    ]
-    return [(kind, info) for kind, info in every if info.name == name]
+def _registered() -> list[tuple[str, Registered]]:
+    """What the registries know, with its kind; `static` is both a policy and a task policy."""
+    rows = {"policy": policies(), "governor": governors(), "task policy": task_policies()}
+    return [(kind, info) for kind, infos in rows.items() for info in infos]
 
 
 def _texts(name: str, catalog: Catalog, *, known: bool) -> list[tuple[Kind, str]]:
-    """What the catalogue says of a name; it may know nothing if the name is that of a policy."""
+    """What the catalogue says of a name; it may know nothing if a registry knows the name."""
     try:
         return catalog.describe(name)
     except InputError:
         if known:
             return []
-        hint = suggest(name, [*(info.name for info in policies()), *(info.name for info in task_policies())])
+        if is_path(name.partition(":")[0]):
+            raise
+        hint = suggest(name, [info.name for _, info in _registered()])
         if hint.startswith("did you mean"):
             raise InputError(f'nothing is called "{name}" ({hint})') from None
         raise
 
 
-def _print_policy(console: Console, kind: str, info: PolicyInfo | TaskPolicyInfo) -> None:
+def _print_row(console: Console, kind: str, info: Registered) -> None:
     console.print(f"[bold]{kind}[/bold] {info.name}: {info.summary}", soft_wrap=True)
     console.print(Markdown(info.documentation))
     console.print(f"\nSource: {info.source}", soft_wrap=True, markup=False)
@@ -127,6 +134,8 @@ def _print_policy(console: Console, kind: str, info: PolicyInfo | TaskPolicyInfo
         return
     console.print(f"\nParameters, as in {info.name}:{info.params[0].name}=1", soft_wrap=True)
     table = render.table("parameter", "default", "range", "")
+    table.columns[0].no_wrap = True
+    table.columns[2].no_wrap = False
     table.columns[3].justify = "left"
     # Names stay whole; choices and help may take several lines.
     for column, no_wrap in zip(table.columns, (True, True, False, False), strict=True):

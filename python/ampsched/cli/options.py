@@ -7,6 +7,7 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
+from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.policy import policies
 from ampsched.tasks import task_policies
@@ -70,14 +71,8 @@ def _complete_policy(incomplete: str) -> list[str]:
 
 def complete_any(incomplete: str) -> list[str]:
     """Completes the name of anything that can be described."""
-    return complete(
-        incomplete,
-        [
-            *_names(*get_args(Kind)),
-            *(info.name for info in policies()),
-            *(info.name for info in task_policies()),
-        ],
-    )
+    registered = (info.name for info in (*policies(), *governors(), *task_policies()))
+    return complete(incomplete, [*_names(*get_args(Kind)), *registered])
 
 
 MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file"

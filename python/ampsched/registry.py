@@ -1,0 +1,43 @@
+"""What a row of a registry says: of a policy, a task policy or a governor."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ampsched import _core
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of something that is registered."""
+
+    name: str
+    default: float
+    min: float
+    max: float
+    flag: bool
+    choices: tuple[str, ...]
+    """What the numbers from 0 stand for, if they stand for something."""
+    help: str
+
+    def values(self) -> str:
+        """What values it takes, for people."""
+        if self.choices:
+            return ", ".join(f"{number}: {choice}" for number, choice in enumerate(self.choices))
+        return "0 or 1" if self.flag else f"{self.min:g} to {self.max:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A row of a registry."""
+
+    name: str
+    summary: str
+    documentation: str
+    source: str
+    params: tuple[Param, ...]
+
+    @classmethod
+    def of(cls, row: "_core.RegistryRow") -> Self:
+        """From a row of the compiled part, which has the fields of this class."""
+        fields: dict[str, Any] = {**row, "params": tuple(Param(**param) for param in row["params"])}
+        return cls(**fields)

@@ -67,6 +67,8 @@ pub(crate) struct RunQueue {
     least: u64,
     /// Sum of weight x virtual run time of its waiting and running threads (EEVDF only).
     pub weighted_vruntime: i128,
+    /// When, in the count of what is queued, a rotation of imbalances last brought a thread.
+    pub rotated: u64,
     /// The thread that the last rotation of imbalances brought.
     pub newcomer: Option<ThreadId>,
 }
@@ -87,6 +89,7 @@ impl RunQueue {
             min_vruntime: if let Order::Rounds { .. } = order { 0 } else { VIRTUAL_START },
             least: u64::MAX,
             weighted_vruntime: 0,
+            rotated: 0,
             newcomer: None,
         }
     }

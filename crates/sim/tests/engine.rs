@@ -48,6 +48,26 @@ fn three_hogs_take_turns_at_having_a_core_alone() {
 }
 
 #[test]
+fn what_does_not_divide_evenly_goes_round_all_cores() {
+    for (cores, hogs) in [(4, 5), (8, 9), (4, 7)] {
+        let text =
+            format!("[[threads]]\nname='hog'\ncount={hogs}\nbody=[{{run_us=60e6,profile='unit'}}]");
+        let mut host = Host::symmetric(cores);
+        host.options.until_ns = Some(ns(30_000.0));
+        let outcome = host.run(&text, "cfs");
+        let mean = 30e9 * cores as f64 / f64::from(hogs);
+        for thread in &outcome.threads {
+            let share = thread.big_ns as f64 / mean;
+            assert!(
+                (share - 1.0).abs() < 0.12,
+                "{hogs} on {cores}: {} has {share:.2}",
+                thread.name
+            );
+        }
+    }
+}
+
+#[test]
 fn a_little_core_takes_longer_by_the_ratio_of_speeds() {
     let text = "[[threads]]\nname='hog'\ncount=2\nbody=[{compute=8e6,profile='unit'}]";
     let outcome = Host::unequal(1, 1, 2.0).run(text, "static");

@@ -153,8 +153,8 @@ def _named(ours: str, paper: str) -> Result:
 
 _SHARES = (
     "Parallel programs gain little here from two fast cores among twelve, whoever has them (HSP's ASP is 0.4 to 1.4 in six of the eight \
-mixes): their loops have equal static shares and wait for the slowest thread. So little is lost by giving the fast cores to others. Programs \
-with dynamic loops would gain more (not tested)."
+mixes): their loops have equal static shares and wait for the slowest thread. So little is lost by giving the fast cores to others. \
+Programs with dynamic loops would gain more (not tested)."
 )
 _ALIKE = "In W5 the four programs are alike: RR, Prop-SP and both optima are the same schedule, and every schedule has the same ASP."
 # Why claims are missed; printed only beside a claim that is missed.

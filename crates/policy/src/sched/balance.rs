@@ -74,6 +74,7 @@ impl Sched {
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             let queue = self.queue_index(target);
             self.queues[queue].newcomer = Some(thread);
+            self.queues[queue].rotated = self.serial;
             receivers.push(target);
         }
         receivers.len() > before
@@ -134,10 +135,14 @@ impl Sched {
         all.filter(move |&core| group.kind == Prefer::Any || self.topology.kind(core) == group.kind)
     }
 
-    /// The cores of a group, least loaded first.
+    /// The cores of a group, least loaded first; of equal ones first that to which a rotation has brought
+    /// nothing for longest, so that all share what does not divide evenly.
     fn targets(&self, group: Group) -> Vec<CoreId> {
         let mut targets: Vec<CoreId> = self.cores_of(group).collect();
-        targets.sort_by_key(|&core| (self.queue(core).scaled_load(), core));
+        targets.sort_by_key(|&core| {
+            let queue = self.queue(core);
+            (queue.scaled_load(), queue.rotated, core)
+        });
         targets
     }
 

@@ -16,9 +16,11 @@ mod counters;
 mod issue;
 mod machine_speed;
 mod memory;
+mod stalls;
 
 pub use counters::{CounterRates, counters};
 pub use machine_speed::machine_speed_ips;
+pub use stalls::{StallCounters, machine_stall_counters, stall_counters};
 
 use crate::Profile;
 use memory::Misses;
@@ -98,13 +100,22 @@ impl CpiStack {
 /// Valid for profiles and parameters that the parsers accept, and a positive frequency. Pure: the same
 /// arguments give the same bits.
 pub fn cpi_stack(profile: &Profile, core: &CoreParams, mhz: f64) -> CpiStack {
+    stack_and_pipeline(profile, core, mhz).0
+}
+
+/// The stack, and how the core issues in effect.
+fn stack_and_pipeline(profile: &Profile, core: &CoreParams, mhz: f64) -> (CpiStack, Pipeline) {
     let in_order = stack_as(Pipeline::InOrder, profile, core, mhz);
     if core.pipeline == Pipeline::InOrder {
-        return in_order;
+        return (in_order, Pipeline::InOrder);
     }
     // A window too small to help leaves a core that runs in order.
     let out_of_order = stack_as(Pipeline::OutOfOrder, profile, core, mhz);
-    if out_of_order.total() <= in_order.total() { out_of_order } else { in_order }
+    if out_of_order.total() <= in_order.total() {
+        (out_of_order, Pipeline::OutOfOrder)
+    } else {
+        (in_order, Pipeline::InOrder)
+    }
 }
 
 /// Cycles per instruction of a profile on a core at a frequency in MHz.

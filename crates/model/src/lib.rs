@@ -30,8 +30,8 @@ mod workload;
 
 pub use catalog::{Catalog, FileKind};
 pub use core_model::{
-    CoreParams, CounterRates, CpiStack, Pipeline, counters, cpi_stack, cycles_per_instruction,
-    machine_speed_ips, speed_ips,
+    CoreParams, CounterRates, CpiStack, Pipeline, StallCounters, counters, cpi_stack,
+    cycles_per_instruction, machine_speed_ips, machine_stall_counters, speed_ips, stall_counters,
 };
 pub use error::{InputError, suggest};
 pub use ids::{

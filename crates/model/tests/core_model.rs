@@ -2,6 +2,7 @@
 
 use ampsched_model::{
     CoreParams, Pipeline, Profile, counters, cpi_stack, cycles_per_instruction, speed_ips,
+    stall_counters,
 };
 
 #[path = "core_model/cases.rs"]
@@ -145,6 +146,25 @@ fn counters_agree_with_the_stack() {
         assert!(close(rates.l2_access_pki, rates.l1i_mpki + rates.l1d_mpki));
         assert!(close(rates.load_pki, 250.0) && close(rates.branch_pki, 150.0));
     }
+}
+
+#[test]
+fn stalls_agree_with_the_stack_and_the_counters() {
+    for core in [big(), little()] {
+        let at = |mhz| stall_counters(&profile(), &core, mhz);
+        let (stack, stalls) = (cpi_stack(&profile(), &core, 1500.0), at(1500.0));
+        assert!(close(stalls.cpi(), stack.total()) && close(stalls.cpi_memory, stack.memory));
+        assert!(close(stalls.memory_share(), stack.memory / stack.total()));
+        // Waiting is as long as the latencies of the misses that are not outstanding together.
+        let latency_cycles = core.memory_ns * 1.5;
+        assert!(close(stalls.cpi_memory, stalls.llc_mpi * latency_cycles / stalls.mlp));
+        let expected = [0.5, 0.15, 0.15];
+        assert!(stalls.dependence.iter().zip(expected).all(|(&ours, x)| close(ours, x)));
+        assert!(close(at(3000.0).cpi_memory, 2.0 * stalls.cpi_memory));
+    }
+    // 0.00114 demand misses per instruction in a window of 128, nine of ten independent.
+    let mlp = stall_counters(&profile(), &big(), 1500.0).mlp;
+    assert!((mlp - 1.1313).abs() < 1e-4, "{mlp}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ampsched_model::{
     ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, Machine, Opp, Profile,
-    machine_speed_ips, speed_ips,
+    machine_speed_ips, machine_stall_counters, speed_ips, stall_counters,
 };
 
 #[path = "core_model/cases.rs"]
@@ -122,4 +122,16 @@ fn a_stated_ratio_holds_where_the_fastest_kind_is_left_out() {
 fn a_machine_of_one_class_ignores_the_ratio() {
     let machine = machine(vec![cluster(0, big(), 2000)]);
     assert_eq!(top(&stated(4.0), &machine, 0), top(&profile(), &machine, 0));
+}
+
+#[test]
+fn stalls_agree_with_the_speed() {
+    let machine = machine(vec![cluster(1, big(), 2000), cluster(0, little(), 1000)]);
+    for cluster in &machine.clusters {
+        let stalls = machine_stall_counters(&stated(3.0), &machine, cluster, 1000.0);
+        let ips = machine_speed_ips(&stated(3.0), &machine, cluster, 1000.0);
+        assert!(close(stalls.cpi(), 1e9 / ips));
+        let modelled = stall_counters(&profile(), &cluster.params, 1000.0);
+        assert!(close(stalls.memory_share(), modelled.memory_share()));
+    }
 }

@@ -56,6 +56,7 @@ impl System {
             class: ClassId(class),
             cores: cores.map(CoreId::from).collect(),
             freqs_mhz: vec![1000],
+            design: None,
         };
         let topology =
             Topology::from_clusters(vec![cluster(1, 0..CORES / 2), cluster(0, CORES / 2..CORES)]);

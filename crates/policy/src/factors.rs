@@ -1,6 +1,6 @@
 //! What is known about a thread apart from its run time: each value with its origin and age.
 
-use ampsched_model::Ns;
+use ampsched_model::{ClassId, Ns, StallCounters};
 
 /// Where a factor comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,17 @@ impl Factor {
     }
 }
 
+/// What the counters of a core show of a thread that runs, or last ran, on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stalls {
+    /// Class of that core.
+    pub class: ClassId,
+    /// The counters.
+    pub counters: StallCounters,
+    /// When they were read.
+    pub at_ns: Ns,
+}
+
 /// The factors of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Factors {
@@ -54,4 +65,6 @@ pub struct Factors {
     /// (Instructions per joule on the fastest class) / (the same on the slowest), both at their highest
     /// frequencies, measured beforehand over the whole program.
     pub energy_ratio: Factor,
+    /// Stalls on the core where it runs or last ran; none before it has run.
+    pub stalls: Option<Stalls>,
 }

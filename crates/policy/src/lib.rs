@@ -29,7 +29,7 @@ mod view;
 mod weight;
 
 pub use affinity::{AffinityId, AffinityTable};
-pub use factors::{Factor, FactorKind, Factors};
+pub use factors::{Factor, FactorKind, Factors, Stalls};
 pub use governors::{
     ClusterSample, CoreSample, FrequencyDomain, GOVERNORS, Governor, GovernorInfo, Limits, Pace,
     build_governor, check_governor, find_governor,
@@ -45,7 +45,7 @@ pub use rules::{
 };
 pub use sampling::SpeedupSampler;
 pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
-pub use topology::{ClusterInfo, CoreInfo, Topology};
+pub use topology::{ClusterInfo, CoreDesign, CoreInfo, Topology};
 pub use traits::{Event, Events, Hooks, Needs, Policy};
 pub use view::View;
 pub use weight::nice_to_weight;

@@ -38,6 +38,7 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::max_perf::INFO,
     &policies::min_fair::INFO,
     &policies::min_fair_hfee::INFO,
+    &policies::pie::INFO,
     &policies::prop_sp::INFO,
     &policies::rr::INFO,
     &policies::rr_amp::INFO,

@@ -13,7 +13,7 @@ pub fn topology(clusters: &[(u8, usize)]) -> Topology {
     let clusters = clusters.iter().map(|&(class, count)| {
         let cores = (next..next + count).map(CoreId::from).collect();
         next += count;
-        ClusterInfo { class: ClassId(class), cores, freqs_mhz: vec![1000] }
+        ClusterInfo { class: ClassId(class), cores, freqs_mhz: vec![1000], design: None }
     });
     Topology::from_clusters(clusters.collect())
 }
@@ -35,7 +35,10 @@ pub struct PolicyHost {
 
 impl PolicyHost {
     pub fn new(clusters: &[(u8, usize)], policy: Box<dyn Policy>) -> Self {
-        let topology = topology(clusters);
+        Self::on(topology(clusters), policy)
+    }
+
+    pub fn on(topology: Topology, policy: Box<dyn Policy>) -> Self {
         let rules = policy.rules(&topology);
         Self {
             sched: Sched::new(topology, rules),

@@ -1,6 +1,6 @@
 //! What a policy may know about the machine.
 
-use ampsched_model::{ClassId, ClusterId, CoreId, Machine};
+use ampsched_model::{ClassId, ClusterId, CoreId, CoreParams, Machine, Pipeline};
 
 use crate::Prefer;
 
@@ -13,8 +13,25 @@ pub struct CoreInfo {
     pub class: ClassId,
 }
 
+/// What is publicly known of how a core issues instructions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoreDesign {
+    /// In order or out of order.
+    pub pipeline: Pipeline,
+    /// Instructions issued per cycle at most.
+    pub width: f64,
+    /// Reorder window in micro-operations; 1 for an in-order core.
+    pub window: f64,
+}
+
+impl From<&CoreParams> for CoreDesign {
+    fn from(params: &CoreParams) -> Self {
+        Self { pipeline: params.pipeline, width: params.width, window: params.window }
+    }
+}
+
 /// A cluster as a policy sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClusterInfo {
     /// Speed class of its cores.
     pub class: ClassId,
@@ -22,6 +39,8 @@ pub struct ClusterInfo {
     pub cores: Vec<CoreId>,
     /// Allowed frequencies in MHz, ascending.
     pub freqs_mhz: Vec<u32>,
+    /// The design of its cores, if the host knows it.
+    pub design: Option<CoreDesign>,
 }
 
 impl ClusterInfo {
@@ -32,7 +51,7 @@ impl ClusterInfo {
 }
 
 /// Cores and clusters of a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     cores: Vec<CoreInfo>,
     clusters: Vec<ClusterInfo>,
@@ -49,6 +68,7 @@ impl Topology {
                 class: cluster.class,
                 cores: cluster.cores.clone(),
                 freqs_mhz: cluster.opps.iter().map(|opp| opp.mhz).collect(),
+                design: Some(CoreDesign::from(&cluster.params)),
             })
             .collect();
         Self::from_clusters(clusters)

@@ -39,6 +39,8 @@ pub struct Needs {
     pub offline_speedup: bool,
     /// Reads [`crate::Factors::alone_ips`] or [`crate::Factors::energy_ratio`].
     pub alone: bool,
+    /// Reads [`crate::Factors::stalls`].
+    pub stalls: bool,
     /// Reads [`crate::Factors::blame_ns`].
     pub blame: bool,
     /// Cadence of [`Policy::epoch`]; none if absent.

@@ -35,6 +35,7 @@ fn topology() -> Topology {
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),
         freqs_mhz: vec![1000],
+        design: None,
     };
     Topology::from_clusters(vec![cluster(1, 0..2), cluster(0, 2..4)])
 }

@@ -45,6 +45,7 @@ impl From<PyNeeds> for Needs {
             speedup: true,
             offline_speedup: false,
             alone: false,
+            stalls: false,
             holds: true,
             blame: true,
             epoch_ns: needs.epoch_ns,

@@ -57,7 +57,7 @@ impl Misses {
     }
 
     /// Loads and fetches that miss the L2 and that no prefetch foresaw.
-    fn demand(&self) -> f64 {
+    pub fn demand(&self) -> f64 {
         self.l2_read * (1.0 - self.covered)
     }
 }
@@ -125,7 +125,12 @@ pub(super) fn memory_cycles(
 }
 
 /// How many demand misses are outstanding together, at least 1.
-fn overlap(pipeline: Pipeline, profile: &Profile, core: &CoreParams, demand: f64) -> f64 {
+pub(super) fn overlap(
+    pipeline: Pipeline,
+    profile: &Profile,
+    core: &CoreParams,
+    demand: f64,
+) -> f64 {
     let together = match pipeline {
         // Until its first reader a miss does not stall, and another may start.
         Pipeline::InOrder => 2.0 - profile.load_use_3,

@@ -16,6 +16,7 @@ pub mod max_fair;
 pub mod max_perf;
 pub mod min_fair;
 pub mod min_fair_hfee;
+pub mod pie;
 pub mod pinned;
 pub mod prop_sp;
 pub mod rr;

@@ -27,7 +27,7 @@ use ampsched_model::{
     Workload,
 };
 use ampsched_policy::{
-    Change, Event, Factor, FactorKind, Factors, Needs, Plan, Policy, Sched, Topology, View,
+    Change, Event, Factor, FactorKind, Factors, Needs, Plan, Policy, Sched, Stalls, Topology, View,
 };
 
 use crate::factors::{Evidence, FactorService};
@@ -339,7 +339,7 @@ impl<'t> Engine<'t> {
         trace: Option<&'t mut dyn Trace>,
     ) -> Self {
         let topology = Topology::new(machine);
-        let rules = policy.rules(&topology);
+        let (needs, rules) = (policy.needs(), policy.rules(&topology));
         let core = |core| Core { cluster: topology.core(core).cluster, ..Core::default() };
         let cores: Vec<Core> = topology.cores().map(core).collect();
         let clock = |cluster: &Cluster| Clock::new(cluster.opps.len());
@@ -349,7 +349,7 @@ impl<'t> Engine<'t> {
             policy_name: policy_name.to_owned(),
             options: options.clone(),
             sched: Sched::new(topology, rules),
-            needs: policy.needs(),
+            needs,
             policy,
             plan: Plan::new(),
             factors: Vec::new(),
@@ -368,7 +368,7 @@ impl<'t> Engine<'t> {
             objects: Vec::new(),
             object_names: Vec::new(),
             apps: Vec::new(),
-            speeds: Speeds::new(machine),
+            speeds: Speeds::new(machine, needs.stalls),
             clocks: machine.clusters.iter().map(clock).collect(),
             energy: None,
             runnable: 0,
@@ -567,6 +567,7 @@ impl<'t> Engine<'t> {
             now_ns: self.now_ns,
         };
         let blame = evidence.stats.blame_ns as f64;
+        let stalls = self.stalls(thread);
         let factors = &mut self.factors[thread.index()];
         let last = factors.speedup;
         factors.speedup = match &mut self.sampler {
@@ -574,6 +575,19 @@ impl<'t> Engine<'t> {
             None => self.factor_service.speedup(evidence, &last),
         };
         factors.blame_ns = Factor { value: blame, kind: FactorKind::Measured, at_ns: self.now_ns };
+        factors.stalls = stalls;
+    }
+
+    /// What the counters of the core show on which a thread runs or last ran.
+    fn stalls(&self, thread: ThreadId) -> Option<Stalls> {
+        if !self.needs.stalls || self.options.factors == FactorSource::Missing {
+            return None;
+        }
+        let core = self.sched.thread(thread).ran_on?;
+        let place = self.sched.topology().core(core);
+        let profile = self.threads[thread.index()].profile;
+        let counters = self.speeds.stalls(profile, place.cluster)?;
+        Some(Stalls { class: place.class, counters, at_ns: self.now_ns })
     }
 
     fn apply_plan(&mut self) -> Fallible {

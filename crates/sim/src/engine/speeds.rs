@@ -1,6 +1,8 @@
 //! How fast every profile runs on every cluster at its present frequency.
 
-use ampsched_model::{Cluster, ClusterId, Machine, Profile, machine_speed_ips};
+use ampsched_model::{
+    Cluster, ClusterId, Machine, Profile, StallCounters, machine_speed_ips, machine_stall_counters,
+};
 
 /// How fast instructions retire, both ways round: a division costs more than a look-up.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +30,15 @@ pub(super) struct Speeds {
     /// Speed of each profile on the kind of core that work stated in time refers to, at its highest
     /// frequency.
     reference: Vec<Rate>,
+    /// Stalls of each profile (rows) on each cluster at its operating point; none if nobody asks.
+    stalls: Option<Vec<StallCounters>>,
     fastest: ClusterId,
     slowest: ClusterId,
 }
 
 impl Speeds {
     /// All clusters at their highest frequency; no profiles yet.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine, with_stalls: bool) -> Self {
         let by_class = |index: &usize| machine.clusters[*index].class;
         let indices = 0..machine.clusters.len();
         Self {
@@ -42,6 +46,7 @@ impl Speeds {
             opps: machine.clusters.iter().map(|cluster| cluster.opps.len() - 1).collect(),
             now: Vec::new(),
             reference: Vec::new(),
+            stalls: with_stalls.then(Vec::new),
             fastest: ClusterId::from(indices.clone().max_by_key(by_class).unwrap_or(0)),
             slowest: ClusterId::from(indices.min_by_key(by_class).unwrap_or(0)),
         }
@@ -52,7 +57,11 @@ impl Speeds {
         let base = self.profiles.len() as u32;
         for profile in profiles {
             for (cluster, &opp) in machine.clusters.iter().zip(&self.opps) {
-                self.now.push(rate(machine, profile, cluster, cluster.opps[opp].mhz));
+                let mhz = cluster.opps[opp].mhz;
+                self.now.push(rate(machine, profile, cluster, mhz));
+                if let Some(stalls) = &mut self.stalls {
+                    stalls.push(machine_stall_counters(profile, machine, cluster, mhz.into()));
+                }
             }
             let fastest = machine.fastest();
             self.reference.push(rate(machine, profile, fastest, fastest.max_mhz()));
@@ -76,9 +85,13 @@ impl Speeds {
         let (index, clusters) = (cluster.index(), self.opps.len());
         self.opps[index] = opp;
         let cluster = &machine.clusters[index];
+        let mhz = cluster.opps[opp].mhz;
         for (row, profile) in self.profiles.iter().enumerate() {
-            self.now[row * clusters + index] =
-                rate(machine, profile, cluster, cluster.opps[opp].mhz);
+            self.now[row * clusters + index] = rate(machine, profile, cluster, mhz);
+            if let Some(stalls) = &mut self.stalls {
+                stalls[row * clusters + index] =
+                    machine_stall_counters(profile, machine, cluster, mhz.into());
+            }
         }
     }
 
@@ -87,6 +100,13 @@ impl Speeds {
     pub fn rate(&self, profile: u32, cluster: ClusterId) -> Rate {
         let index = profile as usize * self.opps.len() + cluster.index();
         self.now.get(index).copied().unwrap_or(Rate::ONE)
+    }
+
+    /// Stalls of a profile on a cluster now, if they are kept; none for a thread of a program that computes
+    /// nothing.
+    pub fn stalls(&self, profile: u32, cluster: ClusterId) -> Option<StallCounters> {
+        let index = profile as usize * self.opps.len() + cluster.index();
+        self.stalls.as_ref()?.get(index).copied()
     }
 
     /// Instructions per ns on the fastest kind of core ([`Machine::fastest`]) at its highest frequency.

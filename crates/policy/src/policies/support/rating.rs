@@ -43,6 +43,7 @@ mod tests {
             class: ClassId::from(class),
             cores: vec![class.into()],
             freqs_mhz: mhz.to_vec(),
+            design: None,
         };
         Topology::from_clusters(mhz.iter().enumerate().map(cluster).collect())
     }

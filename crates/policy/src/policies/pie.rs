@@ -1,0 +1,235 @@
+//! PIE: who gains from a big core is computed from counters, not tried out.
+
+mod estimate;
+
+use ampsched_model::{ClassId, Ns, ThreadId};
+
+use super::cfs::{self, CfsRules};
+use super::support::seats::{self, is_on_fast, seat};
+use super::support::window::PerThread;
+use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use estimate::{Core, relative_speed};
+
+/// The registry's row.
+pub static INFO: PolicyInfo = PolicyInfo {
+    name: "pie",
+    summary: "PIE: predicts each thread's speed on the other kind of core from CPI stacks and swaps the best pair",
+    source: "Van Craeynest, Jaleel, Eeckhout, Narvaez, Emer: PIE, ISCA 2012; known from a summary of it",
+    documentation: "\
+**Purpose.** Throughput, without trying threads out on cores that do not suit them.
+
+**Algorithm.** Cycles per instruction are a base part and a memory part; a core's counters give both, with the misses per instruction (MPI) and \
+how many of them overlap (MLP). On an out-of-order core of width W and window ROB: CPI_base = 1 / W, MLP = MPI x ROB. On an in-order core of width W: \
+CPI_base = 1 / (sum of i x P(i)), P(i) the probability that exactly i instructions in a row do not depend on one another, from the distances to \
+their operands; MLP = MPI x mean distance from a load to its first reader. MLP is at least 1. CPI_memory there = CPI_memory here x MLP here / \
+MLP there. Every 2.5 ms the pair of threads is found whose exchange between a fast and a slow core would raise the sum of IPC / IPC on the fast core most: the \
+one with the least predicted speed-up on a fast core, and the one with the greatest on a slow one. If its speed-up is greater they change places. A free fast core goes to \
+the greatest speed-up; waiting threads share the slow cores under CFS.
+
+**Constants.** `epoch_ms` = 2.5, the paper's. Ours: the full width gets the probability that the P(i) leave; with unequal clocks, memory cycles grow with the \
+clock and speeds are compared in time; cores of the same design at another clock keep their base CPI and MLP; the slowest and the fastest class are compared, on a core \
+between them that core and the slowest; threads beyond the number of cores.
+
+**Example.** On a small core CPI 2.0 = 1.1 + 0.9, MPI 0.02, MLP 1.3. On a big one of width 4 with a window of 128 at the same clock: MLP 2.56, CPI 0.25 + 0.457 = \
+0.707, speed-up 2.83.
+
+**Limits.** Of the core that it predicts PIE knows neither mispredicted branches nor L2 hits nor long chains of dependences, of the core where it counts it sees them all. So a thread looks \
+better from a small core than from a big one, and threads that differ little are exchanged at every epoch. Distances between operations need counters \
+that no core on the market has. No fairness. Before a thread has run its speed-up counts 1.",
+    params: &[
+        ParamInfo::number("epoch_ms", 2.5, 0.1, 10_000.0, "period of swaps (ISCA 2012: 2.5 ms)"),
+        cfs::LATENCY,
+        cfs::MIN_GRANULARITY,
+        cfs::WAKEUP_GRANULARITY,
+    ],
+    build: |params| Box::new(Pie::new(params)),
+};
+
+/// PIE.
+pub struct Pie {
+    cfs: CfsRules,
+    epoch_ns: Ns,
+    speedups: PerThread<Option<f64>>,
+}
+
+impl Pie {
+    fn new(params: &Params) -> Self {
+        Self {
+            cfs: CfsRules::new(params),
+            epoch_ns: params.ms("epoch_ms"),
+            speedups: PerThread::default(),
+        }
+    }
+
+    fn predict_all(&mut self, view: &View) {
+        for thread in view.runnable() {
+            if let Some(speedup) = predicted(view, thread) {
+                *self.speedups.slot(thread) = Some(speedup);
+            }
+        }
+    }
+
+    /// The runnable threads on fast cores and after them the others, each the greatest speed-up first,
+    /// with the best pair exchanged.
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+        let mut order: Vec<(bool, f64, ThreadId)> = view
+            .runnable()
+            .map(|t| (is_on_fast(view, t), self.speedups.slot(t).unwrap_or(1.0), t))
+            .collect();
+        order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        let seated = order.iter().take_while(|entry| entry.0).count().min(fast_cores);
+        // Threads that only wait on a fast core are as good as on a slow one.
+        order[seated..].sort_by(|a, b| b.1.total_cmp(&a.1).then(a.2.cmp(&b.2)));
+        if seated == fast_cores && order.len() > seated && order[seated].1 > order[seated - 1].1 {
+            order.swap(seated - 1, seated);
+        }
+        order.into_iter().map(|(_, _, thread)| thread).collect()
+    }
+}
+
+/// A thread's speed-up between the slowest and the fastest class as its counters predict it; none if it
+/// has no counters, or the host does not know the cores.
+fn predicted(view: &View, thread: ThreadId) -> Option<f64> {
+    let stalls = view.factors(thread).stalls?;
+    let slowest = ClassId(0);
+    let here = core_of(view, stalls.class)?;
+    if stalls.class == slowest {
+        let fastest = core_of(view, view.topology().top_class())?;
+        Some(relative_speed(&stalls.counters, here, fastest))
+    } else {
+        Some(1.0 / relative_speed(&stalls.counters, here, core_of(view, slowest)?))
+    }
+}
+
+/// The cores of a class at their present clock.
+fn core_of(view: &View, class: ClassId) -> Option<Core> {
+    let clusters = view.topology().clusters();
+    let index = clusters.iter().position(|cluster| cluster.class == class)?;
+    let design = clusters[index].design?;
+    Some(Core { design, mhz: f64::from(view.frequency_mhz(index.into())) })
+}
+
+impl Policy for Pie {
+    fn needs(&self) -> Needs {
+        Needs { stalls: true, epoch_ns: Some(self.epoch_ns), ..Needs::default() }
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        seats::rules(self.cfs, topology)
+    }
+
+    fn epoch(&mut self, view: &View, plan: &mut Plan) {
+        let fast_cores = seats::fast_cores(view.topology());
+        if fast_cores == 0 {
+            return;
+        }
+        self.predict_all(view);
+        let order = self.order(view, fast_cores);
+        seat(view, plan, &order);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ampsched_model::{AppId, Pipeline, StallCounters};
+
+    use super::*;
+    use crate::testing::{PolicyHost, build};
+    use crate::{ClusterInfo, CoreDesign, RunState, Stalls};
+
+    /// Two big and two small cores.
+    fn topology() -> Topology {
+        let cluster = |class, first: usize, pipeline, width, window| ClusterInfo {
+            class: ClassId(class),
+            cores: vec![first.into(), (first + 1).into()],
+            freqs_mhz: vec![1000],
+            design: Some(CoreDesign { pipeline, width, window }),
+        };
+        Topology::from_clusters(vec![
+            cluster(1, 0, Pipeline::OutOfOrder, 4.0, 128.0),
+            cluster(0, 2, Pipeline::InOrder, 2.0, 1.0),
+        ])
+    }
+
+    /// A host with threads whose memory parts are given; each knows its counters where it is.
+    fn host(memory: &[f64]) -> (PolicyHost, Vec<ThreadId>) {
+        let mut host = PolicyHost::on(topology(), build("pie", &[]));
+        let apps = (0..).map(AppId);
+        let threads = apps.zip(memory).map(|(app, _)| host.add_to(app, None)).collect();
+        read_counters(&mut host, memory);
+        (host, threads)
+    }
+
+    /// As a PMU would: less base on a big core, and misses too rare to overlap anywhere.
+    fn read_counters(host: &mut PolicyHost, memory: &[f64]) {
+        for (index, &cpi_memory) in memory.iter().enumerate() {
+            let core = host.sched.thread(ThreadId::from(index)).core;
+            let class = host.sched.topology().core(core).class;
+            let counters = StallCounters {
+                cpi_base: if class.0 > 0 { 0.3 } else { 0.8 },
+                cpi_memory,
+                llc_mpi: 0.001,
+                mlp: 1.0,
+                dependence: [0.4, 0.2, 0.1],
+                load_use_distance: 5.0,
+            };
+            host.factors[index].stalls = Some(Stalls { class, counters, at_ns: host.now_ns });
+        }
+    }
+
+    fn run(host: &mut PolicyHost, memory: &[f64], epochs: usize) -> Vec<usize> {
+        (0..epochs)
+            .map(|_| {
+                read_counters(host, memory);
+                host.run_epoch()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn who_waits_for_memory_least_gets_the_big_cores() {
+        let memory = [4.0, 3.0, 0.1, 0.2];
+        let (mut host, threads) = host(&memory);
+        run(&mut host, &memory, 10);
+        assert_eq!(host.on_fast(), threads[2..]);
+        assert_eq!(
+            run(&mut host, &memory, 20).iter().sum::<usize>(),
+            0,
+            "nothing changes any more"
+        );
+    }
+
+    #[test]
+    fn one_pair_is_exchanged_at_a_time() {
+        let memory = [4.0, 3.0, 0.1, 0.2];
+        let (mut host, threads) = host(&memory);
+        // The first two are on big cores, where they were put first.
+        run(&mut host, &memory, 1);
+        assert_eq!(host.on_fast(), [threads[1], threads[2]]);
+        run(&mut host, &memory, 1);
+        assert_eq!(host.on_fast(), threads[2..]);
+    }
+
+    #[test]
+    fn a_free_core_goes_to_the_greatest_gain() {
+        let memory = [0.1, 0.2, 2.0, 1.0];
+        let (mut host, threads) = host(&memory);
+        run(&mut host, &memory, 10);
+        assert_eq!(host.on_fast(), threads[..2]);
+        let core = host.sched.thread(threads[0]).core;
+        host.sched.stop(core, RunState::Blocked, host.now_ns);
+        run(&mut host, &memory, 1);
+        assert_eq!(host.on_fast(), [threads[1], threads[3]]);
+    }
+
+    #[test]
+    fn unknown_threads_stay_where_they_are() {
+        let (mut host, _) = host(&[]);
+        let threads: Vec<ThreadId> = (0..4).map(|app| host.add_to(AppId(app), None)).collect();
+        let before = host.on_fast();
+        for _ in 0..5 {
+            host.run_epoch();
+        }
+        assert_eq!((host.on_fast(), threads.len()), (before, 4));
+    }
+}

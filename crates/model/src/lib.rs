@@ -6,6 +6,7 @@
 
 mod catalog;
 mod core_model;
+mod energy_model;
 mod error;
 mod expr;
 mod ids;
@@ -33,6 +34,7 @@ pub use core_model::{
     CoreParams, CounterRates, CpiStack, Pipeline, StallCounters, counters, cpi_stack,
     cycles_per_instruction, machine_speed_ips, machine_stall_counters, speed_ips, stall_counters,
 };
+pub use energy_model::energy_models;
 pub use error::{InputError, suggest};
 pub use ids::{
     AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,

@@ -57,6 +57,7 @@ impl System {
             cores: cores.map(CoreId::from).collect(),
             freqs_mhz: vec![1000],
             design: None,
+            energy_model: Vec::new(),
         };
         let topology =
             Topology::from_clusters(vec![cluster(1, 0..CORES / 2), cluster(0, CORES / 2..CORES)]);
@@ -81,7 +82,7 @@ impl System {
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.on_event(&view, Event::Added(thread), &mut self.plan);
         self.apply();
-        let core = self.sched.place_by_rules(thread);
+        let core = self.sched.place_by_rules(thread, self.now_ns);
         self.sched.enqueue(thread, core, EnqueueKind::Fork, self.now_ns);
     }
 
@@ -134,7 +135,7 @@ impl System {
         }
         self.sched.stop(core, RunState::Blocked, self.now_ns);
         self.sched.blame(ThreadId::from((thread.index() + 1) % THREADS), STEP_NS);
-        let target = self.sched.place_by_rules_near(thread, Some(core));
+        let target = self.sched.place_by_rules_near(thread, Some(core), self.now_ns);
         self.sched.enqueue(thread, target, EnqueueKind::Wake, self.now_ns);
         if let Some(running) = self.sched.core(target).running {
             black_box(self.sched.preempts_by_rules(thread, running, target));
@@ -167,7 +168,7 @@ impl System {
                 }
                 _ => self.sched.dequeue(thread),
             }
-            let core = self.sched.place_by_rules(thread);
+            let core = self.sched.place_by_rules(thread, self.now_ns);
             self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
         }
     }

@@ -36,12 +36,14 @@ pub use governors::{
 };
 pub use params::{Owner, ParamInfo, ParamKind, Params, PolicyError, unknown};
 pub use pelt::{
-    Activity, CAPACITY_ONE, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst, core_util, core_util_boosted,
+    Activity, CAPACITY_ONE, LoadTracker, LoadTracking, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst,
+    core_util, core_util_boosted,
 };
 pub use plan::{Change, Plan, Prefer, SPEED_ONE, ThreadPlan};
 pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};
 pub use rules::{
-    Allocator, Balance, Charge, Order, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
+    Allocator, Balance, BalanceWhen, Charge, LoadBand, LoadFilter, Order, QueueScope, Rules, Slice,
+    Steal, StealFrom, WakePreempt,
 };
 pub use sampling::SpeedupSampler;
 pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};

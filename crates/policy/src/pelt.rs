@@ -14,11 +14,13 @@ mod clock;
 mod estimate;
 #[cfg(test)]
 mod tests;
+mod tracker;
 
 use ampsched_model::Ns;
 
 pub use clock::PeltClock;
 pub use estimate::{UtilEst, core_util, core_util_boosted};
+pub use tracker::{LoadTracker, LoadTracking};
 
 /// Length of a period: 1024 units of 1024 ns (pelt.c, `___update_load_sum`).
 pub const PELT_PERIOD_NS: Ns = UNITS * UNIT_NS;

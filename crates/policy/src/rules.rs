@@ -55,6 +55,48 @@ pub enum Allocator {
     /// The core whose load with the thread would be least; of equal ones its previous one, else the first.
     /// With [`Rules::rating`] a fast core takes more before a slow one gets the next.
     LeastLoadedWith,
+    /// Start: the least loaded big core. Wake-up: an idle big core for a thread on a little one that has
+    /// become heavy, the least loaded little one for a thread on a big one that has become light, else as
+    /// [`Allocator::WakeAffine`] among the cores of its kind. Needs tracked load.
+    ByLoad(LoadBand),
+}
+
+/// Loads between which a thread stays on the kind of core on which it is (global task scheduling).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadBand {
+    /// From this load on, 0 to 1024, a thread on a little core goes up.
+    pub up: u32,
+    /// Below this load a thread on a big core goes down.
+    pub down: u32,
+    /// How long ago its last migration must be.
+    pub min_resident_ns: Ns,
+    /// Threads of a smaller weight never go up, and go down whatever their load.
+    pub min_weight: u32,
+}
+
+/// Which threads a step of stealing takes, by their tracked load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFilter {
+    /// All.
+    Any,
+    /// Those that may go up, the heaviest first.
+    Heavy(LoadBand),
+    /// While no big core that they may use is idle: those that have run in at most this share, in 1/1024, of
+    /// the time in which they were runnable; the lightest first.
+    Starved {
+        /// The share.
+        max_served: u32,
+    },
+}
+
+/// When waiting threads change queues other than by waking up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalanceWhen {
+    /// Whenever the steps of stealing and the periodic balancing say so.
+    Always,
+    /// Only while some core is over-utilised, that is, has less than a fifth of its capacity to spare (Linux
+    /// with an energy model). Needs tracked load.
+    OverUtilised,
 }
 
 /// Where an idle core looks for work.
@@ -83,6 +125,8 @@ pub struct Steal {
     pub min_gain: u16,
     /// How long ago the thread's last migration must be (running threads only).
     pub min_resident_ns: Ns,
+    /// Which threads by their load; `min_gain` does not count then.
+    pub load: LoadFilter,
 }
 
 impl Steal {
@@ -95,6 +139,7 @@ impl Steal {
             except: None,
             min_gain: 0,
             min_resident_ns: 0,
+            load: LoadFilter::Any,
         }
     }
 }
@@ -197,6 +242,8 @@ pub struct Rules {
     pub tick_ns: Option<Ns>,
     /// Periodic load balancing.
     pub balance: Option<Balance>,
+    /// When stealing and balancing happen at all.
+    pub balance_when: BalanceWhen,
 }
 
 impl Rules {

@@ -13,7 +13,8 @@ pub fn topology(clusters: &[(u8, usize)]) -> Topology {
     let clusters = clusters.iter().map(|&(class, count)| {
         let cores = (next..next + count).map(CoreId::from).collect();
         next += count;
-        ClusterInfo { class: ClassId(class), cores, freqs_mhz: vec![1000], design: None }
+        let (class, freqs_mhz) = (ClassId(class), vec![1000]);
+        ClusterInfo { class, cores, freqs_mhz, design: None, energy_model: Vec::new() }
     });
     Topology::from_clusters(clusters.collect())
 }
@@ -72,7 +73,7 @@ impl PolicyHost {
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.on_event(&view, Event::Added(thread), &mut self.plan);
         self.apply();
-        let core = self.sched.place_by_rules(thread);
+        let core = self.sched.place_by_rules(thread, self.now_ns);
         self.sched.enqueue(thread, core, EnqueueKind::Fork, self.now_ns);
         thread
     }
@@ -189,7 +190,7 @@ impl PolicyHost {
                     self.sched.hold(*thread, self.now_ns);
                     continue;
                 }
-                let core = self.sched.place_by_rules(*thread);
+                let core = self.sched.place_by_rules(*thread, self.now_ns);
                 self.sched.enqueue(*thread, core, EnqueueKind::Requeue, self.now_ns);
             }
         }

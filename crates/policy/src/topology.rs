@@ -1,8 +1,10 @@
 //! What a policy may know about the machine.
 
-use ampsched_model::{ClassId, ClusterId, CoreId, CoreParams, Machine, Pipeline};
+use ampsched_model::{
+    ClassId, ClusterId, CoreId, CoreParams, EnergyPoint, Machine, Pipeline, energy_models,
+};
 
-use crate::Prefer;
+use crate::{CAPACITY_ONE, Prefer};
 
 /// A core as a policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub struct CoreInfo {
     pub cluster: ClusterId,
     /// Its speed class; 0 is the slowest.
     pub class: ClassId,
+    /// Work per time at the highest frequency, 1 to 1024: 1024 is the fastest core of the machine.
+    pub capacity: u32,
 }
 
 /// What is publicly known of how a core issues instructions.
@@ -41,9 +45,23 @@ pub struct ClusterInfo {
     pub freqs_mhz: Vec<u32>,
     /// The design of its cores, if the host knows it.
     pub design: Option<CoreDesign>,
+    /// Capacity and power at each frequency, as an energy-aware scheduler believes them; powers are 0 if
+    /// they are not known. Empty: nothing is known, and its cores count as the fastest.
+    pub energy_model: Vec<EnergyPoint>,
 }
 
 impl ClusterInfo {
+    /// Capacity of its cores at the highest frequency, 1 to 1024.
+    pub fn capacity(&self) -> u32 {
+        let top = self.energy_model.last().map(|point| point.capacity.round() as u32);
+        top.unwrap_or(CAPACITY_ONE).clamp(1, CAPACITY_ONE)
+    }
+
+    /// Whether its energy model tells powers.
+    pub fn has_energy_model(&self) -> bool {
+        self.energy_model.last().is_some_and(|point| point.power_mw > 0.0)
+    }
+
     /// The highest allowed frequency in MHz; none if no frequency is known.
     pub fn max_mhz(&self) -> Option<u32> {
         self.freqs_mhz.last().copied()
@@ -64,11 +82,13 @@ impl Topology {
         let clusters: Vec<ClusterInfo> = machine
             .clusters
             .iter()
-            .map(|cluster| ClusterInfo {
+            .zip(energy_models(machine))
+            .map(|(cluster, energy_model)| ClusterInfo {
                 class: cluster.class,
                 cores: cluster.cores.clone(),
                 freqs_mhz: cluster.opps.iter().map(|opp| opp.mhz).collect(),
                 design: Some(CoreDesign::from(&cluster.params)),
+                energy_model,
             })
             .collect();
         Self::from_clusters(clusters)
@@ -81,11 +101,13 @@ impl Topology {
         let in_order = clusters.iter().flat_map(|cluster| &cluster.cores);
         let count = in_order.clone().count();
         assert!(in_order.map(|core| core.index()).eq(0..count), "cores are numbered in order");
-        let mut cores = vec![CoreInfo { cluster: ClusterId(0), class: ClassId(0) }; count];
+        let unknown = CoreInfo { cluster: ClusterId(0), class: ClassId(0), capacity: 0 };
+        let mut cores = vec![unknown; count];
         for (index, cluster) in clusters.iter().enumerate() {
+            let capacity = cluster.capacity();
             for core in &cluster.cores {
                 cores[core.index()] =
-                    CoreInfo { cluster: ClusterId::from(index), class: cluster.class };
+                    CoreInfo { cluster: ClusterId::from(index), class: cluster.class, capacity };
             }
         }
         let classes = clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1);

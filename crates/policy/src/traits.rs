@@ -2,7 +2,7 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use crate::{Pick, Plan, Rules, Topology, View};
+use crate::{LoadTracking, Pick, Plan, Rules, Topology, View};
 
 /// Which events a policy wants to hear of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Needs {
     pub stalls: bool,
     /// Reads [`crate::Factors::blame_ns`].
     pub blame: bool,
+    /// Reads [`View::load`], [`View::util`] or [`View::core_util`], or has rules that do: how load is tracked.
+    pub load_tracking: Option<LoadTracking>,
     /// Cadence of [`Policy::epoch`]; none if absent.
     pub epoch_ns: Option<Ns>,
     /// Events that it wants to hear of.

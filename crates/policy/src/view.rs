@@ -10,12 +10,18 @@ pub struct View<'a> {
     sched: &'a Sched,
     factors: &'a [Factors],
     now_ns: Ns,
+    waker: Option<CoreId>,
 }
 
 impl<'a> View<'a> {
     /// A view of the interpreter's state; `factors` has one entry per thread.
     pub fn new(sched: &'a Sched, factors: &'a [Factors], now_ns: Ns) -> Self {
-        Self { sched, factors, now_ns }
+        Self { sched, factors, now_ns, waker: None }
+    }
+
+    /// The same for the placement of a thread that was woken by one on core `waker`.
+    pub fn woken_from(self, waker: Option<CoreId>) -> Self {
+        Self { waker, ..self }
     }
 
     /// The time in ns since the start.
@@ -96,9 +102,46 @@ impl<'a> View<'a> {
         self.sched.allows(thread, core)
     }
 
+    /// Whether the thread's program lets it use a core, whatever the plan says.
+    pub fn user_allows(&self, thread: ThreadId, core: CoreId) -> bool {
+        self.sched.user_allows(thread, core)
+    }
+
     /// The frequency at which a cluster runs, in MHz.
     pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {
         self.sched.frequency_mhz(cluster)
+    }
+
+    /// The share of time in which a thread has been runnable lately, 0 to 1024; 0 unless
+    /// [`Needs::load_tracking`](crate::Needs::load_tracking) asks for it, as for the others below.
+    pub fn load(&self, thread: ThreadId) -> u32 {
+        self.sched.load_of(thread, self.now_ns)
+    }
+
+    /// What a thread uses of the fastest core, 0 to 1024: its average or, if greater, the estimate of what
+    /// it will use when it wakes up.
+    pub fn util(&self, thread: ThreadId) -> u32 {
+        self.sched.util_of(thread, self.now_ns)
+    }
+
+    /// How much of a core is used, 0 to its capacity.
+    pub fn core_util(&self, core: CoreId) -> u32 {
+        self.sched.core_util(core, self.now_ns)
+    }
+
+    /// The same without what a thread has left there.
+    pub fn core_util_without(&self, core: CoreId, thread: ThreadId) -> u32 {
+        self.sched.core_util_without(core, thread, self.now_ns)
+    }
+
+    /// Whether a core has less than a fifth of its capacity to spare.
+    pub fn is_overutilised(&self, core: CoreId) -> bool {
+        self.sched.is_overutilised(core, self.now_ns)
+    }
+
+    /// Time in ns that a core has spent with threads since the start.
+    pub fn busy_ns(&self, core: CoreId) -> Ns {
+        self.sched.core(core).busy_ns
     }
 
     /// What a cluster's power sensor shows, in mW.
@@ -118,7 +161,7 @@ impl<'a> View<'a> {
 
     /// The core that the rules choose for a thread.
     pub fn by_rules_place(&self, thread: ThreadId) -> CoreId {
-        self.sched.place_by_rules(thread)
+        self.sched.place_by_rules_near(thread, self.waker, self.now_ns)
     }
 
     /// What the rules let a core do next.

@@ -36,6 +36,7 @@ fn topology() -> Topology {
         cores: cores.map(CoreId::from).collect(),
         freqs_mhz: vec![1000],
         design: None,
+        energy_model: Vec::new(),
     };
     Topology::from_clusters(vec![cluster(1, 0..2), cluster(0, 2..4)])
 }
@@ -50,7 +51,7 @@ fn turn(sched: &mut Sched, now_ns: &mut Ns, turn: usize) {
             std::hint::black_box(sched.expiry_ns(core, None, *now_ns));
             if (turn + core.index()) % 3 == 0 {
                 sched.stop(core, RunState::Blocked, *now_ns);
-                let target = sched.place_by_rules_near(thread, Some(core));
+                let target = sched.place_by_rules_near(thread, Some(core), *now_ns);
                 sched.enqueue(thread, target, EnqueueKind::Wake, *now_ns);
                 if let Some(running) = sched.core(target).running {
                     std::hint::black_box(sched.preempts_by_rules(thread, running, target));

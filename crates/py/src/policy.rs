@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{
-    Event as PolicyEvent, Events, Hooks, Needs, Pick as PolicyPick, Plan as PolicyPlan, Policy,
-    Rules, Topology as PolicyTopology, View as PolicyView, build_policy,
+    Event as PolicyEvent, Events, Hooks, LoadTracking, Needs, Pick as PolicyPick,
+    Plan as PolicyPlan, Policy, Rules, Topology as PolicyTopology, View as PolicyView,
+    build_policy,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,6 +29,7 @@ const SLICE_NS_MIN: Ns = 1_000;
 #[pyo3(from_item_all)]
 struct PyNeeds {
     epoch_ns: Option<Ns>,
+    load_tracking: Option<String>,
     lifecycle: bool,
     blocking: bool,
     dispatch: bool,
@@ -48,6 +50,10 @@ impl From<PyNeeds> for Needs {
             stalls: false,
             holds: true,
             blame: true,
+            load_tracking: needs.load_tracking.map(|how| match how.as_str() {
+                "by_work" => LoadTracking::ByWork,
+                _ => LoadTracking::ByTime,
+            }),
             epoch_ns: needs.epoch_ns,
             events: Events { lifecycle, blocking, dispatch },
             hooks: Hooks { place, pick, slice, preempts },
@@ -223,13 +229,15 @@ pub fn simulate_python(
     let topology = PolicyTopology::new(&job.inner.machine);
     let topology = Bound::new(py, Topology { inner: topology })?;
     policy.call_method1("start", (topology,))?;
-    let needs: PyNeeds = needs.extract()?;
+    let needs = Needs::from(needs.extract::<PyNeeds>()?);
+    // The base's rules may read loads.
+    let load_tracking = base.needs().load_tracking.or(needs.load_tracking);
     let wrapped = PyPolicy {
         object: policy.unbind(),
         view: Py::new(py, View::default())?,
         base,
         overrides: Overrides::from_python(rules)?,
-        needs: needs.into(),
+        needs: Needs { load_tracking, ..needs },
         failure: failure.clone(),
     };
     let result = run_one(&job.inner, Box::new(wrapped), trace);

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
-    FactorSource as SimFactorSource, Job as SimJob, Options, Outcome, Overhead, PerfettoTrace,
-    Predicted,
+    FactorSource as SimFactorSource, GovernorSpec, Job as SimJob, Options, Outcome, Overhead,
+    PerfettoTrace, Predicted,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -75,7 +75,7 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, overhead_ns, energy, until_ns, repetitions, limit_ns, check))]
+    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, overhead_ns, governors, energy, until_ns, repetitions, limit_ns, check))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
     fn new(
         machine: &Machine,
@@ -85,6 +85,7 @@ impl Job {
         seed: u64,
         factors: &FactorSource,
         overhead_ns: (Ns, Ns),
+        governors: Vec<(Option<String>, String, Vec<(String, f64)>)>,
         energy: bool,
         until_ns: Option<Ns>,
         repetitions: Option<NonZeroU32>,
@@ -93,8 +94,19 @@ impl Job {
     ) -> Self {
         let factors = factors.inner.clone();
         let overhead = Overhead { decision_ns: overhead_ns.0, epoch_ns: overhead_ns.1 };
-        let options =
-            Options { seed, factors, overhead, energy, until_ns, repetitions, limit_ns, check };
+        let spec = |(cluster, name, params)| GovernorSpec { cluster, name, params };
+        let governors = governors.into_iter().map(spec).collect();
+        let options = Options {
+            seed,
+            factors,
+            overhead,
+            governors,
+            energy,
+            until_ns,
+            repetitions,
+            limit_ns,
+            check,
+        };
         let (machine, workload) = (machine.inner.clone(), workload.inner.clone());
         Self { inner: SimJob { machine, workload, policy, params, options } }
     }

@@ -177,6 +177,21 @@ impl View {
         })
     }
 
+    /// The share of time in which a thread has been runnable lately, 0 to 1024; 0 unless the policy tracks load.
+    fn load(&self, thread: u32) -> PyResult<u32> {
+        self.at(thread, |view, id| view.load(id))
+    }
+
+    /// What a thread uses of the fastest core, 0 to 1024; 0 unless the policy tracks load.
+    fn util(&self, thread: u32) -> PyResult<u32> {
+        self.at(thread, |view, id| view.util(id))
+    }
+
+    /// How much of a core is used, 0 to its capacity; 0 unless the policy tracks load.
+    fn core_util(&self, core: usize) -> PyResult<u32> {
+        look_core(core, |view, id| view.core_util(id))
+    }
+
     /// The core that the rules choose for a thread.
     fn by_rules_place(&self, thread: u32) -> PyResult<u16> {
         self.at(thread, |view, id| view.by_rules_place(id).0)

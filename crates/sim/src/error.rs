@@ -55,6 +55,12 @@ pub enum SimError {
         /// The contradiction.
         what: String,
     },
+    /// A governor cannot be used.
+    #[error("{what}")]
+    BadGovernor {
+        /// Why.
+        what: String,
+    },
     /// A thread loops without using time.
     #[error("thread {thread} executes {steps} steps without using time, at {} ms (an endless loop without compute or sleep?)", *at_ns / 1_000_000)]
     NoProgress {

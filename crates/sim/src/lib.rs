@@ -7,6 +7,7 @@ mod batch;
 mod engine;
 mod error;
 mod factors;
+mod governor;
 mod metrics;
 mod offline;
 mod outcome;
@@ -18,6 +19,7 @@ pub use batch::{Job, JobError, run_batch};
 pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
 pub use factors::{FactorSource, Predicted};
+pub use governor::GovernorSpec;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{

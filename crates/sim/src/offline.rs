@@ -34,6 +34,7 @@ pub fn offline_facts(
     let options = Options {
         factors: FactorSource::Missing,
         overhead: Overhead::default(),
+        governors: Vec::new(),
         repetitions: None,
         energy: machine.clusters.iter().all(|cluster| cluster.power.is_known()),
         ..options.clone()

@@ -21,6 +21,7 @@ mod tasks;
 
 use ast::{EventKind, Global, Repeat, Task};
 use emit::{DEVICE_NS_PER_BYTE, Generator, WRITE_NS, is_sink};
+pub(crate) use profiles::run_loop;
 use read::Field;
 use survey::{Survey, lonely_conditions};
 
@@ -44,7 +45,7 @@ pub struct RtApp {
 /// Invalid JSON; an unknown key; a value of the wrong kind or out of its range; anything that a
 /// simulation cannot honour; events in an order in which a thread would block itself for ever.
 pub fn import_rtapp(file: &str, text: &str) -> Result<RtApp, InputError> {
-    import_rtapp_with(file, text, profiles::run_loop())
+    import_rtapp_with(file, text, run_loop())
 }
 
 /// Imports a workload of rt-app whose `run` and `runtime` behave like the given profile.

@@ -65,6 +65,7 @@ Since rises round down and falls round up, a rise by less than the distance of t
         let conflict = params.whole("down_threshold") >= up;
         conflict.then(|| ("down_threshold", format!("below up_threshold = {up}")))
     },
+    reads_util: false,
     build: |params, domain| Box::new(Conservative::new(params, domain)),
 };
 

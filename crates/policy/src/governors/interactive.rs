@@ -83,6 +83,7 @@ out; `boost=1` is the lasting one. If `target_load` falls from a frequency on, A
         ParamInfo::flag("boost", false, "never below hispeed_freq_mhz"),
     ],
     conflict: |_| None,
+    reads_util: false,
     build: |params, domain| Box::new(Interactive::new(params, domain)),
 };
 

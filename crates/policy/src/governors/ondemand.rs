@@ -62,6 +62,7 @@ AMD processors is left out. Sampling times below two ticks are allowed here.",
         ),
     ],
     conflict: |_| None,
+    reads_util: false,
     build: |params, domain| Box::new(Ondemand::new(params, domain)),
 };
 

@@ -19,6 +19,7 @@ pub static INFO: GovernorInfo = GovernorInfo {
 **Limits.** None of its own.",
     params: &[],
     conflict: |_| None,
+    reads_util: false,
     build: |_, _| Box::new(Powersave),
 };
 

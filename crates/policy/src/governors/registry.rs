@@ -21,6 +21,8 @@ pub struct GovernorInfo {
     pub params: &'static [ParamInfo],
     /// A parameter whose value does not go with another's, and what is allowed.
     pub conflict: fn(&Params) -> Option<(&'static str, String)>,
+    /// Whether it reads [`CoreSample::util`](super::CoreSample::util): then load must be tracked.
+    pub reads_util: bool,
     /// Builds the governor of a domain.
     pub build: fn(&Params, &FrequencyDomain) -> Box<dyn Governor>,
 }

@@ -42,6 +42,7 @@ wait one and a half times as long as a change takes.",
         ),
     ],
     conflict: |_| None,
+    reads_util: true,
     build: |params, domain| Box::new(Schedutil::new(params, domain)),
 };
 

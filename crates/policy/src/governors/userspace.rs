@@ -28,6 +28,7 @@ Without `mhz` the cluster keeps the frequency that it has.
         "frequency (scaling_setspeed); 0 = the present one",
     )],
     conflict: |_| None,
+    reads_util: false,
     build: |params, domain| {
         let mhz = params.whole("mhz");
         Box::new(Userspace { domain: domain.clone(), mhz: (mhz > 0).then_some(mhz) })

@@ -172,7 +172,7 @@ mod tests {
         let (mut sched, _) = system(&[(0, 1), (1, 1)], &[]);
         let mut put = || {
             let thread = sched.add(AppId(0), 1024, None);
-            let core = sched.place_by_rules(thread);
+            let core = sched.place_by_rules(thread, 0);
             sched.enqueue(thread, core, EnqueueKind::Fork, 0);
             core.index()
         };

@@ -3,8 +3,8 @@
 use ampsched_model::{MAX_CLASSES, Ns};
 
 use crate::{
-    Allocator, Balance, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope,
-    Rules, SPEED_ONE, Slice, Steal, StealFrom, Topology, WakePreempt,
+    Allocator, Balance, BalanceWhen, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo,
+    QueueScope, Rules, SPEED_ONE, Slice, Steal, StealFrom, Topology, WakePreempt,
 };
 
 /// The registry's row.
@@ -143,6 +143,7 @@ impl CfsRules {
                 within_kind: false,
                 min_resident_ns: 0,
             }),
+            balance_when: BalanceWhen::Always,
         }
     }
 }

@@ -3,8 +3,8 @@
 use ampsched_model::MAX_CLASSES;
 
 use crate::{
-    Allocator, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope, Rules,
-    SPEED_ONE, Slice, Topology, WakePreempt,
+    Allocator, BalanceWhen, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo,
+    QueueScope, Rules, SPEED_ONE, Slice, Topology, WakePreempt,
 };
 
 /// The registry's row.
@@ -58,6 +58,7 @@ impl Policy for RoundRobin {
             fork_debit: false,
             tick_ns: None,
             balance: None,
+            balance_when: BalanceWhen::Always,
         }
     }
 }

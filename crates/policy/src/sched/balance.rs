@@ -18,6 +18,9 @@ impl Sched {
     /// no history.
     pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let mut receivers = Vec::new();
+        if !self.may_balance(now_ns) {
+            return receivers;
+        }
         let kinds: &[Prefer] =
             if balance.within_kind { &[Prefer::Big, Prefer::Little] } else { &[Prefer::Any] };
         let mut rotated = false;

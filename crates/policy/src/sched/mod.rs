@@ -6,7 +6,9 @@
 //! `balance` what to do. Nothing here knows a clock: `now_ns` is always passed in.
 
 mod balance;
+mod by_load;
 mod eevdf;
+mod load;
 mod moves;
 mod pick;
 mod place;
@@ -20,9 +22,10 @@ use ampsched_model::{AppId, ClassId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns
 use crate::plan::to_fixed;
 use crate::queue::RunQueue;
 use crate::{
-    AffinityId, AffinityTable, Change, ClusterInfo, Factor, Order, Prefer, QueueScope, Rules,
-    ThreadPlan, Topology,
+    AffinityId, AffinityTable, Change, ClusterInfo, Factor, LoadTracker, Order, Prefer, QueueScope,
+    Rules, ThreadPlan, Topology,
 };
+pub(crate) use load::fits;
 use place::LastSearch;
 use rounds::Rounds;
 
@@ -127,6 +130,8 @@ pub struct CoreState {
     pub since_ns: Ns,
     /// The thread that ran last.
     pub last: Option<ThreadId>,
+    /// Time that it has spent with threads, switching included.
+    pub busy_ns: Ns,
     /// Its queue.
     queue: u16,
     /// Its speed class, as in the topology (kept where the other fields are looked up).
@@ -191,6 +196,8 @@ pub struct Sched {
     power_mw: Vec<Factor>,
     /// What the hottest temperature sensor of each cluster shows, in degrees Celsius.
     temperatures_c: Vec<Factor>,
+    /// None: load is not tracked.
+    load: Option<Box<LoadTracker>>,
 }
 
 impl Sched {
@@ -238,6 +245,7 @@ impl Sched {
             serial: 0,
             idle_cores,
             rotation_due_ns,
+            load: None,
         }
     }
 
@@ -343,6 +351,11 @@ impl Sched {
         self.affinities.allows(self.plans[thread.index()].affinity, core)
     }
 
+    /// Whether the thread's program lets it use a core, whatever the plan says.
+    pub fn user_allows(&self, thread: ThreadId, core: CoreId) -> bool {
+        self.affinities.allows(self.plans[thread.index()].user_affinity, core)
+    }
+
     /// Adds a thread of an application with a weight (1024 is nice 0) and the cores that its program
     /// allows (all if absent). Its identifier is the number of threads added before.
     pub fn add(&mut self, app: AppId, weight: u32, cores: Option<&CoreSet>) -> ThreadId {
@@ -386,9 +399,10 @@ impl Sched {
         self.temperatures_c[cluster.index()] = temperature_c;
     }
 
-    /// Tells at which frequency a cluster runs.
-    pub fn set_frequency(&mut self, cluster: ClusterId, mhz: u32) {
+    /// Tells at which frequency a cluster runs from now on.
+    pub fn set_frequency(&mut self, cluster: ClusterId, mhz: u32, now_ns: Ns) {
         self.frequencies_mhz[cluster.index()] = mhz;
+        self.track_frequency(cluster, mhz, now_ns);
     }
 
     /// Adds to the time that others have waited for a thread.

@@ -3,8 +3,8 @@
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, RunState, Sched};
-use crate::Order;
 use crate::queue::Entry;
+use crate::{Activity, Order};
 
 impl Sched {
     /// Puts a thread that is not in a queue into the queue of a core.
@@ -26,6 +26,7 @@ impl Sched {
         self.count_in(thread, queue);
         self.queues[queue].push(entry);
         self.waiting += 1;
+        self.track(thread, core, Activity::WAITING, now_ns);
         if self.has_rounds() {
             self.wait_in_round(thread);
         }
@@ -69,6 +70,7 @@ impl Sched {
             stats.migrations += 1;
             stats.migrated_at_ns = now_ns;
         }
+        self.track(thread, core, Activity::RUNNING, now_ns);
         (switched, migrated_from)
     }
 
@@ -88,8 +90,14 @@ impl Sched {
         let entry = &mut self.threads[thread.index()];
         entry.state = state;
         entry.since_ns = now_ns;
-        if state == RunState::Exited {
-            self.leave_present();
+        match state {
+            RunState::Exited => {
+                self.track_exit(thread, now_ns);
+                self.leave_present();
+            }
+            // It is queued or held back at once, which is tracked then.
+            RunState::Ready => {}
+            _ => self.track(thread, core, Activity::ASLEEP, now_ns),
         }
     }
 
@@ -114,6 +122,7 @@ impl Sched {
         state.since_ns = now_ns;
         queue.running -= 1;
         queue.push(Entry { key: state.vruntime, serial: self.serial, thread });
+        self.track(thread, core, Activity::WAITING, now_ns);
     }
 
     /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.
@@ -133,6 +142,8 @@ impl Sched {
         let state = &mut self.threads[thread.index()];
         state.state = RunState::Held;
         state.since_ns = now_ns;
+        let core = state.core;
+        self.track(thread, core, Activity::ASLEEP, now_ns);
     }
 
     /// Ends a thread that is in no queue and on no core.
@@ -141,6 +152,7 @@ impl Sched {
         let state = &mut self.threads[thread.index()];
         state.state = RunState::Exited;
         state.since_ns = now_ns;
+        self.track_exit(thread, now_ns);
         self.leave_present();
     }
 

@@ -6,7 +6,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{Pick, Sched};
 use crate::queue::{Entry, RunQueue};
-use crate::{Order, Prefer, SPEED_ONE, Steal, StealFrom};
+use crate::{LoadFilter, Order, Prefer, SPEED_ONE, Steal, StealFrom};
 
 impl Sched {
     /// What a core without a running thread does next.
@@ -40,6 +40,9 @@ impl Sched {
         instead_of: Option<ThreadId>,
         now_ns: Ns,
     ) -> Pick {
+        if !self.may_balance(now_ns) {
+            return Pick::Idle { recheck_ns: None };
+        }
         let mut recheck_ns: Option<Ns> = None;
         for step in self.rules.steal.iter().filter(|step| self.may_try(core, step)) {
             match self.try_steal(core, step, instead_of, now_ns) {
@@ -69,6 +72,9 @@ impl Sched {
         instead_of: Option<ThreadId>,
         now_ns: Ns,
     ) -> Result<Option<Pick>, Ns> {
+        if step.load != LoadFilter::Any {
+            return self.steal_by_load(core, step, now_ns);
+        }
         if step.from == StealFrom::RunningOnSlower {
             let found = self.running_on_slower(core, step, instead_of, now_ns);
             return found.map(|thread| thread.map(Pick::Pull));

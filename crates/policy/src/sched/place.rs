@@ -1,6 +1,6 @@
 //! Where a thread is put when it starts or wakes.
 
-use ampsched_model::{CoreId, ThreadId};
+use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{RunState, Sched};
 use crate::{AffinityId, Allocator, Prefer};
@@ -34,26 +34,27 @@ impl Sched {
     /// The core for a thread that starts or wakes; always one that it may use.
     ///
     /// Round-robin allocators remember the choice, so ask once per placement.
-    pub fn place_by_rules(&self, thread: ThreadId) -> CoreId {
-        match self.rules.allocator {
-            Allocator::WakeAffine => self.place_wake_affine(thread, None),
-            Allocator::RoundRobinInClass => self.place_in_turn(thread),
-            Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
-            Allocator::LeastLoadedWith => self.place_least_loaded_with(thread),
-        }
+    pub fn place_by_rules(&self, thread: ThreadId, now_ns: Ns) -> CoreId {
+        self.place_by_rules_near(thread, None, now_ns)
     }
 
     /// The same, for a thread woken by a thread that runs on core `waker`.
-    pub fn place_by_rules_near(&self, thread: ThreadId, waker: Option<CoreId>) -> CoreId {
+    pub fn place_by_rules_near(
+        &self,
+        thread: ThreadId,
+        waker: Option<CoreId>,
+        now_ns: Ns,
+    ) -> CoreId {
         match self.rules.allocator {
             Allocator::WakeAffine => self.place_wake_affine(thread, waker),
             Allocator::RoundRobinInClass => self.place_in_turn(thread),
             Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
             Allocator::LeastLoadedWith => self.place_least_loaded_with(thread),
+            Allocator::ByLoad(band) => self.place_by_load(thread, waker, band, now_ns),
         }
     }
 
-    fn place_wake_affine(&self, thread: ThreadId, waker: Option<CoreId>) -> CoreId {
+    pub(super) fn place_wake_affine(&self, thread: ThreadId, waker: Option<CoreId>) -> CoreId {
         let state = self.thread(thread);
         if state.state == RunState::New {
             return self.least_loaded(thread);
@@ -80,7 +81,7 @@ impl Sched {
     ///
     /// A program that starts many threads asks again and again while nothing else happens. Loads have
     /// only grown since the answer before, so the search goes on where it ended.
-    fn least_loaded(&self, thread: ThreadId) -> CoreId {
+    pub(super) fn least_loaded(&self, thread: ThreadId) -> CoreId {
         let allowed = |&core: &CoreId| self.allows(thread, core);
         let mut usable = self.topology.cores().filter(allowed);
         if self.queues.len() == 1 {

@@ -13,8 +13,9 @@ impl Sched {
     /// Charges the thread that runs on a core for time and instructions.
     #[inline]
     pub fn charge(&mut self, core: CoreId, ran_ns: Ns, instructions: u64) {
-        let cpu = &self.cores[core.index()];
+        let cpu = &mut self.cores[core.index()];
         let thread = cpu.running.expect("a thread runs on the core");
+        cpu.busy_ns += ran_ns;
         let class = cpu.class.index();
         let stats = &mut self.stats[thread.index()];
         stats.run_ns[class] += ran_ns;

@@ -88,7 +88,10 @@ impl Engine<'_> {
                 self.held -= 1;
                 self.sched.retire(thread, self.now_ns);
             }
-            RunState::Blocked => self.sched.retire(thread, self.now_ns),
+            RunState::Blocked => {
+                self.end_io_wait(thread);
+                self.sched.retire(thread, self.now_ns);
+            }
             RunState::New | RunState::Exited => {}
         }
         let entry = &mut self.threads[thread.index()];

@@ -7,11 +7,18 @@ use super::steps::Next;
 use super::{Core, Engine, Fallible, NEVER, Work};
 use crate::SimError;
 
+/// Weight of nice 0.
+const WEIGHT_ONE: u32 = 1024;
+
 impl Core {
     /// Accounts the time of a core without a thread up to now.
     #[inline]
     fn account_idle(&mut self, now_ns: Ns) {
-        self.idle_ns += now_ns - self.accounted_ns;
+        let idle_ns = now_ns - self.accounted_ns;
+        self.idle_ns += idle_ns;
+        if self.waiting_io > 0 {
+            self.iowait_ns += idle_ns;
+        }
         self.accounted_ns = now_ns;
     }
 }
@@ -29,7 +36,6 @@ impl Engine<'_> {
             return;
         }
         state.accounted_ns = self.now_ns;
-        state.busy_ns += elapsed_ns;
         let overhead_ns = elapsed_ns.min(state.overhead_left_ns);
         state.overhead_left_ns -= overhead_ns;
         state.overhead_ns += overhead_ns;
@@ -63,6 +69,11 @@ impl Engine<'_> {
             sampler.count(thread, entry.profile, state.cluster, instructions);
         }
         self.sched.charge(core, elapsed_ns, instructions);
+        if let Some(governing) = self.governing.as_deref_mut() {
+            if self.sched.plan(thread).weight < WEIGHT_ONE {
+                governing.count_nice(core, elapsed_ns);
+            }
+        }
     }
 
     /// A core's timer is due: work done, slice over, reschedule wanted, or time to look for work.
@@ -133,6 +144,7 @@ impl Engine<'_> {
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.stop(core, thread, retired, self.now_ns);
         }
+        self.governors_hear(core);
     }
 
     /// An idle core looks for work.
@@ -216,6 +228,7 @@ impl Engine<'_> {
         if self.sched.idle_cores() > 0 {
             self.tell_idle_cores(core, migrated_from.is_some());
         }
+        self.governors_hear(core);
         self.tell(Event::Started(thread, core))
     }
 
@@ -311,6 +324,7 @@ impl Engine<'_> {
         self.account(core);
         self.sched.enqueue(thread, core, kind, self.now_ns);
         self.runnable += 1;
+        self.governors_hear(core);
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.wake(waker, thread, self.now_ns);
             trace.queue_len(core, self.sched.queue_len(core), self.now_ns);
@@ -330,11 +344,12 @@ impl Engine<'_> {
     }
 
     fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible<CoreId> {
+        let waker_core = waker.map(|waker| self.sched.thread(waker).core);
         if !self.needs.hooks.place {
-            let waker_core = waker.map(|waker| self.sched.thread(waker).core);
-            return Ok(self.sched.place_by_rules_near(thread, waker_core));
+            return Ok(self.sched.place_by_rules_near(thread, waker_core, self.now_ns));
         }
-        let core = self.policy.place(&View::new(&self.sched, &self.factors, self.now_ns), thread);
+        let view = View::new(&self.sched, &self.factors, self.now_ns).woken_from(waker_core);
+        let core = self.policy.place(&view, thread);
         if core.index() < self.cores.len() && self.sched.allows(thread, core) {
             return Ok(core);
         }

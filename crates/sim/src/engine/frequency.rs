@@ -44,6 +44,11 @@ impl Clock {
         residency_ns
     }
 
+    /// The highest operating point that heat allows.
+    pub fn cap(&self) -> usize {
+        self.cap
+    }
+
     /// Number of changes.
     pub fn changes(&self) -> u64 {
         self.changes
@@ -60,6 +65,7 @@ impl Engine<'_> {
                     format!("asks for {mhz} MHz of cluster {}, which does not exist", cluster.0);
                 return Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into());
             }
+            self.retire_governor(cluster);
             self.request_frequency(cluster, mhz);
         }
         Ok(())
@@ -76,7 +82,10 @@ impl Engine<'_> {
 
     /// Heat allows a cluster no more than that operating point.
     pub(super) fn cap_frequency(&mut self, cluster: ClusterId, cap: usize) {
-        self.clocks[cluster.index()].cap = cap;
+        let clock = &mut self.clocks[cluster.index()];
+        if std::mem::replace(&mut clock.cap, cap) != cap {
+            self.governors_hear_limits(cluster);
+        }
         self.go_to_target(cluster);
     }
 
@@ -113,7 +122,7 @@ impl Engine<'_> {
         clock.changes += 1;
         self.speeds.set_opp(&self.machine, cluster, target);
         let mhz = self.machine.clusters[cluster.index()].opps[target].mhz;
-        self.sched.set_frequency(cluster, mhz);
+        self.sched.set_frequency(cluster, mhz, self.now_ns);
         if let Some(sampler) = &mut self.sampler {
             sampler.set_frequency(&self.machine, cluster, mhz);
         }

@@ -10,6 +10,7 @@ mod deadlock;
 mod dispatch;
 mod energy;
 mod frequency;
+mod governing;
 mod objects;
 mod report;
 mod sampler;
@@ -31,9 +32,12 @@ use ampsched_policy::{
 };
 
 use crate::factors::{Evidence, FactorService};
-use crate::{Counts, FactorSource, OfflineFacts, Outcome, SimError, Trace, offline_facts};
+use crate::{
+    Counts, FactorSource, GovernorSpec, OfflineFacts, Outcome, SimError, Trace, offline_facts,
+};
 use energy::Energy;
 use frequency::Clock;
+use governing::Governing;
 use objects::ObjectState;
 use sampler::Sampler;
 use speeds::Speeds;
@@ -53,6 +57,9 @@ pub struct Options {
     pub repetitions: Option<NonZeroU32>,
     /// What the policy's own work costs.
     pub overhead: Overhead,
+    /// Who sets the frequencies; clusters without a governor stay at their highest. From the first time that
+    /// the policy sets a cluster's frequency itself, that cluster has no governor any more.
+    pub governors: Vec<GovernorSpec>,
     /// Account for power, energy and heat.
     pub energy: bool,
     /// Fail if the workload has not ended by then.
@@ -67,6 +74,7 @@ impl Default for Options {
             seed: 1,
             factors: FactorSource::Oracle,
             overhead: Overhead::default(),
+            governors: Vec::new(),
             until_ns: None,
             repetitions: None,
             energy: false,
@@ -116,6 +124,7 @@ pub fn simulate_with(
     if engine.needs.offline_speedup || engine.needs.alone {
         engine.offline = offline_facts(machine, workload, options)?;
     }
+    engine.start_governors()?;
     engine.run().map_err(|error| *error)?;
     engine.outcome()
 }
@@ -151,6 +160,8 @@ enum Happening {
     PowerSample(ClusterId),
     /// A cluster's clock has changed, as the given request wanted.
     Frequency(ClusterId, u32),
+    /// A cluster's governor may want to look, if it has not done so since the given look.
+    GovernorTimer(ClusterId, u32),
 }
 
 /// What a thread is doing with the core.
@@ -197,6 +208,8 @@ struct Thread {
     pool_uses: Vec<(ObjectId, u32)>,
     /// What it waits for, for reports.
     waits_for: WaitsFor,
+    /// The core on which it ran before it began to wait for a device.
+    io_core: Option<CoreId>,
     /// A woken waiter of a condition still has to acquire the mutex.
     reacquiring: bool,
     parent: Option<ThreadId>,
@@ -246,8 +259,11 @@ struct Core {
     slice_end_ns: Ns,
     instructions_per_ns: f64,
     ns_per_instruction: f64,
-    busy_ns: Ns,
     idle_ns: Ns,
+    /// Of that, time in which threads that had run here waited for devices.
+    iowait_ns: Ns,
+    /// Number of these threads.
+    waiting_io: u32,
     overhead_ns: Ns,
     switches: u64,
     /// Reschedule at the next opportunity.
@@ -315,6 +331,8 @@ struct Engine<'t> {
     clocks: Vec<Clock>,
     /// None: energy is not accounted for.
     energy: Option<Box<Energy>>,
+    /// None: no cluster has a governor.
+    governing: Option<Box<Governing>>,
     /// Threads that run or wait for a core.
     runnable: usize,
     /// Threads that the plan holds back.
@@ -371,6 +389,7 @@ impl<'t> Engine<'t> {
             speeds: Speeds::new(machine, needs.stalls),
             clocks: machine.clusters.iter().map(clock).collect(),
             energy: None,
+            governing: None,
             runnable: 0,
             held: 0,
             unfinished: workload.apps.len(),
@@ -463,6 +482,7 @@ impl<'t> Engine<'t> {
             } else {
                 self.on_core_timer(core)?;
             }
+            self.let_governors_look();
         }
         self.account_all();
         self.settle_all();
@@ -514,7 +534,11 @@ impl<'t> Engine<'t> {
                 if entry.repetition == self.apps[entry.app.index()].repetition {
                     self.next_request(device);
                 }
+                let came_back = self.end_io_wait(thread);
                 self.wake(thread, None)?;
+                if came_back {
+                    self.governors_hear_io(self.sched.thread(thread).core);
+                }
             }
             Happening::Epoch => self.epoch()?,
             Happening::Balance => self.balance(),
@@ -522,6 +546,7 @@ impl<'t> Engine<'t> {
             Happening::ThermalStep => self.thermal_step(),
             Happening::PowerSample(cluster) => self.sample_power(cluster),
             Happening::Frequency(cluster, request) => self.finish_transition(cluster, request),
+            Happening::GovernorTimer(cluster, look) => self.governor_timer(cluster, look),
         }
         Ok(())
     }

@@ -303,6 +303,9 @@ impl Engine<'_> {
 
     /// Asks a device for service; the thread blocks until it is done.
     pub(super) fn request(&mut self, thread: ThreadId, device: ObjectId, service_ns: Ns) {
+        let core = self.sched.thread(thread).core;
+        self.threads[thread.index()].io_core = Some(core);
+        self.cores[core.index()].waiting_io += 1;
         let ObjectState::Device { busy, requests } = &mut self.objects[device.index()] else {
             unreachable!("checked")
         };
@@ -313,6 +316,14 @@ impl Engine<'_> {
         }
         *busy = true;
         self.push(self.now_ns + service_ns, Happening::IoDone(device, thread));
+    }
+
+    /// A thread does not wait for a device any more. Returns whether it did.
+    pub(super) fn end_io_wait(&mut self, thread: ThreadId) -> bool {
+        let Some(core) = self.threads[thread.index()].io_core.take() else { return false };
+        self.account(core);
+        self.cores[core.index()].waiting_io -= 1;
+        true
     }
 
     /// A device is free: serve the next request.

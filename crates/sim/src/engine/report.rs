@@ -15,8 +15,9 @@ impl Engine<'_> {
         let cores: Vec<CoreOutcome> = self
             .cores
             .iter()
-            .map(|core| CoreOutcome {
-                busy_ns: core.busy_ns,
+            .zip(self.sched.topology().cores())
+            .map(|(core, id)| CoreOutcome {
+                busy_ns: self.sched.core(id).busy_ns,
                 overhead_ns: core.overhead_ns,
                 idle_ns: core.idle_ns,
                 switches: core.switches,

@@ -486,6 +486,7 @@ impl Engine<'_> {
             held: Vec::new(),
             pool_uses: Vec::new(),
             waits_for: WaitsFor::Nothing,
+            io_core: None,
             reacquiring: false,
             parent,
             children: 0,

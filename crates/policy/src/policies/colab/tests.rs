@@ -127,7 +127,7 @@ fn the_allocator_goes_round_in_the_labelled_class() {
     let threads = populate(&mut host, VECTOR);
     host.epoch();
     let place =
-        |host: &PolicyHost, thread: usize| host.sched.place_by_rules(threads[thread]).index();
+        |host: &PolicyHost, thread: usize| host.sched.place_by_rules(threads[thread], 0).index();
     let big: Vec<usize> = [0, 1, 0].map(|thread| place(&host, thread)).into();
     assert_eq!(big, [0, 1, 0]);
     let little: Vec<usize> = [3, 3, 3].map(|thread| place(&host, thread)).into();

@@ -44,6 +44,7 @@ mod tests {
             cores: vec![class.into()],
             freqs_mhz: mhz.to_vec(),
             design: None,
+            energy_model: Vec::new(),
         };
         Topology::from_clusters(mhz.iter().enumerate().map(cluster).collect())
     }

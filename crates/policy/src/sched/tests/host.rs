@@ -43,7 +43,7 @@ impl Host {
     /// A new thread where the rules put it.
     pub fn fork(&mut self, weight: u32) -> ThreadId {
         let thread = self.add(weight, None);
-        let core = self.sched.place_by_rules(thread);
+        let core = self.sched.place_by_rules(thread, self.now_ns);
         self.sched.enqueue(thread, core, EnqueueKind::Fork, self.now_ns);
         thread
     }

@@ -50,8 +50,8 @@ fn weight_counts_for_new_threads() {
 fn a_woken_thread_goes_back_if_its_core_is_idle() {
     let mut host = Host::new("cfs", BIG_2_LITTLE_2);
     let sleeper = sleeper_of(&mut host, 3);
-    assert_eq!(host.sched.place_by_rules(sleeper), CoreId(3));
-    assert_eq!(host.sched.place_by_rules_near(sleeper, Some(CoreId(0))), CoreId(3));
+    assert_eq!(host.sched.place_by_rules(sleeper, 0), CoreId(3));
+    assert_eq!(host.sched.place_by_rules_near(sleeper, Some(CoreId(0)), 0), CoreId(3));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn else_to_an_idle_core_near_its_own_else_near_its_waker() {
     let mut host = Host::new("cfs", BIG_2_LITTLE_2);
     let sleeper = sleeper_of(&mut host, 3);
     occupy(&mut host, 3, 1);
-    let near = |host: &Host| host.sched.place_by_rules_near(sleeper, Some(CoreId(0)));
+    let near = |host: &Host| host.sched.place_by_rules_near(sleeper, Some(CoreId(0)), 0);
     assert_eq!(near(&host), CoreId(2));
     occupy(&mut host, 2, 1);
     assert_eq!(near(&host), CoreId(0));
@@ -74,10 +74,10 @@ fn with_no_idle_core_near_to_the_less_loaded_of_the_two() {
     for (core, threads) in [(0, 2), (1, 1), (2, 3)] {
         occupy(&mut host, core, threads);
     }
-    assert_eq!(host.sched.place_by_rules_near(sleeper, Some(CoreId(0))), CoreId(0));
-    assert_eq!(host.sched.place_by_rules(sleeper), CoreId(2));
+    assert_eq!(host.sched.place_by_rules_near(sleeper, Some(CoreId(0)), 0), CoreId(0));
+    assert_eq!(host.sched.place_by_rules(sleeper, 0), CoreId(2));
     host.sched.apply(sleeper, &Change::Affinity(cores(&[1])));
-    assert_eq!(host.sched.place_by_rules_near(sleeper, Some(CoreId(0))), CoreId(1));
+    assert_eq!(host.sched.place_by_rules_near(sleeper, Some(CoreId(0)), 0), CoreId(1));
 }
 
 fn in_class_host(clusters: &[(u8, usize)]) -> Host {
@@ -88,7 +88,7 @@ fn in_class_host(clusters: &[(u8, usize)]) -> Host {
 fn place_in_turn<const N: usize>(host: &mut Host, prefer: Prefer) -> [usize; N] {
     let thread = host.add(1024, None);
     host.sched.apply(thread, &Change::Prefer(prefer));
-    [0; N].map(|_| host.sched.place_by_rules(thread).index())
+    [0; N].map(|_| host.sched.place_by_rules(thread, 0).index())
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_preference_that_no_allowed_core_meets_is_ignored() {
     let mut host = in_class_host(BIG_2_LITTLE_2);
     let thread = host.add(1024, Some(&[2]));
     host.sched.apply(thread, &Change::Prefer(Prefer::Big));
-    assert_eq!(host.sched.place_by_rules(thread), CoreId(2));
+    assert_eq!(host.sched.place_by_rules(thread, 0), CoreId(2));
 }
 
 fn least_loaded_host(clusters: &[(u8, usize)]) -> Host {
@@ -137,7 +137,7 @@ fn the_least_loaded_of_the_preferred_kind_is_taken() {
     occupy(&mut host, 1, 1);
     let mut place = |prefer| {
         host.sched.apply(thread, &Change::Prefer(prefer));
-        host.sched.place_by_rules(thread).index()
+        host.sched.place_by_rules(thread, 0).index()
     };
     assert_eq!([Prefer::Big, Prefer::Little, Prefer::Any].map(&mut place), [1, 2, 2]);
 }
@@ -147,9 +147,9 @@ fn of_equally_loaded_cores_the_previous_one_is_taken() {
     let mut host = least_loaded_host(BIG_2_LITTLE_2);
     let sleeper = sleeper_of(&mut host, 3);
     host.sched.apply(sleeper, &Change::Prefer(Prefer::Little));
-    assert_eq!(host.sched.place_by_rules(sleeper), CoreId(3));
+    assert_eq!(host.sched.place_by_rules(sleeper, 0), CoreId(3));
     occupy(&mut host, 3, 1);
-    assert_eq!(host.sched.place_by_rules(sleeper), CoreId(2));
+    assert_eq!(host.sched.place_by_rules(sleeper, 0), CoreId(2));
 }
 
 #[test]

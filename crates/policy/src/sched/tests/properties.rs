@@ -159,7 +159,7 @@ impl Host {
         if self.sched.plan(thread).held {
             return self.sched.hold(thread, self.now_ns);
         }
-        let core = self.sched.place_by_rules(thread);
+        let core = self.sched.place_by_rules(thread, self.now_ns);
         assert!(self.sched.allows(thread, core), "placed where it may not run");
         if kind == EnqueueKind::Fork && self.sched.rules().allocator == Allocator::WakeAffine {
             let usable = self.sched.topology().cores().filter(|&c| self.sched.allows(thread, c));

@@ -1,0 +1,153 @@
+//! Placing, stealing and balancing by tracked load: global task scheduling and energy-aware scheduling.
+
+use std::cmp::Reverse;
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+
+use super::{Pick, RunState, Sched};
+use crate::{BalanceWhen, LoadBand, LoadFilter, Prefer, Steal, StealFrom};
+
+/// When an idle core looks again for a thread that its load may let go: the period of CFS's balancing
+/// here, one tick at 250 Hz.
+const LOOK_AGAIN_NS: Ns = 4_000_000;
+
+impl Sched {
+    /// Whether stealing and balancing happen now.
+    #[inline]
+    pub(super) fn may_balance(&self, now_ns: Ns) -> bool {
+        match self.rules.balance_when {
+            BalanceWhen::Always => true,
+            BalanceWhen::OverUtilised => {
+                self.topology.cores().any(|core| self.is_overutilised(core, now_ns))
+            }
+        }
+    }
+
+    /// [`crate::Allocator::ByLoad`].
+    pub(super) fn place_by_load(
+        &self,
+        thread: ThreadId,
+        waker: Option<CoreId>,
+        band: LoadBand,
+        now_ns: Ns,
+    ) -> CoreId {
+        let state = self.thread(thread);
+        if state.state == RunState::New {
+            let kind = if self.may_go_up(thread, band) { Prefer::Big } else { Prefer::Little };
+            let core = self.least_loaded_of(kind, thread);
+            return core.unwrap_or_else(|| self.least_loaded(thread));
+        }
+        let here = self.topology.kind(state.core);
+        let elsewhere = match here {
+            Prefer::Little if self.is_heavy(thread, band, now_ns) => self.idle_big(thread),
+            Prefer::Big if self.is_light(thread, band, now_ns) => {
+                self.least_loaded_of(Prefer::Little, thread)
+            }
+            _ => None,
+        };
+        let same_kind = waker.filter(|&core| self.topology.kind(core) == here);
+        elsewhere.unwrap_or_else(|| self.place_wake_affine(thread, same_kind))
+    }
+
+    /// Whether the priority filter lets a thread go up.
+    fn may_go_up(&self, thread: ThreadId, band: LoadBand) -> bool {
+        self.plan(thread).weight >= band.min_weight
+    }
+
+    fn has_settled(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> bool {
+        let stats = self.stats(thread);
+        stats.migrations == 0 || now_ns >= stats.migrated_at_ns + band.min_resident_ns
+    }
+
+    /// Whether a thread on a little core may go up.
+    fn is_heavy(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> bool {
+        self.may_go_up(thread, band)
+            && self.has_settled(thread, band, now_ns)
+            && self.load_of(thread, now_ns) >= band.up
+    }
+
+    /// Whether a thread on a big core goes down.
+    fn is_light(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> bool {
+        !self.may_go_up(thread, band)
+            || self.has_settled(thread, band, now_ns) && self.load_of(thread, now_ns) < band.down
+    }
+
+    fn idle_big(&self, thread: ThreadId) -> Option<CoreId> {
+        let mut big = self.topology.big_cores();
+        big.find(|&core| self.is_idle(core) && self.allows(thread, core))
+    }
+
+    /// The least loaded core of a kind that the thread may use; of equal ones the first.
+    fn least_loaded_of(&self, kind: Prefer, thread: ThreadId) -> Option<CoreId> {
+        let cores = self.topology.cores();
+        let usable =
+            cores.filter(|&core| self.topology.kind(core) == kind && self.allows(thread, core));
+        usable.min_by_key(|&core| self.load(core))
+    }
+
+    /// What a step that filters by load yields now, or when to look again.
+    pub(super) fn steal_by_load(
+        &self,
+        core: CoreId,
+        step: &Steal,
+        now_ns: Ns,
+    ) -> Result<Option<Pick>, Ns> {
+        let (mut best, mut some) = (None, false);
+        for thread in self.candidates(core, step) {
+            some = true;
+            let Some(key) = self.key_by_load(thread, step.load, now_ns) else { continue };
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, thread));
+            }
+        }
+        let pick = |(_, thread)| match self.thread(thread).state {
+            RunState::Running => Pick::Pull(thread),
+            _ => Pick::Run(thread),
+        };
+        // Loads rise and fall with time alone.
+        if some && best.is_none() { Err(now_ns + LOOK_AGAIN_NS) } else { Ok(best.map(pick)) }
+    }
+
+    /// The threads that a step may take at all, whatever their load.
+    fn candidates(&self, core: CoreId, step: &Steal) -> impl Iterator<Item = ThreadId> + '_ {
+        let place = self.topology.core(core);
+        let (from, except, own) = (step.from, step.except, self.queue_index(core));
+        let others = self.topology.cores().filter(move |&other| match from {
+            StealFrom::OwnCluster => self.topology.core(other).cluster == place.cluster,
+            StealFrom::OtherClusters => self.topology.core(other).cluster != place.cluster,
+            StealFrom::RunningOnSlower => self.topology.core(other).class < place.class,
+        });
+        let threads = others.flat_map(move |other| {
+            let running = self.core(other).running.filter(|_| from == StealFrom::RunningOnSlower);
+            let spared = from != StealFrom::RunningOnSlower
+                && self.queue_index(other) != own
+                && self.queue(other).can_spare();
+            let waiting = spared.then(|| self.queue(other).iter().map(|entry| entry.thread));
+            running.into_iter().chain(waiting.into_iter().flatten())
+        });
+        threads.filter(move |&thread| {
+            self.allows(thread, core) && except != Some(self.plan(thread).prefer)
+        })
+    }
+
+    /// The order in which a filter takes threads, the least first; none if it does not take the thread.
+    fn key_by_load(
+        &self,
+        thread: ThreadId,
+        filter: LoadFilter,
+        now_ns: Ns,
+    ) -> Option<(Reverse<u32>, u32, ThreadId)> {
+        let load = self.load_of(thread, now_ns);
+        match filter {
+            LoadFilter::Any => Some((Reverse(0), 0, thread)),
+            LoadFilter::Heavy(band) => {
+                self.is_heavy(thread, band, now_ns).then_some((Reverse(load), 0, thread))
+            }
+            LoadFilter::Starved { max_served } => {
+                let starves =
+                    self.idle_big(thread).is_none() && self.served_of(thread, now_ns) <= max_served;
+                starves.then_some((Reverse(0), load, thread))
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Load tracking: which changes of state it hears of, and what it answers.
+
+use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
+
+use super::Sched;
+use crate::{Activity, CAPACITY_ONE, LoadTracker, LoadTracking};
+
+impl Sched {
+    /// Tracks load from now on, which must be before the first thread is added.
+    pub fn track_load(&mut self, how: LoadTracking) {
+        let capacities = self.topology.cores().map(|core| self.topology.core(core).capacity);
+        self.load = Some(Box::new(LoadTracker::new(how, capacities)));
+    }
+
+    /// How load is tracked, if it is.
+    pub fn load_tracking(&self) -> Option<LoadTracking> {
+        self.load.as_deref().map(LoadTracker::how)
+    }
+
+    /// A thread does something else from now on.
+    #[inline]
+    pub(super) fn track(&mut self, thread: ThreadId, core: CoreId, done: Activity, now_ns: Ns) {
+        if let Some(load) = self.load.as_deref_mut() {
+            load.becomes(thread, core, done, self.plans[thread.index()].weight, now_ns);
+        }
+    }
+
+    /// A thread has ended.
+    #[inline]
+    pub(super) fn track_exit(&mut self, thread: ThreadId, now_ns: Ns) {
+        if let Some(load) = self.load.as_deref_mut() {
+            load.exit(thread, now_ns);
+        }
+    }
+
+    /// A cluster's frequency changes.
+    pub(super) fn track_frequency(&mut self, cluster: ClusterId, mhz: u32, now_ns: Ns) {
+        let Some(load) = self.load.as_deref_mut() else { return };
+        let cluster = &self.topology.clusters()[cluster.index()];
+        let max_mhz = cluster.freqs_mhz.last().copied().unwrap_or(0);
+        for &core in &cluster.cores {
+            load.set_frequency(core, mhz, max_mhz, now_ns);
+        }
+    }
+
+    /// The share of time in which a thread has been runnable lately, 0 to 1024; 0 if load is not tracked.
+    pub fn load_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
+        self.load.as_deref().map_or(0, |load| load.load(thread, now_ns))
+    }
+
+    /// What a thread uses of the fastest core, 0 to 1024 ([`LoadTracker::util`]); 0 if load is not tracked.
+    pub fn util_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
+        self.load.as_deref().map_or(0, |load| load.util(thread, now_ns))
+    }
+
+    /// The share of the time in which a thread was runnable that it ran, in 1/1024; 1024 if load is not
+    /// tracked.
+    pub(super) fn served_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
+        let Some(load) = self.load.as_deref() else { return CAPACITY_ONE };
+        let (ran, runnable) = (load.running(thread, now_ns), load.load(thread, now_ns));
+        ran * CAPACITY_ONE / runnable.max(1)
+    }
+
+    /// A core's utilisation, 0 to its capacity ([`LoadTracker::core_util`]); 0 if load is not tracked.
+    pub fn core_util(&self, core: CoreId, now_ns: Ns) -> u32 {
+        self.load.as_deref().map_or(0, |load| load.core_util(core, now_ns))
+    }
+
+    /// The same without what a thread has left there.
+    pub fn core_util_without(&self, core: CoreId, thread: ThreadId, now_ns: Ns) -> u32 {
+        self.load.as_deref().map_or(0, |load| load.core_util_without(core, thread, now_ns))
+    }
+
+    /// A core's utilisation as governors read it ([`LoadTracker::core_util_boosted`]); 0 if load is not
+    /// tracked.
+    pub fn core_util_boosted(&self, core: CoreId, now_ns: Ns) -> u32 {
+        self.load.as_deref().map_or(0, |load| load.core_util_boosted(core, now_ns))
+    }
+
+    /// The greatest utilisation that a core can have: its capacity, or 1024 if load is tracked by time.
+    pub fn util_max(&self, core: CoreId) -> u32 {
+        let known = self.load.as_deref().map(|load| load.capacity(core));
+        known.unwrap_or(self.topology.core(core).capacity)
+    }
+
+    /// Whether a core has less than a fifth of its capacity to spare (Linux, `cpu_overutilized`).
+    pub fn is_overutilised(&self, core: CoreId, now_ns: Ns) -> bool {
+        !fits(self.core_util(core, now_ns), self.util_max(core))
+    }
+}
+
+/// Margin of a core's capacity (fair.c, `fits_capacity`: 1280 / 1024).
+const MARGIN: u64 = 1280;
+
+/// Whether a utilisation leaves a core of some capacity a fifth to spare (fair.c, `fits_capacity`).
+pub(crate) fn fits(util: u32, capacity: u32) -> bool {
+    u64::from(util) * MARGIN < u64::from(capacity) * u64::from(CAPACITY_ONE)
+}

@@ -1,6 +1,7 @@
 //! What several policies compute: windows over counters, spreads, labels, speeds by class, shares of
 //! fast cores.
 
+pub mod busy;
 pub mod labels;
 pub mod progress;
 pub mod ranking;

@@ -25,7 +25,7 @@ from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
 from ampsched.factors import Factors
-from ampsched.governor import GovernorInfo, governors
+from ampsched.governor import GovernorInfo, Governors, governors
 from ampsched.metrics import MixMetrics
 from ampsched.overhead import Overhead
 from ampsched.policy import Policy, PolicyInfo, Rules, policies
@@ -65,6 +65,7 @@ __all__ = [
     "Event",
     "Factors",
     "GovernorInfo",
+    "Governors",
     "InputError",
     "Machine",
     "MixMetrics",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ampsched._core import Machine, Workload
 from ampsched.execution import BASELINE_POLICY, NO_OVERHEAD, Progress, Settings, run_all
+from ampsched.governor import NO_GOVERNORS
 from ampsched.policy import PolicySpec
 
 SCHEMES = ("prop-sp:even=0", "prop-sp:even=1")
@@ -58,7 +59,7 @@ def run_alone(
     Raises:
         InputError: If an application cannot go on, or does not end within the limit.
     """
-    settings = replace(settings, overhead=NO_OVERHEAD, until_ms=None)
+    settings = replace(settings, overhead=NO_OVERHEAD, governors=NO_GOVERNORS, until_ms=None)
     schemes = tuple(schemes) or tuple(map(PolicySpec.of, SCHEMES))
     baseline = PolicySpec.of(BASELINE_POLICY)
     fast, slow = machine.only_big(), machine.only_little()

@@ -11,6 +11,7 @@ from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison
 from ampsched.execution import CoreOrder, Mix, Progress, Settings, ordered, run_mixes, run_one
 from ampsched.factors import Factors
+from ampsched.governor import Governors
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.results import Outcome
@@ -35,6 +36,7 @@ def simulate(
     seed: int = 1,
     factors: str | Factors = "oracle",
     overhead: str | Overhead = "none",
+    governor: str | Governors = "none",
     energy: bool = False,
     core_order: CoreOrder = "as-is",
     until_ms: float | None = None,
@@ -53,6 +55,7 @@ def simulate(
         seed: Seed of all random amounts.
         factors: Where the policy learns speed-ups from, see `Factors.parse`.
         overhead: What the policy's own work costs, see `Overhead.parse`.
+        governor: Who sets the frequencies (``"schedutil"``, ``"big=performance,little=powersave"``), see `Governors`.
         energy: Account for power, energy and heat; the machine must say what is known of its power.
         core_order: Whether the cores are numbered as the machine says, from the biggest or from the littlest on.
         until_ms: Stop at this simulated time, whatever still runs.
@@ -73,7 +76,16 @@ def simulate(
     """
     catalog = catalog or Catalog.shipped()
     spec = PolicySpec.of(policy)
-    settings = Settings(_factors(factors), _overhead(overhead), energy, until_ms, repetitions, limit_s, check)
+    settings = Settings(
+        _factors(factors),
+        _overhead(overhead),
+        _governors(governor),
+        energy,
+        until_ms,
+        repetitions,
+        limit_s,
+        check,
+    )
     numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
     job = settings.job(numbered, catalog.workload(workload), spec, seed)
     return run_one(job, spec, Path(trace) if trace else None)
@@ -89,6 +101,7 @@ def compare(
     core_order: CoreOrders = "both",
     factors: str | Factors = "oracle",
     overhead: str | Overhead = "none",
+    governor: str | Governors = "none",
     energy: bool = False,
     repetitions: int | None = None,
     limit_s: float = 3600.0,
@@ -112,6 +125,7 @@ def compare(
         core_order: Which core orders are run; on a machine of equal cores they are the same and run once.
         factors: Where policies learn speed-ups from, see `Factors.parse`.
         overhead: What the policies' own work costs, see `Overhead.parse`.
+        governor: As for `simulate`; programs alone run at the highest frequency.
         energy: As for `simulate`.
         repetitions: As for `simulate`, in the mixes and alone.
         limit_s: Fail if a workload has not ended by then (simulated time).
@@ -139,7 +153,13 @@ def compare(
         raise InputError(f"repeat = {repeat} is not within 1 to {REPEAT_MAX}")
     _check_jobs(jobs)
     settings = Settings(
-        _factors(factors), _overhead(overhead), energy, repetitions=repetitions, limit_s=limit_s, check=check
+        _factors(factors),
+        _overhead(overhead),
+        _governors(governor),
+        energy,
+        repetitions=repetitions,
+        limit_s=limit_s,
+        check=check,
     )
     mixes = [
         Mix(on, order, mix, spec, each_seed)
@@ -152,6 +172,8 @@ def compare(
     notes = [f"factors {settings.factors}", f"core order {core_order}", seeds]
     if settings.overhead != Overhead():
         notes.append(f"overhead {settings.overhead}")
+    if settings.governors != Governors():
+        notes.append(f"governor {settings.governors}")
     if repetitions is not None:
         notes.append(f"each program at least {repetitions} times")
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(notes))
@@ -213,6 +235,10 @@ def _factors(factors: str | Factors) -> Factors:
 
 def _overhead(overhead: str | Overhead) -> Overhead:
     return overhead if isinstance(overhead, Overhead) else Overhead.parse(overhead)
+
+
+def _governors(governor: str | Governors) -> Governors:
+    return governor if isinstance(governor, Governors) else Governors.parse(governor)
 
 
 def _order(core_order: str, classes: int) -> tuple[CoreOrder, ...]:

@@ -17,6 +17,7 @@ from typing import BinaryIO, Literal
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
 from ampsched.factors import Factors
+from ampsched.governor import NO_GOVERNORS, Governors
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicySpec
@@ -41,6 +42,8 @@ class Settings:
     factors: Factors = ORACLE
     overhead: Overhead = NO_OVERHEAD
     """What the policy's own work costs; nothing when an application runs alone for comparison."""
+    governors: Governors = NO_GOVERNORS
+    """Who sets the frequencies; nobody when an application runs alone for comparison."""
     energy: bool = False
     """Account for power, energy and heat."""
     until_ms: float | None = None
@@ -73,6 +76,7 @@ class Settings:
             seed=seed,
             factors=self.factors.source(machine),
             overhead_ns=self.overhead.costs_ns(),
+            governors=self.governors.specs(),
             energy=self.energy,
             until_ns=None if self.until_ms is None else round(self.until_ms * NS_PER_MS),
             repetitions=self.repetitions,
@@ -187,7 +191,7 @@ class _Baselines:
     """The baselines of a list of mixes: which are missing, and where each is found."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = replace(settings, overhead=NO_OVERHEAD)
+        self._settings = replace(settings, overhead=NO_OVERHEAD, governors=NO_GOVERNORS)
         self._policy = PolicySpec.of(BASELINE_POLICY)
         self._contents: dict[int, tuple[object, str]] = {}
         self._machines: dict[tuple[int, CoreOrder | None], Machine] = {}

@@ -73,6 +73,9 @@ class Policy:
     """Period of `epoch`; must be given if `epoch` is overridden."""
     events: ClassVar[Sequence[EventGroup]] = EVENT_GROUPS
     """Groups of events that `on_event` hears of: added and exited; woken and blocked; started and stopped."""
+    load_tracking: ClassVar[Literal["by_work", "by_time"] | None] = None
+    """Whether `View.load`, `View.util` and `View.core_util` are kept: as in Linux since 5.1 (by work, the same on every core
+    at every frequency) or as in older kernels (by time). A base that needs it chooses itself."""
     work_conserving: ClassVar[bool] = False
     """Promises that no core idles while a thread that may run there waits; checked when checks are on."""
 
@@ -96,7 +99,7 @@ class Policy:
     def place(self, view: View, thread: int) -> int:
         """Returns the core for a thread that starts or wakes; it must be one that the thread may use.
 
-        Unlike the rules, an overriding method is not told who woke the thread.
+        An overriding method is not told who woke the thread; `view.by_rules_place` knows.
         """
         return view.by_rules_place(thread)
 
@@ -128,6 +131,10 @@ class Policy:
             raise InputError(f"policy {self.label()}: epoch and epoch_ms go together; define both or neither")
         if self.epoch_ms is not None and not 0.001 <= self.epoch_ms <= 1e6:
             raise InputError(f"policy {self.label()}: epoch_ms = {self.epoch_ms} is not within 0.001 to 1e6")
+        if self.load_tracking not in (None, "by_work", "by_time"):
+            raise InputError(
+                f'policy {self.label()}: load_tracking = "{self.load_tracking}" is not None, "by_work" or "by_time"'
+            )
         for group in self.events:
             if group not in EVENT_GROUPS:
                 known = ", ".join(EVENT_GROUPS)
@@ -135,6 +142,7 @@ class Policy:
         hears = self._overrides("on_event")
         return {
             "epoch_ns": None if self.epoch_ms is None else round(self.epoch_ms * NS_PER_MS),
+            "load_tracking": self.load_tracking,
             **{group: hears and group in self.events for group in EVENT_GROUPS},
             "place": self._overrides("place"),
             "pick": self._overrides("pick"),

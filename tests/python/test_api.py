@@ -293,6 +293,36 @@ def test_overhead_is_charged_to_the_mix_but_not_to_its_baselines() -> None:
     )
 
 
+def test_governors_set_frequencies_of_the_mix_but_not_of_its_baselines() -> None:
+    def run(governor: str) -> ampsched.Comparison:
+        return ampsched.compare(
+            "exynos5422-2B2S", "sync-1", ["cfs"], governor=governor, energy=True, core_order="as-is"
+        )
+
+    highest, saving = run("none"), run("powersave")
+    assert saving.runs[0].outcome.makespan_ns > 3 * highest.runs[0].outcome.makespan_ns
+    assert [run.alone_ns for run in saving.runs] == [run.alone_ns for run in highest.runs]
+    assert "governor powersave" in saving.notes
+    assert {cluster.residency for cluster in saving.runs[0].outcome.clusters} == {
+        ((200, saving.runs[0].outcome.makespan_ns),)
+    }
+    mixed = ampsched.simulate("exynos5422-2B2S", "sync-1", governor="big=performance,little=powersave")
+    assert [cluster.residency[0][0] for cluster in mixed.clusters] == [200, 2000]
+
+
+@pytest.mark.parametrize(
+    "text", ["none", "schedutil", "ondemand:up_threshold=80", "big=performance,little=userspace:mhz=500"]
+)
+def test_governors_survive_printing(text: str) -> None:
+    assert str(ampsched.Governors.parse(text)) == text
+
+
+def test_every_governor_runs() -> None:
+    for info in ampsched.governors():
+        outcome = ampsched.simulate("2B2S", "sync-1", "gts", governor=info.name, until_ms=50, check=True)
+        assert outcome == ampsched.simulate("2B2S", "sync-1", "gts", governor=info.name, until_ms=50)
+
+
 @pytest.mark.parametrize("text", ["none", "decision_ns=150:epoch_us=20", "decision_ns=0:epoch_us=2.5"])
 def test_overheads_survive_printing(text: str) -> None:
     assert str(ampsched.Overhead.parse(text)) == text

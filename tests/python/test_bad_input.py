@@ -85,6 +85,23 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         ("compare", *MIX, "--factors", "orakel"),
         'unknown source "orakel" (did you mean "oracle"?)',
     ),
+    "unknown governor": (
+        ("compare", *MIX, "--governor", "schedutl"),
+        'governor "schedutl" does not exist (did you mean "schedutil"?)',
+    ),
+    "governor's limit": (
+        ("simulate", *MIX, "--governor", "big=ondemand:up_threshold=101"),
+        "governor ondemand: parameter up_threshold = 101 is not within 1 to 100",
+    ),
+    "two governors": (
+        ("simulate", *MIX, "--governor", "big=powersave,big=schedutil"),
+        "gives two governors for cluster big",
+    ),
+    "governor of nothing": (("simulate", *MIX, "--governor", "=powersave"), 'names no cluster before "="'),
+    "governor of an unknown cluster": (
+        ("simulate", *MIX, "--governor", "bigg=powersave"),
+        'governor powersave: machine 2B2S has no cluster "bigg" (did you mean "big"?)',
+    ),
     "unknown cost": (
         ("compare", *MIX, "--overhead", "decison_ns=1"),
         'unknown cost "decison_ns" (did you mean "decision_ns"?)',

@@ -40,6 +40,7 @@ def compare(
     ] = "both",
     factors: options.FactorsText = "oracle",
     overhead: options.OverheadText = "none",
+    governor: options.GovernorText = "none",
     energy: options.Energy = False,
     repetitions: options.Repetitions = None,
     limit_s: options.LimitS = 3600.0,
@@ -77,6 +78,7 @@ def compare(
             core_order=core_order,
             factors=factors,
             overhead=overhead,
+            governor=governor,
             energy=energy,
             repetitions=repetitions,
             limit_s=limit_s,
@@ -89,6 +91,7 @@ def compare(
         how = {
             "factors": factors,
             "overhead": overhead,
+            "governor": governor,
             "repetitions": repetitions,
             "limit_s": limit_s,
             "catalog": catalog,

@@ -159,6 +159,15 @@ OverheadText = Annotated[
         help="What the policy's own work costs: none, decision_ns=150 or decision_ns=150:epoch_us=20.",
     ),
 ]
+GovernorText = Annotated[
+    str,
+    typer.Option(
+        "--governor",
+        metavar="NAMES",
+        help="Who sets the frequencies: none (always the highest), schedutil, ondemand:up_threshold=80, or by cluster "
+        "big=performance,little=powersave.",
+    ),
+]
 Energy = Annotated[bool, typer.Option("--energy", help="Account for power, energy and heat, and print them.")]
 Repetitions = Annotated[
     int | None,

@@ -30,6 +30,7 @@ def simulate(
     ] = "as-is",
     factors: options.FactorsText = "oracle",
     overhead: options.OverheadText = "none",
+    governor: options.GovernorText = "none",
     energy: options.Energy = False,
     until_ms: Annotated[
         float | None,
@@ -59,6 +60,7 @@ def simulate(
         seed=seed,
         factors=factors,
         overhead=overhead,
+        governor=governor,
         energy=energy,
         core_order=core_order,
         until_ms=until_ms,

@@ -303,9 +303,7 @@ def test_governors_set_frequencies_of_the_mix_but_not_of_its_baselines() -> None
     assert saving.runs[0].outcome.makespan_ns > 3 * highest.runs[0].outcome.makespan_ns
     assert [run.alone_ns for run in saving.runs] == [run.alone_ns for run in highest.runs]
     assert "governor powersave" in saving.notes
-    assert {cluster.residency for cluster in saving.runs[0].outcome.clusters} == {
-        ((200, saving.runs[0].outcome.makespan_ns),)
-    }
+    assert all(cluster.mean_mhz < 201 for cluster in saving.runs[0].outcome.clusters)
     mixed = ampsched.simulate("exynos5422-2B2S", "sync-1", governor="big=performance,little=powersave")
     assert [cluster.residency[0][0] for cluster in mixed.clusters] == [200, 2000]
 

@@ -87,6 +87,9 @@ pub enum LoadFilter {
         /// The share.
         max_served: u32,
     },
+    /// Those that use more than four fifths of the capacity of the core on which they are, the heaviest first
+    /// (Linux, misfit tasks).
+    Misfit,
 }
 
 /// When waiting threads change queues other than by waking up.

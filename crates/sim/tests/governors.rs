@@ -142,9 +142,10 @@ fn a_policy_that_sets_frequencies_retires_the_governor() {
     };
     let (with, without) = (run("hfee", &["powersave"]), run("hfee", &[]));
     // HFEE sets the clock of the big cluster once per second; the little one's stays with its governor.
-    assert_eq!(with[0], [(200, 1500.0)]);
+    // A transition takes a fraction of a ms.
+    assert!(with[0][0].0 == 200 && with[0][0].1 > 1499.0, "{with:?}");
     assert_eq!(without[0], [(1400, 1500.0)]);
-    assert_eq!(with[1][0], (200, 1000.0));
+    assert!(with[1][0].0 == 200 && with[1][0].1.round() == 1000.0, "{with:?}");
     assert!(with[1].len() > 1, "{with:?}");
 }
 
@@ -230,6 +231,31 @@ proptest! {
         let threads: f64 = outcome.threads.iter().map(|thread| thread.energy_uj.unwrap()).sum();
         prop_assert!(is_close(threads, running_uj), "{} {}", threads, running_uj);
     }
+}
+
+/// A little core needs half the energy of a big one for the same work, at any frequency.
+#[test]
+fn eas_under_schedutil_saves_energy() {
+    let running_uj = |policy: &str| {
+        let mut host = host(2, 2, &["schedutil"]);
+        for (cluster, divisor) in host.machine.clusters.iter_mut().zip([1, 4]) {
+            cluster.power = power(divisor);
+        }
+        host.options.energy = true;
+        let outcome = host.run(LIGHT, policy);
+        outcome.clusters.iter().map(|cluster| cluster.energy.unwrap().running_uj).sum::<f64>()
+    };
+    let (eas, cfs) = (running_uj("eas"), running_uj("cfs"));
+    assert!(eas < 0.8 * cfs, "{eas} {cfs}");
+}
+
+/// What a thread has left decays while its cluster idles, and the frequency with it.
+#[test]
+fn schedutil_goes_down_while_a_cluster_idles() {
+    let program = "[[threads]]\nname='t'\nbody=[{compute=200e6,profile='unit'},{sleep_us=1e6},{compute=2,profile='unit'}]";
+    let outcome = host(2, 0, &["schedutil"]).run(program, "cfs");
+    let (mhz, low_ns) = outcome.clusters[0].residency[0];
+    assert!(mhz == 500 && low_ns > ns(850.0), "{:?}", outcome.clusters[0]);
 }
 
 /// A machine that heats up caps what governors ask for.

@@ -113,7 +113,14 @@ impl Policy for Gts {
     fn rules(&self, topology: &Topology) -> Rules {
         let rules = self.cfs.on(topology);
         let balance = rules.balance.map(|balance| crate::Balance { within_kind: true, ..balance });
-        Rules { allocator: Allocator::ByLoad(self.band), steal: self.steal(), balance, ..rules }
+        Rules {
+            allocator: Allocator::ByLoad(self.band),
+            steal: self.steal(),
+            // A core that idles must hear of threads that begin to starve elsewhere.
+            kick_idle: true,
+            balance,
+            ..rules
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use super::{Pick, RunState, Sched};
+use super::{Pick, RunState, Sched, fits};
 use crate::{BalanceWhen, LoadBand, LoadFilter, Prefer, Steal, StealFrom};
 
 /// When an idle core looks again for a thread that its load may let go: the period of CFS's balancing
@@ -21,6 +21,13 @@ impl Sched {
                 self.topology.cores().any(|core| self.is_overutilised(core, now_ns))
             }
         }
+    }
+
+    /// When an idle core looks again that may not steal now: while others run, a core may become over-utilised
+    /// by a thread that the idle one could take.
+    pub(super) fn looks_again(&self, now_ns: Ns) -> Option<Ns> {
+        let some_run = self.idle_cores() < self.topology.core_count();
+        (some_run && self.rules.pulls_running()).then_some(now_ns + LOOK_AGAIN_NS)
     }
 
     /// [`crate::Allocator::ByLoad`].
@@ -147,6 +154,11 @@ impl Sched {
                 let starves =
                     self.idle_big(thread).is_none() && self.served_of(thread, now_ns) <= max_served;
                 starves.then_some((Reverse(0), load, thread))
+            }
+            LoadFilter::Misfit => {
+                let util = self.util_of(thread, now_ns);
+                let capacity = self.util_max(self.thread(thread).core);
+                (!fits(util, capacity)).then_some((Reverse(util), 0, thread))
             }
         }
     }

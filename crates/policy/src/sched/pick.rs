@@ -41,7 +41,7 @@ impl Sched {
         now_ns: Ns,
     ) -> Pick {
         if !self.may_balance(now_ns) {
-            return Pick::Idle { recheck_ns: None };
+            return Pick::Idle { recheck_ns: self.looks_again(now_ns) };
         }
         let mut recheck_ns: Option<Ns> = None;
         for step in self.rules.steal.iter().filter(|step| self.may_try(core, step)) {

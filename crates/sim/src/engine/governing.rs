@@ -18,6 +18,11 @@ use crate::governor::by_cluster;
 /// Period of the tick if the policy's rules name none: 250 Hz, as for CFS's balancing here.
 const TICK_NS: Ns = 4_000_000;
 
+/// While cores are idle, what threads have left there decays, and a governor is called each time that this has
+/// been brought up to date (fair.c, `update_blocked_averages`; nohz.next_blocked:
+/// `LOAD_AVG_PERIOD`).
+const BLOCKED_LOAD_NS: Ns = 32_000_000;
+
 /// The governors of a run and what they are told.
 pub(super) struct Governing {
     /// None: a cluster without a governor, or whose governor the policy has retired.
@@ -31,6 +36,8 @@ pub(super) struct Governing {
 /// A cluster with a governor.
 struct Governed {
     governor: Box<dyn Governor>,
+    /// Greatest utilisation of a core at its last look; 0 if utilisation is not tracked.
+    saw: u32,
     looked_ns: Ns,
     /// It looks when the present event is over.
     looks: bool,
@@ -92,7 +99,8 @@ impl Engine<'_> {
             let domain = self.frequency_domain(ClusterId::from(index), tick_ns);
             let build = |name: &str, params: &[_]| build_governor(name, params, &domain);
             let governor = spec.map(|spec| build(&spec.name, &spec.params)).transpose();
-            let governed = |governor| Governed { governor, looked_ns: 0, looks: true, look: 0 };
+            let governed =
+                |governor| Governed { governor, saw: 0, looked_ns: 0, looks: true, look: 0 };
             clusters.push(governor.map_err(bad)?.map(governed));
         }
         let cores = vec![Heard::default(); self.cores.len()];
@@ -217,6 +225,7 @@ impl Engine<'_> {
         let mhz = self.sched.frequency_mhz(cluster);
         let sample = ClusterSample { now_ns, mhz, limits: self.limits(cluster), cores: &samples };
         let wanted_mhz = governed.governor.next_mhz(&sample);
+        governed.saw = samples.iter().map(|core| core.util).max().unwrap_or(0);
         governed.looks = false;
         governed.looked_ns = now_ns;
         governed.look += 1;
@@ -242,7 +251,8 @@ impl Engine<'_> {
         let Some(governed) = &mut governing.clusters[cluster.index()] else { return };
         let pace = governed.governor.pace().filter(|_| governed.look == look);
         let Some(pace) = pace else { return };
-        let idle_due_ns = pace.idle_gap_ns.map(|gap_ns| governed.looked_ns + gap_ns);
+        let decays = (governed.saw > 0).then_some(BLOCKED_LOAD_NS);
+        let idle_due_ns = pace.idle_gap_ns.or(decays).map(|gap_ns| governed.looked_ns + gap_ns);
         if busy || idle_due_ns.is_some_and(|due_ns| now_ns >= due_ns) {
             governed.looks = true;
             governing.some_look = true;

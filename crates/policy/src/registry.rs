@@ -24,6 +24,7 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::a_dwrr::INFO,
     &policies::acfs::INFO,
     &policies::amps::INFO,
+    &policies::bias::INFO,
     &policies::camp::INFO,
     &policies::cfs::INFO,
     &policies::cluster_switching::INFO,

@@ -209,6 +209,9 @@ pub struct Balance {
     pub within_kind: bool,
     /// How long ago the last migration of a thread must be that moves to another cluster.
     pub min_resident_ns: Ns,
+    /// Between big and little cores, of the threads that could move, one that prefers the target's kind
+    /// first, and one that prefers its own kind last.
+    pub by_preference: bool,
 }
 
 /// The fast plane of a policy.

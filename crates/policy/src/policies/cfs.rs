@@ -142,6 +142,7 @@ impl CfsRules {
                 tolerance_percent: 25,
                 within_kind: false,
                 min_resident_ns: 0,
+                by_preference: false,
             }),
             balance_when: BalanceWhen::Always,
         }

@@ -3,6 +3,7 @@
 pub mod a_dwrr;
 pub mod acfs;
 pub mod amps;
+pub mod bias;
 pub mod camp;
 pub mod cfs;
 pub mod cluster_switching;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
-use crate::queue::RunQueue;
+use crate::queue::{Entry, RunQueue};
 use crate::{Balance, Prefer, SPEED_ONE};
 
 impl Sched {
@@ -29,6 +29,7 @@ impl Sched {
                 kind,
                 tolerance_percent: balance.tolerance_percent,
                 settled_ns: now_ns.saturating_sub(balance.min_resident_ns),
+                by_preference: balance.by_preference,
             };
             // Mostly there is nothing to do, which should cost little.
             if self.imbalance(group).is_none() {
@@ -91,7 +92,8 @@ impl Sched {
                 && self.may_move(entry.thread, target, group)
                 && room >= rated(self.plan(entry.thread).weight)
         });
-        fits.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
+        let turn = |entry: &&Entry| self.turn(entry, target, group);
+        fits.min_by_key(turn).map(|entry| entry.thread)
     }
 
     fn helpful_move(&self, group: Group) -> Option<(ThreadId, CoreId)> {
@@ -167,6 +169,19 @@ impl Sched {
             && (settled || cluster(self.thread(thread).core) == cluster(target))
     }
 
+    /// Whose turn it is to move to the target, least first: by preference if that matters, then by arrival.
+    fn turn(&self, entry: &Entry, target: CoreId, group: Group) -> (u8, u64) {
+        let (from, to) =
+            (self.topology.kind(self.thread(entry.thread).core), self.topology.kind(target));
+        let reluctance = match self.plan(entry.thread).prefer {
+            _ if !group.by_preference || from == to => 0,
+            Prefer::Any => 1,
+            preferred if preferred == to => 0,
+            Prefer::Big | Prefer::Little => 2,
+        };
+        (reluctance, entry.serial)
+    }
+
     /// The thread to move to the target: the one that came first to the first source that has any.
     fn movable(
         &self,
@@ -184,7 +199,8 @@ impl Sched {
                         self.queue(target),
                     )
             });
-            waiting.min_by_key(|entry| entry.serial).map(|entry| entry.thread)
+            let turn = |entry: &&Entry| self.turn(entry, target, group);
+            waiting.min_by_key(turn).map(|entry| entry.thread)
         })
     }
 }
@@ -197,6 +213,8 @@ struct Group {
     tolerance_percent: u32,
     /// Threads that have migrated since then do not go to another cluster.
     settled_ns: Ns,
+    /// Whether threads that prefer the other kind of core move there first.
+    by_preference: bool,
 }
 
 impl Group {

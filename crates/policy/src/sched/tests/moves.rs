@@ -11,6 +11,7 @@ const BALANCE: Balance = Balance {
     tolerance_percent: 25,
     within_kind: false,
     min_resident_ns: 0,
+    by_preference: false,
 };
 
 fn loads(host: &Host) -> Vec<u64> {
@@ -156,6 +157,29 @@ fn kinds_can_be_balanced_each_by_itself() {
     host.sched.balance(Balance { within_kind: true, ..BALANCE }, MS);
     assert_eq!(loads(&host), [3, 3, 1, 1]);
     assert!(!host.sched.balance(BALANCE, MS).is_empty(), "together they are not balanced");
+}
+
+#[test]
+fn threads_that_prefer_the_other_kind_go_there_first() {
+    for (by_preference, moved) in [(false, [1, 2]), (true, [2, 3])] {
+        let mut host = Host::new("cfs", &[(1, 1), (0, 1)]);
+        let threads = [1; 4].map(|core| host.fork_on(core, 1024));
+        host.start(1, threads[0]);
+        let preferences = [Prefer::Any, Prefer::Little, Prefer::Any, Prefer::Big];
+        for (&thread, preference) in threads.iter().zip(preferences) {
+            host.sched.apply(thread, &Change::Prefer(preference));
+        }
+        host.sched.balance(Balance { by_preference, ..BALANCE }, MS);
+        let on_big: Vec<usize> = (0..4).filter(|&i| host.core_of(threads[i]) == 0).collect();
+        assert_eq!(on_big, moved, "{by_preference}");
+    }
+    // Among cores of one kind preferences do not matter; the last one may have to go against its own.
+    let mut host = Host::new("cfs", &[(1, 2)]);
+    let threads = [0; 3].map(|core| host.fork_on(core, 1024));
+    host.start(0, threads[0]);
+    host.sched.apply(threads[2], &Change::Prefer(Prefer::Big));
+    host.sched.balance(Balance { by_preference: true, ..BALANCE }, MS);
+    assert_eq!(host.core_of(threads[1]), 1);
 }
 
 #[test]

@@ -148,6 +148,7 @@ impl Host {
                     tolerance_percent: 25,
                     within_kind,
                     min_resident_ns: 0,
+                    by_preference: !within_kind,
                 };
                 self.sched.balance(balance, self.now_ns);
             }

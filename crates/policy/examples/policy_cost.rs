@@ -7,10 +7,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ampsched_model::{AppId, ClassId, CoreId, Ns, ThreadId};
+use ampsched_model::{AppId, ClassId, CoreId, Ns, Pipeline, StallCounters, ThreadId};
 use ampsched_policy::{
-    Change, ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Pick, Plan, Policy,
-    REGISTRY, RunState, Sched, Topology, View, build_policy,
+    Change, ClusterInfo, CoreDesign, EnqueueKind, Event, Factor, FactorKind, Factors, Pick, Plan,
+    Policy, REGISTRY, RunState, Sched, Stalls, Topology, View, build_policy,
 };
 
 const THREADS: usize = 64;
@@ -52,15 +52,17 @@ struct System {
 impl System {
     fn new(name: &str) -> Self {
         let policy = build_policy(name, &[]).expect("the defaults are valid");
-        let cluster = |class, cores: std::ops::Range<usize>| ClusterInfo {
+        let cluster = |class, cores: std::ops::Range<usize>, pipeline| ClusterInfo {
             class: ClassId(class),
             cores: cores.map(CoreId::from).collect(),
             freqs_mhz: vec![1000],
-            design: None,
+            design: Some(CoreDesign { pipeline, width: 3.0, window: 128.0 }),
             energy_model: Vec::new(),
         };
-        let topology =
-            Topology::from_clusters(vec![cluster(1, 0..CORES / 2), cluster(0, CORES / 2..CORES)]);
+        let topology = Topology::from_clusters(vec![
+            cluster(1, 0..CORES / 2, Pipeline::OutOfOrder),
+            cluster(0, CORES / 2..CORES, Pipeline::InOrder),
+        ]);
         let sched = Sched::new(topology.clone(), policy.rules(&topology));
         let mut system =
             Self { policy, sched, factors: Vec::new(), plan: Plan::new(), now_ns: 0, decisions: 0 };
@@ -148,6 +150,7 @@ impl System {
             let blame_ns = self.sched.stats(ThreadId::from(index)).blame_ns as f64;
             let at_ns = self.now_ns;
             factors.blame_ns = Factor { value: blame_ns, kind: FactorKind::Measured, at_ns };
+            factors.stalls = stalls(&self.sched, index, at_ns);
             let drift = if (epoch / 20 + index) % 2 == 0 { 1.01 } else { 1.0 / 1.01 };
             factors.speedup.value = (factors.speedup.value * drift).clamp(1.0, 4.0);
             factors.speedup.at_ns = at_ns;
@@ -172,4 +175,19 @@ impl System {
             self.sched.enqueue(thread, core, EnqueueKind::Requeue, self.now_ns);
         }
     }
+}
+
+/// Stalls on the core where a thread ran last: from none to most cycles, by its number.
+fn stalls(sched: &Sched, index: usize, at_ns: Ns) -> Option<Stalls> {
+    let core = sched.thread(ThreadId::from(index)).ran_on?;
+    let cpi_memory = 3.0 * (index * 11 % THREADS) as f64 / THREADS as f64;
+    let counters = StallCounters {
+        cpi_base: 0.8,
+        cpi_memory,
+        llc_mpi: cpi_memory / 200.0,
+        mlp: 1.5,
+        dependence: [0.4, 0.2, 0.1],
+        load_use_distance: 5.0,
+    };
+    Some(Stalls { class: sched.topology().core(core).class, counters, at_ns })
 }

@@ -185,6 +185,7 @@ mod tests {
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: vec![1, 2, 3],
+            design: None,
             energy_model: points.map(point).to_vec(),
         }
     }

@@ -145,6 +145,7 @@ mod tests {
             cores: vec![first.into(), (first + 1).into()],
             freqs_mhz: vec![1000],
             design: Some(CoreDesign { pipeline, width, window }),
+            energy_model: Vec::new(),
         };
         Topology::from_clusters(vec![
             cluster(1, 0, Pipeline::OutOfOrder, 4.0, 128.0),

@@ -152,6 +152,7 @@ mod tests {
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: vec![250, 500, 750, 1000],
+            design: None,
             energy_model: vec![EnergyPoint { mhz: 1000, capacity, power_mw: 0.0 }],
         };
         Topology::from_clusters(vec![cluster(0, [0, 1], 400.0), cluster(1, [2, 3], 1024.0)])

@@ -181,7 +181,6 @@ mod tests {
     fn cluster(class: u8, cores: [u16; 2], points: [(f64, f64); 3]) -> ClusterInfo {
         let point = |(capacity, power_mw)| EnergyPoint { mhz: 0, capacity, power_mw };
         ClusterInfo {
-            design: None,
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: vec![1, 2, 3],

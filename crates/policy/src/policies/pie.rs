@@ -140,7 +140,6 @@ mod tests {
     /// Two big and two small cores.
     fn topology() -> Topology {
         let cluster = |class, first: usize, pipeline, width, window| ClusterInfo {
-            energy_model: Vec::new(),
             class: ClassId(class),
             cores: vec![first.into(), (first + 1).into()],
             freqs_mhz: vec![1000],

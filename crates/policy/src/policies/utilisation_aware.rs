@@ -148,7 +148,6 @@ mod tests {
 
     fn topology() -> Topology {
         let cluster = |class: u8, cores: [u16; 2], capacity| ClusterInfo {
-            design: None,
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: vec![250, 500, 750, 1000],

@@ -65,6 +65,9 @@ impl FactorSource {
     }
 }
 
+/// Cluster or none for all others, name and parameters of a governor.
+type Governor = (Option<String>, String, Vec<(String, f64)>);
+
 /// One simulation to run.
 #[pyclass(frozen, module = "ampsched._core")]
 pub struct Job {
@@ -85,7 +88,7 @@ impl Job {
         seed: u64,
         factors: &FactorSource,
         overhead_ns: (Ns, Ns),
-        governors: Vec<(Option<String>, String, Vec<(String, f64)>)>,
+        governors: Vec<Governor>,
         energy: bool,
         until_ns: Option<Ns>,
         repetitions: Option<NonZeroU32>,

@@ -38,7 +38,9 @@ def test_claims() -> None:
     ours = {row.id: (row.paper, row.measure().text, row.measure().verdict) for row in rows}
     assert ours == CLAIMS
     missed = {row.id for row in rows if row.measure().verdict != "reproduced"}
-    assert missed == set(prop_sp_claims.CAUSES) & set(CLAIMS), "every miss of a model without randomness has a cause"
+    assert missed == set(prop_sp_claims.CAUSES) & set(CLAIMS), (
+        "every miss of a model without randomness has a cause"
+    )
 
 
 def test_claims_can_be_missed() -> None:

@@ -291,7 +291,8 @@ impl Engine<'_> {
         if self.sched.queue_len(core) > 0 {
             self.kick_idle_cores(self.now_ns);
         }
-        if migrated || !self.sched.topology().is_big(core) {
+        let topology = self.sched.topology();
+        if migrated || topology.core(core).class < topology.top_class() {
             self.remind_idle_cores();
         }
     }

@@ -17,3 +17,5 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    except ValueError as error:
+        raise InputError(f"{str(path)!r}: is no file name ({error})") from None

@@ -42,8 +42,7 @@ pub use ids::{
 };
 pub use machine::{Cluster, Costs, Machine, Opp};
 pub use power::{
-    ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerCoefficients,
-    PowerPoint, Remaining,
+    ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint, Remaining,
 };
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};

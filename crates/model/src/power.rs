@@ -43,9 +43,6 @@ pub struct ClusterPower {
     pub sensor: Option<Sensor>,
 }
 
-/// The former name of [`ClusterPower`].
-pub type PowerCoefficients = ClusterPower;
-
 /// Dynamic power at an operating point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PowerPoint {

@@ -32,7 +32,7 @@ from others and can cost some per cent; so can a large `similarity`. With `base`
 any target. More threads than cores: see `max-fair`.",
     params: &[
         ParamInfo::number("target", 0.9, 0.0, 1.0, "least performance relative to the base (ours)"),
-        ParamInfo::number("similarity", 0.0, 0.0, 10.0, "speed-ups that differ by so much share alike; 0: no (Kim & Huh: off)"),
+        share_policy::SIMILARITY,
         shares::BASE,
         share_policy::SAMPLE,
         speedup::STATIC,

@@ -33,7 +33,7 @@ shares of `max-fair`. More threads than cores: see `max-fair`.",
     params: &[
         ParamInfo::number("target", 0.9, 0.0, 1.0, "least uniformity (ours)"),
         ParamInfo::number("min_fair", 0.0, 0.0, 1.0, "least performance relative to the base; 0: none (Kim & Huh: off)"),
-        ParamInfo::number("similarity", 0.0, 0.0, 10.0, "speed-ups that differ by so much share alike; 0: no (Kim & Huh: off)"),
+        share_policy::SIMILARITY,
         shares::BASE,
         share_policy::SAMPLE,
         speedup::STATIC,

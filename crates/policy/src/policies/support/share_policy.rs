@@ -28,6 +28,15 @@ pub const MIN_SLICE: ParamInfo = ParamInfo::number(
     "least part of a round on either kind of core while speed-ups are observed or unknown (Kim & Huh: 1.2 ms)",
 );
 
+/// Programs that share alike, for policies to which that is an addition.
+pub const SIMILARITY: ParamInfo = ParamInfo::number(
+    "similarity",
+    0.0,
+    0.0,
+    10.0,
+    "speed-ups that differ by so much share alike; 0: no (Kim & Huh: off)",
+);
+
 /// How shares follow from speed-ups.
 pub trait ShareRule: Send {
     /// The part of its time that each program's threads should have on fast cores, 0..=1.

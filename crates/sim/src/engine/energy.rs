@@ -476,9 +476,7 @@ impl Engine<'_> {
                 let random = Draw::new(seed).child(SENSORS).child(number as u64);
                 Some(sensor.reading(heat.temperatures_c[*at], sample, &random))
             });
-            shown.fold(None, |hottest: Option<f64>, shown| {
-                Some(hottest.map_or(shown, |hottest| hottest.max(shown)))
-            })
+            shown.max_by(f64::total_cmp)
         };
         let readings: Vec<Option<f64>> = self
             .machine
@@ -488,9 +486,7 @@ impl Engine<'_> {
             .map(|(index, cluster)| {
                 let cores = cluster.cores.iter().map(|&core| heat.network.core_node(core));
                 let nodes = cores.chain([heat.network.uncore_node(ClusterId::from(index))]);
-                nodes.filter_map(read).fold(None, |hottest: Option<f64>, shown| {
-                    Some(hottest.map_or(shown, |hottest| hottest.max(shown)))
-                })
+                nodes.filter_map(read).max_by(f64::total_cmp)
             })
             .collect();
         for (index, value) in readings.into_iter().enumerate() {

@@ -93,6 +93,18 @@ impl CpiStack {
     pub fn total(&self) -> f64 {
         self.core + self.branch + self.fetch + self.l2 + self.memory
     }
+
+    /// Every part as many times.
+    #[must_use]
+    fn times(self, factor: f64) -> Self {
+        Self {
+            core: self.core * factor,
+            branch: self.branch * factor,
+            fetch: self.fetch * factor,
+            l2: self.l2 * factor,
+            memory: self.memory * factor,
+        }
+    }
 }
 
 /// Cycles per instruction of a profile on a core at a frequency in MHz, by cause.
@@ -131,13 +143,14 @@ pub fn speed_ips(profile: &Profile, core: &CoreParams, mhz: f64) -> f64 {
 /// The stack if the core issued in the given way.
 fn stack_as(pipeline: Pipeline, profile: &Profile, core: &CoreParams, mhz: f64) -> CpiStack {
     let misses = Misses::of(profile, core);
-    CpiStack {
+    let modelled = CpiStack {
         core: issue::core_cycles(pipeline, profile, core),
         branch: profile.branch_mpki / 1000.0 * branch_cycles(pipeline, core),
         fetch: memory::fetch_cycles(&misses, core),
         l2: memory::l2_cycles(pipeline, profile, &misses, core),
         memory: memory::memory_cycles(pipeline, profile, &misses, core, mhz),
-    }
+    };
+    profile.cycles_factor.map_or(modelled, |factor| modelled.times(factor))
 }
 
 /// Cycles that a misprediction costs.

@@ -60,6 +60,8 @@ pub struct Profile {
     /// Measured big/little speed ratio at the machine's maximum frequencies that overrides the model
     /// on the slower classes, if the user stated one.
     pub measured_ratio: Option<f64>,
+    /// How many times the cycles of the core model it takes, on every core, if the user stated it.
+    pub cycles_factor: Option<f64>,
 }
 
 /// Named profiles.

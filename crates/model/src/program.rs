@@ -322,6 +322,9 @@ pub struct Program {
     pub code: Vec<Op>,
     /// Time after which the whole program stops (rt-app `duration`), if it does not end by itself.
     pub duration_ns: Option<Ns>,
+    /// (Instructions per joule on the fastest kind of core) / (the same on the slowest), both at their
+    /// highest frequencies, if somebody measured it; else it is what the machine's power model says.
+    pub energy_ratio: Option<f64>,
 }
 
 impl Program {

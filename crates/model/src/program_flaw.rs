@@ -131,6 +131,7 @@ mod tests {
             threads: vec![thread],
             code,
             duration_ns: None,
+            energy_ratio: None,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::reader::{Document, Node, Spot, Table, quoted};
 use crate::{InputError, Profile, ProfileLibrary};
 
 /// Keys of a full profile.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 28] = [
     "description",
     "source",
     "uops_per_instruction",
@@ -33,6 +33,7 @@ const KEYS: [&str; 27] = [
     "load_use_1",
     "load_use_3",
     "measured_ratio",
+    "cycles_factor",
 ];
 /// Pairs of which the first cannot be more than the second: stores are part of all misses, and a
 /// larger cache or a shorter distance cannot count more.
@@ -45,6 +46,8 @@ const ORDERED: [(&str, &str); 5] = [
 ];
 /// Smallest and largest ratio of speeds that may be stated.
 const RATIO: std::ops::RangeInclusive<f64> = 0.05..=50.0;
+/// How many times the cycles of the core model a profile may take.
+const CYCLES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 /// How many times the misses of another profile may be.
 const MISSES: std::ops::RangeInclusive<f64> = 0.0..=1000.0;
 /// Most events per 1,000 instructions.
@@ -95,6 +98,7 @@ fn profile(name: &str, node: &Node<'_>) -> Result<Profile, InputError> {
         load_use_1: share("load_use_1")?,
         load_use_3: share("load_use_3")?,
         measured_ratio: table.get("measured_ratio").map(|node| node.number(RATIO)).transpose()?,
+        cycles_factor: table.get("cycles_factor").map(|node| node.number(CYCLES)).transpose()?,
     };
     check_order(&table)?;
     Ok(profile)
@@ -132,6 +136,8 @@ pub(crate) struct Like {
     ratio: Option<Expr>,
     /// Misses of the L1 data cache and the L2, as a multiple of the other's.
     misses: Option<Expr>,
+    /// Cycles on every core, as a multiple of the other's.
+    cycles: Option<Expr>,
 }
 
 impl OwnProfile {
@@ -185,6 +191,11 @@ impl Like {
             multiply_misses(&mut profile, factor);
             profile.source += &format!(", with {factor} times its misses");
         }
+        if let Some(cycles) = &self.cycles {
+            let factor = value_within(cycles, params, &CYCLES)?;
+            profile.cycles_factor = Some(factor * base.cycles_factor.unwrap_or(1.0));
+            profile.source += &format!(", with {factor} times its cycles");
+        }
         if let Some(ratio) = &self.ratio {
             let ratio = value_within(ratio, params, &RATIO)?;
             profile.measured_ratio = Some(ratio);
@@ -227,7 +238,7 @@ fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfil
     if !node.any_table()?.has("like") {
         return profile(name, node).map(OwnProfile::Full);
     }
-    let table = node.table(&["like", "ratio", "misses"])?;
+    let table = node.table(&["like", "ratio", "misses", "cycles"])?;
     let like = table.require("like")?;
     let change = |key, range| {
         let Some(node) = table.get(key) else { return Ok(None) };
@@ -239,9 +250,17 @@ fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfil
         Ok(Some(expr))
     };
     let (ratio, misses) = (change("ratio", &RATIO)?, change("misses", &MISSES)?);
-    if ratio.is_none() && misses.is_none() {
-        return Err(table.spot.error("key \"ratio\" or \"misses\" is missing"));
+    let cycles = change("cycles", &CYCLES)?;
+    if ratio.is_none() && misses.is_none() && cycles.is_none() {
+        return Err(table.spot.error("key \"ratio\", \"misses\" or \"cycles\" is missing"));
     }
     let (name, like_name) = (name.to_owned(), like.name()?.to_owned());
-    Ok(OwnProfile::Like(Like { name, like: like_name, like_spot: like.spot, ratio, misses }))
+    Ok(OwnProfile::Like(Like {
+        name,
+        like: like_name,
+        like_spot: like.spot,
+        ratio,
+        misses,
+        cycles,
+    }))
 }

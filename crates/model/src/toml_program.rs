@@ -25,11 +25,12 @@ use crate::toml_profile::{OwnProfile, own_profiles};
 use crate::{InputError, Ns, Profile, ProfileLibrary, Program};
 
 /// Keys of a program file.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "name",
     "description",
     "source",
     "duration_ms",
+    "energy_ratio",
     "params",
     "profiles",
     "threads",
@@ -44,6 +45,8 @@ const KEYS: [&str; 15] = [
 ];
 /// Longest duration, 10^9 s.
 const DURATION_MS_MAX: f64 = 1e12;
+/// Smallest and largest ratio of energy efficiency that may be stated.
+const ENERGY_RATIO: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 
 /// A parsed program file whose parameters are still open.
 #[derive(Clone, Debug)]
@@ -53,6 +56,7 @@ pub struct ProgramTemplate {
     description: String,
     source: String,
     duration_ns: Option<Ns>,
+    energy_ratio: Option<f64>,
     params: Vec<Param>,
     profiles: Vec<OwnProfile>,
     objects: Vec<ObjectDecl>,
@@ -79,6 +83,7 @@ pub fn parse_program(file: &str, text: &str) -> Result<ProgramTemplate, InputErr
         description: root.text_or("description", "")?,
         source: root.text_or("source", "")?,
         duration_ns: root.get("duration_ms").map(|node| duration_ns(&node)).transpose()?,
+        energy_ratio: root.get("energy_ratio").map(|node| node.number(ENERGY_RATIO)).transpose()?,
         params,
         profiles,
         objects,
@@ -171,6 +176,7 @@ impl ProgramTemplate {
             threads: generator.threads,
             code: generator.code,
             duration_ns: self.duration_ns,
+            energy_ratio: self.energy_ratio,
         };
         debug_assert_eq!(program.flaw(), None);
         Ok(program)

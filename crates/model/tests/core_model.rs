@@ -30,6 +30,18 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 #[test]
+fn stated_cycles_slow_every_core_alike_at_every_frequency() {
+    let slower = Profile { cycles_factor: Some(2.5), ..profile() };
+    for core in [big(), little()] {
+        for mhz in [200.0, 2000.0] {
+            let (stack, own) = (cpi_stack(&slower, &core, mhz), cpi_stack(&profile(), &core, mhz));
+            assert!(close(stack.total(), 2.5 * own.total()));
+            assert!(close(stack.memory, 2.5 * own.memory));
+        }
+    }
+}
+
+#[test]
 fn without_misses_only_the_core_part_remains() {
     for core in [big(), little()] {
         let stack = cpi_stack(&quiet(), &core, 2000.0);

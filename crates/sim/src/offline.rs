@@ -15,8 +15,8 @@ pub struct OfflineFacts {
     /// Instructions per s of run time alone on cores of the fastest kind.
     pub fast_ips: f64,
     /// (Instructions per joule alone on the fastest kind) / (the same on the slowest), HFEE's EER: energy
-    /// of cores that ran and of what they share, as a sensor of the cluster tells; none if the
-    /// machine's power is not known.
+    /// of cores that ran and of what they share, as a sensor of the cluster tells. What the program
+    /// states takes its place; none if the machine's power is not known either.
     pub energy_ratio: Option<f64>,
 }
 
@@ -41,6 +41,7 @@ pub fn offline_facts(
     };
     (0..workload.apps.len())
         .map(|index| {
+            let stated = workload.apps[index].program.energy_ratio;
             let alone = workload.alone(index);
             let fast = measure(&fast, &alone, &options)?;
             let slow = measure(&slow, &alone, &options)?;
@@ -49,7 +50,7 @@ pub fn offline_facts(
             Ok(OfflineFacts {
                 speedup: ratio((fast.ips, slow.ips)),
                 fast_ips: fast.ips,
-                energy_ratio: fast.per_uj.zip(slow.per_uj).map(ratio),
+                energy_ratio: stated.or_else(|| fast.per_uj.zip(slow.per_uj).map(ratio)),
             })
         })
         .collect()

@@ -96,6 +96,14 @@ fn speedups_measured_beforehand_honour_a_stated_ratio() {
 }
 
 #[test]
+fn a_stated_energy_ratio_takes_the_place_of_the_models() {
+    let text = "energy_ratio=1.8\n[[threads]]\nname='hog'\nbody=[{run_us=10e3,profile='unit'}]";
+    let host = Host::unequal(2, 2, 2.0);
+    let facts = offline_facts(&host.machine, &workload(&[text]), &host.options).unwrap();
+    assert_eq!(facts[0].energy_ratio, Some(1.8));
+}
+
+#[test]
 fn a_convoy_blames_the_holder() {
     let text = "[mutexes.m]\n[[threads]]\nname='holder'\nbody=[{lock='m'},{run_us=5e3,profile='unit'},{unlock='m'}]\n\
                 [[threads]]\nname='waiter'\nbody=[{run_us=1e3,profile='unit'},{lock='m'},{run_us=1e3,profile='unit'},{unlock='m'}]";

@@ -102,6 +102,7 @@ fn program(
         threads: generator.threads,
         code: generator.code,
         duration_ns: global.duration_s.map(|seconds| Ns::from(seconds) * 1_000_000_000),
+        energy_ratio: None,
     }
 }
 

@@ -423,6 +423,32 @@ fn an_own_profile_may_have_more_or_fewer_misses_than_another() {
 }
 
 #[test]
+fn an_own_profile_may_take_more_cycles_than_another() {
+    let text = one_thread(
+        "[params]\nc = 3\n[profiles.slow]\nlike = \"b\"\ncycles = \"c\"\n",
+        "{ compute = 1, profile = \"slow\" }",
+    );
+    let template = parse_program("p.toml", &text).unwrap();
+    let factor = |c: f64| {
+        let program = template.instantiate(&[("c".into(), c)], &library());
+        program.map(|program| program.profiles[0].cycles_factor)
+    };
+    assert_eq!(factor(3.0), Ok(Some(3.0)));
+    let error = factor(0.0).unwrap_err().to_string();
+    assert!(error.contains("profiles.slow.cycles: 0 is out of range, 0.01 to 1000"), "{error}");
+}
+
+#[test]
+fn a_program_may_state_its_energy_ratio() {
+    let text = |value: &str| {
+        one_thread(&format!("energy_ratio = {value}\n"), "{ compute = 1, profile = \"a\" }")
+    };
+    assert_eq!(program(&text("1.8")).energy_ratio, Some(1.8));
+    let error = parse_program("p.toml", &text("0")).unwrap_err().to_string();
+    assert!(error.contains("energy_ratio: 0 is out of range, 0.001 to 1000"), "{error}");
+}
+
+#[test]
 fn the_ratio_of_an_own_profile_may_depend_on_parameters() {
     let text = one_thread(
         "[params]\nmean = 2\nswing = 0.5\n[profiles.high]\nlike = \"a\"\nratio = \"mean + swing\"\n",

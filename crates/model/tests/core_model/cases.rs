@@ -34,6 +34,7 @@ pub fn profile() -> Profile {
         load_use_1: 0.5,
         load_use_3: 0.8,
         measured_ratio: None,
+        cycles_factor: None,
     }
 }
 

@@ -11,7 +11,6 @@ A program with several inputs has two phases for each, of equal time on a fast c
 the width of a class, or as much as the clocks allow above it. Deterministic: the same profiles and core model give the same bytes.
 """
 
-import argparse
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -33,6 +32,9 @@ from subjects import (
 )
 
 import ampsched
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from generated import command, replaced
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "python" / "ampsched" / "data"
@@ -311,29 +313,9 @@ def outputs() -> dict[Path, str]:
     files = {DATA / "programs" / f"prop-sp-{each.name}.toml": single(each) for each in SINGLE}
     files |= {DATA / "programs" / f"prop-sp-{each.name}.toml": parallel(each) for each in PARALLEL}
     files[DATA / "workloads" / "prop-sp-table3.toml"] = workloads()
-    before, rest = DOCUMENT.read_text().split("<!-- table programs -->", 1)
-    files[DOCUMENT] = (
-        f"{before}<!-- table programs -->\n{table()}\n<!-- end -->{rest.split('<!-- end -->', 1)[1]}"
-    )
+    files[DOCUMENT] = replaced(DOCUMENT, "programs", table())
     return files
 
 
-def main() -> int:
-    """Command line."""
-    parser = argparse.ArgumentParser(description="Write the programs and mixes of Prop-SP's Table 3.")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing, compare with the committed files"
-    )
-    arguments = parser.parse_args()
-    files = outputs()
-    changed = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
-    for path in changed:
-        if arguments.check:
-            print(f"differs: {path}", file=sys.stderr)
-        else:
-            path.write_text(files[path])
-    return 1 if arguments.check and changed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("Write the programs and mixes of Prop-SP's Table 3.", outputs))

@@ -32,8 +32,8 @@ holds it. If no more programs live than there are big cores, all run there at th
 
 **Constants.** Epoch 1 s and `f_threshold_mhz` = 1400 are the paper's. `uniformity` = 0.75 and `step_mhz` = 100 are those of the authors' scripts; `k` = 4 is ours. \
 alpha1 = (K + 1) / (2K + 1), alpha2 = K / (2K + 1). Equation 8 prints 0.5 + alpha1 and 0.5 - alpha2, which exceeds 1 for every K and contradicts the text; without the 0.5 it agrees with it. \
-A program exactly at 0.5 takes alpha1 and alpha2 in turns instead of by chance. `reading` says which uniformity is meant: 0 of slowdowns by n (the paper, \
-which does not say by what), 1 by n - 1, 2 of progress by n, 3 by n - 1. `burst` = 1: one step per epoch, measured anew.
+A program exactly at 0.5 takes alpha1 and alpha2 in turns instead of by chance. `reading` says which uniformity is meant: of slowdowns with the standard deviation divided by n (the paper, \
+which does not say by what) or by n - 1, or of progress. `burst` = 1: one step per epoch, measured anew. `clock` = 0 leaves the clock to the governor.
 
 **Example.** 2 big and 2 little cores, EERs 2.12, 1.27, 1.13, 1.31, 1.80, 1.12: the first and the fifth stay on the big cores; the others take turns on the little ones.
 
@@ -44,8 +44,9 @@ first ones then never leave the big cores. The longest wait is not bounded by K 
         UNIFORMITY,
         F_THRESHOLD,
         STEP,
-        ParamInfo::number("reading", 0.0, 0.0, 3.0, "which uniformity, 0 to 3"),
+        READING,
         ParamInfo::number("burst", 1.0, 1.0, 100.0, "steps of the clock per epoch"),
+        CLOCK,
         EPOCH,
         cfs::LATENCY,
         cfs::MIN_GRANULARITY,
@@ -56,7 +57,9 @@ first ones then never leave the big cores. The longest wait is not bounded by K 
         let ladder = ladder(params, High::AtThreshold);
         let ranking = Ranking::corrected(params.number("k"));
         let burst = params.number("burst") as u32;
-        Box::new(Hfee::new(params, Variant { ranking, ladder, reading, burst, restarts: false }))
+        let clock = params.flag("clock");
+        let variant = Variant { ranking, ladder, reading, burst, clock, restarts: false };
+        Box::new(Hfee::new(params, variant))
     },
 };
 
@@ -93,6 +96,7 @@ are more, those in the middle are stopped, which the scripts never had to do.
             ladder: ladder(params, High::AsPublished),
             reading: Uniformity::ProgressSample,
             burst: 10,
+            clock: true,
             restarts: true,
         };
         Box::new(Hfee::new(params, variant))
@@ -101,6 +105,13 @@ are more, those in the middle are stopped, which the scripts never had to do.
 
 const K: ParamInfo =
     ParamInfo::number("k", 4.0, 1.0, 1000.0, "how soon waiting weighs more than the ratio (ours)");
+const READING: ParamInfo = ParamInfo::choice(
+    "reading",
+    0,
+    &["slowdown, by n", "slowdown, by n - 1", "progress, by n", "progress, by n - 1"],
+    "which uniformity",
+);
+const CLOCK: ParamInfo = ParamInfo::flag("clock", true, "sets the frequency of the big cluster");
 const UNIFORMITY: ParamInfo =
     ParamInfo::number("uniformity", 0.75, 0.0, 1.0, "uniformity to hold (the authors' scripts)");
 const F_THRESHOLD: ParamInfo = ParamInfo::number(
@@ -134,6 +145,8 @@ struct Variant {
     ladder: Ladder,
     reading: Uniformity,
     burst: u32,
+    /// It sets the frequency of the big cluster.
+    clock: bool,
     /// The clock's state begins anew with every epoch.
     restarts: bool,
 }
@@ -246,8 +259,9 @@ impl Policy for Hfee {
             for &thread in &threads {
                 self.assign(view, plan, thread, Place::On(Prefer::Big));
             }
-            let freqs_mhz = &topology.clusters()[big.index()].freqs_mhz;
-            plan.set_frequency(big, freqs_mhz.last().copied().unwrap_or(u32::MAX));
+            if self.variant.clock {
+                plan.set_frequency(big, u32::MAX);
+            }
             return;
         }
         let little_count = topology.core_count() - big_count;
@@ -263,7 +277,9 @@ impl Policy for Hfee {
             };
             self.assign(view, plan, thread, place);
         }
-        self.step_clock(view, plan, &threads, big);
+        if self.variant.clock {
+            self.step_clock(view, plan, &threads, big);
+        }
     }
 }
 

@@ -9,8 +9,9 @@ from ampsched.api import simulate
 from ampsched.comparison import Comparison
 from ampsched.experiments import colab, colab_claims
 from ampsched.experiments.claims import judge_change, judge_count
+from ampsched.experiments.colab_report import reproduce_colab
 from ampsched.experiments.normalised import Case
-from ampsched.experiments.report import Reproduction, reproduce_colab
+from ampsched.experiments.reproduction import Reproduction
 from ampsched.statistics import Estimate
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "colab"

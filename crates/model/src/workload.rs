@@ -44,6 +44,14 @@ impl Workload {
         }
     }
 
+    /// The same applications in another order: `order` names each of them once, by its number.
+    ///
+    /// The order decides who is placed first.
+    pub fn reordered(&self, order: &[usize]) -> Workload {
+        let apps = order.iter().map(|&index| self.apps[index].clone()).collect();
+        Workload { apps, ..self.clone() }
+    }
+
     /// Checks that every thread may use at least one core of the machine, whatever affinity it states.
     ///
     /// # Errors

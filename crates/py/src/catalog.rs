@@ -146,11 +146,14 @@ impl Machine {
         self.inner.clusters.iter().map(row).collect()
     }
 
+    /// Frequencies of a cluster in MHz, ascending.
+    fn frequencies_mhz(&self, cluster: usize) -> PyResult<Vec<u32>> {
+        Ok(self.cluster(cluster)?.opps.iter().map(|opp| opp.mhz).collect())
+    }
+
     /// Width and window of the cores of a cluster: instructions per cycle, micro-operations.
     fn issue(&self, cluster: usize) -> PyResult<(f64, f64)> {
-        let cluster = self.inner.clusters.get(cluster).ok_or_else(|| {
-            pyo3::exceptions::PyIndexError::new_err(format!("no cluster {cluster}"))
-        })?;
+        let cluster = self.cluster(cluster)?;
         Ok((cluster.params.width, cluster.params.window))
     }
 
@@ -176,12 +179,19 @@ impl Machine {
 
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.
     fn content(&self) -> String {
-        let ModelMachine { clusters, costs, reference, .. } = &self.inner;
-        format!("{clusters:?} {costs:?} {reference:?}")
+        let ModelMachine { clusters, costs, thermal, reference, .. } = &self.inner;
+        format!("{clusters:?} {costs:?} {thermal:?} {reference:?}")
     }
 
     fn __repr__(&self) -> String {
         format!("<Machine {}>", self.inner.name)
+    }
+}
+
+impl Machine {
+    fn cluster(&self, index: usize) -> PyResult<&ampsched_model::Cluster> {
+        let missing = || pyo3::exceptions::PyIndexError::new_err(format!("no cluster {index}"));
+        self.inner.clusters.get(index).ok_or_else(missing)
     }
 }
 
@@ -213,12 +223,29 @@ impl Workload {
         self.inner.apps.iter().map(row).collect()
     }
 
+    /// The energy ratio that each application's program states, if it does.
+    #[getter]
+    fn energy_ratios(&self) -> Vec<Option<f64>> {
+        self.inner.apps.iter().map(|app| app.program.energy_ratio).collect()
+    }
+
     /// The workload of one of its applications alone, started at once.
     fn alone(&self, app: usize) -> PyResult<Workload> {
         if app >= self.inner.apps.len() {
             return Err(pyo3::exceptions::PyIndexError::new_err(format!("no application {app}")));
         }
         Ok(Workload { inner: self.inner.alone(app) })
+    }
+
+    /// The same applications in another order, by their numbers.
+    fn reordered(&self, order: Vec<usize>) -> PyResult<Workload> {
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq(0..self.inner.apps.len()) {
+            let message = "an order names every application once";
+            return Err(pyo3::exceptions::PyValueError::new_err(message));
+        }
+        Ok(Workload { inner: self.inner.reordered(&order) })
     }
 
     /// Everything that a simulation reads of it, as text: equal texts behave equally.

@@ -14,14 +14,16 @@ EXAMPLES = render.examples(
     "ampsched reproduce colab",
     "ampsched reproduce colab --only fig5 --jobs 2 --out results",
     "ampsched reproduce prop-sp",
+    "ampsched reproduce hfee --only schedulers",
 )
 REPEATS_MAX = 1000
 
 
 class Paper(StrEnum):
-    """Papers whose experiments can be reproduced."""
+    """Papers whose experiments can be reproduced: the keys of `ampsched.experiments.registry.EXPERIMENTS`."""
 
     COLAB = "colab"
+    HFEE = "hfee"
     PROP_SP = "prop-sp"
 
 
@@ -40,12 +42,10 @@ def reproduce(
 
     Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
     """
-    from ampsched.experiments.colab import NEEDS
-    from ampsched.experiments.prop_sp import PARTS
-    from ampsched.experiments.prop_sp_report import reproduce_prop_sp
-    from ampsched.experiments.report import reproduce_colab
+    from ampsched.experiments.registry import EXPERIMENTS
 
-    parts = list(NEEDS) if paper is Paper.COLAB else list(PARTS)
+    experiment = EXPERIMENTS[paper.value]
+    parts = list(experiment.parts)
     if only is not None and only not in parts:
         raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, parts)})')
     if not 1 <= repeats <= REPEATS_MAX:
@@ -56,11 +56,7 @@ def reproduce(
     # A folder that cannot be written is better noticed before the simulations than after them.
     folder.mkdir(parents=True, exist_ok=True)
     with render.progress_bar("Simulating") as progress:
-        result = (
-            reproduce_colab(only, jobs, repeats, progress)
-            if paper is Paper.COLAB
-            else reproduce_prop_sp(only, jobs, repeats, progress)
-        )
+        result = experiment.reproduce(only, jobs, repeats, progress)
     console = render.console()
     files = result.write(folder)
     console.print(Markdown(_without_images(result.markdown())))

@@ -15,6 +15,12 @@ COLOURS = {
     "hsp": "#D55E00",
     "prop-sp:static=1": "#56B4E9",
     "prop-sp": "#0072B2",
+    "Linux": "#999999",
+    "Min-Fair": "#009E73",
+    "Min-Fair, scripts": "#F0E442",
+    "DTPM": "#E69F00",
+    "HFEE": "#0072B2",
+    "HFEE, scripts": "#56B4E9",
 }
 
 

@@ -1,105 +1,27 @@
-"""Runs `reproduce prop-sp` and writes what came out: claims, figures, tables, data."""
+"""Runs `reproduce prop-sp` and says what came out."""
 
-from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ampsched.analytic import TABLE_1
-from ampsched.experiments import prop_sp, prop_sp_claims
-from ampsched.experiments.claims import (
-    RULE,
-    Claim,
-    Result,
-    Verdict,
-    causes_of_misses,
-    claim_records,
-    claims_table,
-    verdicts,
-)
+from ampsched.experiments import plots, prop_sp, prop_sp_claims, prop_sp_figures
+from ampsched.experiments.claims import Claim
 from ampsched.experiments.colab_figures import Bar, Figure
 from ampsched.experiments.prop_sp import IDEAL, MODEL_POLICIES, PARTS, SMALL, Results, model_errors
 from ampsched.experiments.prop_sp_figures import Tradeoff, figure_1, simulated_figure_1
+from ampsched.experiments.reproduction import Draw, Reproduction
 from ampsched.statistics import Estimate, estimate
+
+if TYPE_CHECKING:
+    import polars
 
 METRICS = {"asp": "ASP (higher is better)", "unfairness": "unfairness (lower is fairer)"}
 
 
-@dataclass(frozen=True, slots=True)
-class PropSpReproduction:
-    """Results of the Prop-SP experiment, or of a part of it."""
-
-    only: str | None
-    repeats: int
-    parts: dict[str, Results]
-    claims: tuple[tuple[Claim, Result], ...]
-
-    def verdicts(self) -> Counter[Verdict]:
-        """How many claims have which verdict."""
-        return verdicts(self.claims)
-
-    def records(self) -> list[dict[str, Any]]:
-        """The claims as flat records."""
-        return claim_records(self.claims)
-
-    def markdown(self) -> str:
-        """The report; figures are expected beside it."""
-        blocks = [self._head(), claims_table(self.claims), causes_of_misses(self.claims)]
-        if "fig1" in self.parts:
-            blocks.append(_model_section(self.parts["fig1"]))
-        if "fig2" in self.parts:
-            blocks.append(_mixes_section(self.parts["fig2"]))
-        if "pareto" in self.parts:
-            blocks.append(_pareto_section(self.parts["pareto"]))
-        if "priorities" in self.parts:
-            blocks.append(_priorities_section(self.parts["priorities"]))
-        return "\n\n".join(block for block in blocks if block) + "\n"
-
-    def _head(self) -> str:
-        only = f" --only {self.only}" if self.only else ""
-        runs = sum(len(part.rows) for part in self.parts.values())
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts().items()))
-        return (
-            "# Prop-SP (Euro-Par 2014 workshops), reproduced\n\n"
-            f"Made by `ampsched reproduce prop-sp{only} --repeats {self.repeats}`: the analytical model, and {runs} simulated mixes, "
-            f"seeds 1 to {self.repeats}, with every program alone for comparison. Programs restart until each has ended three times; "
-            "a program's time is the geometric mean of its completion times. Nothing was tuned to a claim: classes of "
-            "programs and formulas are the paper's, what it leaves open is stated with the policies and programs.\n\n"
-            f"**Verdicts:** {counts}.\n\n{RULE}\n\n{prop_sp_claims.RULE}\n\n{prop_sp_claims.SIMULATED_RULE}"
-        )
-
-    def write(self, out: Path) -> list[Path]:
-        """Writes report.md, claims.csv, runs.parquet and figures (SVG) into a folder.
-
-        Returns:
-            The files, report first.
-        """
-        import polars
-
-        from ampsched.experiments import plots, prop_sp_figures
-
-        out.mkdir(parents=True, exist_ok=True)
-        files = [out / "report.md", out / "claims.csv", out / "runs.parquet"]
-        files[0].write_text(self.markdown(), encoding="utf-8")
-        polars.DataFrame(self.records(), infer_schema_length=None).write_csv(files[1])
-        polars.DataFrame(_run_records(self.parts), infer_schema_length=None).write_parquet(files[2])
-        if "fig1" in self.parts:
-            files += [out / "fig1.svg", out / "fig1-simulated.svg"]
-            prop_sp_figures.draw(figure_1(), files[-2])
-            prop_sp_figures.draw(_simulated(self.parts["fig1"]), files[-1])
-        if "fig2" in self.parts:
-            for figure in _figure_2(self.parts["fig2"]):
-                files.append(out / f"{figure.name}.svg")
-                plots.draw(figure, files[-1])
-        if "pareto" in self.parts:
-            files.append(out / "pareto.svg")
-            prop_sp_figures.draw_pareto(_pareto_points(self.parts["pareto"]), files[-1])
-        return files
-
-
 def reproduce_prop_sp(
     only: str | None = None, jobs: int = 0, repeats: int = 3, progress: prop_sp.Progress | None = None
-) -> PropSpReproduction:
+) -> Reproduction:
     """Runs the Prop-SP experiment, or a part of it, and judges the claims.
 
     Args:
@@ -115,11 +37,47 @@ def reproduce_prop_sp(
         claims += prop_sp_claims.simulated_model(parts["fig1"])
     if "fig2" in parts:
         claims += prop_sp_claims.mixes(parts["fig2"])
-    results = tuple((claim, claim.measure()) for claim in claims)
-    return PropSpReproduction(only, repeats, parts, results)
+    return Reproduction(
+        title="Prop-SP (Euro-Par 2014 workshops), reproduced",
+        introduction=_introduction(only, repeats, parts),
+        rules=f"{prop_sp_claims.RULE}\n\n{prop_sp_claims.SIMULATED_RULE}",
+        claims=tuple((claim, claim.measure()) for claim in claims),
+        sections=tuple(SECTIONS[name](part) for name, part in parts.items()),
+        figures=_figures(parts),
+        frames={"runs.parquet": partial(_runs, parts)},
+    )
 
 
-def _run_records(parts: dict[str, Results]) -> list[dict[str, Any]]:
+def _introduction(only: str | None, repeats: int, parts: Mapping[str, Results]) -> str:
+    only_text = f" --only {only}" if only else ""
+    runs = sum(len(part.rows) for part in parts.values())
+    return (
+        f"Made by `ampsched reproduce prop-sp{only_text} --repeats {repeats}`: the analytical model, and {runs} simulated mixes, "
+        f"seeds 1 to {repeats}, with every program alone for comparison. Programs restart until each has ended three times; "
+        "a program's time is the geometric mean of its completion times. Nothing was tuned to a claim: classes of "
+        "programs and formulas are the paper's, what it leaves open is stated with the policies and programs."
+    )
+
+
+def _figures(parts: Mapping[str, Results]) -> dict[str, Draw]:
+    found: dict[str, Draw] = {}
+    if "fig1" in parts:
+        found["fig1.svg"] = partial(prop_sp_figures.draw, figure_1())
+        found["fig1-simulated.svg"] = partial(prop_sp_figures.draw, _simulated(parts["fig1"]))
+    if "fig2" in parts:
+        found |= {f"{figure.name}.svg": partial(plots.draw, figure) for figure in _figure_2(parts["fig2"])}
+    if "pareto" in parts:
+        found["pareto.svg"] = partial(prop_sp_figures.draw_pareto, _pareto_points(parts["pareto"]))
+    return found
+
+
+def _runs(parts: Mapping[str, Results]) -> "polars.DataFrame":
+    import polars
+
+    return polars.DataFrame(_run_records(parts), infer_schema_length=None)
+
+
+def _run_records(parts: Mapping[str, Results]) -> list[dict[str, Any]]:
     return [
         {
             "part": name,
@@ -267,3 +225,11 @@ def _priorities_section(results: Results) -> str:
             cells.append(f"{first:.3f} / {second:.3f}")
         lines.append(f"| `{policy}` | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+SECTIONS = {
+    "fig1": _model_section,
+    "fig2": _mixes_section,
+    "pareto": _pareto_section,
+    "priorities": _priorities_section,
+}

@@ -1,0 +1,146 @@
+"""HFEE's machine, programs, workloads and schedulers (IEEE Transactions on Computers 2020, section 5)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from ampsched._core import Machine, Workload
+from ampsched.catalog import Catalog
+from ampsched.execution import Settings, run_all
+from ampsched.governor import Governors
+from ampsched.policy import PolicySpec
+from ampsched.results import Outcome
+
+PAPER, SCRIPTS = "exynos5422-2B2S", "exynos5422-3B3S"
+"""Two cores of each kind, as in the paper, and three, as in its authors' scripts."""
+MACHINES = (PAPER, SCRIPTS)
+BIG, LITTLE = "big", "little"
+F_THRESHOLD_MHZ, STEP_MHZ = 1400, 100
+UNIFORMITY_THRESHOLD = 0.75
+CLASSES = {
+    "w1": "LLLLLL",
+    "w2": "MMMMMM",
+    "w3": "HHHHHH",
+    "w4": "HHMMLL",
+    "w5": "HHHHML",
+    "w6": "HHHHHL",
+    "w7": "HHHMMM",
+    "w8": "HMMMML",
+    "w9": "MMMLLL",
+    "w10": "MMMMLL",
+    "w11": "MMMMML",
+    "w12": "MMLLLL",
+    "w13": "MHLLLL",
+    "w14": "HHHLLL",
+    "w15": "HHLLLL",
+}
+"""Table 3: workloads and the classes of their programs."""
+WORKLOADS = tuple(CLASSES)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A policy with a governor, as the paper compares them."""
+
+    name: str
+    policy: str
+    governor: str = "none"
+    """Of the clusters whose frequency the policy does not set."""
+
+
+SCHEDULERS = (
+    Scheduler("Linux", "cfs", "performance"),
+    Scheduler("Linux, ondemand", "cfs", "ondemand"),
+    Scheduler("Min-Fair", "min-fair", "performance"),
+    Scheduler("Min-Fair, ondemand", "min-fair", "ondemand"),
+    Scheduler("Min-Fair, scripts", "min-fair-hfee", "performance"),
+    Scheduler("DTPM", "eas", "schedutil"),
+    Scheduler("HFEE", "hfee"),
+    Scheduler("HFEE, scripts", "hfee-as-published"),
+)
+"""The opponents of Figures 10 to 14, and variants."""
+
+
+def machine(name: str) -> Machine:
+    """A machine of the catalogue."""
+    return Catalog.shipped().machine(name)
+
+
+@cache
+def programs() -> tuple[str, ...]:
+    """All programs of HFEE, by name."""
+    names = (entry.name for entry in Catalog.shipped().entries("program"))
+    return tuple(name.removeprefix("hfee-") for name in names if name.startswith("hfee-"))
+
+
+def alone_workload(program: str) -> Workload:
+    """A program alone."""
+    return Catalog.shipped().workload(f"hfee-{program}")
+
+
+def mix(name: str) -> Workload:
+    """A workload of Table 3."""
+    return Catalog.shipped().workload(f"hfee-{name}")
+
+
+def in_order(name: str, seed: int) -> Workload:
+    """A workload whose programs are started in an order drawn from the seed, all at time 0.
+
+    The programs have no random amounts; who is placed first is what differs between repetitions.
+    """
+    workload = mix(name)
+    order = list(range(len(workload.apps)))
+    Random(f"{name} {seed}").shuffle(order)  # noqa: S311
+    return workload.reordered(order)
+
+
+def mhz_of(where: Machine, kind: str) -> list[int]:
+    """Frequencies of the cluster of that name in MHz, ascending."""
+    names = [row[0] for row in where.clusters]
+    return where.frequencies_mhz(names.index(kind))
+
+
+def fixed(mhz: Mapping[str, int]) -> Governors:
+    """Clusters at fixed frequencies in MHz, by their names."""
+    return Governors.parse(",".join(f"{name}=userspace:mhz={value}" for name, value in mhz.items()))
+
+
+@cache
+def _alone(program: str) -> Outcome:
+    """A program alone on a big core at the highest frequency."""
+    policy = PolicySpec.of("cfs")
+    job = Settings().job(machine(PAPER).only_big(), alone_workload(program), policy, 1)
+    return run_all([(job, policy)], 1)[0]
+
+
+def alone_ns(program: str) -> int:
+    """Time of a program alone on a big core at the highest frequency."""
+    return _alone(program).makespan_ns
+
+
+def alone_ips(program: str) -> float:
+    """Instructions per s of a program alone on a big core at the highest frequency."""
+    return _alone(program).threads[0].instructions * 1e9 / alone_ns(program)
+
+
+def slowdowns_so_far(outcome: Outcome) -> list[float]:
+    """Slowdown of each program since the start, by instructions retired, as HFEE observes it."""
+    return [
+        alone_ips(outcome.apps[thread.app].name)
+        * (thread.end_ns - thread.start_ns)
+        / 1e9
+        / thread.instructions
+        for thread in outcome.threads
+    ]
+
+
+def slowdowns_between(before: Outcome, after: Outcome) -> list[float]:
+    """Slowdown of each program in the time by which one simulation went on longer than another that was the same up to then."""
+    return [
+        alone_ips(after.apps[late.app].name)
+        * (late.end_ns - early.end_ns)
+        / 1e9
+        / (late.instructions - early.instructions)
+        for early, late in zip(before.threads, after.threads, strict=True)
+    ]

@@ -2,11 +2,13 @@
 
 mod ladder;
 mod ranking;
+mod trials;
 
 use ampsched_model::{ClusterId, CoreId, CoreSet, Ns, ThreadId};
 
 use self::ladder::{High, Ladder};
-use self::ranking::{Ranked, Ranking};
+use self::ranking::{Chosen, Ranked, Ranking};
+use self::trials::Trials;
 use super::cfs::{self, CfsRules};
 use super::support::seats;
 use super::support::uniformity::Uniformity;
@@ -33,11 +35,12 @@ holds it. If no more programs live than there are big cores, all run there at th
 **Constants.** Epoch 1 s and `f_threshold_mhz` = 1400 are the paper's. `uniformity` = 0.75 and `step_mhz` = 100 are those of the authors' scripts; `k` = 4 is ours. \
 alpha1 = (K + 1) / (2K + 1), alpha2 = K / (2K + 1). Equation 8 prints 0.5 + alpha1 and 0.5 - alpha2, which exceeds 1 for every K and contradicts the text; without the 0.5 it agrees with it. \
 A program exactly at 0.5 takes alpha1 and alpha2 in turns instead of by chance. `reading` says which uniformity is meant: of slowdowns with the standard deviation divided by n (the paper, \
-which does not say by what) or by n - 1, or of progress. `burst` = 1: one step per epoch, measured anew. `clock` = 0 leaves the clock to the governor.
+which does not say by what) or by n - 1, or of progress. `burst` = 1: one step per epoch, measured anew. `clock` = 0 leaves the clock to the governor. `online` = 1: every program first has an epoch on either \
+kind of core, in which instructions and power are measured (the paper's pre-processing in the first two epochs; more if there are more programs than cores), and the clock rests meanwhile.
 
 **Example.** 2 big and 2 little cores, EERs 2.12, 1.27, 1.13, 1.31, 1.80, 1.12: the first and the fifth stay on the big cores; the others take turns on the little ones.
 
-**Limits.** No model of contention; needs EERs, which are measured beforehand; one clock. One program with an extreme EER pushes all others below 0.5, and the \
+**Limits.** No model of contention; needs EERs, measured beforehand or with power per core; one clock. One program with an extreme EER pushes all others below 0.5, and the \
 first ones then never leave the big cores. The longest wait is not bounded by K + ceil(M / C), as the paper states.",
     params: &[
         K,
@@ -47,6 +50,7 @@ first ones then never leave the big cores. The longest wait is not bounded by K 
         READING,
         ParamInfo::number("burst", 1.0, 1.0, 100.0, "steps of the clock per epoch"),
         CLOCK,
+        ParamInfo::flag("online", false, "measures EERs in each program's first epochs instead of beforehand"),
         EPOCH,
         cfs::LATENCY,
         cfs::MIN_GRANULARITY,
@@ -58,7 +62,8 @@ first ones then never leave the big cores. The longest wait is not bounded by K 
         let ranking = Ranking::corrected(params.number("k"));
         let burst = params.number("burst") as u32;
         let clock = params.flag("clock");
-        let variant = Variant { ranking, ladder, reading, burst, clock, restarts: false };
+        let trials = params.flag("online").then(Trials::default);
+        let variant = Variant { ranking, ladder, reading, burst, clock, trials, restarts: false };
         Box::new(Hfee::new(params, variant))
     },
 };
@@ -97,6 +102,7 @@ are more, those in the middle are stopped, which the scripts never had to do.
             reading: Uniformity::ProgressSample,
             burst: 10,
             clock: true,
+            trials: None,
             restarts: true,
         };
         Box::new(Hfee::new(params, variant))
@@ -147,6 +153,8 @@ struct Variant {
     burst: u32,
     /// It sets the frequency of the big cluster.
     clock: bool,
+    /// EERs come from epochs on either kind of core, not from beforehand.
+    trials: Option<Trials>,
     /// The clock's state begins anew with every epoch.
     restarts: bool,
 }
@@ -208,6 +216,34 @@ impl Hfee {
         threads.iter().filter_map(slowdown).collect()
     }
 
+    /// Who goes where in the next epoch, and whether some are there to be tried.
+    fn choose(
+        &mut self,
+        view: &View,
+        threads: &[ThreadId],
+        big: usize,
+        little: usize,
+    ) -> (Chosen, bool) {
+        let Some(trials) = &mut self.variant.trials else {
+            let eer = |thread| view.factors(thread).energy_ratio.or(1.0);
+            let known: Vec<Ranked> =
+                threads.iter().map(|&thread| Ranked { thread, eer: eer(thread) }).collect();
+            return (self.variant.ranking.choose(&known, big, little), false);
+        };
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for &thread in threads {
+            trials.note(view, thread);
+            match trials.eer(thread) {
+                Some(eer) => known.push(Ranked { thread, eer }),
+                None => unknown.push(thread),
+            }
+        }
+        let tried = trials.next(&unknown, big, little);
+        let (big, little) = (big - tried.count(Prefer::Big), little - tried.count(Prefer::Little));
+        let ranked = self.variant.ranking.choose(&known, big, little);
+        (tried.with(ranked), !unknown.is_empty())
+    }
+
     fn step_clock(&mut self, view: &View, plan: &mut Plan, threads: &[ThreadId], big: ClusterId) {
         let uniformity = self.variant.reading.of(&self.slowdowns(view, threads));
         let freqs_mhz = &view.topology().clusters()[big.index()].freqs_mhz;
@@ -227,6 +263,7 @@ impl Policy for Hfee {
     fn needs(&self) -> Needs {
         Needs {
             alone: true,
+            power: self.variant.trials.is_some(),
             holds: true,
             epoch_ns: Some(self.epoch_ns),
             events: Events { lifecycle: true, ..Events::default() },
@@ -265,11 +302,7 @@ impl Policy for Hfee {
             return;
         }
         let little_count = topology.core_count() - big_count;
-        let ratios: Vec<Ranked> = threads
-            .iter()
-            .map(|&thread| Ranked { thread, eer: view.factors(thread).energy_ratio.or(1.0) })
-            .collect();
-        let chosen = self.variant.ranking.choose(&ratios, big_count, little_count);
+        let (chosen, tried) = self.choose(view, &threads, big_count, little_count);
         for &thread in &threads {
             let place = match chosen.of(thread) {
                 Some(kind) => Place::On(kind),
@@ -277,7 +310,8 @@ impl Policy for Hfee {
             };
             self.assign(view, plan, thread, place);
         }
-        if self.variant.clock {
+        // While programs are tried, the clock stays where it is: ratios are those at the same frequency.
+        if self.variant.clock && !tried {
             self.step_clock(view, plan, &threads, big);
         }
     }

@@ -32,6 +32,23 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// Puts a program on a kind of core.
+    pub fn put(&mut self, thread: ThreadId, kind: Prefer) {
+        if kind == Prefer::Big { &mut self.big } else { &mut self.little }.push(thread);
+    }
+
+    /// How many are on a kind of core.
+    pub fn count(&self, kind: Prefer) -> usize {
+        if kind == Prefer::Big { self.big.len() } else { self.little.len() }
+    }
+
+    /// The same with others.
+    pub fn with(mut self, other: Self) -> Self {
+        self.big.extend(other.big);
+        self.little.extend(other.little);
+        self
+    }
+
     /// The kind of core of a program; none if it waits.
     pub fn of(&self, thread: ThreadId) -> Option<Prefer> {
         if self.big.contains(&thread) {

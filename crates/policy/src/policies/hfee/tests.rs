@@ -159,3 +159,28 @@ fn few_programs_have_the_big_cores_and_many_are_stopped_in_turns() {
     host.epoch();
     assert_eq!((host.on_fast(), held(&host)), (vec![threads[0], threads[4]], vec![2, 5]));
 }
+
+#[test]
+fn on_line_every_program_has_an_epoch_on_either_kind_first() {
+    let mut host = PolicyHost::new(&[(1, 2), (0, 2)], build("hfee", &[("online", 1.0)]));
+    let threads: Vec<ThreadId> = (0..4).map(|_| host.add(None)).collect();
+    // Instructions per us and power on a big and on a little core: EERs 2.0, 0.5, 1.0 and 4.0.
+    let rates = [(4, 1, 2e3, 1e3), (2, 2, 2e3, 1e3), (3, 1, 3e3, 1e3), (4, 1, 1e3, 1e3)];
+    let mut on_fast = Vec::new();
+    for _ in 0..3 {
+        host.epoch();
+        let fast = host.on_fast();
+        for (&thread, &(big, little, big_mw, little_mw)) in threads.iter().zip(&rates) {
+            let (per_us, value) =
+                if fast.contains(&thread) { (big, big_mw) } else { (little, little_mw) };
+            host.run_alone(thread, 1_000_000, per_us * 1000);
+            host.factors[thread.index()].power_mw =
+                crate::Factor { value, kind: crate::FactorKind::Measured, at_ns: host.now_ns };
+        }
+        on_fast.push(fast);
+    }
+    let [first, second, ranked] = on_fast.try_into().unwrap();
+    assert_eq!(first, threads[..2]);
+    assert_eq!(second, threads[2..]);
+    assert_eq!(ranked, [threads[0], threads[3]], "the greatest ratios, both measured");
+}

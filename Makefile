@@ -75,11 +75,18 @@ SEED ?= $(shell date +%s)
 fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer than the tests do (CASES, SEED)
 	PROPTEST_CASES=$(CASES) FUZZ_SEED=$(SEED) cargo test --workspace --locked --test fuzz
 
+EVERY ?= 20
+
+.PHONY: sweep
+sweep: $(BUILD)/dev ## Run every workload on every machine under every policy with all checks (one combination in EVERY)
+	$(BIN)/python tests/sweep.py --every $(EVERY)
+
 .PHONY: calibrate
 calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements
 	$(BIN)/python calibration/profiles/make_profiles.py
 	$(BIN)/python calibration/fit/fit.py
 	$(BIN)/python calibration/prop_sp/make_programs.py
+	$(BIN)/python calibration/hfee/make_programs.py
 	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/explanation/core-model.md
 	$(BIN)/python calibration/power/fit_power.py
 	cargo run --locked --quiet -p ampsched-model --example published_power >calibration/power/predicted.csv

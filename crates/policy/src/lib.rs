@@ -47,7 +47,7 @@ pub use rules::{
 };
 pub use sampling::SpeedupSampler;
 pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
-pub use topology::{ClusterInfo, CoreDesign, CoreInfo, Topology};
+pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topology};
 pub use traits::{Event, Events, Hooks, Needs, Policy};
 pub use view::View;
 pub use weight::nice_to_weight;

@@ -90,6 +90,7 @@ pub enum Change {
 pub struct Plan {
     changes: Vec<(ThreadId, Change)>,
     frequencies: Vec<(ClusterId, u32)>,
+    limits: Vec<(ClusterId, u32)>,
 }
 
 impl Plan {
@@ -109,6 +110,17 @@ impl Plan {
         self.frequencies.push((cluster, mhz));
     }
 
+    /// Limits a cluster to the highest operating point of at most so many MHz, or to its lowest; `u32::MAX`
+    /// lifts the limit. Whoever chooses the frequency goes on doing so, and its choice is cut.
+    pub fn limit_frequency(&mut self, cluster: ClusterId, mhz: u32) {
+        self.limits.push((cluster, mhz));
+    }
+
+    /// Takes the limits out, in the order in which they were asked for.
+    pub fn drain_limits(&mut self) -> impl Iterator<Item = (ClusterId, u32)> + '_ {
+        self.limits.drain(..)
+    }
+
     /// Takes the frequencies out, in the order in which they were asked for.
     pub fn drain_frequencies(&mut self) -> impl Iterator<Item = (ClusterId, u32)> + '_ {
         self.frequencies.drain(..)
@@ -126,6 +138,6 @@ impl Plan {
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.frequencies.is_empty()
+        self.changes.is_empty() && self.frequencies.is_empty() && self.limits.is_empty()
     }
 }

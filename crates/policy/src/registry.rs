@@ -30,6 +30,7 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::cluster_switching::INFO,
     &policies::colab::INFO,
     &policies::colab_collaboration_only::INFO,
+    &policies::dtpm::INFO,
     &policies::eas::INFO,
     &policies::eevdf::INFO,
     &policies::equal_progress::INFO,

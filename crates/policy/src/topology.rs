@@ -1,7 +1,8 @@
 //! What a policy may know about the machine.
 
 use ampsched_model::{
-    ClassId, ClusterId, CoreId, CoreParams, EnergyPoint, Machine, Pipeline, energy_models,
+    ClassId, Cluster, ClusterId, CoreId, CoreParams, EnergyPoint, Leakage, Machine, Pipeline,
+    ThermalNetwork, energy_models,
 };
 
 use crate::{CAPACITY_ONE, Prefer};
@@ -68,12 +69,59 @@ impl ClusterInfo {
     }
 }
 
+/// What is measured once of a cluster's power, apart from what runs on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StaticPower {
+    /// Supply voltage in V at each operating point.
+    pub volts: Vec<f64>,
+    /// Dynamic power in mW of what the cores share, at each operating point.
+    pub uncore_mw: Vec<f64>,
+    /// Leakage of one core.
+    pub core_leakage: Leakage,
+    /// Leakage of what the cores share.
+    pub uncore_leakage: Leakage,
+}
+
+impl From<&Cluster> for StaticPower {
+    fn from(cluster: &Cluster) -> Self {
+        let (power, points) = (&cluster.power, cluster.power.points.iter());
+        Self {
+            volts: points.clone().map(|point| point.volt).collect(),
+            uncore_mw: points.map(|point| point.uncore_mw).collect(),
+            core_leakage: power.core_leakage,
+            uncore_leakage: power.uncore_leakage,
+        }
+    }
+}
+
+/// Power and heat of a board as they are identified off line: in a furnace and with known loads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Board {
+    /// Of each cluster.
+    pub power: Vec<StaticPower>,
+    /// How heat spreads.
+    pub heat: ThermalNetwork,
+}
+
+impl Board {
+    /// That of a machine; none unless the power of every cluster and a thermal network are described.
+    fn of(machine: &Machine) -> Option<Board> {
+        if machine.without_power().is_some() {
+            return None;
+        }
+        // A network that cannot be is an error of whoever simulates it; a policy then knows none.
+        let heat = ThermalNetwork::new(machine.thermal.as_ref()?, machine).ok()?;
+        Some(Board { power: machine.clusters.iter().map(StaticPower::from).collect(), heat })
+    }
+}
+
 /// Cores and clusters of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     cores: Vec<CoreInfo>,
     clusters: Vec<ClusterInfo>,
     classes: usize,
+    board: Option<Box<Board>>,
 }
 
 impl Topology {
@@ -91,7 +139,7 @@ impl Topology {
                 energy_model,
             })
             .collect();
-        Self::from_clusters(clusters)
+        Self { board: Board::of(machine).map(Box::new), ..Self::from_clusters(clusters) }
     }
 
     /// The topology of clusters, for hosts that know no machine description.
@@ -111,7 +159,7 @@ impl Topology {
             }
         }
         let classes = clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1);
-        Self { cores, clusters, classes }
+        Self { cores, clusters, classes, board: None }
     }
 
     /// Number of cores.
@@ -138,6 +186,11 @@ impl Topology {
     /// All clusters.
     pub fn clusters(&self) -> &[ClusterInfo] {
         &self.clusters
+    }
+
+    /// Power and heat of the board, if they are known.
+    pub fn board(&self) -> Option<&Board> {
+        self.board.as_deref()
     }
 
     /// The cores that share a cluster with `core`, itself included.

@@ -112,6 +112,12 @@ impl<'a> View<'a> {
         self.sched.frequency_mhz(cluster)
     }
 
+    /// The frequency that was asked for a cluster last, by a governor or the policy, whatever limits say;
+    /// in MHz. The highest if nobody asked.
+    pub fn wanted_mhz(&self, cluster: ClusterId) -> u32 {
+        self.sched.wanted_mhz(cluster)
+    }
+
     /// The share of time in which a thread has been runnable lately, 0 to 1024; 0 unless
     /// [`Needs::load_tracking`](crate::Needs::load_tracking) asks for it, as for the others below.
     pub fn load(&self, thread: ThreadId) -> u32 {

@@ -13,7 +13,7 @@ use crate::{Cluster, ClusterId, CoreId, InputError, Machine, Ns, Sensor};
 /// closed form while the powers P are constant; [`ThermalNetwork::advance`] is that solution, not an
 /// approximation, so no step is too long, and temperatures are physical: from the ambient's temperature
 /// on none falls below it or rises above where it will settle.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ThermalNetwork {
     names: Vec<String>,
     core_nodes: Vec<usize>,
@@ -28,7 +28,7 @@ pub struct ThermalNetwork {
 }
 
 /// The network in the coordinates in which its parts do not influence each other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Modes {
     /// Decay rates in 1/s, all positive.
     rates: Vec<f64>,
@@ -39,7 +39,7 @@ struct Modes {
 }
 
 /// Temperatures above ambient after a step: `decay * before + gain_k_per_mw * power_mw`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Step {
     decay: Matrix,
     gain_k_per_mw: Matrix,
@@ -77,6 +77,13 @@ impl ThermalNetwork {
                 Err(error(machine, message).with_hint("check static_mw, static_kelvin and k_per_w"))
             }
         }
+    }
+
+    /// The same network with another time between two steps.
+    #[must_use]
+    pub fn with_period(self, period_ns: Ns) -> Self {
+        let step = self.modes.step(seconds(period_ns));
+        Self { period_ns, step, ..self }
     }
 
     /// Names of the nodes, in the order of temperatures and powers; `big-core.2` is the node of the

@@ -9,6 +9,7 @@ pub mod cfs;
 pub mod cluster_switching;
 pub mod colab;
 pub mod colab_collaboration_only;
+pub mod dtpm;
 pub mod eas;
 pub mod eevdf;
 pub mod equal_progress;

@@ -192,6 +192,8 @@ pub struct Sched {
     rounds: Rounds,
     /// Present frequency of each cluster.
     frequencies_mhz: Vec<u32>,
+    /// The frequency that was asked for last of each cluster.
+    wanted_mhz: Vec<u32>,
     /// What the power sensor of each cluster shows, in mW.
     power_mw: Vec<Factor>,
     /// What the hottest temperature sensor of each cluster shows, in degrees Celsius.
@@ -228,6 +230,7 @@ impl Sched {
             affinities: AffinityTable::new(topology.core_count()),
             cores,
             frequencies_mhz: topology.clusters().iter().map(highest).collect(),
+            wanted_mhz: topology.clusters().iter().map(highest).collect(),
             power_mw: vec![Factor::default(); topology.clusters().len()],
             temperatures_c: vec![Factor::default(); topology.clusters().len()],
             rounds: Rounds::of(rules.order, topology.core_count()),
@@ -377,6 +380,17 @@ impl Sched {
     #[inline]
     pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {
         self.frequencies_mhz[cluster.index()]
+    }
+
+    /// The frequency that was asked for a cluster last, whatever limits say, in MHz; the highest until
+    /// the host says otherwise.
+    pub fn wanted_mhz(&self, cluster: ClusterId) -> u32 {
+        self.wanted_mhz[cluster.index()]
+    }
+
+    /// Tells which frequency was asked for.
+    pub fn set_wanted(&mut self, cluster: ClusterId, mhz: u32) {
+        self.wanted_mhz[cluster.index()] = mhz;
     }
 
     /// What a cluster's power sensor shows, in mW.

@@ -8,8 +8,10 @@ use crate::SimError;
 /// State of a cluster's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    /// The operating point that was asked for last, without regard to the cap.
+    /// The operating point that was asked for last, without regard to the limit and the cap.
     wanted: usize,
+    /// The highest operating point that the policy allows.
+    limit: usize,
     /// The highest operating point that heat allows.
     cap: usize,
     /// Where it goes, or is.
@@ -28,6 +30,7 @@ impl Clock {
         let residency_ns = vec![0; opps];
         Self {
             wanted: opps - 1,
+            limit: opps - 1,
             cap: opps - 1,
             target: opps - 1,
             request: 0,
@@ -56,19 +59,31 @@ impl Clock {
 }
 
 impl Engine<'_> {
-    /// Carries out the frequencies that a plan asks for.
+    /// Carries out the frequencies and limits that a plan asks for.
     pub(super) fn apply_frequencies(&mut self) -> Fallible {
         let requests: Vec<(ClusterId, u32)> = self.plan.drain_frequencies().collect();
         for (cluster, mhz) in requests {
-            if cluster.index() >= self.clocks.len() {
-                let what =
-                    format!("asks for {mhz} MHz of cluster {}, which does not exist", cluster.0);
-                return Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into());
-            }
+            self.check_cluster(cluster, mhz)?;
             self.retire_governor(cluster);
             self.request_frequency(cluster, mhz);
         }
+        let limits: Vec<(ClusterId, u32)> = self.plan.drain_limits().collect();
+        for (cluster, mhz) in limits {
+            self.check_cluster(cluster, mhz)?;
+            let opps = &self.machine.clusters[cluster.index()].opps;
+            let limit = opps.partition_point(|opp| opp.mhz <= mhz).saturating_sub(1);
+            self.clocks[cluster.index()].limit = limit;
+            self.go_to_target(cluster);
+        }
         Ok(())
+    }
+
+    fn check_cluster(&self, cluster: ClusterId, mhz: u32) -> Fallible {
+        if cluster.index() < self.clocks.len() {
+            return Ok(());
+        }
+        let what = format!("asks for {mhz} MHz of cluster {}, which does not exist", cluster.0);
+        Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into())
     }
 
     /// Asks for the lowest operating point that is at least as fast, or the highest there is; it
@@ -77,6 +92,7 @@ impl Engine<'_> {
         let opps = &self.machine.clusters[cluster.index()].opps;
         let wanted = opps.partition_point(|opp| opp.mhz < mhz).min(opps.len() - 1);
         self.clocks[cluster.index()].wanted = wanted;
+        self.sched.set_wanted(cluster, opps[wanted].mhz);
         self.go_to_target(cluster);
     }
 
@@ -91,7 +107,7 @@ impl Engine<'_> {
 
     fn go_to_target(&mut self, cluster: ClusterId) {
         let clock = &mut self.clocks[cluster.index()];
-        let target = clock.wanted.min(clock.cap);
+        let target = clock.wanted.min(clock.limit).min(clock.cap);
         if target == clock.target {
             return;
         }

@@ -1,0 +1,147 @@
+//! Policies that manage power and heat, in closed loop with the model of a board.
+
+mod common;
+
+use ampsched_model::{FileKind, Machine, Thermal};
+use ampsched_policy::build_policy;
+use ampsched_sim::{GovernorSpec, Options, Outcome, simulate};
+use common::{ns, shipped_catalog, split_policy};
+use proptest::prelude::*;
+
+/// An Exynos 5422 whose kernel does not throttle, so that only the policy keeps it cool.
+fn board(name: &str) -> Machine {
+    let mut machine = shipped_catalog().machine(name).unwrap();
+    let thermal = machine.thermal.as_deref().unwrap().clone();
+    machine.thermal = Some(Thermal { trips: Vec::new(), ..thermal }.into());
+    machine
+}
+
+fn run(machine: &Machine, program: &str, policy: &str, governor: Option<&str>, ms: f64) -> Outcome {
+    let spec = |name: &str| GovernorSpec { cluster: None, name: name.into(), params: vec![] };
+    let governors = governor.map(spec).into_iter().collect();
+    let until_ns = Some(ns(ms));
+    let options = Options { energy: true, check: true, governors, until_ns, ..Options::default() };
+    let (name, params) = split_policy(policy);
+    let built = build_policy(name, &params).unwrap();
+    let mut catalog = shipped_catalog();
+    let text = format!("name = 'load'\ndescription = 'test'\n{program}");
+    catalog.add(FileKind::Program, "load", "load.toml", &text).unwrap();
+    simulate(machine, &catalog.workload("load").unwrap(), name, built, &options).unwrap()
+}
+
+const HOGS: &str = "[[threads]]\nname='t'\ncount=8\nbody=[{run_us=1e8,profile='swaptions'}]";
+
+fn hottest_c(outcome: &Outcome) -> f64 {
+    let clusters = outcome.clusters.iter();
+    clusters.filter_map(|cluster| cluster.energy?.temperature_c).fold(0.0, f64::max)
+}
+
+/// Behaviours, from cool ones to hot ones.
+const PROFILES: [&str; 4] = ["mcf", "streamcluster", "blackscholes", "swaptions"];
+
+/// One to nine endless threads of up to three behaviours.
+fn steady() -> impl Strategy<Value = String> {
+    let groups = prop::collection::vec((1u32..4, prop::sample::select(&PROFILES[..])), 1..4);
+    groups.prop_map(|groups| {
+        let group = |(index, (count, profile)): (usize, &(u32, &str))| {
+            format!(
+                "[[threads]]\nname='t{index}'\ncount={count}\nbody=[{{run_us=1e8,profile='{profile}'}}]\n"
+            )
+        };
+        groups.iter().enumerate().map(group).collect()
+    })
+}
+
+const BOARDS: [&str; 3] = ["exynos5422", "exynos5422-2B2S", "exynos5422-3B3S"];
+const GOVERNORS: [Option<&str>; 3] = [None, Some("schedutil"), Some("ondemand")];
+
+/// How far above its limit a steady load may settle: the sensors show whole degrees, half a kelvin to either side,
+/// and the model of the little cluster, which has no sensor, errs by as much again.
+const MARGIN_K: f64 = 1.0;
+/// How far below it may stay if it was slowed down: one operating point.
+const STEP_K: f64 = 7.0;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn dtpm_keeps_its_limit_and_uses_what_it_allows(
+        program in steady(),
+        max_c in 30.0..80.0,
+        board_name in prop::sample::select(&BOARDS[..]),
+        governor in prop::sample::select(&GOVERNORS[..]),
+        order in 0..2,
+        ms in 10e3..20e3,
+    ) {
+        let machine = board(board_name);
+        let managed = format!("dtpm:t_max_c={max_c}:order={order}");
+        let free = run(&machine, &program, "cfs", governor, ms);
+        let outcome = run(&machine, &program, &managed, governor, ms);
+        let (end_c, free_c) = (hottest_c(&outcome), hottest_c(&free));
+        prop_assert!(end_c <= max_c + MARGIN_K, "{end_c}, unmanaged {free_c}");
+        if free_c > max_c {
+            prop_assert!(outcome.peak_c.unwrap() >= max_c - STEP_K, "{end_c}, unmanaged {free_c}");
+        } else if free_c < max_c - STEP_K {
+            prop_assert_eq!(outcome.makespan_ns, free.makespan_ns);
+            prop_assert_eq!(outcome.threads, free.threads, "nothing had to be slowed down");
+        }
+    }
+}
+
+#[test]
+fn the_board_would_overheat_without_dtpm() {
+    let machine = board("exynos5422");
+    let free = run(&machine, HOGS, "cfs", None, 20e3);
+    assert!(free.peak_c.unwrap() > 80.0, "{:?}", free.peak_c);
+    let outcome = run(&machine, HOGS, "dtpm", None, 20e3);
+    assert!(outcome.peak_c.unwrap() < 69.0 + MARGIN_K, "{:?}", outcome.peak_c);
+    // Not at the price of much speed: one operating point of the big cluster, most of the time.
+    assert!(instructions(&outcome) > 0.9 * instructions(&free));
+}
+
+fn instructions(outcome: &Outcome) -> f64 {
+    outcome.threads.iter().map(|thread| thread.instructions as f64).sum()
+}
+
+#[test]
+fn dtpm_limits_governors_but_leaves_the_choice_to_them() {
+    // A light load: the governor asks for little, and gets it.
+    let light = "[[threads]]\nname='t'\nbody=[{loop=100000,body=[{run_us=500,profile='swaptions'},{sleep_us=19e3}]}]";
+    let machine = board("exynos5422");
+    let alone = run(&machine, light, "cfs", Some("schedutil"), 5e3);
+    let managed = run(&machine, light, "dtpm", Some("schedutil"), 5e3);
+    assert_eq!(alone.clusters, managed.clusters);
+    assert!(alone.clusters[1].frequency_changes > 0);
+}
+
+#[test]
+fn dtpm_puts_cores_to_sleep_as_a_last_resort() {
+    let machine = board("exynos5422");
+    let outcome = run(&machine, HOGS, "dtpm:t_max_c=23.5", None, 20e3);
+    for cluster in &outcome.clusters {
+        let (lowest_mhz, ns) = cluster.residency[0];
+        assert!(lowest_mhz == 200 && ns > outcome.makespan_ns * 9 / 10, "{cluster:?}");
+    }
+    let idle = outcome.cores.iter().filter(|core| core.idle_ns > outcome.makespan_ns / 2).count();
+    assert!((1..8).contains(&idle), "{:?}", outcome.cores);
+    assert!(hottest_c(&outcome) < 23.5 + MARGIN_K, "{}", hottest_c(&outcome));
+}
+
+#[test]
+fn cores_that_sleep_return_when_the_load_is_gone() {
+    let program = "[[threads]]\nname='early'\ncount=8\nbody=[{run_us=5e5,profile='swaptions'}]\n\
+                   [[threads]]\nname='late'\ncount=8\nbody=[{sleep_us=60e6},{run_us=1e4,profile='mcf'}]";
+    let outcome = run(&board("exynos5422"), program, "dtpm:t_max_c=23.5", None, 70e3);
+    let (early, late) = outcome.threads.split_at(8);
+    assert!(early.iter().all(|thread| thread.end_ns < ns(60e3)), "{early:?}");
+    assert!(early.iter().any(|thread| thread.ready_ns > ns(1e3)), "threads share what is awake");
+    assert!(late.iter().all(|thread| thread.ready_ns < ns(5.0)), "{late:?}");
+}
+
+#[test]
+fn dtpm_is_cfs_where_power_and_heat_are_not_known() {
+    let machine = shipped_catalog().machine("juno").unwrap();
+    let (dtpm, cfs) =
+        (run(&machine, HOGS, "dtpm", None, 2e3), run(&machine, HOGS, "cfs", None, 2e3));
+    assert_eq!((dtpm.threads, dtpm.clusters), (cfs.threads, cfs.clusters));
+}

@@ -60,7 +60,8 @@ pub struct Factors {
     pub blame_ns: Factor,
     /// Share of time that the thread wanted to run, 0..=1.
     pub utilisation: Factor,
-    /// Mean power while running in mW.
+    /// Mean power in mW while it ran, since the policy last looked; missing unless
+    /// [`crate::Needs::power`] asks for it and energy is accounted for.
     pub power_mw: Factor,
     /// (Instructions per joule on the fastest class) / (the same on the slowest), both at their highest
     /// frequencies, measured beforehand over the whole program.

@@ -49,6 +49,7 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::rr::INFO,
     &policies::rr_amp::INFO,
     &policies::similarity::INFO,
+    &policies::smart_balance::INFO,
     &policies::pinned::INFO,
     &policies::uniformity::INFO,
     &policies::utilisation_aware::INFO,

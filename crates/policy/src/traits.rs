@@ -41,6 +41,8 @@ pub struct Needs {
     pub alone: bool,
     /// Reads [`crate::Factors::stalls`].
     pub stalls: bool,
+    /// Reads [`crate::Factors::power_mw`].
+    pub power: bool,
     /// Reads [`crate::Factors::blame_ns`].
     pub blame: bool,
     /// Reads [`View::load`], [`View::util`] or [`View::core_util`], or has rules that do: how load is tracked.

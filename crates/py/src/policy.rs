@@ -48,6 +48,7 @@ impl From<PyNeeds> for Needs {
             offline_speedup: false,
             alone: false,
             stalls: false,
+            power: false,
             holds: true,
             blame: true,
             load_tracking: needs.load_tracking.map(|how| match how.as_str() {

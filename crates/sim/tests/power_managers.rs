@@ -145,3 +145,23 @@ fn dtpm_is_cfs_where_power_and_heat_are_not_known() {
         (run(&machine, HOGS, "dtpm", None, 2e3), run(&machine, HOGS, "cfs", None, 2e3));
     assert_eq!((dtpm.threads, dtpm.clusters), (cfs.threads, cfs.clusters));
 }
+
+/// Instructions per uJ.
+fn efficiency(outcome: &Outcome) -> f64 {
+    let clusters = outcome.clusters.iter();
+    instructions(outcome) / clusters.map(|cluster| cluster.energy.unwrap().sensor_uj).sum::<f64>()
+}
+
+#[test]
+fn smart_balance_is_more_efficient_than_those_who_do_not_look_at_power() {
+    let program = "[[threads]]\nname='a'\ncount=3\nbody=[{run_us=1e6,profile='swaptions'}]\n\
+                   [[threads]]\nname='b'\ncount=3\nbody=[{run_us=1e6,profile='mcf'}]";
+    for name in ["exynos5422", "juno", "hikey960"] {
+        let machine = shipped_catalog().machine(name).unwrap();
+        let at = |policy| efficiency(&run(&machine, program, policy, None, 20e3));
+        let (ours, cfs, gts) = (at("smart-balance"), at("cfs"), at("gts"));
+        assert!(ours > cfs && ours > gts, "{name}: {ours} {cfs} {gts}");
+        let again = at("smart-balance");
+        assert_eq!(ours, again, "{name}: a run can be repeated");
+    }
+}

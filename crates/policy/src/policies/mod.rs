@@ -28,6 +28,7 @@ pub mod prop_sp;
 pub mod rr;
 pub mod rr_amp;
 pub mod similarity;
+pub mod smart_balance;
 mod support;
 pub mod uniformity;
 pub mod utilisation_aware;

@@ -10,7 +10,7 @@ mod heat;
 use ampsched_model::{
     ClusterId, ClusterPower, CoreId, CoreState, Draw, Machine, Ns, Profile, Sensor, ThreadId,
 };
-use ampsched_policy::{Factor, FactorKind};
+use ampsched_policy::{Factor, FactorKind, RunState};
 
 use self::heat::Heat;
 use super::{Engine, Happening};
@@ -61,6 +61,8 @@ pub(super) struct Energy {
     cores: Vec<CoreMeter>,
     clusters: Vec<ClusterMeter>,
     thread_pj: Vec<f64>,
+    /// Energy and run time of each thread when its power was last told.
+    told: Vec<(f64, Ns)>,
     /// Activity of each profile (rows) at each operating point of each cluster; NaN: not computed yet.
     activities: Vec<f64>,
     /// First column of each cluster, and the number of columns.
@@ -112,6 +114,7 @@ impl Energy {
             cores: vec![core; machine.cores()],
             clusters: vec![cluster; machine.clusters.len()],
             thread_pj: Vec::new(),
+            told: Vec::new(),
             activities: Vec::new(),
             columns,
             heat: Heat::new(machine)?,
@@ -253,7 +256,22 @@ impl Engine<'_> {
     pub(super) fn meter_thread(&mut self) {
         if let Some(energy) = self.energy.as_deref_mut() {
             energy.thread_pj.push(0.0);
+            energy.told.push((0.0, 0));
         }
+    }
+
+    /// Mean power in mW of a thread while it ran since this was last asked; none if it did not run, or
+    /// nothing is accounted. Its run time must be up to date.
+    pub(super) fn thread_power_mw(&mut self, thread: ThreadId) -> Option<f64> {
+        let run_ns = self.sched.stats(thread).run_ns_total();
+        let state = self.sched.thread(thread);
+        let energy = self.energy.as_deref_mut()?;
+        if state.state == RunState::Running {
+            energy.settle_core(state.core, self.now_ns);
+        }
+        let now = (energy.thread_pj[thread.index()], run_ns);
+        let before = std::mem::replace(&mut energy.told[thread.index()], now);
+        (run_ns > before.1).then(|| (now.0 - before.0) / (run_ns - before.1) as f64)
     }
 
     /// A core runs a thread, or goes on with another behaviour.

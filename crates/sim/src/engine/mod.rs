@@ -584,6 +584,7 @@ impl<'t> Engine<'t> {
     }
 
     fn refresh_factor(&mut self, thread: ThreadId) {
+        let power_mw = if self.needs.power { self.thread_power_mw(thread) } else { None };
         let evidence = Evidence {
             seed: self.options.seed,
             thread,
@@ -601,6 +602,9 @@ impl<'t> Engine<'t> {
         };
         factors.blame_ns = Factor { value: blame, kind: FactorKind::Measured, at_ns: self.now_ns };
         factors.stalls = stalls;
+        if let Some(value) = power_mw {
+            factors.power_mw = Factor { value, kind: FactorKind::Measured, at_ns: self.now_ns };
+        }
     }
 
     /// What the counters of the core show on which a thread runs or last ran.

@@ -1,0 +1,219 @@
+//! SmartBalance: the assignment of threads to cores with the most instructions per joule.
+
+mod anneal;
+
+use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
+
+use self::anneal::{Candidate, Cooling, Problem};
+use super::cfs::{self, CfsRules};
+use super::support::window::PerThread;
+use super::support::{class_speeds, known_speedup};
+use crate::{
+    Change, FactorKind, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View,
+};
+
+/// The registry's row.
+pub static INFO: PolicyInfo = PolicyInfo {
+    name: "smart-balance",
+    summary: "SmartBalance: senses speed and power of threads, predicts both for all cores, and pins threads where that is most efficient",
+    source: "Sarma et al.: SmartBalance, DAC 2015, from its abstract; what that leaves open is a reconstruction",
+    documentation: "\
+**Purpose.** The most instructions per joule, by placement alone.
+
+**Algorithm.** Every `epoch_ms`. *Sense*: instructions per s and power of each thread on the core where it ran, and the share of time in which it wanted to run. *Predict*: both on every core. Speed by the thread's predicted speed-up (`--factors`), classes between \
+interpolated geometrically; power in the ratio of the energy model's powers at the present frequencies. *Balance*: simulated annealing from the present assignment maximises (sum of instructions per s) / (sum of power). Threads that share a core share its time. A move puts one thread elsewhere or exchanges two; \
+of `moves` moves, those that lose the part d of the efficiency are accepted with probability e^(-d / T), where T falls from `temperature` to 0. The best assignment found is pinned for an epoch, one core per thread; \
+a thread that has not run yet goes where CFS puts it. CFS shares each core.
+
+**Constants.** `epoch_ms` = 60, `moves` = 200 and `temperature` = 0.1 are ours, and so is `seed`, which makes a run repeatable. The power that is drawn whoever runs where is that of the uncores.
+
+**Example.** A big and a little core; one thread of 4000 or 1000 instructions per us at 1000 or 200 mW, one of 1200 or 1000: with 600 mW drawn anyway, the first goes to the big core (5000 / 1800 = 2.8 per nJ); with nothing drawn anyway, both \
+to the little one (1000 / 200 = 5).
+
+**Limits.** A reconstruction: the paper's predictors and its treatment of idle power are not known. The ratio that is maximised does not ask for speed: where little cores are much more efficient, big ones stay idle. Pinned threads do not move when a core runs out of work. \
+Without `--energy` the energy model's power counts for all threads alike; without that, instructions per s alone.",
+    params: &[
+        ParamInfo::number("epoch_ms", 60.0, 1.0, 10_000.0, "time between looks (ours)"),
+        ParamInfo::number("moves", 200.0, 0.0, 100_000.0, "moves per look (ours)"),
+        ParamInfo::number("temperature", 0.1, 1e-6, 100.0, "loss that is accepted with probability 1 / e at first (ours)"),
+        ParamInfo::number("seed", 1.0, 0.0, 1e9, "of the moves (ours)"),
+        cfs::LATENCY,
+        cfs::MIN_GRANULARITY,
+        cfs::WAKEUP_GRANULARITY,
+    ],
+    build: |params| Box::new(SmartBalance::new(params)),
+};
+
+/// What was seen of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sensed {
+    instructions: [u64; MAX_CLASSES],
+    run_ns: [Ns; MAX_CLASSES],
+    ready_ns: Ns,
+    /// Where it ran most in the last epoch in which it ran; none if it never has.
+    ran: Option<Measured>,
+    demand: f64,
+}
+
+/// What a thread does on a class of cores.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    class: ClassId,
+    ips: f64,
+    /// None: not known.
+    power_mw: Option<f64>,
+}
+
+impl Sensed {
+    /// An epoch is over.
+    fn sense(&mut self, view: &View, thread: ThreadId, epoch_ns: Ns) {
+        let stats = view.stats(thread);
+        let ran_ns = |class: usize| stats.run_ns[class] - self.run_ns[class];
+        let total_ns: Ns = (0..MAX_CLASSES).map(ran_ns).sum();
+        let waited_ns = view.ready_ns(thread) - self.ready_ns;
+        self.demand = ((total_ns + waited_ns) as f64 / epoch_ns as f64).min(1.0);
+        // Of equal ones the last: the fastest.
+        let most = (0..MAX_CLASSES).max_by_key(|&class| ran_ns(class)).expect("there are classes");
+        if ran_ns(most) > 0 {
+            let retired = stats.instructions[most] - self.instructions[most];
+            let power = view.factors(thread).power_mw;
+            self.ran = Some(Measured {
+                class: ClassId::from(most),
+                ips: retired as f64 * 1e9 / ran_ns(most) as f64,
+                power_mw: (power.kind != FactorKind::Missing).then_some(power.value),
+            });
+        }
+        self.instructions = stats.instructions;
+        self.run_ns = stats.run_ns;
+        self.ready_ns = view.ready_ns(thread);
+    }
+}
+
+/// SmartBalance.
+struct SmartBalance {
+    cfs: CfsRules,
+    epoch_ns: Ns,
+    cooling: Cooling,
+    random: Draw,
+    sensed: PerThread<Sensed>,
+    pinned: PerThread<Option<CoreId>>,
+}
+
+impl SmartBalance {
+    fn new(params: &Params) -> Self {
+        let (moves, temperature) = (params.whole("moves"), params.number("temperature"));
+        Self {
+            cfs: CfsRules::new(params),
+            epoch_ns: params.ms("epoch_ms"),
+            cooling: Cooling { moves, temperature },
+            random: Draw::new(u64::from(params.whole("seed"))),
+            sensed: PerThread::default(),
+            pinned: PerThread::default(),
+        }
+    }
+}
+
+/// Speed and power that are predicted for a thread on every core.
+fn predict(view: &View, thread: ThreadId, demand: f64, measured: Measured) -> Candidate {
+    let topology = view.topology();
+    let speeds = class_speeds(known_speedup(view, thread).unwrap_or(1.0), topology.class_count());
+    let on = |core: CoreId| {
+        let class = topology.core(core).class;
+        measured.ips * speeds[class.index()] / speeds[measured.class.index()]
+    };
+    // Of its class the first cluster: where there are several, they are taken to be alike.
+    let own = topology.clusters().iter().position(|cluster| cluster.class == measured.class);
+    let own_mw = own.map_or(0.0, |own| believed_mw(view, ClusterId::from(own)));
+    let draws = |core: CoreId| {
+        let there_mw = believed_mw(view, topology.core(core).cluster);
+        match measured.power_mw {
+            Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
+            _ => there_mw,
+        }
+    };
+    let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
+    Candidate {
+        demand,
+        ips: topology.cores().map(on).collect(),
+        power_mw: topology.cores().map(draws).collect(),
+        allowed: allowed.map(CoreId::index).collect(),
+    }
+}
+
+/// Power in mW of a busy core of a cluster at its present frequency, as the energy model has it; 0 if it
+/// tells none.
+fn believed_mw(view: &View, cluster: ClusterId) -> f64 {
+    let model = &view.topology().clusters()[cluster.index()].energy_model;
+    let mhz = view.frequency_mhz(cluster);
+    let point = model.iter().find(|point| point.mhz >= mhz).or(model.last());
+    point.map_or(0.0, |point| point.power_mw)
+}
+
+/// Power in mW of all uncores at their present frequencies, without leakage; 0 if it is not known.
+fn uncores_mw(view: &View) -> f64 {
+    let topology = view.topology();
+    let Some(board) = topology.board() else { return 0.0 };
+    let uncore_mw = |(index, cluster): (usize, &crate::ClusterInfo)| {
+        let mhz = view.frequency_mhz(ClusterId::from(index));
+        let level = cluster.freqs_mhz.partition_point(|&each| each < mhz);
+        board.power[index].uncore_mw[level.min(cluster.freqs_mhz.len() - 1)]
+    };
+    topology.clusters().iter().enumerate().map(uncore_mw).sum()
+}
+
+impl Policy for SmartBalance {
+    fn needs(&self) -> Needs {
+        Needs { speedup: true, power: true, epoch_ns: Some(self.epoch_ns), ..Needs::default() }
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        self.cfs.on(topology)
+    }
+
+    fn epoch(&mut self, view: &View, plan: &mut Plan) {
+        let (mut threads, mut candidates, mut present) = (Vec::new(), Vec::new(), Vec::new());
+        for thread in view.threads() {
+            let sensed = self.sensed.slot(thread);
+            sensed.sense(view, thread, self.epoch_ns);
+            let (demand, Some(measured)) = (sensed.demand, sensed.ran) else { continue };
+            threads.push(thread);
+            candidates.push(predict(view, thread, demand, measured));
+            present.push(view.core(thread).index());
+        }
+        let cores = view.topology().core_count();
+        let problem = Problem { threads: candidates, cores, base_mw: uncores_mw(view) };
+        let chosen = problem.anneal(&present, self.cooling, &mut self.random);
+        for (thread, core) in threads.into_iter().zip(chosen) {
+            let core = CoreId::from(core);
+            if self.pinned.slot(thread).replace(core) != Some(core) {
+                plan.set(thread, Change::Affinity([core].into_iter().collect::<CoreSet>()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{PolicyHost, build};
+
+    #[test]
+    fn without_powers_those_who_gain_most_have_the_big_cores() {
+        let mut host = PolicyHost::new(&[(1, 2), (0, 2)], build("smart-balance", &[]));
+        let threads = host.add_programs(&[1.2, 3.0, 1.4, 2.5]);
+        for _ in 0..3 {
+            host.run_epoch();
+        }
+        let mut on_fast = host.on_fast();
+        on_fast.sort();
+        assert_eq!(on_fast, [threads[1], threads[3]]);
+        let cores: Vec<_> = threads.iter().map(|&thread| host.sched.thread(thread).core).collect();
+        assert!((0..4).all(|core| cores.iter().any(|each| each.index() == core)), "{cores:?}");
+    }
+
+    #[test]
+    fn threads_that_have_not_run_are_left_alone() {
+        let mut host = PolicyHost::new(&[(1, 1), (0, 1)], build("smart-balance", &[]));
+        host.add_programs(&[2.0, 2.0]);
+        assert_eq!(host.epoch(), 0);
+    }
+}

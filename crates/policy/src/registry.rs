@@ -38,6 +38,7 @@ pub static REGISTRY: &[&PolicyInfo] = &[
     &policies::guaranteed_fairness::INFO,
     &policies::hfee::INFO,
     &policies::hfee::AS_PUBLISHED,
+    &policies::hpm::INFO,
     &policies::hsp::INFO,
     &policies::iks::INFO,
     &policies::max_fair::INFO,

@@ -165,3 +165,45 @@ fn smart_balance_is_more_efficient_than_those_who_do_not_look_at_power() {
         assert_eq!(ours, again, "{name}: a run can be repeated");
     }
 }
+
+/// Means of power in mW and of instructions per us from 10 to 20 s, when controllers have settled.
+fn settled(machine: &Machine, program: &str, policy: &str) -> (f64, f64) {
+    let [before, after] = [10e3, 20e3].map(|ms| run(machine, program, policy, None, ms));
+    let uj = |outcome: &Outcome| -> f64 {
+        outcome.clusters.iter().map(|cluster| cluster.energy.unwrap().sensor_uj).sum()
+    };
+    let instructions = instructions(&after) - instructions(&before);
+    ((uj(&after) - uj(&before)) / 10e3, instructions / 10e6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Within the rounding of sensors (1 mW) and one operating point now and then: 2 %.
+    #[test]
+    fn hpm_keeps_the_power_of_the_chip(
+        program in steady(),
+        tdp_mw in 1000.0..6000.0f64,
+        goal in 0.1..1.0,
+        board_name in prop::sample::select(&BOARDS[..]),
+    ) {
+        let machine = board(board_name);
+        let (power_mw, _) = settled(&machine, &program, &format!("hpm:tdp_mw={tdp_mw}:goal={goal}"));
+        prop_assert!(power_mw <= 1.02 * tdp_mw, "{power_mw}");
+        let (full_mw, _) = settled(&machine, HOGS, &format!("hpm:tdp_mw={tdp_mw}:goal=1"));
+        let (free_mw, _) = settled(&machine, HOGS, "cfs");
+        prop_assert!(full_mw >= 0.95 * tdp_mw.min(free_mw), "{full_mw} of {free_mw}: wasted");
+    }
+}
+
+#[test]
+fn hpm_gives_a_task_the_speed_that_it_is_meant_to_have() {
+    let machine = board("exynos5422").all_big();
+    let hog = "[[threads]]\nname='t'\nbody=[{run_us=1e8,profile='swaptions'}]";
+    let (free_mw, full) = settled(&machine, hog, "cfs");
+    for goal in [0.25, 0.5, 0.75] {
+        let (power_mw, ips) = settled(&machine, hog, &format!("hpm:goal={goal}"));
+        assert!((ips / full - goal).abs() < 0.02, "{goal}: {ips} of {full}");
+        assert!(power_mw < free_mw * goal, "{goal}: voltage falls with the frequency");
+    }
+}

@@ -16,6 +16,7 @@ pub mod equal_progress;
 pub mod gts;
 pub mod guaranteed_fairness;
 pub mod hfee;
+pub mod hpm;
 pub mod hsp;
 pub mod iks;
 pub mod max_fair;

@@ -55,7 +55,7 @@ SCHEDULERS = (
     Scheduler("Min-Fair", "min-fair", "performance"),
     Scheduler("Min-Fair, ondemand", "min-fair", "ondemand"),
     Scheduler("Min-Fair, scripts", "min-fair-hfee", "performance"),
-    Scheduler("DTPM", "eas", "schedutil"),
+    Scheduler("DTPM", "dtpm", "ondemand"),
     Scheduler("HFEE", "hfee"),
     Scheduler("HFEE, scripts", "hfee-as-published"),
 )

@@ -77,6 +77,13 @@ class Comparison:
         """Pairs of machine and workload, in order of appearance."""
         return list(dict.fromkeys((run.machine, run.workload) for run in self.runs))
 
+    def caveats(self) -> list[str]:
+        """What policies could not do on a machine, one sentence each, in order of appearance."""
+        found = ((run.policy, run.machine, run.outcome.caveat) for run in self.runs)
+        return list(
+            dict.fromkeys(f"{policy} on {machine}: {what}" for policy, machine, what in found if what)
+        )
+
     def summary(self) -> list[SummaryRow]:
         """One row per machine, workload and policy."""
         return [
@@ -142,6 +149,7 @@ class Comparison:
         return {
             "policies": list(self.policies),
             "notes": list(self.notes),
+            "caveats": self.caveats(),
             "summary": [dataclasses.asdict(row) for row in self.summary()],
             "runs": [{**_run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
         }

@@ -179,6 +179,8 @@ class Outcome:
     peak_c: float | None
     """Highest temperature of the machine in degrees Celsius, if heat was accounted for."""
     counts: Counts
+    caveat: str | None = None
+    """What the policy could not do on this machine, for want of what it would have to know."""
 
     @staticmethod
     def from_json(text: str, policy: str | None = None) -> "Outcome":
@@ -196,6 +198,7 @@ class Outcome:
             clusters=tuple(map(ClusterOutcome.from_dict, values["clusters"])),
             peak_c=values["peak_c"],
             counts=Counts.from_dict(values["counts"]),
+            caveat=values["caveat"],
         )
 
     @property

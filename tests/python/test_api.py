@@ -315,10 +315,25 @@ def test_governors_survive_printing(text: str) -> None:
     assert str(ampsched.Governors.parse(text)) == text
 
 
+def test_a_policy_says_what_it_cannot_do_on_a_machine() -> None:
+    result = ampsched.compare(
+        ["2B2S", "exynos5422-2B2S"], "sync-1", ["cfs", "eas", "dtpm"], core_order="as-is", limit_s=60
+    )
+    unknown = "the machine has no energy model (no power is known of its clusters): it schedules as cfs does"
+    assert result.caveats() == [
+        f"eas on 2B2S: {unknown}",
+        "dtpm on 2B2S: power and heat of the machine are not known: it keeps to no limit",
+        "dtpm on exynos5422-2B2S: without energy accounting no sensor tells it anything: it keeps to no limit",
+    ]
+    assert result.to_dict()["caveats"] == result.caveats()
+    assert ampsched.simulate("exynos5422-2B2S", "sync-1", "dtpm", energy=True).caveat is None
+
+
 def test_every_governor_runs() -> None:
     for info in ampsched.governors():
-        outcome = ampsched.simulate("2B2S", "sync-1", "gts", governor=info.name, until_ms=50, check=True)
-        assert outcome == ampsched.simulate("2B2S", "sync-1", "gts", governor=info.name, until_ms=50)
+        machine = "exynos5422-2B2S"
+        outcome = ampsched.simulate(machine, "sync-1", "gts", governor=info.name, until_ms=50, check=True)
+        assert outcome == ampsched.simulate(machine, "sync-1", "gts", governor=info.name, until_ms=50)
 
 
 @pytest.mark.parametrize("text", ["none", "decision_ns=150:epoch_us=20", "decision_ns=0:epoch_us=2.5"])

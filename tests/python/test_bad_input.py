@@ -97,6 +97,15 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         ("simulate", *MIX, "--governor", "big=powersave,big=schedutil"),
         "gives two governors for cluster big",
     ),
+    "governor of one frequency": (
+        ("simulate", *MIX, "--governor", "little=ondemand"),
+        "governor ondemand: machine 2B2S, cluster little: 1200 MHz is the only frequency, nothing to govern "
+        "(give it operating points: opps = [...])",
+    ),
+    "governors of one frequency each": (
+        ("compare", *MIX, "--governor", "schedutil"),
+        "governor schedutil: machine 2B2S, cluster big: 2000 MHz is the only frequency, nothing to govern",
+    ),
     "governor of nothing": (("simulate", *MIX, "--governor", "=powersave"), 'names no cluster before "="'),
     "governor of an unknown cluster": (
         ("simulate", *MIX, "--governor", "bigg=powersave"),

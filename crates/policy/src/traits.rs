@@ -87,6 +87,12 @@ pub trait Policy: Send {
     /// Its fast plane on that machine.
     fn rules(&self, topology: &Topology) -> Rules;
 
+    /// What it cannot do on that machine for want of what it would have to know, in a sentence for the user;
+    /// none if it can do everything. `sensors` tells whether there are power and temperature sensors at all.
+    fn caveat(&self, _topology: &Topology, _sensors: bool) -> Option<String> {
+        None
+    }
+
     /// Looks at the system and asks for changes; called every [`Needs::epoch_ns`].
     fn epoch(&mut self, _view: &View, _plan: &mut Plan) {}
 

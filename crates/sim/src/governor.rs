@@ -17,7 +17,8 @@ pub struct GovernorSpec {
 
 /// The governor of each cluster of a machine; none: its frequency stays at the highest.
 ///
-/// Errors: a governor for a cluster that the machine does not have, or two for the same.
+/// Errors: a governor for a cluster that the machine does not have, two for the same, or one that finds no
+/// cluster with more than one frequency.
 pub(crate) fn by_cluster<'a>(
     specs: &'a [GovernorSpec],
     machine: &Machine,
@@ -35,6 +36,20 @@ pub(crate) fn by_cluster<'a>(
             let machine = &machine.name;
             return Err(bad(format!(
                 "governor {}: machine {machine} has no cluster \"{name}\" ({hint})",
+                spec.name
+            )));
+        }
+    }
+    for spec in specs {
+        let meant =
+            |cluster: &&Cluster| spec.cluster.as_ref().is_none_or(|name| *name == cluster.name);
+        let mut clusters = machine.clusters.iter().filter(meant);
+        if let Some(cluster) =
+            clusters.clone().next().filter(|_| clusters.all(|c| c.opps.len() == 1))
+        {
+            let (machine, name, mhz) = (&machine.name, &cluster.name, cluster.max_mhz());
+            return Err(bad(format!(
+                "governor {}: machine {machine}, cluster {name}: {mhz} MHz is the only frequency, nothing to govern (give it operating points: opps = [...])",
                 spec.name
             )));
         }

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub peak_c: Option<f64>,
     /// Totals.
     pub counts: Counts,
+    /// What the policy could not do on this machine.
+    pub caveat: Option<String>,
 }
 
 /// Results of one application.

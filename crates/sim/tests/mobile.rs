@@ -91,9 +91,14 @@ fn without_an_energy_model_eas_is_cfs() {
     let outcome = |policy: &str| {
         let mut outcome = Host::unequal(2, 2, 2.0).run(LIGHT, policy);
         outcome.policy.clear();
-        outcome
+        let caveat = outcome.caveat.take();
+        (outcome, caveat)
     };
-    assert_eq!(outcome("eas"), outcome("cfs"));
+    let ((eas, caveat), (cfs, none)) = (outcome("eas"), outcome("cfs"));
+    assert_eq!(eas, cfs);
+    assert_eq!(none, None);
+    let said = "the machine has no energy model (no power is known of its clusters): it schedules as cfs does";
+    assert_eq!(caveat.as_deref(), Some(said));
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn the_board_would_overheat_without_dtpm() {
     assert!(free.peak_c.unwrap() > 80.0, "{:?}", free.peak_c);
     let outcome = run(&machine, HOGS, "dtpm", None, 20e3);
     assert!(outcome.peak_c.unwrap() < 69.0 + MARGIN_K, "{:?}", outcome.peak_c);
+    assert_eq!(outcome.caveat, None);
     // Not at the price of much speed: one operating point of the big cluster, most of the time.
     assert!(instructions(&outcome) > 0.9 * instructions(&free));
 }
@@ -144,6 +145,8 @@ fn dtpm_is_cfs_where_power_and_heat_are_not_known() {
     let (dtpm, cfs) =
         (run(&machine, HOGS, "dtpm", None, 2e3), run(&machine, HOGS, "cfs", None, 2e3));
     assert_eq!((dtpm.threads, dtpm.clusters), (cfs.threads, cfs.clusters));
+    let said = "power and heat of the machine are not known: it keeps to no limit";
+    assert_eq!((dtpm.caveat.as_deref(), cfs.caveat), (Some(said), None));
 }
 
 /// Instructions per uJ.

@@ -95,6 +95,8 @@ def _print(console: Console, outcome: Outcome) -> None:
         f"{counts.preemptions:,} wake-up preemptions",
         soft_wrap=True,
     )
+    if outcome.caveat is not None:
+        console.print(f"note: {outcome.policy}: {outcome.caveat}", soft_wrap=True, markup=False)
     if outcome.energy_j is not None:
         peak = "" if outcome.peak_c is None else f", at most {outcome.peak_c:.1f} °C"
         console.print(

@@ -159,6 +159,15 @@ impl Policy for Dtpm {
         self.cfs.on(topology)
     }
 
+    fn caveat(&self, topology: &Topology, sensors: bool) -> Option<String> {
+        let reason = match (topology.board(), sensors) {
+            (None, _) => "power and heat of the machine are not known",
+            (_, false) => "without energy accounting no sensor tells it anything",
+            (Some(_), true) => return None,
+        };
+        Some(format!("{reason}: it keeps to no limit"))
+    }
+
     fn on_event(&mut self, view: &View, event: Event, plan: &mut Plan) {
         if let Event::Added(thread) = event {
             self.tell(view, plan, thread);

@@ -167,6 +167,11 @@ impl Policy for Eas {
         rules
     }
 
+    fn caveat(&self, topology: &Topology, _sensors: bool) -> Option<String> {
+        let reason = "the machine has no energy model (no power is known of its clusters)";
+        (!has_energy_model(topology)).then(|| format!("{reason}: it schedules as cfs does"))
+    }
+
     fn place(&mut self, view: &View, thread: ThreadId) -> CoreId {
         self.cheapest(view, thread).unwrap_or_else(|| view.by_rules_place(thread))
     }

@@ -270,6 +270,12 @@ impl Policy for Hpm {
         self.cfs.on(topology)
     }
 
+    fn caveat(&self, _topology: &Topology, sensors: bool) -> Option<String> {
+        let unlimited =
+            "without energy accounting no sensor tells it the power, which it does not limit";
+        (!sensors).then(|| unlimited.to_owned())
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         for thread in view.threads() {
             self.control_task(view, plan, thread);

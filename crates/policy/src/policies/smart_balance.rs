@@ -170,6 +170,18 @@ impl Policy for SmartBalance {
         self.cfs.on(topology)
     }
 
+    fn caveat(&self, topology: &Topology, sensors: bool) -> Option<String> {
+        let known = topology.clusters().iter().all(crate::ClusterInfo::has_energy_model);
+        let reason = match (known, sensors) {
+            (false, _) => "no power is known: it maximises instructions per second",
+            (true, false) => {
+                "without energy accounting all threads draw what the energy model says"
+            }
+            (true, true) => return None,
+        };
+        Some(reason.to_owned())
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let (mut threads, mut candidates, mut present) = (Vec::new(), Vec::new(), Vec::new());
         for thread in view.threads() {

@@ -36,6 +36,8 @@ impl Engine<'_> {
                 threads: app.threads,
             })
             .collect();
+        let topology = self.sched.topology();
+        let caveat = self.policy.caveat(topology, self.options.energy);
         let clusters =
             (0..self.clocks.len()).map(|index| self.cluster_outcome(index.into())).collect();
         let mut counts = self.counts;
@@ -52,6 +54,7 @@ impl Engine<'_> {
             clusters,
             peak_c: self.energy.as_deref().and_then(Energy::peak_c),
             counts,
+            caveat,
         })
     }
 

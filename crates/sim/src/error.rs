@@ -55,6 +55,14 @@ pub enum SimError {
         /// The contradiction.
         what: String,
     },
+    /// Leakage heats and heat leaks, without end.
+    #[error("machine {machine}: thermal runaway after {} ms: leakage heats faster than heat flows off (add thermal.trips, lower the load, or check static_mw, static_kelvin and k_per_w)", *at_ns / 1_000_000)]
+    ThermalRunaway {
+        /// Machine.
+        machine: String,
+        /// When.
+        at_ns: Ns,
+    },
     /// A governor cannot be used.
     #[error("{what}")]
     BadGovernor {

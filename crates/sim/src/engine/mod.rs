@@ -543,7 +543,7 @@ impl<'t> Engine<'t> {
             Happening::Epoch => self.epoch()?,
             Happening::Balance => self.balance(),
             Happening::Deepen(core, stay) => self.deepen(core, stay),
-            Happening::ThermalStep => self.thermal_step(),
+            Happening::ThermalStep => self.thermal_step()?,
             Happening::PowerSample(cluster) => self.sample_power(cluster),
             Happening::Frequency(cluster, request) => self.finish_transition(cluster, request),
             Happening::GovernorTimer(cluster, look) => self.governor_timer(cluster, look),

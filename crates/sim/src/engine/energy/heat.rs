@@ -3,7 +3,7 @@
 use ampsched_model::{ClusterId, CoreId, Draw, Machine, Ns, ThermalNetwork, Throttle};
 use ampsched_policy::{Factor, FactorKind};
 
-use super::super::{Engine, Happening};
+use super::super::{Engine, Fallible, Happening};
 use crate::SimError;
 
 /// Temperatures and what follows from them.
@@ -58,11 +58,13 @@ impl Engine<'_> {
     }
 
     /// A thermal period is over: temperatures, leakage, throttling, sensors.
-    pub(in crate::engine) fn thermal_step(&mut self) {
+    ///
+    /// Errors: leakage and temperature drive each other up without end.
+    pub(in crate::engine) fn thermal_step(&mut self) -> Fallible {
         self.settle_all();
         let now_ns = self.now_ns;
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        let Some(heat) = energy.heat.as_mut() else { return };
+        let Some(energy) = self.energy.as_deref_mut() else { return Ok(()) };
+        let Some(heat) = energy.heat.as_mut() else { return Ok(()) };
         let elapsed_ns = (now_ns - heat.stepped_ns) as f64;
         let mut power_mw = vec![0.0; heat.temperatures_c.len()];
         for (index, meter) in energy.cores.iter_mut().enumerate() {
@@ -80,6 +82,10 @@ impl Engine<'_> {
         heat.stepped_ns = now_ns;
         let hottest_c = heat.temperatures_c.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         heat.hottest_c = heat.hottest_c.max(hottest_c);
+        if hottest_c > RUNAWAY_C {
+            let machine = self.machine.name.clone();
+            return Err(SimError::ThermalRunaway { machine, at_ns: now_ns }.into());
+        }
         let period_ns = heat.network.period_ns();
         for cluster in (0..self.clocks.len()).map(ClusterId::from) {
             self.meter_cluster(cluster);
@@ -87,6 +93,7 @@ impl Engine<'_> {
         self.read_temperatures();
         self.throttle(period_ns);
         self.push(now_ns + period_ns, Happening::ThermalStep);
+        Ok(())
     }
 
     /// What temperature sensors show now goes to the policy: per cluster the hottest.
@@ -149,6 +156,10 @@ impl Engine<'_> {
         }
     }
 }
+
+/// Temperature in degrees Celsius above which nothing settles any more: far beyond what leakage laws hold for and
+/// silicon survives (ours; growth is exponential there, so its value hardly matters).
+const RUNAWAY_C: f64 = 1000.0;
 
 /// Stream of random numbers, apart from those of programs (which begin with a letter's code).
 const SENSORS: u64 = 1 << 40;

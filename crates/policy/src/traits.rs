@@ -55,6 +55,8 @@ pub struct Needs {
     pub hooks: Hooks,
     /// Holds threads back for whole epochs ([`crate::Change::Hold`]).
     pub holds: bool,
+    /// Sets frequencies ([`Plan::set_frequency`]).
+    pub frequencies: bool,
     /// Promises that no core idles while a thread that may run there waits.
     pub work_conserving: bool,
 }

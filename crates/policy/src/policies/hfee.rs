@@ -265,6 +265,7 @@ impl Policy for Hfee {
             alone: true,
             power: self.variant.trials.is_some(),
             holds: true,
+            frequencies: true,
             epoch_ns: Some(self.epoch_ns),
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()

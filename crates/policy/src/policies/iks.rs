@@ -192,6 +192,7 @@ impl Policy for Iks {
     fn needs(&self) -> Needs {
         Needs {
             epoch_ns: Some(self.sampling_ns),
+            frequencies: true,
             events: Events { lifecycle: true, ..Events::default() },
             hooks: Hooks { place: true, ..Hooks::default() },
             ..Needs::default()

@@ -108,6 +108,7 @@ impl Policy for UtilisationAware {
         Needs {
             load_tracking: Some(LoadTracking::ByWork),
             epoch_ns: Some(self.epoch_ns),
+            frequencies: true,
             ..Needs::default()
         }
     }

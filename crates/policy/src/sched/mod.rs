@@ -3,13 +3,14 @@
 //! It holds the scheduler's state and takes the fast-plane decisions; the host (a simulator, or a
 //! test that replays a kernel's events) tells it what happens: `add`, `enqueue`, `start`, `charge`,
 //! `stop`. The host asks `place_by_rules`, `pick_by_rules`, `expiry_ns`, `preempts_by_rules` and
-//! `balance` what to do. Nothing here knows a clock: `now_ns` is always passed in.
+//! `balance` what to do. A host that only watches another scheduler says what it sees: `observe`. Nothing here knows a clock: `now_ns` is always passed in.
 
 mod balance;
 mod by_load;
 mod eevdf;
 mod load;
 mod moves;
+mod observe;
 mod pick;
 mod place;
 mod rounds;
@@ -346,6 +347,11 @@ impl Sched {
     #[inline]
     pub fn is_idle(&self, core: CoreId) -> bool {
         self.cores[core.index()].running.is_none() && self.queue(core).is_empty()
+    }
+
+    /// The cores that the plan lets a thread use.
+    pub fn affinity(&self, thread: ThreadId) -> &CoreSet {
+        self.affinities.set(self.plans[thread.index()].affinity)
     }
 
     /// Whether the plan lets a thread use a core.

@@ -138,12 +138,7 @@ impl Sched {
 
     /// Holds back a thread that is in no queue and on no core.
     pub fn hold(&mut self, thread: ThreadId, now_ns: Ns) {
-        self.leave_state(thread, now_ns);
-        let state = &mut self.threads[thread.index()];
-        state.state = RunState::Held;
-        state.since_ns = now_ns;
-        let core = state.core;
-        self.track(thread, core, Activity::ASLEEP, now_ns);
+        self.rest(thread, RunState::Held, now_ns);
     }
 
     /// Ends a thread that is in no queue and on no core.
@@ -175,7 +170,7 @@ impl Sched {
     }
 
     #[inline]
-    fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
+    pub(super) fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
         let state = &self.threads[thread.index()];
         let stats = &mut self.stats[thread.index()];
         let waited_ns = now_ns - state.since_ns;

@@ -1,6 +1,7 @@
 mod eevdf;
 mod host;
 mod moves;
+mod observe;
 mod places;
 mod properties;
 mod rounds;

@@ -164,7 +164,10 @@ impl PolicyHost {
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.epoch(&view, &mut self.plan);
         let sets = self.plan.drain_frequencies().count() > 0;
-        assert!(!sets || self.policy.needs().frequencies, "it does not say that it sets frequencies");
+        assert!(
+            !sets || self.policy.needs().frequencies,
+            "it does not say that it sets frequencies"
+        );
         self.apply()
     }
 

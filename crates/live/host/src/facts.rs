@@ -1,0 +1,99 @@
+//! What was measured of programs beforehand, from a file.
+
+use std::collections::BTreeMap;
+
+use ampsched_model::{InputError, Ns};
+use ampsched_policy::{Factor, FactorKind, Factors};
+use serde::Deserialize;
+
+/// What was measured of one program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramFacts {
+    /// Speed on a core of the fastest class / on one of the slowest.
+    pub speedup: Option<f64>,
+    /// Instructions per s alone on a core of the fastest class at its highest frequency.
+    pub alone_ips: Option<f64>,
+    /// (Instructions per joule on the fastest class) / (the same on the slowest).
+    pub energy_ratio: Option<f64>,
+}
+
+/// Facts of programs by the name of their command.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// By name, such as `ffmpeg`.
+    #[serde(default)]
+    pub programs: BTreeMap<String, ProgramFacts>,
+}
+
+impl Facts {
+    /// Reads TOML: a table `[programs.NAME]` each. Errors: syntax, unknown keys, values not above 0.
+    pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
+        let facts: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+            InputError { line, ..InputError::new(file, "", error.message()) }
+        })?;
+        for (name, program) in &facts.programs {
+            for (key, value) in program.named() {
+                if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
+                    let key = format!("programs.{name}.{key}");
+                    return Err(InputError::new(file, key, format!("{value} is not above 0")));
+                }
+            }
+        }
+        Ok(facts)
+    }
+
+    /// The factors of a program's threads: what the file says, else the ratio of the classes' speeds, which is
+    /// the same for all.
+    pub fn factors(&self, program: &str, speed_ratio: Option<f64>, now_ns: Ns) -> Factors {
+        let known = self.programs.get(program).copied().unwrap_or_default();
+        let factor = |value: Option<f64>, kind| {
+            value.map_or(Factor::default(), |value| Factor { value, kind, at_ns: now_ns })
+        };
+        Factors {
+            speedup: factor(known.speedup.or(speed_ratio), FactorKind::Predicted),
+            offline_speedup: factor(known.speedup, FactorKind::Measured),
+            alone_ips: factor(known.alone_ips, FactorKind::Measured),
+            energy_ratio: factor(known.energy_ratio, FactorKind::Measured),
+            ..Factors::default()
+        }
+    }
+}
+
+impl ProgramFacts {
+    fn named(&self) -> [(&'static str, Option<f64>); 3] {
+        [
+            ("speedup", self.speedup),
+            ("alone_ips", self.alone_ips),
+            ("energy_ratio", self.energy_ratio),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_make_factors() {
+        let facts =
+            Facts::parse("f", "[programs.mcf]\nspeedup = 2.1\nenergy_ratio = 1.8\n").unwrap();
+        let factors = facts.factors("mcf", Some(1.5), 7);
+        assert_eq!(factors.speedup.value, 2.1);
+        assert_eq!(factors.offline_speedup.kind, FactorKind::Measured);
+        assert_eq!((factors.energy_ratio.value, factors.energy_ratio.at_ns), (1.8, 7));
+        assert_eq!(factors.alone_ips.kind, FactorKind::Missing);
+        assert_eq!(facts.factors("other", Some(1.5), 7).speedup.value, 1.5);
+        assert_eq!(facts.factors("other", None, 7).speedup.kind, FactorKind::Missing);
+    }
+
+    #[test]
+    fn errors_name_line_key_and_value() {
+        let error = Facts::parse("f.toml", "[programs.mcf]\nspedup = 2.1\n").unwrap_err();
+        assert!(error.to_string().starts_with("f.toml:2: unknown field `spedup`"), "{error}");
+        let error = Facts::parse("f.toml", "[programs.mcf]\nalone_ips = -1\n").unwrap_err();
+        assert_eq!(error.to_string(), "f.toml: programs.mcf.alone_ips: -1 is not above 0");
+    }
+}

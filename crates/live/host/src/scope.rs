@@ -1,0 +1,100 @@
+//! Which threads a policy schedules.
+
+use std::collections::BTreeSet;
+
+use ampsched_model::InputError;
+
+use crate::{Proc, Root, ThreadKey, ThreadStat};
+
+/// Where the threads are looked for.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// The descendants of a process.
+    Below {
+        /// The process; not scheduled itself.
+        parent: i32,
+        /// Children that are not scheduled.
+        except: Vec<i32>,
+    },
+    /// Processes and their descendants, also those whose parents end meanwhile.
+    Trees {
+        /// First processes that were found, at the start or later.
+        roots: BTreeSet<ThreadKey>,
+    },
+    /// The processes of a cgroup and of those below it.
+    Cgroup {
+        /// Its folder, as an absolute name.
+        folder: String,
+    },
+}
+
+/// A thread that belongs to the scope.
+pub type FoundThread = ThreadStat;
+
+impl Scope {
+    /// Some processes and their descendants. Errors: one does not exist.
+    pub fn trees(proc: &Proc, pids: &[i32]) -> Result<Self, InputError> {
+        let root = |&pid: &i32| {
+            let found = proc.process(pid).map(|stat| stat.key);
+            found.ok_or_else(|| InputError::new("--pid", "", format!("there is no process {pid}")))
+        };
+        Ok(Self::Trees { roots: pids.iter().map(root).collect::<Result<_, _>>()? })
+    }
+
+    /// A cgroup by its folder. Errors: it is not one.
+    pub fn cgroup(root: &Root, folder: &str) -> Result<Self, InputError> {
+        if root.has(&format!("{folder}/cgroup.procs")) {
+            return Ok(Self::Cgroup { folder: folder.trim_end_matches('/').to_owned() });
+        }
+        Err(InputError::new("--cgroup", "", format!("{folder} is not a cgroup"))
+            .with_hint("a folder with a file cgroup.procs, such as /sys/fs/cgroup/user.slice"))
+    }
+
+    /// The threads that belong to it now, in ascending order of process and thread.
+    pub fn find(&mut self, root: &Root, proc: &Proc) -> Vec<FoundThread> {
+        let pids = match self {
+            Self::Below { parent, except } => {
+                let first = proc.children(*parent).into_iter().filter(|pid| !except.contains(pid));
+                descendants(proc, first.collect())
+            }
+            Self::Trees { roots } => {
+                let is_there =
+                    |key: &ThreadKey| proc.process(key.tid).is_some_and(|stat| stat.key == *key);
+                roots.retain(is_there);
+                let found = descendants(proc, roots.iter().map(|key| key.tid).collect());
+                // A parent may end before the next look; its children stay.
+                roots.extend(found.iter().filter_map(|&pid| Some(proc.process(pid)?.key)));
+                found
+            }
+            Self::Cgroup { folder } => cgroup_processes(root, folder),
+        };
+        let threads_of = |pid: i32| proc.threads(pid).into_iter().map(move |tid| (pid, tid));
+        let threads = pids.into_iter().flat_map(threads_of);
+        let stats = threads.filter_map(|(pid, tid)| proc.stat(pid, tid));
+        stats.filter(|stat| !stat.is_dead()).collect()
+    }
+}
+
+/// Some processes and everything below them.
+fn descendants(proc: &Proc, first: Vec<i32>) -> BTreeSet<i32> {
+    let (mut found, mut open) = (BTreeSet::new(), first);
+    while let Some(pid) = open.pop() {
+        if found.insert(pid) {
+            open.extend(proc.children(pid));
+        }
+    }
+    found
+}
+
+fn cgroup_processes(root: &Root, folder: &str) -> BTreeSet<i32> {
+    let list = root.text(&format!("{folder}/cgroup.procs")).unwrap_or_default();
+    let mut pids: BTreeSet<i32> =
+        list.lines().filter_map(|line| line.trim().parse().ok()).collect();
+    for name in root.names(folder) {
+        let below = format!("{folder}/{name}");
+        if root.path(&below).is_dir() {
+            pids.extend(cgroup_processes(root, &below));
+        }
+    }
+    pids
+}

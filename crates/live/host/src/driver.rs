@@ -102,6 +102,11 @@ impl Driver {
         &self.factors[thread.index()]
     }
 
+    /// How much slower than real time the policy's time passes.
+    pub fn dilation(&self) -> Dilation {
+        self.dilation
+    }
+
     /// Number of epochs so far.
     pub fn epochs(&self) -> u64 {
         self.epochs

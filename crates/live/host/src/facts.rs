@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ampsched_model::{InputError, Ns};
-use ampsched_policy::{Factor, FactorKind, Factors};
+use ampsched_policy::{Factor, FactorKind, Factors, Needs};
 use serde::Deserialize;
 
 /// What was measured of one program.
@@ -62,6 +62,35 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// What a policy reads of threads and is not known here, or is known only of some, each in a sentence.
+    pub fn missing(&self, needs: &Needs, speed_ratio: Option<f64>) -> Vec<String> {
+        let known_of_some = |name: &str| {
+            let knows = |program: &ProgramFacts| {
+                program.named().iter().any(|(key, value)| *key == name && value.is_some())
+            };
+            self.programs.values().any(knows)
+        };
+        let mut missing = Vec::new();
+        let mut say = |asked: bool, text: String| missing.extend(asked.then_some(text));
+        let others = match known_of_some("speedup") {
+            true => "speed-ups of programs that the facts do not name",
+            false => "speed-ups",
+        };
+        say(needs.speedup, match speed_ratio {
+            Some(ratio) => format!(
+                "{others} are not measured: all such threads count as gaining {ratio:.2}, the ratio of the classes' speeds"
+            ),
+            None => format!("{others} are missing: such threads count as gaining nothing (give --facts or --ratio)"),
+        });
+        let offline = needs.alone && !(known_of_some("alone_ips") && known_of_some("energy_ratio"));
+        say(offline, "speeds alone and energy ratios are missing: programs count as equal (give --facts)".to_owned());
+        say(needs.blame, "blame is missing: no thread counts as waited for".to_owned());
+        say(needs.stalls, "stall counters are missing".to_owned());
+        missing
+    }
+}
+
 impl ProgramFacts {
     fn named(&self) -> [(&'static str, Option<f64>); 3] {
         [
@@ -87,6 +116,18 @@ mod tests {
         assert_eq!(factors.alone_ips.kind, FactorKind::Missing);
         assert_eq!(facts.factors("other", Some(1.5), 7).speedup.value, 1.5);
         assert_eq!(facts.factors("other", None, 7).speedup.kind, FactorKind::Missing);
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let facts = Facts::parse("f", "[programs.mcf]\nspeedup = 2.1\n").unwrap();
+        let needs = Needs { speedup: true, blame: true, ..Needs::default() };
+        let missing = facts.missing(&needs, None);
+        assert!(missing[0].starts_with("speed-ups of programs that the facts do not name are missing"));
+        assert!(missing[1].starts_with("blame is missing"));
+        let missing = Facts::default().missing(&needs, Some(2.5));
+        assert!(missing[0].contains("gaining 2.50"), "{missing:?}");
+        assert_eq!(facts.missing(&Needs::default(), None), Vec::<String>::new());
     }
 
     #[test]

@@ -93,6 +93,11 @@ impl Proc {
         ThreadStat::parse(pid, &text)
     }
 
+    /// A thread whose process is not known; none if it does not exist (any more). Its process is said to be itself.
+    pub fn task(&self, tid: i32) -> Option<ThreadStat> {
+        ThreadStat::parse(tid, &self.root.text(&format!("/proc/{tid}/stat"))?)
+    }
+
     /// A process's first thread; none if it does not exist (any more).
     pub fn process(&self, pid: i32) -> Option<ThreadStat> {
         self.stat(pid, pid)

@@ -1,0 +1,101 @@
+//! Clocks of clusters, by the limits of cpufreq (Documentation/admin-guide/pm/cpufreq.rst): with the least and
+//! the greatest frequency alike, every governor has that one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use ampsched_live_host::{Domain, Root};
+
+use crate::journal::{Journal, Touch};
+use crate::system;
+
+/// Sets clocks.
+#[derive(Debug)]
+pub struct Clocks {
+    root: Root,
+    touched: BTreeSet<PathBuf>,
+}
+
+impl Clocks {
+    /// None touched yet.
+    pub fn new(root: Root) -> Self {
+        Self { root, touched: BTreeSet::new() }
+    }
+
+    /// Sets a domain to the lowest of its frequencies that is at least as fast as asked for, or to its highest;
+    /// returns it in MHz, or none if the domain has no clock that can be set.
+    pub fn set(
+        &mut self,
+        domain: &Domain,
+        mhz: u32,
+        journal: &mut Journal,
+    ) -> io::Result<Option<u32>> {
+        let reached = domain.freqs_mhz.iter().find(|&&own| own >= mhz).or(domain.freqs_mhz.last());
+        let Some(&mhz) = reached.filter(|_| !domain.cpufreq.is_empty()) else { return Ok(None) };
+        for policy in &domain.cpufreq {
+            self.set_policy(policy, mhz, journal)?;
+        }
+        Ok(Some(mhz))
+    }
+
+    fn set_policy(&mut self, policy: &str, mhz: u32, journal: &mut Journal) -> io::Result<()> {
+        let folder = format!("/sys/devices/system/cpu/cpufreq/{policy}");
+        let file = |name: &str| self.root.path(&format!("{folder}/{name}"));
+        let (least, greatest) = (file("scaling_min_freq"), file("scaling_max_freq"));
+        // The first that is put back is the last that was written: the order in which limits never cross.
+        for file in [&least, &greatest] {
+            if self.touched.insert(file.clone()) {
+                let text = fs::read_to_string(file)?.trim().to_owned();
+                journal.write(&Touch::Clock { file: file.clone(), text })?;
+            }
+        }
+        let now: u64 = fs::read_to_string(&greatest)?.trim().parse().unwrap_or(0);
+        let khz = u64::from(mhz) * 1000;
+        let order = if khz > now { [&greatest, &least] } else { [&least, &greatest] };
+        for file in order {
+            system::write(file, &khz.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restore;
+
+    #[test]
+    fn limits_are_written_rounded_up_and_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let clock = root.path("/sys/devices/system/cpu/cpufreq/policy2");
+        fs::create_dir_all(&clock).unwrap();
+        fs::write(clock.join("scaling_min_freq"), "200000\n").unwrap();
+        fs::write(clock.join("scaling_max_freq"), "2000000\n").unwrap();
+        let domain = Domain {
+            class: 1,
+            cpus: vec![2],
+            freqs_mhz: vec![200, 1000, 2000],
+            cpufreq: vec!["policy2".to_owned()],
+            relative_speed: None,
+        };
+        let path = folder.path().join("journal");
+        let mut journal = Journal::create(&path).unwrap();
+        let mut clocks = Clocks::new(root);
+        let read = |name: &str| fs::read_to_string(clock.join(name)).unwrap().trim().to_owned();
+        for (asked, expected) in [(500, 1000), (1500, 2000), (9999, 2000), (0, 200)] {
+            assert_eq!(clocks.set(&domain, asked, &mut journal).unwrap(), Some(expected));
+            assert_eq!(read("scaling_min_freq"), format!("{expected}000"));
+            assert_eq!(read("scaling_max_freq"), format!("{expected}000"));
+        }
+        let touches = Journal::read(&path).unwrap().unwrap();
+        assert_eq!(touches.len(), 2, "only what was there first is remembered");
+        let restored = restore(&touches);
+        assert_eq!((restored.clocks, restored.failures.len()), (2, 0));
+        assert_eq!((read("scaling_min_freq").as_str(), read("scaling_max_freq").as_str()), ("200000", "2000000"));
+        let without = Domain { cpufreq: Vec::new(), ..domain };
+        assert_eq!(clocks.set(&without, 500, &mut journal).unwrap(), None);
+    }
+}

@@ -1,0 +1,248 @@
+//! The threads that are scheduled: who they are, what they were before, what they have done since the last look.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ampsched_live_host::{CoreMap, Proc, Sighting, ThreadKey, ThreadStat, format_cpus};
+use ampsched_model::{AppId, Ns, ThreadId};
+use ampsched_policy::RunState;
+
+use crate::system::cpus_of;
+
+/// A thread that is scheduled.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Which.
+    pub key: ThreadKey,
+    /// Its process.
+    pub pid: i32,
+    /// When that started, in clock ticks since boot.
+    pub process_start_ticks: u64,
+    /// Its number for the policy.
+    pub thread: ThreadId,
+    /// Its application: its process group.
+    pub app: AppId,
+    /// Its name.
+    pub name: String,
+    /// Name of its program.
+    pub program: String,
+    /// What it was before it was touched.
+    pub before: Before,
+    /// CPUs that it was given, if it was.
+    pub given_cpus: Option<BTreeSet<usize>>,
+    /// Nice value that it was given, if it was.
+    pub given_nice: Option<i32>,
+    /// The CPU on which it runs, waits or last ran.
+    pub cpu: usize,
+    /// Its state as one letter.
+    pub state: char,
+    run_ns: Ns,
+    wait_ns: Ns,
+    /// Waiting that has been reported before the kernel counted it.
+    waited_ahead_ns: Ns,
+}
+
+/// CPUs and nice value that the user, or the program itself, has chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// CPUs.
+    pub cpus: BTreeSet<usize>,
+    /// Nice value.
+    pub nice: i32,
+}
+
+/// What was given to threads of a process, which new threads and processes inherit.
+#[derive(Clone, Debug)]
+struct Given {
+    start_ticks: u64,
+    before: Before,
+    cpus: BTreeSet<String>,
+    nice: BTreeSet<i32>,
+}
+
+/// All threads that are scheduled.
+#[derive(Debug, Default)]
+pub struct Roster {
+    members: BTreeMap<ThreadKey, Member>,
+    by_thread: BTreeMap<ThreadId, ThreadKey>,
+    processes: BTreeMap<i32, Given>,
+    apps: BTreeMap<i32, AppId>,
+}
+
+impl Roster {
+    /// The members in ascending order of their numbers.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.members.values()
+    }
+
+    /// Whether a thread is one of them.
+    pub fn has(&self, key: ThreadKey) -> bool {
+        self.members.contains_key(&key)
+    }
+
+    /// The member with that number for the policy, if it has not ended.
+    pub fn member(&mut self, thread: ThreadId) -> Option<&mut Member> {
+        self.members.get_mut(self.by_thread.get(&thread)?)
+    }
+
+    /// What a thread that has just been found was before it was touched: what it has now, unless it has
+    /// inherited that from a thread that was given it.
+    pub fn before(&self, stat: &ThreadStat) -> std::io::Result<Before> {
+        let now = Before { cpus: cpus_of(stat.key.tid)?, nice: stat.nice };
+        let given = [stat.pid, stat.parent].iter().find_map(|pid| self.processes.get(pid));
+        let Some(given) = given else { return Ok(now) };
+        let cpus_inherited = given.cpus.contains(&format_cpus(now.cpus.iter().copied()));
+        Ok(Before {
+            cpus: if cpus_inherited { given.before.cpus.clone() } else { now.cpus },
+            nice: if given.nice.contains(&now.nice) { given.before.nice } else { now.nice },
+        })
+    }
+
+    /// The application of a process group.
+    pub fn app(&mut self, group: i32) -> AppId {
+        // The numbers are 16 bits wide; beyond, all further groups count as one.
+        let next = AppId(u16::try_from(self.apps.len()).unwrap_or(u16::MAX));
+        *self.apps.entry(group).or_insert(next)
+    }
+
+    /// Takes a thread in.
+    pub fn join(&mut self, stat: &ThreadStat, thread: ThreadId, before: Before, proc: &Proc) {
+        let (run_ns, wait_ns) = times(proc, stat);
+        let given = Given {
+            start_ticks: stat.key.start_ticks,
+            before: before.clone(),
+            cpus: BTreeSet::new(),
+            nice: BTreeSet::new(),
+        };
+        let process = self.processes.entry(stat.pid).or_insert_with(|| given.clone());
+        // A later process with the number of one that has ended.
+        if stat.key.tid == stat.pid && process.start_ticks > stat.key.start_ticks {
+            *process = given;
+        }
+        let app = self.app(stat.group);
+        self.by_thread.insert(thread, stat.key);
+        self.members.insert(
+            stat.key,
+            Member {
+                key: stat.key,
+                pid: stat.pid,
+                process_start_ticks: proc
+                    .process(stat.pid)
+                    .map_or(stat.key.start_ticks, |process| process.key.start_ticks),
+                thread,
+                app,
+                name: stat.name.clone(),
+                program: program_name(proc, stat),
+                before,
+                given_cpus: None,
+                given_nice: None,
+                cpu: stat.cpu,
+                state: stat.state,
+                run_ns,
+                wait_ns,
+                waited_ahead_ns: 0,
+            },
+        );
+    }
+
+    /// Lets a thread go that has ended.
+    pub fn leave(&mut self, key: ThreadKey) {
+        let Some(member) = self.members.remove(&key) else { return };
+        self.by_thread.remove(&member.thread);
+        if !self.members.values().any(|other| other.pid == member.pid) {
+            self.processes.remove(&member.pid);
+        }
+    }
+
+    /// Remembers that threads of a process get a set of CPUs; returns whether that is new.
+    pub fn gives_cpus(&mut self, pid: i32, cpus: &str) -> bool {
+        let process = self.processes.get_mut(&pid);
+        process.is_some_and(|process| process.cpus.insert(cpus.to_owned()))
+    }
+
+    /// Remembers that threads of a process get a nice value; returns whether that is new.
+    pub fn gives_nice(&mut self, pid: i32, nice: i32) -> bool {
+        self.processes.get_mut(&pid).is_some_and(|process| process.nice.insert(nice))
+    }
+
+    /// Looks at all members: what each has done in the last `elapsed_ns`; `is_held` says whom we hold back.
+    /// Those that have ended are among them and still members.
+    pub fn look(
+        &mut self,
+        proc: &Proc,
+        cores: &CoreMap,
+        elapsed_ns: Ns,
+        is_held: impl Fn(&Member) -> bool,
+    ) -> Vec<Sighting> {
+        let members = self.members.values_mut();
+        members
+            .map(|member| {
+                let stat = proc.stat(member.pid, member.key.tid);
+                let stat = stat.filter(|stat| stat.key == member.key && !stat.is_dead());
+                let held = is_held(member);
+                member.sight(stat.as_ref(), proc, cores, elapsed_ns, held)
+            })
+            .collect()
+    }
+}
+
+impl Member {
+    fn sight(
+        &mut self,
+        stat: Option<&ThreadStat>,
+        proc: &Proc,
+        cores: &CoreMap,
+        elapsed_ns: Ns,
+        held: bool,
+    ) -> Sighting {
+        let (mut ran_ns, mut waited_ns) = (0, 0);
+        let was_runnable = self.state == 'R';
+        if let Some(stat) = stat {
+            (self.cpu, self.state) = (stat.cpu, stat.state);
+            let (run_ns, wait_ns) = times(proc, stat);
+            ran_ns = run_ns.saturating_sub(self.run_ns).min(elapsed_ns);
+            let counted_ns = wait_ns.saturating_sub(self.wait_ns);
+            (self.run_ns, self.wait_ns) = (run_ns, wait_ns);
+            let can_wait_ns = elapsed_ns - ran_ns;
+            waited_ns = self.waited(counted_ns, was_runnable, held, can_wait_ns);
+        }
+        Sighting {
+            thread: self.thread,
+            state: match (stat, self.state) {
+                (None, _) => RunState::Exited,
+                (Some(_), _) if held => RunState::Held,
+                (Some(_), 'R') => RunState::Ready,
+                (Some(_), _) => RunState::Blocked,
+            },
+            // A CPU outside of the machine is one that the thread is about to leave.
+            core: cores.core(self.cpu).unwrap_or_default(),
+            ran_ns,
+            waited_ns,
+            instructions: 0,
+            blame_ns: 0,
+        }
+    }
+
+    /// How long it has waited. The kernel counts waiting when it ends; of a thread that was runnable at
+    /// both ends of the interval all that it has not run counts as waiting at once, and is taken off later.
+    fn waited(&mut self, counted_ns: Ns, was_runnable: bool, held: bool, limit_ns: Ns) -> Ns {
+        let settled_ns = counted_ns.saturating_sub(self.waited_ahead_ns);
+        self.waited_ahead_ns = self.waited_ahead_ns.saturating_sub(counted_ns);
+        if was_runnable && self.state == 'R' && !held {
+            self.waited_ahead_ns += limit_ns.saturating_sub(settled_ns);
+            return limit_ns;
+        }
+        settled_ns.min(limit_ns)
+    }
+}
+
+/// Time that a thread has run and waited for a CPU since its start.
+fn times(proc: &Proc, stat: &ThreadStat) -> (Ns, Ns) {
+    proc.run_and_wait_ns(stat.pid, stat.key.tid).unwrap_or((stat.cpu_ns(), 0))
+}
+
+/// The last part of the program's path, as the process was started; the process's name if it does not say.
+fn program_name(proc: &Proc, stat: &ThreadStat) -> String {
+    let command = proc.command(stat.pid);
+    let first = command.first().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
+    first.filter(|name| !name.is_empty()).unwrap_or_else(|| stat.name.clone())
+}

@@ -1,0 +1,430 @@
+//! A session: look at the threads, let the policy decide, carry it out; look by look.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use ampsched_live_host::{
+    Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Proc, Root, Scope,
+    ThreadKey, ThreadStat, format_cpus,
+};
+use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
+use ampsched_policy::{Change, FactorKind, Prefer, RunState, nice_to_weight};
+use serde::Serialize;
+
+use crate::clocks::Clocks;
+use crate::freezer::Freezer;
+use crate::journal::{Journal, Touch};
+use crate::restore::{Restored, restore_file};
+use crate::roster::{Member, Roster};
+use crate::status::{CoreStatus, Status, ThreadStatus};
+use crate::system::{has_ended, set_cpus, set_nice};
+
+/// How often new threads are looked for, if the policy's looks are more frequent: a search reads several
+/// files per process (ours).
+const SEARCH_NS: Ns = 50_000_000;
+
+/// What a session is made of.
+pub struct Setup {
+    /// The policy and its mirror.
+    pub driver: Driver,
+    /// The machine.
+    pub cores: CoreMap,
+    /// What the kernel offers.
+    pub capabilities: Capabilities,
+    /// Which threads are scheduled.
+    pub scope: Scope,
+    /// What was measured of programs beforehand.
+    pub facts: Facts,
+    /// Whether clocks may be set.
+    pub allow_dvfs: bool,
+    /// What the policy asks for and does not get.
+    pub lacks: Vec<Demand>,
+    /// The policy with its parameters, as given.
+    pub policy: String,
+}
+
+/// What a session has done, for the results.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// How it was at the end, without its threads.
+    pub status: Status,
+    /// Threads that were scheduled.
+    pub threads: usize,
+    /// What has been put back; none if somebody else did.
+    pub restored: Option<Restored>,
+}
+
+/// A running session.
+pub struct Session {
+    setup: Setup,
+    root: Root,
+    proc: Proc,
+    roster: Roster,
+    freezer: Freezer,
+    clocks: Clocks,
+    journal: Journal,
+    own: ThreadKey,
+    looked_ns: Ns,
+    searched_ns: Option<Ns>,
+    looks: u64,
+    decisions: u64,
+    failures: BTreeSet<String>,
+    /// Threads that may not use any CPU of the machine and so are not scheduled.
+    left_alone: BTreeSet<ThreadKey>,
+    threads: usize,
+}
+
+impl Session {
+    /// Nothing is looked at or touched yet.
+    pub fn new(setup: Setup, journal: Journal) -> Result<Self, InputError> {
+        let (root, proc) = (Root::default(), Proc::default());
+        let own = proc.process(std::process::id() as i32);
+        let own = own.ok_or_else(|| InputError::new("/proc", "", "this process is not in it"))?;
+        let capabilities = &setup.capabilities;
+        let place = capabilities.freezer.as_ref().and_then(|delegation| {
+            let mount = match delegation.version {
+                CgroupVersion::V1 => capabilities.cgroup_v1.get("freezer"),
+                CgroupVersion::V2 => capabilities.cgroup_v2.as_ref(),
+            };
+            Some((delegation, mount?.as_str()))
+        });
+        Ok(Self {
+            freezer: Freezer::new(place, &root),
+            clocks: Clocks::new(root.clone()),
+            roster: Roster::default(),
+            own: own.key,
+            root,
+            proc,
+            journal,
+            looked_ns: 0,
+            searched_ns: None,
+            looks: 0,
+            decisions: 0,
+            failures: BTreeSet::new(),
+            left_alone: BTreeSet::new(),
+            threads: 0,
+            setup,
+        })
+    }
+
+    /// How long to wait between two steps, in ns.
+    pub fn period_ns(&self) -> Ns {
+        self.setup.driver.look_period_ns()
+    }
+
+    /// The policy's mirror.
+    pub fn driver(&self) -> &Driver {
+        &self.setup.driver
+    }
+
+    /// The machine.
+    pub fn cores(&self) -> &CoreMap {
+        &self.setup.cores
+    }
+
+    /// The scheduled threads.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.roster.members()
+    }
+
+    /// Children of this process that are not scheduled, from now on (the guardian, for one).
+    pub fn except(&mut self, pids: Vec<i32>) {
+        if let Scope::Below { except, .. } = &mut self.setup.scope {
+            *except = pids;
+        }
+    }
+
+    /// Looks, decides and carries out; `now_ns` is the time since the start. Returns what was decided.
+    pub fn step(&mut self, now_ns: Ns) -> Vec<Decision> {
+        if self.searched_ns.is_none_or(|at_ns| now_ns >= at_ns + SEARCH_NS) {
+            self.searched_ns = Some(now_ns);
+            self.search(now_ns);
+        }
+        self.look(now_ns);
+        let decisions = self.setup.driver.epoch();
+        self.decisions += decisions.len() as u64;
+        for decision in &decisions {
+            self.carry_out(decision);
+        }
+        decisions
+    }
+
+    fn search(&mut self, now_ns: Ns) {
+        for stat in self.setup.scope.find(&self.root, &self.proc) {
+            let is_kernel_thread = stat.parent == KTHREADD || stat.pid == KTHREADD;
+            let is_own = stat.pid == self.own.tid;
+            if is_own || is_kernel_thread || self.roster.has(stat.key) {
+                continue;
+            }
+            if let Err(error) = self.adopt(&stat, now_ns) {
+                self.note(&format!("threads of {}", stat.name), error);
+            }
+        }
+    }
+
+    fn adopt(&mut self, stat: &ThreadStat, now_ns: Ns) -> io::Result<()> {
+        let before = self.roster.before(stat)?;
+        let user = self.setup.cores.core_set(&before.cpus);
+        if user.is_empty() {
+            self.left_alone.insert(stat.key);
+            return Ok(());
+        }
+        self.journal.write(&Touch::Thread {
+            pid: stat.pid,
+            tid: stat.key.tid,
+            start_ticks: stat.key.start_ticks,
+            cpus: format_cpus(before.cpus.iter().copied()),
+            nice: before.nice,
+        })?;
+        let restricted = (user.len() < self.setup.cores.cpus().len()).then_some(&user);
+        let (app, weight) = (self.roster.app(stat.group), nice_to_weight(before.nice));
+        let driver = &mut self.setup.driver;
+        let thread = driver.add(app, weight, restricted, now_ns);
+        self.roster.join(stat, thread, before, &self.proc);
+        let program = self.roster.member(thread).map(|member| member.program.clone());
+        let ratio = self.setup.cores.speed_ratio();
+        let factors = self.setup.facts.factors(&program.unwrap_or_default(), ratio, now_ns);
+        driver.set_factors(thread, factors);
+        self.threads += 1;
+        Ok(())
+    }
+
+    fn look(&mut self, now_ns: Ns) {
+        let elapsed_ns = now_ns.saturating_sub(self.looked_ns);
+        self.looked_ns = now_ns;
+        self.looks += 1;
+        let (freezer, holds_threads) = (&self.freezer, self.freezer.holds_threads());
+        let is_held = |member: &Member| match holds_threads {
+            true => freezer.is_held(member.key),
+            false => freezer.is_held(process_key(member)),
+        };
+        let sightings = self.roster.look(&self.proc, &self.setup.cores, elapsed_ns, is_held);
+        self.setup.driver.look(&sightings, now_ns);
+        for seen in sightings.iter().filter(|seen| seen.state == RunState::Exited) {
+            if let Some(key) = self.roster.member(seen.thread).map(|member| member.key) {
+                self.freezer.forget(key);
+                self.roster.leave(key);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, decision: &Decision) {
+        match decision {
+            Decision::Frequency(cluster, mhz) => self.set_clock(*cluster, *mhz),
+            Decision::Thread(thread, change) => {
+                let done = match change {
+                    Change::Affinity(_) | Change::Prefer(_) | Change::Move(_) => self.bind(*thread),
+                    Change::Weight(weight) => self.renice(*thread, *weight),
+                    Change::Hold(_) => self.hold(*thread),
+                    // Only a fast plane could use them; what that means is among the policy's demands.
+                    Change::Rank(_) | Change::Speed(_) | Change::Slice(_) => Ok(()),
+                };
+                if let Err(error) = done {
+                    self.note(what_failed(change), error);
+                }
+            }
+        }
+    }
+
+    /// Writes a thread's CPUs if they are others than it has.
+    fn bind(&mut self, thread: ThreadId) -> io::Result<()> {
+        let cpus = self.setup.cores.cpu_set(&self.setup.driver.cores_for(thread));
+        let Some(member) = self.roster.member(thread) else { return Ok(()) };
+        if member.given_cpus.as_ref() == Some(&cpus) {
+            return Ok(());
+        }
+        member.given_cpus = Some(cpus.clone());
+        let (pid, tid) = (member.pid, member.key.tid);
+        let text = format_cpus(cpus.iter().copied());
+        if self.roster.gives_cpus(pid, &text) {
+            self.journal.write(&Touch::GivenCpus { pid, cpus: text })?;
+        }
+        set_cpus(tid, &cpus)
+    }
+
+    fn renice(&mut self, thread: ThreadId, weight: u32) -> io::Result<()> {
+        let nice = nice_of(weight);
+        let Some(member) = self.roster.member(thread) else { return Ok(()) };
+        member.given_nice = Some(nice);
+        let (pid, tid) = (member.pid, member.key.tid);
+        if self.roster.gives_nice(pid, nice) {
+            self.journal.write(&Touch::GivenNice { pid, nice })?;
+        }
+        set_nice(tid, nice)
+    }
+
+    /// Holds a thread back, or its process if that is all that can be held and all its threads are meant.
+    fn hold(&mut self, thread: ThreadId) -> io::Result<()> {
+        let Some(member) = self.roster.member(thread).map(|member| member.clone()) else {
+            return Ok(());
+        };
+        let plans = self.setup.driver.sched();
+        let (key, held) = if self.freezer.holds_threads() {
+            (member.key, plans.plan(thread).held)
+        } else {
+            let mut all = self.roster.members().filter(|other| other.pid == member.pid);
+            (process_key(&member), all.all(|other| plans.plan(other.thread).held))
+        };
+        match (held, self.freezer.is_held(key)) {
+            (true, false) => self.freezer.hold(key, &mut self.journal),
+            (false, true) => self.freezer.release(key),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_clock(&mut self, cluster: ClusterId, mhz: u32) {
+        if !self.setup.allow_dvfs {
+            return;
+        }
+        let domain = self.setup.cores.domain(cluster);
+        match self.clocks.set(domain, mhz, &mut self.journal) {
+            Ok(Some(mhz)) => self.setup.driver.set_frequency(cluster, mhz),
+            Ok(None) => {}
+            Err(error) => self.note("clocks", error),
+        }
+    }
+
+    /// Remembers a failure, each kind once; that a thread has ended meanwhile is none.
+    fn note(&mut self, what: &str, error: io::Error) {
+        if !has_ended(&error) && error.kind() != io::ErrorKind::NotFound {
+            let hint = match error.kind() {
+                io::ErrorKind::PermissionDenied => " (CAP_SYS_NICE or the same user is needed)",
+                _ => "",
+            };
+            self.failures.insert(format!("{what}: {error}{hint}"));
+        }
+    }
+
+    /// What could not be carried out, each kind once.
+    pub fn failures(&self) -> impl Iterator<Item = &str> {
+        self.failures.iter().map(String::as_str)
+    }
+
+    /// Puts everything back and ends.
+    pub fn finish(self) -> Result<Summary, InputError> {
+        let mut status = self.status();
+        (status.threads, status.on_cores) = (Vec::new(), Vec::new());
+        let restored = restore_file(self.journal.path())?;
+        Ok(Summary { status, threads: self.threads, restored })
+    }
+
+    /// How it is now.
+    pub fn status(&self) -> Status {
+        let setup = &self.setup;
+        let age_s = self.looked_ns as f64 / 1e9;
+        let degraded = setup.lacks.iter().any(|demand| demand.is_essential);
+        let used_ns = self.proc.run_and_wait_ns(self.own.tid, self.own.tid).map_or(0, |(ns, _)| ns);
+        Status {
+            pid: self.own.tid,
+            start_ticks: self.own.start_ticks,
+            policy: setup.policy.clone(),
+            backend: "daemon".to_owned(),
+            mode: if degraded { "degraded" } else { "as written" }.to_owned(),
+            lacks: setup.lacks.clone(),
+            missing_factors: setup.facts.missing(setup.driver.needs(), setup.cores.speed_ratio()),
+            cores: setup.cores.describe(),
+            freezer: self.freezer.name().to_owned(),
+            age_s,
+            looks: self.looks,
+            epochs: setup.driver.epochs(),
+            decisions: self.decisions,
+            overhead: if age_s > 0.0 { used_ns as f64 / 1e9 / age_s } else { 0.0 },
+            failures: self.failures.iter().cloned().collect(),
+            threads: self.roster.members().map(|member| self.thread_status(member)).collect(),
+            on_cores: self.core_status(),
+        }
+    }
+
+    fn thread_status(&self, member: &Member) -> ThreadStatus {
+        let (driver, cores) = (&self.setup.driver, &self.setup.cores);
+        let (sched, factors) = (driver.sched(), driver.factors(member.thread));
+        let (state, stats) = (sched.thread(member.thread), sched.stats(member.thread));
+        let plan = sched.plan(member.thread);
+        let known = |factor: ampsched_policy::Factor| {
+            (factor.kind != FactorKind::Missing).then_some(factor.value)
+        };
+        let class = cores.core(member.cpu).map(|core| cores.topology().core(core).class);
+        let cpus = member.given_cpus.as_ref().unwrap_or(&member.before.cpus);
+        ThreadStatus {
+            tid: member.key.tid,
+            pid: member.pid,
+            program: member.program.clone(),
+            name: member.name.clone(),
+            state: match state.state {
+                RunState::Running => "running",
+                RunState::Ready => "waiting",
+                RunState::Held => "held",
+                RunState::New | RunState::Blocked | RunState::Exited => "blocked",
+            }
+            .to_owned(),
+            cpu: member.cpu,
+            class: class.map_or_else(|| "other".to_owned(), |class| cores.class_name(class)),
+            cpus: format_cpus(cpus.iter().copied()),
+            wants: match plan.prefer {
+                Prefer::Any => "any",
+                Prefer::Big => "big",
+                Prefer::Little => "little",
+            }
+            .to_owned(),
+            rank: plan.rank,
+            blame_s: known(factors.blame_ns).map(|ns| ns / 1e9),
+            speedup: known(factors.speedup),
+            big_s: stats.run_ns[1..].iter().sum::<Ns>() as f64 / 1e9,
+            little_s: stats.run_ns[0] as f64 / 1e9,
+            migrations: stats.migrations,
+        }
+    }
+
+    fn core_status(&self) -> Vec<CoreStatus> {
+        let (sched, cores) = (self.setup.driver.sched(), &self.setup.cores);
+        let tid = |thread: ThreadId| {
+            let found = self.roster.members().find(|member| member.thread == thread);
+            found.map(|member| member.key.tid)
+        };
+        let elapsed_ns = self.looked_ns.max(1) as f64;
+        let busy = |ns: Ns| ns as f64 * self.setup.driver.dilation().factor() / elapsed_ns;
+        let topology = cores.topology();
+        let status = |core| CoreStatus {
+            cpu: cores.cpu(core),
+            class: cores.class_name(topology.core(core).class),
+            running: sched.core(core).running.and_then(tid),
+            waiting: sched.queue_len(core),
+            busy: busy(sched.core(core).busy_ns).min(1.0),
+        };
+        topology.cores().map(status).collect()
+    }
+}
+
+/// Number of the process whose children are kernel threads.
+const KTHREADD: i32 = 2;
+
+/// A process's first thread, as which it is held back.
+fn process_key(member: &Member) -> ThreadKey {
+    ThreadKey { tid: member.pid, start_ticks: member.process_start_ticks }
+}
+
+fn what_failed(change: &Change) -> &'static str {
+    match change {
+        Change::Hold(_) => "holding threads back",
+        Change::Weight(_) => "nice values",
+        _ => "CPUs of threads",
+    }
+}
+
+/// The nice value whose weight is nearest.
+fn nice_of(weight: u32) -> i32 {
+    let distance = |&nice: &i32| nice_to_weight(nice).abs_diff(weight);
+    (-20..=19).min_by_key(distance).expect("there are forty")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_become_the_nearest_nice_value() {
+        assert_eq!([88761, 1024, 1000, 15, 1].map(nice_of), [-20, 0, 0, 19, 19]);
+        assert_eq!(nice_of(930), 0);
+        assert_eq!(nice_of(900), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! The few system calls, each on a thread that must still be the one that is meant.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use ampsched_live_host::{Proc, ThreadKey};
+use rustix::process::{Pid, Signal, kill_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+fn pid(number: i32) -> io::Result<Pid> {
+    Pid::from_raw(number).ok_or_else(|| io::Error::other("not a thread"))
+}
+
+/// Whether a thread is (still) the one that is meant.
+pub fn is_there(proc: &Proc, pid: i32, key: ThreadKey) -> bool {
+    proc.stat(pid, key.tid).is_some_and(|stat| stat.key == key && !stat.is_dead())
+}
+
+/// The CPUs that a thread may use.
+pub fn cpus_of(tid: i32) -> io::Result<BTreeSet<usize>> {
+    let set = sched_getaffinity(Some(pid(tid)?))?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// Lets a thread use only some CPUs.
+pub fn set_cpus(tid: i32, cpus: &BTreeSet<usize>) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(Some(pid(tid)?), &set)?)
+}
+
+/// Sets a thread's nice value (Linux applies it to the thread, not to its process).
+pub fn set_nice(tid: i32, nice: i32) -> io::Result<()> {
+    Ok(setpriority_process(Some(pid(tid)?), nice)?)
+}
+
+/// Stops a process or lets it go on.
+pub fn set_stopped(process: i32, stopped: bool) -> io::Result<()> {
+    let signal = if stopped { Signal::STOP } else { Signal::CONT };
+    Ok(kill_process(pid(process)?, signal)?)
+}
+
+/// Writes a control file.
+pub fn write(file: &Path, text: &str) -> io::Result<()> {
+    std::fs::write(file, text)
+}
+
+/// Whether an error says that a thread has ended meanwhile, which is nobody's fault.
+pub fn has_ended(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}

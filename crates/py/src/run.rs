@@ -138,7 +138,7 @@ pub fn run_one(
             ampsched_sim::simulate(machine, workload, name, policy, options).map_err(fails)?;
         return Ok(json(&outcome));
     };
-    let mut sink = PerfettoTrace::new(PyFile(file), machine)?;
+    let mut sink = PerfettoTrace::new(PyFile(file), &machine.into())?;
     let result =
         ampsched_sim::simulate_with(machine, workload, name, policy, options, Some(&mut sink));
     // What was recorded until an error shows how it came about.

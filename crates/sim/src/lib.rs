@@ -11,10 +11,10 @@ mod governor;
 mod metrics;
 mod offline;
 mod outcome;
-mod perfetto;
+mod schedule_trace;
 mod tasks;
-mod trace;
 
+pub use ampsched_trace::{PerfettoTrace, Trace, TraceMachine, TraceThread};
 pub use batch::{Job, JobError, run_batch};
 pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
@@ -25,6 +25,5 @@ pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{
     AppOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome,
 };
-pub use perfetto::{PerfettoTrace, write_schedule};
+pub use schedule_trace::write_schedule;
 pub use tasks::{TaskError, run_task_policy, run_tasks};
-pub use trace::{Trace, TraceThread};

@@ -94,7 +94,10 @@ mod tests {
         assert_eq!(touches.len(), 2, "only what was there first is remembered");
         let restored = restore(&touches);
         assert_eq!((restored.clocks, restored.failures.len()), (2, 0));
-        assert_eq!((read("scaling_min_freq").as_str(), read("scaling_max_freq").as_str()), ("200000", "2000000"));
+        assert_eq!(
+            (read("scaling_min_freq").as_str(), read("scaling_max_freq").as_str()),
+            ("200000", "2000000")
+        );
         let without = Domain { cpufreq: Vec::new(), ..domain };
         assert_eq!(clocks.set(&without, 500, &mut journal).unwrap(), None);
     }

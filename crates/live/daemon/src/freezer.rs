@@ -28,7 +28,12 @@ pub struct Freezer {
 #[derive(Debug)]
 enum Means {
     /// The frozen cgroup and where its hierarchy is mounted.
-    Cgroup { version: CgroupVersion, folder: PathBuf, mount: String, is_made: bool },
+    Cgroup {
+        version: CgroupVersion,
+        folder: PathBuf,
+        mount: String,
+        is_made: bool,
+    },
     Stop,
 }
 

@@ -1,12 +1,14 @@
 //! Putting back what was touched. It can be done twice, and by whoever has the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ampsched_live_host::{CgroupVersion, Proc, ThreadKey, parse_cpus};
 use ampsched_model::InputError;
+use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
 use crate::freezer::{members, set_frozen};
@@ -39,21 +41,27 @@ impl Restored {
     }
 }
 
-/// Puts everything back that a journal's file names, and removes it if nothing failed; none if there is no file.
+/// Puts everything back that a journal's file names, and removes it if nothing failed; none if there is no file,
+/// or somebody else has just done it.
 ///
 /// Errors: the file cannot be read.
 pub fn restore_file(path: &Path) -> Result<Option<Restored>, InputError> {
+    // One at a time: a guardian, the next session and the user may all want to.
+    let Ok(file) = File::open(path) else { return Ok(None) };
+    let locked = flock(&file, FlockOperation::LockExclusive);
+    let wrong =
+        |error: io::Error| InputError::new(path.display().to_string(), "", error.to_string());
+    locked.map_err(|error| wrong(error.into()))?;
+    if file.metadata().map_err(wrong)?.nlink() == 0 {
+        return Ok(None);
+    }
     let Some(touches) = Journal::read(path)? else { return Ok(None) };
     let mut restored = restore(&touches);
     if restored.failures.is_empty() {
         let removed = fs::remove_file(path);
-        restored.note(&path.display().to_string(), removed.or_else(gone_is_fine));
+        restored.note(&path.display().to_string(), removed);
     }
     Ok(Some(restored))
-}
-
-fn gone_is_fine(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// Puts everything back: clocks, then frozen and stopped threads, then CPUs and nice values.

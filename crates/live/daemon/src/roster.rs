@@ -198,6 +198,11 @@ impl Member {
         let was_runnable = self.state == 'R';
         if let Some(stat) = stat {
             (self.cpu, self.state) = (stat.cpu, stat.state);
+            if self.name != stat.name {
+                // It runs another program now, or has given itself a name.
+                self.name = stat.name.clone();
+                self.program = program_name(proc, stat);
+            }
             let (run_ns, wait_ns) = times(proc, stat);
             ran_ns = run_ns.saturating_sub(self.run_ns).min(elapsed_ns);
             let counted_ns = wait_ns.saturating_sub(self.wait_ns);

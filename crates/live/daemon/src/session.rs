@@ -141,6 +141,7 @@ impl Session {
             self.search(now_ns);
         }
         self.look(now_ns);
+        self.tell_factors(now_ns);
         let decisions = self.setup.driver.epoch();
         self.decisions += decisions.len() as u64;
         for decision in &decisions {
@@ -181,12 +182,17 @@ impl Session {
         let driver = &mut self.setup.driver;
         let thread = driver.add(app, weight, restricted, now_ns);
         self.roster.join(stat, thread, before, &self.proc);
-        let program = self.roster.member(thread).map(|member| member.program.clone());
-        let ratio = self.setup.cores.speed_ratio();
-        let factors = self.setup.facts.factors(&program.unwrap_or_default(), ratio, now_ns);
-        driver.set_factors(thread, factors);
         self.threads += 1;
         Ok(())
+    }
+
+    /// Says of each thread what is known of the program that it runs now.
+    fn tell_factors(&mut self, now_ns: Ns) {
+        let ratio = self.setup.cores.speed_ratio();
+        for member in self.roster.members() {
+            let factors = self.setup.facts.factors(&member.program, ratio, now_ns);
+            self.setup.driver.set_factors(member.thread, factors);
+        }
     }
 
     fn look(&mut self, now_ns: Ns) {

@@ -4,7 +4,7 @@ use ampsched_live_host::Demand;
 use serde::{Deserialize, Serialize};
 
 /// A session at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Process of the session.
     pub pid: i32,
@@ -43,7 +43,7 @@ pub struct Status {
 }
 
 /// A scheduled thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStatus {
     /// Its number.
     pub tid: i32,

@@ -4,7 +4,7 @@ use ampsched_policy::{
     Allocator, BalanceWhen, Charge, Needs, Order, Policy, QueueScope, REGISTRY, Rules, Slice,
     StealFrom, Topology, WakePreempt,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Capabilities, CgroupVersion};
 
@@ -19,9 +19,9 @@ pub enum Backend {
 }
 
 /// Something that a policy asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
-    /// What, in the policy's terms.
+    /// What, in the policy's terms: what the policy does, or needs.
     pub what: String,
     /// What happens instead.
     pub instead: String,
@@ -109,14 +109,18 @@ fn of_frequencies(
 fn of_kernel(needs: &Needs, capabilities: &Capabilities) -> Vec<Demand> {
     let mut list = Vec::new();
     if !capabilities.sched_ext {
-        let what = "a kernel that loads schedulers (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or newer)";
+        let what =
+            "needs a kernel that loads schedulers (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or newer)";
         list.push(Demand::essential(what, &format!("{} has none", capabilities.kernel)));
     }
     if !capabilities.btf {
-        list.push(Demand::essential("BTF of the kernel", "the scheduler cannot be loaded"));
+        list.push(Demand::essential("needs BTF of the kernel", "the scheduler cannot be loaded"));
     }
     if !capabilities.holds("CAP_SYS_ADMIN") && !capabilities.holds("CAP_BPF") {
-        list.push(Demand::essential("CAP_BPF and CAP_PERFMON", "this process may not load it"));
+        list.push(Demand::essential(
+            "needs CAP_BPF and CAP_PERFMON",
+            "this process may not load it",
+        ));
     }
     list.extend(of_decisions(needs));
     list
@@ -153,7 +157,7 @@ fn of_selection(rules: &Rules) -> Vec<Demand> {
         }
     }
     if rules.queues != QueueScope::PerCore {
-        list.push(Demand::essential("cores share run queues", "each core has its own"));
+        list.push(Demand::essential("lets cores share run queues", "each core has its own"));
     }
     list
 }
@@ -163,16 +167,16 @@ fn of_time(rules: &Rules) -> Vec<Demand> {
     let mut list = Vec::new();
     let kernel = "the kernel's own slices";
     if let Slice::Fixed(slice_ns) = rules.slice {
-        let what = format!("slices of {:.1} ms", slice_ns as f64 / 1e6);
+        let what = format!("gives slices of {:.1} ms", slice_ns as f64 / 1e6);
         list.push(Demand::essential(&what, kernel));
     } else {
         list.push(Demand::note(
-            "constants of slices, preemption and balancing",
+            "has constants of its own for slices, preemption and balancing",
             "the kernel's (EEVDF since Linux 6.6, CFS before)",
         ));
     }
     if rules.slice_by_speed {
-        list.push(Demand::essential("shorter slices on faster cores", kernel));
+        list.push(Demand::essential("shortens slices on faster cores", kernel));
     }
     match rules.charge {
         Charge::Time => {}
@@ -187,10 +191,13 @@ fn of_time(rules: &Rules) -> Vec<Demand> {
     }
     match rules.preempt {
         WakePreempt::Never => {
-            list.push(Demand::essential("woken threads interrupt nobody", "the kernel's rule"));
+            list.push(Demand::essential(
+                "lets woken threads interrupt nobody",
+                "the kernel's rule",
+            ));
         }
         WakePreempt::VruntimeGap { divide_by_speed: true, .. } => {
-            let what = "preemption by virtual run time divided by the speed-up";
+            let what = "decides preemption by virtual run time divided by the speed-up";
             list.push(Demand::essential(what, "the kernel's rule"));
         }
         WakePreempt::VruntimeGap { .. } | WakePreempt::EarlierDeadline { .. } => {}
@@ -204,7 +211,7 @@ fn of_placement(needs: &Needs, rules: &Rules) -> Vec<Demand> {
     match rules.allocator {
         Allocator::WakeAffine => {}
         Allocator::LeastLoadedInClass => list.push(Demand::note(
-            "a thread's kind of core is a preference between epochs",
+            "takes a thread's kind of core for a preference between epochs",
             "it is bound to that kind until the next epoch",
         )),
         Allocator::ByLoad(_) => list.push(Demand::note(
@@ -231,13 +238,13 @@ fn of_placement(needs: &Needs, rules: &Rules) -> Vec<Demand> {
     let pulls = rules.steal.iter().any(|step| step.from == StealFrom::RunningOnSlower);
     if pulls && needs.epoch_ns.is_some() {
         list.push(Demand::note(
-            "an idle fast core takes a running thread from a slow one at once",
+            "lets an idle fast core take a running thread from a slow one at once",
             "at the next epoch",
         ));
     }
     if pulls && needs.epoch_ns.is_none() && !matches!(rules.allocator, Allocator::ByLoad(_)) {
         list.push(Demand::essential(
-            "an idle fast core takes a running thread from a slow one",
+            "lets an idle fast core take a running thread from a slow one",
             "it stays where it is",
         ));
     }

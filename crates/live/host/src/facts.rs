@@ -77,14 +77,23 @@ impl Facts {
             true => "speed-ups of programs that the facts do not name",
             false => "speed-ups",
         };
-        say(needs.speedup, match speed_ratio {
-            Some(ratio) => format!(
-                "{others} are not measured: all such threads count as gaining {ratio:.2}, the ratio of the classes' speeds"
-            ),
-            None => format!("{others} are missing: such threads count as gaining nothing (give --facts or --ratio)"),
-        });
+        say(
+            needs.speedup,
+            match speed_ratio {
+                Some(ratio) => format!(
+                    "{others} are not measured: all such threads count as gaining {ratio:.2}, the ratio of the classes' speeds"
+                ),
+                None => format!(
+                    "{others} are missing: such threads count as gaining nothing (give --facts or --ratio)"
+                ),
+            },
+        );
         let offline = needs.alone && !(known_of_some("alone_ips") && known_of_some("energy_ratio"));
-        say(offline, "speeds alone and energy ratios are missing: programs count as equal (give --facts)".to_owned());
+        say(
+            offline,
+            "speeds alone and energy ratios are missing: programs count as equal (give --facts)"
+                .to_owned(),
+        );
         say(needs.blame, "blame is missing: no thread counts as waited for".to_owned());
         say(needs.stalls, "stall counters are missing".to_owned());
         missing
@@ -123,7 +132,9 @@ mod tests {
         let facts = Facts::parse("f", "[programs.mcf]\nspeedup = 2.1\n").unwrap();
         let needs = Needs { speedup: true, blame: true, ..Needs::default() };
         let missing = facts.missing(&needs, None);
-        assert!(missing[0].starts_with("speed-ups of programs that the facts do not name are missing"));
+        assert!(
+            missing[0].starts_with("speed-ups of programs that the facts do not name are missing")
+        );
         assert!(missing[1].starts_with("blame is missing"));
         let missing = Facts::default().missing(&needs, Some(2.5));
         assert!(missing[0].contains("gaining 2.50"), "{missing:?}");

@@ -126,10 +126,10 @@ fn the_daemon_refuses_what_only_a_kernel_can_do() {
         colab.contains(&"serves the waiting thread of the highest rank".to_owned()),
         "{colab:?}"
     );
-    assert!(colab.contains(&"shorter slices on faster cores".to_owned()), "{colab:?}");
+    assert!(colab.contains(&"shortens slices on faster cores".to_owned()), "{colab:?}");
     let eas = asked("eas").0;
     assert!(eas.contains(&"decides by itself where each waking thread goes".to_owned()), "{eas:?}");
-    assert!(asked("rr").0.iter().any(|what| what.starts_with("slices of ")));
+    assert!(asked("rr").0.iter().any(|what| what.starts_with("gives slices of ")));
     assert!(asked("a-dwrr").0.contains(&"serves threads round by round".to_owned()));
 }
 

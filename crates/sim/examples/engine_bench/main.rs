@@ -70,7 +70,7 @@ fn mix(policy: &str, sim_ms: &str, file: Option<&str>) -> Result<String, Failure
     let (cpu_s, outcome) = match file {
         None => timed_run(&machine, &workload, policy, &options, None)?,
         Some(file) => {
-            let mut trace = PerfettoTrace::new(File::create(file)?, &machine)?;
+            let mut trace = PerfettoTrace::new(File::create(file)?, &(&machine).into())?;
             let result = timed_run(&machine, &workload, policy, &options, Some(&mut trace))?;
             trace.finish()?;
             result

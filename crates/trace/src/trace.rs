@@ -1,4 +1,4 @@
-//! What a trace of a simulation records.
+//! What a trace records, of a simulation or of a live system.
 
 use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 
@@ -25,6 +25,8 @@ pub trait Trace {
     fn stop(&mut self, core: CoreId, thread: ThreadId, instructions: u64, at_ns: Ns);
     /// A thread became runnable; `waker` is the thread that caused it, if one did.
     fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns);
+    /// A policy has decided something about a thread, such as `to big cores`.
+    fn decided(&mut self, thread: ThreadId, what: &str, at_ns: Ns);
     /// A cluster runs at another frequency from now on.
     fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns);
     /// Waiting threads in the queue of a core.

@@ -8,8 +8,8 @@ use ampsched_model::{
 };
 use prost::Message;
 
-use super::PerfettoTrace;
 use super::proto::{self, CLOCK_INCREMENTAL, EventType, TrackDescriptor};
+use super::{PerfettoTrace, SpanTrace};
 use crate::{Trace, TraceThread};
 
 const CORE_PARAMS: CoreParams = CoreParams {
@@ -217,7 +217,7 @@ fn introduce<W: Write>(
 /// Two applications; `a/main` wakes `b/work`, which runs on core 2 until the end.
 fn small_trace() -> Reader {
     let mut bytes = Vec::new();
-    let mut trace = PerfettoTrace::new(&mut bytes, &machine()).unwrap();
+    let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     introduce(&mut trace, 0, 0, "a", "main");
     trace.wake(None, ThreadId(0), 0);
     trace.run(CoreId(0), ThreadId(0), 0);
@@ -298,7 +298,7 @@ fn queue_lengths_are_written_when_they_change() {
 #[test]
 fn a_thread_woken_twice_before_it_runs_has_one_arrow() {
     let mut bytes = Vec::new();
-    let mut trace = PerfettoTrace::new(&mut bytes, &machine()).unwrap();
+    let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     introduce(&mut trace, 0, 0, "a", "x");
     introduce(&mut trace, 1, 0, "a", "y");
     trace.wake(Some(ThreadId(0)), ThreadId(1), 10);
@@ -318,7 +318,7 @@ fn a_thread_woken_twice_before_it_runs_has_one_arrow() {
 #[test]
 fn a_slice_costs_about_a_hundred_bytes() {
     let mut bytes = Vec::new();
-    let mut trace = PerfettoTrace::new(&mut bytes, &machine()).unwrap();
+    let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     for thread in 0..20 {
         introduce(&mut trace, thread, thread as usize / 5, "application", "worker");
     }
@@ -360,7 +360,7 @@ impl Write for Full {
 #[test]
 fn an_error_of_the_writer_is_returned_at_the_end() {
     for left in [0, 100_000] {
-        let mut trace = PerfettoTrace::new(Full { left }, &machine()).unwrap();
+        let mut trace = PerfettoTrace::new(Full { left }, &(&machine()).into()).unwrap();
         introduce(&mut trace, 0, 0, "a", "main");
         for slice in 0..20_000 {
             trace.run(CoreId(0), ThreadId(0), 10 * slice);
@@ -372,25 +372,32 @@ fn an_error_of_the_writer_is_returned_at_the_end() {
 }
 
 #[test]
-fn a_schedule_has_a_track_per_worker_and_arrows_along_the_last_data() {
-    use ampsched_task::{Format, Problem, ReadOptions, Workers, build_task_policy, read};
-    let text = "a,4,LOAD,\nb,2,,\nc,2,WORK,a;b\n";
-    let graph = read(Format::Csv, "join.csv", text, &ReadOptions::default()).unwrap();
-    let problem = Problem::new(&graph, Workers::parse("1x2,1x1", None).unwrap()).unwrap();
-    let (build, params) = build_task_policy("fifo", &[]).unwrap();
-    let schedule = crate::run_task_policy(&problem, build, &params).unwrap();
+fn spans_have_a_track_each_and_arrows() {
     let mut bytes = Vec::new();
-    super::write_schedule(&mut bytes, &problem, &schedule).unwrap();
+    let names = ["worker 0", "worker 1"].map(str::to_owned);
+    let mut trace = SpanTrace::new(&mut bytes, "Workers".to_owned(), names);
+    trace.begin(0, "a".to_owned(), vec![7], None, 0);
+    trace.begin(1, "b".to_owned(), vec![], None, 0);
+    trace.end(0, 20);
+    trace.end(1, 20);
+    trace.begin(0, "c".to_owned(), vec![], Some(7), 20);
+    trace.end(0, 30);
+    trace.finish().unwrap();
     let reader = Reader::read(&bytes);
-    let second = 1_000_000_000;
-    assert_eq!(
-        reader.on("worker 0 2"),
-        [("LOAD a", 0, 2 * second), ("WORK c", 2 * second, 3 * second)]
-    );
-    assert_eq!(reader.on("worker 1 1"), [("b", 0, 2 * second)]);
-    let slice = |name: &str| reader.slices.iter().find(|slice| slice.name == name).unwrap();
-    // Both predecessors end at 2 s; the first one is named.
-    assert_eq!(slice("LOAD a").flows_out, slice("WORK c").flows_in);
-    assert_eq!(slice("WORK c").flows_in.len(), 1);
-    assert!(slice("b").flows_out.is_empty());
+    assert_eq!(reader.on("worker 0"), [("a", 0, 20), ("c", 20, 30)]);
+    assert_eq!(reader.on("worker 1"), [("b", 0, 20)]);
+    assert_eq!(reader.check_flows(), 1);
+}
+
+#[test]
+fn decisions_are_instants_of_their_thread() {
+    let mut bytes = Vec::new();
+    let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
+    introduce(&mut trace, 0, 0, "a", "main");
+    trace.decided(ThreadId(0), "to big cores", 5);
+    trace.decided(ThreadId(0), "to little cores", 9);
+    trace.decided(ThreadId(0), "to big cores", 12);
+    trace.finish().unwrap();
+    let (big, little) = ("to big cores", "to little cores");
+    assert_eq!(Reader::read(&bytes).on("main"), [(big, 5, 5), (little, 9, 9), (big, 12, 12)]);
 }

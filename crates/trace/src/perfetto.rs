@@ -4,16 +4,17 @@
 //! every application is a process whose threads have tracks with slices `running on core N`.
 //! A wake-up is an instant on the waker's track with an arrow to the woken thread's next slice.
 //!
-//! The file is written as the simulation goes. It is kept small by interned names, by timestamps that
+//! The file is written as time goes. It is kept small by interned names, by timestamps that
 //! are differences to the packet before, by small track numbers, and by writing a counter only when it
 //! changes; a slice costs about 100 bytes.
 
 mod packets;
 mod proto;
-mod schedule;
+mod spans;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ampsched_model::{ClusterId, CoreId, Machine, Ns, ThreadId};
@@ -24,7 +25,7 @@ use proto::{
     ChildOrdering, CounterDescriptor, DebugAnnotation, EventType, ProcessDescriptor,
     ThreadDescriptor, TrackDescriptor, TrackEvent,
 };
-pub use schedule::write_schedule;
+pub use spans::SpanTrace;
 
 /// Thread numbers start here, apart from process numbers: equal ones would make a "main thread".
 const FIRST_TID: i64 = 100_000;
@@ -42,6 +43,33 @@ pub struct PerfettoTrace<W: Write> {
     /// Name of each cluster, and the counter of its frequency once that has changed.
     clusters: Vec<(String, Option<u64>)>,
     threads: Vec<ThreadTrack>,
+    /// Numbers of the decisions' names.
+    decisions: BTreeMap<String, u64>,
+}
+
+/// What a trace says of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceMachine {
+    /// Its name.
+    pub name: String,
+    /// What is said of each core besides its number, such as `big cortex-a57 2000 MHz`.
+    pub cores: Vec<String>,
+    /// Names of its clusters.
+    pub clusters: Vec<String>,
+}
+
+impl From<&Machine> for TraceMachine {
+    fn from(machine: &Machine) -> Self {
+        let title = |core| {
+            let cluster = &machine.clusters[machine.cluster_of(core).index()];
+            format!("{} {} {} MHz", cluster.name, cluster.core_type, cluster.max_mhz())
+        };
+        Self {
+            name: machine.name.clone(),
+            cores: (0..machine.cores()).map(CoreId::from).map(title).collect(),
+            clusters: machine.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -67,8 +95,8 @@ struct ThreadTrack {
 
 impl<W: Write> PerfettoTrace<W> {
     /// Starts a trace of a run on a machine. Errors: those of the writer.
-    pub fn new(writer: W, machine: &Machine) -> io::Result<Self> {
-        let clusters = machine.clusters.iter().map(|cluster| (cluster.name.clone(), None));
+    pub fn new(writer: W, machine: &TraceMachine) -> io::Result<Self> {
+        let clusters = machine.clusters.iter().map(|cluster| (cluster.clone(), None));
         let mut trace = Self {
             packets: PacketWriter::new(writer),
             next_flow: 1,
@@ -76,6 +104,7 @@ impl<W: Write> PerfettoTrace<W> {
             cores: Vec::new(),
             clusters: clusters.collect(),
             threads: Vec::new(),
+            decisions: BTreeMap::new(),
         };
         trace.describe_cores(machine);
         trace.packets.check()?;
@@ -96,21 +125,15 @@ impl<W: Write> PerfettoTrace<W> {
         self.packets.finish()
     }
 
-    fn describe_cores(&mut self, machine: &Machine) {
+    fn describe_cores(&mut self, machine: &TraceMachine) {
         let group = self.packets.new_uuid();
         let name = format!("Cores of {}", machine.name);
         let ordering = Some(ChildOrdering::Explicit as i32);
         self.packets
             .describe(TrackDescriptor { child_ordering: ordering, ..track(group, Some(name)) });
-        for core in (0..machine.cores()).map(CoreId::from) {
-            let cluster = &machine.clusters[machine.cluster_of(core).index()];
-            let title = format!(
-                "core {} {} {} {} MHz",
-                core.0,
-                cluster.name,
-                cluster.core_type,
-                cluster.max_mhz()
-            );
+        for (core, about) in machine.cores.iter().enumerate() {
+            let core = CoreId::from(core);
+            let title = format!("core {} {about}", core.0);
             let core_track = CoreTrack {
                 slices: self.packets.new_uuid(),
                 counter: self.packets.new_uuid(),
@@ -271,6 +294,15 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             TrackEvent { counter_value: Some(len as i64), ..TrackEvent::default() },
         );
         self.packets.event(EventType::Counter, uuid, value, at_ns);
+    }
+
+    fn decided(&mut self, thread: ThreadId, what: &str, at_ns: Ns) {
+        let known = self.decisions.get(what).copied();
+        let name_iid = known.unwrap_or_else(|| self.packets.intern(what.to_owned()));
+        self.decisions.insert(what.to_owned(), name_iid);
+        let decision = TrackEvent { name_iid: Some(name_iid), ..TrackEvent::default() };
+        let track = self.threads[thread.index()].slices;
+        self.packets.event(EventType::Instant, track, decision, at_ns);
     }
 
     fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns) {

@@ -4,9 +4,7 @@ use std::io::{self, Write};
 
 use ampsched_model::Ns;
 use ampsched_task::{Problem, Schedule, Slot};
-
-use super::packets::{PacketWriter, track};
-use super::proto::{ChildOrdering, EventType, TrackDescriptor, TrackEvent};
+use ampsched_trace::SpanTrace;
 
 /// Writes a schedule as a Perfetto trace; times are rounded to ns.
 ///
@@ -17,47 +15,31 @@ pub fn write_schedule<W: Write>(
     problem: &Problem<'_>,
     schedule: &Schedule,
 ) -> io::Result<()> {
-    let mut packets = PacketWriter::new(writer);
-    let tracks = describe_workers(&mut packets, problem);
+    let title = format!("Workers of {}", problem.graph().name());
+    let mut trace = SpanTrace::new(writer, title, worker_names(problem));
     let slots = schedule.slots();
     let sources = last_sources(problem, slots);
     for event in events(slots, problem.workers().len()) {
         let slot = &slots[event.slot];
-        let uuid = tracks[slot.worker.index()];
+        let worker = slot.worker.index();
         if event.is_end {
-            packets.event(EventType::SliceEnd, uuid, TrackEvent::default(), event.at_ns);
+            trace.end(worker, event.at_ns);
             continue;
         }
-        let begin = TrackEvent {
-            name_iid: Some(packets.intern(name_of(problem, slot))),
-            flow_ids: sources.outgoing[event.slot].clone(),
-            terminating_flow_ids: sources.incoming[event.slot].into_iter().collect(),
-            ..TrackEvent::default()
-        };
-        packets.event(EventType::SliceBegin, uuid, begin, event.at_ns);
+        let (outgoing, incoming) =
+            (sources.outgoing[event.slot].clone(), sources.incoming[event.slot]);
+        trace.begin(worker, name_of(problem, slot), outgoing, incoming, event.at_ns);
     }
-    packets.finish()
+    trace.finish()
 }
 
-fn describe_workers<W: Write>(packets: &mut PacketWriter<W>, problem: &Problem<'_>) -> Vec<u64> {
-    let group = packets.new_uuid();
-    let title = format!("Workers of {}", problem.graph().name());
-    let child_ordering = Some(ChildOrdering::Explicit as i32);
-    packets.describe(TrackDescriptor { child_ordering, ..track(group, Some(title)) });
+fn worker_names(problem: &Problem<'_>) -> Vec<String> {
     let workers = problem.workers();
-    workers
-        .ids()
-        .map(|worker| {
-            let class = &workers.classes()[workers.class_of(worker).index()].name;
-            let uuid = packets.new_uuid();
-            packets.describe(TrackDescriptor {
-                parent_uuid: Some(group),
-                sibling_order_rank: Some(i32::from(worker.0)),
-                ..track(uuid, Some(format!("worker {} {class}", worker.0)))
-            });
-            uuid
-        })
-        .collect()
+    let name = |worker| {
+        let class = &workers.classes()[workers.class_of(worker).index()].name;
+        format!("worker {} {class}", worker.0)
+    };
+    workers.ids().map(name).collect()
 }
 
 fn name_of(problem: &Problem<'_>, slot: &Slot) -> String {
@@ -112,4 +94,38 @@ fn last_sources(problem: &Problem<'_>, slots: &[Slot]) -> Sources {
         }
     }
     sources
+}
+
+#[cfg(test)]
+mod tests {
+    use ampsched_task::{Format, ReadOptions, Workers, build_task_policy, read};
+
+    use super::*;
+
+    #[test]
+    fn arrows_lead_along_the_data_that_came_last() {
+        let text = "a,4,LOAD,\nb,2,,\nc,2,WORK,a;b\n";
+        let graph = read(Format::Csv, "join.csv", text, &ReadOptions::default()).unwrap();
+        let problem = Problem::new(&graph, Workers::parse("1x2,1x1", None).unwrap()).unwrap();
+        let (build, params) = build_task_policy("fifo", &[]).unwrap();
+        let schedule = crate::run_task_policy(&problem, build, &params).unwrap();
+        assert_eq!(worker_names(&problem), ["worker 0 2", "worker 1 1"]);
+        let slots = schedule.slots();
+        let names: Vec<String> = slots.iter().map(|slot| name_of(&problem, slot)).collect();
+        let place = |name: &str| names.iter().position(|own| own == name).unwrap();
+        let sources = last_sources(&problem, slots);
+        // Both predecessors end at 2 s; the first one is named.
+        let arrow = sources.incoming[place("WORK c")].unwrap();
+        assert_eq!(sources.outgoing[place("LOAD a")], [arrow]);
+        assert!(sources.outgoing[place("b")].is_empty());
+        let times = |name: &str| {
+            let own = |event: &&Event| event.slot == place(name);
+            let all = events(slots, 2);
+            all.iter().filter(own).map(|event| event.at_ns / 1_000_000_000).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (times("LOAD a"), times("b"), times("WORK c")),
+            (vec![0, 2], vec![0, 2], vec![2, 3])
+        );
+    }
 }

@@ -1,0 +1,33 @@
+//! The command that is run and scheduled, and the orphans that it leaves.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+
+use ampsched_live_host::Proc;
+use ampsched_model::InputError;
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
+
+/// Starts a command; from then on all that it leaves behind become children of this process.
+pub fn start(words: &[String]) -> Result<Child, InputError> {
+    let own = Pid::from_raw(std::process::id() as i32);
+    set_child_subreaper(own)
+        .map_err(|error| InputError::new("subreaper", "", error.to_string()))?;
+    let started = Command::new(&words[0]).args(&words[1..]).spawn();
+    started.map_err(|error| InputError::new(&words[0], "", format!("cannot be run: {error}")))
+}
+
+/// The exit code of a command as shells give it: 128 + the signal that ended it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// Takes note of the ends of orphans, but leaves the ends of `own` children to whoever started them.
+pub fn bury_orphans(proc: &Proc, own: &[i32]) {
+    for pid in proc.children(std::process::id() as i32) {
+        let is_orphan = !own.contains(&pid) && proc.process(pid).is_some_and(|stat| stat.is_dead());
+        if let Some(pid) = Pid::from_raw(pid).filter(|_| is_orphan) {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}

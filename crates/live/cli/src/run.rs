@@ -1,0 +1,268 @@
+//! `ampsched-live run`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, ExitCode};
+use std::time::{Duration, Instant};
+
+use ampsched_live_daemon::{Guardian, Journal, Session, Setup, Summary};
+use ampsched_live_host::{
+    Backend, ByHand, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root,
+    Scope, detect_cores,
+};
+use ampsched_model::{InputError, Ns};
+
+use crate::args::{CoreArgs, RunArgs};
+use crate::live_trace::LiveTrace;
+use crate::policy_text::{self, Named};
+use crate::refusal::Question;
+use crate::run_dir::{self, RunDir};
+use crate::signals::Signals;
+use crate::{command, run_dir::Lock};
+
+/// How often the session's status is written (ours): twice as often as `status --watch` reads it.
+const STATUS_NS: Ns = 500_000_000;
+
+/// The classes of cores as given, or as found.
+pub fn cores(root: &Root, args: &CoreArgs) -> Result<(CoreMap, Evidence), InputError> {
+    let slowest_first = args.little.iter().chain(args.middle.iter().rev()).chain(&args.big);
+    let by_hand = ByHand { classes: slowest_first.cloned().collect(), ratios: args.ratio.clone() };
+    detect_cores(root, &by_hand)
+}
+
+/// Runs a policy until its command ends, or it is stopped, or nobody is left.
+pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
+    let root = Root::default();
+    let Named { text, name, policy } = policy_text::build(&args.policy, &args.param)?;
+    let (cores, evidence) = cores(&root, &args.cores)?;
+    let capabilities = Capabilities::detect(&root);
+    let dilation = Dilation::new(args.dilation)?;
+    let facts = read_facts(args.facts.as_deref())?;
+    let question = Question {
+        name: &name,
+        policy: policy.as_ref(),
+        cores: &cores,
+        capabilities: &capabilities,
+        allow_dvfs: args.allow_dvfs,
+    };
+    let (backend, lacks) = question.answer(args.backend, args.degrade)?;
+    if backend == Backend::Scx {
+        return in_kernel();
+    }
+    let scope = scope(&root, &args)?;
+    if !args.quiet {
+        announce(&text, &cores, evidence, &lacks);
+    }
+    let driver = Driver::new(policy, cores.topology(), dilation);
+    let allow_dvfs = args.allow_dvfs;
+    let setup =
+        Setup { driver, cores, capabilities, scope, facts, allow_dvfs, lacks, policy: text };
+    Run::start(setup, args)?.to_the_end()
+}
+
+/// The scheduler for the kernel is a program of its own, because its licence is the kernel's: it takes the same
+/// arguments.
+fn in_kernel() -> Result<ExitCode, InputError> {
+    let own = std::env::current_exe().unwrap_or_default();
+    let program = own.with_file_name("ampsched-live-scx");
+    let error = {
+        use std::os::unix::process::CommandExt;
+        std::process::Command::new(&program).args(std::env::args_os().skip(1)).exec()
+    };
+    Err(InputError::new(program.display().to_string(), "", format!("cannot be run: {error}"))
+        .with_hint("it loads policies into the kernel; --backend daemon does without"))
+}
+
+fn read_facts(file: Option<&Path>) -> Result<Facts, InputError> {
+    let Some(file) = file else { return Ok(Facts::default()) };
+    let name = file.display().to_string();
+    let text = fs::read_to_string(file)
+        .map_err(|error| InputError::new(name.clone(), "", error.to_string()))?;
+    Facts::parse(&name, &text)
+}
+
+fn scope(root: &Root, args: &RunArgs) -> Result<Scope, InputError> {
+    if let Some(folder) = &args.cgroup {
+        return Scope::cgroup(root, folder);
+    }
+    if !args.pid.is_empty() {
+        return Scope::trees(&Proc::new(root.clone()), &args.pid);
+    }
+    if args.command.is_empty() {
+        return Err(InputError::new("run", "", "nothing to schedule")
+            .with_hint("give a command behind --, or --pid, or --cgroup"));
+    }
+    Ok(Scope::Below { parent: std::process::id() as i32, except: Vec::new() })
+}
+
+fn announce(policy: &str, cores: &CoreMap, evidence: Evidence, lacks: &[Demand]) {
+    eprintln!("ampsched-live: {policy} on {} ({evidence})", cores.describe());
+    if cores.class_count() == 1 {
+        eprintln!(
+            "ampsched-live: all cores count as alike, so most policies have nothing to decide: \
+             state classes by --big and --little"
+        );
+    }
+    for demand in lacks {
+        let how = if demand.is_essential { "DEGRADED" } else { "note" };
+        eprintln!("ampsched-live: {how}: it {}; here: {}", demand.what, demand.instead);
+    }
+}
+
+/// A session with everything around it.
+struct Run {
+    args: RunArgs,
+    session: Session,
+    guardian: Guardian,
+    trace: Option<LiveTrace>,
+    signals: Signals,
+    folder: RunDir,
+    child: Option<Child>,
+    started: Instant,
+    told_ns: Option<Ns>,
+    _lock: Lock,
+}
+
+impl Run {
+    fn start(setup: Setup, args: RunArgs) -> Result<Self, InputError> {
+        let folder = RunDir::new(&args.folder);
+        let lock = folder.lock()?;
+        folder.restore_remains()?.iter().for_each(run_dir::report);
+        let signals = Signals::new()?;
+        let needs = *setup.driver.needs();
+        if !args.quiet {
+            for missing in setup.facts.missing(&needs, setup.cores.speed_ratio()) {
+                eprintln!("ampsched-live: {missing}");
+            }
+        }
+        let trace =
+            args.trace.as_deref().map(|file| LiveTrace::new(file, &setup.cores)).transpose()?;
+        let journal = folder.journal();
+        let mut session = Session::new(setup, Journal::create(&journal)?)?;
+        let own = std::env::current_exe().map_err(|error| failed("guardian", &error))?;
+        let guardian =
+            Guardian::start(&own, &journal).map_err(|error| failed("guardian", &error))?;
+        session.except(vec![guardian.pid()]);
+        let child = match args.command.is_empty() {
+            true => None,
+            false => match command::start(&args.command) {
+                Ok(child) => Some(child),
+                Err(error) => {
+                    session.finish()?;
+                    guardian.dismiss();
+                    return Err(error);
+                }
+            },
+        };
+        let started = Instant::now();
+        Ok(Self {
+            session,
+            guardian,
+            trace,
+            signals,
+            folder,
+            child,
+            started,
+            args,
+            told_ns: None,
+            _lock: lock,
+        })
+    }
+
+    fn to_the_end(mut self) -> Result<ExitCode, InputError> {
+        let mut ended = None;
+        while ended.is_none() && self.signals.stops() == 0 {
+            self.step();
+            ended = self.child_ended()?;
+            let nobody_left = self.child.is_none() && self.session.members().next().is_none();
+            if nobody_left && self.args.cgroup.is_none() {
+                break;
+            }
+            if ended.is_none() {
+                self.signals.sleep(self.until_next_step());
+            }
+        }
+        let Self { session, guardian, trace, folder, args, mut child, mut signals, .. } = self;
+        let summary = session.finish();
+        folder.clear_status();
+        guardian.dismiss();
+        trace.map(LiveTrace::finish).transpose()?;
+        conclude(&args, &summary?)?;
+        // Stopped before its command has ended: that goes on without a policy.
+        let stops = signals.stops();
+        while let (None, Some(running)) = (ended, &mut child) {
+            ended = running.try_wait().map_err(|error| failed("command", &error))?;
+            if signals.stops() > stops {
+                break;
+            }
+            if ended.is_none() {
+                signals.sleep(Duration::from_secs(1));
+            }
+        }
+        Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(command::exit_code(status))))
+    }
+
+    fn step(&mut self) {
+        let now_ns = self.started.elapsed().as_nanos() as Ns;
+        match self.guardian.renew() {
+            Ok(true) => self.session.except(vec![self.guardian.pid()]),
+            Ok(false) => {}
+            Err(error) => eprintln!("ampsched-live: no guardian: {error}"),
+        }
+        let decisions = self.session.step(now_ns);
+        if let Some(trace) = &mut self.trace {
+            trace.step(&self.session, &decisions, now_ns);
+        }
+        if self.told_ns.is_none_or(|told_ns| now_ns >= told_ns + STATUS_NS) {
+            self.told_ns = Some(now_ns);
+            if let Err(error) = self.folder.write_status(&self.session.status()) {
+                eprintln!("ampsched-live: {}: {error}", self.folder.path().display());
+            }
+            let child = self.child.as_ref().map(|child| child.id() as i32);
+            let own: Vec<i32> = child.into_iter().chain([self.guardian.pid()]).collect();
+            command::bury_orphans(&Proc::default(), &own);
+        }
+    }
+
+    fn child_ended(&mut self) -> Result<Option<std::process::ExitStatus>, InputError> {
+        let Some(child) = &mut self.child else { return Ok(None) };
+        child.try_wait().map_err(|error| failed("command", &error))
+    }
+
+    fn until_next_step(&self) -> Duration {
+        let period_ns = self.session.period_ns();
+        let now_ns = self.started.elapsed().as_nanos() as Ns;
+        Duration::from_nanos(period_ns - now_ns % period_ns)
+    }
+}
+
+fn failed(what: &str, error: &dyn std::error::Error) -> InputError {
+    InputError::new(what, "", error.to_string())
+}
+
+fn conclude(args: &RunArgs, summary: &Summary) -> Result<(), InputError> {
+    let status = &summary.status;
+    for failure in &status.failures {
+        eprintln!("ampsched-live: not carried out: {failure}");
+    }
+    if let Some(restored) = &summary.restored {
+        for failure in &restored.failures {
+            eprintln!("ampsched-live: not put back: {failure}");
+        }
+    }
+    if !args.quiet {
+        eprintln!(
+            "ampsched-live: {} {} for {:.1} s: {} threads, {} epochs, {} decisions, {:.1} % of a CPU; all put back",
+            status.policy,
+            status.mode,
+            status.age_s,
+            summary.threads,
+            status.epochs,
+            status.decisions,
+            100.0 * status.overhead
+        );
+    }
+    let Some(file) = &args.result else { return Ok(()) };
+    let text = serde_json::to_string_pretty(summary).expect("a summary is plain data");
+    fs::write(file, text + "\n").map_err(|error| failed(&file.display().to_string(), &error))
+}

@@ -1,0 +1,167 @@
+//! The folder of a running session: its lock, its journal and what it tells about itself.
+//!
+//! A folder has one session at a time; the kernel takes the lock away from a session that ends, however it ends.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ampsched_live_daemon::{Restored, Status, restore_file};
+use ampsched_live_host::{Proc, ThreadKey};
+use ampsched_model::InputError;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::args::FolderArgs;
+
+const STATUS: &str = "status.json";
+const JOURNAL: &str = "journal-";
+
+/// How long a session may take to put everything back before `stop` gives up waiting (ours).
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The folder of sessions.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// Held while a session runs.
+pub struct Lock {
+    _file: File,
+}
+
+impl RunDir {
+    /// As given, or where the user's sessions are by default.
+    pub fn new(args: &FolderArgs) -> Self {
+        let user = rustix::process::getuid();
+        let by_default = || match (user.is_root(), std::env::var_os("XDG_RUNTIME_DIR")) {
+            (true, _) => PathBuf::from("/run/ampsched"),
+            (false, Some(folder)) => PathBuf::from(folder).join("ampsched"),
+            (false, None) => std::env::temp_dir().join(format!("ampsched-{}", user.as_raw())),
+        };
+        Self { path: args.run_dir.clone().unwrap_or_else(by_default) }
+    }
+
+    /// Takes the folder for a session. Errors: it cannot be made, or another session runs.
+    pub fn lock(&self) -> Result<Lock, InputError> {
+        fs::create_dir_all(&self.path).map_err(|error| self.wrong(&error))?;
+        let file = File::create(self.path.join("lock")).map_err(|error| self.wrong(&error))?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let who = self
+                .status()?
+                .map_or_else(String::new, |status| format!(" (process {})", status.pid));
+            let message = format!("another session runs{who}");
+            return Err(InputError::new(self.path.display().to_string(), "", message).with_hint(
+                "stop it with 'ampsched-live stop', or give this one its own --run-dir",
+            ));
+        }
+        Ok(Lock { _file: file })
+    }
+
+    /// The journal of this process's session.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join(format!("{JOURNAL}{}", std::process::id()))
+    }
+
+    /// Writes what a session tells about itself; readers see the old or the new text.
+    pub fn write_status(&self, status: &Status) -> std::io::Result<()> {
+        let new = self.path.join("status.new");
+        fs::write(&new, serde_json::to_string(status)?)?;
+        fs::rename(new, self.path.join(STATUS))
+    }
+
+    /// What the running session tells about itself; none if none runs.
+    pub fn status(&self) -> Result<Option<Status>, InputError> {
+        let text = match fs::read_to_string(self.path.join(STATUS)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.wrong(&error)),
+        };
+        let status: Status = serde_json::from_str(&text).map_err(|error| self.wrong(&error))?;
+        let key = ThreadKey { tid: status.pid, start_ticks: status.start_ticks };
+        let runs = Proc::default().process(status.pid).is_some_and(|stat| stat.key == key);
+        Ok(runs.then_some(status))
+    }
+
+    /// Forgets the status of a session that has ended.
+    pub fn clear_status(&self) {
+        let _ = fs::remove_file(self.path.join(STATUS));
+    }
+
+    /// Puts back what sessions have left behind that are gone with their guardians.
+    pub fn restore_remains(&self) -> Result<Vec<Restored>, InputError> {
+        let Ok(entries) = fs::read_dir(&self.path) else { return Ok(Vec::new()) };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let journals = names.filter(|name| name.starts_with(JOURNAL));
+        let mut restored = Vec::new();
+        for name in journals {
+            restored.extend(restore_file(&self.path.join(name))?);
+        }
+        Ok(restored)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn wrong(&self, error: &dyn std::error::Error) -> InputError {
+        let hint = "give a folder that you may write with --run-dir";
+        InputError::new(self.path.display().to_string(), "", error.to_string()).with_hint(hint)
+    }
+}
+
+/// Says what has been put back, and what not.
+pub fn report(restored: &Restored) {
+    eprintln!(
+        "ampsched-live: put back: CPUs and nice values of {} threads, {} let go on, {} settings of clocks",
+        restored.threads, restored.released, restored.clocks
+    );
+    for failure in &restored.failures {
+        eprintln!("ampsched-live: not put back: {failure}");
+    }
+}
+
+/// `ampsched-live stop`.
+pub fn stop(args: &FolderArgs) -> Result<ExitCode, InputError> {
+    let folder = RunDir::new(args);
+    let Some(status) = folder.status()? else { return Err(nobody(&folder)) };
+    let pid = Pid::from_raw(status.pid).expect("a session has a process");
+    kill_process(pid, Signal::TERM).map_err(|error| folder.wrong(&error))?;
+    let started = Instant::now();
+    while folder.status()?.is_some() {
+        if started.elapsed() > STOP_TIMEOUT {
+            let message = format!("process {} does not stop", status.pid);
+            return Err(InputError::new("stop", "", message));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("stopped: {} (process {})", status.policy, status.pid);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The error that there is no session.
+pub fn nobody(folder: &RunDir) -> InputError {
+    InputError::new(folder.path().display().to_string(), "", "no session runs")
+        .with_hint("start one with 'ampsched-live run'")
+}
+
+/// `ampsched-live restore`.
+pub fn restore_remains(args: &FolderArgs) -> Result<ExitCode, InputError> {
+    let folder = RunDir::new(args);
+    if let Some(status) = folder.status()? {
+        let message = format!("a session runs (process {})", status.pid);
+        return Err(InputError::new(folder.path().display().to_string(), "", message)
+            .with_hint("'ampsched-live stop' puts back what it has touched"));
+    }
+    let all = folder.restore_remains()?;
+    all.iter().for_each(report);
+    if all.is_empty() {
+        println!("nothing to put back");
+    }
+    let failed = all.iter().any(|restored| !restored.failures.is_empty());
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

@@ -57,7 +57,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
     let allow_dvfs = args.allow_dvfs;
     let setup =
         Setup { driver, cores, capabilities, scope, facts, allow_dvfs, lacks, policy: text };
-    Run::start(setup, args)?.to_the_end()
+    Run::start(setup, args)?.until_it_ends()
 }
 
 /// The scheduler for the kernel is a program of its own, because its licence is the kernel's: it takes the same
@@ -169,7 +169,7 @@ impl Run {
         })
     }
 
-    fn to_the_end(mut self) -> Result<ExitCode, InputError> {
+    fn until_it_ends(mut self) -> Result<ExitCode, InputError> {
         let mut ended = None;
         while ended.is_none() && self.signals.stops() == 0 {
             self.step();

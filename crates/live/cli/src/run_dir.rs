@@ -82,7 +82,8 @@ impl RunDir {
         };
         let status: Status = serde_json::from_str(&text).map_err(|error| self.wrong(&error))?;
         let key = ThreadKey { tid: status.pid, start_ticks: status.start_ticks };
-        let runs = Proc::default().process(status.pid).is_some_and(|stat| stat.key == key);
+        let process = Proc::default().process(status.pid);
+        let runs = process.is_some_and(|stat| stat.key == key && !stat.is_dead());
         Ok(runs.then_some(status))
     }
 

@@ -124,6 +124,8 @@ $(BUILD)/package: $(BUILD)/venv $(SOURCES)
 	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
 	$(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
 	$(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
+	cargo build --release --locked --quiet -p ampsched-live-cli
+	install -m 755 target/release/ampsched-live $(BIN)/ampsched-live
 	@touch $@
 
 # $(call install,extra) adds an optional group of dependencies of the built package.

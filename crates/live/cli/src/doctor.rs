@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use ampsched_live_host::{Backend, Capabilities, Demand, Root, demands};
-use ampsched_model::InputError;
+use ampsched_live_host::{Backend, Capabilities, CoreMap, Demand, Root, demands};
+use ampsched_model::{ClassId, InputError};
 use ampsched_policy::{REGISTRY, build_policy};
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
         Err(_) => Vec::new(),
     };
     if args.json {
+        let classes = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| classes(map));
         let policies: serde_json::Map<String, Value> = verdicts
             .into_iter()
             .map(|verdict| (verdict.policy.to_owned(), verdict.to_json()))
@@ -36,6 +37,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
         let value = json!({
             "capabilities": capabilities,
             "cores": cores,
+            "classes": classes,
             "evidence": evidence,
             "policies": policies,
         });
@@ -49,6 +51,15 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     let lines = verdicts.iter().map(Verdict::cells).collect();
     print!("{}", table(&["policy", "kernel", "daemon", "what the daemon lacks"], lines));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The classes of cores, the fastest first.
+fn classes(map: &CoreMap) -> Vec<Value> {
+    let class = |class: ClassId| {
+        let cpus: Vec<usize> = map.cpus_of_class(class).into_iter().collect();
+        json!({ "name": map.class_name(class), "cpus": cpus })
+    };
+    (0..map.class_count()).rev().map(ClassId::from).map(class).collect()
 }
 
 /// What a policy lacks by each means.

@@ -396,5 +396,6 @@ fn the_doctor_says_what_there_is() {
     assert!(text.contains("sched_ext") && text.contains("freezer") && text.contains("privileges"));
     let (_, json, _) = call(&["doctor", "--json"]);
     let value: Value = serde_json::from_str(&json).unwrap();
+    assert!(!value["classes"][0]["cpus"].as_array().unwrap().is_empty());
     assert!(value["policies"]["colab"]["daemon"].as_array().unwrap().len() > 1);
 }

@@ -25,7 +25,16 @@ def test_help_names_all_commands(ampsched_here: Ampsched) -> None:
     for arguments in ((), ("--help",), ("-h",)):
         ended = ampsched_here(*arguments)
         assert ended.code == 0
-        for command in ("compare", "simulate", "list", "describe", "import-rtapp", "analytic", "reproduce"):
+        for command in (
+            "compare",
+            "simulate",
+            "list",
+            "describe",
+            "import-rtapp",
+            "analytic",
+            "reproduce",
+            "live",
+        ):
             assert f" {command} " in ended.out
 
 

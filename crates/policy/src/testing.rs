@@ -163,7 +163,7 @@ impl PolicyHost {
         self.refresh();
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.epoch(&view, &mut self.plan);
-        let sets = self.plan.drain_frequencies().count() > 0;
+        let sets = self.plan.drain_frequencies().count() + self.plan.drain_limits().count() > 0;
         assert!(
             !sets || self.policy.needs().frequencies,
             "it does not say that it sets frequencies"

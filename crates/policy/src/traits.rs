@@ -55,7 +55,7 @@ pub struct Needs {
     pub hooks: Hooks,
     /// Holds threads back for whole epochs ([`crate::Change::Hold`]).
     pub holds: bool,
-    /// Sets frequencies ([`Plan::set_frequency`]).
+    /// Sets or limits frequencies ([`Plan::set_frequency`], [`Plan::limit_frequency`]).
     pub frequencies: bool,
     /// Promises that no core idles while a thread that may run there waits.
     pub work_conserving: bool,

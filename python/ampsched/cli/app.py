@@ -15,6 +15,7 @@ from ampsched.cli import (
     counting,
     importing,
     listing,
+    living,
     render,
     reproducing,
     simulating,
@@ -43,6 +44,7 @@ app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(tasks.app)
+app.add_typer(living.app)
 
 
 def _version(wanted: bool) -> None:

@@ -65,7 +65,9 @@ impl LiveTrace {
                 Decision::Thread(thread, change) => {
                     self.trace.decided(*thread, &text_of(change, session.cores()), now_ns);
                 }
-                Decision::Frequency(cluster, mhz) => self.trace.frequency(*cluster, *mhz, now_ns),
+                Decision::Frequency(cluster, mhz) | Decision::Limit(cluster, mhz) => {
+                    self.trace.frequency(*cluster, *mhz, now_ns);
+                }
             }
         }
     }

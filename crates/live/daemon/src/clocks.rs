@@ -40,25 +40,45 @@ impl Clocks {
         Ok(Some(mhz))
     }
 
+    /// Limits a domain to its highest frequency of at most so many MHz, or to its lowest; `u32::MAX` lifts the limit.
+    pub fn limit(&mut self, domain: &Domain, mhz: u32, journal: &mut Journal) -> io::Result<()> {
+        let allowed = domain.freqs_mhz.iter().rev().find(|&&own| own <= mhz);
+        let Some(&mhz) = allowed.or(domain.freqs_mhz.first()) else { return Ok(()) };
+        for policy in &domain.cpufreq {
+            let [_, greatest] = self.limits(policy, journal)?;
+            system::write(&greatest, &khz(mhz).to_string())?;
+        }
+        Ok(())
+    }
+
     fn set_policy(&mut self, policy: &str, mhz: u32, journal: &mut Journal) -> io::Result<()> {
+        let [least, greatest] = self.limits(policy, journal)?;
+        let now: u64 = fs::read_to_string(&greatest)?.trim().parse().unwrap_or(0);
+        let order = if khz(mhz) > now { [&greatest, &least] } else { [&least, &greatest] };
+        for file in order {
+            system::write(file, &khz(mhz).to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The files of a policy's least and greatest frequency, which are in the journal then.
+    fn limits(&mut self, policy: &str, journal: &mut Journal) -> io::Result<[PathBuf; 2]> {
         let folder = format!("/sys/devices/system/cpu/cpufreq/{policy}");
         let file = |name: &str| self.root.path(&format!("{folder}/{name}"));
-        let (least, greatest) = (file("scaling_min_freq"), file("scaling_max_freq"));
-        // The first that is put back is the last that was written: the order in which limits never cross.
-        for file in [&least, &greatest] {
+        let files = [file("scaling_min_freq"), file("scaling_max_freq")];
+        // The greatest is put back first, so that the limits never cross.
+        for file in &files {
             if self.touched.insert(file.clone()) {
                 let text = fs::read_to_string(file)?.trim().to_owned();
                 journal.write(&Touch::Clock { file: file.clone(), text })?;
             }
         }
-        let now: u64 = fs::read_to_string(&greatest)?.trim().parse().unwrap_or(0);
-        let khz = u64::from(mhz) * 1000;
-        let order = if khz > now { [&greatest, &least] } else { [&least, &greatest] };
-        for file in order {
-            system::write(file, &khz.to_string())?;
-        }
-        Ok(())
+        Ok(files)
     }
+}
+
+fn khz(mhz: u32) -> u64 {
+    u64::from(mhz) * 1000
 }
 
 #[cfg(test)]
@@ -88,6 +108,10 @@ mod tests {
         for (asked, expected) in [(500, 1000), (1500, 2000), (9999, 2000), (0, 200)] {
             assert_eq!(clocks.set(&domain, asked, &mut journal).unwrap(), Some(expected));
             assert_eq!(read("scaling_min_freq"), format!("{expected}000"));
+            assert_eq!(read("scaling_max_freq"), format!("{expected}000"));
+        }
+        for (limit, expected) in [(u32::MAX, 2000), (1999, 1000), (100, 200)] {
+            clocks.limit(&domain, limit, &mut journal).unwrap();
             assert_eq!(read("scaling_max_freq"), format!("{expected}000"));
         }
         let touches = Journal::read(&path).unwrap().unwrap();

@@ -64,6 +64,8 @@ pub struct Session {
     clocks: Clocks,
     journal: Journal,
     own: ThreadKey,
+    /// CPU time that this process had used before.
+    used_before_ns: Ns,
     looked_ns: Ns,
     searched_ns: Option<Ns>,
     looks: u64,
@@ -93,6 +95,7 @@ impl Session {
             clocks: Clocks::new(root.clone()),
             roster: Roster::default(),
             own: own.key,
+            used_before_ns: used_ns(&proc, own.key.tid),
             root,
             proc,
             journal,
@@ -217,6 +220,7 @@ impl Session {
     fn carry_out(&mut self, decision: &Decision) {
         match decision {
             Decision::Frequency(cluster, mhz) => self.set_clock(*cluster, *mhz),
+            Decision::Limit(cluster, mhz) => self.limit_clock(*cluster, *mhz),
             Decision::Thread(thread, change) => {
                 let done = match change {
                     Change::Affinity(_) | Change::Prefer(_) | Change::Move(_) => self.bind(*thread),
@@ -290,6 +294,16 @@ impl Session {
         }
     }
 
+    fn limit_clock(&mut self, cluster: ClusterId, mhz: u32) {
+        if !self.setup.allow_dvfs {
+            return;
+        }
+        let domain = self.setup.cores.domain(cluster);
+        if let Err(error) = self.clocks.limit(domain, mhz, &mut self.journal) {
+            self.note("limits of clocks", error);
+        }
+    }
+
     /// Remembers a failure, each kind once; that a thread has ended meanwhile is none.
     fn note(&mut self, what: &str, error: io::Error) {
         if !has_ended(&error) && error.kind() != io::ErrorKind::NotFound {
@@ -319,7 +333,7 @@ impl Session {
         let setup = &self.setup;
         let age_s = self.looked_ns as f64 / 1e9;
         let degraded = setup.lacks.iter().any(|demand| demand.is_essential);
-        let used_ns = self.proc.run_and_wait_ns(self.own.tid, self.own.tid).map_or(0, |(ns, _)| ns);
+        let used_ns = used_ns(&self.proc, self.own.tid) - self.used_before_ns;
         Status {
             pid: self.own.tid,
             start_ticks: self.own.start_ticks,
@@ -334,7 +348,7 @@ impl Session {
             looks: self.looks,
             epochs: setup.driver.epochs(),
             decisions: self.decisions,
-            overhead: if age_s > 0.0 { used_ns as f64 / 1e9 / age_s } else { 0.0 },
+            overhead: if age_s > 0.0 { (used_ns as f64 / 1e9 / age_s).min(1.0) } else { 0.0 },
             failures: self.failures.iter().cloned().collect(),
             threads: self.roster.members().map(|member| self.thread_status(member)).collect(),
             on_cores: self.core_status(),
@@ -403,6 +417,11 @@ impl Session {
 
 /// Number of the process whose children are kernel threads.
 const KTHREADD: i32 = 2;
+
+/// CPU time of a process's first thread (a session has no other).
+fn used_ns(proc: &Proc, pid: i32) -> Ns {
+    proc.run_and_wait_ns(pid, pid).map_or(0, |(ns, _)| ns)
+}
 
 /// A process's first thread, as which it is held back.
 fn process_key(member: &Member) -> ThreadKey {

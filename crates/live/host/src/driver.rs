@@ -38,6 +38,8 @@ pub enum Decision {
     Thread(ThreadId, Change),
     /// A frequency in MHz.
     Frequency(ClusterId, u32),
+    /// A limit of the frequency in MHz; `u32::MAX` lifts it.
+    Limit(ClusterId, u32),
 }
 
 /// How often a back end looks at a system whose policy does not say: Solaris' and many kernels' clock tick,
@@ -252,6 +254,13 @@ impl Driver {
         }
         let frequencies = self.plan.drain_frequencies();
         decisions.extend(frequencies.map(|(cluster, mhz)| Decision::Frequency(cluster, mhz)));
+        let limits = self.plan.drain_limits();
+        decisions.extend(limits.map(|(cluster, mhz)| Decision::Limit(cluster, mhz)));
+        for decision in &decisions {
+            if let Decision::Frequency(cluster, mhz) = decision {
+                self.sched.set_wanted(*cluster, *mhz);
+            }
+        }
         decisions
     }
 

@@ -95,6 +95,7 @@ impl Facts {
                 .to_owned(),
         );
         say(needs.blame, "blame is missing: no thread counts as waited for".to_owned());
+        say(needs.power, "power of threads is missing".to_owned());
         say(needs.stalls, "stall counters are missing".to_owned());
         missing
     }

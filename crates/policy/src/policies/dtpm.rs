@@ -150,6 +150,7 @@ impl Policy for Dtpm {
     fn needs(&self) -> Needs {
         Needs {
             epoch_ns: Some(self.interval_ns),
+            frequencies: true,
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()
         }

@@ -263,7 +263,7 @@ fn down(topology: &Topology, loads: &[f64], core: CoreId, share: f64) -> Option<
 
 impl Policy for Hpm {
     fn needs(&self) -> Needs {
-        Needs { alone: true, epoch_ns: Some(self.task_ns), ..Needs::default() }
+        Needs { alone: true, epoch_ns: Some(self.task_ns), frequencies: true, ..Needs::default() }
     }
 
     fn rules(&self, topology: &Topology) -> Rules {

@@ -1,0 +1,17 @@
+"""Policies on this computer: real programs under ``ampsched-live``, measured and compared."""
+
+from ampsched.live.compare import LiveComparison, LiveRun, LiveSummaryRow, compare_live
+from ampsched.live.mix import Mix, MixProgram, read_mix
+from ampsched.live.program import Cores, live_program
+
+__all__ = [
+    "Cores",
+    "LiveComparison",
+    "LiveRun",
+    "LiveSummaryRow",
+    "Mix",
+    "MixProgram",
+    "compare_live",
+    "live_program",
+    "read_mix",
+]

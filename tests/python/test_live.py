@@ -1,0 +1,191 @@
+"""Policies on this computer: mixes, comparisons of real programs, and the way to ampsched-live."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Ampsched
+
+from ampsched import InputError
+from ampsched.live import (
+    Cores,
+    LiveComparison,
+    LiveRun,
+    Mix,
+    MixProgram,
+    compare_live,
+    live_program,
+    read_mix,
+)
+from ampsched.metrics import mix_metrics
+
+CPUS = sorted(os.sched_getaffinity(0))
+needs_two_cpus = pytest.mark.skipif(
+    len(CPUS) < 2, reason="SKIPPED: one CPU only, so there are no two classes of cores"
+)
+
+
+def cores() -> Cores:
+    """The first two CPUs as if one were faster."""
+    return Cores(big=str(CPUS[0]), little=str(CPUS[1]), ratio="2")
+
+
+def mix_file(folder: Path, text: str) -> Path:
+    path = folder / "mix.toml"
+    path.write_text(text)
+    return path
+
+
+COUNT = "command = \"nice -n 10 sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'\""
+MIX = f'[[programs]]\nname = "a"\n{COUNT}\n[[programs]]\nname = "b"\n{COUNT}\ndelay_s = 0.05\n'
+
+
+def test_a_mix_is_read(tmp_path: Path) -> None:
+    mix = read_mix(
+        mix_file(
+            tmp_path, '[[programs]]\ncommand = ["/bin/true", "x y"]\n[[programs]]\ncommand = "sleep \'1\'"\n'
+        )
+    )
+    assert mix == Mix("mix", (MixProgram("true", ("/bin/true", "x y")), MixProgram("sleep", ("sleep", "1"))))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "programs: at least one table [[programs]] is needed"),
+        ("x = 1", "x: unknown key (known: programs)"),
+        ("[[programs]]\ncommand = 3", "programs[0].command: a text or a list of texts is needed"),
+        ("[[programs]]\ncommand = ''", "programs[0].command: is empty"),
+        ('[[programs]]\ncommand = "sh \'x"', "programs[0].command: No closing quotation"),
+        ("[[programs]]\ncommand = 'a'\ndelay_s = -1", "programs[0].delay_s: -1 is not within 0 to 3600"),
+        (
+            "[[programs]]\ncommand = 'a'\ndealy_s = 1",
+            "programs[0].dealy_s: unknown key (known: command, delay_s, name)",
+        ),
+        ("[[programs]]\ncommand = 'a'\n[[programs]]\ncommand = 'a'", 'programs: the name "a" is given twice'),
+        ("[[programs]]\nname = ''\ncommand = 'a'", "programs[0].name: '' is not a name"),
+        ("[", "(at end of document)"),
+    ],
+)
+def test_a_wrong_mix_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_mix(mix_file(tmp_path, text))
+    assert str(error.value).startswith(f"{tmp_path / 'mix.toml'}: ")
+    assert message in str(error.value)
+
+
+def test_a_missing_program_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "ampsched")])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"there is no such program beside .*make build"):
+        live_program()
+
+
+@needs_two_cpus
+def test_policies_are_compared(tmp_path: Path) -> None:
+    mix = read_mix(mix_file(tmp_path, MIX))
+    steps: list[tuple[int, int]] = []
+    result = compare_live(
+        mix,
+        ["default", "hsp"],
+        rounds=2,
+        cores=cores(),
+        options=["--backend=daemon"],
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert steps[0] == (0, 8)
+    assert steps[-1] == (8, 8)
+    assert [len(result.select(policy)) for policy in ("default", "hsp")] == [2, 2]
+    assert result.alone_cpus == (CPUS[0],)
+    default, hsp = result.summary()
+    assert (default.mode, hsp.mode) == ("kernel", "as written")
+    assert default.h_antt_change.mean == 0
+    assert hsp.h_antt.n == 2
+    assert 0 < hsp.overhead < 1
+    assert any("hsp: speed-ups are not measured" in note for note in result.notes())
+    assert result.to_polars().height == 8
+    json.dumps(result.to_dict())
+
+
+@needs_two_cpus
+@pytest.mark.parametrize(
+    ("command", "limit_s", "message"),
+    [
+        ("sh -c 'echo no luck; exit 3'", 60.0, "program a under .*: exit code 3: no luck"),
+        ("/nonexistent", 60.0, "program a under .*: cannot be run: No such file"),
+        ("sleep 60", 0.2, r"program a under .*: did not end within 0\.2 s"),
+    ],
+)
+def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: float, message: str) -> None:
+    mix = read_mix(mix_file(tmp_path, f'[[programs]]\nname = "a"\ncommand = "{command}"\n'))
+    with pytest.raises(InputError, match=message):
+        compare_live(mix, ["default"], rounds=1, cores=cores(), limit_s=limit_s)
+
+
+@needs_two_cpus
+def test_a_refused_policy_says_what_would_work(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    path = mix_file(tmp_path, MIX)
+    where = ("--big", str(CPUS[0]), "--little", str(CPUS[1]), "--backend", "daemon")
+    ended = ampsched_here("live", "compare", "-p", "colab", "-r", "1", *where, "--", str(path))
+    assert ended.code == 2
+    assert ended.err.startswith("error: policy: colab: cannot be run by the daemon as it is written")
+    assert "what would work: --degrade" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-p", "hsp,hsp"), "policies: hsp, hsp: at least one is needed, each once"),
+        (("-r", "0"), "rounds = 0, at least 1 is needed"),
+        (("--limit-s", "0"), "limit_s = 0 is not above 0"),
+        (("--backend", "x"), '--backend "x" is not auto, scx or daemon'),
+    ],
+)
+def test_bad_arguments_are_named(
+    ampsched_here: Ampsched, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    ended = ampsched_here("live", "compare", *arguments, "--", str(mix_file(tmp_path, MIX)))
+    assert (ended.code, ended.err) == (2, f"error: {message}\n")
+
+
+def test_other_commands_are_passed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ampsched.cli import app as cli
+
+    passed: list[list[str]] = []
+
+    def instead(program: str, arguments: list[str]) -> None:
+        passed.append([Path(program).name, *arguments[1:]])
+
+    monkeypatch.setattr(os, "execv", instead)
+    for arguments in (
+        ["run", "--policy", "hsp", "--", "sh", "-c", "exit 3"],
+        ["status", "--help"],
+        ["stop"],
+    ):
+        with pytest.raises(SystemExit):
+            cli.main(["live", *arguments])
+        assert passed.pop() == ["ampsched-live", *arguments]
+
+
+def test_a_summary_is_paired_by_round() -> None:
+    mix = Mix("m", (MixProgram("a", ("a",)), MixProgram("b", ("b",))))
+
+    def run(policy: str, number: int, times_s: tuple[float, float]) -> LiveRun:
+        nanoseconds = [round(1e9 * time_s) for time_s in times_s]
+        return LiveRun(policy, number, times_s, mix_metrics(nanoseconds, [10**9, 10**9]))
+
+    runs = (
+        run("x", 1, (2.0, 4.0)),
+        run("x", 0, (1.0, 3.0)),
+        run("y", 0, (1.0, 1.0)),
+        run("y", 1, (1.5, 1.5)),
+    )
+    result = LiveComparison(mix, ("x", "y"), (1.0, 1.0), (0,), runs)
+    first, second = result.summary()
+    assert first.h_antt.mean == pytest.approx(2.5)
+    assert second.h_antt_change.mean == pytest.approx(-0.5), "1/2 and 1.5/3"
+    assert second.h_antt_change.half_width == pytest.approx(0)
+    assert second.makespan_s.mean == pytest.approx(1.25)

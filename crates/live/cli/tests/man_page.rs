@@ -1,0 +1,65 @@
+//! The man page says what the command says.
+
+// Written from the same arguments, not all of which are used here.
+#[allow(dead_code)]
+#[path = "../src/args.rs"]
+mod args;
+
+use std::fs;
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+const TAIL: &str = r#".SH FILES
+.TP
+/run/ampsched, or ampsched below $XDG_RUNTIME_DIR
+Lock, status and journal of the running session.
+.SH "EXIT STATUS"
+.TP
+0
+The session has ended and everything is put back.
+.TP
+2
+The arguments are wrong, or the policy is refused; one line says why.
+.TP
+otherwise
+The exit status of the command that was run.
+.SH PRIVILEGES
+None for one's own processes. CAP_SYS_NICE for affinities and nice values of others' processes, CAP_KILL to stop them where there is no cgroup in which to freeze them; cgroups and files of cpufreq as their owners allow.
+.SH "SEE ALSO"
+sched_setaffinity(2), setpriority(2), cgroups(7), sched(7)
+"#;
+
+fn page() -> String {
+    let command = args::Arguments::command().disable_help_subcommand(true);
+    let mut text = Vec::new();
+    let man = Man::new(command.clone()).section("8").date("").source("ampsched");
+    man.render_title(&mut text).unwrap();
+    man.render_name_section(&mut text).unwrap();
+    man.render_synopsis_section(&mut text).unwrap();
+    man.render_description_section(&mut text).unwrap();
+    for task in command.get_subcommands().filter(|task| !task.is_hide_set()) {
+        let name = format!(".SH \"AMPSCHED-LIVE {}\"\n", task.get_name().to_uppercase());
+        text.extend(name.bytes());
+        let man = Man::new(task.clone());
+        man.render_description_section(&mut text).unwrap();
+        man.render_options_section(&mut text).unwrap();
+    }
+    let text = String::from_utf8(text).unwrap();
+    // Sections of a task are parts of its own.
+    let text = text
+        .replace(".SH DESCRIPTION\n", ".SS Description\n")
+        .replace(".SH OPTIONS\n", ".SS Options\n");
+    text.replacen(".SS Description\n", ".SH DESCRIPTION\n", 1) + TAIL
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/ampsched-live.8");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&file, page()).unwrap();
+    }
+    let written = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(written, page(), "run: BLESS=1 cargo test -p ampsched-live-cli --test man_page");
+}

@@ -22,19 +22,20 @@ MAY_DEPEND_ON = {
     "taskrt": {"model", "policy", "predict", "task"},
     "trace": {"model"},
     "live/host": {"model", "policy"},
-    "live/daemon": {"model", "policy", "live/host"},
+    "live/factors": {"model"},
+    "live/daemon": {"model", "policy", "live/host", "live/factors"},
     "live/cli": {"model", "policy", "trace", "live/host", "live/daemon"},
     "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
-OS_CRATES = {"live/host", "live/daemon", "live/cli", "taskrt", "py"}
+OS_CRATES = {"live/host", "live/factors", "live/daemon", "live/cli", "taskrt", "py"}
 # External crates of whose presence the whole design depends, and who may have them.
 ONLY_FOR = {
     "pyo3": {"py"},
     "rayon": {"sim"},
     "libc": {"taskrt"},
     "nix": {"taskrt"},
-    "rustix": {"live/host", "live/daemon", "live/cli"},
+    "rustix": {"live/host", "live/factors", "live/daemon", "live/cli"},
     "signal-hook": {"live/cli"},
     "clap": {"live/cli"},
     "rand": set(),

@@ -129,12 +129,6 @@ impl Run {
         let lock = folder.lock()?;
         folder.restore_remains()?.iter().for_each(run_dir::report);
         let signals = Signals::new()?;
-        let needs = *setup.driver.needs();
-        if !args.quiet {
-            for missing in setup.facts.missing(&needs, setup.cores.speed_ratio()) {
-                eprintln!("ampsched-live: {missing}");
-            }
-        }
         let trace =
             args.trace.as_deref().map(|file| LiveTrace::new(file, &setup.cores)).transpose()?;
         let journal = folder.journal();
@@ -143,6 +137,11 @@ impl Run {
         let guardian =
             Guardian::start(&own, &journal).map_err(|error| failed("guardian", &error))?;
         session.except(vec![guardian.pid()]);
+        if !args.quiet {
+            for missing in session.missing_factors() {
+                eprintln!("ampsched-live: {missing}");
+            }
+        }
         let child = match args.command.is_empty() {
             true => None,
             false => match command::start(&args.command) {

@@ -67,6 +67,11 @@ pub enum Touch {
         /// When it started, in clock ticks since boot.
         start_ticks: u64,
     },
+    /// An instance of tracing that is made.
+    Tracing {
+        /// Its folder.
+        folder: PathBuf,
+    },
     /// A file of cpufreq.
     Clock {
         /// The file.

@@ -69,6 +69,7 @@ pub fn restore(touches: &[Touch]) -> Restored {
     let mut restored = Restored::default();
     for touch in touches.iter().rev() {
         restore_clock(touch, &mut restored);
+        remove_tracing(touch, &mut restored);
     }
     // Who was moved from several places goes back to the last.
     for touch in touches {
@@ -85,6 +86,15 @@ fn restore_clock(touch: &Touch, restored: &mut Restored) {
     if let Touch::Clock { file, text } = touch {
         let done = write(file, text);
         restored.clocks += usize::from(restored.note(&file.display().to_string(), done));
+    }
+}
+
+fn remove_tracing(touch: &Touch, restored: &mut Restored) {
+    if let Touch::Tracing { folder } = touch
+        && folder.exists()
+    {
+        let removed = fs::remove_dir(folder);
+        restored.note(&folder.display().to_string(), removed);
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Member {
     pub cpu: usize,
     /// Its state as one letter.
     pub state: char,
+    /// How long others have waited for it since it was found.
+    pub blame_ns: Ns,
     run_ns: Ns,
     wait_ns: Ns,
     /// Waiting that has been reported before the kernel counted it.
@@ -137,6 +139,7 @@ impl Roster {
                 given_nice: None,
                 cpu: stat.cpu,
                 state: stat.state,
+                blame_ns: 0,
                 run_ns,
                 wait_ns,
                 waited_ahead_ns: 0,
@@ -162,6 +165,15 @@ impl Roster {
     /// Remembers that threads of a process get a nice value; returns whether that is new.
     pub fn gives_nice(&mut self, pid: i32, nice: i32) -> bool {
         self.processes.get_mut(&pid).is_some_and(|process| process.nice.insert(nice))
+    }
+
+    /// Charges members for the time that others have waited for them, by their thread numbers.
+    pub fn blame(&mut self, blame_ns: &BTreeMap<i32, Ns>, sightings: &mut [Sighting]) {
+        for seen in sightings {
+            let Some(member) = self.member(seen.thread) else { continue };
+            seen.blame_ns = blame_ns.get(&member.key.tid).copied().unwrap_or(0);
+            member.blame_ns += seen.blame_ns;
+        }
     }
 
     /// Looks at all members: what each has done in the last `elapsed_ns`; `is_held` says whom we hold back.

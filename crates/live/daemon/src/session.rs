@@ -1,14 +1,15 @@
 //! A session: look at the threads, let the policy decide, carry it out; look by look.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use ampsched_live_factors::FutexTrace;
 use ampsched_live_host::{
     Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Proc, Root, Scope,
     ThreadKey, ThreadStat, format_cpus,
 };
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
-use ampsched_policy::{Change, FactorKind, Prefer, RunState, nice_to_weight};
+use ampsched_policy::{Change, Factor, FactorKind, Prefer, RunState, nice_to_weight};
 use serde::Serialize;
 
 use crate::clocks::Clocks;
@@ -71,6 +72,8 @@ pub struct Session {
     looks: u64,
     decisions: u64,
     failures: BTreeSet<String>,
+    /// Who waits for whom, if the policy asks and the kernel tells.
+    blame: Option<FutexTrace>,
     /// Threads that may not use any CPU of the machine and so are not scheduled.
     left_alone: BTreeSet<ThreadKey>,
     threads: usize,
@@ -78,7 +81,7 @@ pub struct Session {
 
 impl Session {
     /// Nothing is looked at or touched yet.
-    pub fn new(setup: Setup, journal: Journal) -> Result<Self, InputError> {
+    pub fn new(setup: Setup, mut journal: Journal) -> Result<Self, InputError> {
         let (root, proc) = (Root::default(), Proc::default());
         let own = proc.process(std::process::id() as i32);
         let own = own.ok_or_else(|| InputError::new("/proc", "", "this process is not in it"))?;
@@ -90,7 +93,13 @@ impl Session {
             };
             Some((delegation, mount?.as_str()))
         });
+        let mut failures = BTreeSet::new();
+        let blame = start_tracing(&setup, &root, &mut journal).unwrap_or_else(|error| {
+            failures.insert(format!("tracing of futexes: {error}"));
+            None
+        });
         Ok(Self {
+            blame,
             freezer: Freezer::new(place, &root),
             clocks: Clocks::new(root.clone()),
             roster: Roster::default(),
@@ -103,7 +112,7 @@ impl Session {
             searched_ns: None,
             looks: 0,
             decisions: 0,
-            failures: BTreeSet::new(),
+            failures,
             left_alone: BTreeSet::new(),
             threads: 0,
             setup,
@@ -186,14 +195,21 @@ impl Session {
         let thread = driver.add(app, weight, restricted, now_ns);
         self.roster.join(stat, thread, before, &self.proc);
         self.threads += 1;
-        Ok(())
+        match &mut self.blame {
+            Some(blame) => blame.follow(stat.key.tid),
+            None => Ok(()),
+        }
     }
 
     /// Says of each thread what is known of the program that it runs now.
     fn tell_factors(&mut self, now_ns: Ns) {
         let ratio = self.setup.cores.speed_ratio();
         for member in self.roster.members() {
-            let factors = self.setup.facts.factors(&member.program, ratio, now_ns);
+            let mut factors = self.setup.facts.factors(&member.program, ratio, now_ns);
+            if self.blame.is_some() {
+                let value = member.blame_ns as f64;
+                factors.blame_ns = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
+            }
             self.setup.driver.set_factors(member.thread, factors);
         }
     }
@@ -207,7 +223,16 @@ impl Session {
             true => freezer.is_held(member.key),
             false => freezer.is_held(process_key(member)),
         };
-        let sightings = self.roster.look(&self.proc, &self.setup.cores, elapsed_ns, is_held);
+        let mut sightings = self.roster.look(&self.proc, &self.setup.cores, elapsed_ns, is_held);
+        let blame_ns = match self.blame.as_mut().map(FutexTrace::take) {
+            Some(Ok(blame_ns)) => blame_ns,
+            Some(Err(error)) => {
+                self.note("tracing of futexes", error);
+                BTreeMap::new()
+            }
+            None => BTreeMap::new(),
+        };
+        self.roster.blame(&blame_ns, &mut sightings);
         self.setup.driver.look(&sightings, now_ns);
         for seen in sightings.iter().filter(|seen| seen.state == RunState::Exited) {
             if let Some(key) = self.roster.member(seen.thread).map(|member| member.key) {
@@ -321,11 +346,25 @@ impl Session {
     }
 
     /// Puts everything back and ends.
-    pub fn finish(self) -> Result<Summary, InputError> {
+    pub fn finish(mut self) -> Result<Summary, InputError> {
         let mut status = self.status();
+        // Its folder can only be removed when nobody reads there.
+        self.blame = None;
         (status.threads, status.on_cores) = (Vec::new(), Vec::new());
         let restored = restore_file(self.journal.path())?;
         Ok(Summary { status, threads: self.threads, restored })
+    }
+
+    /// What the policy wants to know and does not get, each in a sentence.
+    pub fn missing_factors(&self) -> Vec<String> {
+        let (needs, ratio) = (self.setup.driver.needs(), self.setup.cores.speed_ratio());
+        let known = ampsched_policy::Needs { blame: needs.blame && self.blame.is_none(), ..*needs };
+        let mut missing = self.setup.facts.missing(&known, ratio);
+        let lost = self.blame.as_ref().map_or(0, FutexTrace::lost);
+        if lost > 0 {
+            missing.push(format!("blame is too small: {lost} events were lost"));
+        }
+        missing
     }
 
     /// How it is now.
@@ -341,7 +380,7 @@ impl Session {
             backend: "daemon".to_owned(),
             mode: if degraded { "degraded" } else { "as written" }.to_owned(),
             lacks: setup.lacks.clone(),
-            missing_factors: setup.facts.missing(setup.driver.needs(), setup.cores.speed_ratio()),
+            missing_factors: self.missing_factors(),
             cores: setup.cores.describe(),
             freezer: self.freezer.name().to_owned(),
             age_s,
@@ -413,6 +452,20 @@ impl Session {
         };
         topology.cores().map(status).collect()
     }
+}
+
+/// Follows futexes if the policy asks who waits for whom and tracing is there.
+fn start_tracing(
+    setup: &Setup,
+    root: &Root,
+    journal: &mut Journal,
+) -> io::Result<Option<FutexTrace>> {
+    let tracefs = setup.capabilities.tracefs.as_ref().filter(|_| setup.driver.needs().blame);
+    let Some(tracefs) = tracefs else { return Ok(None) };
+    let name = format!("ampsched-{}", std::process::id());
+    let folder = FutexTrace::folder(&root.path(tracefs), &name);
+    journal.write(&Touch::Tracing { folder: folder.clone() })?;
+    FutexTrace::start(folder).map(Some)
 }
 
 /// Number of the process whose children are kernel threads.

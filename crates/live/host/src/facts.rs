@@ -94,7 +94,7 @@ impl Facts {
             "speeds alone and energy ratios are missing: programs count as equal (give --facts)"
                 .to_owned(),
         );
-        say(needs.blame, "blame is missing: no thread counts as waited for".to_owned());
+        say(needs.blame, "blame is missing: no thread counts as waited for (it needs tracefs, mounted and writable)".to_owned());
         say(needs.power, "power of threads is missing".to_owned());
         say(needs.stalls, "stall counters are missing".to_owned());
         missing

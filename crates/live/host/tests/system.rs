@@ -166,7 +166,14 @@ impl Family {
         let mut shell = command.spawn().unwrap();
         let mut started = [0; 8];
         std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut started).unwrap();
-        Self { shell }
+        // The child exists; it is a copy of the shell until it has become what it runs.
+        let family = Self { shell };
+        let proc = Proc::default();
+        let sleep = proc.children(family.pid())[0];
+        while proc.process(sleep).unwrap().name != "sleep" {
+            std::thread::yield_now();
+        }
+        family
     }
 
     fn pid(&self) -> i32 {

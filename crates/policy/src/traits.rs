@@ -43,6 +43,8 @@ pub struct Needs {
     pub stalls: bool,
     /// Reads [`crate::Factors::power_mw`].
     pub power: bool,
+    /// Reads [`crate::ThreadStats::instructions`].
+    pub instructions: bool,
     /// Reads [`crate::Factors::blame_ns`].
     pub blame: bool,
     /// Reads [`View::load`], [`View::util`] or [`View::core_util`], or has rules that do: how load is tracked.

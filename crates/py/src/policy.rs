@@ -50,6 +50,7 @@ impl From<PyNeeds> for Needs {
             stalls: false,
             power: false,
             holds: true,
+            instructions: true,
             frequencies: true,
             blame: true,
             load_tracking: needs.load_tracking.map(|how| match how.as_str() {

@@ -360,6 +360,7 @@ impl Session {
         let (needs, ratio) = (self.setup.driver.needs(), self.setup.cores.speed_ratio());
         let known = ampsched_policy::Needs { blame: needs.blame && self.blame.is_none(), ..*needs };
         let mut missing = self.setup.facts.missing(&known, ratio);
+        missing.extend(self.setup.driver.caveat());
         let lost = self.blame.as_ref().map_or(0, FutexTrace::lost);
         if lost > 0 {
             missing.push(format!("blame is too small: {lost} events were lost"));

@@ -89,6 +89,12 @@ impl Driver {
         &self.needs
     }
 
+    /// What the policy cannot do on this machine, in a sentence that follows its name.
+    pub fn caveat(&self) -> Option<String> {
+        // No back end reads power sensors yet.
+        self.policy.caveat(self.sched.topology(), false)
+    }
+
     /// The fast plane; times are real.
     pub fn rules(&self) -> Rules {
         self.dilation.rules_to_real(self.sched.rules())

@@ -95,6 +95,10 @@ impl Facts {
                 .to_owned(),
         );
         say(needs.blame, "blame is missing: no thread counts as waited for (it needs tracefs, mounted and writable)".to_owned());
+        say(
+            needs.instructions,
+            "retired instructions are not counted: no thread counts as having got on".to_owned(),
+        );
         say(needs.power, "power of threads is missing".to_owned());
         say(needs.stalls, "stall counters are missing".to_owned());
         missing

@@ -266,6 +266,7 @@ impl Policy for Hfee {
             power: self.variant.trials.is_some(),
             holds: true,
             frequencies: true,
+            instructions: true,
             epoch_ns: Some(self.epoch_ns),
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()

@@ -263,7 +263,13 @@ fn down(topology: &Topology, loads: &[f64], core: CoreId, share: f64) -> Option<
 
 impl Policy for Hpm {
     fn needs(&self) -> Needs {
-        Needs { alone: true, epoch_ns: Some(self.task_ns), frequencies: true, ..Needs::default() }
+        Needs {
+            alone: true,
+            instructions: true,
+            epoch_ns: Some(self.task_ns),
+            frequencies: true,
+            ..Needs::default()
+        }
     }
 
     fn rules(&self, topology: &Topology) -> Rules {

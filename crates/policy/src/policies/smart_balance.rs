@@ -163,7 +163,13 @@ fn uncores_mw(view: &View) -> f64 {
 
 impl Policy for SmartBalance {
     fn needs(&self) -> Needs {
-        Needs { speedup: true, power: true, epoch_ns: Some(self.epoch_ns), ..Needs::default() }
+        Needs {
+            speedup: true,
+            instructions: true,
+            power: true,
+            epoch_ns: Some(self.epoch_ns),
+            ..Needs::default()
+        }
     }
 
     fn rules(&self, topology: &Topology) -> Rules {

@@ -157,7 +157,13 @@ fn big_share(candidates: &[Candidate], topology: &Topology) -> f64 {
 
 impl Policy for WashOrig {
     fn needs(&self) -> Needs {
-        Needs { speedup: true, blame: true, epoch_ns: Some(self.epoch_ns), ..Needs::default() }
+        Needs {
+            speedup: true,
+            instructions: true,
+            blame: true,
+            epoch_ns: Some(self.epoch_ns),
+            ..Needs::default()
+        }
     }
 
     fn rules(&self, topology: &Topology) -> Rules {

@@ -40,12 +40,14 @@ pub struct Models {
 
 /// What a regression's result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Predicts {
     /// The speed-up.
     Speedup,
     /// Its inverse.
     Slowdown,
+    /// Its natural logarithm.
+    LogSpeedup,
 }
 
 /// A model for the counters of one kind of core.

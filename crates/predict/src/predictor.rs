@@ -98,6 +98,7 @@ impl Predictor {
             // A slow-down of 0 or less cannot be: as fast as was ever seen.
             Predicts::Slowdown if result <= 0.0 => self.high,
             Predicts::Slowdown => 1.0 / result,
+            Predicts::LogSpeedup => result.exp(),
         };
         if speedup.is_nan() {
             return self.fallback();

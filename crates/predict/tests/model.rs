@@ -41,6 +41,18 @@ fn a_linear_model_by_hand() {
 }
 
 #[test]
+fn a_model_of_the_logarithm_by_hand() {
+    let models = parse(&LINEAR.replace("\"slowdown\"", "\"log_speedup\""));
+    let predictor = Predictor::new(models.for_core("little", 1000.0).unwrap(), &NAMES);
+    // The features are 2 and 1, as above: exp(0.65).
+    let prediction = predictor.predict(&[1500.0, 2000.0, 30.0]);
+    assert!((prediction.speedup - 0.65_f64.exp()).abs() < 1e-12);
+    // Beyond what exp can take, and below: kept within 1.2 to 5.
+    assert_eq!(predictor.predict(&[1.0, 1.0, 1e6]).speedup, 5.0);
+    assert_eq!(predictor.predict(&[1e6, 1.0, 0.0]).speedup, 1.2);
+}
+
+#[test]
 fn missing_counters_give_the_capacity_ratio() {
     let models = parse(LINEAR);
     let model = models.for_core("little", 1000.0).unwrap();
@@ -115,8 +127,11 @@ proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn any_counts_give_a_speedup_within_the_range(counts in prop::array::uniform3(prop::num::f64::ANY)) {
-        let models = parse(LINEAR);
+    fn any_counts_give_a_speedup_within_the_range(
+        counts in prop::array::uniform3(prop::num::f64::ANY),
+        predicts in prop::sample::select(vec!["slowdown", "speedup", "log_speedup"]),
+    ) {
+        let models = parse(&LINEAR.replacen("slowdown", predicts, 1));
         let prediction = Predictor::new(&models.models[0], &NAMES).predict(&counts);
         prop_assert!((1.2..=5.0).contains(&prediction.speedup), "{counts:?} {prediction:?}");
         prop_assert!(prediction.outside >= 0.0 && prediction.outside.is_finite());

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,16 +16,27 @@ from ampsched import _core, counters
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.models import load_models, model_names, models_for
+from ampsched.training import costs
 from ampsched.training.features import Feature, candidates, events, matrix
 from ampsched.training.measured import measured_rows
-from ampsched.training.model import Method, fit
+from ampsched.training.model import Method, default_method, fit
 from ampsched.training.pie import Pair, pie_from_big, pie_from_little
 from ampsched.training.pmu import Pmu, pmu_of
+from ampsched.training.quantity import Quantity, from_speedup, relative_weights, to_speedup
+from ampsched.training.ridge import Folds
 from ampsched.training.rows import TrainingSet, clean
-from ampsched.training.selection import select
+from ampsched.training.selection import backward, forward, select
 from ampsched.training.simulated import Noise, simulated_rows, with_noise
 from ampsched.training.train import model_file, train
-from ampsched.training.validation import constant, errors, labels, learning_curve, leave_one_out, trained
+from ampsched.training.validation import (
+    constant,
+    errors,
+    labels,
+    learning_curve,
+    leave_one_out,
+    loss,
+    trained,
+)
 
 WIDE = Pmu(32, frozenset({"cycles", "instructions"}))
 
@@ -68,6 +80,86 @@ def test_selection_stays_within_the_pmu() -> None:
         assert chosen
         assert pmu.events(events(chosen)) <= slots
     assert len(select(features, values, made.speedup, 3, WIDE)) == 3
+
+
+def test_costs_are_found_again_and_never_negative() -> None:
+    random = np.random.default_rng(1)
+    stalled, events = random.uniform(0.05, 0.4, 40), random.uniform(0.0, 0.2, 40)
+    features = [Feature("stall_memory_cycles", "cycles"), Feature("branches", "cycles")]
+    values = np.column_stack([stalled, events])
+    # A busy cycle costs 3, a stalled one 1, an event 2 cycles.
+    line = costs.fit(features, values, 3 * (1 - stalled) + 1 * stalled + 2 * events)
+    assert line.intercept_ == pytest.approx(3)
+    assert line.coef_ == pytest.approx([-2, 2])
+    # What would need negative costs gets none: a stalled cycle is worth at least nothing, and so is an event.
+    line = costs.fit(features, values, 3 * (1 - stalled) - 0.5 * stalled - 1 * events + 0.2)
+    assert line.intercept_ + line.coef_[0] >= -1e-12
+    assert line.coef_[1] >= -1e-12
+
+
+def test_folds_fit_what_a_fit_without_the_group_gives() -> None:
+    random = np.random.default_rng(2)
+    values, noise = random.standard_normal((12, 3)), random.standard_normal(12)
+    target, weights = values @ [1.0, -2.0, 0.0] + 3 + 0.1 * noise, random.uniform(0.5, 2, 12)
+    groups = [f"g{number % 4}" for number in range(12)]
+    folds = Folds.of(values, target, weights, groups)
+    found = folds.left_out([[0, 1], [2, 1]], 0.01)
+    for row in range(12):
+        kept = np.array([group != groups[row] for group in groups])
+        alone = Folds.of(
+            values[kept], target[kept], weights[kept], [group for group in groups if group != groups[row]]
+        )
+        for number, choice in enumerate(([0, 1], [2, 1])):
+            assert found[row, number] == pytest.approx(
+                alone.line(choice, 0.01).predict(values[row : row + 1, choice])[0]
+            )
+    # Without a penalty: weighted least squares.
+    design = np.column_stack([np.ones(12), values]) * np.sqrt(weights)[:, None]
+    expected, *_ = np.linalg.lstsq(design, target * np.sqrt(weights), rcond=None)
+    line = folds.line([0, 1, 2], 0.0)
+    assert [line.intercept_, *line.coef_] == pytest.approx(expected.tolist())
+
+
+def test_selection_by_errors_takes_what_helps_and_fits() -> None:
+    features = candidates(("instructions", "cycles", "a", "b", "c"), "cycles")
+    worth = {0: 3.0, 1: 2.0, 2: 0.0, 3: 1.0}
+
+    def error(choices: Sequence[Sequence[int]]) -> np.ndarray:
+        return np.array([10 - sum(worth[place] for place in choice) for choice in choices])
+
+    pmu = Pmu(2, frozenset({"cycles"}))
+    assert forward(features, 6, pmu, error) == [0, 1]
+    assert sorted(backward(features, range(4), 6, pmu, error)) == [0, 1]
+    # What does not help is not added.
+    assert forward(features, 6, WIDE, error) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("quantity", ["speedup", "slowdown", "log_speedup"])
+def test_quantities_go_back_and_stay_in_range(quantity: Quantity) -> None:
+    speedups = np.array([1.5, 2.0, 4.0])
+    values = from_speedup(quantity, speedups)
+    assert to_speedup(quantity, values, (1.0, 5.0)) == pytest.approx(speedups)
+    assert to_speedup(quantity, values, (1.8, 3.0)) == pytest.approx([1.8, 2.0, 3.0])
+    extreme = to_speedup(quantity, np.array([-1e9, 1e9]), (1.8, 3.0))
+    assert set(extreme) <= {1.8, 3.0}
+    # A change of 1 % of the speed-up weighs the same everywhere.
+    change = from_speedup(quantity, 1.01 * speedups) - values
+    weighed = change**2 * relative_weights(quantity, speedups)
+    assert weighed == pytest.approx(weighed[0])
+
+
+def test_defaults_differ_by_direction() -> None:
+    assert default_method(is_big=True).quantity(is_big=True) == "speedup"
+    assert default_method(is_big=False).quantity(is_big=False) == "log_speedup"
+    assert default_method(3, is_big=True).counters == 3
+
+
+def test_loss_by_hand() -> None:
+    # Mean 2.5, standard deviation 1.118: 4 is high, and so is none but that.
+    truth = np.array([1.0, 2.0, 3.0, 4.0])
+    assert loss(truth, truth) == 0
+    assert loss(truth, np.array([1.0, 2.0, 9.0, 4.0])) == pytest.approx(1 - 3 / 4)
+    assert loss(np.full(3, 2.0), truth[:3]) == 0
 
 
 def test_turns_follow_from_the_number_of_events() -> None:
@@ -146,10 +238,20 @@ def test_noise_has_the_stated_spread_and_spares_fixed_counters() -> None:
     assert ratio[:, loads].std() == pytest.approx(wanted, rel=0.15)
 
 
-@pytest.mark.parametrize("kind", ["linear", "ridge", "trees"])
+METHODS = (
+    None,
+    Method("cycles", "linear"),
+    Method("cycles", "trees"),
+    Method("cycles", "costs"),
+    Method("cycles", "ridge", selection="forward"),
+    Method("instructions", "ridge", target="log"),
+)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
 @pytest.mark.parametrize("machine", ["2B2S", "tensor"])
-def test_the_compiled_part_predicts_what_python_predicts(tmp_path: Path, kind: str, machine: str) -> None:
-    models = train(shipped(machine), Method("cycles", kind))  # type: ignore[arg-type]
+def test_the_compiled_part_predicts_what_python_predicts(method: Method | None, machine: str) -> None:
+    models = train(shipped(machine), method)
     text = json.dumps(model_file("test", models, {}))
     read = _core.Models.parse("m.json", text)
     for number, made in enumerate(models):
@@ -162,7 +264,7 @@ def test_the_compiled_part_predicts_what_python_predicts(tmp_path: Path, kind: s
 @pytest.mark.parametrize("machine", ["2B2S", "opteron-2FC-2SC"])
 def test_shipped_models_are_what_training_gives(machine: str) -> None:
     models = models_for(Catalog.shipped().machine(machine))
-    for number, made in enumerate(train(shipped(machine), Method())):
+    for number, made in enumerate(train(shipped(machine))):
         compiled = models.predict(number, list(made.rows.counters), made.rows.counts.tolist())
         assert [row[0] for row in compiled] == pytest.approx(
             made.fitted.predict(made.rows).tolist(), rel=1e-5
@@ -233,7 +335,8 @@ def test_train_by_command(ampsched_here: Ampsched, tmp_path: Path) -> None:
     out = tmp_path / "m.json"
     finished = ampsched_here("train", "--machine", "2B2S", "-k", "4", "-o", str(out))
     assert finished.code == 0, finished.err
-    assert "cortex-a53: linear, 4 counters per cycle" in finished.out
+    assert "cortex-a57: costs, 4 counters per cycle; 51 rows" in finished.out
+    assert "cortex-a53: ridge of the logarithm, 4 counters by forward per cycle" in finished.out
     assert len(json.loads(out.read_text())["models"][0]["features"]) <= 4
     used = ampsched_here(
         "simulate", "-m", "2B2S", "-w", "sync-1", "-p", "colab", "--factors", f"predicted:{out}"
@@ -253,6 +356,10 @@ def test_train_by_command(ampsched_here: Ampsched, tmp_path: Path) -> None:
         (("train", "t.parquet"), "counter tables need --big and --little"),
         (("train", "t.parquet", "-m", "2B2S"), "--machine and counter tables exclude each other"),
         (("train", "-m", "2B2S", "-k", "0"), "--counters 0 is not within 1 to 32"),
+        (
+            ("train", "-m", "2B2S", "--regression", "costs", "--per", "instructions"),
+            "--regression costs counts per cycle; leave out --per instructions",
+        ),
         (("train", "-m", "2B2S", "-o", "m.txt"), '--out m.txt: a model file ends with ".json"'),
         (("train", "-m", "sym-4"), "machine sym-4: all its cores are equally fast"),
         (("simulate", "-m", "2B2S", "-w", "fft", "--factors", "predicted:colab"), 'unknown model "colab"'),

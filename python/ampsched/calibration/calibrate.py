@@ -100,14 +100,13 @@ def _train(out: Path, of_class: dict[str, int], measured: Sequence[Window]) -> P
     if importlib.util.find_spec("sklearn") is None:
         return "a model: scikit-learn is not installed (install it with: pip install 'ampsched[train]')"
     from ampsched.training.measured import measured_rows
-    from ampsched.training.model import Method
     from ampsched.training.train import model_file, train, write_model
 
     slowest = min(of_class, key=lambda kind: of_class[kind])
     fastest = max(of_class, key=lambda kind: of_class[kind])
     rows = measured_rows(counter_table(measured), fastest, slowest)
     try:
-        models = train(rows, Method())
+        models = train(rows)
     except InputError as error:
         return f"a model: {error}"
     write_model(out / "model.json", model_file(out.name, models, {"source": "ampsched calibrate"}))

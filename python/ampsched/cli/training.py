@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ampsched.training.train import Trained
 
 Per = Literal["cycles", "instructions"]
-Kind = Literal["linear", "ridge", "trees"]
+Kind = Literal["linear", "costs", "ridge", "trees"]
 EXAMPLES = render.examples(
     "ampsched train --machine 2B2S -o model.json",
     "ampsched train big.parquet little.parquet --big cortex-a15 --little cortex-a7 -o model.json",
@@ -48,19 +48,24 @@ def train(
         ),
     ] = 6,
     per: Annotated[
-        Per,
+        Per | None,
         typer.Option("--per", help="What counts are divided by: cycles, or instructions as in the papers."),
-    ] = "cycles",
+    ] = None,
     regression: Annotated[
-        Kind, typer.Option("--regression", help="linear, ridge, or trees (gradient boosting).")
-    ] = "linear",
+        Kind | None,
+        typer.Option(
+            "--regression",
+            help="linear, ridge, trees (gradient boosting), or costs (cycle accounting). By default costs for big cores, ridge for "
+            "little ones; linear if --per is given.",
+        ),
+    ] = None,
     file: options.Files = None,
     json: options.Json = False,
 ) -> None:
     """Train models that predict from performance counters how much a thread gains on a big core.
 
-    One model per kind of core. Counters are selected by principal components within what the PMU counts at once. Errors are
-    those on programs that were left out of the training, beside three baselines.
+    One model per kind of core. It reads no more counters than the PMU counts at once; --per or --regression select them by
+    principal components, as the papers do. Errors are those on programs left out of the training, beside three baselines.
     """
     from ampsched.training import require_sklearn
 
@@ -73,7 +78,10 @@ def train(
 
     if not 1 <= counters <= COUNTERS_MAX:
         raise InputError(f"--counters {counters} is not within 1 to {COUNTERS_MAX}")
-    method = Method(per, regression, counters)
+    if regression == "costs" and per == "instructions":
+        raise InputError("--regression costs counts per cycle; leave out --per instructions")
+    named = per is not None or regression is not None
+    method = Method(per or "cycles", regression or "linear", counters) if named else None
     if out.suffix != ".json":
         raise InputError(f'--out {out}: a model file ends with ".json"')
     if machine is not None:
@@ -85,7 +93,7 @@ def train(
         sets = simulated_rows(found, pmus, catalog)
     else:
         sets = _from_tables(tables or [], big, little)
-    models = train_models(sets, method)
+    models = train_models(sets, method, counters=counters)
     content = model_file(out.stem, models, {"source": machine or [str(path) for path in tables or []]})
     write_model(out, content)
     # What was written can be read.
@@ -121,7 +129,7 @@ def _print(console: Console, models: "list[Trained]", out: Path) -> None:
         console.print(f"reads {', '.join(map(str, made.fitted.features))}", soft_wrap=True, markup=False)
         for note in rows.notes:
             console.print(note, style="dim", soft_wrap=True, markup=False)
-        table = render.table("", "mean error %", "95 %", "worst %", "R²", "rank", "labels %")
+        table = render.table("", "mean error %", "95 %", "worst %", "R²", "rank", "labels %", "loss %")
         for name, found in {"model": made.errors, **made.baselines}.items():
             low, high = found.mean_interval
             table.add_row(
@@ -132,6 +140,7 @@ def _print(console: Console, models: "list[Trained]", out: Path) -> None:
                 f"{found.r2:.2f}",
                 f"{found.rank:.2f}",
                 f"{100 * found.labels:.0f}",
+                f"{100 * found.loss:.1f}",
             )
         console.print(table)
         console.print()

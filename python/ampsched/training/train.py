@@ -9,7 +9,7 @@ from typing import Any
 import ampsched
 from ampsched.training import require_sklearn
 from ampsched.training.features import events
-from ampsched.training.model import Fitted, Method, fit
+from ampsched.training.model import DEFAULT_COUNTERS, Fitted, Method, default_method, fit
 from ampsched.training.pmu import Pmu, pmu_of
 from ampsched.training.rows import TrainingSet, clean
 from ampsched.training.validation import BASELINES, Errors, errors, leave_one_out, trained
@@ -28,19 +28,32 @@ class Trained:
     baselines: dict[str, Errors]
 
 
-def train(sets: Sequence[TrainingSet], method: Method, pmu: Pmu | None = None) -> list[Trained]:
+def train(
+    sets: Sequence[TrainingSet],
+    method: Method | None = None,
+    pmu: Pmu | None = None,
+    counters: int | None = DEFAULT_COUNTERS,
+) -> list[Trained]:
     """Cleans rows, cross-validates leaving one group out at a time, and fits on all of them.
 
     Args:
         sets: One set per kind of core.
-        method: How models are made.
+        method: How models are made; by default as suits the counters of big and of little cores.
         pmu: The PMU of all kinds of core; by default each one's own.
+        counters: Most counters of the default methods; None: all.
 
     Raises:
         InputError: If scikit-learn is missing, or a set has too few programs.
     """
     require_sklearn()
-    return [_train(clean(rows), method, pmu or pmu_of(rows.core_type)) for rows in sets]
+    return [
+        _train(
+            clean(rows),
+            method or default_method(counters, is_big=rows.is_big),
+            pmu or pmu_of(rows.core_type),
+        )
+        for rows in sets
+    ]
 
 
 def _train(rows: TrainingSet, method: Method, pmu: Pmu) -> Trained:
@@ -58,12 +71,12 @@ def model_file(name: str, models: Sequence[Trained], provenance: dict[str, Any])
     entries = []
     for made in models:
         facts = {"leave_one_program_out": made.errors.to_json(), "events_at_once": made.pmu.counters}
+        facts |= {"method": str(made.fitted.method)}
         facts |= {f"baseline_{name}": found.to_json() for name, found in made.baselines.items()}
         entries.append(made.fitted.to_json(made.rows, made.pmu, facts))
     first = models[0]
     facts = {
         "made_by": f"ampsched {ampsched.__version__}",
-        "method": str(first.fitted.method),
         "rows": first.rows.name,
         "programs": sorted(set(first.rows.programs)),
         "cleaning": sorted({note for made in models for note in made.rows.notes}),

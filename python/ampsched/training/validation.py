@@ -37,6 +37,9 @@ class Errors:
     labels: float
     """Share of rows that COLAB would label as with the true speed-ups."""
     labels_interval: tuple[float, float]
+    loss: float
+    """Share of the mean speed-up on big cores that is lost if they go to as many rows of the highest prediction as are truly
+    labelled high, instead of to those; 0 if none is."""
 
     def to_json(self) -> dict[str, float | list[float]]:
         """Rounded numbers for a model file."""
@@ -112,7 +115,17 @@ def errors(rows: TrainingSet, predicted: Array, seed: int = 1) -> Errors:
         rank=0.0 if flat else float(spearmanr(predicted, rows.speedup).statistic),
         labels=float(right.mean()),
         labels_interval=_interval(rows.groups, right, seed),
+        loss=loss(rows.speedup, predicted),
     )
+
+
+def loss(speedup: Array, predicted: Array) -> float:
+    """Share of the mean speed-up that is lost by choosing the highest predictions instead of the truly labelled high."""
+    high = labels(speedup) == 1
+    if not high.any():
+        return 0.0
+    chosen = np.argsort(-predicted, kind="stable")[: int(high.sum())]
+    return float(1 - speedup[chosen].mean() / speedup[high].mean())
 
 
 def _interval(groups: Sequence[str], values: Array, seed: int) -> tuple[float, float]:

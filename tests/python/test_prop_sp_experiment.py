@@ -6,6 +6,7 @@ import polars
 import pytest
 
 from ampsched.experiments import prop_sp, prop_sp_claims, prop_sp_report
+from ampsched.experiments.claims import claim_records, claims_table
 from ampsched.experiments.prop_sp import IDEAL, MODEL_POLICIES, PARTS, Part, Results, Row
 from ampsched.statistics import Estimate
 
@@ -36,6 +37,27 @@ def test_the_committed_report_is_what_comes_out(model: Results) -> None:
 def test_results_do_not_depend_on_jobs() -> None:
     part = Part("x", "x", ((prop_sp.LARGE, "1psh-1psl"),), ("prop-sp", "a-dwrr"))
     assert part.run(jobs=1, repeats=1) == part.run(jobs=2, repeats=1)
+
+
+def test_predictions_reach_the_dynamic_policies_only() -> None:
+    part = Part("x", "x", ((prop_sp.SMALL, "4sth"),), ("rr-amp", "prop-sp:static=1", *prop_sp.DYNAMIC))
+    exact = part.run(jobs=2, repeats=1)
+    again = prop_sp.with_predictions(part, exact, jobs=2, repeats=1)
+    changed = {policy: exact.of("4sth", policy) != again.of("4sth", policy) for policy in part.policies}
+    assert changed["prop-sp"]
+    assert not changed["rr-amp"]
+    assert not changed["prop-sp:static=1"]
+    assert len(again.rows) == len(exact.rows)
+
+
+def test_claims_without_speedups_have_no_prediction() -> None:
+    claims = prop_sp_claims.mixes(results())[:2]
+    judged = [(claim, claim.measure()) for claim in claims]
+    lines = claims_table(judged, [None, judged[1][1]]).splitlines()
+    assert lines[-2].endswith("|  |")
+    assert lines[-1].endswith(f"{judged[1][1].text} |")
+    records = claim_records(judged, [None, judged[1][1]])
+    assert [record["predicted"] for record in records] == [None, judged[1][1].text]
 
 
 def test_parts_run_every_mix_of_table_3() -> None:

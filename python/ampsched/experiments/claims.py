@@ -108,10 +108,11 @@ def verdicts(claims: Judged) -> Counter[Verdict]:
     return Counter(result.verdict for _, result in claims)
 
 
-def claims_table(claims: Judged, predicted: Sequence[Result] = ()) -> str:
+def claims_table(claims: Judged, predicted: Sequence[Result | None] = ()) -> str:
     """The claims as a section of a report.
 
-    `predicted` are the results with predicted instead of exact speed-ups, in the same order; they get a column of their own.
+    `predicted` are the results with predicted instead of exact speed-ups, in the same order; they get a column of their own. None
+    where speed-ups play no part.
     """
     if not claims:
         return ""
@@ -120,7 +121,8 @@ def claims_table(claims: Judged, predicted: Sequence[Result] = ()) -> str:
     for place, (claim, result) in enumerate(claims):
         cells = [MARKS[result.verdict], claim.id, claim.statement, claim.paper, result.text, result.verdict]
         if predicted:
-            cells.append(f"{MARKS[predicted[place].verdict]} {predicted[place].text}")
+            again = predicted[place]
+            cells.append(f"{MARKS[again.verdict]} {again.text}" if again else "")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -137,7 +139,7 @@ def causes_of_misses(claims: Judged) -> str:
     return "\n".join(["## Causes of misses, where we found one", "", *lines])
 
 
-def claim_records(claims: Judged, predicted: Sequence[Result] = ()) -> list[dict[str, Any]]:
+def claim_records(claims: Judged, predicted: Sequence[Result | None] = ()) -> list[dict[str, Any]]:
     """The claims as flat records, with the results of predicted speed-ups if there are any."""
     records: list[dict[str, Any]] = [
         {
@@ -153,5 +155,6 @@ def claim_records(claims: Judged, predicted: Sequence[Result] = ()) -> list[dict
         for claim, result in claims
     ]
     for record, again in zip(records, predicted, strict=False):
-        record |= {"predicted": again.text, "predicted_verdict": again.verdict}
+        record["predicted"] = again.text if again else None
+        record["predicted_verdict"] = again.verdict if again else None
     return records

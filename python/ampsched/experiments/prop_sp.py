@@ -5,7 +5,7 @@ mean of its completion times. ASP and unfairness compare with each program alone
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from statistics import fmean, geometric_mean
@@ -23,11 +23,14 @@ from ampsched.statistics import Estimate, estimate
 Progress = Callable[[int, int], object]
 REPETITIONS = 3
 FACTORS = "oracle"
+PREDICTED = "predicted"
 IDEAL, SMALL, LARGE = "opteron-2FC-2SC-ideal", "opteron-2FC-2SC", "opteron-2FC-10SC"
 MODEL_POLICIES = {"hsp": "hsp", "rr": "rr-amp", "prop-sp": "prop-sp:static=1"}
 """Policies that the analytical model knows, by their names there."""
 POLICIES = ("rr-amp", "a-dwrr", "camp", "hsp", "prop-sp:static=1", "prop-sp")
 """The paper's schedulers (Figure 2): RR, A-DWRR, CAMP, HSP, Prop-SP static and dynamic."""
+DYNAMIC = ("camp", "hsp", "prop-sp")
+"""Those of them that ask for speed-ups while programs run."""
 SINGLE_THREADED = (
     "4sth",
     "3sth-1stm",
@@ -141,6 +144,8 @@ class Part:
     mixes: tuple[tuple[str, str], ...]
     """Pairs of machine and mix."""
     policies: tuple[str, ...]
+    factors: str = FACTORS
+    """Where policies get speed-ups from."""
 
     def run(self, jobs: int, repeats: int, progress: Progress | None = None) -> Results:
         """Runs it with seeds 1 to `repeats`.
@@ -153,7 +158,7 @@ class Part:
         rows: list[Row] = []
         steps = list(product(self.mixes, range(1, repeats + 1)))
         for number, ((machine, mix), seed) in enumerate(steps, start=1):
-            rows += _rows(machine, mix, self.policies, seed, jobs)
+            rows += _rows(machine, mix, self.policies, self.factors, seed, jobs)
             if progress:
                 progress(number, len(steps))
         return Results(tuple(rows))
@@ -176,13 +181,14 @@ def _alone_ns(machine: str, mix: str, seed: int, jobs: int) -> tuple[list[int], 
     return [each.fast_ns for each in references], [each.slow_ns for each in references]
 
 
-def _rows(machine: str, mix: str, under: Sequence[str], seed: int, jobs: int) -> list[Row]:
+def _rows(machine: str, mix: str, under: Sequence[str], factors: str, seed: int, jobs: int) -> list[Row]:
     catalog = Catalog.shipped()
     where: Machine = catalog.machine(machine)
     what = catalog.workload(workload_of(mix))
     fast_ns, slow_ns = _alone_ns(machine, mix, seed, jobs)
     specs = [PolicySpec.of(policy) for policy in under]
-    outcomes = run_all([(SETTINGS.job(where, what, spec, seed), spec) for spec in specs], jobs)
+    settings = replace(SETTINGS, factors=Factors.parse(factors))
+    outcomes = run_all([(settings.job(where, what, spec, seed), spec) for spec in specs], jobs)
     rows = []
     for policy, outcome in zip(under, outcomes, strict=True):
         sched_ns = [app.turnaround_ns for app in outcome.apps]
@@ -252,6 +258,20 @@ def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = N
 
         results[name] = PARTS[name].run(jobs, repeats, step)
     return results
+
+
+def with_predictions(part: Part, results: Results, jobs: int, repeats: int) -> Results:
+    """Results of a part in which the dynamic policies ran anew with speed-ups predicted from counters.
+
+    Args:
+        part: What was run.
+        results: What came out.
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds, as for `results`.
+    """
+    again = replace(part, policies=DYNAMIC, factors=PREDICTED).run(jobs, repeats)
+    kept = tuple(row for row in results.rows if row.policy not in DYNAMIC)
+    return Results(kept + again.rows)
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:

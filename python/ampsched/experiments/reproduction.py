@@ -40,8 +40,9 @@ class Reproduction:
     """By file name, what draws the file."""
     frames: Mapping[str, Frame]
     """By file name (.parquet), the data."""
-    predicted: tuple[Result, ...] = field(default=())
-    """The claims anew, with speed-ups predicted from counters instead of exact ones, if that was done."""
+    predicted: tuple[Result | None, ...] = field(default=())
+    """The claims anew, with speed-ups predicted from counters instead of exact ones, if that was done; None where speed-ups play no
+    part."""
 
     def verdicts(self) -> Counter[Verdict]:
         """How many claims have which verdict."""

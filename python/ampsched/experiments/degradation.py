@@ -12,7 +12,7 @@ from ampsched.statistics import Estimate
 
 Progress = Callable[[int, int], object]
 MACHINES = ("2B2S", "4B4S")
-POLICIES = ("wash", "colab", "hsp", "prop-sp")
+POLICIES = ("wash", "colab", "camp", "hsp", "prop-sp")
 REFERENCE = "cfs"
 # Standard deviation / mean of the error, from exact to half the value.
 ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -31,7 +31,14 @@ SOURCES = (
     "constant:2.5",
     "none",
 )
-COLOURS = {"wash": "#E69F00", "colab": "#0072B2", "hsp": "#009E73", "prop-sp": "#CC79A7", "cfs": "#999999"}
+COLOURS = {
+    "wash": "#E69F00",
+    "colab": "#0072B2",
+    "camp": "#D55E00",
+    "hsp": "#009E73",
+    "prop-sp": "#CC79A7",
+    "cfs": "#999999",
+}
 
 
 @dataclass(frozen=True, slots=True)

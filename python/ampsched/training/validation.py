@@ -125,7 +125,7 @@ def loss(speedup: Array, predicted: Array) -> float:
     if not high.any():
         return 0.0
     chosen = np.argsort(-predicted, kind="stable")[: int(high.sum())]
-    return float(1 - speedup[chosen].mean() / speedup[high].mean())
+    return max(0.0, float(1 - speedup[chosen].mean() / speedup[high].mean()))
 
 
 def _interval(groups: Sequence[str], values: Array, seed: int) -> tuple[float, float]:

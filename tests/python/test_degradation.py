@@ -41,7 +41,7 @@ def test_policies_look_as_often_as_the_sampling_says() -> None:
 
 def test_tables_and_figures(points: list[degradation.Point], tmp_path: Path) -> None:
     lines = degradation.table(points, "error", "error").splitlines()
-    assert lines[0] == "| error | wash | colab | hsp | prop-sp |"
+    assert lines[0] == "| error | wash | colab | camp | hsp | prop-sp |"
     assert len(lines) == 2 + len(degradation.ERRORS)
     for name in ("a.svg", "b.svg"):
         degradation.draw(points, "sampling_ms", "ms", tmp_path / name)

@@ -19,7 +19,7 @@ MAY_DEPEND_ON = {
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task"},
-    "taskrt": {"model", "policy", "predict", "task"},
+    "taskrt": {"model", "policy", "kernels", "task"},
     "live": {"model", "policy", "predict"},
     "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "live"},
 }
@@ -31,6 +31,7 @@ ONLY_FOR = {
     "rayon": {"sim"},
     "libc": {"live", "taskrt"},
     "nix": {"live", "taskrt"},
+    "rustix": {"live", "taskrt"},
     "rand": set(),
     "getrandom": set(),
     "chrono": set(),

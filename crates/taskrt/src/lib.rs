@@ -30,6 +30,7 @@
 
 mod bell;
 mod board;
+pub mod c_api;
 mod cores;
 mod datum;
 mod erase;
@@ -37,6 +38,7 @@ mod error;
 mod graph_job;
 mod loop_job;
 mod policy_text;
+mod quota;
 mod ranges;
 mod rates;
 mod recording;
@@ -49,5 +51,6 @@ pub use ampsched_task::{Recording, TaskId, WorkerId};
 pub use cores::{CoreClass, Cores};
 pub use datum::Datum;
 pub use error::Error;
+pub use quota::Quotas;
 pub use runtime::{Config, Runtime};
 pub use scope::{Scope, TaskBuilder};

@@ -2,11 +2,13 @@
 //!
 //! `loop|rayon ITERATIONS ROUNDS` — seconds of a loop whose iterations are ROUNDS of a chain of multiplications each, on two
 //! pinned workers, here or with rayon. `tasks|graph NUMBER` — seconds for empty tasks, started while they are created, or as a graph.
+//! `wake NUMBER` — median seconds of a wake-up: half the time of an empty task that is given to sleeping workers, whose end wakes the caller.
 //! `asymmetric OPENMP ITERATIONS ROUNDS SHARES COUNT` — the loop under CPU quotas such as 0.5,0.2, and the program OPENMP
 //! (benchmarks/peers/openmp_loop.c) under the same ones, in turn; prints a line per measurement: name, seconds.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ampsched_taskrt::{Config, Cores, Quotas, Runtime};
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         ["rayon", iterations, rounds] => run_rayon(iterations, rounds),
         ["tasks", number] => run_tasks(number, false),
         ["graph", number] => run_tasks(number, true),
+        ["wake", number] => run_wake(number),
         ["asymmetric", openmp, iterations, rounds, shares, count] => {
             run_asymmetric(openmp, iterations, rounds, shares, count)
         }
@@ -110,6 +113,22 @@ fn run_tasks(number: &str, is_held: bool) -> Result<(), Failed> {
     Ok(())
 }
 
+fn run_wake(number: &str) -> Result<(), Failed> {
+    let (runtime, number): (Runtime, usize) = (two_workers()?, number.parse()?);
+    let mut seconds = Vec::new();
+    for _ in 0..number.max(1) {
+        sleep(Duration::from_millis(1)); // Long after the workers have fallen asleep.
+        let start = Instant::now();
+        runtime.scope(|scope| {
+            scope.task("empty").run(|| ());
+        })?;
+        seconds.push(start.elapsed().as_secs_f64() / 2.0);
+    }
+    seconds.sort_by(f64::total_cmp);
+    println!("{:.9}", seconds[seconds.len() / 2]);
+    Ok(())
+}
+
 fn run_asymmetric(
     openmp: &str,
     iterations: &str,
@@ -129,8 +148,11 @@ fn run_asymmetric(
         let speeds = runtime.measure_speeds(MEASURE)?;
         println!("ratio {:.4}", speeds.iter().copied().fold(0.0, f64::max));
         for mode in ["static", "dynamic"] {
+            // Whoever runs next has its whole quota.
+            sleep(2 * PERIOD);
             println!("{mode} {}", run_openmp(openmp, mode, iterations, rounds, &quotas)?);
         }
+        sleep(2 * PERIOD);
         println!("ampsched {:.9}", loop_on(&runtime, loop_iterations, loop_rounds));
     }
     Ok(())

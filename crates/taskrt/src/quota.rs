@@ -71,20 +71,9 @@ impl Quotas {
     ) -> Result<Self, Error> {
         let quotas: Result<Vec<Duration>, Error> =
             shares.iter().map(|&share| quota(share, period)).collect();
-        if version == Version::V2 {
-            let file = parent.join("cgroup.subtree_control");
-            let has_cpu =
-                read(&file).unwrap_or_default().split_whitespace().any(|name| name == "cpu");
-            if !has_cpu {
-                // A group with processes accepts that only if it is the root or has threaded groups, which `group` makes;
-                // so the first group is made before.
-                make_threaded(&parent.join(name_of(0)))?;
-                write(&file, "+cpu")?;
-            }
-        }
+        // Dropping `made` on an error removes the groups that were made.
         let mut made = Self { version, parent, groups: Vec::new() };
         for (worker, quota) in quotas?.into_iter().enumerate() {
-            // Dropping `made` on an error removes the groups that were made.
             made.add(worker, quota, period)?;
         }
         Ok(made)
@@ -93,10 +82,7 @@ impl Quotas {
     fn add(&mut self, worker: usize, quota: Duration, period: Duration) -> Result<(), Error> {
         let group = self.parent.join(name_of(worker));
         let (quota_us, period_us) = (quota.as_micros(), period.as_micros());
-        match self.version {
-            Version::V1 => make(&group)?,
-            Version::V2 => make_threaded(&group)?,
-        }
+        make(&group)?;
         self.groups.push(group.clone());
         match self.version {
             Version::V1 => {
@@ -105,10 +91,20 @@ impl Quotas {
                 write(&group.join("cpu.cfs_quota_us"), &quota_us.to_string())
             }
             Version::V2 => {
+                write(&group.join("cgroup.type"), "threaded")?;
+                self.enable_controller()?;
                 write(&group.join("cpu.weight"), WEIGHT_MAX)?;
                 write(&group.join("cpu.max"), &format!("{quota_us} {period_us}"))
             }
         }
+    }
+
+    /// Hands the CPU controller down to the groups (v2). A group with processes, as ours is, may do that only if it
+    /// is the root or has threaded groups, so the first one must be there.
+    fn enable_controller(&self) -> Result<(), Error> {
+        let file = self.parent.join("cgroup.subtree_control");
+        let has_cpu = read(&file).unwrap_or_default().split_whitespace().any(|name| name == "cpu");
+        if has_cpu { Ok(()) } else { write(&file, "+cpu") }
     }
 
     /// Puts each worker of a runtime under its quota: the first worker under the first one, and so on.
@@ -217,11 +213,6 @@ fn make(group: &Path) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-fn make_threaded(group: &Path) -> Result<(), Error> {
-    make(group)?;
-    write(&group.join("cgroup.type"), "threaded")
 }
 
 fn read(file: &Path) -> Result<String, Error> {

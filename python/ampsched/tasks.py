@@ -95,22 +95,6 @@ def read_task_graph(path: str | Path, *, bandwidth_mb_s: float | None = None) ->
     return TaskGraph.read(str(path), _text(path), _bytes_per_s(bandwidth_mb_s))
 
 
-def read_recording(path: str | Path) -> TaskSchedule:
-    """Reads what a real task runtime has executed, to look at it as at a simulated schedule.
-
-    The file is CSV with the columns ``task``, ``kind``, ``worker``, ``start_s``, ``end_s`` and ``after`` (names separated by
-    ``;``), as the task runtime writes it; ``kind`` and ``after`` may be absent. A first line such as
-    ``# workers big:2.5x4,little:1x4`` states the workers (name, speed, number).
-
-    Args:
-        path: The file.
-
-    Raises:
-        InputError: If the file cannot be read, or is wrong; its text names file, line and task.
-    """
-    return TaskSchedule("recorded", _core.TaskSchedule.recorded(str(path), _text(path)))
-
-
 def write_task_graph(graph: TaskGraph, path: str | Path, *, bandwidth_mb_s: float | None = None) -> None:
     """Writes a task graph into a file; the ending of its name tells the format, see `read_task_graph`.
 
@@ -186,6 +170,22 @@ class TaskSchedule:
         """Writes a trace for https://ui.perfetto.dev; times are rounded to ns."""
         with Path(path).open("wb") as file:
             self.core.perfetto(file)
+
+
+def read_recording(path: str | Path) -> TaskSchedule:
+    """Reads what a real task runtime has executed, to look at it as at a simulated schedule.
+
+    The file is CSV with the columns ``task``, ``kind``, ``worker``, ``start_s``, ``end_s`` and ``after`` (names separated by
+    ``;``), as the task runtime writes it; ``kind`` and ``after`` may be absent. A first line such as
+    ``# workers big:2.5x4,little:1x4`` states the workers (name, speed, number).
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: If the file cannot be read, or is wrong; its text names file, line and task.
+    """
+    return TaskSchedule("recorded", _core.TaskSchedule.recorded(str(path), _text(path)))
 
 
 def run_tasks(

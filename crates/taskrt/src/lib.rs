@@ -28,6 +28,12 @@
 //!
 //! Architecture invariant: policies are those of `ampsched-task`; this crate has none of its own but the sharing-out of loops.
 
+/// The how-to page, whose programs are tested.
+#[cfg(doctest)]
+#[allow(rustdoc::invalid_codeblock_attributes)] // Blocks of other languages have titles.
+#[doc = include_str!("../../../docs/howto/use-the-runtime.md")]
+mod how_to {}
+
 mod bell;
 mod board;
 pub mod c_api;

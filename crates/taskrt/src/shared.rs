@@ -9,14 +9,10 @@ use ampsched_policy::Params;
 use ampsched_task::{Build, Slot, TaskId, WorkerId};
 
 use crate::bell::Bell;
-use crate::board::{Board, Job, Rung, Serial, Waiter, Work};
+use crate::board::{Board, Job, Rung, Serial, WAKE_S, Waiter, Work};
 use crate::graph_job::{Body, Executions};
 use crate::loop_job::{LoopJob, Step};
 use crate::rates::Rates;
-
-/// How long who waits stays awake: about as long as falling asleep and being woken costs, so that it never costs more than
-/// twice what it had to (Karlin et al., Empirical studies of competitive spinning, SOSP 1991).
-const SPIN: Duration = Duration::from_micros(5);
 
 thread_local! {
     /// The runtime (by its address) and the worker that this thread is.
@@ -198,12 +194,13 @@ pub fn ring(rung: &mut Rung) {
     rung.drain(..).for_each(|bell| bell.ring());
 }
 
-/// True for the time that a waiting thread stays awake.
+/// True for the time that a waiting thread stays awake: as long as a wake-up costs, so that waiting never costs more than twice
+/// what it had to (Karlin et al., Empirical studies of competitive spinning, SOSP 1991).
 fn spin() -> impl FnMut() -> bool {
-    let start = Instant::now();
+    let (start, longest) = (Instant::now(), Duration::from_secs_f64(WAKE_S));
     let mut is_awake = true;
     move || {
-        is_awake = is_awake && start.elapsed() < SPIN;
+        is_awake = is_awake && start.elapsed() < longest;
         std::hint::spin_loop();
         is_awake
     }

@@ -37,20 +37,30 @@ fn static_library() -> PathBuf {
 
 #[test]
 fn a_c_program_runs() {
+    run_c(include_str!("c_program.c"));
+}
+
+#[test]
+fn the_program_of_the_how_to_page_runs() {
+    let page = include_str!("../../../docs/howto/use-the-runtime.md");
+    let (_, rest) = page.split_once("```c\n").unwrap();
+    assert_eq!(run_c(rest.split_once("```").unwrap().0), "42\n");
+}
+
+/// Compiles, links and runs a program; what it prints.
+fn run_c(source: &str) -> String {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
+    let (file, program) = (folder.path().join("program.c"), folder.path().join("program"));
+    std::fs::write(&file, source).unwrap();
     let mut compiler = Command::new("cc");
     compiler
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(crate_folder.join("include"));
-    compiler
-        .arg("-o")
-        .arg(&program)
-        .arg(crate_folder.join("tests/c_program.c"))
-        .arg(static_library());
+    compiler.arg("-o").arg(&program).arg(&file).arg(static_library());
     let compiled = compiler.args(["-lpthread", "-ldl", "-lm"]).output().expect("a C compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let run = Command::new(&program).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8(run.stdout).unwrap()
 }

@@ -188,14 +188,17 @@ def draw(
     recording: Annotated[
         Path,
         typer.Argument(
-            metavar="RECORDING", help="A .csv file that a program wrote with the task runtime, see the how-to."
+            metavar="RECORDING",
+            help="A .csv file that a program wrote with the task runtime, see the how-to.",
         ),
     ],
     gantt: Gantt = None,
     trace: Trace = None,
     graph: Annotated[
         Path | None,
-        typer.Option("--graph", help="Write the tasks with their measured work as a task graph to this file."),
+        typer.Option(
+            "--graph", help="Write the tasks with their measured work as a task graph to this file."
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -234,7 +237,12 @@ def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
     text = f"{title}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"
     console.print(text, style="bold", soft_wrap=True, markup=False)
     _print_workers(console, made)
-    written = {"picture": outputs.gantt, "trace": outputs.trace, "table": outputs.csv, "task graph": outputs.graph}
+    written = {
+        "picture": outputs.gantt,
+        "trace": outputs.trace,
+        "table": outputs.csv,
+        "task graph": outputs.graph,
+    }
     for what, path in written.items():
         if path:
             console.print(f"{what} written to {path}", soft_wrap=True, markup=False)

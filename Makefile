@@ -15,8 +15,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .PHONY: help
 help: ## Say what can be made
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-		printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+		printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 .PHONY: demo
 demo: $(BUILD)/package ## Set everything up, run the COLAB experiment and print its tables
@@ -54,6 +54,10 @@ format: $(BUILD)/dev ## Format all sources
 bench: $(BUILD)/bench ## Measure engine, growth and peers (some minutes)
 	$(BIN)/python benchmarks/run.py
 
+.PHONY: bench-runtime
+bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
+	$(BIN)/python benchmarks/runtime_speed.py
+
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
 	$(BIN)/python -m ampsched.docs docs/reference
@@ -80,6 +84,10 @@ EVERY ?= 20
 .PHONY: sweep
 sweep: $(BUILD)/dev ## Run every workload on every machine under every policy with all checks (one combination in EVERY)
 	$(BIN)/python tests/sweep.py --every $(EVERY)
+
+.PHONY: stress
+stress: $(BUILD)/venv ## Execute ten thousand random task graphs on real threads
+	GRAPHS=10000 cargo test --locked --quiet -p ampsched-taskrt --test graphs
 
 .PHONY: calibrate
 calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements

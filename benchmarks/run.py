@@ -275,14 +275,14 @@ def verdict(reached: bool) -> str:
     return "reached" if reached else "missed"
 
 
-def replace_measured(file: Path, text: str) -> None:
+def replace_measured(file: Path, text: str, markers: tuple[str, str] = (BEGIN, END)) -> None:
     """Puts the tables between the two markers of a Markdown file."""
     old = file.read_text(encoding="utf-8")
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = old.partition(markers[0])
+    _, end, after = rest.partition(markers[1])
     if not begin or not end:
-        raise SystemExit(f"{file} has no lines {BEGIN} and {END}")
-    file.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+        raise SystemExit(f"{file} has no lines {markers[0]} and {markers[1]}")
+    file.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -285,6 +285,10 @@ class TaskWorkers:
 
 @final
 class TaskSchedule:
+    @staticmethod
+    def recorded(file: str, text: str) -> TaskSchedule: ...
+    @property
+    def graph(self) -> TaskGraph: ...
     @property
     def makespan_s(self) -> float: ...
     @property

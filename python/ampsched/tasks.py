@@ -92,13 +92,7 @@ def read_task_graph(path: str | Path, *, bandwidth_mb_s: float | None = None) ->
     Raises:
         InputError: If the file cannot be read, or is wrong; its text names file, line and task.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
-    return TaskGraph.read(str(path), text, _bytes_per_s(bandwidth_mb_s))
+    return TaskGraph.read(str(path), _text(path), _bytes_per_s(bandwidth_mb_s))
 
 
 def write_task_graph(graph: TaskGraph, path: str | Path, *, bandwidth_mb_s: float | None = None) -> None:
@@ -121,8 +115,13 @@ class TaskSchedule:
     """Which worker executes which task when, and what it is measured by."""
 
     policy: str
-    """Task policy with its parameters."""
+    """Task policy with its parameters; ``recorded`` if it was read from a recording."""
     core: _core.TaskSchedule
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The task graph; of a recording, work is the time that a task took times its worker's speed."""
+        return self.core.graph
 
     @property
     def makespan_s(self) -> float:
@@ -173,6 +172,22 @@ class TaskSchedule:
             self.core.perfetto(file)
 
 
+def read_recording(path: str | Path) -> TaskSchedule:
+    """Reads what a real task runtime has executed, to look at it as at a simulated schedule.
+
+    The file is CSV with the columns ``task``, ``kind``, ``worker``, ``start_s``, ``end_s`` and ``after`` (names separated by
+    ``;``), as the task runtime writes it; ``kind`` and ``after`` may be absent. A first line such as
+    ``# workers big:2.5x4,little:1x4`` states the workers (name, speed, number).
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: If the file cannot be read, or is wrong; its text names file, line and task.
+    """
+    return TaskSchedule("recorded", _core.TaskSchedule.recorded(str(path), _text(path)))
+
+
 def run_tasks(
     graph: str | Path | TaskGraph,
     workers: str = "4x10,4x4",
@@ -209,6 +224,15 @@ def run_tasks(
     crew = TaskWorkers(workers, graph.ratio if ratio is None else ratio, grab_s)
     name, params = parse_spec(policy, "policy")
     return TaskSchedule(policy.strip(), _core.run_task_graph(graph, crew, name, params))
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 
 
 def _bytes_per_s(bandwidth_mb_s: float | None) -> float | None:

@@ -277,3 +277,46 @@ def test_wrong_commands(
     assert ended.err.startswith("error: ")
     assert ended.err.count("\n") == 1
     assert text in ended.err
+
+
+RUN = """\
+# workers big:2.5x1,little:1x1
+task,kind,worker,start_s,end_s,after
+a,POTRF,0,0,0.002,
+"b, c",TRSM,1,0.0021,0.006,a
+"""
+
+
+def test_a_recording_is_drawn_like_a_schedule(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    run, gantt, trace, graph = (tmp_path / name for name in ("run.csv", "r.svg", "r.pftrace", "g.dot"))
+    run.write_text(RUN)
+    ended = ampsched_here(
+        "tasks", "draw", str(run), "--gantt", str(gantt), "--trace", str(trace), "--graph", str(graph)
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("run as recorded: 0.0060 s, ")
+    assert "b, c" in gantt.read_text()
+    assert b"worker 1 little" in trace.read_bytes()
+    measured = ampsched.task_graph(graph)
+    assert (measured.tasks, measured.links) == (2, 1)
+    assert measured.work == pytest.approx(0.002 * 2.5 + 0.0039)
+
+
+def test_what_schedule_writes_can_be_read_as_a_recording(small: Path, tmp_path: Path) -> None:
+    made = ampsched.run_tasks(small, "1x2,1x1", "fifo")
+    table = tmp_path / "fifo.csv"
+    made.to_polars().write_csv(table)
+    again = ampsched.read_recording(table)
+    assert again.to_polars().equals(made.to_polars())
+    assert again.policy == "recorded"
+
+
+def test_wrong_recordings(ampsched_here: Ampsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.csv").write_text(RUN.replace("0.0021", "0.7"))
+    for name, text in (
+        ("run.csv", 'run.csv:4: task "b, c": ends at 0.006 s, before its start at 0.7 s'),
+        ("gone.csv", "gone.csv: cannot be read: No such file or directory"),
+    ):
+        ended = ampsched_here("tasks", "draw", name)
+        assert (ended.code, ended.out, ended.err) == (2, "", f"error: {text}\n")

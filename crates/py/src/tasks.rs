@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ampsched_model::InputError as ModelError;
 use ampsched_sim::{run_task_policy, write_schedule};
 use ampsched_task::{
-    Bounds, Build, Format, Graph, PROGRAMS, Problem, REGISTRY, ReadOptions, Schedule, Workers,
-    build_task_policy, gantt_svg, read, task_program, write,
+    Bounds, Build, Format, Graph, PROGRAMS, Problem, REGISTRY, ReadOptions, Recording, Schedule,
+    Workers, build_task_policy, gantt_svg, read, task_program, write,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -162,6 +162,20 @@ impl TaskSchedule {
 
 #[pymethods]
 impl TaskSchedule {
+    /// Reads a recording of real executions.
+    #[staticmethod]
+    fn recorded(file: &str, text: &str) -> PyResult<Self> {
+        let Recording { graph, workers, schedule } = refused(Recording::read(file, text))?;
+        let bounds = Bounds::of(&refused(Problem::new(&graph, workers.clone()))?);
+        Ok(Self { graph: Arc::new(graph), workers, inner: schedule, bounds })
+    }
+
+    /// The graph whose tasks are executed.
+    #[getter]
+    fn graph(&self) -> TaskGraph {
+        TaskGraph { inner: Arc::clone(&self.graph) }
+    }
+
     /// End of the last task.
     #[getter]
     fn makespan_s(&self) -> f64 {

@@ -1,5 +1,6 @@
 """``ampsched tasks``: task graphs and the policies that schedule them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,15 @@ from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
 from ampsched.cli import options, render
-from ampsched.tasks import TaskSchedule, run_tasks, task_graph, task_policies, task_programs, write_task_graph
+from ampsched.tasks import (
+    TaskSchedule,
+    read_recording,
+    run_tasks,
+    task_graph,
+    task_policies,
+    task_programs,
+    write_task_graph,
+)
 
 GANTT_CELLS = 60
 
@@ -76,6 +85,9 @@ Bandwidth = Annotated[
         help="Speed of data between workers, for graphs that state sizes; without it data takes no time.",
     ),
 ]
+
+Gantt = Annotated[Path | None, typer.Option("--gantt", help="Draw the schedule into this .svg file.")]
+Trace = Annotated[Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")]
 
 
 @app.command(
@@ -151,12 +163,8 @@ def schedule(
     ratio: Ratio = None,
     grab_us: GrabUs = None,
     bandwidth_mb_s: Bandwidth = None,
-    gantt: Annotated[
-        Path | None, typer.Option("--gantt", help="Draw the schedule into this .svg file.")
-    ] = None,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
-    ] = None,
+    gantt: Gantt = None,
+    trace: Trace = None,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
@@ -166,22 +174,76 @@ def schedule(
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
     loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
     made = run_tasks(loaded, workers, policy, ratio=ratio, grab_us=_numbers(grab_us, "grab-us"))
-    if gantt:
-        made.write_gantt(gantt, f"{loaded.name} under {made.policy}: {made.makespan_s:g} s")
-    if trace:
-        made.write_trace(trace)
-    if csv:
-        made.to_polars().write_csv(csv)
-    if json:
+    _show(made, f"{loaded.name} under {made.policy}", _Outputs(gantt, trace, csv, json))
+
+
+@app.command(
+    "draw",
+    epilog=render.examples(
+        "ampsched tasks draw run.csv --gantt run.svg",
+        "ampsched tasks draw run.csv --trace run.pftrace --graph run-graph.csv",
+    ),
+)
+def draw(
+    recording: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RECORDING",
+            help="A .csv file that a program wrote with the task runtime, see the how-to.",
+        ),
+    ],
+    gantt: Gantt = None,
+    trace: Trace = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph", help="Write the tasks with their measured work as a task graph to this file."
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
+    made = read_recording(recording)
+    if graph:
+        write_task_graph(made.graph, graph)
+    _show(made, f"{made.graph.name} as {made.policy}", _Outputs(gantt, trace, None, json, graph))
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Where a schedule goes."""
+
+    gantt: Path | None
+    trace: Path | None
+    csv: Path | None
+    json: bool
+    graph: Path | None = None
+
+
+def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
+    """Prints what each worker does, draws it or writes it down."""
+    if outputs.gantt:
+        made.write_gantt(outputs.gantt, f"{title}: {made.makespan_s:g} s")
+    if outputs.trace:
+        made.write_trace(outputs.trace)
+    if outputs.csv:
+        made.to_polars().write_csv(outputs.csv)
+    if outputs.json:
         rows = made.to_polars().to_dicts()
         render.print_json({**_summary(made), "executions": rows})
         return
     console = render.console()
-    _print_notes(console, loaded)
-    title = f"{loaded.name} under {made.policy}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"
-    console.print(title, style="bold", soft_wrap=True)
+    _print_notes(console, made.graph)
+    text = f"{title}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"
+    console.print(text, style="bold", soft_wrap=True, markup=False)
     _print_workers(console, made)
-    for path, what in ((gantt, "picture"), (trace, "trace"), (csv, "table")):
+    written = {
+        "picture": outputs.gantt,
+        "trace": outputs.trace,
+        "table": outputs.csv,
+        "task graph": outputs.graph,
+    }
+    for what, path in written.items():
         if path:
             console.print(f"{what} written to {path}", soft_wrap=True, markup=False)
 

@@ -65,6 +65,10 @@ impl LoopDynamic {
 }
 
 impl TaskPolicy for LoopDynamic {
+    fn needs_whole_graph(&self) -> bool {
+        true
+    }
+
     fn created(&mut self, tasks: &dyn Tasks, _first: TaskId) {
         self.loops.extend(tasks);
         self.fetched.resize(self.loops.len(), 0);

@@ -33,6 +33,10 @@ struct LoopStatic {
 }
 
 impl TaskPolicy for LoopStatic {
+    fn needs_whole_graph(&self) -> bool {
+        true
+    }
+
     fn created(&mut self, tasks: &dyn Tasks, _first: TaskId) {
         let new = self.loops.extend(tasks);
         new.iter().for_each(|level| self.lists.deal_blocks(level));

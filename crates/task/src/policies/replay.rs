@@ -19,6 +19,10 @@ impl Replay {
 }
 
 impl TaskPolicy for Replay {
+    fn needs_whole_graph(&self) -> bool {
+        true
+    }
+
     fn ready(&mut self, _tasks: &dyn Tasks, task: TaskId, _by: Option<WorkerId>) {
         self.lists.set_ready(task);
     }

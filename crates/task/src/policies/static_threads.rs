@@ -34,6 +34,10 @@ struct StaticThreads {
 }
 
 impl TaskPolicy for StaticThreads {
+    fn needs_whole_graph(&self) -> bool {
+        true
+    }
+
     fn created(&mut self, tasks: &dyn Tasks, _first: TaskId) {
         let new = self.levels.extend(tasks);
         new.iter().for_each(|level| self.lists.deal_blocks(level));

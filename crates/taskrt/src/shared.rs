@@ -1,0 +1,207 @@
+//! How workers and callers go to the board, work, and wait.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ampsched_policy::Params;
+use ampsched_task::{Build, Slot, TaskId, WorkerId};
+
+use crate::bell::Bell;
+use crate::board::{Board, Job, Rung, Serial, WAKE_S, Waiter, Work};
+use crate::graph_job::{Body, Executions};
+use crate::loop_job::{LoopJob, Step};
+use crate::rates::Rates;
+
+thread_local! {
+    /// The runtime (by its address) and the worker that this thread is.
+    static SELF: Cell<Option<(usize, WorkerId)>> = const { Cell::new(None) };
+    /// The task that this thread executes.
+    static TASK: Cell<Option<TaskId>> = const { Cell::new(None) };
+}
+
+/// The task that the calling thread executes, if it does.
+pub fn current_task() -> Option<TaskId> {
+    TASK.get()
+}
+
+/// What a runtime's threads share.
+pub struct Shared {
+    board: Mutex<Board>,
+    bells: Vec<Arc<Bell>>,
+    /// How graphs are scheduled.
+    pub build: Build,
+    /// Parameters of the policy.
+    pub params: Params,
+    /// Name of the policy.
+    pub policy: &'static str,
+    /// Whether executions are recorded.
+    pub is_recorded: bool,
+    zero: Instant,
+}
+
+impl Shared {
+    /// Workers have not started.
+    pub fn new(
+        board: Board,
+        bells: Vec<Arc<Bell>>,
+        (policy, build, params): (&'static str, Build, Params),
+        is_recorded: bool,
+    ) -> Self {
+        let (board, zero) = (Mutex::new(board), Instant::now());
+        Self { board, bells, build, params, policy, is_recorded, zero }
+    }
+
+    /// The board.
+    pub fn lock(&self) -> MutexGuard<'_, Board> {
+        // Nothing panics under the lock but a faulty policy; what it leaves is still a board.
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker that the calling thread is.
+    pub fn current(&self) -> Option<WorkerId> {
+        let (runtime, worker) = SELF.get()?;
+        (runtime == self.address()).then_some(worker)
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    /// Who the calling thread is when it waits.
+    pub fn waiter(&self) -> Waiter {
+        self.current().map_or_else(|| Waiter::Outside(Arc::new(Bell::new())), Waiter::Worker)
+    }
+
+    /// What a worker's thread does until the runtime ends.
+    pub fn work(&self, me: WorkerId) {
+        SELF.set(Some((self.address(), me)));
+        self.serve(me, 0, |board| board.is_closing);
+        SELF.set(None);
+    }
+
+    /// Changes the board, feeds idle workers, and wakes who has to be woken.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Board, &mut Rung) -> T) -> T {
+        let mut rung = Rung::new();
+        let mut board = self.lock();
+        let result = change(&mut board, &mut rung);
+        board.feed(None, &mut rung);
+        board.end_stalled(&mut rung);
+        drop(board);
+        ring(&mut rung);
+        result
+    }
+
+    /// Waits for the end of a graph or loop and takes it off the board; a worker helps meanwhile.
+    pub fn wait(&self, serial: Serial, waiter: &Waiter) -> Job {
+        match waiter {
+            Waiter::Worker(me) => self.serve(*me, serial, |board| board.is_done(serial)),
+            Waiter::Outside(bell) => {
+                while !self.lock().is_done(serial) {
+                    bell.wait(spin());
+                }
+            }
+        }
+        let mut board = self.lock();
+        let job = board.finish(serial);
+        if self.is_recorded {
+            let executions = match &job {
+                Job::Graph(graph) => graph.recorded(&board.rates),
+                Job::Loop(open) => self.recorded(open.work(), &board.rates),
+            };
+            board.recorded.extend(executions);
+        }
+        job
+    }
+
+    /// Executes what the policies have for a worker, nothing older than `from`, until `is_over`.
+    fn serve(&self, me: WorkerId, from: Serial, is_over: impl Fn(&Board) -> bool) {
+        let mut rung = Rung::new();
+        let mut board = self.lock();
+        while !is_over(&board) {
+            let mut work = board.feed(Some((me, from)), &mut rung);
+            if work.is_none() {
+                board.rest(me, from, &mut rung);
+                drop(board);
+                ring(&mut rung);
+                self.bells[me.index()].wait(spin());
+                board = self.lock();
+                work = board.given(me);
+            }
+            let Some(work) = work else { continue };
+            drop(board);
+            ring(&mut rung);
+            board = self.execute(me, work, &mut rung);
+        }
+        drop(board);
+        ring(&mut rung);
+    }
+
+    /// Executes something and says so on the board.
+    fn execute(&self, me: WorkerId, work: Work, rung: &mut Rung) -> MutexGuard<'_, Board> {
+        match work {
+            Work::Task(serial, task, body) => {
+                let outer = TASK.replace(Some(task));
+                let start_s = self.seconds(Instant::now());
+                // Whatever a body has left half done is reached by nobody: the panic goes on in the caller.
+                let outcome = catch_unwind(AssertUnwindSafe(|| match body {
+                    Body::Once(body) => body(),
+                    Body::Each(body) => body(task),
+                }));
+                let end_s = self.seconds(Instant::now());
+                TASK.set(outer);
+                let mut board = self.lock();
+                let slot = Slot { task, worker: me, start_s, end_s };
+                board.end_task(serial, slot, outcome.err(), rung);
+                board
+            }
+            Work::Loop(serial, work) => {
+                self.help(serial, &work, me, rung);
+                self.lock()
+            }
+        }
+    }
+
+    /// Helps with a loop that the worker has joined, then leaves it.
+    pub fn help(&self, serial: Serial, work: &LoopJob, me: WorkerId, rung: &mut Rung) {
+        let outer = TASK.take();
+        let done = work.help(me);
+        TASK.set(outer);
+        self.lock().leave_loop(serial, me, &done, rung);
+    }
+
+    fn seconds(&self, at: Instant) -> f64 {
+        at.duration_since(self.zero).as_secs_f64()
+    }
+
+    /// The steps of a loop as executions of tasks.
+    fn recorded(&self, work: &LoopJob, rates: &Rates) -> Option<Executions> {
+        let kind = rates.name(work.site);
+        let mut all = Executions::default();
+        for Step { worker, range, start, end } in work.take_steps()? {
+            let task = TaskId::from(all.tasks.len());
+            all.tasks.push((format!("{}..{}", range.start, range.end), kind.to_owned()));
+            let (start_s, end_s) = (self.seconds(start), self.seconds(end));
+            all.slots.push(Slot { task, worker, start_s, end_s });
+        }
+        Some(all)
+    }
+}
+
+/// Rings all bells.
+pub fn ring(rung: &mut Rung) {
+    rung.drain(..).for_each(|bell| bell.ring());
+}
+
+/// True for the time that a waiting thread stays awake: as long as a wake-up costs, so that waiting never costs more than twice
+/// what it had to (Karlin et al., Empirical studies of competitive spinning, SOSP 1991).
+fn spin() -> impl FnMut() -> bool {
+    let (start, longest) = (Instant::now(), Duration::from_secs_f64(WAKE_S));
+    let mut is_awake = true;
+    move || {
+        is_awake = is_awake && start.elapsed() < longest;
+        std::hint::spin_loop();
+        is_awake
+    }
+}

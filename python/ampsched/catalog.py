@@ -182,6 +182,9 @@ def _add_missing(core: _core.Catalog) -> None:
         for kind, path in missing:
             if Path(path).is_file():
                 core.add(kind, path, path, read_text(Path(path)))
+    for path in core.missing_graphs():
+        if Path(path).is_file():
+            core.add_graph(path, read_text(Path(path)))
 
 
 @functools.cache

@@ -69,6 +69,16 @@ impl Catalog {
         self.inner.missing_files().into_iter().map(|(kind, path)| (word_of(kind), path)).collect()
     }
 
+    /// Task graphs' files that programs refer to and that are not there yet.
+    fn missing_graphs(&self) -> Vec<String> {
+        self.inner.missing_graphs()
+    }
+
+    /// Adds the text of a task graph's file for the programs that refer to it by that path.
+    fn add_graph(&mut self, path: &str, text: &str) {
+        self.inner.add_graph(path, text);
+    }
+
     /// Names of a kind with their one-line descriptions, in alphabetical order.
     fn entries(&self, kind: &str) -> PyResult<Vec<(String, String)>> {
         Ok(self.inner.list(kind_of(kind)?))

@@ -70,7 +70,7 @@ def test_policies_of_both_levels_are_compared_from_the_command_line(
 @pytest.mark.parametrize(
     ("graph", "policy", "message"),
     [
-        ("graphs/h.csv", "fifo", 'p.toml:5: regions.r.graph: file'),
+        ("graphs/h.csv", "fifo", "p.toml:5: regions.r.graph: file"),
         (
             "fluidanimat",
             "fifo",

@@ -270,6 +270,18 @@ impl Catalog {
         file.program(name, params, &self.profiles)
     }
 
+    /// The workload that consists of that program alone, with parameters set.
+    ///
+    /// # Errors
+    /// As [`Catalog::program`].
+    pub fn program_alone(
+        &self,
+        name: &str,
+        params: &[(String, f64)],
+    ) -> Result<Workload, InputError> {
+        self.program(name, params).map(alone)
+    }
+
     /// Parameters of a program and their defaults; none for an rt-app file.
     ///
     /// # Errors

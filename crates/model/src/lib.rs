@@ -11,6 +11,7 @@ mod error;
 mod expr;
 mod ids;
 mod machine;
+mod machine_part;
 mod power;
 mod profile;
 mod program;

@@ -115,6 +115,12 @@ impl Catalog {
         self.inner.machine(name).map(|inner| Machine { inner }).map_err(|error| input(&error))
     }
 
+    /// The workload of that program alone, with parameters set.
+    fn program(&self, name: &str, params: Vec<(String, f64)>) -> PyResult<Workload> {
+        let found = self.inner.program_alone(name, &params);
+        found.map(|inner| Workload { inner }).map_err(|error| input(&error))
+    }
+
     /// The workload of that name.
     fn workload(&self, name: &str) -> PyResult<Workload> {
         self.inner.workload(name).map(|inner| Workload { inner }).map_err(|error| input(&error))
@@ -185,6 +191,12 @@ impl Machine {
     /// The machine without any cores but those of the slowest kind; work and ratios keep their meaning.
     fn only_little(&self) -> Machine {
         Machine { inner: self.inner.only_little() }
+    }
+
+    /// The machine with only some of its cores on and with capped clocks: ``["big=2@1600", "little=0"]``.
+    fn part(&self, shares: Vec<String>) -> PyResult<Machine> {
+        let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+        self.inner.part(&shares).map(|inner| Machine { inner }).map_err(|error| input(&error))
     }
 
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.

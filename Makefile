@@ -95,6 +95,7 @@ calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew fro
 	$(BIN)/python calibration/fit/fit.py
 	$(BIN)/python calibration/prop_sp/make_programs.py
 	$(BIN)/python calibration/hfee/make_programs.py
+	$(BIN)/python calibration/chronaki/make_programs.py
 	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/explanation/core-model.md
 	$(BIN)/python calibration/power/fit_power.py
 	cargo run --locked --quiet -p ampsched-model --example published_power >calibration/power/predicted.csv

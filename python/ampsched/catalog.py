@@ -11,6 +11,7 @@ from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
 from ampsched.files import read_text
 from ampsched.kinds import Kind
+from ampsched.spec import parse_spec
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FOLDERS: dict[Kind, str] = {
@@ -68,11 +69,16 @@ class Catalog:
     def machine(self, machine: "str | Path | Machine") -> Machine:
         """The machine of that name, or that a file describes.
 
+        ``exynos5422:big=2@1600:little=0`` is a part of it: two big cores at up to 1600 MHz, no little core.
+
         Raises:
-            InputError: If there is no such name or file, or the file is wrong.
+            InputError: If there is no such name, file or part, or the file is wrong.
         """
         if isinstance(machine, Machine):
             return machine
+        whole, shares = _split_shares(str(machine))
+        if shares:
+            return self.machine(whole).part(shares)
         if not is_path(machine):
             self._require(str(machine), "machine")
             return self._core.machine(str(machine))
@@ -82,13 +88,16 @@ class Catalog:
     def workload(self, workload: "str | Path | Workload") -> Workload:
         """The workload of that name, or in a file; a program is a workload of that program alone.
 
-        ``mixes.toml:night`` names one of the workloads of a file.
+        ``mixes.toml:night`` names one of the workloads of a file, ``ferret:n=8`` a program with parameters.
 
         Raises:
-            InputError: If there is no such name or file, or the file is wrong.
+            InputError: If there is no such name, file or parameter, or the file is wrong.
         """
         if isinstance(workload, Workload):
             return workload
+        program, params = _split_shares(str(workload))
+        if params:
+            return self._program(program, ":".join(params))
         path, name = _split_path(str(workload))
         if not is_path(path):
             self._require(path, "workload", "program")
@@ -101,6 +110,14 @@ class Catalog:
             hint = _core.suggest(name, known) if known else "it is a program; leave the name out"
             raise InputError(f'{path}: there is no workload "{name}" in it ({hint})')
         return core.workload(name)
+
+    def _program(self, program: str, params: str) -> Workload:
+        """A program alone with parameters such as ``n=8:items=100``."""
+        _, values = parse_spec(f"program:{params}", f"program {program}")
+        if is_path(program):
+            return self._with_path(program, ("program",)).program(program, values)
+        self._require(program, "program")
+        return self._core.program(program, values)
 
     def entries(self, kind: Kind) -> list[Entry]:
         """All names of a kind with their descriptions, in alphabetical order."""
@@ -174,6 +191,12 @@ def _split_path(text: str) -> tuple[str, str]:
     return text, ""
 
 
+def _split_shares(text: str) -> tuple[str, list[str]]:
+    """Splits ``name:key=value:key=value`` into the name or path and the rest."""
+    whole, *shares = text.split(":")
+    return (whole, shares) if shares and "=" in shares[0] else (text, [])
+
+
 def _add_missing(core: _core.Catalog) -> None:
     """Adds the files that added ones refer to; one that is not there is reported where it is referred to."""
     tried: set[tuple[Kind, str]] = set()
@@ -182,6 +205,9 @@ def _add_missing(core: _core.Catalog) -> None:
         for kind, path in missing:
             if Path(path).is_file():
                 core.add(kind, path, path, read_text(Path(path)))
+    for path in core.missing_graphs():
+        if Path(path).is_file():
+            core.add_graph(path, read_text(Path(path)))
 
 
 @functools.cache

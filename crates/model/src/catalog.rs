@@ -166,6 +166,26 @@ impl Catalog {
         missing.into_iter().collect()
     }
 
+    /// Paths of the task graphs that programs refer to and that were not added yet.
+    pub fn missing_graphs(&self) -> Vec<String> {
+        let templates = self.programs.values().filter_map(|file| match file {
+            ProgramFile::Toml(template) => Some(template),
+            ProgramFile::RtApp(_) => None,
+        });
+        let missing: BTreeSet<_> = templates.flat_map(ProgramTemplate::missing_graphs).collect();
+        missing.into_iter().collect()
+    }
+
+    /// Adds the text of a task graph's file for the programs that refer to it by that path.
+    pub fn add_graph(&mut self, path: &str, text: &str) {
+        let text: Arc<str> = text.into();
+        for file in self.programs.values_mut() {
+            if let ProgramFile::Toml(template) = file {
+                template.add_graph(path, &text);
+            }
+        }
+    }
+
     /// Whether something of that kind and name is there.
     pub fn has(&self, kind: FileKind, name: &str) -> bool {
         match kind {
@@ -248,6 +268,18 @@ impl Catalog {
     pub fn program(&self, name: &str, params: &[(String, f64)]) -> Result<Program, InputError> {
         let file = self.programs.get(name).ok_or_else(|| self.unknown(FileKind::Program, name))?;
         file.program(name, params, &self.profiles)
+    }
+
+    /// The workload that consists of that program alone, with parameters set.
+    ///
+    /// # Errors
+    /// As [`Catalog::program`].
+    pub fn program_alone(
+        &self,
+        name: &str,
+        params: &[(String, f64)],
+    ) -> Result<Workload, InputError> {
+        self.program(name, params).map(alone)
     }
 
     /// Parameters of a program and their defaults; none for an rt-app file.
@@ -393,11 +425,7 @@ fn alone(program: Program) -> Workload {
 /// The path that a reference means, if it is one: relative to the folder of the file it stands in.
 fn path_of(name: &str, spot: &Spot) -> Option<String> {
     let is_path = name.contains(['/', '\\']) || name.ends_with(".toml") || name.ends_with(".json");
-    let is_absolute = name.starts_with(['/', '\\']) || name.chars().nth(1) == Some(':');
-    is_path.then(|| match spot.file.rfind(['/', '\\']) {
-        Some(end) if !is_absolute => format!("{}{name}", &spot.file[..=end]),
-        _ => name.to_owned(),
-    })
+    is_path.then(|| spot.beside(name))
 }
 
 fn unresolved<'a>(

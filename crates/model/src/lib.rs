@@ -11,6 +11,7 @@ mod error;
 mod expr;
 mod ids;
 mod machine;
+mod machine_part;
 mod power;
 mod profile;
 mod program;
@@ -45,7 +46,7 @@ pub use power::{
     ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint, Remaining,
 };
 pub use profile::{Profile, ProfileLibrary};
-pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, ThreadSpec, TimerMode};
+pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, Region, ThreadSpec, TimerMode};
 pub use random::Draw;
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with};
 pub use sensor::Sensor;

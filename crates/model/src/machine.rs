@@ -169,7 +169,7 @@ impl Machine {
         }
     }
 
-    fn renumber(&mut self) {
+    pub(crate) fn renumber(&mut self) {
         let mut next = 0;
         for cluster in &mut self.clusters {
             for core in &mut cluster.cores {

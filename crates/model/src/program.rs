@@ -4,6 +4,8 @@
 //! of [`Op`]s with explicit jumps, so an engine needs only a program counter and a small loop stack
 //! per thread.
 
+use std::sync::Arc;
+
 use crate::{CodePtr, CoreSet, Draw, Ns, ObjectId, Profile, ProfileId};
 
 /// How an amount is distributed.
@@ -121,6 +123,33 @@ pub enum ObjectKind {
         /// Whether all threads share one next expiry.
         shared: bool,
     },
+    /// Parallel region: threads execute the tasks of a graph until all have ended.
+    Region(Region),
+}
+
+/// A parallel region: a task graph, and the task policy that feeds the threads that work on it.
+///
+/// This crate knows neither task graphs nor their policies: the names are resolved by whoever runs the program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// Where it is declared, `FILE:LINE: KEY`, for messages.
+    pub place: String,
+    /// A task program with parameters, such as `fluidanimate:frames=50`, or the path of a file.
+    pub graph: String,
+    /// The file's text, if `graph` is a path.
+    pub text: Option<Arc<str>>,
+    /// Task policy with parameters, such as `cats:steal=1`.
+    pub policy: String,
+    /// Threads that work on it at the same time.
+    pub workers: u32,
+    /// How long a task of work 1 takes on the machine's fastest core at its highest frequency.
+    pub work_ns: f64,
+    /// The same for taking a task from something that workers share.
+    pub grab_ns: f64,
+    /// The same for creating a task.
+    pub create_ns: f64,
+    /// Whether a thread creates the tasks one by one; else all are there from the start.
+    pub is_lazy: bool,
 }
 
 /// A named synchronisation object.
@@ -232,6 +261,20 @@ pub enum Op {
         pool: ObjectId,
         /// Where to go on when the pool is exhausted.
         end: CodePtr,
+    },
+    /// Work on a region: execute tasks that its policy hands out, until all tasks have ended.
+    Tasks {
+        /// The region.
+        region: ObjectId,
+        /// How tasks behave.
+        profile: ProfileId,
+    },
+    /// Create all tasks of a region, one by one.
+    Create {
+        /// The region.
+        region: ObjectId,
+        /// How the code behaves that creates them.
+        profile: ProfileId,
     },
     /// Repeat the code up to the matching `LoopEnd`; if the count is 0 jump to `end`.
     /// A count of `u64::MAX` repeats for ever.

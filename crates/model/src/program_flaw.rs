@@ -1,6 +1,6 @@
 //! Checks that a program's code is well formed, whichever importer made it.
 
-use crate::{CodePtr, ObjectId, ObjectKind, Op, Program};
+use crate::{CodePtr, ObjectId, ObjectKind, Op, ProfileId, Program};
 
 /// A loop whose end has not been reached yet.
 struct Open {
@@ -74,8 +74,7 @@ impl Program {
         let condition = |id: &ObjectId| object(id, |kind| matches!(kind, Kind::Condition));
         match op {
             Op::Compute { profile, .. } | Op::Run { profile, .. } | Op::Occupy { profile, .. } => {
-                (profile.index() >= self.profiles.len())
-                    .then(|| format!("no profile {}", profile.0))
+                self.profile_flaw(*profile)
             }
             Op::Lock(id) | Op::Unlock(id) => mutex(id),
             Op::LockOneOf { first, count } | Op::UnlockOneOf { first, count } => {
@@ -95,6 +94,10 @@ impl Program {
                 object(id, |kind| matches!(kind, Kind::Queue { .. }))
             }
             Op::Take { pool, .. } => object(pool, |kind| matches!(kind, Kind::Pool { .. })),
+            Op::Tasks { region, profile } | Op::Create { region, profile } => {
+                object(region, |kind| matches!(kind, Kind::Region(_)))
+                    .or_else(|| self.profile_flaw(*profile))
+            }
             Op::TimerWait { timer, .. } => object(timer, |kind| matches!(kind, Kind::Timer { .. })),
             Op::Io { device, .. } => object(device, |kind| matches!(kind, Kind::Device)),
             Op::Fork { thread } | Op::Resume { thread } => {
@@ -102,6 +105,10 @@ impl Program {
             }
             _ => None,
         }
+    }
+
+    fn profile_flaw(&self, profile: ProfileId) -> Option<String> {
+        (profile.index() >= self.profiles.len()).then(|| format!("no profile {}", profile.0))
     }
 }
 

@@ -47,6 +47,20 @@ impl Spot {
         }
     }
 
+    /// Where it stands, as messages begin: `FILE:LINE: KEY`.
+    pub fn place(&self) -> String {
+        format!("{}:{}: {}", self.file, self.line, self.key)
+    }
+
+    /// The path that a name of a file means here: relative to the folder of the file that says it.
+    pub fn beside(&self, name: &str) -> String {
+        let is_absolute = name.starts_with(['/', '\\']) || name.chars().nth(1) == Some(':');
+        match self.file.rfind(['/', '\\']) {
+            Some(end) if !is_absolute => format!("{}{name}", &self.file[..=end]),
+            _ => name.to_owned(),
+        }
+    }
+
     fn member(&self, key: &str, line: usize) -> Spot {
         let bare = !key.is_empty()
             && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');

@@ -13,6 +13,7 @@ mod steps;
 mod usage;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ast::{Class, DeclKind, Group, ObjectDecl, Param};
 use code::Generator;
@@ -25,7 +26,7 @@ use crate::toml_profile::{OwnProfile, own_profiles};
 use crate::{InputError, Ns, Profile, ProfileLibrary, Program};
 
 /// Keys of a program file.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "name",
     "description",
     "source",
@@ -42,6 +43,7 @@ const KEYS: [&str; 16] = [
     "pools",
     "devices",
     "timers",
+    "regions",
 ];
 /// Longest duration, 10^9 s.
 const DURATION_MS_MAX: f64 = 1e12;
@@ -110,6 +112,25 @@ impl ProgramTemplate {
     /// Parameters and their defaults, in file order.
     pub fn params(&self) -> Vec<(&str, f64)> {
         self.params.iter().map(|param| (param.name.as_str(), param.default)).collect()
+    }
+
+    /// Paths of the task graphs that its regions name and nobody has read yet.
+    pub fn missing_graphs(&self) -> impl Iterator<Item = String> + '_ {
+        self.objects.iter().filter_map(|object| match &object.kind {
+            DeclKind::Region(region) if region.text.is_none() => region.path(),
+            _ => None,
+        })
+    }
+
+    /// Hands over the text of a task graph's file.
+    pub fn add_graph(&mut self, path: &str, text: &Arc<str>) {
+        for object in &mut self.objects {
+            if let DeclKind::Region(region) = &mut object.kind {
+                if region.path().as_deref() == Some(path) {
+                    region.text = Some(text.clone());
+                }
+            }
+        }
     }
 
     /// The program with parameters set; those not named keep their defaults.

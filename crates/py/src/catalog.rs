@@ -69,6 +69,16 @@ impl Catalog {
         self.inner.missing_files().into_iter().map(|(kind, path)| (word_of(kind), path)).collect()
     }
 
+    /// Task graphs' files that programs refer to and that are not there yet.
+    fn missing_graphs(&self) -> Vec<String> {
+        self.inner.missing_graphs()
+    }
+
+    /// Adds the text of a task graph's file for the programs that refer to it by that path.
+    fn add_graph(&mut self, path: &str, text: &str) {
+        self.inner.add_graph(path, text);
+    }
+
     /// Names of a kind with their one-line descriptions, in alphabetical order.
     fn entries(&self, kind: &str) -> PyResult<Vec<(String, String)>> {
         Ok(self.inner.list(kind_of(kind)?))
@@ -103,6 +113,12 @@ impl Catalog {
     /// The machine of that name.
     fn machine(&self, name: &str) -> PyResult<Machine> {
         self.inner.machine(name).map(|inner| Machine { inner }).map_err(|error| input(&error))
+    }
+
+    /// The workload of that program alone, with parameters set.
+    fn program(&self, name: &str, params: Vec<(String, f64)>) -> PyResult<Workload> {
+        let found = self.inner.program_alone(name, &params);
+        found.map(|inner| Workload { inner }).map_err(|error| input(&error))
     }
 
     /// The workload of that name.
@@ -175,6 +191,12 @@ impl Machine {
     /// The machine without any cores but those of the slowest kind; work and ratios keep their meaning.
     fn only_little(&self) -> Machine {
         Machine { inner: self.inner.only_little() }
+    }
+
+    /// The machine with only some of its cores on and with capped clocks: ``["big=2@1600", "little=0"]``.
+    fn part(&self, shares: Vec<String>) -> PyResult<Machine> {
+        let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+        self.inner.part(&shares).map(|inner| Machine { inner }).map_err(|error| input(&error))
     }
 
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.

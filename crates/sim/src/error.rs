@@ -109,6 +109,14 @@ pub enum SimError {
         /// Last core of the machine.
         last: usize,
     },
+    /// A parallel region cannot be executed.
+    #[error("{place}: {what}")]
+    Region {
+        /// Where it is declared.
+        place: String,
+        /// Why.
+        what: String,
+    },
     /// A policy broke a rule of the interface.
     #[error("policy {policy} {what}")]
     BadPolicy {

@@ -33,7 +33,9 @@ pub use problem::Problem;
 pub use programs::{PROGRAMS, TaskProgramInfo, task_program};
 pub use ranks::Waiting;
 pub use recording::Recording;
-pub use registry::{Build, REGISTRY, TaskPolicyInfo, build_task_policy, find_task_policy};
+pub use registry::{
+    Build, REGISTRY, Spec, TaskPolicyInfo, build_task_policy, find_task_policy, parse_spec,
+};
 pub use schedule::{Copies, Schedule, Slot};
 pub use traits::{Pick, TaskPolicy, Tasks};
 pub use workers::{WORKERS_MAX, WorkerClass, WorkerId, Workers};

@@ -25,6 +25,8 @@ pub struct TaskPolicyInfo {
     pub source: &'static str,
     /// Parameters.
     pub params: &'static [ParamInfo],
+    /// Whether it can begin before all tasks have been created; the others divide whole levels, or schedule beforehand.
+    pub lazy: bool,
     /// Builds the policy.
     pub build: Build,
 }
@@ -61,6 +63,24 @@ pub fn build_task_policy(
     let info = find_task_policy(name)?;
     let owner = Owner { kind: "task policy", name: info.name, params: info.params };
     Ok((info.build, owner.values(params)?))
+}
+
+/// A name, and parameters with their values.
+pub type Spec<'t> = (&'t str, Vec<(String, f64)>);
+
+/// Reads a name with parameters: `cats:steal=1:strict=1`. Errors: what is wrong, in one line.
+pub fn parse_spec(text: &str) -> Result<Spec<'_>, String> {
+    let mut parts = text.trim().split(':');
+    let name = parts.next().filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| format!("{text:?} has no name"))?;
+    let param = |part: &str| {
+        let pair = part.split_once('=').map(|(key, value)| (key.to_owned(), value.parse::<f64>()));
+        match pair {
+            Some((key, Ok(value))) if !key.is_empty() && value.is_finite() => Ok((key, value)),
+            _ => Err(format!("{name}: {part:?} is not of the form parameter=number")),
+        }
+    };
+    Ok((name, parts.map(param).collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]

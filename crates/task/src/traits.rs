@@ -64,6 +64,10 @@ pub trait TaskPolicy: Send {
     /// A task has ended. Called before `ready` of the tasks that it frees.
     fn ended(&mut self, _task: TaskId) {}
 
+    /// The operating system has moved a worker to a core of the fastest kind, or off one. Never called where
+    /// workers have their cores for themselves.
+    fn moved(&mut self, _worker: WorkerId, _is_big: bool) {}
+
     /// A worker has nothing to do. `None`: it stays idle.
     fn next(&mut self, tasks: &dyn Tasks, worker: WorkerId) -> Option<Pick>;
 }

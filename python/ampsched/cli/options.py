@@ -75,9 +75,10 @@ def complete_any(incomplete: str) -> list[str]:
     return complete(incomplete, [*_names(*get_args(Kind)), *registered])
 
 
-MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file"
+MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file; NAME:big=2@1600:little=0 for a part of it"
 WORKLOAD_HELP = (
-    "Workload or program: a name, a .toml file (FILE.toml:NAME for one of several), or rt-app .json"
+    "Workload or program: a name, a .toml file (FILE.toml:NAME for one of several), or rt-app .json; "
+    "PROGRAM:n=8 sets a parameter"
 )
 POLICY_HELP = "Policy with parameters, such as colab:literal=1"
 

@@ -15,6 +15,7 @@ EXAMPLES = render.examples(
     "ampsched reproduce colab --only fig5 --jobs 2 --out results",
     "ampsched reproduce prop-sp",
     "ampsched reproduce hfee --only schedulers",
+    "ampsched reproduce chronaki",
 )
 REPEATS_MAX = 1000
 
@@ -22,6 +23,7 @@ REPEATS_MAX = 1000
 class Paper(StrEnum):
     """Papers whose experiments can be reproduced: the keys of `ampsched.experiments.registry.EXPERIMENTS`."""
 
+    CHRONAKI = "chronaki"
     COLAB = "colab"
     HFEE = "hfee"
     PROP_SP = "prop-sp"

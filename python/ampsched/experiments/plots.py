@@ -21,6 +21,11 @@ COLOURS = {
     "DTPM": "#E69F00",
     "HFEE": "#0072B2",
     "HFEE, scripts": "#56B4E9",
+    "static": "#999999",
+    "GTS": "#E69F00",
+    "task": "#0072B2",
+    "loop static": "#F0E442",
+    "loop dynamic": "#009E73",
 }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ampsched.execution import Progress
 from ampsched.experiments import colab, prop_sp
+from ampsched.experiments.chronaki import report as chronaki
 from ampsched.experiments.colab_report import reproduce_colab
 from ampsched.experiments.hfee import report as hfee
 from ampsched.experiments.prop_sp_report import reproduce_prop_sp
@@ -22,6 +23,7 @@ class Experiment:
 
 
 EXPERIMENTS = {
+    "chronaki": Experiment(chronaki.PARTS, chronaki.reproduce_chronaki),
     "colab": Experiment(tuple(colab.NEEDS), reproduce_colab),
     "hfee": Experiment(hfee.PARTS, hfee.reproduce_hfee),
     "prop-sp": Experiment(tuple(prop_sp.PARTS), reproduce_prop_sp),

@@ -253,6 +253,9 @@ fn object_word(kind: &ObjectKind) -> String {
         ObjectKind::Pool { total, chunk, participants } => {
             format!("pool ({total} iterations, {chunk} at once, {participants} participants)")
         }
+        ObjectKind::Region(region) => {
+            format!("region ({} under {}, {} workers)", region.graph, region.policy, region.workers)
+        }
         ObjectKind::Device => "device".to_owned(),
         ObjectKind::Timer { shared } => {
             format!("timer ({})", if *shared { "shared" } else { "one per thread" })

@@ -1,5 +1,7 @@
 //! A program file as it was written: names resolved to positions, expressions still open.
 
+use std::sync::Arc;
+
 use super::amount::AmountExpr;
 use crate::TimerMode;
 use crate::expr::Expr;
@@ -31,6 +33,29 @@ pub(crate) enum DeclKind {
     Pool { total: Expr, chunk: Expr, participants: Option<Expr> },
     Device,
     Timer { shared: bool },
+    Region(Box<RegionDecl>),
+}
+
+/// A declared parallel region.
+#[derive(Clone, Debug)]
+pub(crate) struct RegionDecl {
+    pub graph: String,
+    pub graph_spot: Spot,
+    /// The text of the file, if the graph is one and somebody has read it.
+    pub text: Option<Arc<str>>,
+    pub policy: String,
+    pub workers: Option<Expr>,
+    pub work_us: Expr,
+    pub grab_us: Expr,
+    pub create_us: Expr,
+}
+
+impl RegionDecl {
+    /// The path of the graph's file, relative to the folder of the file it stands in; none if it is a task program.
+    pub fn path(&self) -> Option<String> {
+        let head = self.graph.split(':').next().unwrap_or_default();
+        head.contains(['/', '\\', '.']).then(|| self.graph_spot.beside(&self.graph))
+    }
 }
 
 /// A kind of object, as a key for its name space.
@@ -44,11 +69,12 @@ pub(crate) enum Class {
     Pool,
     Device,
     Timer,
+    Region,
 }
 
 impl Class {
     /// All kinds with the table that declares them.
-    pub const SECTIONS: [(Class, &'static str); 8] = [
+    pub const SECTIONS: [(Class, &'static str); 9] = [
         (Class::Mutex, "mutexes"),
         (Class::Condition, "conditions"),
         (Class::Barrier, "barriers"),
@@ -57,6 +83,7 @@ impl Class {
         (Class::Pool, "pools"),
         (Class::Device, "devices"),
         (Class::Timer, "timers"),
+        (Class::Region, "regions"),
     ];
 
     /// The word for messages.
@@ -70,6 +97,7 @@ impl Class {
             Class::Pool => "pool",
             Class::Device => "device",
             Class::Timer => "timer",
+            Class::Region => "region",
         }
     }
 
@@ -91,6 +119,7 @@ impl DeclKind {
             DeclKind::Pool { .. } => Class::Pool,
             DeclKind::Device => Class::Device,
             DeclKind::Timer { .. } => Class::Timer,
+            DeclKind::Region(_) => Class::Region,
         }
     }
 }
@@ -154,6 +183,8 @@ pub(crate) enum StepKind {
     Close(ObjectIndex),
     Each { queue: ObjectIndex, body: Vec<Step> },
     Dynamic { pool: ObjectIndex, body: Vec<Step> },
+    Tasks { region: ObjectIndex, profile: String, profile_spot: Spot },
+    Create { region: ObjectIndex, profile: String, profile_spot: Spot },
     Loop { repeat: Repeat, body: Vec<Step> },
     Fork { group: GroupIndex, times: Expr },
     Join,

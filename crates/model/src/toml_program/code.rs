@@ -17,9 +17,9 @@ const CODE_MAX: usize = 4_000_000;
 /// Highest core number that an affinity may name.
 const CORE_MAX: i64 = 4095;
 /// Nanoseconds per microsecond.
-const NS_PER_US: f64 = 1000.0;
+pub(crate) const NS_PER_US: f64 = 1000.0;
 /// Longest start delay or timer period in microseconds: 10^9 s.
-const TIME_US_MAX: f64 = 1e15;
+pub(crate) const TIME_US_MAX: f64 = 1e15;
 
 /// Finds a profile by name, or explains at the given place why there is none.
 pub(crate) type FindProfile<'a> = dyn Fn(&str, &Spot) -> Result<Profile, InputError> + 'a;
@@ -128,6 +128,14 @@ impl<'a> Generator<'a> {
                 let pool = self.object(*pool);
                 return self.items(step, body, |end| Op::Take { pool, end });
             }
+            StepKind::Tasks { region, profile, profile_spot } => Op::Tasks {
+                region: self.object(*region),
+                profile: self.profile(profile, profile_spot)?,
+            },
+            StepKind::Create { region, profile, profile_spot } => Op::Create {
+                region: self.object(*region),
+                profile: self.profile(profile, profile_spot)?,
+            },
             StepKind::Loop { repeat, body } => return self.repeat(step, repeat, body),
             StepKind::Fork { group, times } => return self.fork(step, *group, times),
             StepKind::Join => Op::Join,

@@ -168,6 +168,7 @@ fn takes_time(body: &[Step]) -> bool {
             | StepKind::Sleep(amount)
             | StepKind::Io { amount, .. } => !amount.is_zero(),
             StepKind::Timer { .. }
+            | StepKind::Tasks { .. }
             | StepKind::Wait { .. }
             | StepKind::Sync { .. }
             | StepKind::Barrier(_)

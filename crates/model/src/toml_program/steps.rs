@@ -2,17 +2,21 @@
 
 use super::amount::AmountExpr;
 use super::ast::{
-    Class, DeclKind, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, WorkUnit,
+    Class, DeclKind, GroupIndex, ObjectDecl, ObjectIndex, RegionDecl, Repeat, Step, StepKind,
+    WorkUnit,
 };
 use crate::expr::Expr;
-use crate::reader::{Node, Table, quoted};
+use crate::reader::{Node, Spot, Table, quoted};
 use crate::{InputError, TimerMode};
 
 /// Deepest nesting of `loop`, `each` and `dynamic`.
 const DEPTH_MAX: usize = 8;
 
+/// Microseconds per second: works of task graphs are in seconds.
+const US_PER_S: f64 = 1e6;
+
 /// Keys that say what a step does, with the other keys of such a step.
-const VERBS: [(&str, &[&str]); 27] = [
+const VERBS: [(&str, &[&str]); 29] = [
     ("compute", &["profile"]),
     ("run_us", &["profile"]),
     ("occupy_us", &["profile"]),
@@ -29,6 +33,8 @@ const VERBS: [(&str, &[&str]); 27] = [
     ("each", &["body"]),
     ("close", &[]),
     ("dynamic", &["body"]),
+    ("tasks", &["profile"]),
+    ("create", &["profile"]),
     ("loop", &["body"]),
     ("fork", &["times"]),
     ("join", &[]),
@@ -127,6 +133,14 @@ impl Names<'_> {
             "dynamic" => {
                 StepKind::Dynamic { pool: object(Class::Pool)?, body: self.nested(table, depth)? }
             }
+            "tasks" => {
+                let (region, (profile, profile_spot)) = (object(Class::Region)?, profile(table)?);
+                StepKind::Tasks { region, profile, profile_spot }
+            }
+            "create" => {
+                let (region, (profile, profile_spot)) = (object(Class::Region)?, profile(table)?);
+                StepKind::Create { region, profile, profile_spot }
+            }
             "loop" => {
                 StepKind::Loop { repeat: self.repeat(value)?, body: self.nested(table, depth)? }
             }
@@ -167,13 +181,8 @@ impl Names<'_> {
         value: &Node<'_>,
         table: &Table<'_>,
     ) -> Result<StepKind, InputError> {
-        let profile = table.require("profile")?;
-        Ok(StepKind::Work {
-            unit,
-            amount: self.amount(value)?,
-            profile: profile.name()?.to_owned(),
-            profile_spot: profile.spot,
-        })
+        let (profile, profile_spot) = profile(table)?;
+        Ok(StepKind::Work { unit, amount: self.amount(value)?, profile, profile_spot })
     }
 
     fn repeat(&self, value: &Node<'_>) -> Result<Repeat, InputError> {
@@ -282,6 +291,12 @@ fn unknown_step(table: &Table<'_>) -> InputError {
     }
 }
 
+/// The name of the step's profile, and where it stands.
+fn profile(table: &Table<'_>) -> Result<(String, Spot), InputError> {
+    let profile = table.require("profile")?;
+    Ok((profile.name()?.to_owned(), profile.spot))
+}
+
 impl DeclKind {
     /// Parses the declaration of an object.
     pub fn of(class: Class, node: &Node<'_>, params: &[&str]) -> Result<DeclKind, InputError> {
@@ -292,6 +307,7 @@ impl DeclKind {
             Class::Queue => &["capacity", "producers"],
             Class::Pool => &["total", "chunk", "participants"],
             Class::Timer => &["shared"],
+            Class::Region => &["graph", "policy", "workers", "work_us", "grab_us", "create_us"],
             Class::Condition | Class::Device => &[],
         };
         let table = node.table(keys)?;
@@ -319,6 +335,19 @@ impl DeclKind {
                 participants: optional("participants")?,
             },
             Class::Device => DeclKind::Device,
+            Class::Region => {
+                let graph = table.require("graph")?;
+                DeclKind::Region(Box::new(RegionDecl {
+                    graph: graph.name()?.to_owned(),
+                    graph_spot: graph.spot,
+                    text: None,
+                    policy: table.text_or("policy", "fifo")?,
+                    workers: optional("workers")?,
+                    work_us: or("work_us", US_PER_S)?,
+                    grab_us: or("grab_us", 0.0)?,
+                    create_us: or("create_us", 0.0)?,
+                }))
+            }
             Class::Timer => DeclKind::Timer {
                 shared: table.get("shared").map_or(Ok(false), |node| node.boolean())?,
             },

@@ -177,6 +177,41 @@ fn every_step_has_its_operation() {
 }
 
 #[test]
+fn a_region_takes_its_numbers_from_the_threads() {
+    let text = "[params]\nn = 4\n[regions.r]\ngraph = \"ferret:queries=9\"\npolicy = \"cats:steal=1\"\nwork_us = \"100 * n\"\n\
+                grab_us = 0.5\ncreate_us = 2\n[[threads]]\nname = \"m\"\nbody = [{ create = \"r\", profile = \"a\" }]\n\
+                [[threads]]\nname = \"w\"\ncount = \"n\"\nbody = [{ tasks = \"r\", profile = \"b\" }]\n";
+    let program = program(text);
+    let ObjectKind::Region(region) = &program.objects[0].kind else { panic!("a region") };
+    assert_eq!(
+        (region.graph.as_str(), region.policy.as_str()),
+        ("ferret:queries=9", "cats:steal=1")
+    );
+    assert_eq!((region.workers, region.is_lazy), (4, true));
+    assert_eq!((region.work_ns, region.grab_ns, region.create_ns), (400_000.0, 500.0, 2000.0));
+    let (first, second) = (ProfileId(0), ProfileId(1));
+    let r = ObjectId(0);
+    assert_eq!(program.code[0], Op::Create { region: r, profile: first });
+    assert_eq!(program.code[2], Op::Tasks { region: r, profile: second });
+}
+
+#[test]
+fn a_region_without_graph_creator_or_workers_is_refused() {
+    let body = "{ tasks = \"r\", profile = \"a\" },";
+    let error = |region: &str| error(&one_thread(&format!("[regions.r]\n{region}\n"), body));
+    assert!(error("policy = \"fifo\"").contains("graph"));
+    assert!(error("graph = \"g.csv\"").contains("file \"g.csv\" was not found"));
+    assert!(
+        error("graph = \"ferret\"\nworkers = 2")
+            .contains("2 workers, but only 1 thread can work on the region")
+    );
+    assert!(error("graph = \"ferret\"\nwork_us = 0").contains("work_us"));
+    let two = "[regions.r]\ngraph = \"ferret\"\n[[threads]]\nname = \"m\"\ncount = 2\n\
+               body = [{ create = \"r\", profile = \"a\" }, { tasks = \"r\", profile = \"a\" }]\n";
+    assert!(self::error(two).contains("the tasks of region \"r\" have more than one creator"));
+}
+
+#[test]
 fn a_mutex_unlocked_without_lock_is_refused() {
     assert_eq!(
         error(&one_thread("[mutexes.m]", "{ unlock = \"m\" }")),

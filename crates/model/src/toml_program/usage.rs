@@ -1,12 +1,14 @@
 //! Objects with their numbers filled in, and checks that what is waited for can happen.
 
 use super::ast::{
-    DeclKind, Group, GroupIndex, ObjectDecl, ObjectIndex, Repeat, Step, StepKind, for_each_step,
+    DeclKind, Group, GroupIndex, ObjectDecl, ObjectIndex, RegionDecl, Repeat, Step, StepKind,
+    for_each_step,
 };
+use super::code::{NS_PER_US, TIME_US_MAX};
 use super::counts::{GroupCount, Number, THREADS_MAX, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
 use crate::reader::{Spot, quoted};
-use crate::{InputError, Object, ObjectId, ObjectKind};
+use crate::{InputError, Object, ObjectId, ObjectKind, Region};
 
 /// Largest capacity of a queue, count of a semaphore.
 const COUNT_MAX: i64 = 1_000_000_000;
@@ -82,6 +84,7 @@ impl<'a> Usage<'a> {
                 chunk: self.whole(chunk, 1, AMOUNT_MAX as i64)? as u64,
                 participants: self.participants(index, declared, participants)?,
             },
+            DeclKind::Region(region) => ObjectKind::Region(self.region(index, declared, region)?),
             DeclKind::Device => ObjectKind::Device,
             DeclKind::Timer { shared } => ObjectKind::Timer { shared: *shared },
         };
@@ -184,6 +187,48 @@ impl<'a> Usage<'a> {
                 .map(|threads| threads.max(1));
         };
         self.stated(expr, total, "participants", "take from the pool")
+    }
+
+    fn region(
+        &self,
+        index: ObjectIndex,
+        declared: &ObjectDecl,
+        stated: &RegionDecl,
+    ) -> Result<Region, InputError> {
+        let works =
+            |kind: &StepKind| matches!(kind, StepKind::Tasks { region, .. } if *region == index);
+        let creates =
+            |kind: &StepKind| matches!(kind, StepKind::Create { region, .. } if *region == index);
+        let (total, at_once) = self.threads_with(works);
+        let workers = match &stated.workers {
+            None => counted(at_once, &declared.spot, "work on it", "workers")?.max(1),
+            Some(expr) => self.stated(expr, total, "workers", "work on the region")?,
+        };
+        let (_, creators) = self.threads_with(creates);
+        if let Some(create) = self.first(creates).filter(|_| creators != Some(1)) {
+            let message = format!("the tasks of region {} have", quoted(&declared.name));
+            return Err(create.spot.error(format!("{message} more than one creator")));
+        }
+        let path = stated.path();
+        if let (Some(path), None) = (&path, &stated.text) {
+            return Err(stated.graph_spot.error(format!("file {} was not found", quoted(path))));
+        }
+        Ok(Region {
+            place: declared.spot.place(),
+            graph: path.unwrap_or_else(|| stated.graph.clone()),
+            text: stated.text.clone(),
+            policy: stated.policy.clone(),
+            workers,
+            work_ns: self.time_ns(&stated.work_us, 1.0 / NS_PER_US)?,
+            grab_ns: self.time_ns(&stated.grab_us, 0.0)?,
+            create_ns: self.time_ns(&stated.create_us, 0.0)?,
+            is_lazy: self.first(creates).is_some(),
+        })
+    }
+
+    fn time_ns(&self, time_us: &Expr, least_us: f64) -> Result<f64, InputError> {
+        let scope = Scope { params: self.params, instance: None };
+        Ok(time_us.within(scope, least_us, TIME_US_MAX)? * NS_PER_US)
     }
 
     fn queue(

@@ -9,7 +9,6 @@ use std::num::NonZeroU32;
 use ampsched_model::{AppId, ThreadId};
 use ampsched_policy::{Event, RunState};
 
-use super::objects::ObjectState;
 use super::{Engine, Fallible, Happening, Work};
 use crate::SimError;
 
@@ -153,7 +152,7 @@ impl Engine<'_> {
         run.instances.fill(0);
         let objects = &mut self.objects[run.object_base as usize..];
         for (state, object) in objects.iter_mut().zip(&run.program.objects) {
-            *state = ObjectState::new(&object.kind);
+            state.reset(&object.kind);
         }
         self.begin(app);
     }

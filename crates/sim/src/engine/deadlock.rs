@@ -126,6 +126,7 @@ impl Engine<'_> {
                     ObjectState::Pool(_) => "pool",
                     ObjectState::Device { .. } => "device",
                     ObjectState::Timer { .. } => "timer",
+                    ObjectState::Region(_) => "region",
                 };
                 format!("{kind} \"{}\"", self.object_names[object.index()])
             }

@@ -12,6 +12,7 @@ mod energy;
 mod frequency;
 mod governing;
 mod objects;
+mod regions;
 mod report;
 mod sampler;
 mod speeds;
@@ -116,7 +117,7 @@ pub fn simulate_with(
     options: &Options,
     trace: Option<&mut dyn Trace>,
 ) -> Result<Outcome, SimError> {
-    let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace);
+    let mut engine = Engine::new(machine, workload, policy_name, policy, options, trace)?;
     if options.energy {
         engine.energy = Some(Box::new(Energy::new(machine)?));
         engine.start_meters();
@@ -355,7 +356,7 @@ impl<'t> Engine<'t> {
         policy: Box<dyn Policy>,
         options: &Options,
         trace: Option<&'t mut dyn Trace>,
-    ) -> Self {
+    ) -> Result<Self, SimError> {
         let topology = Topology::new(machine);
         let (needs, rules) = (policy.needs(), policy.rules(&topology));
         let core = |core| Core { cluster: topology.core(core).cluster, ..Core::default() };
@@ -400,19 +401,19 @@ impl<'t> Engine<'t> {
             trace,
         };
         for index in 0..workload.apps.len() {
-            engine.load_app(workload, index);
+            engine.load_app(workload, index)?;
         }
         engine.schedule_periodic();
-        engine
+        Ok(engine)
     }
 
-    fn load_app(&mut self, workload: &Workload, index: usize) {
+    fn load_app(&mut self, workload: &Workload, index: usize) -> Result<(), SimError> {
         let app = &workload.apps[index];
         let program = app.program.clone();
         let object_base = self.objects.len() as u32;
         let profile_base = self.speeds.add(&self.machine, &program.profiles);
         for object in &program.objects {
-            self.objects.push(ObjectState::new(&object.kind));
+            self.objects.push(ObjectState::new(&object.kind)?);
             self.object_names.push(format!("{}/{}", app.name, object.name));
         }
         if let Some(sampler) = &mut self.sampler {
@@ -438,6 +439,7 @@ impl<'t> Engine<'t> {
             program,
         });
         self.begin(AppId::from(index));
+        Ok(())
     }
 
     fn schedule_periodic(&mut self) {

@@ -4,15 +4,16 @@
 //! counter still stands on the operation. Waiters of barriers, sleeps and devices have passed it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ampsched_model::{Ns, ObjectId, ObjectKind, ThreadId};
 use ampsched_policy::{EnqueueKind, RunState};
 
+use super::regions::{Loaded, RegionState};
 use super::{Engine, Fallible, Happening, WaitsFor};
 use crate::SimError;
 
 /// State of an object.
-#[derive(Debug)]
 pub(super) enum ObjectState {
     Mutex {
         owner: Option<ThreadId>,
@@ -47,6 +48,7 @@ pub(super) enum ObjectState {
         shared: bool,
         next_ns: Vec<(ThreadId, Ns)>,
     },
+    Region(RegionState),
 }
 
 /// A pool that can be used again and again; a thread may be ahead of others by some uses.
@@ -84,7 +86,25 @@ impl Pool {
 }
 
 impl ObjectState {
-    pub fn new(kind: &ObjectKind) -> Self {
+    /// An object that nobody has used. Errors: a region whose graph or policy does not exist.
+    pub fn new(kind: &ObjectKind) -> Result<Self, SimError> {
+        Ok(match kind {
+            ObjectKind::Region(region) => {
+                Self::Region(RegionState::new(Arc::new(Loaded::new(region)?)))
+            }
+            kind => Self::plain(kind),
+        })
+    }
+
+    /// As at first.
+    pub fn reset(&mut self, kind: &ObjectKind) {
+        match self {
+            Self::Region(region) => region.reset(),
+            state => *state = Self::plain(kind),
+        }
+    }
+
+    fn plain(kind: &ObjectKind) -> Self {
         match *kind {
             ObjectKind::Mutex => Self::Mutex { owner: None, waiters: VecDeque::new() },
             ObjectKind::Condition => Self::Condition { waiters: VecDeque::new() },
@@ -107,6 +127,7 @@ impl ObjectState {
             }
             ObjectKind::Device => Self::Device { busy: false, requests: VecDeque::new() },
             ObjectKind::Timer { shared } => Self::Timer { shared, next_ns: Vec::new() },
+            ObjectKind::Region(_) => unreachable!("regions are loaded"),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Next {
 }
 
 /// What one step leads to.
-enum Step {
+pub(super) enum Step {
     /// The next step, at once.
     Go,
     /// Stop executing steps; the program counter is already right.
@@ -151,6 +151,14 @@ impl Engine<'_> {
                 let (pool, end) = (object(pool), *end);
                 Ok(self.take_step(thread, pool, end))
             }
+            Op::Tasks { region, profile } => {
+                let profile = app.profile_base + u32::from(profile.0);
+                self.tasks_step(thread, object(region), profile)
+            }
+            Op::Create { region, profile } => {
+                let profile = app.profile_base + u32::from(profile.0);
+                self.create_step(thread, object(region), profile)
+            }
             Op::ItemEnd { again } => {
                 entry.pc = *again;
                 if let Some(Frame::Item { outer }) = entry.frames.last() {
@@ -264,7 +272,7 @@ impl Engine<'_> {
         }
     }
 
-    fn block(&mut self, thread: ThreadId, waits_for: WaitsFor) -> Step {
+    pub(super) fn block(&mut self, thread: ThreadId, waits_for: WaitsFor) -> Step {
         self.threads[thread.index()].waits_for = waits_for;
         Step::Stop(Next::Blocked)
     }
@@ -279,7 +287,13 @@ impl Engine<'_> {
     }
 
     /// Starts work for the core; behind it stands the next step.
-    fn compute(&mut self, thread: ThreadId, work: Work, amount: u64, profile: u32) -> Step {
+    pub(super) fn compute(
+        &mut self,
+        thread: ThreadId,
+        work: Work,
+        amount: u64,
+        profile: u32,
+    ) -> Step {
         let core = self.sched.thread(thread).core;
         let cluster = self.sched.topology().core(core).cluster;
         if profile != self.threads[thread.index()].profile {
@@ -551,9 +565,11 @@ impl Engine<'_> {
 /// The profile of the first work behind an entry, for what is known of a thread before it runs.
 fn first_profile(program: &Program, entry: CodePtr) -> u32 {
     let profile = program.code[entry.index()..].iter().find_map(|op| match op {
-        Op::Compute { profile, .. } | Op::Run { profile, .. } | Op::Occupy { profile, .. } => {
-            Some(profile.0)
-        }
+        Op::Compute { profile, .. }
+        | Op::Run { profile, .. }
+        | Op::Occupy { profile, .. }
+        | Op::Tasks { profile, .. }
+        | Op::Create { profile, .. } => Some(profile.0),
         _ => None,
     });
     profile.map_or(0, u32::from)

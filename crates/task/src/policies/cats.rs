@@ -39,6 +39,7 @@ simulated time.
 
 **Limits.** It counts tasks, not their durations (see `cats-cost`). Without `steal`, little workers may idle while critical tasks wait.",
     params: PARAMS,
+    lazy: true,
     build: Build::OnLine(|params, workers| {
         Box::new(Cats { queues: CriticalQueues::new(options(params), Weight::Hops, workers) })
     }),
@@ -63,6 +64,10 @@ impl TaskPolicy for Cats {
 
     fn ready(&mut self, tasks: &dyn Tasks, task: TaskId, _by: Option<WorkerId>) {
         self.queues.ready(tasks, task);
+    }
+
+    fn moved(&mut self, worker: WorkerId, is_big: bool) {
+        self.queues.moved(worker, is_big);
     }
 
     fn next(&mut self, _tasks: &dyn Tasks, worker: WorkerId) -> Option<Pick> {

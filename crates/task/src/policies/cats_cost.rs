@@ -21,6 +21,7 @@ A successor of the last critical task is critical if its bottom level is at leas
 
 **Limits.** It needs predictions; in simulation they are exact, in a runtime they are measured means of earlier tasks of the same kind.",
     params: PARAMS,
+    lazy: true,
     build: Build::OnLine(|params, workers| {
         let weight = Weight::Cost(workers.fastest_class());
         Box::new(Cats { queues: CriticalQueues::new(options(params), weight, workers) })

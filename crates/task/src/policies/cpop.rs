@@ -25,6 +25,7 @@ equal ones: the smaller number.
 
 **Limits.** One worker carries the whole path even if another is free; with several equal critical paths only one is followed.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| schedule(problem)),
 };
 

@@ -25,6 +25,7 @@ smaller worker.
 
 **Limits.** No insertion into gaps. The full text of the original was not at hand.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| Levels::schedule(problem)),
 };
 

@@ -20,6 +20,7 @@ pub static INFO: TaskPolicyInfo = TaskPolicyInfo {
 
 **Limits.** Blind to costs and to the speed of workers. With few, coarse tasks at the end, a little worker may take the last one while big ones idle.",
     params: &[],
+    lazy: true,
     build: Build::OnLine(|_, _| Box::<Fifo>::default()),
 };
 

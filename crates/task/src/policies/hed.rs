@@ -22,6 +22,7 @@ predecessors that are last then are duplicated, too, as long as it helps. In the
 **Limits.** Only direct predecessors are duplicated. The original deletes duplicates as long as the makespan stays, even if others are delayed; that would mean to evaluate the whole schedule for each. Its full text was not at hand. \
 Duplicates cost energy.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| schedule(problem)),
 };
 

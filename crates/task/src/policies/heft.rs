@@ -21,6 +21,7 @@ ends first, in the earliest gap between tasks placed before that can hold it. Eq
 
 **Limits.** It needs all costs beforehand, and looks one task ahead only.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| schedule(problem)),
 };
 

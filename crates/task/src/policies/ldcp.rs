@@ -27,6 +27,7 @@ for which the arrival of that predecessor's data plus its greatest rank is great
 **Limits.** Ranks of unplaced tasks do not change when others are placed, since all tasks behind them are unplaced, too; so no graph needs to be updated, and a step takes logarithmic time. The original updates one graph per \
 processor; its full text was not at hand.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| Paths::schedule(problem)),
 };
 

@@ -21,6 +21,7 @@ Equal costs: the smaller number; equal ends: the smaller worker.
 
 **Limits.** A long path through cheap tasks is not noticed.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| schedule(problem)),
 };
 

@@ -31,6 +31,7 @@ when all iterations of the level have ended.
             "fetch left / workers iterations, at least chunk (OpenMP: guided)",
         ),
     ],
+    lazy: false,
     build: Build::OnLine(|params, workers| Box::new(LoopDynamic::new(params, workers))),
 };
 

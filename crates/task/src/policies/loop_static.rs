@@ -20,6 +20,7 @@ pub static INFO: TaskPolicyInfo = TaskPolicyInfo {
 
 **Limits.** Every loop takes as long as its slowest worker; dependences that would allow more overlap are not used.",
     params: &[],
+    lazy: false,
     build: Build::OnLine(|_, workers| {
         Box::new(LoopStatic { lists: Lists::new(workers.len()), loops: Loops::default() })
     }),

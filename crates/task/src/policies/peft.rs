@@ -21,6 +21,7 @@ of its optimistic costs. Of the ready tasks the one of highest priority is next;
 
 **Limits.** Ways to the exit do not compete for workers in the table, so it underestimates wide graphs.",
     params: &[],
+    lazy: false,
     build: Build::OffLine(|_, problem| schedule(problem)),
 };
 

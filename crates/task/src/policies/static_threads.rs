@@ -21,6 +21,7 @@ tasks in their order and waits for those that are not ready. Waiting for others 
 
 **Limits.** Blind to costs and to the speed of workers. Thread pools of pipelines with more threads than cores are a matter of the operating system's policy and not modelled here.",
     params: &[],
+    lazy: false,
     build: Build::OnLine(|_, workers| {
         Box::new(StaticThreads { lists: Lists::new(workers.len()), levels: Loops::default() })
     }),

@@ -21,6 +21,7 @@ empty it steals the oldest task of the next worker that has one, in the order of
 
 **Limits.** Blind to costs and to the speed of workers; a little worker keeps what it has freed until somebody idles.",
     params: &[],
+    lazy: true,
     build: Build::OnLine(|_, workers| Box::new(WorkStealing::new(workers))),
 };
 

@@ -141,6 +141,11 @@ impl CriticalQueues {
             && tasks.predecessors(task).contains(&last)
     }
 
+    /// A worker has been moved to a core of the fastest kind, or off one.
+    pub fn moved(&mut self, worker: WorkerId, is_big: bool) {
+        self.is_big[worker.index()] = is_big;
+    }
+
     /// The next task for a worker.
     pub fn next(&mut self, worker: WorkerId) -> Option<Pick> {
         let (own, other, may_help) = if self.is_big[worker.index()] {

@@ -23,6 +23,10 @@ use crate::{command, run_dir::Lock};
 /// How often the session's status is written (ours): twice as often as `status --watch` reads it.
 const STATUS_NS: Ns = 500_000_000;
 
+/// A session works at most one part in so many of the time: where threads are so many that a look takes long, looks become
+/// rarer (ours).
+const WORK_SHARE_MAX: u32 = 4;
+
 /// The classes of cores as given, or as found.
 pub fn cores(root: &Root, args: &CoreArgs) -> Result<(CoreMap, Evidence), InputError> {
     let slowest_first = args.little.iter().chain(args.middle.iter().rev()).chain(&args.big);
@@ -92,7 +96,7 @@ fn scope(root: &Root, args: &RunArgs) -> Result<Scope, InputError> {
         return Err(InputError::new("run", "", "nothing to schedule")
             .with_hint("give a command behind --, or --pid, or --cgroup"));
     }
-    Ok(Scope::Below { parent: std::process::id() as i32, except: Vec::new() })
+    Ok(Scope::Below { parent: std::process::id() as i32 })
 }
 
 fn announce(policy: &str, cores: &CoreMap, evidence: Evidence, lacks: &[Demand]) {
@@ -171,14 +175,16 @@ impl Run {
     fn until_it_ends(mut self) -> Result<ExitCode, InputError> {
         let mut ended = None;
         while ended.is_none() && self.signals.stops() == 0 {
+            let begun = Instant::now();
             self.step();
+            let worked = begun.elapsed();
             ended = self.child_ended()?;
             let nobody_left = self.child.is_none() && self.session.members().next().is_none();
             if nobody_left && self.args.cgroup.is_none() {
                 break;
             }
             if ended.is_none() {
-                self.signals.sleep(self.until_next_step());
+                self.signals.sleep(self.until_next_step(worked));
             }
         }
         let Self { session, guardian, trace, folder, args, mut child, mut signals, .. } = self;
@@ -228,10 +234,12 @@ impl Run {
         child.try_wait().map_err(|error| failed("command", &error))
     }
 
-    fn until_next_step(&self) -> Duration {
+    /// How long to sleep after a step that took so long.
+    fn until_next_step(&self, worked: Duration) -> Duration {
         let period_ns = self.session.period_ns();
         let now_ns = self.started.elapsed().as_nanos() as Ns;
-        Duration::from_nanos(period_ns - now_ns % period_ns)
+        let next = Duration::from_nanos(period_ns - now_ns % period_ns);
+        next.max(worked * (WORK_SHARE_MAX - 1))
     }
 }
 

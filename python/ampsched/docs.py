@@ -44,7 +44,10 @@ def cli_page() -> str:
         context = typer.Context(command, info_name=f"ampsched {name}")
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
-        parts.append(_table(("option", ""), ((_code(head), text) for head, text in filter(None, records))))
+        if records:
+            parts.append(
+                _table(("option", ""), ((_code(head), text) for head, text in filter(None, records)))
+            )
         parts.append(command.epilog or "")
     return _page(parts)
 

@@ -24,6 +24,9 @@ app = typer.Typer(
 )
 
 
+THEIRS = "Options: `--help`, or the man page of `ampsched-live`, which gets all arguments as they are."
+
+
 class PassedOn(TyperCommand):
     """A command whose arguments, ``--`` and ``--help`` included, are those of ``ampsched-live``."""
 
@@ -39,31 +42,31 @@ def _pass_on(context: typer.Context) -> None:
     os.execv(program, [program, str(context.info_name), *context.args])  # noqa: S606
 
 
-@app.command("run", cls=PassedOn)
+@app.command("run", cls=PassedOn, epilog=THEIRS)
 def run(context: typer.Context) -> None:
     """Run a policy for a command, for processes or for a cgroup, until it ends or is stopped."""
     _pass_on(context)
 
 
-@app.command("status", cls=PassedOn)
+@app.command("status", cls=PassedOn, epilog=THEIRS)
 def status(context: typer.Context) -> None:
     """Show what the running session does."""
     _pass_on(context)
 
 
-@app.command("stop", cls=PassedOn)
+@app.command("stop", cls=PassedOn, epilog=THEIRS)
 def stop(context: typer.Context) -> None:
     """Stop the running session; everything that it touched is put back."""
     _pass_on(context)
 
 
-@app.command("restore", cls=PassedOn)
+@app.command("restore", cls=PassedOn, epilog=THEIRS)
 def restore(context: typer.Context) -> None:
     """Put back what sessions left behind that were killed together with their guardians."""
     _pass_on(context)
 
 
-@app.command("doctor", cls=PassedOn)
+@app.command("doctor", cls=PassedOn, epilog=THEIRS)
 def doctor(context: typer.Context) -> None:
     """Say what this computer can do, and which policies it can run."""
     _pass_on(context)

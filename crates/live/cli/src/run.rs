@@ -11,6 +11,8 @@ use ampsched_live_host::{
     Scope, detect_cores,
 };
 use ampsched_model::{InputError, Ns};
+use rustix::process::setpriority_process;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::args::{CoreArgs, RunArgs};
 use crate::live_trace::LiveTrace;
@@ -22,6 +24,14 @@ use crate::{command, run_dir::Lock};
 
 /// How often the session's status is written (ours): twice as often as `status --watch` reads it.
 const STATUS_NS: Ns = 500_000_000;
+
+/// A session uses at most one part in so many of a CPU: where threads are so many that a look takes long, looks
+/// become rarer (ours).
+const CPU_SHARE_MAX: u32 = 4;
+
+/// Nice value of a session, if it may have it: it works little, and its decisions are worth less the later they
+/// come (ours; what it schedules was started before and keeps its own).
+const OWN_NICE: i32 = -10;
 
 /// The classes of cores as given, or as found.
 pub fn cores(root: &Root, args: &CoreArgs) -> Result<(CoreMap, Evidence), InputError> {
@@ -92,7 +102,7 @@ fn scope(root: &Root, args: &RunArgs) -> Result<Scope, InputError> {
         return Err(InputError::new("run", "", "nothing to schedule")
             .with_hint("give a command behind --, or --pid, or --cgroup"));
     }
-    Ok(Scope::Below { parent: std::process::id() as i32, except: Vec::new() })
+    Ok(Scope::Below { parent: std::process::id() as i32 })
 }
 
 fn announce(policy: &str, cores: &CoreMap, evidence: Evidence, lacks: &[Demand]) {
@@ -153,6 +163,8 @@ impl Run {
                 }
             },
         };
+        // Without the privilege it stays as it is.
+        let _ = setpriority_process(None, OWN_NICE);
         let started = Instant::now();
         Ok(Self {
             session,
@@ -171,14 +183,16 @@ impl Run {
     fn until_it_ends(mut self) -> Result<ExitCode, InputError> {
         let mut ended = None;
         while ended.is_none() && self.signals.stops() == 0 {
+            let begun = cpu_time();
             self.step();
+            let worked = cpu_time().saturating_sub(begun);
             ended = self.child_ended()?;
             let nobody_left = self.child.is_none() && self.session.members().next().is_none();
             if nobody_left && self.args.cgroup.is_none() {
                 break;
             }
             if ended.is_none() {
-                self.signals.sleep(self.until_next_step());
+                self.signals.sleep(self.until_next_step(worked));
             }
         }
         let Self { session, guardian, trace, folder, args, mut child, mut signals, .. } = self;
@@ -228,11 +242,19 @@ impl Run {
         child.try_wait().map_err(|error| failed("command", &error))
     }
 
-    fn until_next_step(&self) -> Duration {
+    /// How long to sleep after a step that took so much CPU time.
+    fn until_next_step(&self, worked: Duration) -> Duration {
         let period_ns = self.session.period_ns();
         let now_ns = self.started.elapsed().as_nanos() as Ns;
-        Duration::from_nanos(period_ns - now_ns % period_ns)
+        let next = Duration::from_nanos(period_ns - now_ns % period_ns);
+        next.max(worked * (CPU_SHARE_MAX - 1))
     }
+}
+
+/// CPU time of this process so far.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> InputError {

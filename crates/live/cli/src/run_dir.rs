@@ -2,8 +2,9 @@
 //!
 //! A folder has one session at a time; the kernel takes the lock away from a session that ends, however it ends.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ impl RunDir {
 
     /// Takes the folder for a session. Errors: it cannot be made, or another session runs.
     pub fn lock(&self) -> Result<Lock, InputError> {
-        fs::create_dir_all(&self.path).map_err(|error| self.wrong(&error))?;
+        self.make()?;
         let file = File::create(self.path.join("lock")).map_err(|error| self.wrong(&error))?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let who = self
@@ -59,6 +60,23 @@ impl RunDir {
             ));
         }
         Ok(Lock { _file: file })
+    }
+
+    /// Makes the folder for nobody else: whoever could write a journal could have anything written.
+    fn make(&self) -> Result<(), InputError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.path);
+        made.map_err(|error| self.wrong(&error))?;
+        self.check_owner()
+    }
+
+    fn check_owner(&self) -> Result<(), InputError> {
+        let owner = fs::metadata(&self.path).map_err(|error| self.wrong(&error))?.uid();
+        if owner == rustix::process::getuid().as_raw() {
+            return Ok(());
+        }
+        let message = format!("the folder belongs to user {owner}");
+        Err(InputError::new(self.path.display().to_string(), "", message)
+            .with_hint("give a folder of your own with --run-dir"))
     }
 
     /// The journal of this process's session.
@@ -95,6 +113,7 @@ impl RunDir {
     /// Puts back what sessions have left behind that are gone with their guardians.
     pub fn restore_remains(&self) -> Result<Vec<Restored>, InputError> {
         let Ok(entries) = fs::read_dir(&self.path) else { return Ok(Vec::new()) };
+        self.check_owner()?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let journals = names.filter(|name| name.starts_with(JOURNAL));
         let mut restored = Vec::new();

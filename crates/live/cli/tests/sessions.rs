@@ -289,6 +289,28 @@ fn the_status_names_threads_and_cores() {
     assert!(table.contains("speed-up"), "{table}");
 }
 
+#[test]
+fn a_session_does_not_schedule_itself() {
+    let Some((big, little)) = two_cpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    // The session and its guardian are below the process that is scheduled.
+    let script = format!(
+        "{PROGRAM} run --quiet --policy=hsp --big={big} --little={little} --run-dir={path} --pid=$$ & read line; kill $!; wait"
+    );
+    let mut command = Command::new("sh");
+    let mut shell = command.args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+    let status = || {
+        let run_dir = format!("--run-dir={path}");
+        serde_json::from_str::<Value>(&call(&["status", "--json", &run_dir]).1).unwrap_or_default()
+    };
+    until("it has looked again", || status()["looks"].as_u64().unwrap_or(0) > 20);
+    let threads = status()["threads"].to_string();
+    drop(shell.stdin.take());
+    shell.wait().unwrap();
+    assert!(threads.contains("\"sh\"") && !threads.contains("ampsched-live"), "{threads}");
+}
+
 /// A command under a policy that binds its threads; the session's files are in the folder.
 fn run_command(folder: &TempDir, more: &[&str], script: &str) -> Option<Output> {
     let (big, little) = two_cpus()?;

@@ -1,5 +1,7 @@
 //! A session: look at the threads, let the policy decide, carry it out; look by look.
 
+mod telling;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -9,7 +11,7 @@ use ampsched_live_host::{
     ThreadKey, ThreadStat, format_cpus,
 };
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
-use ampsched_policy::{Change, Factor, FactorKind, Prefer, RunState, nice_to_weight};
+use ampsched_policy::{Change, Factor, FactorKind, RunState, nice_to_weight};
 use serde::Serialize;
 
 use crate::clocks::Clocks;
@@ -17,7 +19,7 @@ use crate::freezer::Freezer;
 use crate::journal::{Journal, Touch};
 use crate::restore::{Restored, restore_file};
 use crate::roster::{Member, Roster};
-use crate::status::{CoreStatus, Status, ThreadStatus};
+use crate::status::Status;
 use crate::system::{has_ended, set_cpus, set_nice};
 
 /// How often new threads are looked for, if the policy's looks are more frequent: a search reads several
@@ -65,6 +67,8 @@ pub struct Session {
     clocks: Clocks,
     journal: Journal,
     own: ThreadKey,
+    /// Processes that are not scheduled besides.
+    except: Vec<i32>,
     /// CPU time that this process had used before.
     used_before_ns: Ns,
     looked_ns: Ns,
@@ -104,6 +108,7 @@ impl Session {
             clocks: Clocks::new(root.clone()),
             roster: Roster::default(),
             own: own.key,
+            except: Vec::new(),
             used_before_ns: used_ns(&proc, own.key.tid),
             root,
             proc,
@@ -139,11 +144,9 @@ impl Session {
         self.roster.members()
     }
 
-    /// Children of this process that are not scheduled, from now on (the guardian, for one).
+    /// Processes that are not scheduled whatever the scope, from now on: the guardian, for one.
     pub fn except(&mut self, pids: Vec<i32>) {
-        if let Scope::Below { except, .. } = &mut self.setup.scope {
-            *except = pids;
-        }
+        self.except = pids;
     }
 
     /// Looks, decides and carries out; `now_ns` is the time since the start. Returns what was decided.
@@ -165,7 +168,7 @@ impl Session {
     fn search(&mut self, now_ns: Ns) {
         for stat in self.setup.scope.find(&self.root, &self.proc) {
             let is_kernel_thread = stat.parent == KTHREADD || stat.pid == KTHREADD;
-            let is_own = stat.pid == self.own.tid;
+            let is_own = stat.pid == self.own.tid || self.except.contains(&stat.pid);
             if is_own || is_kernel_thread || self.roster.has(stat.key) {
                 continue;
             }
@@ -353,105 +356,6 @@ impl Session {
         (status.threads, status.on_cores) = (Vec::new(), Vec::new());
         let restored = restore_file(self.journal.path())?;
         Ok(Summary { status, threads: self.threads, restored })
-    }
-
-    /// What the policy wants to know and does not get, each in a sentence.
-    pub fn missing_factors(&self) -> Vec<String> {
-        let (needs, ratio) = (self.setup.driver.needs(), self.setup.cores.speed_ratio());
-        let known = ampsched_policy::Needs { blame: needs.blame && self.blame.is_none(), ..*needs };
-        let mut missing = self.setup.facts.missing(&known, ratio);
-        missing.extend(self.setup.driver.caveat());
-        let lost = self.blame.as_ref().map_or(0, FutexTrace::lost);
-        if lost > 0 {
-            missing.push(format!("blame is too small: {lost} events were lost"));
-        }
-        missing
-    }
-
-    /// How it is now.
-    pub fn status(&self) -> Status {
-        let setup = &self.setup;
-        let age_s = self.looked_ns as f64 / 1e9;
-        let degraded = setup.lacks.iter().any(|demand| demand.is_essential);
-        let used_ns = used_ns(&self.proc, self.own.tid) - self.used_before_ns;
-        Status {
-            pid: self.own.tid,
-            start_ticks: self.own.start_ticks,
-            policy: setup.policy.clone(),
-            backend: "daemon".to_owned(),
-            mode: if degraded { "degraded" } else { "as written" }.to_owned(),
-            lacks: setup.lacks.clone(),
-            missing_factors: self.missing_factors(),
-            cores: setup.cores.describe(),
-            freezer: self.freezer.name().to_owned(),
-            age_s,
-            looks: self.looks,
-            epochs: setup.driver.epochs(),
-            decisions: self.decisions,
-            overhead: if age_s > 0.0 { (used_ns as f64 / 1e9 / age_s).min(1.0) } else { 0.0 },
-            failures: self.failures.iter().cloned().collect(),
-            threads: self.roster.members().map(|member| self.thread_status(member)).collect(),
-            on_cores: self.core_status(),
-        }
-    }
-
-    fn thread_status(&self, member: &Member) -> ThreadStatus {
-        let (driver, cores) = (&self.setup.driver, &self.setup.cores);
-        let (sched, factors) = (driver.sched(), driver.factors(member.thread));
-        let (state, stats) = (sched.thread(member.thread), sched.stats(member.thread));
-        let plan = sched.plan(member.thread);
-        let known = |factor: ampsched_policy::Factor| {
-            (factor.kind != FactorKind::Missing).then_some(factor.value)
-        };
-        let class = cores.core(member.cpu).map(|core| cores.topology().core(core).class);
-        let cpus = member.given_cpus.as_ref().unwrap_or(&member.before.cpus);
-        ThreadStatus {
-            tid: member.key.tid,
-            pid: member.pid,
-            program: member.program.clone(),
-            name: member.name.clone(),
-            state: match state.state {
-                RunState::Running => "running",
-                RunState::Ready => "waiting",
-                RunState::Held => "held",
-                RunState::New | RunState::Blocked | RunState::Exited => "blocked",
-            }
-            .to_owned(),
-            cpu: member.cpu,
-            class: class.map_or_else(|| "other".to_owned(), |class| cores.class_name(class)),
-            cpus: format_cpus(cpus.iter().copied()),
-            wants: match plan.prefer {
-                Prefer::Any => "any",
-                Prefer::Big => "big",
-                Prefer::Little => "little",
-            }
-            .to_owned(),
-            rank: plan.rank,
-            blame_s: known(factors.blame_ns).map(|ns| ns / 1e9),
-            speedup: known(factors.speedup),
-            big_s: stats.run_ns[1..].iter().sum::<Ns>() as f64 / 1e9,
-            little_s: stats.run_ns[0] as f64 / 1e9,
-            migrations: stats.migrations,
-        }
-    }
-
-    fn core_status(&self) -> Vec<CoreStatus> {
-        let (sched, cores) = (self.setup.driver.sched(), &self.setup.cores);
-        let tid = |thread: ThreadId| {
-            let found = self.roster.members().find(|member| member.thread == thread);
-            found.map(|member| member.key.tid)
-        };
-        let elapsed_ns = self.looked_ns.max(1) as f64;
-        let busy = |ns: Ns| ns as f64 * self.setup.driver.dilation().factor() / elapsed_ns;
-        let topology = cores.topology();
-        let status = |core| CoreStatus {
-            cpu: cores.cpu(core),
-            class: cores.class_name(topology.core(core).class),
-            running: sched.core(core).running.and_then(tid),
-            waiting: sched.queue_len(core),
-            busy: busy(sched.core(core).busy_ns).min(1.0),
-        };
-        topology.cores().map(status).collect()
     }
 }
 

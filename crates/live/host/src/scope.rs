@@ -13,8 +13,6 @@ pub enum Scope {
     Below {
         /// The process; not scheduled itself.
         parent: i32,
-        /// Children that are not scheduled.
-        except: Vec<i32>,
     },
     /// Processes and their descendants, also those whose parents end meanwhile.
     Trees {
@@ -53,10 +51,7 @@ impl Scope {
     /// The threads that belong to it now, in ascending order of process and thread.
     pub fn find(&mut self, root: &Root, proc: &Proc) -> Vec<FoundThread> {
         let pids = match self {
-            Self::Below { parent, except } => {
-                let first = proc.children(*parent).into_iter().filter(|pid| !except.contains(pid));
-                descendants(proc, first.collect())
-            }
+            Self::Below { parent } => descendants(proc, proc.children(*parent)),
             Self::Trees { roots } => {
                 let is_there =
                     |key: &ThreadKey| proc.process(key.tid).is_some_and(|stat| stat.key == *key);

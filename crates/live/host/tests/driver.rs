@@ -2,7 +2,7 @@
 
 use ampsched_live_host::{CoreMap, Decision, Dilation, Domain, Driver, Facts, Sighting};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Change, Prefer, RunState, build_policy};
+use ampsched_policy::{Change, Prefer, REGISTRY, RunState, build_policy};
 
 const MS: Ns = 1_000_000;
 
@@ -182,6 +182,40 @@ fn hfee_holds_programs_and_sets_the_clock() {
     let held = decisions.iter().filter(|d| matches!(d, Decision::Thread(_, Change::Hold(true))));
     assert_eq!(held.count(), 1, "four cores, five programs");
     assert!(decisions.iter().any(|d| matches!(d, Decision::Frequency(..))));
+}
+
+/// A computer without cpufreq, power, heat and counters is what policies meet live, if the user insists.
+#[test]
+fn no_policy_fails_where_little_is_known() {
+    let domain = |class, first: usize| Domain {
+        class,
+        cpus: vec![first, first + 1],
+        freqs_mhz: Vec::new(),
+        cpufreq: Vec::new(),
+        relative_speed: None,
+    };
+    let machines =
+        [vec![domain(1, 0), domain(0, 2)], vec![domain(0, 0)], vec![domain(0, 0), domain(2, 2)]];
+    for info in REGISTRY {
+        for domains in &machines {
+            let map = CoreMap::new(domains.clone());
+            let policy = build_policy(info.name, &[]).unwrap();
+            let mut driver = Driver::new(policy, map.topology(), Dilation::default());
+            let threads: Vec<ThreadId> =
+                (0..5).map(|app| driver.add(AppId(app), 1024, None, 0)).collect();
+            let period_ns = driver.look_period_ns();
+            for look in 1..=30 {
+                let seen = |(number, &thread): (usize, &ThreadId)| {
+                    let core = (number + look as usize) % map.topology().core_count();
+                    let state = if number == 4 { RunState::Blocked } else { RunState::Running };
+                    Sighting { state, ..ran(thread, core as u16, period_ns / 2) }
+                };
+                let seen: Vec<Sighting> = threads.iter().enumerate().map(seen).collect();
+                driver.look(&seen, look * period_ns);
+                driver.epoch();
+            }
+        }
+    }
 }
 
 #[test]

@@ -152,12 +152,14 @@ impl Iks {
         VirtualTable::new(freqs(pair.little), freqs(pair.big), self.big_min_mhz, self.up_threshold)
     }
 
-    /// The pairs; at first each runs on its big core at the highest frequency, as at boot.
+    /// The pairs; at first each runs on its big core at the highest frequency, as at boot. There are none where
+    /// frequencies are not known.
     fn pairs(&mut self, topology: &Topology) -> Vec<Pair> {
         if let Some(pairs) = &self.pairs {
             return pairs.clone();
         }
-        let cores = topology.big_cores().zip(topology.little_cores());
+        let known = topology.clusters().iter().all(|cluster| !cluster.freqs_mhz.is_empty());
+        let cores = topology.big_cores().zip(topology.little_cores()).filter(|_| known);
         let mut pairs: Vec<Pair> = cores
             .map(|(big, little)| Pair { big, little, now: Virtual { on_big: true, mhz: 0 } })
             .collect();

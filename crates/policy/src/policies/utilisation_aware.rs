@@ -80,15 +80,16 @@ impl<'a> Packing<'a> {
         self.topology.core(core).cluster
     }
 
-    /// The lowest frequency of a cluster at which its fullest core is used to at most the target.
-    fn mhz(&self, cluster: ClusterId) -> u32 {
+    /// The lowest frequency of a cluster at which its fullest core is used to at most the target; none if its
+    /// frequencies are not known.
+    fn mhz(&self, cluster: ClusterId) -> Option<u32> {
         let cluster = &self.topology.clusters()[cluster.index()];
         let fullest = cluster.cores.iter().map(|core| self.used[core.index()]).max().unwrap_or(0);
-        let max_mhz = cluster.freqs_mhz[cluster.freqs_mhz.len() - 1];
+        let max_mhz = cluster.max_mhz()?;
         let share = f64::from(fullest) / (self.target * f64::from(cluster.capacity()));
         let wanted = share * f64::from(max_mhz);
         let enough = cluster.freqs_mhz.iter().copied().find(|&mhz| f64::from(mhz) >= wanted);
-        enough.unwrap_or(max_mhz)
+        Some(enough.unwrap_or(max_mhz))
     }
 }
 
@@ -132,8 +133,8 @@ impl Policy for UtilisationAware {
             }
         }
         for cluster in (0..topology.clusters().len()).map(ClusterId::from) {
-            let mhz = packing.mhz(cluster);
-            if mhz != view.frequency_mhz(cluster) {
+            let mhz = packing.mhz(cluster).filter(|&mhz| mhz != view.frequency_mhz(cluster));
+            if let Some(mhz) = mhz {
                 plan.set_frequency(cluster, mhz);
             }
         }
@@ -167,8 +168,8 @@ mod tests {
         assert_eq!(places, [1, 0, 0, 1, 1]);
         assert_eq!(packing.used, [200, 200, 500, 1100]);
         // 200 / 320 of 1000 MHz is 625; more than full is the highest.
-        assert_eq!([0, 1].map(|index| packing.mhz(ClusterId(index))), [750, 1000]);
-        assert_eq!(Packing::new(&topology, 0.8).mhz(ClusterId(1)), 250);
+        assert_eq!([0, 1].map(|index| packing.mhz(ClusterId(index))), [Some(750), Some(1000)]);
+        assert_eq!(Packing::new(&topology, 0.8).mhz(ClusterId(1)), Some(250));
     }
 
     #[test]

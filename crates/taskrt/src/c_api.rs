@@ -73,7 +73,7 @@ fn outcome(call: impl FnOnce() -> Result<(), Error>) -> c_int {
 ///
 /// # Safety
 /// The pointer is NULL or a C string.
-unsafe fn text<'a>(pointer: *const c_char, default: &'a str) -> Result<&'a str, String> {
+unsafe fn text(pointer: *const c_char, default: &str) -> Result<&str, String> {
     if pointer.is_null() {
         return Ok(default);
     }

@@ -134,7 +134,8 @@ def ratio_row(title: str, values: list[float], target: float | None, tolerance: 
     median = statistics.median(values)
     goal = ""
     if target is not None:
-        goal = f"<= {target:g}: {run.verdict(median <= target + tolerance)}"
+        within = f" within {100 * tolerance:g} %" if tolerance else ""
+        goal = f"<= {target:g}{within}: {run.verdict(median <= target + tolerance)}"
     return f"| {title} | {median:.3f} | {values[0]:.3f} to {values[-1]:.3f} | {goal} |"
 
 

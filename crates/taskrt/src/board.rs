@@ -18,7 +18,7 @@ use crate::rates::Rates;
 /// Number of a graph or loop; later ones have greater numbers.
 pub type Serial = u64;
 
-/// What waking a worker costs: less work than this is not worth another worker, and who waits stays awake for as long. Measured by
+/// What waking a worker costs: shorter tasks are not handed to a sleeping one, and who waits stays awake for as long. Measured by
 /// `runtime_bench wake`: medians of 10 to 22 µs on two shared x86-64 cores.
 pub const WAKE_S: f64 = 20e-6;
 
@@ -44,7 +44,7 @@ pub struct OpenLoop {
     work: Arc<LoopJob>,
     /// Workers that have been told to help and have not left.
     active: usize,
-    /// Workers that the loop is long enough for.
+    /// Most workers at a time: there are no more iterations.
     active_max: usize,
     /// Iterations that have not been executed by workers that have left.
     left: usize,
@@ -160,7 +160,7 @@ impl Board {
     /// Opens a loop; if a worker has called it, that worker helps, too, and everybody who is idle is told to.
     pub fn open_loop(&mut self, work: Arc<LoopJob>, waiter: Waiter, rung: &mut Rung) -> Serial {
         let caller = if let Waiter::Worker(worker) = waiter { Some(worker) } else { None };
-        let active_max = self.active_max(&work);
+        let active_max = work.len();
         let is_idle = |worker: &&WorkerId| self.desks[worker.index()].idle_from.is_some();
         let idle = self.by_speed.iter().filter(is_idle).copied();
         let members: Vec<WorkerId> = caller.into_iter().chain(idle).take(active_max).collect();
@@ -170,14 +170,6 @@ impl Board {
         let serial = self.open(Job::Loop(open), Some(waiter));
         members.into_iter().for_each(|member| self.give_if_any(member, rung));
         serial
-    }
-
-    /// How many workers a loop is long enough for; all, as long as it has not been measured.
-    fn active_max(&self, work: &LoopJob) -> usize {
-        let fastest = self.workers.class_of(self.by_speed[0]);
-        let iteration_s = self.rates.seconds(work.site, fastest, &self.workers);
-        let all_s = iteration_s.map_or(f64::INFINITY, |each_s| each_s * work.len() as f64);
-        ((all_s / WAKE_S).ceil() as usize).clamp(1, work.len().min(self.desks.len()))
     }
 
     fn open(&mut self, job: Job, waiter: Option<Waiter>) -> Serial {

@@ -70,7 +70,7 @@ def test_a_claim_can_be_met_and_missed() -> None:
     verdicts = {
         claim.id: claim.measure().verdict
         for claim in (
-            *claims.four(found, {cores: 0.0 for cores in FOUR}),
+            *claims.four(found, dict.fromkeys(FOUR, 0.0)),
             *claims.eight(found),
             *claims.loops(found),
         )

@@ -10,6 +10,10 @@ use common::shipped_catalog;
 /// Short versions of these parameters keep the test quick; the structure stays.
 const QUICK: &[(&str, f64)] = &[];
 
+/// Policies for the programs with large task graphs, each of which is built anew for every run. `regions.rs` runs a small one
+/// under all of them.
+const FOR_GRAPHS: [&str; 4] = ["cfs", "colab", "gts", "static"];
+
 fn alone(program: ampsched_model::Program) -> Workload {
     let app = ampsched_model::App {
         name: program.name.clone(),
@@ -28,7 +32,8 @@ fn every_program_ends_under_every_policy() {
         QUICK.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     for (name, _) in catalog.list(FileKind::Program) {
         let workload = alone(catalog.program(&name, &params).unwrap());
-        for info in REGISTRY {
+        let has_graph = name.starts_with("chronaki-");
+        for info in REGISTRY.iter().filter(|info| !has_graph || FOR_GRAPHS.contains(&info.name)) {
             let policy = build_policy(info.name, &[]).unwrap();
             // Who stops programs for an epoch lets them wait for some.
             let patience_ns = if policy.needs().holds { 20_000_000_000 } else { 1_000_000_000 };

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Periodic load balancing between run queues. After crates/policy/src/sched/balance.rs. */
+#ifndef AMPSCHED_BALANCE_H
+#define AMPSCHED_BALANCE_H
+
+#include "place.h"
+
+/* Cores that are balanced among themselves. */
+struct group {
+    u64 settled_ns; /* threads that have migrated since then do not go to another cluster */
+    u32 kind; /* PREFER_ANY: all cores */
+    u32 tolerance_percent;
+    bool by_preference;
+};
+
+inlined bool is_in(sched_t *s, struct group *group, u32 core)
+{
+    return group->kind == PREFER_ANY || core_of(s, core)->kind == group->kind;
+}
+
+inlined u64 core_load(sched_t *s, u32 core)
+{
+    return scaled_load(queue_of(s, core));
+}
+
+inlined u64 tolerated(struct group *group, u64 load)
+{
+    return load * (100 + group->tolerance_percent) / 100;
+}
+
+/* What a queue lacks of a load, as the sum over its cores of load x rating. */
+inlined u64 room(u64 source_load, queue_t *target)
+{
+    return less(source_load, scaled_load(target)) * target->capacity;
+}
+
+inlined u64 rated(u32 weight)
+{
+    return (u64)weight * SPEED_ONE;
+}
+
+/* Whether a queue with one more thread is still less loaded than a source with that load. */
+inlined bool helps(u32 weight, u64 source_load, queue_t *target)
+{
+    return rated(weight) < room(source_load, target);
+}
+
+/* Whether a thread waits and loads differ by more than the tolerance; then `least` and `most` are the extremes. */
+apart bool is_uneven(sched_t *s, struct group *group, u64 *least, u64 *most)
+{
+    *least = NEVER;
+    *most = 0;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+        if (!is_in(s, group, core))
+            continue;
+        *least = least_of(*least, core_load(s, core));
+        *most = greatest_of(*most, core_load(s, core));
+    }
+    return s->waiting > 0 && *least < *most && tolerated(group, *least) < *most;
+}
+
+inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
+{
+    u64 one = core_load(s, a), other = core_load(s, b);
+    if (one != other)
+        return one < other;
+    u64 rotated = queue_of(s, a)->rotated, rival = queue_of(s, b)->rotated;
+    return rotated < rival || (rotated == rival && a < b);
+}
+
+/* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come for longest. */
+apart u32 sort_targets(sched_t *s, struct group *group)
+{
+    u32 count = s->zero;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+        if (!is_in(s, group, core))
+            continue;
+        u32 at = count++;
+        for (; at > 0 && can_go_on && is_earlier_target(s, core, s->targets[at - 1]); at--)
+            s->targets[at] = s->targets[at - 1];
+        s->targets[at] = core;
+    }
+    return count;
+}
+
+/* Sorts the cores whose queues can spare a thread and hold more than a load into `sources`, most loaded first. */
+apart u32 sort_sources(sched_t *s, struct group *group, u64 above)
+{
+    u32 count = s->zero;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+        if (!is_in(s, group, core) || core_load(s, core) <= above || !can_spare(queue_of(s, core)))
+            continue;
+        u32 at = count++;
+        for (; at > 0 && can_go_on && core_load(s, core) > core_load(s, s->sources[at - 1]); at--)
+            s->sources[at] = s->sources[at - 1];
+        s->sources[at] = core;
+    }
+    return count;
+}
+
+/* Whether a waiting thread may use the target and has not just come to its own cluster from another. */
+inlined bool may_move(sched_t *s, u32 thread, u32 target, struct group *group)
+{
+    thread_t *own = thread_of(s, thread);
+    bool settled = own->migrations == 0 || own->migrated_at_ns <= group->settled_ns;
+    return !own->leaving && allows(s, thread, target) &&
+           (settled || core_of(s, own->core)->cluster == core_of(s, target)->cluster);
+}
+
+/* Whose turn it is to move, least first: by preference if that matters. */
+inlined u32 reluctance(sched_t *s, u32 thread, u32 target, struct group *group)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 to = core_of(s, target)->kind;
+    if (!group->by_preference || core_of(s, own->core)->kind == to || own->prefer == to)
+        return 0;
+    return own->prefer == PREFER_ANY ? 1 : 2;
+}
+
+/* The waiting thread of a queue whose turn it is to move: one whose move helps, or only swaps the imbalance. */
+apart u32 candidate(sched_t *s, queue_t *source, u32 target, struct group *group, bool swap)
+{
+    u32 best = NONE, best_reluctance = 0;
+    u64 room_left = room(scaled_load(source), queue_of(s, target));
+    for (u32 thread = source->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
+        thread_t *own = thread_of(s, thread);
+        bool fitting = swap ? rated(own->weight) <= room_left && source->newcomer != thread : rated(own->weight) < room_left;
+        if (!fitting || !may_move(s, thread, target, group))
+            continue;
+        u32 turn = reluctance(s, thread, target, group);
+        if (best == NONE || turn < best_reluctance ||
+            (turn == best_reluctance && own->serial < thread_of(s, best)->serial)) {
+            best = thread;
+            best_reluctance = turn;
+        }
+    }
+    return best;
+}
+
+/* The least weight of a waiting thread. */
+apart u32 lightest_waiting(sched_t *s)
+{
+    u32 least = NONE;
+    for (u32 i = s->zero; i < s->queue_count && can_go_on; i++)
+        for (u32 thread = s->queues[i].first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
+            least = least_of(least, thread_of(s, thread)->weight);
+    return least;
+}
+
+inlined void move_to(sched_t *s, u32 thread, u32 target, u64 now_ns)
+{
+    dequeue(s, thread);
+    enqueue(s, thread, target, KIND_REQUEUE, now_ns);
+}
+
+/* One move that helps. Returns the core that received a thread, or NONE. */
+apart u32 even_out_once(sched_t *s, struct group *group, u64 now_ns)
+{
+    u64 least = 0, most = 0;
+    if (!is_uneven(s, group, &least, &most))
+        return NONE;
+    u32 lightest = lightest_waiting(s);
+    u32 sources = sort_sources(s, group, tolerated(group, least));
+    u32 targets = sort_targets(s, group);
+    for (u32 i = s->zero; i < targets && can_go_on; i++) {
+        u32 target = s->targets[i];
+        u64 limit = tolerated(group, core_load(s, target));
+        /* Loads ascend, so the first target that nothing can help ends the search. */
+        if (limit >= most || !helps(lightest, most, queue_of(s, target)))
+            return NONE;
+        for (u32 j = s->zero; j < sources && can_go_on && core_load(s, s->sources[j]) > limit; j++) {
+            u32 thread = candidate(s, queue_of(s, s->sources[j]), target, group, false);
+            if (thread == NONE)
+                continue;
+            move_to(s, thread, target, now_ns);
+            return target;
+        }
+    }
+    return NONE;
+}
+
+/* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. Returns the receiving cores. */
+apart u64 rotate(sched_t *s, struct group *group, u64 now_ns)
+{
+    u64 receivers = 0;
+    u32 sources = sort_sources(s, group, 0);
+    u32 targets = sort_targets(s, group);
+    for (u32 i = s->zero; i < targets && can_go_on; i++) {
+        u32 target = s->targets[i];
+        u64 limit = tolerated(group, core_load(s, target));
+        for (u32 j = s->zero; j < sources && can_go_on; j++) {
+            u32 from = s->sources[j];
+            if (from == NONE || core_load(s, from) <= limit)
+                continue;
+            u32 thread = candidate(s, queue_of(s, from), target, group, true);
+            if (thread == NONE)
+                continue;
+            s->sources[j] = NONE;
+            move_to(s, thread, target, now_ns);
+            queue_of(s, target)->newcomer = thread;
+            queue_of(s, target)->rotated = s->serial;
+            receivers |= 1ull << target;
+            break;
+        }
+    }
+    return receivers;
+}
+
+apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
+{
+    struct balance arena *rule = &s->rules.balance;
+    struct group group = {
+        .settled_ns = less(now_ns, rule->min_resident_ns),
+        .kind = kind,
+        .tolerance_percent = rule->tolerance_percent,
+        .by_preference = rule->by_preference,
+    };
+    u64 least = 0, most = 0;
+    if (!is_uneven(s, &group, &least, &most))
+        return 0;
+    u64 receivers = 0;
+    u32 moves = s->zero;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+        moves += is_in(s, &group, core);
+    for (; moves > 0 && can_go_on; moves--) {
+        u32 target = even_out_once(s, &group, now_ns);
+        if (target == NONE)
+            break;
+        receivers |= 1ull << target;
+    }
+    if (!due)
+        return receivers;
+    u64 rotated = rotate(s, &group, now_ns);
+    if (rotated)
+        s->rotation_due_ns = now_ns + rule->rotate_period_ns;
+    return receivers | rotated;
+}
+
+/* Moves waiting threads from the most to the least loaded queues. Returns the cores whose queues received one. */
+apart u64 balance(sched_t *s, u64 now_ns)
+{
+    bool due = now_ns >= s->rotation_due_ns;
+    if (!s->rules.balance.within_kind)
+        return balance_group(s, PREFER_ANY, due, now_ns);
+    u64 receivers = balance_group(s, PREFER_BIG, due, now_ns);
+    return receivers | balance_group(s, PREFER_LITTLE, due, now_ns);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What BPF programs here share: the arena with the scheduler's state, and the lock around it. */
+#ifndef AMPSCHED_KERNEL_H
+#define AMPSCHED_KERNEL_H
+
+#include "operation.h"
+
+/* Constants of the kernel's interface, include/uapi/linux/bpf.h. */
+#define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_ARENA 33
+#define BPF_F_MMAPABLE (1u << 10)
+
+/* Types that libbpf's headers expect. */
+typedef u8 __u8;
+typedef u16 __u16, __be16;
+typedef u32 __u32, __be32, __wsum;
+typedef u64 __u64;
+typedef s32 __s32;
+typedef s64 __s64;
+
+#include <bpf/bpf_helpers.h>
+
+/* The arena lies at the same address for loader and programs; the scheduler's state is at its beginning, operations of the
+ * loader are behind it. The loader sets the size. */
+#define ARENA_AT (1ull << 44)
+struct {
+    __uint(type, BPF_MAP_TYPE_ARENA);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __ulong(map_extra, ARENA_AT);
+} arena_map SEC(".maps");
+
+/* Where the loader's operations begin, in bytes from the arena's beginning. */
+const volatile u64 operations_at;
+
+struct bpf_spin_lock {
+    u32 value;
+};
+
+struct bpf_spin_lock lock SEC(".data.lock") __attribute__((visibility("hidden")));
+
+inlined sched_t *shared_state(void)
+{
+    /* A program may use an arena only if it refers to its map. */
+    asm volatile("" : : "r"(&arena_map));
+    return (sched_t *)ARENA_AT;
+}
+
+inlined struct operation arena *operations(void)
+{
+    return (struct operation arena *)(ARENA_AT + operations_at);
+}
+
+char terms[] SEC("license") = "GPL";
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads come into queues, onto cores and off them; the books follow. After crates/policy/src/sched/moves.rs. */
+#ifndef AMPSCHED_MOVES_H
+#define AMPSCHED_MOVES_H
+
+#include "deadline.h"
+#include "rounds.h"
+
+/* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
+inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
+{
+    if (s->rules.order == ORDER_DEADLINE)
+        return place_deadline(s, thread, core, kind);
+    if (has_rounds(s))
+        return place_in_round(s, thread, core, kind);
+    thread_t *own = thread_of(s, thread);
+    queue_t *queue = queue_of(s, core);
+    u64 target = queue->min_vruntime;
+    if (kind == KIND_FORK) {
+        u64 debit_ns = s->rules.slice_ns;
+        if (s->rules.slice == SLICE_LATENCY_SHARE)
+            debit_ns = share_ns(s, queue, own->weight, 1);
+        own->vruntime = target + (s->rules.fork_debit ? to_virtual(debit_ns, own->weight) : 0);
+        return;
+    }
+    /* Virtual run times mean something only relative to their queue's least one. */
+    u64 source = queue_of(s, own->core)->min_vruntime;
+    u64 floor = kind == KIND_WAKE ? less(target, s->rules.sleeper_credit_ns) : 0;
+    own->vruntime = greatest_of(less(target + own->vruntime, source), floor);
+}
+
+inlined void count_in(sched_t *s, u32 thread, queue_t *queue)
+{
+    thread_t *own = thread_of(s, thread);
+    if (s->rules.order == ORDER_DEADLINE) {
+        if (queue->load == 0)
+            queue->base = own->vruntime;
+        queue->weighted += (s64)own->weight * (s64)(own->vruntime - queue->base);
+    }
+    queue->load += own->weight;
+}
+
+inlined void leave_queue(sched_t *s, u32 thread, queue_t *queue)
+{
+    thread_t *own = thread_of(s, thread);
+    if (s->rules.order == ORDER_DEADLINE) {
+        keep_lag(s, thread, queue);
+        queue->weighted -= (s64)own->weight * (s64)(own->vruntime - queue->base);
+        if (queue->load == own->weight)
+            queue->min_vruntime = own->vruntime;
+    }
+    queue->load -= own->weight;
+}
+
+inlined void count_wait(thread_t *thread, u64 waited_ns)
+{
+    thread->ready_ns += waited_ns;
+    thread->ready_ns_max = greatest_of(thread->ready_ns_max, waited_ns);
+}
+
+inlined void leave_state(thread_t *thread, u64 now_ns)
+{
+    u64 waited_ns = now_ns - thread->since_ns;
+    if (thread->state == STATE_READY || thread->state == STATE_HELD)
+        count_wait(thread, waited_ns);
+    else if (thread->state == STATE_BLOCKED)
+        thread->blocked_ns += waited_ns;
+}
+
+inlined void enter_state(thread_t *thread, u32 state, u64 now_ns)
+{
+    thread->state = state;
+    thread->since_ns = now_ns;
+}
+
+inlined void push(sched_t *s, u32 thread, queue_t *queue)
+{
+    thread_t *own = thread_of(s, thread);
+    s->serial++;
+    own->key = s->rules.order == ORDER_FIFO ? 0 : own->vruntime;
+    own->serial = s->serial;
+    queue_push(s, queue, thread);
+    s->waiting++;
+}
+
+/* Puts a thread that is not in a queue into the queue of a core. */
+apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    leave_state(own, now_ns);
+    if (kind != KIND_REQUEUE || core_of(s, own->core)->queue != core_of(s, core)->queue)
+        place_vruntime(s, thread, core, kind);
+    enter_state(own, STATE_READY, now_ns);
+    own->core = core;
+    queue_t *queue = queue_of(s, core);
+    count_in(s, thread, queue);
+    push(s, thread, queue);
+    if (has_rounds(s))
+        count_in_round(s, thread, 1);
+}
+
+/* Puts a waiting thread on a core. */
+apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    core_t *cpu = core_of(s, core);
+    queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
+    count_wait(own, now_ns - own->since_ns);
+    queue_remove(s, old, thread);
+    s->waiting--;
+    if (old != new) {
+        leave_queue(s, thread, old);
+        place_vruntime(s, thread, core, KIND_REQUEUE);
+        count_in(s, thread, new);
+    }
+    if (has_rounds(s)) {
+        count_in_round(s, thread, -1);
+        enter_round(s, thread, core);
+    }
+    new->running++;
+    enter_state(own, STATE_RUNNING, now_ns);
+    own->core = core;
+    if (own->ran_on != NONE && own->ran_on != core) {
+        own->migrations++;
+        own->migrated_at_ns = now_ns;
+    }
+    own->ran_on = core;
+    if (cpu->running == NONE)
+        s->idle_cores--;
+    own->switches += cpu->last != thread;
+    cpu->running = cpu->last = thread;
+    cpu->since_ns = now_ns;
+}
+
+/* Takes the running thread off a core; it is then in no queue. */
+apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
+{
+    core_t *cpu = core_of(s, core);
+    queue_t *queue = queue_of(s, core);
+    u32 thread = cpu->running;
+    cpu->running = NONE;
+    cpu->since_ns = now_ns;
+    s->idle_cores++;
+    queue->running--;
+    leave_queue(s, thread, queue);
+    if (has_rounds(s))
+        end_in_round(s, thread);
+    enter_state(thread_of(s, thread), state, now_ns);
+}
+
+/* The running thread loses its core and waits in the core's queue again. */
+inlined void requeue(sched_t *s, u32 core, u64 now_ns)
+{
+    u32 thread = core_of(s, core)->running;
+    stop(s, core, STATE_READY, now_ns);
+    enqueue(s, thread, core, KIND_REQUEUE, now_ns);
+}
+
+/* Takes a waiting thread out of its queue. */
+apart void dequeue(sched_t *s, u32 thread)
+{
+    queue_t *queue = queue_of(s, thread_of(s, thread)->core);
+    queue_remove(s, queue, thread);
+    s->waiting--;
+    leave_queue(s, thread, queue);
+    if (has_rounds(s))
+        count_in_round(s, thread, -1);
+}
+
+/* Holds back, or ends, a thread that is in no queue and on no core. */
+inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    leave_state(own, now_ns);
+    enter_state(own, state, now_ns);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The interpreter behind one function: what a replay of events, and a loader with a changed plan, ask of it. */
+#ifndef AMPSCHED_OPERATION_H
+#define AMPSCHED_OPERATION_H
+
+#include "balance.h"
+#include "pick.h"
+#include "plan.h"
+
+enum operation_kind {
+    OP_ADD, /* a: weight, b: cores -> value: thread */
+    OP_ENQUEUE, /* thread, core, a: kind */
+    OP_START, /* core, thread */
+    OP_CHARGE, /* core, a: ns */
+    OP_STOP, /* core, a: state */
+    OP_REQUEUE, /* core */
+    OP_DEQUEUE, /* thread */
+    OP_LEAVE, /* thread, a: state */
+    OP_BALANCE, /* -> value: receiving cores */
+    OP_PLACE, /* thread, core: the waker's or NONE -> value: core */
+    OP_PICK, /* core -> kind, thread, value: recheck */
+    OP_EXPIRY, /* core -> value: ns */
+    OP_PREEMPTS, /* thread, core -> value */
+    OP_AFFINITY, /* thread, a: cores -> value: must be moved; so are all that follow */
+    OP_USER_AFFINITY, /* thread, a: cores */
+    OP_PREFER, /* thread, a: kind */
+    OP_MOVE, /* thread, a: kind */
+    OP_RANK, /* thread, a: rank */
+    OP_WEIGHT, /* thread, a: weight */
+    OP_SPEED, /* thread, core: class, a: speed */
+    OP_SLICE, /* thread, a: ns */
+    OP_HOLD, /* thread, a: held */
+};
+
+struct operation {
+    u64 now_ns;
+    u64 a;
+    u64 b;
+    u32 kind;
+    u32 thread;
+    u32 core;
+    u32 generation; /* of the thread's slot */
+    /* Answer */
+    u64 value;
+    u32 pick_kind;
+    u32 pick_thread;
+};
+
+/* A change of the plan; returns whether the thread must be moved. */
+apart bool change(sched_t *s, struct operation arena *op)
+{
+    u32 thread = op->thread;
+    switch (op->kind) {
+    case OP_AFFINITY:
+        return restrict_plan(s, thread, op->a);
+    case OP_USER_AFFINITY:
+        return restrict_user(s, thread, op->a);
+    case OP_PREFER:
+        return prefer(s, thread, op->a, false);
+    case OP_MOVE:
+        return prefer(s, thread, op->a, true);
+    case OP_RANK:
+        thread_of(s, thread)->rank = op->a;
+        return false;
+    case OP_WEIGHT:
+        reweigh(s, thread, op->a);
+        return false;
+    case OP_SPEED:
+        thread_of(s, thread)->speed[op->core] = op->a;
+        return false;
+    case OP_SLICE:
+        thread_of(s, thread)->slice_ns = op->a;
+        return false;
+    case OP_HOLD:
+        return set_held(s, thread, op->a);
+    }
+    return false;
+}
+
+/* A question. */
+apart u64 ask(sched_t *s, struct operation arena *op)
+{
+    switch (op->kind) {
+    case OP_BALANCE:
+        return balance(s, op->now_ns);
+    case OP_PLACE:
+        return place(s, op->thread, op->core);
+    case OP_EXPIRY:
+        return expiry_ns(s, op->core, op->now_ns);
+    case OP_PREEMPTS:
+        return preempts(s, op->thread, core_of(s, op->core)->running, op->core);
+    }
+    pick_by_rules(s, op->core, op->now_ns);
+    op->pick_kind = s->pick.kind;
+    op->pick_thread = s->pick.thread;
+    return s->pick.recheck_ns;
+}
+
+/* Something happens. */
+apart u64 happen(sched_t *s, struct operation arena *op)
+{
+    switch (op->kind) {
+    case OP_ADD:
+        return add_thread(s, op->a, op->b);
+    case OP_ENQUEUE:
+        enqueue(s, op->thread, op->core, op->a, op->now_ns);
+        break;
+    case OP_START:
+        start(s, op->core, op->thread, op->now_ns);
+        break;
+    case OP_CHARGE:
+        charge(s, op->core, op->a);
+        break;
+    case OP_STOP:
+        stop(s, op->core, op->a, op->now_ns);
+        break;
+    case OP_REQUEUE:
+        requeue(s, op->core, op->now_ns);
+        break;
+    case OP_DEQUEUE:
+        dequeue(s, op->thread);
+        break;
+    case OP_LEAVE:
+        leave_for(s, op->thread, op->a, op->now_ns);
+        break;
+    }
+    return 0;
+}
+
+inlined void operate(sched_t *s, struct operation arena *op)
+{
+    if (op->kind >= OP_AFFINITY)
+        op->value = change(s, op);
+    else if (op->kind >= OP_BALANCE)
+        op->value = ask(s, op);
+    else
+        op->value = happen(s, op);
+}
+
+#endif

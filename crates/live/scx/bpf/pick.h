@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a core does next: its own queue, then the steal steps. After crates/policy/src/sched/pick.rs. */
+#ifndef AMPSCHED_PICK_H
+#define AMPSCHED_PICK_H
+
+#include "place.h"
+
+/* Whether a waiting thread may be run by a core. A thread that has not left its core yet stays with it. */
+inlined bool fits(sched_t *s, u32 thread, u32 core, u32 except)
+{
+    thread_t *own = thread_of(s, thread);
+    return allows(s, thread, core) && own->prefer != except && (!own->leaving || own->core == core);
+}
+
+/* EEVDF: the earliest deadline among the eligible, else among all. */
+apart u32 earliest_eligible(sched_t *s, queue_t *queue, u32 core, u32 except)
+{
+    u32 best = NONE, any = NONE;
+    for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
+        if (!fits(s, thread, core, except))
+            continue;
+        thread_t *own = thread_of(s, thread);
+        thread_t *rival = thread_of(s, any);
+        if (any == NONE || own->deadline < rival->deadline || (own->deadline == rival->deadline && own->serial < rival->serial))
+            any = thread;
+        if (!is_eligible(own, queue))
+            continue;
+        rival = thread_of(s, best);
+        if (best == NONE || own->deadline < rival->deadline || (own->deadline == rival->deadline && own->serial < rival->serial))
+            best = thread;
+    }
+    return best != NONE ? best : any;
+}
+
+/* The highest rank among the threads within the fair window; beyond it only if nobody within may run there. */
+apart u32 highest_rank(sched_t *s, queue_t *queue, u32 core, u32 except)
+{
+    u64 limit = plus(queue_least(s, queue), s->rules.window_ns);
+    u32 best = NONE;
+    for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
+        thread_t *own = thread_of(s, thread);
+        if (own->key > limit && best != NONE)
+            break;
+        if (!fits(s, thread, core, except))
+            continue;
+        if (own->key > limit)
+            return thread;
+        thread_t *rival = thread_of(s, best);
+        if (best == NONE || own->rank > rival->rank || (own->rank == rival->rank && own->serial < rival->serial))
+            best = thread;
+    }
+    return best;
+}
+
+/* The first waiting thread of a queue that a core may run, but for those with the preference `except`. */
+apart u32 first_of(sched_t *s, queue_t *queue, u32 core, u32 except)
+{
+    if (s->rules.order == ORDER_DEADLINE)
+        return earliest_eligible(s, queue, core, except);
+    if (s->rules.order == ORDER_HIGHEST_RANK)
+        return highest_rank(s, queue, core, except);
+    u32 thread = queue->first;
+    while (thread != NONE && can_go_on && !fits(s, thread, core, except))
+        thread = thread_of(s, thread)->behind;
+    return thread;
+}
+
+/* Highest rank first; ties: the thread that has been in its state longest. */
+inlined bool ranks_before(sched_t *s, u32 a, u32 b)
+{
+    thread_t *one = thread_of(s, a), *other = thread_of(s, b);
+    if (one->rank != other->rank)
+        return one->rank > other->rank;
+    if (one->since_ns != other->since_ns)
+        return one->since_ns < other->since_ns;
+    return a < b;
+}
+
+/* Whether a thread that waits elsewhere, at `core`, is taken rather than the best one found so far, at `best_core`. */
+inlined bool is_better(sched_t *s, u32 thread, u32 core, u32 best, u32 best_core)
+{
+    if (best == NONE)
+        return true;
+    if (s->rules.order == ORDER_HIGHEST_RANK)
+        return ranks_before(s, thread, best);
+    if (has_rounds(s) && round_of(s, thread) != round_of(s, best))
+        return round_of(s, thread) < round_of(s, best);
+    return scaled_load(queue_of(s, core)) > scaled_load(queue_of(s, best_core));
+}
+
+/* Whether a waiting thread is in no earlier round than the one that the core would run otherwise. */
+inlined bool can_wait(sched_t *s, u32 thread, u32 instead_of)
+{
+    return instead_of != NONE && round_of(s, thread) >= round_of(s, instead_of);
+}
+
+/* A waiting thread of another core's queue. */
+apart u32 waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
+{
+    u32 best = NONE, best_core = NONE, core = pick->core;
+    for (u32 other = s->zero; other < s->core_count && can_go_on; other++) {
+        bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
+        if (core_of(s, other)->queue == core_of(s, core)->queue || same_cluster != (step->from == OWN_CLUSTER))
+            continue;
+        queue_t *queue = queue_of(s, other);
+        u32 thread = can_spare(queue) ? first_of(s, queue, core, step->except) : NONE;
+        if (thread == NONE || can_wait(s, thread, pick->instead_of))
+            continue;
+        if (is_better(s, thread, other, best, best_core)) {
+            best = thread;
+            best_core = other;
+        }
+    }
+    return best;
+}
+
+inlined bool gains(sched_t *s, u32 thread, u32 from, u32 to, steal_t *step)
+{
+    thread_t *own = thread_of(s, thread);
+    u64 gain = (u64)speed_on(s, thread, to) * SPEED_ONE / greatest_of(speed_on(s, thread, from), 1);
+    return allows(s, thread, to) && own->prefer != step->except && gain >= step->min_gain;
+}
+
+/* Whether the thread that runs on core `from` would be two rounds behind the one that the core would run otherwise, which
+ * may take its place. */
+inlined bool is_far_behind(sched_t *s, u32 thread, u32 from, pick_t *pick)
+{
+    u32 own = pick->instead_of;
+    return own == NONE || (round_now(s, thread, from, pick->now_ns) + 1 < round_of(s, own) && allows(s, own, from));
+}
+
+/* A thread that runs on a core of a slower class. */
+apart void running_on_slower(sched_t *s, pick_t *pick, steal_t *step)
+{
+    u32 best = NONE, core = pick->core;
+    u64 soonest_ns = NEVER;
+    for (u32 other = s->zero; other < s->core_count && can_go_on; other++) {
+        u32 thread = core_of(s, other)->running;
+        if (thread == NONE || core_of(s, other)->class >= core_of(s, core)->class)
+            continue;
+        thread_t *own = thread_of(s, thread);
+        if (own->pull_to != NONE || !is_far_behind(s, thread, other, pick) || !gains(s, thread, other, core, step))
+            continue;
+        u64 due_ns = own->migrations == 0 ? pick->now_ns : own->migrated_at_ns + step->min_resident_ns;
+        if (pick->now_ns < due_ns)
+            soonest_ns = least_of(soonest_ns, due_ns);
+        else if (best == NONE || ranks_before(s, thread, best))
+            best = thread;
+    }
+    pick->thread = best;
+    if (best != NONE)
+        pick->kind = PICK_PULL;
+    else
+        pick->recheck_ns = least_of(pick->recheck_ns, soonest_ns);
+}
+
+inlined bool may_try(sched_t *s, u32 core, steal_t *step)
+{
+    return step->who == PREFER_ANY || step->who == core_of(s, core)->kind;
+}
+
+/* What a step yields, now or when. */
+inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
+{
+    if (step->from == RUNNING_ON_SLOWER)
+        return running_on_slower(s, pick, step);
+    pick->thread = s->waiting > 0 ? waiting_elsewhere(s, pick, step) : NONE;
+    if (pick->thread == NONE)
+        return;
+    u64 due_ns = core_of(s, pick->core)->since_ns + step->min_idle_ns;
+    if (pick->now_ns < due_ns)
+        pick->recheck_ns = least_of(pick->recheck_ns, due_ns);
+    else
+        pick->kind = PICK_RUN;
+}
+
+/* What the steal steps yield. */
+apart void pick_elsewhere(sched_t *s)
+{
+    pick_t *pick = &s->pick;
+    pick->kind = PICK_IDLE;
+    pick->recheck_ns = NEVER;
+    for (u32 i = s->zero; i < s->rules.steps && can_go_on && pick->kind == PICK_IDLE; i++)
+        if (may_try(s, pick->core, &s->rules.steal[i]))
+            try_steal(s, pick, &s->rules.steal[i]);
+    if (pick->kind == PICK_IDLE)
+        pick->thread = NONE;
+}
+
+/* Whether a core looks elsewhere before it enters the round of its own next thread. */
+inlined bool looks_elsewhere(sched_t *s, u32 own)
+{
+    if (!has_rounds(s))
+        return false;
+    u64 round = round_of(s, own);
+    return round > s->rounds.latest || (round == s->rounds.latest && s->rounds.waiting_earlier > 0);
+}
+
+/* What a core without a running thread does next; the answer is in `s->pick`. */
+apart void pick_by_rules(sched_t *s, u32 core, u64 now_ns)
+{
+    pick_t *pick = &s->pick;
+    u32 own = first_of(s, queue_of(s, core), core, NONE);
+    pick->core = core;
+    pick->now_ns = now_ns;
+    pick->instead_of = own;
+    if (own == NONE || looks_elsewhere(s, own)) {
+        pick_elsewhere(s);
+        if (own == NONE || pick->kind != PICK_IDLE)
+            return;
+    }
+    pick->kind = PICK_RUN;
+    pick->thread = own;
+    pick->recheck_ns = NEVER;
+}
+
+/* When the thread that runs on a core has to let others run; NEVER if nobody waits. It must have been charged up to now. */
+inlined u64 expiry_ns(sched_t *s, u32 core, u64 now_ns)
+{
+    if (has_rounds(s))
+        return expiry_in_rounds(s, core, now_ns);
+    u32 thread = core_of(s, core)->running;
+    if (queue_of(s, core)->len == 0 || thread == NONE)
+        return NEVER;
+    return at_tick(s, greatest_of(slice_end_ns(s, core, thread, now_ns), now_ns));
+}
+
+/* EEVDF: whether choosing anew would yield the woken thread, or the request of the running one is used up anyway. */
+inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
+{
+    queue_t *queue = queue_of(s, core);
+    thread_t *current = thread_of(s, running);
+    if (current->vruntime >= current->deadline)
+        return true;
+    bool competes = is_eligible(current, queue);
+    if (s->rules.run_to_parity && competes)
+        return false;
+    return first_of(s, queue, core, NONE) == woken && !(competes && current->deadline <= thread_of(s, woken)->deadline);
+}
+
+/* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been charged. */
+apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
+{
+    if (s->rules.preempt == PREEMPT_NEVER)
+        return false;
+    if (s->rules.preempt == PREEMPT_EARLIER_DEADLINE)
+        return is_fresh_pick(s, woken, running, core);
+    thread_t *own = thread_of(s, woken);
+    u64 compared = thread_of(s, running)->vruntime;
+    if (s->rules.divide_by_speed) {
+        /* Only the part above the queue's least has a meaning. */
+        u64 floor = least_of(queue_of(s, core)->min_vruntime, compared);
+        compared = floor + (compared - floor) * SPEED_ONE / greatest_of(speed_on(s, running, core), 1);
+    }
+    return less(compared, own->vruntime) > to_virtual(s->rules.granularity_ns, own->weight);
+}
+
+#endif

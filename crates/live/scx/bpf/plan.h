@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads are added, and changes of the plan carried out. After crates/policy/src/sched/mod.rs. */
+#ifndef AMPSCHED_PLAN_H
+#define AMPSCHED_PLAN_H
+
+#include "place.h"
+
+inlined u64 all_cores(sched_t *s)
+{
+    return s->core_count == CORES_MAX ? NEVER : (1ull << s->core_count) - 1;
+}
+
+/* Gives a slot to a new thread; NONE if all are taken. */
+apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
+{
+    u32 thread = s->free_slot;
+    if (thread != NONE)
+        s->free_slot = thread_of(s, thread)->behind;
+    else if (s->thread_count < s->threads_max)
+        thread = s->thread_count++;
+    else
+        return NONE;
+    thread_t *own = thread_of(s, thread);
+    u32 generation = own->generation + 1;
+    for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_go_on; i++)
+        ((u64 arena *)own)[i] = 0;
+    own->generation = generation;
+    own->in_use = true;
+    own->affinity = own->user_affinity = affinity & all_cores(s) ? affinity & all_cores(s) : all_cores(s);
+    own->weight = weight;
+    for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i++)
+        own->speed[i] = SPEED_ONE;
+    own->ran_on = own->before = own->behind = own->pull_to = NONE;
+    return thread;
+}
+
+inlined void free_thread(sched_t *s, u32 thread)
+{
+    thread_of(s, thread)->in_use = false;
+    thread_of(s, thread)->behind = s->free_slot;
+    s->free_slot = thread;
+}
+
+inlined bool is_runnable(thread_t *thread)
+{
+    return thread->state == STATE_READY || thread->state == STATE_RUNNING;
+}
+
+apart void reweigh(sched_t *s, u32 thread, u32 weight)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 old = own->weight;
+    own->weight = weight > 0 ? weight : 1;
+    /* What the kernel has taken out for a moment is in no queue. */
+    if (!is_runnable(own) || own->removed)
+        return;
+    s->serial++;
+    queue_t *queue = queue_of(s, own->core);
+    queue->load += own->weight - (u64)old;
+    if (s->rules.order == ORDER_DEADLINE)
+        queue->weighted += ((s64)own->weight - (s64)old) * (s64)(own->vruntime - queue->base);
+}
+
+inlined bool is_misplaced(sched_t *s, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    return is_runnable(own) && !allows(s, thread, own->core);
+}
+
+/* Restricts a thread to cores within what its program allows. Returns whether it is now where it may not be. */
+inlined bool restrict_plan(sched_t *s, u32 thread, u64 cores)
+{
+    thread_t *own = thread_of(s, thread);
+    u64 common = cores & own->user_affinity;
+    own->affinity = common ? common : own->user_affinity;
+    return is_misplaced(s, thread);
+}
+
+/* The program itself restricts its thread. */
+inlined bool restrict_user(sched_t *s, u32 thread, u64 cores)
+{
+    thread_t *own = thread_of(s, thread);
+    own->user_affinity = own->affinity = cores & all_cores(s) ? cores & all_cores(s) : all_cores(s);
+    return is_misplaced(s, thread);
+}
+
+/* Prefers a kind of core; with `now`, returns whether the thread is on the wrong kind though it need not be. */
+inlined bool prefer(sched_t *s, u32 thread, u32 kind, bool now)
+{
+    thread_t *own = thread_of(s, thread);
+    own->prefer = kind;
+    return now && is_runnable(own) && !is_preferred(s, thread, own->core) && may_use_preferred(s, thread);
+}
+
+/* Holds a thread back or lets it go on; returns whether it has to be moved for that. */
+inlined bool set_held(sched_t *s, u32 thread, bool held)
+{
+    thread_t *own = thread_of(s, thread);
+    own->held = held;
+    return held ? is_runnable(own) : own->state == STATE_HELD;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Run queues: waiting threads in the order (key, serial), linked; FIFO queues have one key for all. After crates/policy/src/queue.rs. */
+#ifndef AMPSCHED_QUEUE_H
+#define AMPSCHED_QUEUE_H
+
+#include "state.h"
+
+inlined thread_t *thread_of(sched_t *s, u32 thread)
+{
+    return &s->threads[thread];
+}
+
+inlined core_t *core_of(sched_t *s, u32 core)
+{
+    return &s->cores[core];
+}
+
+inlined queue_t *queue_of(sched_t *s, u32 core)
+{
+    return &s->queues[s->cores[core].queue];
+}
+
+inlined bool is_before(thread_t *a, thread_t *b)
+{
+    return a->key < b->key || (a->key == b->key && a->serial < b->serial);
+}
+
+/* Puts a thread, whose key and serial are set, at its place. Most keys are large, so the search begins at the end. */
+apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 before = queue->last;
+    while (before != NONE && can_go_on && is_before(own, thread_of(s, before)))
+        before = thread_of(s, before)->before;
+    u32 behind = before == NONE ? queue->first : thread_of(s, before)->behind;
+    own->before = before;
+    own->behind = behind;
+    if (before == NONE)
+        queue->first = thread;
+    else
+        thread_of(s, before)->behind = thread;
+    if (behind == NONE)
+        queue->last = thread;
+    else
+        thread_of(s, behind)->before = thread;
+    queue->len++;
+}
+
+apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->before == NONE)
+        queue->first = own->behind;
+    else
+        thread_of(s, own->before)->behind = own->behind;
+    if (own->behind == NONE)
+        queue->last = own->before;
+    else
+        thread_of(s, own->behind)->before = own->before;
+    own->before = own->behind = NONE;
+    queue->len--;
+}
+
+/* Least key, NEVER if the queue is empty. */
+inlined u64 queue_least(sched_t *s, queue_t *queue)
+{
+    return queue->first == NONE ? NEVER : thread_of(s, queue->first)->key;
+}
+
+/* Whether a thread can be taken from it: the only thread of a core that is about to run it stays. */
+inlined bool can_spare(queue_t *queue)
+{
+    return queue->len + (queue->running > 0) > 1;
+}
+
+/* Sum of weights per rated core that it serves. */
+inlined u64 scaled(queue_t *queue, u64 load)
+{
+    return queue->capacity == SPEED_ONE ? load : load * SPEED_ONE / greatest_of(queue->capacity, 1);
+}
+
+inlined u64 scaled_load(queue_t *queue)
+{
+    return scaled(queue, queue->load);
+}
+
+/* Sum of weights per core, whatever the rating. */
+inlined u64 load_per_core(queue_t *queue)
+{
+    return queue->load / greatest_of(queue->cores, 1);
+}
+
+/* Weighted mean virtual run time (EEVDF's V), where it stood last if it has no thread. */
+inlined s64 mean_vruntime(queue_t *queue)
+{
+    if (queue->load == 0)
+        return (s64)queue->min_vruntime;
+    return (s64)queue->base + div_down(queue->weighted, queue->load);
+}
+
+/* Keeps the sum small: a multiple of the load is taken over by the base, which changes nothing. */
+inlined void rebase(queue_t *queue)
+{
+    s64 step = queue->load == 0 ? 0 : div_down(queue->weighted, queue->load);
+    queue->base += (u64)step;
+    queue->weighted -= step * (s64)queue->load;
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Rules, Plan and state of the scheduler, as loader and kernel share them. src/layout.rs has the same in Rust; a test compares. */
+#ifndef AMPSCHED_STATE_H
+#define AMPSCHED_STATE_H
+
+#include "platform.h"
+
+#define CORES_MAX 64 /* a set of cores is one word */
+#define CLASSES_MAX 4 /* model: MAX_CLASSES */
+#define STEPS_MAX 8
+#define NONE 0xffffffffu
+#define NEVER (~0ull)
+#define SPEED_ONE 1024ull /* plan: SPEED_ONE */
+#define WEIGHT_ONE 1024ull /* of nice 0 */
+#define VIRTUAL_START (1ull << 40) /* queue: VIRTUAL_START */
+
+enum order { ORDER_FIFO, ORDER_VRUNTIME, ORDER_DEADLINE, ORDER_HIGHEST_RANK, ORDER_ROUNDS };
+enum allocator { WAKE_AFFINE, ROUND_ROBIN_IN_CLASS, LEAST_LOADED_IN_CLASS, LEAST_LOADED_WITH };
+enum steal_from { OWN_CLUSTER, OTHER_CLUSTERS, RUNNING_ON_SLOWER };
+enum prefer { PREFER_ANY, PREFER_BIG, PREFER_LITTLE };
+enum slice { SLICE_FIXED, SLICE_LATENCY_SHARE, SLICE_REQUEST };
+enum charge { CHARGE_TIME, CHARGE_PROGRESS, CHARGE_RATED };
+enum preempt { PREEMPT_NEVER, PREEMPT_VRUNTIME_GAP, PREEMPT_EARLIER_DEADLINE };
+enum run_state { STATE_NEW, STATE_READY, STATE_RUNNING, STATE_BLOCKED, STATE_HELD, STATE_EXITED };
+enum enqueue_kind { KIND_FORK, KIND_WAKE, KIND_REQUEUE };
+
+struct steal {
+    u64 min_idle_ns;
+    u64 min_resident_ns;
+    u32 from;
+    u32 who;
+    u32 except; /* a preference, or NONE */
+    u32 min_gain;
+};
+
+struct balance {
+    u64 period_ns; /* 0: no balancing */
+    u64 rotate_period_ns;
+    u64 min_resident_ns;
+    u32 tolerance_percent;
+    u8 within_kind;
+    u8 by_preference;
+    u8 unused[2];
+};
+
+/* The fast plane of a policy: rules.rs says what each means. */
+struct rules {
+    u64 window_ns; /* fair window of the highest rank, or length of a round */
+    u64 slice_ns; /* fixed slice, latency, or request */
+    u64 min_granularity_ns;
+    u64 granularity_ns; /* of wake-up preemption */
+    u64 sleeper_credit_ns;
+    u64 tick_ns; /* 0: none */
+    struct balance balance;
+    struct steal steal[STEPS_MAX];
+    u32 steps;
+    u32 order;
+    u32 allocator;
+    u32 slice;
+    u32 charge;
+    u32 preempt;
+    u32 rating[CLASSES_MAX];
+    u8 slice_by_speed;
+    u8 divide_by_speed;
+    u8 run_to_parity;
+    u8 fork_debit;
+    u8 kick_idle;
+    u8 unused[3];
+};
+
+struct thread {
+    /* Plan */
+    u64 affinity; /* cores that it may use */
+    u64 user_affinity; /* cores that the program itself allowed */
+    u64 rank;
+    u64 slice_ns; /* 0: as the rules say */
+    u32 weight;
+    u32 prefer;
+    u32 speed[CLASSES_MAX];
+    u32 held;
+    /* State */
+    u32 state;
+    u32 core;
+    u32 ran_on; /* NONE: it never has */
+    u64 vruntime;
+    u64 deadline;
+    s64 lag;
+    u64 since_ns;
+    /* Its place in a queue */
+    u64 key;
+    u64 serial;
+    u32 before;
+    u32 behind;
+    /* Counters */
+    u64 run_ns[CLASSES_MAX];
+    u64 ready_ns;
+    u64 ready_ns_max;
+    u64 blocked_ns;
+    u64 blame_ns;
+    u64 switches;
+    u64 migrations;
+    u64 migrated_at_ns;
+    /* Known to a kernel's scheduler only, see host.h */
+    u64 charged_ns; /* up to when it has been charged */
+    u32 pid;
+    u32 process;
+    u32 pull_to; /* an idle core that waits for it, or NONE */
+    u8 leaving; /* counted as waiting, but still on its core */
+    u8 removed; /* taken out of the queue by the kernel, comes back as what it was */
+    u8 on_cpu;
+    u8 moves; /* must be placed anew when it leaves its core */
+    u8 in_use;
+    u8 blocked_on_futex;
+    u8 unused[2];
+    u32 generation; /* how often this slot was given away */
+};
+
+struct core {
+    u32 running; /* NONE: idle */
+    u32 last;
+    u64 since_ns; /* since when that thread runs, or the core is idle */
+    u64 busy_ns;
+    u64 recheck_ns; /* when to look for work again */
+    u32 queue;
+    u32 cluster;
+    u32 class;
+    u32 kind; /* big or little */
+    u32 looks; /* has been told to look for work */
+    u32 unused;
+};
+
+struct queue {
+    u64 load; /* sum of the weights of its waiting and running threads */
+    u64 min_vruntime;
+    u64 base; /* deadline order: what virtual run times in the next sum are relative to */
+    s64 weighted; /* sum of weight x (virtual run time - base) */
+    u64 rotated;
+    u32 first; /* waiting threads by (key, serial) */
+    u32 last;
+    u32 len;
+    u32 running;
+    u32 cores;
+    u32 capacity;
+    u32 newcomer;
+    u32 unused;
+};
+
+struct rounds {
+    u64 latest;
+    u32 waiting_earlier;
+    u32 waiting_latest;
+    u64 run_ns_before[CORES_MAX];
+};
+
+enum pick_kind { PICK_IDLE, PICK_RUN, PICK_PULL };
+
+/* A core's question, and the answer. */
+struct pick {
+    u64 now_ns;
+    u64 recheck_ns; /* idle: when to ask again, or NEVER */
+    u32 core;
+    u32 instead_of; /* with rounds: the thread that it would run otherwise, or NONE */
+    u32 kind;
+    u32 thread;
+};
+
+struct sched {
+    struct rules rules;
+    u32 core_count;
+    u32 queue_count;
+    u32 thread_count; /* slots that have ever been used */
+    u32 threads_max;
+    u32 waiting;
+    u32 idle_cores;
+    u32 cursors[3];
+    u32 free_slot; /* first of a list linked through `behind`, or NONE */
+    u32 zero; /* where loops begin: 0, which the verifier must not know, or it would follow each round by itself */
+    u32 unused;
+    u64 serial;
+    u64 rotation_due_ns;
+    struct rounds rounds;
+    struct core cores[CORES_MAX];
+    struct queue queues[CORES_MAX];
+    /* Scratch. (BPF functions can neither return structures nor have much of a stack.) For balancing: sorted cores. */
+    struct pick pick;
+    u32 targets[CORES_MAX];
+    u32 sources[CORES_MAX];
+    struct thread threads[];
+};
+
+typedef struct sched arena sched_t;
+typedef struct thread arena thread_t;
+typedef struct core arena core_t;
+typedef struct queue arena queue_t;
+typedef struct pick arena pick_t;
+typedef struct steal arena steal_t;
+
+#endif

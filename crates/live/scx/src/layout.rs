@@ -1,0 +1,238 @@
+//! The state that this process shares with the interpreter in C: `bpf/state.h` and `bpf/operation.h` in Rust.
+//!
+//! The C headers say what each field means. A test compares sizes and offsets.
+
+use ampsched_model::MAX_CLASSES;
+
+/// Most cores: a set of cores is one word.
+pub const CORES_MAX: usize = 64;
+/// Most steps of stealing.
+pub const STEPS_MAX: usize = 8;
+/// No thread, core or preference.
+pub const NONE: u32 = u32::MAX;
+/// No time.
+pub const NEVER: u64 = u64::MAX;
+
+/// A step of stealing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steal {
+    pub min_idle_ns: u64,
+    pub min_resident_ns: u64,
+    pub from: u32,
+    pub who: u32,
+    pub except: u32,
+    pub min_gain: u32,
+}
+
+/// Periodic balancing; none if the period is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Balance {
+    pub period_ns: u64,
+    pub rotate_period_ns: u64,
+    pub min_resident_ns: u64,
+    pub tolerance_percent: u32,
+    pub within_kind: u8,
+    pub by_preference: u8,
+    pub unused: [u8; 2],
+}
+
+/// The fast plane of a policy.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    pub window_ns: u64,
+    pub slice_ns: u64,
+    pub min_granularity_ns: u64,
+    pub granularity_ns: u64,
+    pub sleeper_credit_ns: u64,
+    pub tick_ns: u64,
+    pub balance: Balance,
+    pub steal: [Steal; STEPS_MAX],
+    pub steps: u32,
+    pub order: u32,
+    pub allocator: u32,
+    pub slice: u32,
+    pub charge: u32,
+    pub preempt: u32,
+    pub rating: [u32; MAX_CLASSES],
+    pub slice_by_speed: u8,
+    pub divide_by_speed: u8,
+    pub run_to_parity: u8,
+    pub fork_debit: u8,
+    pub kick_idle: u8,
+    pub unused: [u8; 3],
+}
+
+/// A thread: plan, state, counters.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Thread {
+    pub affinity: u64,
+    pub user_affinity: u64,
+    pub rank: u64,
+    pub slice_ns: u64,
+    pub weight: u32,
+    pub prefer: u32,
+    pub speed: [u32; MAX_CLASSES],
+    pub held: u32,
+    pub state: u32,
+    pub core: u32,
+    pub ran_on: u32,
+    pub vruntime: u64,
+    pub deadline: u64,
+    pub lag: i64,
+    pub since_ns: u64,
+    pub key: u64,
+    pub serial: u64,
+    pub before: u32,
+    pub behind: u32,
+    pub run_ns: [u64; MAX_CLASSES],
+    pub ready_ns: u64,
+    pub ready_ns_max: u64,
+    pub blocked_ns: u64,
+    pub blame_ns: u64,
+    pub switches: u64,
+    pub migrations: u64,
+    pub migrated_at_ns: u64,
+    pub charged_ns: u64,
+    pub pid: u32,
+    pub process: u32,
+    pub pull_to: u32,
+    pub leaving: u8,
+    pub removed: u8,
+    pub on_cpu: u8,
+    pub moves: u8,
+    pub in_use: u8,
+    pub blocked_on_futex: u8,
+    pub unused: [u8; 2],
+    pub generation: u32,
+}
+
+/// A core.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Core {
+    pub running: u32,
+    pub last: u32,
+    pub since_ns: u64,
+    pub busy_ns: u64,
+    pub recheck_ns: u64,
+    pub queue: u32,
+    pub cluster: u32,
+    pub class: u32,
+    pub kind: u32,
+    pub looks: u32,
+    pub unused: u32,
+}
+
+/// A run queue.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    pub load: u64,
+    pub min_vruntime: u64,
+    pub base: u64,
+    pub weighted: i64,
+    pub rotated: u64,
+    pub first: u32,
+    pub last: u32,
+    pub len: u32,
+    pub running: u32,
+    pub cores: u32,
+    pub capacity: u32,
+    pub newcomer: u32,
+    pub unused: u32,
+}
+
+/// The books of rounds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    pub latest: u64,
+    pub waiting_earlier: u32,
+    pub waiting_latest: u32,
+    pub run_ns_before: [u64; CORES_MAX],
+}
+
+/// The answer to a core that asks what to do.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    pub now_ns: u64,
+    pub recheck_ns: u64,
+    pub core: u32,
+    pub instead_of: u32,
+    pub kind: u32,
+    pub thread: u32,
+}
+
+/// Everything but the threads, which follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Sched {
+    pub rules: Rules,
+    pub core_count: u32,
+    pub queue_count: u32,
+    pub thread_count: u32,
+    pub threads_max: u32,
+    pub waiting: u32,
+    pub idle_cores: u32,
+    pub cursors: [u32; 3],
+    pub free_slot: u32,
+    pub zero: u32,
+    pub unused: u32,
+    pub serial: u64,
+    pub rotation_due_ns: u64,
+    pub rounds: Rounds,
+    pub cores: [Core; CORES_MAX],
+    pub queues: [Queue; CORES_MAX],
+    pub pick: Pick,
+    pub targets: [u32; CORES_MAX],
+    pub sources: [u32; CORES_MAX],
+}
+
+/// Something that happens, a question, or a change of the plan; with the answer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Operation {
+    pub now_ns: u64,
+    pub a: u64,
+    pub b: u64,
+    pub kind: u32,
+    pub thread: u32,
+    pub core: u32,
+    pub generation: u32,
+    pub value: u64,
+    pub pick_kind: u32,
+    pub pick_thread: u32,
+}
+
+/// Kinds of [`Operation`]; `bpf/operation.h` says what each takes and answers.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Add,
+    Enqueue,
+    Start,
+    Charge,
+    Stop,
+    Requeue,
+    Dequeue,
+    Leave,
+    Balance,
+    Place,
+    Pick,
+    Expiry,
+    Preempts,
+    Affinity,
+    UserAffinity,
+    Prefer,
+    Move,
+    Rank,
+    Weight,
+    Speed,
+    Slice,
+    Hold,
+}

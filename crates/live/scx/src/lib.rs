@@ -1,0 +1,22 @@
+//! Policies inside a Linux kernel: an interpreter of Rules and Plan in C, as a sched_ext scheduler.
+//!
+//! The interpreter (`bpf/*.h`) is the one of `ampsched-policy` once more, in C that is compiled twice: for the kernel's BPF
+//! machine, and for this computer, so that the tests can replay random events through both and compare each decision.
+
+#[allow(missing_docs)] // The C headers say what each field means.
+pub mod layout;
+pub mod lower;
+pub mod native;
+
+/// Why a policy does not run inside the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScxError {
+    /// The kernel's interpreter cannot honour its rules.
+    #[error("policy {policy} cannot run inside the kernel: {why}")]
+    Refused {
+        /// The policy.
+        policy: String,
+        /// The reasons.
+        why: String,
+    },
+}

@@ -103,7 +103,7 @@ inlined bool may_move(sched_t *s, u32 thread, u32 target, struct group *group)
 {
     thread_t *own = thread_of(s, thread);
     bool settled = own->migrations == 0 || own->migrated_at_ns <= group->settled_ns;
-    return !own->leaving && allows(s, thread, target) &&
+    return own->bound_to == NONE && allows(s, thread, target) &&
            (settled || core_of(s, own->core)->cluster == core_of(s, target)->cluster);
 }
 

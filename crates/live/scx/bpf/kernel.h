@@ -30,9 +30,6 @@ struct {
     __ulong(map_extra, ARENA_AT);
 } arena_map SEC(".maps");
 
-/* Where the loader's operations begin, in bytes from the arena's beginning. */
-const volatile u64 operations_at;
-
 struct bpf_spin_lock {
     u32 value;
 };
@@ -48,7 +45,7 @@ inlined sched_t *shared_state(void)
 
 inlined struct operation arena *operations(void)
 {
-    return (struct operation arena *)(ARENA_AT + operations_at);
+    return (struct operation arena *)(ARENA_AT + shared_state()->operations_at);
 }
 
 char terms[] SEC("license") = "GPL";

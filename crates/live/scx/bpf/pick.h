@@ -5,11 +5,11 @@
 
 #include "place.h"
 
-/* Whether a waiting thread may be run by a core. A thread that has not left its core yet stays with it. */
+/* Whether a waiting thread may be run by a core. */
 inlined bool fits(sched_t *s, u32 thread, u32 core, u32 except)
 {
     thread_t *own = thread_of(s, thread);
-    return allows(s, thread, core) && own->prefer != except && (!own->leaving || own->core == core);
+    return allows(s, thread, core) && own->prefer != except && (own->bound_to == NONE || own->bound_to == core);
 }
 
 /* EEVDF: the earliest deadline among the eligible, else among all. */

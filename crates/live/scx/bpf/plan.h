@@ -30,7 +30,7 @@ apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
     own->weight = weight;
     for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i++)
         own->speed[i] = SPEED_ONE;
-    own->ran_on = own->before = own->behind = own->pull_to = NONE;
+    own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
     return thread;
 }
 
@@ -52,7 +52,7 @@ apart void reweigh(sched_t *s, u32 thread, u32 weight)
     u32 old = own->weight;
     own->weight = weight > 0 ? weight : 1;
     /* What the kernel has taken out for a moment is in no queue. */
-    if (!is_runnable(own) || own->removed)
+    if (!is_runnable(own) || own->taken_out)
         return;
     s->serial++;
     queue_t *queue = queue_of(s, own->core);

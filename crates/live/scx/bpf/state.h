@@ -9,6 +9,7 @@
 #define CLASSES_MAX 4 /* model: MAX_CLASSES */
 #define STEPS_MAX 8
 #define NONE 0xffffffffu
+#define NOBODY 0xfffffffeu
 #define NEVER (~0ull)
 #define SPEED_ONE 1024ull /* plan: SPEED_ONE */
 #define WEIGHT_ONE 1024ull /* of nice 0 */
@@ -100,19 +101,19 @@ struct thread {
     u64 switches;
     u64 migrations;
     u64 migrated_at_ns;
-    /* Known to a kernel's scheduler only, see host.h */
+    /* Known to the kernel's scheduler only (scheduler.bpf.c) */
     u64 charged_ns; /* up to when it has been charged */
     u32 pid;
     u32 process;
+    u32 bound_to; /* the only core that may pick it now, NOBODY, or NONE if all may */
+    u32 chosen; /* where it shall wait, decided before the kernel hands it over, or NONE */
     u32 pull_to; /* an idle core that waits for it, or NONE */
-    u8 leaving; /* counted as waiting, but still on its core */
-    u8 removed; /* taken out of the queue by the kernel, comes back as what it was */
-    u8 on_cpu;
-    u8 moves; /* must be placed anew when it leaves its core */
-    u8 in_use;
-    u8 blocked_on_futex;
-    u8 unused[2];
     u32 generation; /* how often this slot was given away */
+    u8 in_use;
+    u8 on_cpu;
+    u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
+    u8 moves; /* must be placed anew when it leaves its core */
+    u8 unused[4];
 };
 
 struct core {
@@ -126,7 +127,7 @@ struct core {
     u32 class;
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
-    u32 unused;
+    u32 others_first; /* whether tasks that are not ours come first next time */
 };
 
 struct queue {
@@ -174,10 +175,16 @@ struct sched {
     u32 idle_cores;
     u32 cursors[3];
     u32 free_slot; /* first of a list linked through `behind`, or NONE */
+    u32 top_class;
+    u32 pulls_running; /* whether a step of stealing takes running threads */
     u32 zero; /* where loops begin: 0, which the verifier must not know, or it would follow each round by itself */
     u32 unused;
     u64 serial;
     u64 rotation_due_ns;
+    u64 operations_at; /* where the loader's operations begin, in bytes from here */
+    u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
+    u64 to_wake; /* idle cores that must look for work, when the lock is free again */
+    u64 to_interrupt; /* cores that must look for other work than what they run */
     struct rounds rounds;
     struct core cores[CORES_MAX];
     struct queue queues[CORES_MAX];

@@ -99,15 +99,15 @@ pub struct Thread {
     pub charged_ns: u64,
     pub pid: u32,
     pub process: u32,
+    pub bound_to: u32,
+    pub chosen: u32,
     pub pull_to: u32,
-    pub leaving: u8,
-    pub removed: u8,
-    pub on_cpu: u8,
-    pub moves: u8,
-    pub in_use: u8,
-    pub blocked_on_futex: u8,
-    pub unused: [u8; 2],
     pub generation: u32,
+    pub in_use: u8,
+    pub on_cpu: u8,
+    pub taken_out: u8,
+    pub moves: u8,
+    pub unused: [u8; 4],
 }
 
 /// A core.
@@ -124,7 +124,7 @@ pub struct Core {
     pub class: u32,
     pub kind: u32,
     pub looks: u32,
-    pub unused: u32,
+    pub others_first: u32,
 }
 
 /// A run queue.
@@ -181,10 +181,16 @@ pub struct Sched {
     pub idle_cores: u32,
     pub cursors: [u32; 3],
     pub free_slot: u32,
+    pub top_class: u32,
+    pub pulls_running: u32,
     pub zero: u32,
     pub unused: u32,
     pub serial: u64,
     pub rotation_due_ns: u64,
+    pub operations_at: u64,
+    pub alive_ns: u64,
+    pub to_wake: u64,
+    pub to_interrupt: u64,
     pub rounds: Rounds,
     pub cores: [Core; CORES_MAX],
     pub queues: [Queue; CORES_MAX],

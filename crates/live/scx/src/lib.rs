@@ -3,6 +3,8 @@
 //! The interpreter (`bpf/*.h`) is the one of `ampsched-policy` once more, in C that is compiled twice: for the kernel's BPF
 //! machine, and for this computer, so that the tests can replay random events through both and compare each decision.
 
+#[cfg(feature = "bpf")]
+pub mod kernel;
 #[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;
 pub mod lower;
@@ -17,6 +19,17 @@ pub enum ScxError {
         /// The policy.
         policy: String,
         /// The reasons.
+        why: String,
+    },
+    /// The kernel lacks the interface.
+    #[error("this kernel has no sched_ext; needed is Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)")]
+    NoSchedExt,
+    /// The kernel does not do what it is asked to.
+    #[error("{what}: {why}")]
+    Kernel {
+        /// What it does not do.
+        what: String,
+        /// Its reason.
         why: String,
     },
 }

@@ -160,7 +160,7 @@ pub fn state(
             class: place.class.0.into(),
             kind: topology.kind(core) as u32,
             looks: 0,
-            unused: 0,
+            others_first: 0,
         }
     };
     // Virtual time that is a queue's own begins far enough from 0 that a thread can be placed behind the others.
@@ -202,9 +202,15 @@ pub fn state(
         idle_cores: topology.core_count() as u32,
         cursors: [0; 3],
         free_slot: NONE,
+        top_class: topology.top_class().0.into(),
+        pulls_running: rules.steal[..rules.steps as usize].iter().any(|step| step.from == 2).into(),
         zero: 0,
         unused: 0,
         serial: 0,
+        operations_at: 0,
+        alive_ns: 0,
+        to_wake: 0,
+        to_interrupt: 0,
         rounds: layout::Rounds {
             latest: 0,
             waiting_earlier: 0,

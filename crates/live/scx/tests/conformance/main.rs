@@ -124,3 +124,31 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
     ];
     assert_eq!(refused, expected);
 }
+
+/// The same once more in the kernel's BPF machine. Needs root.
+#[cfg(feature = "bpf")]
+#[test]
+fn the_kernel_s_bpf_machine_decides_the_same() {
+    use ampsched_scx::kernel::Replay;
+
+    let mut replay_in_kernel: Option<Replay> = None;
+    for seed in 0..traces(300) {
+        let rules = random_rules(&mut Draw::new(seed).child(1));
+        let topology = topology_of(seed);
+        let lowered = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
+        let host = replay(&format!("{rules:?}"), topology, rules, lowered, seed);
+        let before = host.both.before;
+        let kernel = match &mut replay_in_kernel {
+            Some(kernel) => {
+                kernel.reset(before);
+                kernel
+            }
+            none => none.insert(Replay::load(before).expect("the kernel has BPF arenas, and we are root")),
+        };
+        let mut operations = host.both.trace.clone();
+        kernel.operate(&mut operations).unwrap();
+        for (index, (ours, theirs)) in host.both.trace.iter().zip(&operations).enumerate() {
+            assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "operation {index} of seed {seed}");
+        }
+    }
+}

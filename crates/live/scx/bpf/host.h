@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the simulator's engine does around its interpreter (crates/sim/src/engine/dispatch.rs), for a kernel that tells what happens
+ * in its own order. All of it runs under the lock; cores that must look for work are collected and told afterwards. */
+#ifndef AMPSCHED_HOST_H
+#define AMPSCHED_HOST_H
+
+#include "operation.h"
+
+/* When a core that waits for a thread looks again in case it does not come: one tick at 250 Hz. */
+#define PULL_AGAIN_NS 4000000
+
+inlined u64 bit(u32 core)
+{
+    return 1ull << (core & (CORES_MAX - 1));
+}
+
+/* Charges the thread that runs on a core, if it is really there. */
+inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
+{
+    u32 thread = core_of(s, core)->running;
+    if (thread == NONE)
+        return;
+    thread_t *own = thread_of(s, thread);
+    if (!own->on_cpu)
+        return;
+    charge(s, core, less(now_ns, own->charged_ns));
+    own->charged_ns = now_ns;
+}
+
+inlined void wake_core(sched_t *s, u32 core)
+{
+    core_of(s, core)->looks = true;
+    s->to_wake |= bit(core);
+}
+
+/* Idle cores look for work, if the rules say so. */
+apart void wake_idle_cores(sched_t *s)
+{
+    if (s->idle_cores == 0 || !s->rules.kick_idle)
+        return;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+        if (core_of(s, core)->running == NONE)
+            wake_core(s, core);
+}
+
+/* A thread waits in a core's queue: the core, or idle ones, must look. */
+inlined void after_enqueue(sched_t *s, u32 core)
+{
+    if (core_of(s, core)->running == NONE) {
+        bool already_looks = core_of(s, core)->looks;
+        wake_core(s, core);
+        /* The core can take only one: a further thread is for others. */
+        if (!already_looks)
+            return;
+    }
+    wake_idle_cores(s);
+}
+
+/* Cores without work may want a thread that has just started on a slow core. */
+apart void remind_idle_cores(sched_t *s)
+{
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+        if (is_idle(s, core) && core_of(s, core)->recheck_ns == NEVER)
+            wake_core(s, core);
+}
+
+/* A thread that is in no queue comes to a core's queue; it may interrupt the one that runs there. */
+apart void arrive(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+{
+    charge_up_to(s, core, now_ns);
+    thread_of(s, thread)->bound_to = NONE;
+    enqueue(s, thread, core, kind, now_ns);
+    u32 running = core_of(s, core)->running;
+    if (running != NONE && thread_of(s, running)->on_cpu && preempts(s, thread, running, core))
+        s->to_interrupt |= bit(core);
+    else
+        after_enqueue(s, core);
+}
+
+/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there. */
+apart void make_runnable(sched_t *s, u32 thread, u32 kind, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->held)
+        return leave_for(s, thread, STATE_HELD, now_ns);
+    u32 core = own->chosen;
+    own->chosen = NONE;
+    if (core == NONE || !allows(s, thread, core))
+        core = place(s, thread, NONE);
+    if (core != NONE)
+        arrive(s, thread, core, kind, now_ns);
+}
+
+/* A core takes a waiting thread. */
+apart void begin(sched_t *s, u32 core, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    u64 migrations = own->migrations;
+    own->bound_to = own->pull_to = NONE;
+    start(s, core, thread, now_ns);
+    own->charged_ns = now_ns;
+    if (s->idle_cores == 0)
+        return;
+    if (queue_of(s, core)->len > 0)
+        wake_idle_cores(s);
+    /* As a middle core may pull from a slow one, the threads that start on any core but the fastest are announced. */
+    if (own->migrations != migrations || core_of(s, core)->class < s->top_class)
+        if (s->pulls_running)
+            remind_idle_cores(s);
+}
+
+/* The thread on a core, charged, leaves it: whoever is to be elsewhere may be picked by nobody until the kernel has let it go, others by
+ * this core only. */
+inlined void give_way(sched_t *s, u32 core, u64 now_ns)
+{
+    u32 thread = core_of(s, core)->running;
+    thread_t *own = thread_of(s, thread);
+    charge_up_to(s, core, now_ns);
+    own->on_cpu = false;
+    if (own->held) {
+        stop(s, core, STATE_READY, now_ns);
+        return leave_for(s, thread, STATE_HELD, now_ns);
+    }
+    requeue(s, core, now_ns);
+    own->bound_to = own->moves || own->pull_to != NONE ? NOBODY : core;
+}
+
+/* Takes a thread out of wherever it is; it is then in no queue and on no core. */
+apart void take_out(sched_t *s, u32 thread, u32 state, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->state == STATE_RUNNING) {
+        charge_up_to(s, own->core, now_ns);
+        stop(s, own->core, state, now_ns);
+    } else {
+        if (own->state == STATE_READY && !own->taken_out)
+            dequeue(s, thread);
+        leave_for(s, thread, state, now_ns);
+    }
+    own->on_cpu = own->taken_out = own->moves = false;
+    own->bound_to = own->pull_to = own->chosen = NONE;
+}
+
+/* The kernel takes a runnable thread out and will bring it back. */
+inlined void suspend(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (!is_runnable(own) || own->taken_out)
+        return;
+    take_out(s, thread, STATE_READY, now_ns);
+    own->taken_out = true;
+}
+
+/* The kernel hands a runnable thread over. Returns the core that has been waiting for it and takes it now, or NONE. */
+apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 core = own->core, pull_to = own->pull_to;
+    switch (own->state) {
+    case STATE_NEW:
+        make_runnable(s, thread, KIND_FORK, now_ns);
+        return NONE;
+    case STATE_BLOCKED:
+        make_runnable(s, thread, KIND_WAKE, now_ns);
+        return NONE;
+    case STATE_RUNNING:
+        /* It lost the core to a task that is not ours, or never got there. */
+        give_way(s, core, now_ns);
+        break;
+    case STATE_READY:
+        if (own->taken_out) {
+            own->taken_out = false;
+            own->chosen = allows(s, thread, core) ? core : NONE;
+            make_runnable(s, thread, KIND_REQUEUE, now_ns);
+            return NONE;
+        }
+        break;
+    }
+    if (own->state != STATE_READY)
+        return NONE;
+    own->bound_to = own->pull_to = NONE;
+    if (own->moves || !allows(s, thread, core)) {
+        own->moves = false;
+        dequeue(s, thread);
+        make_runnable(s, thread, KIND_REQUEUE, now_ns);
+        return NONE;
+    }
+    if (pull_to != NONE && core_of(s, pull_to)->running == NONE && allows(s, thread, pull_to)) {
+        begin(s, pull_to, thread, now_ns);
+        return pull_to;
+    }
+    after_enqueue(s, core);
+    return NONE;
+}
+
+/* The kernel has put a thread on a core, whatever was decided. */
+apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->state != STATE_RUNNING || own->core != core) {
+        if (own->state == STATE_RUNNING)
+            give_way(s, own->core, now_ns);
+        if (core_of(s, core)->running != NONE)
+            give_way(s, core, now_ns);
+        if (own->state != STATE_READY || own->taken_out) {
+            own->taken_out = false;
+            enqueue(s, thread, core, own->state == STATE_NEW ? KIND_FORK : own->state == STATE_READY ? KIND_REQUEUE : KIND_WAKE, now_ns);
+        }
+        begin(s, core, thread, now_ns);
+    }
+    own->on_cpu = true;
+    own->charged_ns = now_ns;
+}
+
+/* A thread that the plan, or its program, wants elsewhere. */
+apart void relocate(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->state == STATE_RUNNING) {
+        own->moves = true;
+        s->to_interrupt |= bit(own->core);
+    } else if (own->state == STATE_HELD) {
+        make_runnable(s, thread, KIND_WAKE, now_ns);
+    } else if (own->state == STATE_READY && !own->taken_out) {
+        if (own->bound_to != NONE) {
+            own->moves = true; /* The kernel will hand it over in a moment. */
+            return;
+        }
+        dequeue(s, thread);
+        make_runnable(s, thread, KIND_REQUEUE, now_ns);
+    }
+}
+
+/* A core without work, or whose thread has given way, looks for work. Returns a thread to run there, which has begun, or NONE. */
+apart u32 look(sched_t *s, u32 core, u64 now_ns)
+{
+    core_t *cpu = core_of(s, core);
+    cpu->looks = false;
+    cpu->recheck_ns = NEVER;
+    pick_by_rules(s, core, now_ns);
+    u32 thread = s->pick.thread;
+    if (s->pick.kind == PICK_RUN) {
+        begin(s, core, thread, now_ns);
+        return thread;
+    }
+    if (s->pick.kind == PICK_PULL) {
+        thread_of(s, thread)->pull_to = core;
+        s->to_interrupt |= bit(thread_of(s, thread)->core);
+        /* It may block before it comes. */
+        cpu->recheck_ns = now_ns + PULL_AGAIN_NS;
+    } else {
+        cpu->recheck_ns = s->pick.recheck_ns;
+    }
+    return NONE;
+}
+
+/* Whether the turn of the thread on a core is over. */
+inlined bool is_over(sched_t *s, u32 core, u64 now_ns)
+{
+    charge_up_to(s, core, now_ns);
+    return now_ns >= expiry_ns(s, core, now_ns);
+}
+
+/* What is done every few milliseconds: balancing, and idle cores whose time to look again has come. */
+apart void look_after(sched_t *s, bool balances, u64 now_ns)
+{
+    u64 receivers = balances ? balance(s, now_ns) : 0;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+        if (core_of(s, core)->running == NONE && (receivers & bit(core) || now_ns >= core_of(s, core)->recheck_ns))
+            wake_core(s, core);
+    }
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The part of the kernel's sched_ext interface that is used here (Linux 6.18, include/linux/sched/ext.h, kernel/sched/ext.c). Only the
+ * fields that are needed are declared: the loader finds them by name in the running kernel's BTF, so no header of a kernel is needed. */
+#ifndef AMPSCHED_SCHED_EXT_H
+#define AMPSCHED_SCHED_EXT_H
+
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define from_btf __attribute__((preserve_access_index))
+
+struct cpumask;
+struct cgroup;
+
+struct sched_ext_entity {
+    u64 slice;
+    u32 flags;
+} from_btf;
+
+struct task_struct {
+    int pid;
+    int tgid;
+    unsigned int flags;
+    int static_prio;
+    const struct cpumask *cpus_ptr;
+    struct sched_ext_entity scx;
+} from_btf;
+
+struct scx_exit_info {
+    int kind;
+    s64 exit_code;
+    const char *reason;
+    char *msg;
+} from_btf;
+
+struct scx_init_task_args;
+struct scx_exit_task_args;
+
+struct sched_ext_ops {
+    s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+    void (*enqueue)(struct task_struct *p, u64 enq_flags);
+    void (*dequeue)(struct task_struct *p, u64 deq_flags);
+    void (*dispatch)(s32 cpu, struct task_struct *prev);
+    void (*tick)(struct task_struct *p);
+    void (*running)(struct task_struct *p);
+    void (*stopping)(struct task_struct *p, bool runnable);
+    void (*quiescent)(struct task_struct *p, u64 deq_flags);
+    void (*set_weight)(struct task_struct *p, u32 weight);
+    void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
+    s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+    void (*enable)(struct task_struct *p);
+    void (*disable)(struct task_struct *p);
+    s32 (*init)(void);
+    void (*exit)(struct scx_exit_info *info);
+    u64 flags;
+    u32 timeout_ms;
+    char name[128];
+};
+
+#define SCX_DSQ_LOCAL (1ull << 63 | 2)
+#define SCX_DSQ_LOCAL_ON (1ull << 63 | 1ull << 62)
+#define SCX_SLICE_DFL 20000000ull
+#define SCX_SLICE_INF (~0ull)
+#define SCX_WAKE_TTWU 8
+#define SCX_ENQ_WAKEUP 1
+#define SCX_ENQ_LAST (1ull << 41)
+#define SCX_DEQ_SLEEP 1
+#define SCX_KICK_IDLE 1
+#define SCX_KICK_PREEMPT 2
+#define SCX_TASK_QUEUED 1
+#define SCX_OPS_ENQ_LAST (1ull << 1)
+#define SCX_OPS_SWITCH_PARTIAL (1ull << 3)
+#define PF_KTHREAD 0x00200000
+#define BPF_MAP_TYPE_TASK_STORAGE 29
+#define BPF_F_NO_PREALLOC 1
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+#define CLOCK_MONOTONIC 1
+
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
+bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data_size) __ksym;
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
+
+#endif

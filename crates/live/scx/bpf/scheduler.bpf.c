@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A sched_ext scheduler that executes Rules and Plan: what the kernel says happens becomes calls of host.h and the interpreter.
+ *
+ * Waiting threads are in the interpreter's queues, not in the kernel's. One lock guards all of its state; nothing of the kernel is called
+ * while it is held. Tasks that are not ours (kernel threads) go straight to their core. Without a periodic tick of its own, the scheduler
+ * looks at ends of turns whenever the kernel ticks. */
+#include "sched_ext.h"
+
+#include "host.h"
+
+#define NICE_0_PRIO 120 /* include/linux/sched/prio.h, DEFAULT_PRIO */
+#define TEXT_MAX 256
+
+/* Set by the loader. src/kernel.rs has the same in Rust. */
+struct settings {
+    u64 look_period_ns; /* period of look_after() */
+    u64 epoch_limit_ns; /* longest time without a sign of life of the policy's slow plane; 0: no limit */
+    u32 cpu_count;
+    u32 cpu_of_core[CORES_MAX];
+    u32 core_of_cpu[CORES_MAX];
+    u32 weight_of_nice[40];
+};
+const volatile struct settings settings SEC(".rodata.settings");
+
+/* Read by the loader. */
+struct report {
+    s64 exit_code;
+    u32 exit_kind;
+    u32 unused;
+    char reason[TEXT_MAX];
+    char message[TEXT_MAX];
+};
+struct report report SEC(".data.report");
+
+/* Which thread of the interpreter a task is. */
+struct slot {
+    u32 thread;
+    u32 ours;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct slot);
+} slots SEC(".maps");
+
+struct bpf_timer {
+    u64 opaque[2];
+} __attribute__((aligned(8)));
+
+struct look {
+    struct bpf_timer timer;
+    u64 balance_due_ns;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, u32);
+    __type(value, struct look);
+} looks SEC(".maps");
+
+/* A task's thread; NONE if the task is not ours. */
+inlined u32 thread_of_task(struct task_struct *p)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
+    return slot && slot->ours ? slot->thread : NONE;
+}
+
+inlined u32 core_at(s32 cpu)
+{
+    return settings.core_of_cpu[cpu & (CORES_MAX - 1)];
+}
+
+inlined s32 cpu_at(u32 core)
+{
+    return settings.cpu_of_core[core & (CORES_MAX - 1)];
+}
+
+/* Cores that are to be told something when the lock is free. */
+struct kicks {
+    u64 wake;
+    u64 interrupt;
+};
+
+/* Takes the collected cores out; the lock is held. */
+#define take_kicks(s, kicks) \
+    do { \
+        (kicks).wake = (s)->to_wake; \
+        (kicks).interrupt = (s)->to_interrupt; \
+        (s)->to_wake = (s)->to_interrupt = 0; \
+    } while (0)
+
+apart u32 kick(u64 cores, u64 how)
+{
+    u32 core = shared_state()->zero;
+    for (; cores && can_go_on; core++, cores >>= 1)
+        if (cores & 1)
+            scx_bpf_kick_cpu(cpu_at(core), how);
+    return core;
+}
+
+inlined void tell(struct kicks *kicks)
+{
+    if (kicks->interrupt)
+        kick(kicks->interrupt, SCX_KICK_PREEMPT);
+    if (kicks->wake)
+        kick(kicks->wake, SCX_KICK_IDLE);
+}
+
+/* The core of the thread that wakes another one, if one of ours does. */
+inlined u32 waker_core(sched_t *s, u32 waker, s32 cpu)
+{
+    u32 core = core_at(cpu);
+    return waker != NONE && core_of(s, core)->running == waker ? core : NONE;
+}
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+    u32 thread = thread_of_task(p), waker = thread_of_task(bpf_get_current_task_btf());
+    if (thread == NONE)
+        return prev_cpu;
+    sched_t *s = shared_state();
+    s32 cpu = bpf_get_smp_processor_id();
+    u32 core = NONE;
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    thread_t *own = thread_of(s, thread);
+    if (!own->held) {
+        core = place(s, thread, waker_core(s, waker, cpu));
+        own->chosen = core;
+        /* Whoever wakes it has let it wait (COLAB, section 3.1, where only futexes count). */
+        if (own->state == STATE_BLOCKED && waker != NONE && waker != thread && wake_flags & SCX_WAKE_TTWU)
+            thread_of(s, waker)->blame_ns += less(now_ns, own->since_ns);
+    }
+    bpf_spin_unlock(&lock);
+    return core == NONE ? prev_cpu : cpu_at(core);
+}
+
+/* A task that is not ours: at once to its core, if it has used up its time behind ours. */
+inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
+{
+    bool at_once = enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_LAST);
+    u64 queue = at_once ? SCX_DSQ_LOCAL : (u64)scx_bpf_task_cpu(p);
+    scx_bpf_dsq_insert(p, queue, SCX_SLICE_DFL, enq_flags);
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return enqueue_other(p, enq_flags);
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    u32 core = hand_over(s, thread, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    if (core != NONE)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu_at(core), SCX_SLICE_INF, enq_flags);
+    tell(&kicks);
+}
+
+SEC("struct_ops/dequeue")
+void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    suspend(s, thread, now_ns);
+    bpf_spin_unlock(&lock);
+}
+
+/* Sends a thread that has begun on this core there. Returns whether it could be found. */
+inlined bool send(u32 pid)
+{
+    struct task_struct *p = bpf_task_from_pid(pid);
+    if (!p)
+        return false;
+    scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    bpf_task_release(p);
+    return true;
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
+{
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u32 core = core_at(cpu), thread = NONE, pid = 0;
+    u32 before = prev && prev->scx.flags & SCX_TASK_QUEUED ? thread_of_task(prev) : NONE;
+    u64 now_ns = bpf_ktime_get_ns();
+    bool busy;
+    if (core_of(s, core)->others_first) {
+        core_of(s, core)->others_first = false;
+        if (scx_bpf_dsq_move_to_local(cpu))
+            return;
+    }
+    bpf_spin_lock(&lock);
+    if (before != NONE && core_of(s, core)->running == before)
+        give_way(s, core, now_ns);
+    /* Otherwise a thread is on its way here. */
+    busy = core_of(s, core)->running != NONE;
+    if (!busy)
+        thread = look(s, core, now_ns);
+    if (thread != NONE)
+        pid = thread_of(s, thread)->pid;
+    if (thread == before && thread != NONE)
+        thread_of(s, thread)->on_cpu = true;
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+    if (thread == NONE) {
+        scx_bpf_dsq_move_to_local(cpu);
+        return;
+    }
+    core_of(s, core)->others_first = true;
+    if (thread == before) {
+        if (prev)
+            prev->scx.slice = SCX_SLICE_INF;
+        return;
+    }
+    if (send(pid))
+        return;
+    /* It is about to disappear. */
+    bpf_spin_lock(&lock);
+    if (core_of(s, core)->running == thread)
+        suspend(s, thread, now_ns);
+    wake_core(s, core);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+}
+
+SEC("struct_ops/tick")
+void BPF_PROG(ampsched_tick, struct task_struct *p)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    bool over = false;
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    thread_t *own = thread_of(s, thread);
+    if (own->state == STATE_RUNNING)
+        over = is_over(s, own->core, now_ns);
+    bpf_spin_unlock(&lock);
+    if (over)
+        p->scx.slice = 0;
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(ampsched_running, struct task_struct *p)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u32 core = core_at(scx_bpf_task_cpu(p));
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    is_running(s, thread, core, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    thread_t *own = thread_of(s, thread);
+    if (own->state == STATE_RUNNING)
+        charge_up_to(s, own->core, now_ns);
+    own->on_cpu = false;
+    bpf_spin_unlock(&lock);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(ampsched_quiescent, struct task_struct *p, u64 deq_flags)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    if (deq_flags & SCX_DEQ_SLEEP)
+        take_out(s, thread, STATE_BLOCKED, now_ns);
+    else
+        suspend(s, thread, now_ns);
+    bpf_spin_unlock(&lock);
+}
+
+inlined u32 weight_of(struct task_struct *p)
+{
+    s32 nice = p->static_prio - NICE_0_PRIO + 20;
+    return nice < 0 ? settings.weight_of_nice[0] : nice > 39 ? settings.weight_of_nice[39] : settings.weight_of_nice[nice & 63];
+}
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(ampsched_set_weight, struct task_struct *p, u32 weight)
+{
+    u32 thread = thread_of_task(p), own = weight_of(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    bpf_spin_lock(&lock);
+    reweigh(s, thread, own);
+    bpf_spin_unlock(&lock);
+}
+
+/* The cores in a set of CPUs. */
+apart u64 cores_in(const struct cpumask *cpumask)
+{
+    u64 cores = 0;
+    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++)
+        if (bpf_cpumask_test_cpu(cpu, cpumask))
+            cores |= bit(core_at(cpu));
+    return cores;
+}
+
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(ampsched_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 cores = cores_in(cpumask), now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    if (restrict_user(s, thread, cores))
+        relocate(s, thread, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+}
+
+SEC("struct_ops/init_task")
+s32 BPF_PROG(ampsched_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+    /* Only room: threads are known from the moment on in which they are ours. */
+    return bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12 /* ENOMEM */;
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(ampsched_enable, struct task_struct *p)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
+    if (!slot || p->flags & PF_KTHREAD)
+        return;
+    sched_t *s = shared_state();
+    u32 weight = weight_of(p), thread, pid = p->pid, process = p->tgid;
+    u64 cores = cores_in(p->cpus_ptr), now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    thread = add_thread(s, weight, cores);
+    if (thread != NONE) {
+        thread_of(s, thread)->pid = pid;
+        thread_of(s, thread)->process = process;
+        thread_of(s, thread)->since_ns = now_ns;
+    }
+    bpf_spin_unlock(&lock);
+    slot->thread = thread;
+    slot->ours = thread != NONE;
+    if (thread == NONE) {
+        static char text[] = "more threads than the %llu for which there is room";
+        unsigned long long arguments[] = { s->threads_max };
+        scx_bpf_error_bstr(text, arguments, sizeof(arguments));
+    }
+}
+
+SEC("struct_ops/disable")
+void BPF_PROG(ampsched_disable, struct task_struct *p)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
+    if (!slot || !slot->ours)
+        return;
+    sched_t *s = shared_state();
+    u32 thread = slot->thread;
+    u64 now_ns = bpf_ktime_get_ns();
+    slot->ours = false;
+    bpf_spin_lock(&lock);
+    take_out(s, thread, STATE_EXITED, now_ns);
+    free_thread(s, thread);
+    bpf_spin_unlock(&lock);
+}
+
+/* A sign of life of the slow plane is overdue. */
+inlined bool is_stuck(u64 now_ns)
+{
+    return settings.epoch_limit_ns > 0 && less(now_ns, shared_state()->alive_ns) > settings.epoch_limit_ns;
+}
+
+static int on_look(void *map, int *key, struct look *look)
+{
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns(), period_ns = s->rules.balance.period_ns;
+    bool balances = period_ns > 0 && now_ns >= look->balance_due_ns;
+    if (balances)
+        look->balance_due_ns = now_ns + period_ns;
+    bpf_spin_lock(&lock);
+    look_after(s, balances, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+    if (is_stuck(now_ns)) {
+        static char text[] = "the policy has not given a sign of life for %llu ms";
+        unsigned long long arguments[] = { less(now_ns, shared_state()->alive_ns) / 1000000 };
+        scx_bpf_error_bstr(text, arguments, sizeof(arguments));
+    }
+    bpf_timer_start(&look->timer, settings.look_period_ns, 0);
+    return 0;
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(ampsched_init)
+{
+    u32 zero = 0;
+    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++) {
+        s32 error = scx_bpf_create_dsq(cpu, -1);
+        if (error)
+            return error;
+    }
+    struct look *look = bpf_map_lookup_elem(&looks, &zero);
+    if (!look)
+        return -2; /* ENOENT */
+    bpf_timer_init(&look->timer, &looks, CLOCK_MONOTONIC);
+    bpf_timer_set_callback(&look->timer, on_look);
+    return bpf_timer_start(&look->timer, settings.look_period_ns, 0);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(ampsched_exit, struct scx_exit_info *info)
+{
+    bpf_probe_read_kernel_str(report.reason, TEXT_MAX, info->reason);
+    bpf_probe_read_kernel_str(report.message, TEXT_MAX, info->msg);
+    report.exit_code = info->exit_code;
+    report.exit_kind = info->kind;
+}
+
+struct apply_arguments {
+    u64 count;
+};
+
+/* Carries out changes of the plan that the loader has written into the arena. Changes for a thread that has ended are left out. */
+SEC("syscall")
+int apply(struct apply_arguments *arguments)
+{
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns();
+    for (u64 i = s->zero; i < arguments->count && can_go_on; i++) {
+        struct operation arena *op = operations() + i;
+        bpf_spin_lock(&lock);
+        thread_t *own = thread_of(s, op->thread);
+        if (own->in_use && own->generation == op->generation && change(s, op))
+            relocate(s, op->thread, now_ns);
+        take_kicks(s, kicks);
+        bpf_spin_unlock(&lock);
+        tell(&kicks);
+    }
+    return 0;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops ampsched_ops = {
+    .select_cpu = (void *)ampsched_select_cpu,
+    .enqueue = (void *)ampsched_enqueue,
+    .dequeue = (void *)ampsched_dequeue,
+    .dispatch = (void *)ampsched_dispatch,
+    .tick = (void *)ampsched_tick,
+    .running = (void *)ampsched_running,
+    .stopping = (void *)ampsched_stopping,
+    .quiescent = (void *)ampsched_quiescent,
+    .set_weight = (void *)ampsched_set_weight,
+    .set_cpumask = (void *)ampsched_set_cpumask,
+    .init_task = (void *)ampsched_init_task,
+    .enable = (void *)ampsched_enable,
+    .disable = (void *)ampsched_disable,
+    .init = (void *)ampsched_init,
+    .exit = (void *)ampsched_exit,
+    .flags = SCX_OPS_ENQ_LAST,
+    .timeout_ms = 10000,
+    .name = "ampsched",
+};

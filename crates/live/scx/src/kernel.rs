@@ -1,0 +1,339 @@
+//! The scheduler inside the kernel: loads the BPF programs, shares memory with them, carries out changes of the plan.
+#![allow(unsafe_code)] // Memory is shared with the kernel.
+
+use std::fs;
+use std::path::Path;
+use std::ptr::NonNull;
+
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInput};
+
+use ampsched_policy::nice_to_weight;
+
+use crate::ScxError;
+use crate::layout::{CORES_MAX, Operation, Sched, Thread};
+
+/// The programs, aligned as libbpf reads them.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+static SCHEDULER: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")));
+static REPLAY: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o")));
+
+/// Where the arena lies (`ARENA_AT` in `bpf/kernel.h`): loader and kernel use the same addresses.
+const ARENA_AT: usize = 1 << 44;
+const PAGE: usize = 4096;
+/// Operations that the arena has room for.
+const OPERATIONS_MAX: usize = 4096;
+/// Nice values from -20 to 19.
+const NICES: usize = 40;
+const TEXT_MAX: usize = 256;
+/// `SCX_OPS_SWITCH_PARTIAL` of Linux 6.18, `enum scx_ops_flags`.
+const SWITCH_PARTIAL: u64 = 1 << 3;
+
+/// `struct settings` in `bpf/scheduler.bpf.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Settings {
+    look_period_ns: u64,
+    epoch_limit_ns: u64,
+    cpu_count: u32,
+    cpu_of_core: [u32; CORES_MAX],
+    core_of_cpu: [u32; CORES_MAX],
+    weight_of_nice: [u32; NICES],
+    unused: u32,
+}
+
+/// `struct report` in `bpf/scheduler.bpf.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Report {
+    exit_code: i64,
+    exit_kind: u32,
+    unused: u32,
+    reason: [u8; TEXT_MAX],
+    message: [u8; TEXT_MAX],
+}
+
+/// `struct sched_ext_ops` in `bpf/sched_ext.h`.
+#[repr(C)]
+struct Ops {
+    functions: [usize; 15],
+    flags: u64,
+    timeout_ms: u32,
+}
+
+/// Which tasks the scheduler gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All that are of no real-time or deadline class.
+    #[default]
+    All,
+    /// Those of the class SCHED_EXT, which their children inherit; everything else stays with the kernel's own scheduler, which comes
+    /// first.
+    Chosen,
+}
+
+/// How the kernel runs the scheduler.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which tasks it gets.
+    pub scope: Scope,
+    /// CPU of each core, in the topology's order of cores.
+    pub cpus: Vec<u32>,
+    /// After how many ms without being run a runnable task makes the kernel give up on the scheduler; at most 30,000.
+    pub timeout_ms: u32,
+    /// After how many ns without [`Kernel::sign_of_life`] the scheduler gives up; 0: never.
+    pub epoch_limit_ns: u64,
+}
+
+/// Why the scheduler ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The kernel's number for the kind of end (`enum scx_exit_kind`): 64 unregistered, 1024 and more errors.
+    pub kind: u32,
+    /// The kernel's code: whether a restart makes sense.
+    pub code: i64,
+    /// Why.
+    pub reason: String,
+    /// More about it.
+    pub message: String,
+}
+
+/// Memory shared with loaded BPF programs.
+struct Shared {
+    object: Object,
+    state: NonNull<Sched>,
+    operations: NonNull<Operation>,
+}
+
+/// The scheduler in the kernel, which runs until this is dropped.
+pub struct Kernel {
+    shared: Shared,
+    // Dropped first: the kernel falls back to its own scheduler.
+    link: Option<Link>,
+}
+
+fn failed(what: &str, error: impl std::fmt::Display) -> ScxError {
+    ScxError::Kernel { what: what.to_owned(), why: error.to_string() }
+}
+
+impl Shared {
+    fn load(mut open: OpenObject, mut initial: Sched) -> Result<Self, ScxError> {
+        let threads = initial.threads_max as usize * size_of::<Thread>();
+        let operations_at = (size_of::<Sched>() + threads).next_multiple_of(PAGE);
+        let bytes = (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
+        for mut map in open.maps_mut() {
+            if map.name() == "arena_map" {
+                let pages = (bytes / PAGE) as u32;
+                map.set_max_entries(pages).map_err(|error| failed("cannot size the arena", error))?;
+            }
+        }
+        initial.operations_at = operations_at as u64;
+        let object = open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
+        let base = ARENA_AT as *mut u8;
+        // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel
+        // provide its pages, which programs cannot do themselves.
+        let (state, operations) = unsafe {
+            for page in (0..bytes).step_by(PAGE) {
+                base.add(page).write_volatile(0);
+            }
+            base.cast::<Sched>().write(initial);
+            (base.cast(), base.add(operations_at).cast())
+        };
+        let not_null = "the arena does not begin at 0";
+        Ok(Self {
+            object,
+            state: NonNull::new(state).expect(not_null),
+            operations: NonNull::new(operations).expect(not_null),
+        })
+    }
+
+    /// Runs a program over operations, which then hold their answers.
+    fn run(&self, program: &str, operations: &mut [Operation]) -> Result<(), ScxError> {
+        let mut programs = self.object.progs_mut();
+        let program = programs.find(|found| found.name() == program).expect("it is in the object");
+        for chunk in operations.chunks_mut(OPERATIONS_MAX) {
+            let mut count = (chunk.len() as u64).to_ne_bytes();
+            // SAFETY: there is room for that many operations, and nobody else uses it.
+            unsafe { self.operations.as_ptr().copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
+            let input = ProgramInput { context_in: Some(&mut count), ..ProgramInput::default() };
+            program.test_run(input).map_err(|error| failed("a program does not run", error))?;
+            // SAFETY: as above; the program has ended.
+            unsafe { self.operations.as_ptr().copy_to_nonoverlapping(chunk.as_mut_ptr(), chunk.len()) };
+        }
+        Ok(())
+    }
+}
+
+/// The interpreter as a BPF program without a scheduler around it, for tests.
+pub struct Replay(Shared);
+
+impl Replay {
+    /// Loads it with an empty system. One process can have one at a time.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
+    pub fn load(initial: Sched) -> Result<Self, ScxError> {
+        Ok(Self(Shared::load(open(&REPLAY.0)?, initial)?))
+    }
+
+    /// Begins anew with an empty system, with room for no more threads than at first.
+    pub fn reset(&mut self, mut initial: Sched) {
+        let state = self.0.state.as_ptr();
+        // SAFETY: no program runs; threads lie behind the state, with room for `threads_max`.
+        unsafe {
+            let threads_max = (*state).threads_max;
+            assert!(initial.threads_max <= threads_max, "there is room for {threads_max} threads");
+            initial.operations_at = (*state).operations_at;
+            state.add(1).cast::<Thread>().write_bytes(0, threads_max as usize);
+            state.write(initial);
+        }
+    }
+
+    /// Carries out operations, which then hold their answers.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not run the program.
+    pub fn operate(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
+        self.0.run("replay", operations)
+    }
+}
+
+fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
+    ObjectBuilder::default()
+        .open_memory(programs)
+        .map_err(|error| failed("libbpf cannot read the programs", error))
+}
+
+impl Kernel {
+    /// Loads the scheduler and switches the tasks of its scope over to it.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load them.
+    pub fn load(initial: Sched, options: &Options) -> Result<Self, ScxError> {
+        if !Path::new("/sys/kernel/sched_ext").exists() {
+            return Err(ScxError::NoSchedExt);
+        }
+        let mut open = open(&SCHEDULER.0)?;
+        let settings = settings(&initial, options);
+        for mut map in open.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            let Some(value) = map.initial_value_mut() else { continue };
+            // SAFETY: the types are those of the maps' values; libbpf aligns them.
+            unsafe {
+                if name.ends_with(".settings") {
+                    assert!(value.len() <= size_of::<Settings>(), "settings as in scheduler.bpf.c");
+                    let from = (&raw const settings).cast::<u8>();
+                    value.as_mut_ptr().copy_from_nonoverlapping(from, value.len());
+                } else if name == "ampsched_ops" {
+                    let ops = &mut *value.as_mut_ptr().cast::<Ops>();
+                    ops.timeout_ms = options.timeout_ms;
+                    ops.flags |= if options.scope == Scope::Chosen { SWITCH_PARTIAL } else { 0 };
+                }
+            }
+        }
+        let shared = Shared::load(open, initial)?;
+        let mut kernel = Self { shared, link: None };
+        kernel.sign_of_life();
+        let mut maps = kernel.shared.object.maps_mut();
+        let mut ops = maps.find(|map| map.name() == "ampsched_ops").expect("it is in the object");
+        let link = ops.attach_struct_ops().map_err(|error| failed("the kernel refuses the scheduler", error))?;
+        drop(maps);
+        kernel.link = Some(link);
+        Ok(kernel)
+    }
+
+    /// Carries out changes of the plan; those for threads that have ended are left out.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not run the program.
+    pub fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
+        self.shared.run("apply", operations)
+    }
+
+    /// Tells the scheduler that the slow plane is alive.
+    pub fn sign_of_life(&mut self) {
+        // SAFETY: the field is written by nobody else and read whole.
+        unsafe { (&raw mut (*self.shared.state.as_ptr()).alive_ns).write_volatile(monotonic_ns()) }
+    }
+
+    /// A copy of the state but for threads. The kernel goes on meanwhile: fields may be of slightly different moments.
+    pub fn state(&self) -> Sched {
+        // SAFETY: mapped as long as the object is; every pattern of bits is a `Sched`.
+        unsafe { self.shared.state.as_ptr().read_volatile() }
+    }
+
+    /// A copy of all threads' slots that have ever been used, with the same reservation.
+    pub fn threads(&self) -> Vec<Thread> {
+        // SAFETY: as above; threads lie behind the state, and `thread_count` of them exist.
+        unsafe {
+            let state = self.shared.state.as_ptr();
+            let count = (&raw const (*state).thread_count).read_volatile() as usize;
+            let first = state.add(1).cast::<Thread>();
+            (0..count).map(|index| first.add(index).read_volatile()).collect()
+        }
+    }
+
+    /// Why the scheduler has ended; none while it runs.
+    pub fn exit(&self) -> Option<Exit> {
+        let map = self.shared.object.maps().find(|map| map.name().to_string_lossy().ends_with(".report"));
+        let value = map?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+        assert!(value.len() >= size_of::<Report>(), "a report as in scheduler.bpf.c");
+        // SAFETY: long enough, and every pattern of bits is a `Report`.
+        let report = unsafe { value.as_ptr().cast::<Report>().read_unaligned() };
+        (report.exit_kind != 0).then(|| Exit {
+            kind: report.exit_kind,
+            code: report.exit_code,
+            reason: text(&report.reason),
+            message: text(&report.message),
+        })
+    }
+}
+
+/// Text up to the first zero byte.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// Time between two looks at idle cores and balance: the policy's period of balancing, at most one tick at 250 Hz.
+const LOOK_NS: u64 = 4_000_000;
+
+fn settings(initial: &Sched, options: &Options) -> Settings {
+    let mut settings = Settings {
+        look_period_ns: match initial.rules.balance.period_ns {
+            0 => LOOK_NS,
+            period_ns => period_ns.min(LOOK_NS),
+        },
+        epoch_limit_ns: options.epoch_limit_ns,
+        cpu_count: options.cpus.iter().max().map_or(0, |cpu| cpu + 1),
+        cpu_of_core: [0; CORES_MAX],
+        core_of_cpu: [0; CORES_MAX],
+        weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
+        unused: 0,
+    };
+    for (core, &cpu) in options.cpus.iter().enumerate() {
+        settings.cpu_of_core[core] = cpu;
+        settings.core_of_cpu[cpu as usize] = core as u32;
+    }
+    settings
+}
+
+/// CLOCK_MONOTONIC in ns, which BPF programs read, too.
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes a timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// `enabled`, `disabled` or what else the kernel says about its sched_ext scheduler; none without sched_ext.
+pub fn kernel_state() -> Option<String> {
+    let text = fs::read_to_string("/sys/kernel/sched_ext/state").ok()?;
+    Some(text.trim().to_owned())
+}

@@ -5,15 +5,7 @@
 
 #include "place.h"
 
-/* Cores that are balanced among themselves. */
-struct group {
-    u64 settled_ns; /* threads that have migrated since then do not go to another cluster */
-    u32 kind; /* PREFER_ANY: all cores */
-    u32 tolerance_percent;
-    bool by_preference;
-};
-
-inlined bool is_in(sched_t *s, struct group *group, u32 core)
+inlined bool is_in(sched_t *s, group_t *group, u32 core)
 {
     return group->kind == PREFER_ANY || core_of(s, core)->kind == group->kind;
 }
@@ -23,7 +15,7 @@ inlined u64 core_load(sched_t *s, u32 core)
     return scaled_load(queue_of(s, core));
 }
 
-inlined u64 tolerated(struct group *group, u64 load)
+inlined u64 tolerated(group_t *group, u64 load)
 {
     return load * (100 + group->tolerance_percent) / 100;
 }
@@ -45,18 +37,19 @@ inlined bool helps(u32 weight, u64 source_load, queue_t *target)
     return rated(weight) < room(source_load, target);
 }
 
-/* Whether a thread waits and loads differ by more than the tolerance; then `least` and `most` are the extremes. */
-apart bool is_uneven(sched_t *s, struct group *group, u64 *least, u64 *most)
+/* Whether a thread waits and loads differ by more than the tolerance. */
+apart bool is_uneven(sched_t *s, group_t *group)
 {
-    *least = NEVER;
-    *most = 0;
+    u64 least = NEVER, most = 0;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
         if (!is_in(s, group, core))
             continue;
-        *least = least_of(*least, core_load(s, core));
-        *most = greatest_of(*most, core_load(s, core));
+        least = least_of(least, core_load(s, core));
+        most = greatest_of(most, core_load(s, core));
     }
-    return s->waiting > 0 && *least < *most && tolerated(group, *least) < *most;
+    group->least = least;
+    group->most = most;
+    return s->waiting > 0 && least < most && tolerated(group, least) < most;
 }
 
 inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
@@ -69,37 +62,37 @@ inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
 }
 
 /* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come for longest. */
-apart u32 sort_targets(sched_t *s, struct group *group)
+apart u32 sort_targets(sched_t *s, group_t *group)
 {
     u32 count = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
         if (!is_in(s, group, core))
             continue;
-        u32 at = count++;
-        for (; at > 0 && can_go_on && is_earlier_target(s, core, s->targets[at - 1]); at--)
-            s->targets[at] = s->targets[at - 1];
-        s->targets[at] = core;
+        u32 place = count++;
+        for (; place > 0 && can_go_on && is_earlier_target(s, core, at(s->targets, place - 1)); place--)
+            at(s->targets, place) = at(s->targets, place - 1);
+        at(s->targets, place) = core;
     }
     return count;
 }
 
 /* Sorts the cores whose queues can spare a thread and hold more than a load into `sources`, most loaded first. */
-apart u32 sort_sources(sched_t *s, struct group *group, u64 above)
+apart u32 sort_sources(sched_t *s, group_t *group, u64 above)
 {
     u32 count = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
         if (!is_in(s, group, core) || core_load(s, core) <= above || !can_spare(queue_of(s, core)))
             continue;
-        u32 at = count++;
-        for (; at > 0 && can_go_on && core_load(s, core) > core_load(s, s->sources[at - 1]); at--)
-            s->sources[at] = s->sources[at - 1];
-        s->sources[at] = core;
+        u32 place = count++;
+        for (; place > 0 && can_go_on && core_load(s, core) > core_load(s, at(s->sources, place - 1)); place--)
+            at(s->sources, place) = at(s->sources, place - 1);
+        at(s->sources, place) = core;
     }
     return count;
 }
 
 /* Whether a waiting thread may use the target and has not just come to its own cluster from another. */
-inlined bool may_move(sched_t *s, u32 thread, u32 target, struct group *group)
+inlined bool may_move(sched_t *s, u32 thread, u32 target, group_t *group)
 {
     thread_t *own = thread_of(s, thread);
     bool settled = own->migrations == 0 || own->migrated_at_ns <= group->settled_ns;
@@ -108,7 +101,7 @@ inlined bool may_move(sched_t *s, u32 thread, u32 target, struct group *group)
 }
 
 /* Whose turn it is to move, least first: by preference if that matters. */
-inlined u32 reluctance(sched_t *s, u32 thread, u32 target, struct group *group)
+inlined u32 reluctance(sched_t *s, u32 thread, u32 target, group_t *group)
 {
     thread_t *own = thread_of(s, thread);
     u32 to = core_of(s, target)->kind;
@@ -118,7 +111,7 @@ inlined u32 reluctance(sched_t *s, u32 thread, u32 target, struct group *group)
 }
 
 /* The waiting thread of a queue whose turn it is to move: one whose move helps, or only swaps the imbalance. */
-apart u32 candidate(sched_t *s, queue_t *source, u32 target, struct group *group, bool swap)
+apart u32 candidate(sched_t *s, queue_t *source, u32 target, group_t *group, bool swap)
 {
     u32 best = NONE, best_reluctance = 0;
     u64 room_left = room(scaled_load(source), queue_of(s, target));
@@ -142,7 +135,7 @@ apart u32 lightest_waiting(sched_t *s)
 {
     u32 least = NONE;
     for (u32 i = s->zero; i < s->queue_count && can_go_on; i++)
-        for (u32 thread = s->queues[i].first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
+        for (u32 thread = at(s->queues, i).first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
             least = least_of(least, thread_of(s, thread)->weight);
     return least;
 }
@@ -154,22 +147,21 @@ inlined void move_to(sched_t *s, u32 thread, u32 target, u64 now_ns)
 }
 
 /* One move that helps. Returns the core that received a thread, or NONE. */
-apart u32 even_out_once(sched_t *s, struct group *group, u64 now_ns)
+apart u32 even_out_once(sched_t *s, group_t *group, u64 now_ns)
 {
-    u64 least = 0, most = 0;
-    if (!is_uneven(s, group, &least, &most))
+    if (!is_uneven(s, group))
         return NONE;
     u32 lightest = lightest_waiting(s);
-    u32 sources = sort_sources(s, group, tolerated(group, least));
+    u32 sources = sort_sources(s, group, tolerated(group, group->least));
     u32 targets = sort_targets(s, group);
     for (u32 i = s->zero; i < targets && can_go_on; i++) {
-        u32 target = s->targets[i];
+        u32 target = at(s->targets, i);
         u64 limit = tolerated(group, core_load(s, target));
         /* Loads ascend, so the first target that nothing can help ends the search. */
-        if (limit >= most || !helps(lightest, most, queue_of(s, target)))
+        if (limit >= group->most || !helps(lightest, group->most, queue_of(s, target)))
             return NONE;
-        for (u32 j = s->zero; j < sources && can_go_on && core_load(s, s->sources[j]) > limit; j++) {
-            u32 thread = candidate(s, queue_of(s, s->sources[j]), target, group, false);
+        for (u32 j = s->zero; j < sources && can_go_on && core_load(s, at(s->sources, j)) > limit; j++) {
+            u32 thread = candidate(s, queue_of(s, at(s->sources, j)), target, group, false);
             if (thread == NONE)
                 continue;
             move_to(s, thread, target, now_ns);
@@ -180,22 +172,22 @@ apart u32 even_out_once(sched_t *s, struct group *group, u64 now_ns)
 }
 
 /* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. Returns the receiving cores. */
-apart u64 rotate(sched_t *s, struct group *group, u64 now_ns)
+apart u64 rotate(sched_t *s, group_t *group, u64 now_ns)
 {
     u64 receivers = 0;
     u32 sources = sort_sources(s, group, 0);
     u32 targets = sort_targets(s, group);
     for (u32 i = s->zero; i < targets && can_go_on; i++) {
-        u32 target = s->targets[i];
+        u32 target = at(s->targets, i);
         u64 limit = tolerated(group, core_load(s, target));
         for (u32 j = s->zero; j < sources && can_go_on; j++) {
-            u32 from = s->sources[j];
+            u32 from = at(s->sources, j);
             if (from == NONE || core_load(s, from) <= limit)
                 continue;
             u32 thread = candidate(s, queue_of(s, from), target, group, true);
             if (thread == NONE)
                 continue;
-            s->sources[j] = NONE;
+            at(s->sources, j) = NONE;
             move_to(s, thread, target, now_ns);
             queue_of(s, target)->newcomer = thread;
             queue_of(s, target)->rotated = s->serial;
@@ -208,31 +200,29 @@ apart u64 rotate(sched_t *s, struct group *group, u64 now_ns)
 
 apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
 {
-    struct balance arena *rule = &s->rules.balance;
-    struct group group = {
-        .settled_ns = less(now_ns, rule->min_resident_ns),
-        .kind = kind,
-        .tolerance_percent = rule->tolerance_percent,
-        .by_preference = rule->by_preference,
-    };
-    u64 least = 0, most = 0;
-    if (!is_uneven(s, &group, &least, &most))
+    struct balance arena *periodic = &s->rules.balance;
+    group_t *group = &s->group;
+    group->settled_ns = less(now_ns, periodic->min_resident_ns);
+    group->kind = kind;
+    group->tolerance_percent = periodic->tolerance_percent;
+    group->by_preference = rule(s, balance.by_preference);
+    if (!is_uneven(s, group))
         return 0;
     u64 receivers = 0;
     u32 moves = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
-        moves += is_in(s, &group, core);
+        moves += is_in(s, group, core);
     for (; moves > 0 && can_go_on; moves--) {
-        u32 target = even_out_once(s, &group, now_ns);
+        u32 target = even_out_once(s, group, now_ns);
         if (target == NONE)
             break;
         receivers |= 1ull << target;
     }
     if (!due)
         return receivers;
-    u64 rotated = rotate(s, &group, now_ns);
+    u64 rotated = rotate(s, group, now_ns);
     if (rotated)
-        s->rotation_due_ns = now_ns + rule->rotate_period_ns;
+        s->rotation_due_ns = now_ns + periodic->rotate_period_ns;
     return receivers | rotated;
 }
 
@@ -240,7 +230,7 @@ apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
 apart u64 balance(sched_t *s, u64 now_ns)
 {
     bool due = now_ns >= s->rotation_due_ns;
-    if (!s->rules.balance.within_kind)
+    if (!rule(s, balance.within_kind))
         return balance_group(s, PREFER_ANY, due, now_ns);
     u64 receivers = balance_group(s, PREFER_BIG, due, now_ns);
     return receivers | balance_group(s, PREFER_LITTLE, due, now_ns);

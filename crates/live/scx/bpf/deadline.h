@@ -13,7 +13,7 @@ inlined bool is_eligible(thread_t *thread, queue_t *queue)
 
 inlined u64 request_virtual(sched_t *s, thread_t *thread)
 {
-    u64 request_ns = s->rules.slice == SLICE_REQUEST ? s->rules.slice_ns : 0;
+    u64 request_ns = rule(s, slice) == SLICE_REQUEST ? rule(s, slice_ns) : 0;
     return to_virtual(thread->slice_ns > 0 ? thread->slice_ns : request_ns, thread->weight);
 }
 

@@ -36,7 +36,7 @@ inlined void wake_core(sched_t *s, u32 core)
 /* Idle cores look for work, if the rules say so. */
 apart void wake_idle_cores(sched_t *s)
 {
-    if (s->idle_cores == 0 || !s->rules.kick_idle)
+    if (s->idle_cores == 0 || !rule(s, kick_idle))
         return;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
         if (core_of(s, core)->running == NONE)

@@ -9,7 +9,7 @@
 /* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
 inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
 {
-    if (s->rules.order == ORDER_DEADLINE)
+    if (rule(s, order) == ORDER_DEADLINE)
         return place_deadline(s, thread, core, kind);
     if (has_rounds(s))
         return place_in_round(s, thread, core, kind);
@@ -17,22 +17,22 @@ inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
     queue_t *queue = queue_of(s, core);
     u64 target = queue->min_vruntime;
     if (kind == KIND_FORK) {
-        u64 debit_ns = s->rules.slice_ns;
-        if (s->rules.slice == SLICE_LATENCY_SHARE)
+        u64 debit_ns = rule(s, slice_ns);
+        if (rule(s, slice) == SLICE_LATENCY_SHARE)
             debit_ns = share_ns(s, queue, own->weight, 1);
-        own->vruntime = target + (s->rules.fork_debit ? to_virtual(debit_ns, own->weight) : 0);
+        own->vruntime = target + (rule(s, fork_debit) ? to_virtual(debit_ns, own->weight) : 0);
         return;
     }
     /* Virtual run times mean something only relative to their queue's least one. */
     u64 source = queue_of(s, own->core)->min_vruntime;
-    u64 floor = kind == KIND_WAKE ? less(target, s->rules.sleeper_credit_ns) : 0;
+    u64 floor = kind == KIND_WAKE ? less(target, rule(s, sleeper_credit_ns)) : 0;
     own->vruntime = greatest_of(less(target + own->vruntime, source), floor);
 }
 
 inlined void count_in(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
-    if (s->rules.order == ORDER_DEADLINE) {
+    if (rule(s, order) == ORDER_DEADLINE) {
         if (queue->load == 0)
             queue->base = own->vruntime;
         queue->weighted += (s64)own->weight * (s64)(own->vruntime - queue->base);
@@ -43,7 +43,7 @@ inlined void count_in(sched_t *s, u32 thread, queue_t *queue)
 inlined void leave_queue(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
-    if (s->rules.order == ORDER_DEADLINE) {
+    if (rule(s, order) == ORDER_DEADLINE) {
         keep_lag(s, thread, queue);
         queue->weighted -= (s64)own->weight * (s64)(own->vruntime - queue->base);
         if (queue->load == own->weight)
@@ -77,7 +77,7 @@ inlined void push(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
     s->serial++;
-    own->key = s->rules.order == ORDER_FIFO ? 0 : own->vruntime;
+    own->key = rule(s, order) == ORDER_FIFO ? 0 : own->vruntime;
     own->serial = s->serial;
     queue_push(s, queue, thread);
     s->waiting++;

@@ -66,7 +66,7 @@ apart bool change(sched_t *s, struct operation arena *op)
         reweigh(s, thread, op->a);
         return false;
     case OP_SPEED:
-        thread_of(s, thread)->speed[op->core] = op->a;
+        at(thread_of(s, thread)->speed, op->core) = op->a;
         return false;
     case OP_SLICE:
         thread_of(s, thread)->slice_ns = op->a;

@@ -35,7 +35,7 @@ apart u32 earliest_eligible(sched_t *s, queue_t *queue, u32 core, u32 except)
 /* The highest rank among the threads within the fair window; beyond it only if nobody within may run there. */
 apart u32 highest_rank(sched_t *s, queue_t *queue, u32 core, u32 except)
 {
-    u64 limit = plus(queue_least(s, queue), s->rules.window_ns);
+    u64 limit = plus(queue_least(s, queue), rule(s, window_ns));
     u32 best = NONE;
     for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
         thread_t *own = thread_of(s, thread);
@@ -55,9 +55,9 @@ apart u32 highest_rank(sched_t *s, queue_t *queue, u32 core, u32 except)
 /* The first waiting thread of a queue that a core may run, but for those with the preference `except`. */
 apart u32 first_of(sched_t *s, queue_t *queue, u32 core, u32 except)
 {
-    if (s->rules.order == ORDER_DEADLINE)
+    if (rule(s, order) == ORDER_DEADLINE)
         return earliest_eligible(s, queue, core, except);
-    if (s->rules.order == ORDER_HIGHEST_RANK)
+    if (rule(s, order) == ORDER_HIGHEST_RANK)
         return highest_rank(s, queue, core, except);
     u32 thread = queue->first;
     while (thread != NONE && can_go_on && !fits(s, thread, core, except))
@@ -81,7 +81,7 @@ inlined bool is_better(sched_t *s, u32 thread, u32 core, u32 best, u32 best_core
 {
     if (best == NONE)
         return true;
-    if (s->rules.order == ORDER_HIGHEST_RANK)
+    if (rule(s, order) == ORDER_HIGHEST_RANK)
         return ranks_before(s, thread, best);
     if (has_rounds(s) && round_of(s, thread) != round_of(s, best))
         return round_of(s, thread) < round_of(s, best);
@@ -180,9 +180,9 @@ apart void pick_elsewhere(sched_t *s)
     pick_t *pick = &s->pick;
     pick->kind = PICK_IDLE;
     pick->recheck_ns = NEVER;
-    for (u32 i = s->zero; i < s->rules.steps && can_go_on && pick->kind == PICK_IDLE; i++)
-        if (may_try(s, pick->core, &s->rules.steal[i]))
-            try_steal(s, pick, &s->rules.steal[i]);
+    for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i++)
+        if (may_try(s, pick->core, &at(s->rules.steal, i)))
+            try_steal(s, pick, &at(s->rules.steal, i));
     if (pick->kind == PICK_IDLE)
         pick->thread = NONE;
 }
@@ -233,7 +233,7 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
     if (current->vruntime >= current->deadline)
         return true;
     bool competes = is_eligible(current, queue);
-    if (s->rules.run_to_parity && competes)
+    if (rule(s, run_to_parity) && competes)
         return false;
     return first_of(s, queue, core, NONE) == woken && !(competes && current->deadline <= thread_of(s, woken)->deadline);
 }
@@ -241,18 +241,18 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
 /* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been charged. */
 apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
 {
-    if (s->rules.preempt == PREEMPT_NEVER)
+    if (rule(s, preempt) == PREEMPT_NEVER)
         return false;
-    if (s->rules.preempt == PREEMPT_EARLIER_DEADLINE)
+    if (rule(s, preempt) == PREEMPT_EARLIER_DEADLINE)
         return is_fresh_pick(s, woken, running, core);
     thread_t *own = thread_of(s, woken);
     u64 compared = thread_of(s, running)->vruntime;
-    if (s->rules.divide_by_speed) {
+    if (rule(s, divide_by_speed)) {
         /* Only the part above the queue's least has a meaning. */
         u64 floor = least_of(queue_of(s, core)->min_vruntime, compared);
         compared = floor + (compared - floor) * SPEED_ONE / greatest_of(speed_on(s, running, core), 1);
     }
-    return less(compared, own->vruntime) > to_virtual(s->rules.granularity_ns, own->weight);
+    return less(compared, own->vruntime) > to_virtual(rule(s, granularity_ns), own->weight);
 }
 
 #endif

@@ -92,7 +92,7 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
 {
     u32 prefer = thread_of(s, thread)->prefer;
     bool preferred = may_use_preferred(s, thread);
-    u32 core = s->cursors[prefer], best = NONE;
+    u32 core = at(s->cursors, prefer), best = NONE;
     u64 best_load = NEVER;
     for (u32 i = s->zero; i < s->core_count && can_go_on; i++) {
         if (core >= s->core_count)
@@ -104,7 +104,7 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
         }
         core++;
     }
-    s->cursors[prefer] = best + 1 < s->core_count ? best + 1 : 0;
+    at(s->cursors, prefer) = best + 1 < s->core_count ? best + 1 : 0;
     return best;
 }
 
@@ -112,7 +112,7 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
 apart u32 place(sched_t *s, u32 thread, u32 waker)
 {
     thread_t *own = thread_of(s, thread);
-    switch (s->rules.allocator) {
+    switch (rule(s, allocator)) {
     case WAKE_AFFINE:
         return place_wake_affine(s, thread, waker);
     case ROUND_ROBIN_IN_CLASS:

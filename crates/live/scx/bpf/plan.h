@@ -23,13 +23,13 @@ apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
     thread_t *own = thread_of(s, thread);
     u32 generation = own->generation + 1;
     for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_go_on; i++)
-        ((u64 arena *)own)[i] = 0;
+        at((u64 arena *)own, i) = 0;
     own->generation = generation;
     own->in_use = true;
     own->affinity = own->user_affinity = affinity & all_cores(s) ? affinity & all_cores(s) : all_cores(s);
     own->weight = weight;
     for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i++)
-        own->speed[i] = SPEED_ONE;
+        at(own->speed, i) = SPEED_ONE;
     own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
     return thread;
 }
@@ -57,7 +57,7 @@ apart void reweigh(sched_t *s, u32 thread, u32 weight)
     s->serial++;
     queue_t *queue = queue_of(s, own->core);
     queue->load += own->weight - (u64)old;
-    if (s->rules.order == ORDER_DEADLINE)
+    if (rule(s, order) == ORDER_DEADLINE)
         queue->weighted += ((s64)own->weight - (s64)old) * (s64)(own->vruntime - queue->base);
 }
 

@@ -18,6 +18,15 @@ typedef _Bool bool;
 /* Memory of the arena, which the kernel and the loader see at the same addresses. */
 #define arena __attribute__((address_space(1)))
 
+/* An element of an array in the arena. The address is computed as a number, out of the compiler's sight, as the verifier accepts
+ * `pointer + number` only, not `number + pointer`. */
+#define at(array, index) \
+    (*({ \
+        __auto_type element = &(array)[index]; \
+        asm("" : "+r"(element)); \
+        element; \
+    }))
+
 /* Loops until the kernel's patience (several million rounds, a quarter of a second) is at an end. */
 #define can_go_on \
     ({ \
@@ -43,6 +52,7 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 #define arena
+#define at(array, index) ((array)[index])
 #define can_go_on true
 
 #endif

@@ -7,17 +7,17 @@
 
 inlined thread_t *thread_of(sched_t *s, u32 thread)
 {
-    return &s->threads[thread];
+    return &at(s->threads, thread);
 }
 
 inlined core_t *core_of(sched_t *s, u32 core)
 {
-    return &s->cores[core];
+    return &at(s->cores, core);
 }
 
 inlined queue_t *queue_of(sched_t *s, u32 core)
 {
-    return &s->queues[s->cores[core].queue];
+    return &at(s->queues, core_of(s, core)->queue);
 }
 
 inlined bool is_before(thread_t *a, thread_t *b)

@@ -11,7 +11,7 @@ int replay(struct replay_arguments *arguments)
 {
     sched_t *s = shared_state();
     for (u64 i = s->zero; i < arguments->count && can_go_on; i++) {
-        struct operation arena *op = operations() + i;
+        struct operation arena *op = &at(operations(), i);
         bpf_spin_lock(&lock);
         operate(s, op);
         bpf_spin_unlock(&lock);

@@ -11,8 +11,9 @@
 
 #define from_btf __attribute__((preserve_access_index))
 
-struct cpumask;
-struct cgroup;
+struct cpumask {
+    unsigned long bits[1];
+} from_btf;
 
 struct sched_ext_entity {
     u64 slice;
@@ -28,8 +29,10 @@ struct task_struct {
     struct sched_ext_entity scx;
 } from_btf;
 
+enum scx_exit_kind { SCX_EXIT_NONE };
+
 struct scx_exit_info {
-    int kind;
+    enum scx_exit_kind kind;
     s64 exit_code;
     const char *reason;
     char *msg;

@@ -4,11 +4,12 @@
  * Waiting threads are in the interpreter's queues, not in the kernel's. One lock guards all of its state; nothing of the kernel is called
  * while it is held. Tasks that are not ours (kernel threads) go straight to their core. Without a periodic tick of its own, the scheduler
  * looks at ends of turns whenever the kernel ticks. */
+#define CONSTANT_RULES
 #include "sched_ext.h"
 
 #include "host.h"
 
-#define NICE_0_PRIO 120 /* include/linux/sched/prio.h, DEFAULT_PRIO */
+#define MAX_RT_PRIO 100 /* include/linux/sched/prio.h; nice -20 has this static priority */
 #define TEXT_MAX 256
 
 /* Set by the loader. src/kernel.rs has the same in Rust. */
@@ -18,9 +19,11 @@ struct settings {
     u32 cpu_count;
     u32 cpu_of_core[CORES_MAX];
     u32 core_of_cpu[CORES_MAX];
-    u32 weight_of_nice[40];
+    u32 weight_of_nice[64]; /* from nice -20 to 19, the rest is not used */
 };
 const volatile struct settings settings SEC(".rodata.settings");
+
+const volatile struct rules constant_rules SEC(".rodata.rules");
 
 /* Read by the loader. */
 struct report {
@@ -308,8 +311,7 @@ void BPF_PROG(ampsched_quiescent, struct task_struct *p, u64 deq_flags)
 
 inlined u32 weight_of(struct task_struct *p)
 {
-    s32 nice = p->static_prio - NICE_0_PRIO + 20;
-    return nice < 0 ? settings.weight_of_nice[0] : nice > 39 ? settings.weight_of_nice[39] : settings.weight_of_nice[nice & 63];
+    return settings.weight_of_nice[(p->static_prio - MAX_RT_PRIO) & 63];
 }
 
 SEC("struct_ops/set_weight")
@@ -466,7 +468,7 @@ int apply(struct apply_arguments *arguments)
     struct kicks kicks;
     u64 now_ns = bpf_ktime_get_ns();
     for (u64 i = s->zero; i < arguments->count && can_go_on; i++) {
-        struct operation arena *op = operations() + i;
+        struct operation arena *op = &at(operations(), i);
         bpf_spin_lock(&lock);
         thread_t *own = thread_of(s, op->thread);
         if (own->in_use && own->generation == op->generation && change(s, op))

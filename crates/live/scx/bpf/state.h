@@ -165,6 +165,17 @@ struct pick {
     u32 thread;
 };
 
+/* Cores that are balanced among themselves. */
+struct group {
+    u64 settled_ns; /* threads that have migrated since then do not go to another cluster */
+    u64 least; /* the extremes of their loads */
+    u64 most;
+    u32 kind; /* PREFER_ANY: all cores */
+    u32 tolerance_percent;
+    u32 by_preference;
+    u32 unused;
+};
+
 struct sched {
     struct rules rules;
     u32 core_count;
@@ -188,8 +199,10 @@ struct sched {
     struct rounds rounds;
     struct core cores[CORES_MAX];
     struct queue queues[CORES_MAX];
-    /* Scratch. (BPF functions can neither return structures nor have much of a stack.) For balancing: sorted cores. */
+    /* Scratch, as BPF functions can neither return structures nor have much of a stack. */
     struct pick pick;
+    struct group group;
+    /* Sorted cores, for balancing. */
     u32 targets[CORES_MAX];
     u32 sources[CORES_MAX];
     struct thread threads[];
@@ -199,7 +212,16 @@ typedef struct sched arena sched_t;
 typedef struct thread arena thread_t;
 typedef struct core arena core_t;
 typedef struct queue arena queue_t;
+typedef struct group arena group_t;
 typedef struct pick arena pick_t;
 typedef struct steal arena steal_t;
+
+/* A rule. To a program for one policy they are constants, and the verifier leaves out what they rule out. */
+#ifdef CONSTANT_RULES
+extern const volatile struct rules constant_rules;
+#define rule(s, name) (constant_rules.name)
+#else
+#define rule(s, name) ((s)->rules.name)
+#endif
 
 #endif

@@ -22,19 +22,19 @@ inlined u64 run_ns_total(thread_t *thread)
 
 inlined u32 speed_on(sched_t *s, u32 thread, u32 core)
 {
-    return thread_of(s, thread)->speed[core_of(s, core)->class];
+    return at(thread_of(s, thread)->speed, core_of(s, core)->class);
 }
 
 /* How much faster than real time a thread of weight 1024 is charged on a core. */
 inlined u32 pace_on(sched_t *s, u32 thread, u32 core)
 {
-    switch (s->rules.charge) {
+    switch (rule(s, charge)) {
     case CHARGE_TIME:
         return SPEED_ONE;
     case CHARGE_PROGRESS:
         return speed_on(s, thread, core);
     default:
-        return s->rules.rating[core_of(s, core)->class];
+        return at(s->rules.rating, core_of(s, core)->class);
     }
 }
 
@@ -50,13 +50,13 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
     u32 thread = cpu->running;
     thread_t *own = thread_of(s, thread);
     cpu->busy_ns += ran_ns;
-    own->run_ns[cpu->class] += ran_ns;
-    if (s->rules.order == ORDER_FIFO)
+    at(own->run_ns, cpu->class) += ran_ns;
+    if (rule(s, order) == ORDER_FIFO)
         return;
     u64 delta = to_virtual(counted_ns(s, thread, core, ran_ns), own->weight);
     own->vruntime += delta;
     queue_t *queue = queue_of(s, core);
-    if (s->rules.order == ORDER_DEADLINE) {
+    if (rule(s, order) == ORDER_DEADLINE) {
         queue->weighted += (s64)own->weight * (s64)delta;
         rebase(queue);
     } else {
@@ -70,7 +70,7 @@ inlined u64 share_ns(sched_t *s, queue_t *queue, u32 weight, u32 more)
 {
     u64 threads = div_up((u64)queue->len + queue->running, greatest_of(queue->cores, 1)) + more;
     u64 load = load_per_core(queue) + (u64)weight * more;
-    u64 period_ns = greatest_of(s->rules.slice_ns, threads * s->rules.min_granularity_ns);
+    u64 period_ns = greatest_of(rule(s, slice_ns), threads * rule(s, min_granularity_ns));
     return period_ns * weight / greatest_of(load, weight);
 }
 
@@ -80,10 +80,10 @@ apart u64 slice_by_rules(sched_t *s, u32 thread, u32 core)
     thread_t *own = thread_of(s, thread);
     if (own->slice_ns > 0)
         return own->slice_ns;
-    u64 slice_ns = s->rules.slice_ns;
-    if (s->rules.slice == SLICE_LATENCY_SHARE)
+    u64 slice_ns = rule(s, slice_ns);
+    if (rule(s, slice) == SLICE_LATENCY_SHARE)
         slice_ns = share_ns(s, queue_of(s, core), own->weight, 0);
-    if (s->rules.slice_by_speed)
+    if (rule(s, slice_by_speed))
         slice_ns = slice_ns * SPEED_ONE / greatest_of(speed_on(s, thread, core), 1);
     return slice_ns;
 }
@@ -93,24 +93,24 @@ inlined u64 slice_end_ns(sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u64 since_ns = core_of(s, core)->since_ns;
-    if (s->rules.slice == SLICE_REQUEST)
+    if (rule(s, slice) == SLICE_REQUEST)
         return now_ns + to_real(less(own->deadline, own->vruntime), own->weight);
     u64 slice_ns = slice_by_rules(s, thread, core);
     u64 by_share = since_ns + slice_ns;
-    if (s->rules.slice == SLICE_FIXED)
+    if (rule(s, slice) == SLICE_FIXED)
         return by_share;
     /* Past the minimum granularity, being a slice ahead of the leftmost waiting thread also ends the turn. */
     queue_t *queue = queue_of(s, core);
-    if (s->rules.order != ORDER_VRUNTIME || queue->len == 0)
+    if (rule(s, order) != ORDER_VRUNTIME || queue->len == 0)
         return by_share;
     u64 ahead = less(queue_least(s, queue) + slice_ns, own->vruntime);
     u64 by_gap = now_ns + to_real(ahead, own->weight);
-    return least_of(by_share, greatest_of(since_ns + s->rules.min_granularity_ns, by_gap));
+    return least_of(by_share, greatest_of(since_ns + rule(s, min_granularity_ns), by_gap));
 }
 
 inlined u64 at_tick(sched_t *s, u64 due_ns)
 {
-    u64 tick_ns = s->rules.tick_ns;
+    u64 tick_ns = rule(s, tick_ns);
     return tick_ns == 0 ? due_ns : div_up(due_ns, tick_ns) * tick_ns;
 }
 

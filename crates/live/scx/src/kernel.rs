@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Prog
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
-use crate::layout::{CORES_MAX, Operation, Sched, Thread};
+use crate::layout::{CORES_MAX, Operation, Rules, Sched, Thread};
 
 /// The programs, aligned as libbpf reads them.
 #[repr(C, align(8))]
@@ -25,8 +25,8 @@ const ARENA_AT: usize = 1 << 44;
 const PAGE: usize = 4096;
 /// Operations that the arena has room for.
 const OPERATIONS_MAX: usize = 4096;
-/// Nice values from -20 to 19.
-const NICES: usize = 40;
+/// Room for nice values from -20 to 19.
+const NICES: usize = 64;
 const TEXT_MAX: usize = 256;
 /// `SCX_OPS_SWITCH_PARTIAL` of Linux 6.18, `enum scx_ops_flags`.
 const SWITCH_PARTIAL: u64 = 1 << 3;
@@ -225,7 +225,9 @@ impl Kernel {
             let Some(value) = map.initial_value_mut() else { continue };
             // SAFETY: the types are those of the maps' values; libbpf aligns them.
             unsafe {
-                if name.ends_with(".settings") {
+                if name.ends_with(".rules") {
+                    value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
+                } else if name.ends_with(".setting") || name.ends_with(".settings") {
                     assert!(value.len() <= size_of::<Settings>(), "settings as in scheduler.bpf.c");
                     let from = (&raw const settings).cast::<u8>();
                     value.as_mut_ptr().copy_from_nonoverlapping(from, value.len());

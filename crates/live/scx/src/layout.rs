@@ -168,6 +168,19 @@ pub struct Pick {
     pub thread: u32,
 }
 
+/// Cores that are balanced among themselves.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Group {
+    pub settled_ns: u64,
+    pub least: u64,
+    pub most: u64,
+    pub kind: u32,
+    pub tolerance_percent: u32,
+    pub by_preference: u32,
+    pub unused: u32,
+}
+
 /// Everything but the threads, which follow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -195,6 +208,7 @@ pub struct Sched {
     pub cores: [Core; CORES_MAX],
     pub queues: [Queue; CORES_MAX],
     pub pick: Pick,
+    pub group: Group,
     pub targets: [u32; CORES_MAX],
     pub sources: [u32; CORES_MAX],
 }

@@ -227,6 +227,7 @@ pub fn state(
             kind: 0,
             thread: NONE,
         },
+        group: layout::Group::default(),
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],
     }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use ampsched_live_host::{ByHand, CoreMap, Evidence, Root, detect_cores};
+use ampsched_model::InputError;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Runs a scheduling policy of ampsched on this computer.
@@ -60,6 +62,16 @@ pub struct CoreArgs {
     /// Speed of the fastest class over that of the others, from the next to the slowest, such as 2.5 or 1.4,2.5.
     #[arg(long, value_name = "RATIOS", value_delimiter = ',')]
     pub ratio: Vec<f64>,
+}
+
+impl CoreArgs {
+    /// The classes of cores as given, or as found.
+    pub fn detect(&self, root: &Root) -> Result<(CoreMap, Evidence), InputError> {
+        let slowest_first = self.little.iter().chain(self.middle.iter().rev()).chain(&self.big);
+        let by_hand =
+            ByHand { classes: slowest_first.cloned().collect(), ratios: self.ratio.clone() };
+        detect_cores(root, &by_hand)
+    }
 }
 
 /// Where running sessions leave their files.

@@ -8,14 +8,13 @@ use ampsched_policy::{REGISTRY, build_policy};
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
-use crate::run;
 use crate::status::table;
 
 /// Prints what this computer can do and which policies it can run.
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     let root = Root::default();
     let capabilities = Capabilities::detect(&root);
-    let found = run::cores(&root, &args.cores);
+    let found = args.cores.detect(&root);
     let rows = capabilities.rows();
     let (cores, evidence) = match &found {
         Ok((map, evidence)) => (map.describe(), evidence.to_string()),

@@ -1,18 +1,15 @@
 //! The command `ampsched-live`: runs scheduling policies on this computer.
 
-mod args;
-mod command;
 mod doctor;
 mod live_trace;
-mod policy_text;
 mod refusal;
 mod run;
 mod run_dir;
-mod signals;
 mod status;
 
 use std::process::ExitCode;
 
+use ampsched_live_cli::{args, command, policy_text, signals};
 use ampsched_model::InputError;
 use clap::Parser;
 

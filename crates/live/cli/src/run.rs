@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use ampsched_live_daemon::{Guardian, Journal, Session, Setup, Summary};
 use ampsched_live_host::{
-    Backend, ByHand, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root,
-    Scope, detect_cores,
+    Backend, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root, Scope,
 };
 use ampsched_model::{InputError, Ns};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::args::{CoreArgs, RunArgs};
+use crate::args::RunArgs;
 use crate::live_trace::LiveTrace;
 use crate::policy_text::{self, Named};
 use crate::refusal::Question;
@@ -33,18 +32,11 @@ const CPU_SHARE_MAX: u32 = 4;
 /// come (ours; what it schedules was started before and keeps its own).
 const OWN_NICE: i32 = -10;
 
-/// The classes of cores as given, or as found.
-pub fn cores(root: &Root, args: &CoreArgs) -> Result<(CoreMap, Evidence), InputError> {
-    let slowest_first = args.little.iter().chain(args.middle.iter().rev()).chain(&args.big);
-    let by_hand = ByHand { classes: slowest_first.cloned().collect(), ratios: args.ratio.clone() };
-    detect_cores(root, &by_hand)
-}
-
 /// Runs a policy until its command ends, or it is stopped, or nobody is left.
 pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
     let root = Root::default();
     let Named { text, name, policy } = policy_text::build(&args.policy, &args.param)?;
-    let (cores, evidence) = cores(&root, &args.cores)?;
+    let (cores, evidence) = args.cores.detect(&root)?;
     let capabilities = Capabilities::detect(&root);
     let dilation = Dilation::new(args.dilation)?;
     let facts = read_facts(args.facts.as_deref())?;

@@ -5,9 +5,10 @@
 
 #include "place.h"
 
-inlined u64 all_cores(sched_t *s)
+/* Those of a set of cores that are online; all of them if none is. */
+inlined u64 usable(sched_t *s, u64 cores)
 {
-    return s->core_count == CORES_MAX ? NEVER : (1ull << s->core_count) - 1;
+    return cores & s->online ? cores & s->online : s->online;
 }
 
 /* Gives a slot to a new thread; NONE if all are taken. */
@@ -26,7 +27,7 @@ apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
         at((u64 arena *)own, i) = 0;
     own->generation = generation;
     own->in_use = true;
-    own->affinity = own->user_affinity = affinity & all_cores(s) ? affinity & all_cores(s) : all_cores(s);
+    own->affinity = own->user_affinity = usable(s, affinity);
     own->weight = weight;
     for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i++)
         at(own->speed, i) = SPEED_ONE;
@@ -80,7 +81,7 @@ inlined bool restrict_plan(sched_t *s, u32 thread, u64 cores)
 inlined bool restrict_user(sched_t *s, u32 thread, u64 cores)
 {
     thread_t *own = thread_of(s, thread);
-    own->user_affinity = own->affinity = cores & all_cores(s) ? cores & all_cores(s) : all_cores(s);
+    own->user_affinity = own->affinity = usable(s, cores);
     return is_misplaced(s, thread);
 }
 

@@ -192,6 +192,7 @@ struct sched {
     u32 unused;
     u64 serial;
     u64 rotation_due_ns;
+    u64 online; /* cores that there are at present */
     u64 operations_at; /* where the loader's operations begin, in bytes from here */
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
     u64 to_wake; /* idle cores that must look for work, when the lock is free again */

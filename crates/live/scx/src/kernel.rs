@@ -81,6 +81,8 @@ pub struct Options {
     pub scope: Scope,
     /// CPU of each core, in the topology's order of cores.
     pub cpus: Vec<u32>,
+    /// Cores that there are at present, as a word.
+    pub online: u64,
     /// After how many ms without being run a runnable task makes the kernel give up on the scheduler; at most 30,000.
     pub timeout_ms: u32,
     /// After how many ns without [`Kernel::sign_of_life`] the scheduler gives up; 0: never.
@@ -98,6 +100,32 @@ pub struct Exit {
     pub reason: String,
     /// More about it.
     pub message: String,
+}
+
+/// `SCX_ECODE_ACT_RESTART` of Linux 6.18, `enum scx_exit_code`.
+const RESTART: i64 = 1 << 48;
+
+impl Exit {
+    /// Whether the kernel ended it only because something changed that a scheduler has to know from the start, such as the number of CPUs.
+    pub fn asks_for_restart(&self) -> bool {
+        self.code & RESTART != 0
+    }
+}
+
+/// Puts a thread (0: the calling one) under the kernel's extensible class.
+///
+/// # Errors
+///
+/// It does not exist, or may not be changed.
+pub fn choose(tid: i32) -> std::io::Result<()> {
+    /// `SCHED_EXT`, include/uapi/linux/sched.h.
+    const SCHED_EXT: i32 = 7;
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: reads the parameters.
+    match unsafe { libc::sched_setscheduler(tid, SCHED_EXT, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
 }
 
 /// Memory shared with loaded BPF programs.
@@ -122,15 +150,18 @@ impl Shared {
     fn load(mut open: OpenObject, mut initial: Sched) -> Result<Self, ScxError> {
         let threads = initial.threads_max as usize * size_of::<Thread>();
         let operations_at = (size_of::<Sched>() + threads).next_multiple_of(PAGE);
-        let bytes = (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
+        let bytes =
+            (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
         for mut map in open.maps_mut() {
             if map.name() == "arena_map" {
                 let pages = (bytes / PAGE) as u32;
-                map.set_max_entries(pages).map_err(|error| failed("cannot size the arena", error))?;
+                map.set_max_entries(pages)
+                    .map_err(|error| failed("cannot size the arena", error))?;
             }
         }
         initial.operations_at = operations_at as u64;
-        let object = open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
+        let object =
+            open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
         let base = ARENA_AT as *mut u8;
         // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel
         // provide its pages, which programs cannot do themselves.
@@ -156,11 +187,15 @@ impl Shared {
         for chunk in operations.chunks_mut(OPERATIONS_MAX) {
             let mut count = (chunk.len() as u64).to_ne_bytes();
             // SAFETY: there is room for that many operations, and nobody else uses it.
-            unsafe { self.operations.as_ptr().copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
+            unsafe {
+                self.operations.as_ptr().copy_from_nonoverlapping(chunk.as_ptr(), chunk.len())
+            };
             let input = ProgramInput { context_in: Some(&mut count), ..ProgramInput::default() };
             program.test_run(input).map_err(|error| failed("a program does not run", error))?;
             // SAFETY: as above; the program has ended.
-            unsafe { self.operations.as_ptr().copy_to_nonoverlapping(chunk.as_mut_ptr(), chunk.len()) };
+            unsafe {
+                self.operations.as_ptr().copy_to_nonoverlapping(chunk.as_mut_ptr(), chunk.len())
+            };
         }
         Ok(())
     }
@@ -243,7 +278,9 @@ impl Kernel {
         kernel.sign_of_life();
         let mut maps = kernel.shared.object.maps_mut();
         let mut ops = maps.find(|map| map.name() == "ampsched_ops").expect("it is in the object");
-        let link = ops.attach_struct_ops().map_err(|error| failed("the kernel refuses the scheduler", error))?;
+        let link = ops
+            .attach_struct_ops()
+            .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         kernel.link = Some(link);
         Ok(kernel)
@@ -283,7 +320,8 @@ impl Kernel {
 
     /// Why the scheduler has ended; none while it runs.
     pub fn exit(&self) -> Option<Exit> {
-        let map = self.shared.object.maps().find(|map| map.name().to_string_lossy().ends_with(".report"));
+        let map =
+            self.shared.object.maps().find(|map| map.name().to_string_lossy().ends_with(".report"));
         let value = map?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??;
         assert!(value.len() >= size_of::<Report>(), "a report as in scheduler.bpf.c");
         // SAFETY: long enough, and every pattern of bits is a `Report`.

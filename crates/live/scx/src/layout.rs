@@ -200,6 +200,7 @@ pub struct Sched {
     pub unused: u32,
     pub serial: u64,
     pub rotation_due_ns: u64,
+    pub online: u64,
     pub operations_at: u64,
     pub alive_ns: u64,
     pub to_wake: u64,

@@ -9,6 +9,8 @@ pub mod kernel;
 pub mod layout;
 pub mod lower;
 pub mod native;
+#[cfg(feature = "bpf")]
+pub mod session;
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +24,9 @@ pub enum ScxError {
         why: String,
     },
     /// The kernel lacks the interface.
-    #[error("this kernel has no sched_ext; needed is Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)")]
+    #[error(
+        "this kernel has no sched_ext; needed is Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)"
+    )]
     NoSchedExt,
     /// The kernel does not do what it is asked to.
     #[error("{what}: {why}")]

@@ -23,6 +23,9 @@ pub fn unsupported(
         (hooks.pick, "it picks threads by code of its own (hook `pick`)"),
         (hooks.slice, "it sets slices by code of its own (hook `slice`)"),
         (hooks.preempts, "it decides on pre-emption by code of its own (hook `preempts`)"),
+        (needs.events.blocking, "it hears of every blocking and waking"),
+        (needs.events.dispatch, "it hears of every start and stop of a thread"),
+        (needs.frequencies, "it sets the clocks of clusters, which is the daemon's business"),
         (needs.load_tracking.is_some() || by_load, "it needs tracked load"),
         (
             rules.balance_when != BalanceWhen::Always,
@@ -207,6 +210,7 @@ pub fn state(
         zero: 0,
         unused: 0,
         serial: 0,
+        online: topology.cores().fold(0, |word, core| word | 1 << core.index()),
         operations_at: 0,
         alive_ns: 0,
         to_wake: 0,

@@ -143,12 +143,17 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
                 kernel.reset(before);
                 kernel
             }
-            none => none.insert(Replay::load(before).expect("the kernel has BPF arenas, and we are root")),
+            none => none
+                .insert(Replay::load(before).expect("the kernel has BPF arenas, and we are root")),
         };
         let mut operations = host.both.trace.clone();
         kernel.operate(&mut operations).unwrap();
         for (index, (ours, theirs)) in host.both.trace.iter().zip(&operations).enumerate() {
-            assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "operation {index} of seed {seed}");
+            assert_eq!(
+                format!("{theirs:?}"),
+                format!("{ours:?}"),
+                "operation {index} of seed {seed}"
+            );
         }
     }
 }

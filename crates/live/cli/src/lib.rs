@@ -1,0 +1,6 @@
+//! What the programs that run policies share: arguments, policies as text, the command, signals.
+
+pub mod args;
+pub mod command;
+pub mod policy_text;
+pub mod signals;

@@ -21,6 +21,7 @@ from ampsched.cli import (
     simulating,
     tasks,
     training,
+    virtual,
 )
 
 BAD_INPUT = 2
@@ -45,6 +46,7 @@ app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(tasks.app)
 app.add_typer(living.app)
+app.add_typer(virtual.app)
 
 
 def _version(wanted: bool) -> None:

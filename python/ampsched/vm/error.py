@@ -1,0 +1,7 @@
+"""What can go wrong with a virtual machine."""
+
+from ampsched._core import InputError
+
+
+class VmError(InputError):
+    """The virtual machine cannot be had on this computer, or did not do what it should; the text says why and what helps."""

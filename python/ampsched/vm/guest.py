@@ -1,0 +1,83 @@
+"""The first process of the guest: a shell script that makes a usable system of the host's read-only root."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+# Lines that the guest writes into the channel for the host.
+EXIT = "\x01ampsched-vm exit "
+THROTTLE = "\x01ampsched-vm throttle"
+
+SCRIPT = """#!/bin/sh
+export PATH=/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home TERM=${TERM:-dumb}
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /run
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t bpf bpf /sys/fs/bpf
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mkdir -p /run/bin /run/home /run/cwd /run/config
+# libbpf reads the kernel's configuration there.
+cp @CONFIG@ /run/config/
+mount --bind @CWD@ /run/cwd
+mount -t tmpfs tmpfs /tmp
+mount --bind /run/config /boot
+[ -d @CWD@ ] || mkdir -p @CWD@
+mountpoint -q @CWD@ || mount --bind /run/cwd @CWD@
+cat >/run/bin/throttle <<'END'
+#!/bin/sh
+# Asks the host to give the cores their speeds, and waits until it has.
+printf '@THROTTLE@\\n' >/dev/ttyS1
+read -r answer </dev/ttyS1
+END
+chmod +x /run/bin/throttle
+ip link set lo up 2>/dev/null
+cd @CWD@
+@TTY@
+@THROTTLE_NOW@
+@COMMAND@
+code=$?
+printf '\\n@EXIT@%d\\n' $code >/dev/ttyS1
+sync
+echo o >/proc/sysrq-trigger
+sleep 60
+"""
+
+
+def init_script(command: Sequence[str], cwd: Path, config: Path, *, throttle: bool, interactive: bool) -> str:
+    """The script that runs a command and powers off.
+
+    Args:
+        command: Program and arguments.
+        cwd: Where to run it; the only folder below ``/tmp`` that the guest sees.
+        config: The kernel's configuration.
+        throttle: Give the cores their speeds before the command.
+        interactive: The command talks to a terminal.
+    """
+    words = shlex.join(command)
+    if interactive:
+        tty, run = "stty sane </dev/ttyS1", f"setsid -c {words} <>/dev/ttyS1 >&0 2>&1"
+    else:
+        tty, run = "stty raw -echo </dev/ttyS1", f"{words} </dev/null >/dev/ttyS1 2>&1"
+    values = {
+        "CONFIG": shlex.quote(str(config)),
+        "CWD": shlex.quote(str(cwd)),
+        "THROTTLE": _printf(THROTTLE),
+        "EXIT": _printf(EXIT),
+        "TTY": tty,
+        "THROTTLE_NOW": "throttle" if throttle else "",
+        "COMMAND": run,
+    }
+    script = SCRIPT
+    for name, value in values.items():
+        script = script.replace(f"@{name}@", value)
+    return script
+
+
+def _printf(text: str) -> str:
+    return text.replace("\x01", "\\001")

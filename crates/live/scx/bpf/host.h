@@ -33,6 +33,12 @@ inlined void wake_core(sched_t *s, u32 core)
     s->to_wake |= bit(core);
 }
 
+inlined void interrupt_core(sched_t *s, u32 core)
+{
+    core_of(s, core)->interrupted = true;
+    s->to_interrupt |= bit(core);
+}
+
 /* Idle cores look for work, if the rules say so. */
 apart void wake_idle_cores(sched_t *s)
 {
@@ -72,7 +78,7 @@ apart void arrive(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     enqueue(s, thread, core, kind, now_ns);
     u32 running = core_of(s, core)->running;
     if (running != NONE && thread_of(s, running)->on_cpu && preempts(s, thread, running, core))
-        s->to_interrupt |= bit(core);
+        interrupt_core(s, core);
     else
         after_enqueue(s, core);
 }
@@ -97,6 +103,7 @@ apart void begin(sched_t *s, u32 core, u32 thread, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     u64 migrations = own->migrations;
     own->bound_to = own->pull_to = NONE;
+    core_of(s, core)->interrupted = false;
     start(s, core, thread, now_ns);
     own->charged_ns = now_ns;
     if (s->idle_cores == 0)
@@ -151,7 +158,16 @@ inlined void suspend(sched_t *s, u32 thread, u64 now_ns)
     own->taken_out = true;
 }
 
-/* The kernel hands a runnable thread over. Returns the core that has been waiting for it and takes it now, or NONE. */
+/* Whether a thread that has lost its core to a task that is not ours, or has not got there yet, still belongs there: such tasks are like
+ * interrupts. */
+inlined bool stays(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    return allows(s, thread, own->core) && !own->held && !own->moves && own->pull_to == NONE &&
+           !core_of(s, own->core)->interrupted && now_ns < expiry_ns(s, own->core, now_ns);
+}
+
+/* The kernel hands a runnable thread over. Returns the core that takes it now, or NONE. */
 apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
@@ -164,7 +180,10 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
         make_runnable(s, thread, KIND_WAKE, now_ns);
         return NONE;
     case STATE_RUNNING:
-        /* It lost the core to a task that is not ours, or never got there. */
+        if (stays(s, thread, now_ns)) {
+            own->on_cpu = false;
+            return core;
+        }
         give_way(s, core, now_ns);
         break;
     case STATE_READY:
@@ -209,7 +228,7 @@ apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
         begin(s, core, thread, now_ns);
     }
     own->on_cpu = true;
-    own->charged_ns = now_ns;
+    own->charged_ns = own->on_since_ns = now_ns;
 }
 
 /* A thread that the plan, or its program, wants elsewhere. */
@@ -218,7 +237,7 @@ apart void relocate(sched_t *s, u32 thread, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     if (own->state == STATE_RUNNING) {
         own->moves = true;
-        s->to_interrupt |= bit(own->core);
+        interrupt_core(s, own->core);
     } else if (own->state == STATE_HELD) {
         make_runnable(s, thread, KIND_WAKE, now_ns);
     } else if (own->state == STATE_READY && !own->taken_out) {
@@ -245,7 +264,7 @@ apart u32 look(sched_t *s, u32 core, u64 now_ns)
     }
     if (s->pick.kind == PICK_PULL) {
         thread_of(s, thread)->pull_to = core;
-        s->to_interrupt |= bit(thread_of(s, thread)->core);
+        interrupt_core(s, thread_of(s, thread)->core);
         /* It may block before it comes. */
         cpu->recheck_ns = now_ns + PULL_AGAIN_NS;
     } else {
@@ -258,7 +277,7 @@ apart u32 look(sched_t *s, u32 core, u64 now_ns)
 inlined bool is_over(sched_t *s, u32 core, u64 now_ns)
 {
     charge_up_to(s, core, now_ns);
-    return now_ns >= expiry_ns(s, core, now_ns);
+    return core_of(s, core)->interrupted || now_ns >= expiry_ns(s, core, now_ns);
 }
 
 /* What is done every few milliseconds: balancing, and idle cores whose time to look again has come. */

@@ -26,6 +26,7 @@ struct task_struct {
     unsigned int flags;
     int static_prio;
     const struct cpumask *cpus_ptr;
+    u64 self_exec_id;
     struct sched_ext_entity scx;
 } from_btf;
 
@@ -68,6 +69,7 @@ struct sched_ext_ops {
 #define SCX_SLICE_INF (~0ull)
 #define SCX_WAKE_TTWU 8
 #define SCX_ENQ_WAKEUP 1
+#define SCX_ENQ_PREEMPT (1ull << 32)
 #define SCX_ENQ_LAST (1ull << 41)
 #define SCX_DEQ_SLEEP 1
 #define SCX_KICK_IDLE 1
@@ -84,6 +86,7 @@ struct sched_ext_ops {
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data_size) __ksym;

@@ -12,6 +12,10 @@
 #define MAX_RT_PRIO 100 /* include/linux/sched/prio.h; nice -20 has this static priority */
 #define TEXT_MAX 256
 
+/* Queues of the kernel, one of each kind per CPU: threads that have been given that CPU, and tasks that are not ours. */
+#define OURS (1ull << 16)
+#define OTHERS (1ull << 17)
+
 /* Set by the loader. src/kernel.rs has the same in Rust. */
 struct settings {
     u64 look_period_ns; /* period of look_after() */
@@ -142,12 +146,15 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     return core == NONE ? prev_cpu : cpu_at(core);
 }
 
-/* A task that is not ours: at once to its core, if it has used up its time behind ours. */
+/* A task that is not ours: at once to its core, where it interrupts what runs; if it has used up its time, behind one of ours. */
 inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
 {
-    bool at_once = enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_LAST);
-    u64 queue = at_once ? SCX_DSQ_LOCAL : (u64)scx_bpf_task_cpu(p);
-    scx_bpf_dsq_insert(p, queue, SCX_SLICE_DFL, enq_flags);
+    if (enq_flags & SCX_ENQ_WAKEUP)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
+    else if (enq_flags & SCX_ENQ_LAST)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+    else
+        scx_bpf_dsq_insert(p, OTHERS | scx_bpf_task_cpu(p), SCX_SLICE_DFL, enq_flags);
 }
 
 SEC("struct_ops/enqueue")
@@ -163,8 +170,10 @@ void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
     u32 core = hand_over(s, thread, now_ns);
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
-    if (core != NONE)
-        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu_at(core), SCX_SLICE_INF, enq_flags);
+    if (core != NONE) {
+        scx_bpf_dsq_insert(p, OURS | cpu_at(core), SCX_SLICE_INF, enq_flags);
+        scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
+    }
     tell(&kicks);
 }
 
@@ -181,15 +190,26 @@ void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
     bpf_spin_unlock(&lock);
 }
 
-/* Sends a thread that has begun on this core there. Returns whether it could be found. */
-inlined bool send(u32 pid)
+/* Sends a thread that has begun on a core there. Returns whether it could be found. */
+inlined bool send(u32 pid, s32 cpu)
 {
     struct task_struct *p = bpf_task_from_pid(pid);
     if (!p)
         return false;
-    scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    scx_bpf_dsq_insert(p, OURS | cpu, SCX_SLICE_INF, 0);
     bpf_task_release(p);
     return true;
+}
+
+/* Takes what was sent to this CPU. It may be that it cannot migrate at this very moment, because the CPU that it leaves executes one of
+ * these programs on its behalf; then this CPU comes again. */
+inlined bool receive(s32 cpu)
+{
+    if (scx_bpf_dsq_move_to_local(OURS | cpu))
+        return true;
+    if (scx_bpf_dsq_nr_queued(OURS | cpu) > 0)
+        scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+    return false;
 }
 
 SEC("struct_ops/dispatch")
@@ -200,18 +220,14 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     u32 core = core_at(cpu), thread = NONE, pid = 0;
     u32 before = prev && prev->scx.flags & SCX_TASK_QUEUED ? thread_of_task(prev) : NONE;
     u64 now_ns = bpf_ktime_get_ns();
-    bool busy;
-    if (core_of(s, core)->others_first) {
-        core_of(s, core)->others_first = false;
-        if (scx_bpf_dsq_move_to_local(cpu))
-            return;
-    }
+    /* Behind one of ours comes one of the others, if any waits. */
+    if (before != NONE && scx_bpf_dsq_move_to_local(OTHERS | cpu))
+        return;
     bpf_spin_lock(&lock);
     if (before != NONE && core_of(s, core)->running == before)
         give_way(s, core, now_ns);
     /* Otherwise a thread is on its way here. */
-    busy = core_of(s, core)->running != NONE;
-    if (!busy)
+    if (core_of(s, core)->running == NONE)
         thread = look(s, core, now_ns);
     if (thread != NONE)
         pid = thread_of(s, thread)->pid;
@@ -220,26 +236,29 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
     tell(&kicks);
-    if (thread == NONE) {
-        scx_bpf_dsq_move_to_local(cpu);
-        return;
-    }
-    core_of(s, core)->others_first = true;
-    if (thread == before) {
+    if (thread == before && thread != NONE) {
         if (prev)
             prev->scx.slice = SCX_SLICE_INF;
         return;
     }
-    if (send(pid))
-        return;
-    /* It is about to disappear. */
-    bpf_spin_lock(&lock);
-    if (core_of(s, core)->running == thread)
-        suspend(s, thread, now_ns);
-    wake_core(s, core);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+    if (thread != NONE && !send(pid, cpu)) {
+        /* It is about to disappear. */
+        bpf_spin_lock(&lock);
+        if (core_of(s, core)->running == thread)
+            suspend(s, thread, now_ns);
+        wake_core(s, core);
+        take_kicks(s, kicks);
+        bpf_spin_unlock(&lock);
+        tell(&kicks);
+    }
+    if (!receive(cpu))
+        scx_bpf_dsq_move_to_local(OTHERS | cpu);
+}
+
+/* Whether a task that is not ours waits for this CPU: one that has just come, or one that has waited for its turn. */
+inlined bool others_wait(s32 cpu, u64 ran_ns)
+{
+    return scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0 || (ran_ns >= SCX_SLICE_DFL && scx_bpf_dsq_nr_queued(OTHERS | cpu) > 0);
 }
 
 SEC("struct_ops/tick")
@@ -250,13 +269,15 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
         return;
     sched_t *s = shared_state();
     bool over = false;
-    u64 now_ns = bpf_ktime_get_ns();
+    u64 now_ns = bpf_ktime_get_ns(), since_ns = now_ns;
     bpf_spin_lock(&lock);
     thread_t *own = thread_of(s, thread);
-    if (own->state == STATE_RUNNING)
+    if (own->state == STATE_RUNNING) {
         over = is_over(s, own->core, now_ns);
+        since_ns = own->on_since_ns;
+    }
     bpf_spin_unlock(&lock);
-    if (over)
+    if (over || others_wait(bpf_get_smp_processor_id(), less(now_ns, since_ns)))
         p->scx.slice = 0;
 }
 
@@ -268,10 +289,11 @@ void BPF_PROG(ampsched_running, struct task_struct *p)
         return;
     sched_t *s = shared_state();
     struct kicks kicks;
-    u32 core = core_at(scx_bpf_task_cpu(p));
+    u32 core = core_at(scx_bpf_task_cpu(p)), execs = p->self_exec_id;
     u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     is_running(s, thread, core, now_ns);
+    thread_of(s, thread)->execs = execs;
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
     tell(&kicks);
@@ -435,7 +457,9 @@ s32 BPF_PROG(ampsched_init)
 {
     u32 zero = 0;
     for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++) {
-        s32 error = scx_bpf_create_dsq(cpu, -1);
+        s32 error = scx_bpf_create_dsq(OURS | cpu, -1);
+        if (!error)
+            error = scx_bpf_create_dsq(OTHERS | cpu, -1);
         if (error)
             return error;
     }

@@ -103,17 +103,18 @@ struct thread {
     u64 migrated_at_ns;
     /* Known to the kernel's scheduler only (scheduler.bpf.c) */
     u64 charged_ns; /* up to when it has been charged */
+    u64 on_since_ns; /* since when the kernel has run it without a break */
     u32 pid;
     u32 process;
     u32 bound_to; /* the only core that may pick it now, NOBODY, or NONE if all may */
     u32 chosen; /* where it shall wait, decided before the kernel hands it over, or NONE */
     u32 pull_to; /* an idle core that waits for it, or NONE */
     u32 generation; /* how often this slot was given away */
+    u32 execs; /* how many programs its process has executed */
     u8 in_use;
     u8 on_cpu;
     u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
     u8 moves; /* must be placed anew when it leaves its core */
-    u8 unused[4];
 };
 
 struct core {
@@ -127,7 +128,7 @@ struct core {
     u32 class;
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
-    u32 others_first; /* whether tasks that are not ours come first next time */
+    u32 interrupted; /* what runs has to give way */
 };
 
 struct queue {

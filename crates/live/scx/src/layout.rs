@@ -97,17 +97,18 @@ pub struct Thread {
     pub migrations: u64,
     pub migrated_at_ns: u64,
     pub charged_ns: u64,
+    pub on_since_ns: u64,
     pub pid: u32,
     pub process: u32,
     pub bound_to: u32,
     pub chosen: u32,
     pub pull_to: u32,
     pub generation: u32,
+    pub execs: u32,
     pub in_use: u8,
     pub on_cpu: u8,
     pub taken_out: u8,
     pub moves: u8,
-    pub unused: [u8; 4],
 }
 
 /// A core.
@@ -124,7 +125,7 @@ pub struct Core {
     pub class: u32,
     pub kind: u32,
     pub looks: u32,
-    pub others_first: u32,
+    pub interrupted: u32,
 }
 
 /// A run queue.

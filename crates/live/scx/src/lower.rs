@@ -163,7 +163,7 @@ pub fn state(
             class: place.class.0.into(),
             kind: topology.kind(core) as u32,
             looks: 0,
-            others_first: 0,
+            interrupted: 0,
         }
     };
     // Virtual time that is a queue's own begins far enough from 0 that a thread can be placed behind the others.

@@ -16,7 +16,10 @@ struct Member {
     /// Who of those that have had the slot.
     generation: u32,
     thread: ThreadId,
+    process: u32,
     program: String,
+    /// Programs that its process had executed when `program` was looked up.
+    execs: u32,
     /// Counters at the last look.
     run_ns: Ns,
     ready_ns: Ns,
@@ -127,6 +130,10 @@ impl Session {
                 self.members[slot] = Some(self.welcome(seen, now_ns));
             }
             let member = self.members[slot].as_mut().expect("it is known or welcome");
+            if member.execs != seen.execs {
+                member.execs = seen.execs;
+                member.program = program(&self.proc, member.process);
+            }
             sightings.push(sighting(member, seen));
         }
         sightings
@@ -145,11 +152,17 @@ impl Session {
         let everywhere = allowed.len() == self.cores.topology().core_count();
         let restricted = (!everywhere && !allowed.is_empty()).then_some(&allowed);
         let thread = self.driver.add(app, seen.weight, restricted, now_ns);
-        let command = self.proc.command(pid);
-        let path = command.first().cloned().unwrap_or_default();
-        let program = path.rsplit('/').next().unwrap_or_default().to_owned();
         self.summary.threads += 1;
-        Member { generation: seen.generation, thread, program, run_ns: 0, ready_ns: 0, blame_ns: 0 }
+        Member {
+            generation: seen.generation,
+            thread,
+            process: seen.process,
+            program: program(&self.proc, seen.process),
+            execs: seen.execs,
+            run_ns: 0,
+            ready_ns: 0,
+            blame_ns: 0,
+        }
     }
 
     fn tell_factors(&mut self, now_ns: Ns) {
@@ -195,6 +208,13 @@ impl Session {
         self.summary.queued = state.serial;
         self.summary
     }
+}
+
+/// The last part of the path of the program that a process executes, as it was started.
+fn program(proc: &Proc, process: u32) -> String {
+    let command = proc.command(process as i32);
+    let path = command.first().map_or("", String::as_str);
+    path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
 /// What a thread does and has used since the last look.

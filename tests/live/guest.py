@@ -1,0 +1,224 @@
+"""Runs inside the virtual machine: policies in the kernel under load, faults, placement. Prints one JSON object.
+
+Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...`` or ``faults``.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from pathlib import Path
+
+STATE = Path("/sys/kernel/sched_ext/state")
+TRACING = Path("/sys/kernel/tracing")
+CORES = ["--big", "0-1", "--little", "2-3", "--ratio", "2.5"]
+STRESS = "stress-ng --quiet --temp-path /run --timeout {s} --cpu 3 --switch 2 --futex 2 --pipe 2"
+STORM = "stress-ng --quiet --temp-path /run --timeout {s} --fork 4 --vfork 2 --exec 2 --clone 2 --cpu 2"
+HACKBENCH = "perf bench sched messaging --group 2 --loop 40"
+LOAD_S = 90.0  # the verifier takes long where instructions are translated
+END_S = 15.0
+
+
+def state() -> str:
+    return STATE.read_text().strip()
+
+
+def kernel_log() -> list[str]:
+    return subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def complaints(since: int) -> list[str]:
+    """What the kernel has complained about since some line of its log."""
+    bad = re.compile(r"WARNING|BUG|Oops|stall|lockup|hung|runnable task|Call Trace|error", re.IGNORECASE)
+    return [line for line in kernel_log()[since:] if bad.search(line)]
+
+
+def wait_for(wanted: str, limit_s: float) -> float:
+    """Waits for a state of the kernel; returns how long it took, or -1."""
+    begin = time.monotonic()
+    while time.monotonic() < begin + limit_s:
+        if state() == wanted:
+            return time.monotonic() - begin
+        time.sleep(0.05)
+    return -1.0
+
+
+@contextmanager
+def policy(program, name, *arguments):
+    """A policy in the kernel; its process is told to stop at the end."""
+    command = [program, "run", "--policy", name, *CORES, *arguments]
+    loader = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        loader.loaded_s = wait_for("enabled", LOAD_S)
+        yield loader
+    finally:
+        loader.send_signal(signal.SIGCONT)
+        loader.terminate()
+        loader.said = loader.communicate(timeout=END_S)[0]
+
+
+def shell(command: str, seconds: float) -> int:
+    return subprocess.run(["sh", "-c", command.format(s=f"{seconds:g}")], timeout=20 * seconds + 60, check=False).returncode
+
+
+def under_load(program, name, seconds):
+    """Stress, hackbench and a storm of processes, each for a third of the time."""
+    since, part_s = len(kernel_log()), max(seconds / 3, 1)
+    with policy(program, name, "--everything") as loader:
+        codes = []
+        for command in (STRESS, HACKBENCH + " >/dev/null", STORM):
+            codes.append(shell(command, part_s))
+        during = state()
+    return {
+        "load_s": loader.loaded_s,
+        "codes": codes,
+        "during": during,
+        "after": state() if wait_for("disabled", END_S) >= 0 else state(),
+        "complaints": complaints(since),
+        "said": loader.said,
+    }
+
+
+def shares_of_big(seconds, threads):
+    """Share of its run time that each thread had on CPUs 0 and 1, from sched_switch."""
+    (TRACING / "buffer_size_kb").write_text("8192")
+    (TRACING / "trace").write_text("")
+    (TRACING / "events/sched/sched_switch/enable").write_text("1")
+    time.sleep(seconds)
+    (TRACING / "events/sched/sched_switch/enable").write_text("0")
+    line = re.compile(r"\[(\d+)\].*? ([\d.]+): sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+) ")
+    on, run_s = {}, defaultdict(lambda: [0.0, 0.0])
+    for text in (TRACING / "trace").read_text().splitlines():
+        found = line.search(text)
+        if not found:
+            continue
+        cpu, at, before, after = int(found[1]), float(found[2]), int(found[3]), int(found[4])
+        if cpu in on and on[cpu][0] == before:
+            run_s[before][cpu < 2] += at - on[cpu][1]
+        on[cpu] = (after, at)
+    now = max((at for _, at in on.values()), default=0.0)
+    for cpu, (thread, at) in on.items():
+        run_s[thread][cpu < 2] += now - at
+    return {name: run_s[thread][1] / max(sum(run_s[thread]), 1e-9) for name, thread in threads.items()}
+
+
+def placement(program, name, seconds):
+    """Two threads that gain much and two that gain little, on two big and two little cores."""
+    facts = Path("/run/facts.toml")
+    facts.write_text("[programs.gains]\nspeedup = 3.0\n[programs.stays]\nspeedup = 1.1\n")
+    hog = "exec -a {name} sh -c 'while :; do :; done'"
+    with policy(program, name, "--everything", "--facts", str(facts)) as loader:
+        hogs = {
+            f"{kind}{i}": subprocess.Popen(["bash", "-c", hog.format(name=kind)], process_group=0)
+            for kind in ("stays", "gains")
+            for i in range(2)
+        }
+        time.sleep(3)
+        shares = shares_of_big(seconds, {name: process.pid for name, process in hogs.items()})
+        for process in hogs.values():
+            process.kill()
+            process.wait()
+    return {"load_s": loader.loaded_s, "shares_of_big": shares, "said": loader.said}
+
+
+def killed_loader(program):
+    with policy(program, "colab", "--everything") as loader:
+        stress = subprocess.Popen(["sh", "-c", STRESS.format(s=4)])
+        time.sleep(1)
+        loader.kill()
+        gone_s = wait_for("disabled", END_S)
+    return {"gone_s": gone_s, "code": stress.wait(60)}
+
+
+def hanging_epoch(program):
+    with policy(program, "hsp", "--everything") as loader:
+        stress = subprocess.Popen(["sh", "-c", STRESS.format(s=8)])
+        time.sleep(1)
+        loader.send_signal(signal.SIGSTOP)
+        gone_s = wait_for("disabled", END_S)
+    return {"gone_s": gone_s, "code": stress.wait(60), "said": loader.said}
+
+
+def lost_core(program):
+    """A CPU goes away and comes back: the scheduler ends and its loader starts it anew, twice."""
+    online = Path("/sys/devices/system/cpu/cpu3/online")
+    with policy(program, "rr", "--everything") as loader:
+        stress = subprocess.Popen(["sh", "-c", STRESS.format(s=20)])
+        back_s = []
+        for value in ("0", "1"):
+            time.sleep(1)
+            online.write_text(value)
+            wait_for("disabled", 5)
+            back_s.append(wait_for("enabled", LOAD_S))
+        code = stress.wait(90)
+        during = state()
+    return {"back_s": back_s, "code": code, "during": during, "said": loader.said}
+
+
+def killed_while_queued(program):
+    with policy(program, "cfs", "--everything"):
+        for _ in range(5):
+            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(40)]
+            time.sleep(0.5)
+            for hog in hogs:
+                hog.kill()
+            for hog in hogs:
+                hog.wait()
+        during = state()
+    return {"during": during}
+
+
+def changed_affinities(program):
+    with policy(program, "hsp", "--everything"):
+        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+        end, changes = time.monotonic() + 5, 0
+        while time.monotonic() < end:
+            for i, hog in enumerate(hogs):
+                os.sched_setaffinity(hog.pid, {(changes + i) % 4} if changes % 3 else {0, 1, 2, 3})
+                changes += 1
+            time.sleep(0.01)
+        during = state()
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    return {"during": during, "changes": changes}
+
+
+FAULTS = {
+    "killed-loader": killed_loader,
+    "hanging-epoch": hanging_epoch,
+    "lost-core": lost_core,
+    "killed-while-queued": killed_while_queued,
+    "changed-affinities": changed_affinities,
+}
+
+
+def faults(program):
+    found = {}
+    for name, fault in FAULTS.items():
+        since = len(kernel_log())
+        found[name] = fault(program)
+        found[name]["after"] = state() if wait_for("disabled", END_S) >= 0 else state()
+        found[name]["complaints"] = complaints(since)
+        print(name, found[name], file=sys.stderr, flush=True)
+    return found
+
+
+def main():
+    program, what, *rest = sys.argv[1:]
+    subprocess.run(["throttle"], check=True)
+    if what == "faults":
+        result = faults(program)
+    else:
+        seconds = float(rest[0])
+        one = under_load if what == "policies" else placement
+        result = {name: one(program, name, seconds) for name in rest[1:]}
+    print("RESULT " + json.dumps(result))
+
+
+main()

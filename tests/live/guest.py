@@ -1,6 +1,7 @@
 """Runs inside the virtual machine: policies in the kernel under load, faults, placement. Prints one JSON object.
 
-Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...`` or ``faults``.
+Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...`` or
+``faults NAME...``.
 """
 
 import json
@@ -20,7 +21,7 @@ CORES = ["--big", "0-1", "--little", "2-3", "--ratio", "2.5"]
 STRESS = "stress-ng --quiet --temp-path /run --timeout {s} --cpu 3 --switch 2 --futex 2 --pipe 2"
 STORM = "stress-ng --quiet --temp-path /run --timeout {s} --fork 4 --vfork 2 --exec 2 --clone 2 --cpu 2"
 HACKBENCH = "perf bench sched messaging --group 2 --loop 40"
-LOAD_S = 90.0  # the verifier takes long where instructions are translated
+LOAD_S = 60.0  # the verifier takes long where instructions are translated
 END_S = 15.0
 
 
@@ -148,7 +149,7 @@ def lost_core(program):
     """A CPU goes away and comes back: the scheduler ends and its loader starts it anew, twice."""
     online = Path("/sys/devices/system/cpu/cpu3/online")
     with policy(program, "rr", "--everything") as loader:
-        stress = subprocess.Popen(["sh", "-c", STRESS.format(s=20)])
+        stress = subprocess.Popen(["sh", "-c", STRESS.format(s=15)])
         back_s = []
         for value in ("0", "1"):
             time.sleep(1)
@@ -162,8 +163,8 @@ def lost_core(program):
 
 def killed_while_queued(program):
     with policy(program, "cfs", "--everything"):
-        for _ in range(5):
-            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(40)]
+        for _ in range(3):
+            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(16)]
             time.sleep(0.5)
             for hog in hogs:
                 hog.kill()
@@ -198,9 +199,10 @@ FAULTS = {
 }
 
 
-def faults(program):
+def faults(program, names):
     found = {}
-    for name, fault in FAULTS.items():
+    for name in names or FAULTS:
+        fault = FAULTS[name]
         since = len(kernel_log())
         found[name] = fault(program)
         found[name]["after"] = state() if wait_for("disabled", END_S) >= 0 else state()
@@ -213,7 +215,7 @@ def main():
     program, what, *rest = sys.argv[1:]
     subprocess.run(["throttle"], check=True)
     if what == "faults":
-        result = faults(program)
+        result = faults(program, rest)
     else:
         seconds = float(rest[0])
         one = under_load if what == "policies" else placement

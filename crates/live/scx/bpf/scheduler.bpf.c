@@ -424,10 +424,11 @@ void BPF_PROG(ampsched_disable, struct task_struct *p)
     bpf_spin_unlock(&lock);
 }
 
-/* A sign of life of the slow plane is overdue. */
+/* A sign of life of the slow plane is overdue. Before the first one the scheduler is being enabled. */
 inlined bool is_stuck(u64 now_ns)
 {
-    return settings.epoch_limit_ns > 0 && less(now_ns, shared_state()->alive_ns) > settings.epoch_limit_ns;
+    u64 alive_ns = shared_state()->alive_ns;
+    return settings.epoch_limit_ns > 0 && alive_ns > 0 && less(now_ns, alive_ns) > settings.epoch_limit_ns;
 }
 
 static int on_look(void *map, int *key, struct look *look)

@@ -275,7 +275,6 @@ impl Kernel {
         }
         let shared = Shared::load(open, initial)?;
         let mut kernel = Self { shared, link: None };
-        kernel.sign_of_life();
         let mut maps = kernel.shared.object.maps_mut();
         let mut ops = maps.find(|map| map.name() == "ampsched_ops").expect("it is in the object");
         let link = ops

@@ -28,7 +28,7 @@ const THREADS_MAX: u32 = 16_384;
 /// After how long without being run a runnable thread ends the scheduler (ours; the kernel allows up to 30 s).
 const TIMEOUT_MS: u32 = 10_000;
 /// After how long without a sign of life of the policy the scheduler ends (ours).
-const EPOCH_LIMIT_NS: Ns = 3_000_000_000;
+const EPOCH_LIMIT_NS: Ns = 5_000_000_000;
 /// How often new threads of a cgroup are looked for (ours).
 const SEARCH: Duration = Duration::from_millis(50);
 
@@ -64,7 +64,12 @@ fn main() -> ExitCode {
 fn run(args: &RunArgs, everything: bool) -> Result<ExitCode, InputError> {
     refuse(args, everything)?;
     let mut signals = Signals::new()?;
-    let mut session = start(args, everything)?;
+    // Cores stay what they are when a CPU goes offline.
+    let (cores, evidence) = args.cores.detect(&Root::default())?;
+    if !args.quiet {
+        eprintln!("ampsched-live-scx: {} on {} ({evidence})", args.policy, cores.describe());
+    }
+    let mut session = start(args, everything, &cores)?;
     let mut threads = chosen(args)?;
     let mut child = spawn(args)?;
     let (started, mut searched) = (Instant::now(), None::<Instant>);
@@ -84,7 +89,7 @@ fn run(args: &RunArgs, everything: bool) -> Result<ExitCode, InputError> {
                 return Ok(ExitCode::from(ENDED_BY_KERNEL));
             }
             drop(session);
-            session = start(args, everything)?;
+            session = start(args, everything, &cores)?;
         }
         if let Some(running) = &mut child {
             ended = running.try_wait().map_err(|error| failed("command", &error))?;
@@ -116,10 +121,9 @@ fn refuse(args: &RunArgs, everything: bool) -> Result<(), InputError> {
     Ok(())
 }
 
-fn start(args: &RunArgs, everything: bool) -> Result<Session, InputError> {
-    let root = Root::default();
-    let Named { text, name, policy } = policy_text::build(&args.policy, &args.param)?;
-    let (cores, evidence) = args.cores.detect(&root)?;
+/// Loads the policy for those of the cores that are online.
+fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, InputError> {
+    let Named { name, policy, .. } = policy_text::build(&args.policy, &args.param)?;
     let facts = match args.facts.as_deref() {
         None => Facts::default(),
         Some(file) => {
@@ -128,19 +132,14 @@ fn start(args: &RunArgs, everything: bool) -> Result<Session, InputError> {
         }
     };
     let driver = Driver::new(policy, cores.topology(), Dilation::new(args.dilation)?);
-    if !args.quiet {
-        eprintln!("ampsched-live-scx: {text} on {} ({evidence})", cores.describe());
-    }
     let options = Options {
         scope: if everything { Scope::All } else { Scope::Chosen },
-        cpus: (0..cores.topology().core_count())
-            .map(|core| cores.cpu(core.into()) as u32)
-            .collect(),
-        online: online(&root, &cores)?,
+        cpus: cores.topology().cores().map(|core| cores.cpu(core) as u32).collect(),
+        online: online(&Root::default(), cores)?,
         timeout_ms: TIMEOUT_MS,
         epoch_limit_ns: EPOCH_LIMIT_NS,
     };
-    Session::start(&name, driver, cores, facts, &options, THREADS_MAX).map_err(in_words)
+    Session::start(&name, driver, cores.clone(), facts, &options, THREADS_MAX).map_err(in_words)
 }
 
 /// The cores whose CPUs are online, as a word.

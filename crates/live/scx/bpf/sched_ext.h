@@ -70,7 +70,6 @@ struct sched_ext_ops {
 #define SCX_WAKE_TTWU 8
 #define SCX_ENQ_WAKEUP 1
 #define SCX_ENQ_PREEMPT (1ull << 32)
-#define SCX_ENQ_LAST (1ull << 41)
 #define SCX_DEQ_SLEEP 1
 #define SCX_KICK_IDLE 1
 #define SCX_KICK_PREEMPT 2

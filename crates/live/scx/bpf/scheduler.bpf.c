@@ -149,12 +149,13 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 /* A task that is not ours: at once to its core, where it interrupts what runs; if it has used up its time, behind one of ours. */
 inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
 {
-    if (enq_flags & SCX_ENQ_WAKEUP)
+    s32 cpu = scx_bpf_task_cpu(p);
+    if (enq_flags & SCX_ENQ_WAKEUP) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
-    else if (enq_flags & SCX_ENQ_LAST)
-        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
-    else
-        scx_bpf_dsq_insert(p, OTHERS | scx_bpf_task_cpu(p), SCX_SLICE_DFL, enq_flags);
+        return;
+    }
+    scx_bpf_dsq_insert(p, OTHERS | cpu, SCX_SLICE_DFL, enq_flags);
+    scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 SEC("struct_ops/enqueue")
@@ -251,8 +252,11 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
         bpf_spin_unlock(&lock);
         tell(&kicks);
     }
-    if (!receive(cpu))
-        scx_bpf_dsq_move_to_local(OTHERS | cpu);
+    if (receive(cpu) || scx_bpf_dsq_move_to_local(OTHERS | cpu))
+        return;
+    /* Nobody else wants the CPU: a task that is not ours goes on. */
+    if (prev && before == NONE && prev->scx.flags & SCX_TASK_QUEUED && thread_of_task(prev) == NONE)
+        prev->scx.slice = SCX_SLICE_DFL;
 }
 
 /* Whether a task that is not ours waits for this CPU: one that has just come, or one that has waited for its turn. */

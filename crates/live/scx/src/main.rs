@@ -146,8 +146,7 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
 fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
     const FILE: &str = "/sys/devices/system/cpu/online";
     let text = root.text(FILE).unwrap_or_default();
-    let cpus =
-        parse_cpus(FILE, "", text.trim())?;
+    let cpus = parse_cpus(FILE, "", text.trim())?;
     Ok(cores.core_set(&cpus).iter().fold(0, |word, core| word | 1 << core.index()))
 }
 

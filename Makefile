@@ -36,6 +36,20 @@ rust-test: $(BUILD)/venv
 python-test: $(BUILD)/dev
 	$(BIN)/python -m pytest
 
+SECONDS ?= 6
+
+.PHONY: test-live
+test-live: $(BUILD)/dev ## Load policies into a kernel in a virtual machine and make it hard for them (root; SECONDS per policy)
+	sh tools/check-live.sh
+	cargo build --locked --quiet -p ampsched-scx --features bpf
+	cargo test --locked --quiet -p ampsched-scx --features bpf
+	SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
+
+.PHONY: lint-live
+lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only
+	sh tools/check-live.sh
+	cargo clippy -p ampsched-scx --features bpf --all-targets --locked --quiet -- -D warnings
+
 .PHONY: lint
 lint: $(BUILD)/dev ## Check format, style and types
 	cargo fmt --all --check

@@ -20,7 +20,7 @@ TRACING = Path("/sys/kernel/tracing")
 CORES = ["--big", "0-1", "--little", "2-3", "--ratio", "2.5"]
 STRESS = "stress-ng --quiet --temp-path /run --timeout {s} --cpu 3 --switch 2 --futex 2 --pipe 2"
 STORM = "stress-ng --quiet --temp-path /run --timeout {s} --fork 4 --vfork 2 --exec 2 --clone 2 --cpu 2"
-HACKBENCH = "perf bench sched messaging --group 2 --loop 40"
+HACKBENCH = "perf bench sched messaging --group 2 --nr_loops 20"
 LOAD_S = 60.0  # the verifier takes long where instructions are translated
 END_S = 15.0
 
@@ -49,6 +49,12 @@ def wait_for(wanted: str, limit_s: float) -> float:
     return -1.0
 
 
+def in_the_end() -> str:
+    """The kernel's state, which has some time to become ``disabled``."""
+    wait_for("disabled", END_S)
+    return state()
+
+
 @contextmanager
 def policy(program, name, *arguments):
     """A policy in the kernel; its process is told to stop at the end."""
@@ -64,22 +70,22 @@ def policy(program, name, *arguments):
 
 
 def shell(command: str, seconds: float) -> int:
-    return subprocess.run(["sh", "-c", command.format(s=f"{seconds:g}")], timeout=20 * seconds + 60, check=False).returncode
+    return subprocess.run(
+        ["sh", "-c", command.format(s=f"{seconds:g}")], timeout=20 * seconds + 60, check=False
+    ).returncode
 
 
 def under_load(program, name, seconds):
     """Stress, hackbench and a storm of processes, each for a third of the time."""
     since, part_s = len(kernel_log()), max(seconds / 3, 1)
     with policy(program, name, "--everything") as loader:
-        codes = []
-        for command in (STRESS, HACKBENCH + " >/dev/null", STORM):
-            codes.append(shell(command, part_s))
+        codes = [shell(command, part_s) for command in (STRESS, HACKBENCH + " >/dev/null", STORM)]
         during = state()
     return {
         "load_s": loader.loaded_s,
         "codes": codes,
         "during": during,
-        "after": state() if wait_for("disabled", END_S) >= 0 else state(),
+        "after": in_the_end(),
         "complaints": complaints(since),
         "said": loader.said,
     }
@@ -205,7 +211,7 @@ def faults(program, names):
         fault = FAULTS[name]
         since = len(kernel_log())
         found[name] = fault(program)
-        found[name]["after"] = state() if wait_for("disabled", END_S) >= 0 else state()
+        found[name]["after"] = in_the_end()
         found[name]["complaints"] = complaints(since)
         print(name, found[name], file=sys.stderr, flush=True)
     return found

@@ -1,0 +1,49 @@
+"""Tests in a virtual machine: what they need, and how they run something there."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ampsched import vm
+
+ROOT = Path(__file__).resolve().parents[2]
+LOADER = ROOT / "target/debug/ampsched-live-scx"
+LIMIT_S = 560
+
+# What the guest has found, for the word of the tests.
+Found = dict[str, Any]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loader() -> Path:
+    """The program that loads policies; ``make test-live`` builds it."""
+    assert os.geteuid() == 0, "the virtual machine needs root"
+    assert LOADER.exists(), f"{LOADER} is missing: make test-live builds it"
+    return LOADER
+
+
+@pytest.fixture(scope="session")
+def in_guest(loader: Path) -> Callable[..., Found]:
+    """Runs ``guest.py`` with arguments in a virtual machine and returns the object that it prints.
+
+    A machine whose kernel fails is started a second time: translated instructions and a kernel that patches itself do not always get along.
+    """
+
+    def run(*arguments: str) -> Found:
+        command = [sys.executable, str(ROOT / "tests/live/guest.py"), str(loader), *arguments]
+        for _ in range(2):
+            done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT)
+            if done.code is not None:
+                break
+        assert done.code == 0, (done.output[-2000:], done.console[-3000:])
+        marked = [line for line in done.output.splitlines() if line.startswith("RESULT ")]
+        found: Found = json.loads(marked[-1].removeprefix("RESULT "))
+        print(json.dumps(found, indent=1))
+        return found
+
+    return run

@@ -24,20 +24,21 @@ MAY_DEPEND_ON = {
     "live/host": {"model", "policy"},
     "live/factors": {"model"},
     "live/daemon": {"model", "policy", "live/host", "live/factors"},
+    "live/scx": {"model", "policy", "live/host", "live/cli"},
     "live/cli": {"model", "policy", "trace", "live/host", "live/daemon"},
     "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
-OS_CRATES = {"live/host", "live/factors", "live/daemon", "live/cli", "taskrt", "py"}
+OS_CRATES = {"live/host", "live/factors", "live/daemon", "live/cli", "live/scx", "taskrt", "py"}
 # External crates of whose presence the whole design depends, and who may have them.
 ONLY_FOR = {
     "pyo3": {"py"},
     "rayon": {"sim"},
-    "libc": {"taskrt"},
+    "libc": {"taskrt", "live/scx"},
     "nix": {"taskrt"},
     "rustix": {"live/host", "live/factors", "live/daemon", "live/cli", "taskrt"},
     "signal-hook": {"live/cli"},
-    "clap": {"live/cli"},
+    "clap": {"live/cli", "live/scx"},
     "rand": set(),
     "getrandom": set(),
     "chrono": set(),

@@ -104,7 +104,7 @@ def _kind(option: str, text: str) -> vm.CoreShape:
         return vm.CoreShape(int(count), float(percent))
     except ValueError:
         raise InputError(
-            f'{option} "{text}" is not of the form CORES:PERCENT', "two cores of 40 % each are 2:40"
+            f'{option} "{text}" is not of the form CORES:PERCENT (two cores of 40 % each are 2:40)'
         ) from None
 
 

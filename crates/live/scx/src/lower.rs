@@ -26,6 +26,9 @@ pub fn unsupported(
         (needs.events.blocking, "it hears of every blocking and waking"),
         (needs.events.dispatch, "it hears of every start and stop of a thread"),
         (needs.frequencies, "it sets the clocks of clusters, which is the daemon's business"),
+        (needs.instructions, "it reads retired instructions, which are not counted here"),
+        (needs.stalls, "it reads stall counters, which are not counted here"),
+        (needs.power, "it reads power sensors, which are not read here"),
         (needs.load_tracking.is_some() || by_load, "it needs tracked load"),
         (
             rules.balance_when != BalanceWhen::Always,

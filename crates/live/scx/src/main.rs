@@ -14,6 +14,7 @@ use ampsched_live_host::{
     CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, parse_cpus,
 };
 use ampsched_model::{InputError, Ns};
+use ampsched_policy::Needs;
 use ampsched_scx::ScxError;
 use ampsched_scx::kernel::{Options, Scope, choose};
 use ampsched_scx::session::{Session, Summary};
@@ -131,6 +132,13 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
             Facts::parse(&name, &fs::read_to_string(file).map_err(|error| failed(&name, &error))?)?
         }
     };
+    if !args.quiet {
+        // Blame is counted in the kernel.
+        let needs = Needs { blame: false, ..policy.needs() };
+        for missing in facts.missing(&needs, cores.speed_ratio()) {
+            eprintln!("ampsched-live-scx: {missing}");
+        }
+    }
     let driver = Driver::new(policy, cores.topology(), Dilation::new(args.dilation)?);
     let options = Options {
         scope: if everything { Scope::All } else { Scope::Chosen },

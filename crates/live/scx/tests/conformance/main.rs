@@ -137,35 +137,48 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
     assert_eq!(refused, expected);
 }
 
-/// The same once more in the kernel's BPF machine. Needs root.
+/// A trace of what happens under random rules.
+fn random_trace(seed: u64) -> Host {
+    let rules = random_rules(&mut Draw::new(seed).child(1));
+    let topology = topology_of(seed);
+    let lowered = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
+    replay(&format!("{rules:?}"), topology, rules, lowered, seed)
+}
+
+fn assert_same_answers(answers: &[layout::Operation], host: &Host, seed: u64) {
+    for (index, (ours, theirs)) in host.both.trace.iter().zip(answers).enumerate() {
+        assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "operation {index} of seed {seed}");
+    }
+}
+
+#[test]
+fn a_trace_has_the_same_answers_all_at_once() {
+    for seed in 0..traces(100) {
+        let host = random_trace(seed);
+        let mut operations = host.both.trace.clone();
+        native::Native::new(host.both.before).operate(&mut operations);
+        assert_same_answers(&operations, &host, seed);
+    }
+}
+
+/// The same in the kernel's BPF machine. Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_bpf_machine_decides_the_same() {
     use ampsched_scx::kernel::Replay;
 
-    let mut replay_in_kernel: Option<Replay> = None;
+    let mut loaded: Option<Replay> = None;
     for seed in 0..traces(300) {
-        let rules = random_rules(&mut Draw::new(seed).child(1));
-        let topology = topology_of(seed);
-        let lowered = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
-        let host = replay(&format!("{rules:?}"), topology, rules, lowered, seed);
+        let host = random_trace(seed);
         let before = host.both.before;
-        let kernel = match &mut replay_in_kernel {
-            Some(kernel) => {
-                kernel.reset(before);
-                kernel
-            }
-            none => none
-                .insert(Replay::load(before).expect("the kernel has BPF arenas, and we are root")),
-        };
+        if let Some(kernel) = &mut loaded {
+            kernel.reset(before);
+        }
+        let kernel = loaded.get_or_insert_with(|| {
+            Replay::load(before).expect("the kernel has BPF arenas, and we are root")
+        });
         let mut operations = host.both.trace.clone();
         kernel.operate(&mut operations).unwrap();
-        for (index, (ours, theirs)) in host.both.trace.iter().zip(&operations).enumerate() {
-            assert_eq!(
-                format!("{theirs:?}"),
-                format!("{ours:?}"),
-                "operation {index} of seed {seed}"
-            );
-        }
+        assert_same_answers(&operations, &host, seed);
     }
 }

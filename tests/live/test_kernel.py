@@ -34,14 +34,21 @@ def test_a_policy_holds_under_load(in_guest, name: str) -> None:
 
 
 def test_placement_follows_labels(in_guest) -> None:
-    found = in_guest("placement", "6", "colab", "hsp", "prop-sp", "wash")
+    found = in_guest("placement", "6", "colab", "hsp", "wash")
     for name, result in found.items():
         shares = result["shares_of_big"]
         assert min(shares["gains0"], shares["gains1"]) > MOSTLY, (name, result)
     # WASH never binds a thread to little cores, so those may use big ones that idle.
-    for name in ("colab", "hsp", "prop-sp"):
+    for name in ("colab", "hsp"):
         shares = found[name]["shares_of_big"]
         assert max(shares["stays0"], shares["stays1"]) < SELDOM, (name, found[name])
+
+
+def test_prop_sp_favours_and_forgets_nobody(in_guest) -> None:
+    """Credits in proportion to what programs gain: all come to the big cores, those that gain more of the time."""
+    shares = in_guest("placement", "8", "prop-sp")["prop-sp"]["shares_of_big"]
+    assert min(shares.values()) > 0, shares
+    assert shares["gains0"] + shares["gains1"] > shares["stays0"] + shares["stays1"], shares
 
 
 def test_the_loader_may_be_killed(in_guest) -> None:

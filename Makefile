@@ -43,7 +43,7 @@ test-live: $(BUILD)/dev ## Load policies into a kernel in a virtual machine and 
 	sh tools/check-live.sh
 	cargo build --locked --quiet -p ampsched-scx --features bpf
 	cargo test --locked --quiet -p ampsched-scx --features bpf
-	SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
 
 .PHONY: lint-live
 lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only

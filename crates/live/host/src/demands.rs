@@ -1,8 +1,8 @@
 //! What a policy asks of a back end that cannot give it, or gives it otherwise than written.
 
 use ampsched_policy::{
-    Allocator, BalanceWhen, Charge, Needs, Order, Policy, QueueScope, REGISTRY, Rules, Slice,
-    StealFrom, Topology, WakePreempt,
+    Allocator, BalanceWhen, Charge, LoadFilter, Needs, Order, Policy, QueueScope, REGISTRY, Rules,
+    Slice, StealFrom, Topology, WakePreempt,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,19 +48,19 @@ pub fn demands(
     dvfs: bool,
 ) -> Vec<Demand> {
     let (needs, rules) = (policy.needs(), policy.rules(topology));
-    let mut list: Vec<Demand> =
-        of_frequencies(&needs, topology, capabilities, dvfs).into_iter().collect();
     match backend {
-        Backend::Scx => list.extend(of_kernel(&needs, capabilities)),
+        Backend::Scx => of_kernel(&needs, &rules, capabilities),
         Backend::Daemon => {
+            let mut list: Vec<Demand> =
+                of_frequencies(&needs, topology, capabilities, dvfs).into_iter().collect();
             list.extend(of_decisions(&needs));
             list.extend(of_selection(&rules));
             list.extend(of_time(&rules));
             list.extend(of_placement(&needs, &rules));
             list.extend(of_holding(&needs, capabilities));
+            list
         }
     }
-    list
 }
 
 /// The policies, with their default parameters, of which a back end lacks nothing essential here.
@@ -106,7 +106,7 @@ fn of_frequencies(
     }
 }
 
-fn of_kernel(needs: &Needs, capabilities: &Capabilities) -> Vec<Demand> {
+fn of_kernel(needs: &Needs, rules: &Rules, capabilities: &Capabilities) -> Vec<Demand> {
     let mut list = Vec::new();
     if !capabilities.sched_ext {
         let what =
@@ -122,8 +122,34 @@ fn of_kernel(needs: &Needs, capabilities: &Capabilities) -> Vec<Demand> {
             "this process may not load it",
         ));
     }
-    list.extend(of_decisions(needs));
+    let lacks = kernel_lacks(needs, rules);
+    list.extend(lacks.into_iter().map(|what| Demand::essential(what, "not inside the kernel")));
     list
+}
+
+/// What a scheduler in the kernel that executes Rules and Plan cannot do for a policy.
+pub fn kernel_lacks(needs: &Needs, rules: &Rules) -> Vec<&'static str> {
+    let hooks = needs.hooks;
+    let by_load = matches!(rules.allocator, Allocator::ByLoad(_))
+        || rules.steal.iter().any(|step| step.load != LoadFilter::Any);
+    let refused = [
+        (hooks.place, "places threads by code of its own (hook `place`)"),
+        (hooks.pick, "picks threads by code of its own (hook `pick`)"),
+        (hooks.slice, "sets slices by code of its own (hook `slice`)"),
+        (hooks.preempts, "decides on pre-emption by code of its own (hook `preempts`)"),
+        (needs.events.blocking, "hears of every blocking and waking"),
+        (needs.events.dispatch, "hears of every start and stop of a thread"),
+        (needs.frequencies, "sets the clocks of clusters, which is the daemon's business"),
+        (needs.instructions, "reads retired instructions, which are not counted here"),
+        (needs.stalls, "reads stall counters, which are not counted here"),
+        (needs.power, "reads power sensors, which are not read here"),
+        (needs.load_tracking.is_some() || by_load, "needs tracked load"),
+        (
+            rules.balance_when != BalanceWhen::Always,
+            "balances only while a core is over-utilised, which needs tracked load",
+        ),
+    ];
+    refused.into_iter().filter(|(applies, _)| *applies).map(|(_, what)| what).collect()
 }
 
 /// Decisions that a policy takes itself at each event.

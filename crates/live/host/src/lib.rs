@@ -21,7 +21,7 @@ pub use capabilities::{Capabilities, CgroupVersion, Delegation};
 pub use classes::{ByHand, Evidence, detect_cores};
 pub use cores::{CoreMap, Domain};
 pub use cpu_list::{format_cpus, parse_cpus};
-pub use demands::{Backend, Demand, demands, runnable_policies};
+pub use demands::{Backend, Demand, demands, kernel_lacks, runnable_policies};
 pub use dilation::Dilation;
 pub use driver::{Decision, Driver, Sighting};
 pub use facts::{Facts, ProgramFacts};

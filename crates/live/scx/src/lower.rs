@@ -1,9 +1,10 @@
 //! Rules and topology as the interpreter in C reads them; what it cannot honour is refused by name.
 
+use ampsched_live_host::kernel_lacks;
 use ampsched_model::{CoreId, CoreSet};
 use ampsched_policy::{
-    Allocator, BalanceWhen, Change, Charge, LoadFilter, Needs, Order, Prefer, QueueScope, RunState,
-    SPEED_ONE, Slice, Steal, StealFrom, Topology, WakePreempt,
+    Allocator, Change, Charge, Needs, Order, Prefer, QueueScope, RunState, SPEED_ONE, Slice, Steal,
+    StealFrom, Topology, WakePreempt,
 };
 
 use crate::ScxError;
@@ -15,29 +16,15 @@ pub fn unsupported(
     rules: &ampsched_policy::Rules,
     topology: &Topology,
 ) -> Vec<String> {
-    let hooks = needs.hooks;
-    let by_load = matches!(rules.allocator, Allocator::ByLoad(_))
-        || rules.steal.iter().any(|step| step.load != LoadFilter::Any);
-    let refused = [
-        (hooks.place, "it places threads by code of its own (hook `place`)"),
-        (hooks.pick, "it picks threads by code of its own (hook `pick`)"),
-        (hooks.slice, "it sets slices by code of its own (hook `slice`)"),
-        (hooks.preempts, "it decides on pre-emption by code of its own (hook `preempts`)"),
-        (needs.events.blocking, "it hears of every blocking and waking"),
-        (needs.events.dispatch, "it hears of every start and stop of a thread"),
-        (needs.frequencies, "it sets the clocks of clusters, which is the daemon's business"),
-        (needs.instructions, "it reads retired instructions, which are not counted here"),
-        (needs.stalls, "it reads stall counters, which are not counted here"),
-        (needs.power, "it reads power sensors, which are not read here"),
-        (needs.load_tracking.is_some() || by_load, "it needs tracked load"),
-        (
-            rules.balance_when != BalanceWhen::Always,
-            "it balances only while a core is over-utilised, which needs tracked load",
-        ),
-        (topology.core_count() > CORES_MAX, "the machine has more than 64 cores"),
-        (rules.steal.len() > STEPS_MAX, "it has more than 8 steps of stealing"),
-    ];
-    refused.iter().filter(|(applies, _)| *applies).map(|(_, why)| (*why).to_owned()).collect()
+    let mut refused: Vec<String> =
+        kernel_lacks(needs, rules).into_iter().map(|what| format!("it {what}")).collect();
+    if topology.core_count() > CORES_MAX {
+        refused.push(format!("the machine has more than {CORES_MAX} cores"));
+    }
+    if rules.steal.len() > STEPS_MAX {
+        refused.push(format!("it has more than {STEPS_MAX} steps of stealing"));
+    }
+    refused
 }
 
 /// The rules of a policy in the interpreter's layout.

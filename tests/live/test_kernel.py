@@ -38,10 +38,10 @@ def test_placement_follows_labels(in_guest) -> None:
     for name, result in found.items():
         shares = result["shares_of_big"]
         assert min(shares["gains0"], shares["gains1"]) > MOSTLY, (name, result)
-    # WASH never binds a thread to little cores, so those may use big ones that idle.
-    for name in ("colab", "hsp"):
-        shares = found[name]["shares_of_big"]
-        assert max(shares["stays0"], shares["stays1"]) < SELDOM, (name, found[name])
+    # COLAB and WASH also favour threads that others wait for, which here counts every wake-up: where those that gain little are is
+    # known of HSP only.
+    shares = found["hsp"]["shares_of_big"]
+    assert max(shares["stays0"], shares["stays1"]) < SELDOM, shares
 
 
 def test_prop_sp_favours_and_forgets_nobody(in_guest) -> None:

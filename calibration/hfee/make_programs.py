@@ -10,7 +10,6 @@ the same profiles and core model give the same bytes.
 """
 
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -20,13 +19,13 @@ import ampsched
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from generated import command, replaced
+from probe import INSTRUCTIONS, probe_ns
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "python" / "ampsched" / "data"
 DOCUMENT = ROOT / "docs" / "explanation" / "hfee-programs.md"
 GENERATED = "# Written by calibration/hfee/make_programs.py; run it again instead of editing this file."
 MACHINE = "exynos5422-2B2S"
-INSTRUCTIONS = 10**9
 
 
 @cache
@@ -39,15 +38,7 @@ def machines():
 @cache
 def ips_m(profile: str, kind: str, cycles: float = 1.0) -> float:
     """Million instructions per second of a profile at the highest frequency, by the core model."""
-    text = (
-        f'[profiles.p]\nlike = "{profile}"\ncycles = {cycles!r}\n'
-        f'[[threads]]\nname = "t"\nbody = [{{ compute = {INSTRUCTIONS}, profile = "p" }}]\n'
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "probe.toml"
-        file.write_text(text)
-        workload = ampsched.Catalog.shipped().workload(file)
-    return INSTRUCTIONS * 1e3 / ampsched.simulate(machines()[kind], workload).makespan_ns
+    return INSTRUCTIONS * 1e3 / probe_ns(machines()[kind], profile, f"cycles = {cycles!r}")
 
 
 def cycles(subject: Subject) -> str:

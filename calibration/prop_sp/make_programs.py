@@ -12,7 +12,6 @@ the width of a class, or as much as the clocks allow above it. Deterministic: th
 """
 
 import sys
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,6 +34,7 @@ import ampsched
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from generated import command, replaced
+from probe import probe_ns
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "python" / "ampsched" / "data"
@@ -52,17 +52,9 @@ KINDS = {"HP": "highly parallel", "PS": "partially sequential"}
 @cache
 def ratio(profile: str, misses: float = 1.0) -> float:
     """Speed-up of a profile with so many times its misses on the Opteron, by the core model."""
-    text = (
-        f'[profiles.p]\nlike = "{profile}"\nmisses = {misses!r}\n'
-        '[[threads]]\nname = "t"\nbody = [{ compute = 1e9, profile = "p" }]\n'
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "probe.toml"
-        file.write_text(text)
-        catalog = ampsched.Catalog.shipped()
-        machine, workload = catalog.machine(MACHINE), catalog.workload(file)
+    machine = ampsched.Catalog.shipped().machine(MACHINE)
     slow, fast = (
-        ampsched.simulate(on, workload).makespan_ns for on in (machine.only_little(), machine.only_big())
+        probe_ns(on, profile, f"misses = {misses!r}") for on in (machine.only_little(), machine.only_big())
     )
     return slow / fast
 

@@ -1,13 +1,13 @@
 """Runs `reproduce colab` and says what came out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ampsched.comparison import Comparison
 from ampsched.experiments import colab, colab_claims, plots
 from ampsched.experiments.colab_figures import FIGURES, Figure
-from ampsched.experiments.reproduction import Frame, Reproduction
+from ampsched.experiments.reproduction import Frame, Reproduction, command_of, frame_of_records
 
 if TYPE_CHECKING:
     import polars
@@ -39,7 +39,8 @@ def reproduce_colab(
         "apps.parquet": partial(_frame, parts, Comparison.apps_to_polars),
     }
     if figures:
-        frames["figures.parquet"] = partial(_bars, figures)
+        bars = [record for figure in figures for record in figure.records()]
+        frames["figures.parquet"] = partial(frame_of_records, bars)
     return Reproduction(
         title="COLAB (CGO 2020), reproduced in simulation",
         introduction=_introduction(only, repeats, parts),
@@ -59,10 +60,9 @@ errors."""
 
 
 def _introduction(only: str | None, repeats: int, parts: Mapping[str, Comparison]) -> str:
-    only_text = f" --only {only}" if only else ""
     runs = sum(len(part.runs) for part in parts.values())
     return (
-        f"Made by `ampsched reproduce colab{only_text} --repeats {repeats}`: {runs} simulations, seeds 1 to "
+        f"Made by `{command_of('colab', only, repeats)}`: {runs} simulations, seeds 1 to "
         f"{repeats}, both core orders, speed-ups known exactly (oracle). Nothing was tuned to a claim; "
         "machines, programs and policies come from independent data "
         "(see the explanations of the core model, the program models and the limits).\n\n"
@@ -78,13 +78,6 @@ def _frame(
     import polars
 
     return polars.concat([of(part).with_columns(part=polars.lit(name)) for name, part in parts.items()])
-
-
-def _bars(figures: Sequence[Figure]) -> "polars.DataFrame":
-    import polars
-
-    bars = [record for figure in figures for record in figure.records()]
-    return polars.DataFrame(bars, infer_schema_length=None)
 
 
 def _half(progress: colab.Progress | None, half: int) -> colab.Progress | None:

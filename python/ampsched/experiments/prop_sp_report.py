@@ -10,11 +10,11 @@ from ampsched.experiments.claims import Claim, Result
 from ampsched.experiments.colab_figures import Bar, Figure
 from ampsched.experiments.prop_sp import IDEAL, MODEL_POLICIES, PARTS, SMALL, Results, model_errors
 from ampsched.experiments.prop_sp_figures import Tradeoff, figure_1, simulated_figure_1
-from ampsched.experiments.reproduction import Draw, Reproduction
+from ampsched.experiments.reproduction import Draw, Reproduction, command_of, frame_of_records
 from ampsched.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
 PREDICTED_TEXT = (
     "\n\nThe column *predicted* repeats the simulations of Figure 2 under CAMP, HSP and dynamic Prop-SP with speed-ups that the "
@@ -54,16 +54,15 @@ def reproduce_prop_sp(
         claims=tuple((claim, claim.measure()) for claim in claims),
         sections=tuple(SECTIONS[name](part) for name, part in parts.items()),
         figures=_figures(parts),
-        frames={"runs.parquet": partial(_runs, parts)},
+        frames={"runs.parquet": partial(frame_of_records, _run_records(parts))},
         predicted=tuple(predicted),
     )
 
 
 def _introduction(only: str | None, repeats: int, parts: Mapping[str, Results]) -> str:
-    only_text = f" --only {only}" if only else ""
     runs = sum(len(part.rows) for part in parts.values())
     return (
-        f"Made by `ampsched reproduce prop-sp{only_text} --repeats {repeats}`: the analytical model, and {runs} simulated mixes, "
+        f"Made by `{command_of('prop-sp', only, repeats)}`: the analytical model, and {runs} simulated mixes, "
         f"seeds 1 to {repeats}, with every program alone for comparison. Programs restart until each has ended three times; "
         "a program's time is the geometric mean of its completion times. Nothing was tuned to a claim: classes of "
         "programs and formulas are the paper's, what it leaves open is stated with the policies and programs."
@@ -81,12 +80,6 @@ def _figures(parts: Mapping[str, Results]) -> dict[str, Draw]:
     if "pareto" in parts:
         found["pareto.svg"] = partial(prop_sp_figures.draw_pareto, _pareto_points(parts["pareto"]))
     return found
-
-
-def _runs(parts: Mapping[str, Results]) -> "polars.DataFrame":
-    import polars
-
-    return polars.DataFrame(_run_records(parts), infer_schema_length=None)
 
 
 def _run_records(parts: Mapping[str, Results]) -> list[dict[str, Any]]:

@@ -1,13 +1,16 @@
 """What every reproduced experiment yields: judged claims, sections of a report, figures, data."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ampsched.experiments import plots
 from ampsched.experiments.claims import (
     RULE,
+    Claim,
     Judged,
     Result,
     Verdict,
@@ -16,6 +19,7 @@ from ampsched.experiments.claims import (
     claims_table,
     verdicts,
 )
+from ampsched.experiments.colab_figures import Figure
 
 if TYPE_CHECKING:
     import polars
@@ -73,14 +77,55 @@ class Reproduction:
         Returns:
             The files, report first.
         """
-        import polars
-
         out.mkdir(parents=True, exist_ok=True)
         report, claims = out / "report.md", out / "claims.csv"
         report.write_text(self.markdown(), encoding="utf-8")
-        polars.DataFrame(self.records(), infer_schema_length=None).write_csv(claims)
+        frame_of_records(self.records()).write_csv(claims)
         for name, frame in self.frames.items():
             frame().write_parquet(out / name)
         for name, draw in self.figures.items():
             draw(out / name)
         return [report, claims, *(out / name for name in (*self.frames, *self.figures))]
+
+
+class Findings:
+    """What the parts of an experiment add to its report, one after the other."""
+
+    def __init__(self) -> None:
+        self.claims: list[Claim] = []
+        self.sections: list[str] = []
+        self.figures: dict[str, Draw] = {}
+        self.frames: dict[str, Frame] = {}
+
+    def draw(self, figure: Figure) -> str:
+        """Adds a bar chart and returns its Markdown."""
+        self.figures[f"{figure.name}.svg"] = partial(plots.draw, figure)
+        return f"![{figure.title}]({figure.name}.svg)"
+
+    def keep(self, name: str, records: Sequence[Mapping[str, Any]]) -> None:
+        """Adds flat records as the data file NAME.parquet."""
+        self.frames[f"{name}.parquet"] = partial(frame_of_records, records)
+
+    def reproduction(self, title: str, introduction: str, rules: str) -> Reproduction:
+        """The report, with the claims judged."""
+        return Reproduction(
+            title=title,
+            introduction=introduction,
+            rules=rules,
+            claims=tuple((claim, claim.measure()) for claim in self.claims),
+            sections=tuple(self.sections),
+            figures=self.figures,
+            frames=self.frames,
+        )
+
+
+def command_of(paper: str, only: str | None, repeats: int) -> str:
+    """The command that makes a report."""
+    return f"ampsched reproduce {paper}{f' --only {only}' if only else ''} --repeats {repeats}"
+
+
+def frame_of_records(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+    """Flat records as a data frame."""
+    import polars
+
+    return polars.DataFrame(records, infer_schema_length=None)

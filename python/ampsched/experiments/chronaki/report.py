@@ -1,11 +1,9 @@
 """Runs `reproduce chronaki` and says what came out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ampsched.execution import Progress
-from ampsched.experiments import plots
 from ampsched.experiments.chronaki import claims, figures, runs
 from ampsched.experiments.chronaki.figures import LABELS
 from ampsched.experiments.chronaki.runs import Results
@@ -23,29 +21,12 @@ from ampsched.experiments.chronaki.setup import (
     Cores,
     Method,
 )
-from ampsched.experiments.claims import Claim
-from ampsched.experiments.colab_figures import Figure
-from ampsched.experiments.reproduction import Draw, Frame, Reproduction
+from ampsched.experiments.reproduction import Findings, Reproduction, command_of
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
 PARTS = ("programs", "loops")
-
-
-class _Findings:
-    """What the parts add to the report."""
-
-    def __init__(self) -> None:
-        self.claims: list[Claim] = []
-        self.sections: list[str] = []
-        self.figures: dict[str, Draw] = {}
-        self.frames: dict[str, Frame] = {}
-
-    def draw(self, figure: Figure) -> str:
-        """Adds a figure and returns its Markdown."""
-        self.figures[f"{figure.name}.svg"] = partial(plots.draw, figure)
-        return f"![{figure.title}]({figure.name}.svg)"
 
 
 def reproduce_chronaki(
@@ -59,7 +40,7 @@ def reproduce_chronaki(
         repeats: Seeds of the random amounts in the pools of dedup and ferret.
         progress: Called with the number of finished simulations and of all.
     """
-    found = _Findings()
+    found = Findings()
     run: Mapping[str, Callable[[], None]] = {
         "programs": lambda: _programs(
             found, runs.four_and_eight(jobs, repeats, progress), runs.idle_cluster_w(jobs)
@@ -69,8 +50,8 @@ def reproduce_chronaki(
     for part in PARTS:
         if only in (None, part):
             run[part]()
-    command = f"ampsched reproduce chronaki{f' --only {only}' if only else ''} --repeats {repeats}"
-    return Reproduction(
+    command = command_of("chronaki", only, repeats)
+    return found.reproduction(
         title="Chronaki et al. (JPDC 2018), reproduced in simulation",
         introduction=(
             f"Made by `{command}` on a simulated Exynos 5422 with big cores at {BIG_MHZ} MHz and little ones at {LITTLE_MHZ} MHz; "
@@ -82,16 +63,12 @@ def reproduce_chronaki(
             "kind, and covers the two clusters. Nothing was tuned to a claim."
         ),
         rules=claims.RULE,
-        claims=tuple((claim, claim.measure()) for claim in found.claims),
-        sections=tuple(found.sections),
-        figures=found.figures,
-        frames=found.frames,
     )
 
 
-def _programs(found: _Findings, results: Results, idle_w: Mapping[Cores, float]) -> None:
+def _programs(found: Findings, results: Results, idle_w: Mapping[Cores, float]) -> None:
     found.claims += claims.four(results, idle_w) + claims.eight(results)
-    found.frames["programs.parquet"] = partial(_frame, results)
+    found.keep("programs", [row.record() for row in results.rows])
     images = [found.draw(figure) for figure in figures.all_of(results)]
     heat = max(row.peak_c for row in results.rows)
     throttled = sum(row.throttled_s > 0 for row in results.rows)
@@ -141,9 +118,9 @@ def _against_ideal(results: Results) -> str:
     return "\n".join(lines)
 
 
-def _loops(found: _Findings, results: Results) -> None:
+def _loops(found: Findings, results: Results) -> None:
     found.claims += claims.loops(results)
-    found.frames["loops.parquet"] = partial(_frame, results)
+    found.keep("loops", [row.record() for row in results.rows])
     lines = [
         "## loops: Loops and tasks (Figure 9)",
         "",
@@ -159,9 +136,3 @@ def _loops(found: _Findings, results: Results) -> None:
             values = [f"{results.mean('speedup', method, cores, [program]).mean:.2f}" for cores in CORES[3:]]
             lines.append(f"| {program} | {method.name} | {' | '.join(values)} |")
     found.sections.append("\n".join(lines))
-
-
-def _frame(results: Results) -> "polars.DataFrame":
-    import polars
-
-    return polars.DataFrame([row.record() for row in results.rows], infer_schema_length=None)

@@ -3,32 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ampsched.experiments import plots
-from ampsched.experiments.claims import Claim
 from ampsched.experiments.hfee import claims, figures, grid, hold, programs, schedulers
 from ampsched.experiments.hfee.hold import EPOCHS, SETTLED, Series
 from ampsched.experiments.hfee.programs import Alone
 from ampsched.experiments.hfee.schedulers import Results
 from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, UNIFORMITY_THRESHOLD, WORKLOADS
-from ampsched.experiments.reproduction import Draw, Frame, Reproduction
+from ampsched.experiments.reproduction import Findings, Reproduction, command_of
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
 PARTS = ("programs", "grid", "hold", "schedulers")
 RESIDENCY_MIX = "w3"
-
-
-class _Findings:
-    """What the parts add to the report."""
-
-    def __init__(self) -> None:
-        self.claims: list[Claim] = []
-        self.sections: list[str] = []
-        self.figures: dict[str, Draw] = {}
-        self.frames: dict[str, Frame] = {}
 
 
 def reproduce_hfee(
@@ -42,7 +30,7 @@ def reproduce_hfee(
         repeats: Orders in which the programs of each workload are started.
         progress: Called with the number of finished simulations and of all.
     """
-    found = _Findings()
+    found = Findings()
     run: Mapping[str, Callable[[], None]] = {
         "programs": lambda: _programs(found, programs.run(jobs)),
         "grid": lambda: _grid(found, grid.run(jobs)),
@@ -52,8 +40,8 @@ def reproduce_hfee(
     for part in PARTS:
         if only in (None, part):
             run[part]()
-    command = f"ampsched reproduce hfee{f' --only {only}' if only else ''} --repeats {repeats}"
-    return Reproduction(
+    command = command_of("hfee", only, repeats)
+    return found.reproduction(
         title="HFEE (IEEE Transactions on Computers 2020), reproduced in simulation",
         introduction=(
             f"Made by `{command}` on a simulated Exynos 5422: {MACHINES[0]} as in the paper, {MACHINES[1]} as in its authors' "
@@ -62,14 +50,10 @@ def reproduce_hfee(
             "the explanations of the power model and of HFEE's programs tell the rest."
         ),
         rules=claims.RULE,
-        claims=tuple((claim, claim.measure()) for claim in found.claims),
-        sections=tuple(found.sections),
-        figures=found.figures,
-        frames=found.frames,
     )
 
 
-def _programs(found: _Findings, alone: tuple[Alone, ...]) -> None:
+def _programs(found: Findings, alone: tuple[Alone, ...]) -> None:
     found.claims += claims.programs(alone)
     found.figures["programs.svg"] = partial(figures.draw_programs, alone)
     records = [
@@ -83,7 +67,7 @@ def _programs(found: _Findings, alone: tuple[Alone, ...]) -> None:
         }
         for each in alone
     ]
-    found.frames["programs.parquet"] = partial(_frame, records)
+    found.keep("programs", records)
     lines = [
         "## programs: Each program alone (Figures 5 to 7)",
         "",
@@ -104,11 +88,11 @@ def _or_dash(mhz: float | None) -> str:
     return "-" if mhz is None else f"{mhz:.0f}"
 
 
-def _grid(found: _Findings, points: tuple[grid.Point, ...]) -> None:
+def _grid(found: Findings, points: tuple[grid.Point, ...]) -> None:
     found.claims += claims.frequencies(points)
     found.figures["grid.svg"] = partial(figures.draw_grid, points)
     found.figures["along-big.svg"] = partial(figures.draw_along_big, points)
-    found.frames["grid.parquet"] = partial(_frame, [asdict(point) for point in points])
+    found.keep("grid", [asdict(point) for point in points])
     lines = [
         "## grid: Uniformity at fixed frequencies (Figures 8 and 9)",
         "",
@@ -127,11 +111,9 @@ def _grid(found: _Findings, points: tuple[grid.Point, ...]) -> None:
     found.sections.append("\n".join(lines))
 
 
-def _hold(found: _Findings, series: Sequence[Series]) -> None:
+def _hold(found: Findings, series: Sequence[Series]) -> None:
     found.figures["hold.svg"] = partial(figures.draw_hold, series)
-    found.frames["hold.parquet"] = partial(
-        _frame, [asdict(each) | {"verdict": each.verdict} for each in series]
-    )
+    found.keep("hold", [asdict(each) | {"verdict": each.verdict} for each in series])
     lines = [
         "## hold: Does HFEE hold its threshold?",
         "",
@@ -154,14 +136,13 @@ def _hold(found: _Findings, series: Sequence[Series]) -> None:
     found.sections.append("\n".join(lines))
 
 
-def _schedulers(found: _Findings, results: Results) -> None:
+def _schedulers(found: Findings, results: Results) -> None:
     found.claims += claims.comparison(results)
-    found.frames["schedulers.parquet"] = partial(_frame, [row.record() for row in results.rows])
+    found.keep("schedulers", [row.record() for row in results.rows])
     lines = ["## schedulers: HFEE and its opponents (Figures 10 to 14)"]
     for machine in MACHINES:
         figure = figures.comparison(results, machine)
-        found.figures[f"{figure.name}.svg"] = partial(plots.draw, figure)
-        lines += ["", f"![{figure.title}]({figure.name}.svg)", "", _changes(results, machine)]
+        lines += ["", found.draw(figure), "", _changes(results, machine)]
     found.figures["usage.svg"] = partial(figures.draw_usage, results)
     found.figures["residency.svg"] = partial(figures.draw_residency, results, RESIDENCY_MIX)
     lines += [
@@ -195,9 +176,3 @@ def _changes(results: Results, machine: str) -> str:
             f"| {mean(name, 'instructions_per_j') / 1e9:.3f} | {peak:.1f} | {throttled:.1f} |"
         )
     return "\n".join(lines)
-
-
-def _frame(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
-    import polars
-
-    return polars.DataFrame(records, infer_schema_length=None)

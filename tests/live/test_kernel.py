@@ -38,9 +38,18 @@ def test_placement_follows_labels(in_guest) -> None:
     for name, result in found.items():
         shares = result["shares_of_big"]
         assert min(shares["gains0"], shares["gains1"]) > MOSTLY, (name, result)
-    # COLAB and WASH also favour threads that others wait for, which here counts every wake-up: where those that gain little are is
-    # known of HSP only.
+    # WASH never binds a thread to little cores, so those may use big ones that idle; COLAB has a test of its own below.
     shares = found["hsp"]["shares_of_big"]
+    assert max(shares["stays0"], shares["stays1"]) < SELDOM, shares
+
+
+@pytest.mark.xfail(
+    raises=AssertionError,
+    strict=False,
+    reason="COLAB places threads when they wake up; these hardly do, and stay where they began in the simulator, too",
+)
+def test_colab_keeps_those_that_gain_little_off_big_cores(in_guest) -> None:
+    shares = in_guest("placement", "6", "colab")["colab"]["shares_of_big"]
     assert max(shares["stays0"], shares["stays1"]) < SELDOM, shares
 
 

@@ -81,10 +81,20 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	@echo "open $(BUILD)/site/index.html"
 
 TRUTH := wakeup hogs convoy barrier pipeline sleepers
+GAIN := hogs convoy pipeline
 
 .PHONY: truth
 truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
 	$(BIN)/python -m truth.run --programs $(BUILD)/truth --report docs/explanation/truth.md
+
+ROUNDS ?= 10
+PEERS := $(BUILD)/peers/bin
+
+.PHONY: gain
+gain: $(BUILD)/package $(GAIN:%=$(BUILD)/truth/%) $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure COLAB against other schedulers in a virtual machine's kernel (ROUNDS of 3 min; root)
+	sh tools/check-live.sh
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/truth \
+		--schedulers $(BIN) $(PEERS) --rounds $(ROUNDS) --out docs/reports/live
 
 CASES ?= 20000
 SEED ?= $(shell date +%s)
@@ -166,8 +176,13 @@ $(BUILD)/bench: $(BUILD)/package benchmarks/requirements.txt
 $(BUILD)/calibrate: $(BUILD)/package
 	@$(call install,calibrate)
 
+# Schedulers of others, to compare with.
+$(PEERS)/scx_%:
+	BPF_CLANG=$${BPF_CLANG:-clang-19} LIBCLANG_PATH=$${LIBCLANG_PATH:-/usr/lib/llvm-19/lib} \
+		cargo install --locked --root $(BUILD)/peers scx_$*@1.1.4
+
 , := ,
 
 $(BUILD)/truth/%: truth/programs/%.c truth/programs/truth.c truth/programs/truth.h
 	@mkdir -p $(@D)
-	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -o $@ truth/programs/$*.c truth/programs/truth.c
+	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -static -o $@ truth/programs/$*.c truth/programs/truth.c

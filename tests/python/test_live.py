@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from ampsched.live import (
     live_program,
     read_mix,
 )
+from ampsched.live import _under as under
 from ampsched.metrics import mix_metrics
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -114,9 +116,9 @@ def test_policies_are_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "limit_s", "message"),
     [
-        ("sh -c 'echo no luck; exit 3'", 60.0, "program a under .*: exit code 3: no luck"),
-        ("/nonexistent", 60.0, "program a under .*: cannot be run: No such file"),
-        ("sleep 60", 0.2, r"program a under .*: did not end within 0\.2 s"),
+        ("sh -c 'echo no luck; exit 3'", 60.0, "under .*: program a: exit code 3: no luck"),
+        ("/nonexistent", 60.0, "under .*: program a: cannot be run: No such file"),
+        ("sleep 60", 0.2, r"under .*: program a: did not end within 0\.2 s"),
     ],
 )
 def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: float, message: str) -> None:
@@ -131,7 +133,9 @@ def test_a_refused_policy_says_what_would_work(ampsched_here: Ampsched, tmp_path
     where = ("--big", str(CPUS[0]), "--little", str(CPUS[1]), "--backend", "daemon")
     ended = ampsched_here("live", "compare", "-p", "colab", "-r", "1", *where, "--", str(path))
     assert ended.code == 2
-    assert ended.err.startswith("error: policy: colab: cannot be run by the daemon as it is written")
+    assert ended.err.startswith(
+        "error: under colab: policy: colab: cannot be run by the daemon as it is written"
+    )
     assert "what would work: --degrade" in ended.err
 
 
@@ -189,3 +193,73 @@ def test_a_summary_is_paired_by_round() -> None:
     assert second.h_antt_change.mean == pytest.approx(-0.5), "1/2 and 1.5/3"
     assert second.h_antt_change.half_width == pytest.approx(0)
     assert second.makespan_s.mean == pytest.approx(1.25)
+
+
+class FakeKernel:
+    """A file that says what sched_ext does, and a scheduler that writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = folder / "state"
+        self.state.write_text("disabled\n")
+        self.folder = folder
+
+    def scheduler(self, body: str) -> list[str]:
+        path = self.folder / "scx_fake"
+        path.write_text(f"#!/bin/sh\ntrap 'echo disabled >{self.state}; exit 0' INT\n{body}\n")
+        path.chmod(0o755)
+        return [str(path)]
+
+    def wait_until_disabled(self) -> None:
+        while self.state.read_text() != "disabled\n":
+            time.sleep(0.01)
+
+    def enables(self, then: str = "while :; do sleep 0.05; done") -> list[str]:
+        return self.scheduler(f"echo enabled >{self.state}\n{then}")
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
+    fake = FakeKernel(tmp_path)
+    monkeypatch.setattr(under, "STATE", fake.state)
+    return fake
+
+
+def test_others_schedulers_are_loaded_for_a_block(kernel: FakeKernel) -> None:
+    with under.loaded(kernel.enables()):
+        assert kernel.state.read_text() == "enabled\n"
+    assert kernel.state.read_text() == "disabled\n"
+
+
+def test_a_scheduler_that_ends_early_is_named(kernel: FakeKernel) -> None:
+    refused = kernel.scheduler("echo 'no BTF' >&2; exit 7")
+    with (
+        pytest.raises(RuntimeError, match="the scheduler ended with 7: no BTF"),
+        under.loaded(refused),
+    ):
+        pass
+    leaves = kernel.enables(f"sleep 0.2; echo disabled >{kernel.state}; echo stalled")
+    with pytest.raises(RuntimeError, match="ended while the programs ran: stalled"), under.loaded(leaves):
+        kernel.wait_until_disabled()
+
+
+def test_a_scheduler_needs_a_kernel_that_is_free(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel.state.write_text("enabled\n")
+    with pytest.raises(RuntimeError, match="is enabled, not disabled"), under.loaded(["scx_fake"]):
+        pass
+    kernel.state.write_text("disabled\n")
+    with (
+        pytest.raises(RuntimeError, match="scx_nobody: cannot be run: No such file"),
+        under.loaded(["scx_nobody"]),
+    ):
+        pass
+    monkeypatch.setattr(under, "STATE", kernel.folder / "nothing")
+    with pytest.raises(RuntimeError, match="this kernel has no sched_ext"), under.loaded(["scx_fake"]):
+        pass
+
+
+@pytest.mark.skipif(under.STATE.exists(), reason="SKIPPED: this kernel has sched_ext")
+@needs_two_cpus
+def test_comparing_with_others_schedulers_needs_sched_ext(tmp_path: Path) -> None:
+    mix = Mix("mix", (MixProgram("a", ("true",)),))
+    with pytest.raises(InputError, match=r"under scx_bpfland: .*this kernel has no sched_ext"):
+        compare_live(mix, ["scx_bpfland"], rounds=1, cores=cores(), limit_s=60)

@@ -16,7 +16,6 @@
 
 #define CPUS_MAX 8
 #define CALIBRATION_ITERATIONS 1000000
-#define CALIBRATION_REPETITIONS 100
 
 static struct worker *all_workers;
 static pthread_t threads[WORKERS_MAX];
@@ -100,10 +99,10 @@ int64_t now_ns(void)
 }
 
 /* Least time of many repetitions, each short: what an iteration costs when nothing interferes. */
-static double calibrate(void)
+static double calibrate(int64_t repetitions)
 {
     int64_t best_ns = INT64_MAX;
-    for (int i = 0; i < CALIBRATION_REPETITIONS; i++) {
+    for (int64_t i = 0; i < repetitions; i++) {
         int64_t before_ns = now_ns();
         spin(CALIBRATION_ITERATIONS);
         int64_t took_ns = now_ns() - before_ns;
@@ -121,6 +120,22 @@ static void allow_cpus(int first, int count)
         CPU_SET(cpus[i], &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
         fail("sched_setaffinity");
+}
+
+/* The CPUs of a list, to which the process is restricted; without one those that it may use anyway. */
+static void read_cpus(const char *list)
+{
+    if (list) {
+        cpu_count = split_numbers(list, cpus, CPUS_MAX);
+        allow_cpus(0, cpu_count);
+        return;
+    }
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        fail("sched_getaffinity");
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpu_count < CPUS_MAX; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            cpus[cpu_count++] = cpu;
 }
 
 /* The first thread to end notes how much CPU time each has had: the shares while all compete. */
@@ -181,9 +196,8 @@ int run_workers(int argc, char **argv, const char *program, struct worker *worke
 {
     if (count > WORKERS_MAX)
         fail("too many threads");
-    cpu_count = split_numbers(text_argument(argc, argv, "--cpus", "0,1"), cpus, CPUS_MAX);
-    allow_cpus(0, cpu_count);
-    double ns_per_iteration = calibrate();
+    read_cpus(text_argument(argc, argv, "--cpus", NULL));
+    double ns_per_iteration = calibrate(number_argument(argc, argv, "--calibrations", 100));
 
     all_workers = workers;
     worker_count = count;

@@ -40,8 +40,8 @@ void spin(uint64_t iterations);
 /* CLOCK_MONOTONIC in ns. */
 int64_t now_ns(void);
 
-/* Restricts the process to the CPUs of `--cpus` (default 0,1), measures the cost of one spin
- * iteration, runs the threads, waits for them, and prints the report. Returns the exit code. */
+/* Restricts the process to the CPUs of `--cpus` (default: those that it may use), measures the cost of one spin
+ * iteration (the least of --calibrations, default 100), runs the threads, waits for them, and prints the report. Returns the exit code. */
 int run_workers(int argc, char **argv, const char *program, struct worker *workers, int count);
 
 #endif

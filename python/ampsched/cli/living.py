@@ -88,7 +88,7 @@ def compare(
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Policies a,b with parameters; others are measured against the first; default is the kernel alone.",
+            help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program.",
         ),
     ] = "default,hsp",
     repeat: Annotated[
@@ -117,6 +117,12 @@ def compare(
     ] = False,
     allow_dvfs: Annotated[bool, typer.Option("--allow-dvfs", help="Let policies set clocks.")] = False,
     backend: Annotated[str, typer.Option("--backend", help="auto, scx or daemon.")] = "auto",
+    dilation: Annotated[
+        float,
+        typer.Option(
+            "--dilation", parser=options.number, metavar="D", help="Let policies' time pass so much slower."
+        ),
+    ] = 1.0,
     limit_s: Annotated[
         float, typer.Option("--limit-s", parser=options.number, metavar="S", help="Longest time of a run.")
     ] = 3600.0,
@@ -131,6 +137,7 @@ def compare(
     more += [f"--facts={facts}"] if facts else []
     more += ["--degrade"] if degrade else []
     more += ["--allow-dvfs"] if allow_dvfs else []
+    more += [f"--dilation={dilation:g}"] if dilation != 1 else []
     if backend not in ("auto", "scx", "daemon"):
         raise InputError(f'--backend "{backend}" is not auto, scx or daemon')
     programs = read_mix(mix)

@@ -28,6 +28,12 @@ Little = Annotated[str, typer.Option("--little", metavar="CORES:PERCENT", help="
 Memory = Annotated[
     int, typer.Option("--memory-mb", parser=options.whole, metavar="MB", help="Memory of the machine.")
 ]
+Steady = Annotated[
+    bool,
+    typer.Option(
+        "--steady", help="Cores use up their share even while they idle, so that waiting makes none faster."
+    ),
+]
 
 
 @app.command("run", epilog=render.examples("sudo ampsched vm run -- uname -r"))
@@ -44,6 +50,7 @@ def run(
         bool,
         typer.Option(help="Give cores their speeds from the start, or when the command calls `throttle`."),
     ] = True,
+    steady: Steady = False,
 ) -> None:
     """Run a command as root in a virtual machine and pass its output and exit code on.
 
@@ -52,7 +59,7 @@ def run(
     """
     from ampsched import vm
 
-    shape = _shape(big, little)
+    shape = _shape(big, little, steady)
     done = vm.run(
         command,
         shape=shape,
@@ -68,19 +75,23 @@ def run(
 
 
 @app.command("shell", epilog=render.examples("sudo ampsched vm shell"))
-def shell(big: Big = "2:40", little: Little = "2:16", memory_mb: Memory = 2048) -> None:
+def shell(
+    big: Big = "2:40", little: Little = "2:16", memory_mb: Memory = 2048, steady: Steady = False
+) -> None:
     """Open a root shell in a virtual machine; `throttle` in it gives the cores their speeds."""
     from ampsched import vm
 
-    sys.exit(vm.shell(shape=_shape(big, little), memory_mb=memory_mb))
+    sys.exit(vm.shell(shape=_shape(big, little, steady), memory_mb=memory_mb))
 
 
 @app.command("speeds", epilog=render.examples("sudo ampsched vm speeds"))
-def speeds(big: Big = "2:40", little: Little = "2:16", json: options.Json = False) -> None:
+def speeds(
+    big: Big = "2:40", little: Little = "2:16", steady: Steady = False, json: options.Json = False
+) -> None:
     """Measure how fast the virtual cores are inside the machine."""
     from ampsched import vm
 
-    found = vm.measure(_shape(big, little))
+    found = vm.measure(_shape(big, little, steady))
     if json:
         render.print_json({"rounds_per_s": list(found.rounds_per_s), "ratio": found.ratio})
         return
@@ -90,10 +101,10 @@ def speeds(big: Big = "2:40", little: Little = "2:16", json: options.Json = Fals
         print(f"big:little = {found.ratio:.2f}")
 
 
-def _shape(big: str, little: str) -> vm.Shape:
+def _shape(big: str, little: str, steady: bool) -> vm.Shape:
     from ampsched import vm
 
-    return vm.Shape(_kind("--big", big), _kind("--little", little))
+    return vm.Shape(_kind("--big", big), _kind("--little", little), steady=steady)
 
 
 def _kind(option: str, text: str) -> vm.CoreShape:

@@ -26,6 +26,10 @@ COLOURS = {
     "task": "#0072B2",
     "loop static": "#F0E442",
     "loop dynamic": "#009E73",
+    "EEVDF": "#999999",
+    "COLAB": "#0072B2",
+    "scx_bpfland": "#E69F00",
+    "scx_lavd": "#009E73",
 }
 
 

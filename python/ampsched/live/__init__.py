@@ -3,6 +3,7 @@
 from ampsched.live.compare import LiveComparison, LiveRun, LiveSummaryRow, compare_live
 from ampsched.live.mix import Mix, MixProgram, read_mix
 from ampsched.live.program import Cores, live_program
+from ampsched.live.running import run_programs
 
 __all__ = [
     "Cores",
@@ -14,4 +15,5 @@ __all__ = [
     "compare_live",
     "live_program",
     "read_mix",
+    "run_programs",
 ]

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import random
-import subprocess
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ampsched._core import InputError
 from ampsched.execution import Progress
 from ampsched.live.mix import Mix, MixProgram
-from ampsched.live.program import Cores, error_of, live_program
+from ampsched.live.program import Cores, live_program
+from ampsched.live.running import run_programs
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.statistics import Estimate, estimate
 from ampsched.units import NS_PER_S
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 """The kernel's own scheduler, without any policy."""
-RUNNER = Path(__file__).with_name("_runner.py")
-LOG_TAIL = 300
+OTHERS = "scx_"
+"""How the names of sched_ext schedulers that somebody else wrote begin: programs in the path."""
+UNDER = Path(__file__).with_name("_under.py")
+SESSION = "session.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class LiveSummaryRow:
 
     policy: str
     mode: str
-    """``as written`` or ``degraded``; ``kernel`` for the default."""
+    """``as written`` or ``degraded``; ``kernel`` for the default and for schedulers that somebody else wrote."""
     h_antt: Estimate
     h_stp: Estimate
     h_antt_change: Estimate
@@ -171,7 +174,8 @@ def compare_live(
 
     Args:
         mix: The programs.
-        policies: Policies with parameters, such as ``hsp`` or ``wash:sigma=0.3``; ``default`` is the kernel alone.
+        policies: Policies with parameters, such as ``hsp`` or ``wash:sigma=0.3``; ``default`` is the kernel alone; ``scx_bpfland``
+            and others that begin with ``scx_`` are sched_ext schedulers of that name in the path, with options if need be.
         rounds: Number of rounds, each a sample.
         seed: Seed of the orders.
         cores: Classes of cores; as the kernel shows by default.
@@ -254,43 +258,19 @@ class _Host:
     ) -> tuple[tuple[float, ...], dict[str, Any]]:
         with tempfile.TemporaryDirectory(prefix="ampsched-live-") as name:
             folder = Path(name)
-            logs = [folder / f"{number}.log" for number in range(len(programs))]
-            rows = [
-                dataclasses.asdict(program) | {"log": str(log)}
-                for program, log in zip(programs, logs, strict=True)
-            ]
-            spec = {"programs": rows, "cpus": list(cpus), "limit_s": self.limit_s}
-            (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-            runner = [
-                sys.executable,
-                "-I",
-                "-S",
-                str(RUNNER),
-                str(folder / "spec.json"),
-                str(folder / "times.json"),
-            ]
-            ended = subprocess.run(  # noqa: S603
-                [*self._session(policy, folder), *runner], capture_output=True, text=True, check=False
-            )
-            if ended.returncode != 0 or not (folder / "times.json").exists():
-                raise InputError(error_of(ended.stderr))
-            times = json.loads((folder / "times.json").read_text(encoding="utf-8"))
-            for row, log in zip(times, logs, strict=True):
-                _check_end(policy, row, log)
-            session = {} if policy == DEFAULT else json.loads((folder / "session.json").read_text())["status"]
-            return tuple(row["turnaround_s"] for row in times), session
+            try:
+                times_s = run_programs(programs, cpus, self.limit_s, self._session(policy, folder))
+            except InputError as error:
+                raise InputError(f"under {policy}: {error}") from None
+            session = folder / SESSION
+            status = json.loads(session.read_text(encoding="utf-8"))["status"] if session.exists() else {}
+            return times_s, status
 
     def _session(self, policy: str, folder: Path) -> list[str]:
         """The command that runs others under a policy; empty for the default."""
         if policy == DEFAULT:
             return []
-        own = ["--quiet", f"--policy={policy}", f"--result={folder / 'session.json'}", f"--run-dir={folder}"]
+        if policy.startswith(OTHERS):
+            return [sys.executable, "-I", "-S", str(UNDER), *shlex.split(policy), "--"]
+        own = ["--quiet", f"--policy={policy}", f"--result={folder / SESSION}", f"--run-dir={folder}"]
         return [str(live_program()), "run", *own, *self.cores.arguments(), *self.options, "--"]
-
-
-def _check_end(policy: str, row: dict[str, Any], log: Path) -> None:
-    if not row["error"] and row["code"] == 0:
-        return
-    reason = row["error"] or f"exit code {row['code']}"
-    said = log.read_text(encoding="utf-8", errors="replace").strip()[-LOG_TAIL:] if log.exists() else ""
-    raise InputError(f"program {row['name']} under {policy}: {reason}{f': {said}' if said else ''}")

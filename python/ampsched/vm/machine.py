@@ -169,6 +169,8 @@ def _file_server(path: Path) -> Iterator[None]:
 
 def _qemu(kernel: Path, accelerator: Accelerator, shape: Shape, memory_mb: int, folder: Path) -> list[str]:
     boot = f"console=ttyS0 panic=-1 rootfstype=virtiofs root=hostroot ro init={folder}/init"
+    if shape.steady:
+        boot += " idle=poll"
     options = {
         "accel": accelerator.value,
         "cpu": accelerator.cpu,

@@ -1,0 +1,63 @@
+"""Running the programs of a mix at the same time, on some CPUs, possibly under something."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ampsched._core import InputError
+from ampsched.live.mix import MixProgram
+from ampsched.live.program import error_of
+
+RUNNER = Path(__file__).with_name("_runner.py")
+LOG_TAIL = 300
+
+
+def run_programs(
+    programs: Sequence[MixProgram], cpus: Sequence[int], limit_s: float, under: Sequence[str] = ()
+) -> tuple[float, ...]:
+    """Starts programs when they are due and waits for all.
+
+    Args:
+        programs: What is run.
+        cpus: CPUs that they may use.
+        limit_s: Time in s after which what still runs is killed, which is an error.
+        under: A command that runs the command behind it.
+
+    Returns:
+        Turnaround of each program in s.
+
+    Raises:
+        InputError: If a program cannot be run, fails, or does not end, or if ``under`` fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="ampsched-live-") as name:
+        folder = Path(name)
+        logs = [folder / f"{number}.log" for number in range(len(programs))]
+        rows = [
+            dataclasses.asdict(program) | {"log": str(log)}
+            for program, log in zip(programs, logs, strict=True)
+        ]
+        spec, result = folder / "spec.json", folder / "times.json"
+        spec.write_text(
+            json.dumps({"programs": rows, "cpus": list(cpus), "limit_s": limit_s}), encoding="utf-8"
+        )
+        command = [*under, sys.executable, "-I", "-S", str(RUNNER), str(spec), str(result)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if ended.returncode != 0 or not result.exists():
+            raise InputError(error_of(ended.stderr))
+        times = json.loads(result.read_text(encoding="utf-8"))
+        for row, log in zip(times, logs, strict=True):
+            _check_end(row, log)
+        return tuple(row["turnaround_s"] for row in times)
+
+
+def _check_end(row: dict[str, Any], log: Path) -> None:
+    if not row["error"] and row["code"] == 0:
+        return
+    reason = row["error"] or f"exit code {row['code']}"
+    said = log.read_text(encoding="utf-8", errors="replace").strip()[-LOG_TAIL:] if log.exists() else ""
+    raise InputError(f"program {row['name']}: {reason}{f': {said}' if said else ''}")

@@ -1,0 +1,114 @@
+"""The same mixes in the simulator, with what was measured of the virtual machine's cores and nothing else."""
+
+from pathlib import Path
+
+import ampsched
+from ampsched.execution import CoreOrder
+from truth.gain.measure import DILATION, SHAPE, Boot
+from truth.gain.mixes import Mix
+from truth.scenarios import Scenario
+
+PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
+POLICIES = {"default": ("eevdf", 1), "colab": ("colab", DILATION)}
+"""What stands for what in the simulator, and how much slower the policy's time passes."""
+BIG_MHZ = 3000
+FITS = 3
+"""Steps by which the little cores' clock is found."""
+MACHINE = """name = "{name}"
+description = "The virtual machine: {big} big and {little} little cores"
+{clusters}
+[costs]
+context_switch_ns = {switch_ns}
+migrate_same_cluster_ns = {migrate_ns}
+migrate_cross_cluster_ns = {migrate_ns}
+wakeup_latency_ns = {wakeup_ns}
+"""
+CLUSTER = """
+[[clusters]]
+name = "{name}"
+core_type = "generic"
+cores = {cores}
+class = {rank}
+opps = [{{ mhz = {mhz}, volt = 1.0 }}]
+"""
+# As the shipped machine sym-2 has them; nothing beside the steps of these programs.
+SWITCH_NS, MIGRATE_NS, WAKEUP_NS = 1_500, 5_000, 2_000
+
+
+class Simulator:
+    """Simulates mixes on a machine with cores as fast as the virtual ones were in one round; its files are in `folder`."""
+
+    def __init__(self, folder: Path, boot: Boot) -> None:
+        self.folder = folder
+        self.ns_per_iteration = boot.big_ns_per_iteration
+        self.ratio = boot.ratio
+        # Memory does not become slower with the clock, so a core of a 2.5th of the clock is not quite 2.5 times as slow.
+        self.little_mhz = BIG_MHZ / self.ratio
+        for _ in range(FITS):
+            self.little_mhz *= self.simulated_ratio() / self.ratio
+
+    def turnarounds_s(self, mix: Mix, policy: str) -> list[float]:
+        """Turnaround of each program of the mix."""
+        name, dilation = POLICIES[policy]
+        return self._simulate(list(mix.programs.values()), name, dilation, SHAPE.little.count)
+
+    def alone_s(self, mix: Mix) -> list[float]:
+        """Turnaround of each program alone on the big cores under the kernel's own scheduler."""
+        name, dilation = POLICIES["default"]
+        return [self._simulate([scenario], name, dilation, 0)[0] for scenario in mix.programs.values()]
+
+    def simulated_ratio(self) -> float:
+        """Speed of a big core over that of a little one, for these programs on this machine."""
+        pinned = Scenario("hogs-one-cpu", "hogs", "", {"work": 10**9}, {}, {})
+        big_s, little_s = (
+            self._simulate([pinned], "eevdf", 1, little=1, big=1, core_order=order)[0]
+            for order in ("big-first", "little-first")
+        )
+        return little_s / big_s
+
+    def _simulate(
+        self,
+        scenarios: list[Scenario],
+        policy: str,
+        dilation: int,
+        little: int,
+        big: int = SHAPE.big.count,
+        core_order: CoreOrder = "as-is",
+    ) -> list[float]:
+        apps = "\n".join(
+            f'  {{ name = "{number}", program = "{PROGRAMS / f"{scenario.name}.toml"}", '
+            f"params = {{ {self._params(scenario, dilation)} }} }},"
+            for number, scenario in enumerate(scenarios)
+        )
+        workload = self.folder / "mix.workload.toml"
+        workload.write_text(
+            f'[workloads.mix]\ndescription = "A mix"\napps = [\n{apps}\n]\n', encoding="utf-8"
+        )
+        machine = self._machine(big, little, dilation)
+        outcome = ampsched.simulate(machine, workload, policy, core_order=core_order, limit_s=36_000)
+        return [app.turnaround_ns * dilation / 1e9 for app in outcome.apps]
+
+    def _params(self, scenario: Scenario, dilation: int) -> str:
+        params = scenario.params(self.ns_per_iteration / dilation)
+        return ", ".join(f"{name} = {value!r}" for name, value in params.items())
+
+    def _machine(self, big: int, little: int, dilation: int) -> Path:
+        kinds = [("big", big, BIG_MHZ), ("little", little, round(self.little_mhz))]
+        present = [kind for kind in kinds if kind[1]]
+        # Classes count from the slowest, which is 0.
+        clusters = [
+            CLUSTER.format(name=name, cores=cores, rank=len(present) - 1 - place, mhz=mhz)
+            for place, (name, cores, mhz) in enumerate(present)
+        ]
+        path = self.folder / "machine.toml"
+        text = MACHINE.format(
+            name=path.stem,
+            big=big,
+            little=little,
+            clusters="".join(clusters),
+            switch_ns=round(SWITCH_NS / dilation),
+            migrate_ns=round(MIGRATE_NS / dilation),
+            wakeup_ns=round(WAKEUP_NS / dilation),
+        )
+        path.write_text(text, encoding="utf-8")
+        return path

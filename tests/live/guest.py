@@ -231,4 +231,5 @@ def main():
     print("RESULT " + json.dumps(result))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -45,6 +45,15 @@ test-live: $(BUILD)/dev ## Load policies into a kernel in a virtual machine and 
 	cargo test --locked --quiet -p ampsched-scx --features bpf
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
 
+CAMPAIGN := colab hsp prop-sp wash cfs
+
+.PHONY: campaign-live
+campaign-live: $(BUILD)/dev ## The policies of the papers and a plain one in a kernel, 60 s each under stress, hackbench, storms and real programs
+	sh tools/check-live.sh
+	cargo build --locked --quiet -p ampsched-scx --features bpf
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=60 $(BIN)/python -m pytest -rP \
+		$(CAMPAIGN:%='tests/live/test_kernel.py::test_a_policy_holds_under_load[%]')
+
 .PHONY: lint-live
 lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only
 	sh tools/check-live.sh

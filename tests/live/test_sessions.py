@@ -12,7 +12,7 @@ KILLED = 128 + signal.SIGKILL
 
 @pytest.fixture(scope="module")
 def sessions(in_guest):
-    return in_guest("told", "processes", "cgroup", "killed", script="guest_sessions.py")
+    return in_guest("told", "command", "processes", "cgroup", "killed", script="guest_sessions.py")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,13 @@ def test_status_and_stop_know_sessions_in_the_kernel(sessions) -> None:
     assert (found["nobody"][0], "no session runs" in found["nobody"][2]) == (2, True)
     assert found["classes"] == [[SCHED_EXT], [OTHER]]
     assert found["code"] == KILLED, "its command goes on and its exit code is passed on"
+    assert_left_clean(found)
+
+
+def test_the_kernel_is_chosen_where_it_can_run_the_policy(sessions) -> None:
+    found = sessions["command"]
+    assert (found["code"], found["output"]) == (7, "enabled\n"), found
+    assert "ampsched-live-scx: colab for " in found["errors"]
     assert_left_clean(found)
 
 

@@ -40,7 +40,8 @@ def in_guest(loader: Path) -> Callable[..., Found]:
             done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT)
             if done.code is not None:
                 break
-        assert done.code == 0, (done.output[-2000:], done.console[-3000:])
+        if done.code != 0:
+            pytest.fail(f"exit code {done.code}\n{done.output[-3000:]}\n{done.console[-3000:]}")
         marked = [line for line in done.output.splitlines() if line.startswith("RESULT ")]
         found: Found = json.loads(marked[-1].removeprefix("RESULT "))
         print(json.dumps(found, indent=1))

@@ -161,9 +161,12 @@ impl Session {
                 self.members[slot] = Some(self.welcome(seen, now_ns));
             }
             let member = self.members[slot].as_mut().expect("it is known or welcome");
-            if member.execs != seen.execs {
-                member.execs = seen.execs;
-                member.program = program(&self.proc, member.process);
+            if member.execs != seen.execs || member.program.is_empty() {
+                // For a moment a process that executes a program has no command line; then it is asked again.
+                let program = program(&self.proc, member.process);
+                if !program.is_empty() {
+                    (member.execs, member.program) = (seen.execs, program);
+                }
             }
             if names_are_due {
                 member.name = name(&self.proc, seen);

@@ -12,10 +12,11 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from guest import CORES, END_S, LOAD_S, STATE, complaints, in_the_end, kernel_log, wait_for
+from guest import CORES, LOAD_S, STATE, complaints, in_the_end, kernel_log, wait_for
 
 LOADER = sys.argv[1]
 LIVE = str(Path(LOADER).with_name("ampsched-live"))
+WAIT_S = 60.0  # unloading takes long where instructions are translated
 SCHED_EXT = 7  # include/uapi/linux/sched.h
 HOG = "while :; do :; done"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -58,7 +59,7 @@ def status():
     return json.loads(output) if code == 0 else None
 
 
-def until(holds, limit_s=20.0):
+def until(holds, limit_s=WAIT_S):
     """Waits for something that must come; returns the last value."""
     end = time.monotonic() + limit_s
     while not (value := holds()) and time.monotonic() < end:
@@ -81,7 +82,7 @@ def session(*arguments, backend="scx"):
         time.sleep(1)
         if process.poll() is None:
             process.terminate()
-        process.said = process.communicate(timeout=END_S)[0]
+        process.said = process.communicate(timeout=WAIT_S)[0]
 
 
 @contextmanager
@@ -97,15 +98,23 @@ def hogs(count, *command):
             process.wait()
 
 
+def text_of(file):
+    """What a file of /proc says; nothing if its process has just ended."""
+    try:
+        return Path(file).read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def threads_of(pid):
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 
 def children_of(pid):
-    lists = (Path(f"/proc/{pid}/task/{tid}/children").read_text() for tid in threads_of(pid))
+    lists = (text_of(f"/proc/{pid}/task/{tid}/children") for tid in threads_of(pid))
     return [int(child) for text in lists for child in text.split()]
 
 
@@ -170,7 +179,7 @@ def told():
         nobody = live("status")
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        code = process.wait(END_S)
+        code = process.wait(WAIT_S)
     data = trace.read_bytes()
     texts = ("Cores of this computer", "running on core 0", "sh", "rank ", "speeds")
     return {
@@ -256,8 +265,8 @@ def cgroup():
 
 def guardian_of(pid):
     """The guardian among the children of a session."""
-    commands = {child: Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0") for child in children_of(pid)}
-    return next((child for child, words in commands.items() if words[1:2] == [b"guardian"]), None)
+    commands = {child: text_of(f"/proc/{child}/cmdline").split("\0") for child in children_of(pid)}
+    return next((child for child, words in commands.items() if words[1:2] == ["guardian"]), None)
 
 
 def killed():
@@ -283,7 +292,7 @@ def killed():
             process.send_signal(signal.SIGSTOP)
             os.kill(guardian_of(process.pid), signal.SIGKILL)
             process.kill()
-            process.wait(END_S)
+            process.wait(WAIT_S)
             found["state_both"] = in_the_end()
             found["left"] = all_are(SCHED_EXT)
             found["restore"] = subprocess.run(
@@ -316,7 +325,7 @@ def executed():
         Path("/run/fifo").write_text("\n")
         after = until(lambda: (rows := known()) and rows[0][0] == "gains" and rows)
         os.kill(after[0][2] if after else process.pid, signal.SIGKILL)
-        code = process.wait(END_S)
+        code = process.wait(WAIT_S)
     return {"before": before, "after": after, "code": code, "said": process.said}
 
 
@@ -353,7 +362,7 @@ def daemon():
             process.send_signal(signal.SIGSTOP)
             os.kill(guardian, signal.SIGKILL)
             process.kill()
-            process.wait(END_S)
+            process.wait(WAIT_S)
             found["left"] = bool(touched())
             found["restore"] = live("restore")[0]
             found["after_both"] = touched_in_the_end()

@@ -5,7 +5,7 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 BUILD := .build
-SOURCES := $(shell find crates python Cargo.toml Cargo.lock pyproject.toml README.md \
+SOURCES := $(shell find crates python tools/check-bpf.sh Cargo.toml Cargo.lock pyproject.toml README.md \
 	-type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PYO3_PYTHON := $(abspath $(BIN)/python)
@@ -41,9 +41,18 @@ SECONDS ?= 6
 .PHONY: test-live
 test-live: $(BUILD)/dev ## Load policies into a kernel in a virtual machine and make it hard for them (root; SECONDS per policy)
 	sh tools/check-live.sh
-	cargo build --locked --quiet -p ampsched-scx --features bpf
+	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf
 	cargo test --locked --quiet -p ampsched-scx --features bpf
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
+
+CAMPAIGN := colab hsp prop-sp wash cfs
+
+.PHONY: campaign-live
+campaign-live: $(BUILD)/dev ## The policies of the papers and a plain one in a kernel, 60 s each under stress, hackbench, storms and real programs
+	sh tools/check-live.sh
+	cargo build --locked --quiet -p ampsched-scx --features bpf
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=60 $(BIN)/python -m pytest -rP \
+		$(CAMPAIGN:%='tests/live/test_kernel.py::test_a_policy_holds_under_load[%]')
 
 .PHONY: lint-live
 lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only
@@ -159,6 +168,12 @@ $(BUILD)/package: $(BUILD)/venv $(SOURCES)
 	$(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
 	cargo build --release --locked --quiet -p ampsched-live-cli
 	install -m 755 target/release/ampsched-live $(BIN)/ampsched-live
+	@if why=$$(sh tools/check-bpf.sh 2>&1); then \
+		cargo build --release --locked --quiet -p ampsched-scx --features bpf && \
+		install -m 755 target/release/ampsched-live-scx $(BIN)/ampsched-live-scx; \
+	else \
+		rm -f $(BIN)/ampsched-live-scx; echo "without ampsched-live-scx, policies do not run inside kernels: $$why"; \
+	fi
 	@touch $@
 
 # $(call install,extra) adds an optional group of dependencies of the built package.

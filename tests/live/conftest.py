@@ -29,18 +29,19 @@ def loader() -> Path:
 
 @pytest.fixture(scope="session")
 def in_guest(loader: Path) -> Callable[..., Found]:
-    """Runs ``guest.py`` with arguments in a virtual machine and returns the object that it prints.
+    """Runs ``guest.py`` or another script of this folder with arguments in a virtual machine and returns the object that it prints.
 
     A machine whose kernel fails is started a second time: translated instructions and a kernel that patches itself do not always get along.
     """
 
-    def run(*arguments: str) -> Found:
-        command = [sys.executable, str(ROOT / "tests/live/guest.py"), str(loader), *arguments]
+    def run(*arguments: str, script: str = "guest.py") -> Found:
+        command = [sys.executable, str(ROOT / "tests/live" / script), str(loader), *arguments]
         for _ in range(2):
             done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT)
             if done.code is not None:
                 break
-        assert done.code == 0, (done.output[-2000:], done.console[-3000:])
+        if done.code != 0:
+            pytest.fail(f"exit code {done.code}\n{done.output[-3000:]}\n{done.console[-3000:]}")
         marked = [line for line in done.output.splitlines() if line.startswith("RESULT ")]
         found: Found = json.loads(marked[-1].removeprefix("RESULT "))
         print(json.dumps(found, indent=1))

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +21,21 @@ TRACING = Path("/sys/kernel/tracing")
 CORES = ["--big", "0-1", "--little", "2-3", "--ratio", "2.5"]
 STRESS = "stress-ng --quiet --temp-path /run --timeout {s} --cpu 3 --switch 2 --futex 2 --pipe 2"
 STORM = "stress-ng --quiet --temp-path /run --timeout {s} --fork 4 --vfork 2 --exec 2 --clone 2 --cpu 2"
-HACKBENCH = "perf bench sched messaging --group 2 --nr_loops 20"
+HACKBENCH = (
+    "end=$(($(date +%s) + {s})); while perf bench sched messaging --group 2 --nr_loops 20 >/dev/null || exit; "
+    "[ $(date +%s) -lt $end ]; do :; done"
+)
+# Real programs, each of which says by its exit code whether what it has made is right.
+DATA, TEXT, SOURCE = "/run/data", "/run/text", "/run/source.c"
+PROGRAMS = {
+    "xz": f"xz -1 -T2 <{DATA} | xz -d | cmp - {DATA}",
+    "gzip": f"gzip -9 <{DATA} | gzip -d | cmp - {DATA}",
+    "sort": f"sort --parallel=2 {TEXT} | sort --check",
+    "gcc": f"gcc -O2 -pipe -o /run/program {SOURCE} && /run/program",
+    "python": "python3 -c 'import hashlib; from concurrent.futures import ThreadPoolExecutor as Pool; "
+    f'data = open("{DATA}", "rb").read(); found = set(Pool(4).map(lambda _: hashlib.sha256(data).digest(), range(16))); '
+    "assert len(found) == 1'",
+}
 LOAD_S = 60.0  # the verifier takes long where instructions are translated
 END_S = 15.0
 
@@ -77,15 +92,47 @@ def shell(command: str, seconds: float) -> int:
     ).returncode
 
 
+def write_inputs():
+    """What the real programs read."""
+    Path(DATA).write_bytes(Path("/bin/bash").read_bytes()[:400_000])
+    Path(TEXT).write_text("".join(f"{number * 7919 % 20011}\n" for number in range(20011)))
+    Path(SOURCE).write_text(
+        "#include <stdio.h>\nint main(void) { unsigned sum = 0; for (unsigned i = 0; i < 1000000; i++) sum += i ^ sum << 3;"
+        ' printf("%u\\n", sum); return 0; }\n'
+    )
+
+
+def real_programs(seconds):
+    """All programs at once, each again and again until the time is over; how often each ran, and its exit codes."""
+
+    def again_and_again(command):
+        end, codes = time.monotonic() + seconds, []
+        while not codes or time.monotonic() < end:
+            words = ["bash", "-o", "pipefail", "-c", command]
+            codes.append(
+                subprocess.run(words, stdout=subprocess.DEVNULL, timeout=120, check=False).returncode
+            )
+        return {"runs": len(codes), "codes": sorted(set(codes))}
+
+    write_inputs()
+    with ThreadPoolExecutor(len(PROGRAMS)) as pool:
+        return dict(zip(PROGRAMS, pool.map(again_and_again, PROGRAMS.values()), strict=True))
+
+
 def under_load(program, name, seconds):
-    """Stress, hackbench and a storm of processes, each for a third of the time."""
-    since, part_s = len(kernel_log()), max(seconds / 3, 1)
+    """Stress, hackbench, real programs and a storm of processes, each for a quarter of the time."""
+    since, part_s = len(kernel_log()), max(round(seconds / 4), 1)
+    codes, during = [], []
     with policy(program, name, "--everything") as loader:
-        codes = [shell(command, part_s) for command in (STRESS, HACKBENCH + " >/dev/null", STORM)]
-        during = state()
+        for command in (STRESS, HACKBENCH, STORM):
+            codes.append(shell(command, part_s))
+            during.append(state())
+        programs = real_programs(part_s)
+        during.append(state())
     return {
         "load_s": loader.loaded_s,
         "codes": codes,
+        "programs": programs,
         "during": during,
         "after": in_the_end(),
         "complaints": complaints(since),
@@ -231,4 +278,5 @@ def main():
     print("RESULT " + json.dumps(result))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -24,7 +24,7 @@ MAY_DEPEND_ON = {
     "live/host": {"model", "policy"},
     "live/factors": {"model"},
     "live/daemon": {"model", "policy", "live/host", "live/factors"},
-    "live/scx": {"model", "policy", "live/host", "live/cli"},
+    "live/scx": {"model", "policy", "live/host", "live/daemon", "live/cli"},
     "live/cli": {"model", "policy", "trace", "live/host", "live/daemon"},
     "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }

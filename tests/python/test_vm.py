@@ -6,15 +6,15 @@ import pytest
 from conftest import Ampsched
 
 from ampsched import vm
-from ampsched.vm.guest import init_script
+from ampsched.vm.guest import Terminal, init_script
 from ampsched.vm.kernel import PACKAGE, VERSION, fetch_kernel
 from ampsched.vm.shape import CpuGroups, cpu_groups
 from ampsched.vm.speeds import evaluate
 
 
-def script(*command: str, throttle: bool = False, interactive: bool = False) -> str:
+def script(*command: str, throttle: bool = False, terminal: Terminal | None = None) -> str:
     return init_script(
-        command, Path("/a folder"), Path("/cache/config-6"), throttle=throttle, interactive=interactive
+        command, Path("/a folder"), Path("/cache/config-6"), throttle=throttle, terminal=terminal
     )
 
 
@@ -31,7 +31,10 @@ def test_the_script_throttles_only_when_asked() -> None:
 
 
 def test_a_shell_has_a_terminal_of_its_own() -> None:
-    assert "setsid -c bash" in script("bash", interactive=True)
+    text = script("bash", terminal=Terminal("xterm", 40, 120))
+    assert "setsid -c bash" in text
+    assert "stty sane rows 40 columns 120" in text
+    assert "export TERM=xterm\n" in text
 
 
 def test_quotas_are_shares_of_the_period() -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 # Lines that the guest writes into the channel for the host.
@@ -32,11 +33,15 @@ mountpoint -q @CWD@ || mount --bind /run/cwd @CWD@
 cat >/run/bin/throttle <<'END'
 #!/bin/sh
 # Asks the host to give the cores their speeds, and waits until it has.
+terminal=$(stty -g </dev/ttyS1)
+stty -echo </dev/ttyS1
 printf '@THROTTLE@\\n' >/dev/ttyS1
 read -r answer </dev/ttyS1
+stty "$terminal" </dev/ttyS1
 END
 chmod +x /run/bin/throttle
 ip link set lo up 2>/dev/null
+echo ampsched-vm >/proc/sys/kernel/hostname
 cd @CWD@
 @TTY@
 @THROTTLE_NOW@
@@ -49,7 +54,24 @@ sleep 60
 """
 
 
-def init_script(command: Sequence[str], cwd: Path, config: Path, *, throttle: bool, interactive: bool) -> str:
+@dataclass(frozen=True)
+class Terminal:
+    """The terminal that the command talks to.
+
+    Attributes:
+        name: What ``$TERM`` says.
+        rows: Lines that it shows.
+        columns: Characters per line.
+    """
+
+    name: str
+    rows: int
+    columns: int
+
+
+def init_script(
+    command: Sequence[str], cwd: Path, config: Path, *, throttle: bool, terminal: Terminal | None
+) -> str:
     """The script that runs a command and powers off.
 
     Args:
@@ -57,11 +79,14 @@ def init_script(command: Sequence[str], cwd: Path, config: Path, *, throttle: bo
         cwd: Where to run it; the only folder below ``/tmp`` that the guest sees.
         config: The kernel's configuration.
         throttle: Give the cores their speeds before the command.
-        interactive: The command talks to a terminal.
+        terminal: What the command talks to; if absent, it has nothing to read.
     """
     words = shlex.join(command)
-    if interactive:
-        tty, run = "stty sane </dev/ttyS1", f"setsid -c {words} <>/dev/ttyS1 >&0 2>&1"
+    if terminal:
+        size = f"rows {terminal.rows} columns {terminal.columns}"
+        # Open as long as the machine runs, as its size is forgotten when nobody has it open.
+        tty = f"exec 9<>/dev/ttyS1; stty sane {size} <&9; export TERM={shlex.quote(terminal.name)}"
+        run = f"setsid -c {words} <>/dev/ttyS1 >&0 2>&1 9>&-"
     else:
         tty, run = "stty raw -echo </dev/ttyS1", f"{words} </dev/null >/dev/ttyS1 2>&1"
     values = {

@@ -19,7 +19,7 @@ from typing import IO
 
 from ampsched.vm.accelerator import Accelerator, find_accelerator
 from ampsched.vm.error import VmError
-from ampsched.vm.guest import EXIT, THROTTLE, init_script
+from ampsched.vm.guest import EXIT, THROTTLE, Terminal, init_script
 from ampsched.vm.kernel import KERNEL_RELEASE, fetch_kernel
 from ampsched.vm.shape import Shape, cpu_groups
 
@@ -70,7 +70,7 @@ def run(
     """
     shape = shape or Shape()
     until = time.monotonic() + limit_s
-    with _machine(command, shape, memory_mb, throttle, cwd, interactive=False) as machine:
+    with _machine(command, shape, memory_mb, throttle, cwd, terminal=None) as machine:
         output, code, timed_out = "", None, False
         try:
             for line in machine.lines(until):
@@ -94,8 +94,10 @@ def shell(*, shape: Shape | None = None, memory_mb: int = 2048) -> int:
     """Boots a virtual machine with a root shell on this terminal. Returns the shell's exit code; ``throttle`` in it sets the speeds."""
     if not sys.stdin.isatty():
         raise VmError("a shell needs a terminal; to run a command: ampsched vm run -- COMMAND")
+    size = os.get_terminal_size(sys.stdin.fileno())
+    terminal = Terminal(os.environ.get("TERM", "dumb"), size.lines, size.columns)
     with _machine(
-        ["/bin/bash"], shape or Shape(), memory_mb, throttle=False, cwd=None, interactive=True
+        ["/bin/bash"], shape or Shape(), memory_mb, throttle=False, cwd=None, terminal=terminal
     ) as machine:
         saved = termios.tcgetattr(sys.stdin)
         tty.setraw(sys.stdin)
@@ -112,7 +114,7 @@ def _machine(
     memory_mb: int,
     throttle: bool,
     cwd: Path | None,
-    interactive: bool,
+    terminal: Terminal | None,
 ) -> Iterator["_Machine"]:
     _check_tools()
     kernel = fetch_kernel()
@@ -120,7 +122,7 @@ def _machine(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ampsched-vm-")))
         here = (cwd or Path.cwd()).resolve()
-        script = init_script(command, here, config, throttle=throttle, interactive=interactive)
+        script = init_script(command, here, config, throttle=throttle, terminal=terminal)
         init = folder / "init"
         init.write_text(script, "utf-8")
         init.chmod(0o755)

@@ -1,11 +1,15 @@
 //! The command that is run and scheduled, and the orphans that it leaves.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::time::Duration;
 
 use ampsched_live_host::Proc;
 use ampsched_model::InputError;
 use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
+
+use crate::signals::Signals;
 
 /// Starts a command; from then on all that it leaves behind become children of this process.
 pub fn start(words: &[String]) -> Result<Child, InputError> {
@@ -20,6 +24,33 @@ pub fn start(words: &[String]) -> Result<Child, InputError> {
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// The exit code of a session whose command has `ended`, or has not because the session was stopped before: then that goes on
+/// without a policy, and is waited for, unless a signal asks once more to stop.
+pub fn wait_for(
+    mut child: Option<Child>,
+    mut ended: Option<ExitStatus>,
+    signals: &mut Signals,
+) -> Result<ExitCode, InputError> {
+    let stops = signals.stops();
+    while let (None, Some(running)) = (ended, &mut child) {
+        ended = running
+            .try_wait()
+            .map_err(|error| InputError::new("command", "", error.to_string()))?;
+        if signals.stops() > stops {
+            break;
+        }
+        if ended.is_none() {
+            signals.sleep(Duration::from_secs(1));
+        }
+    }
+    Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(exit_code(status))))
+}
+
+/// The program that runs policies in the kernel, beside this one. It is a program of its own because its licence is the kernel's.
+pub fn kernel_program() -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name("ampsched-live-scx")
 }
 
 /// Takes note of the ends of orphans, but leaves the ends of `own` children to whoever started them.

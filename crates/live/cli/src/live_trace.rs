@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use ampsched_live_daemon::Session;
+use ampsched_live_daemon::Observed;
 use ampsched_live_host::{CoreMap, Decision, format_cpus};
 use ampsched_model::{CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Prefer};
@@ -18,6 +18,8 @@ pub struct LiveTrace {
     known: BTreeSet<ThreadId>,
     /// Who runs on each core, as last written.
     running: BTreeMap<CoreId, ThreadId>,
+    /// The number in the trace of the session's thread 0.
+    first: u32,
 }
 
 impl LiveTrace {
@@ -27,49 +29,71 @@ impl LiveTrace {
         let created = File::create(file).map_err(wrong)?;
         let trace = PerfettoTrace::new(created, &describe(cores)).map_err(wrong)?;
         let (known, running) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Self { file: file.to_owned(), trace, known, running })
+        Ok(Self { file: file.to_owned(), trace, known, running, first: 0 })
     }
 
     /// Writes what a step has seen and decided.
-    pub fn step(&mut self, session: &Session, decisions: &[Decision], now_ns: Ns) {
-        for member in session.members() {
-            if self.known.insert(member.thread) {
+    pub fn step(&mut self, session: &impl Observed, decisions: &[Decision], now_ns: Ns) {
+        for member in session.scheduled() {
+            let id = self.id(member.thread);
+            if self.known.insert(id) {
                 self.trace.thread(TraceThread {
-                    id: member.thread,
+                    id,
                     app: member.app.index(),
                     app_name: &member.program,
-                    name: &format!("{} {}", member.name, member.key.tid),
+                    name: &format!("{} {}", member.name, member.tid),
                 });
             }
         }
-        let sched = session.driver().sched();
-        for core in sched.topology().cores() {
-            let (before, now) = (self.running.get(&core).copied(), sched.core(core).running);
-            if before != now {
-                if let Some(thread) = self.running.remove(&core) {
-                    self.trace.stop(core, thread, 0, now_ns);
-                }
-            }
-        }
-        for core in sched.topology().cores() {
-            if let Some(thread) =
-                sched.core(core).running.filter(|_| !self.running.contains_key(&core))
-            {
-                self.running.insert(core, thread);
-                self.trace.run(core, thread, now_ns);
-            }
-            self.trace.queue_len(core, sched.queue_len(core), now_ns);
-        }
+        self.who_runs(session, now_ns);
         for decision in decisions {
             match decision {
                 Decision::Thread(thread, change) => {
-                    self.trace.decided(*thread, &text_of(change, session.cores()), now_ns);
+                    let what = text_of(change, session.cores());
+                    self.trace.decided(self.id(*thread), &what, now_ns);
                 }
                 Decision::Frequency(cluster, mhz) | Decision::Limit(cluster, mhz) => {
                     self.trace.frequency(*cluster, *mhz, now_ns);
                 }
             }
         }
+    }
+
+    fn who_runs(&mut self, session: &impl Observed, now_ns: Ns) {
+        let cores = || session.cores().topology().cores();
+        let now = |core| session.running(core).map(|thread| self.id(thread));
+        let now: BTreeMap<CoreId, ThreadId> =
+            cores().filter_map(|core| Some((core, now(core)?))).collect();
+        let known = std::mem::take(&mut self.running);
+        for (core, thread) in known {
+            match now.get(&core) == Some(&thread) {
+                true => drop(self.running.insert(core, thread)),
+                false => self.trace.stop(core, thread, 0, now_ns),
+            }
+        }
+        for (core, thread) in now {
+            // Whoever moves while it is looked at may seem to be on two cores.
+            if !self.running.values().any(|&other| other == thread) {
+                self.running.insert(core, thread);
+                self.trace.run(core, thread, now_ns);
+            }
+        }
+        for core in cores() {
+            self.trace.queue_len(core, session.waiting(core), now_ns);
+        }
+    }
+
+    /// The session numbers its threads from 0 again.
+    pub fn begin_anew(&mut self, now_ns: Ns) {
+        for (core, thread) in std::mem::take(&mut self.running) {
+            self.trace.stop(core, thread, 0, now_ns);
+        }
+        self.first = self.known.last().map_or(0, |thread| thread.0 + 1);
+    }
+
+    /// A thread's number in the trace.
+    fn id(&self, thread: ThreadId) -> ThreadId {
+        ThreadId(self.first + thread.0)
     }
 
     /// Completes the file.

@@ -1,15 +1,13 @@
 //! The command `ampsched-live`: runs scheduling policies on this computer.
 
 mod doctor;
-mod live_trace;
 mod refusal;
 mod run;
-mod run_dir;
 mod status;
 
 use std::process::ExitCode;
 
-use ampsched_live_cli::{args, command, policy_text, signals};
+use ampsched_live_cli::{args, command, policy_text, record, run_dir, signals};
 use ampsched_model::InputError;
 use clap::Parser;
 

@@ -14,15 +14,11 @@ use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::args::RunArgs;
-use crate::live_trace::LiveTrace;
+use crate::command;
 use crate::policy_text::{self, Named};
+use crate::record::Record;
 use crate::refusal::Question;
-use crate::run_dir::{self, RunDir};
 use crate::signals::Signals;
-use crate::{command, run_dir::Lock};
-
-/// How often the session's status is written (ours): twice as often as `status --watch` reads it.
-const STATUS_NS: Ns = 500_000_000;
 
 /// A session uses at most one part in so many of a CPU: where threads are so many that a look takes long, looks
 /// become rarer (ours).
@@ -62,11 +58,9 @@ pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
     Run::start(setup, args)?.until_it_ends()
 }
 
-/// The scheduler for the kernel is a program of its own, because its licence is the kernel's: it takes the same
-/// arguments.
+/// The program for the kernel takes the same arguments.
 fn in_kernel() -> Result<ExitCode, InputError> {
-    let own = std::env::current_exe().unwrap_or_default();
-    let program = own.with_file_name("ampsched-live-scx");
+    let program = command::kernel_program();
     let error = {
         use std::os::unix::process::CommandExt;
         std::process::Command::new(&program).args(std::env::args_os().skip(1)).exec()
@@ -116,24 +110,17 @@ struct Run {
     args: RunArgs,
     session: Session,
     guardian: Guardian,
-    trace: Option<LiveTrace>,
+    record: Record,
     signals: Signals,
-    folder: RunDir,
     child: Option<Child>,
     started: Instant,
-    told_ns: Option<Ns>,
-    _lock: Lock,
 }
 
 impl Run {
     fn start(setup: Setup, args: RunArgs) -> Result<Self, InputError> {
-        let folder = RunDir::new(&args.folder);
-        let lock = folder.lock()?;
-        folder.restore_remains()?.iter().for_each(run_dir::report);
+        let record = Record::open(&args, &setup.cores)?;
         let signals = Signals::new()?;
-        let trace =
-            args.trace.as_deref().map(|file| LiveTrace::new(file, &setup.cores)).transpose()?;
-        let journal = folder.journal();
+        let journal = record.journal();
         let mut session = Session::new(setup, Journal::create(&journal)?)?;
         let own = std::env::current_exe().map_err(|error| failed("guardian", &error))?;
         let guardian =
@@ -158,18 +145,7 @@ impl Run {
         // Without the privilege it stays as it is.
         let _ = setpriority_process(None, OWN_NICE);
         let started = Instant::now();
-        Ok(Self {
-            session,
-            guardian,
-            trace,
-            signals,
-            folder,
-            child,
-            started,
-            args,
-            told_ns: None,
-            _lock: lock,
-        })
+        Ok(Self { session, guardian, record, signals, child, started, args })
     }
 
     fn until_it_ends(mut self) -> Result<ExitCode, InputError> {
@@ -179,7 +155,7 @@ impl Run {
             self.step();
             let worked = cpu_time().saturating_sub(begun);
             ended = self.child_ended()?;
-            let nobody_left = self.child.is_none() && self.session.members().next().is_none();
+            let nobody_left = self.child.is_none() && !self.session.has_members();
             if nobody_left && self.args.cgroup.is_none() {
                 break;
             }
@@ -187,24 +163,12 @@ impl Run {
                 self.signals.sleep(self.until_next_step(worked));
             }
         }
-        let Self { session, guardian, trace, folder, args, mut child, mut signals, .. } = self;
+        let Self { session, guardian, record, args, child, mut signals, .. } = self;
         let summary = session.finish();
-        folder.clear_status();
         guardian.dismiss();
-        trace.map(LiveTrace::finish).transpose()?;
+        record.close()?;
         conclude(&args, &summary?)?;
-        // Stopped before its command has ended: that goes on without a policy.
-        let stops = signals.stops();
-        while let (None, Some(running)) = (ended, &mut child) {
-            ended = running.try_wait().map_err(|error| failed("command", &error))?;
-            if signals.stops() > stops {
-                break;
-            }
-            if ended.is_none() {
-                signals.sleep(Duration::from_secs(1));
-            }
-        }
-        Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(command::exit_code(status))))
+        command::wait_for(child, ended, &mut signals)
     }
 
     fn step(&mut self) {
@@ -215,14 +179,7 @@ impl Run {
             Err(error) => eprintln!("ampsched-live: no guardian: {error}"),
         }
         let decisions = self.session.step(now_ns);
-        if let Some(trace) = &mut self.trace {
-            trace.step(&self.session, &decisions, now_ns);
-        }
-        if self.told_ns.is_none_or(|told_ns| now_ns >= told_ns + STATUS_NS) {
-            self.told_ns = Some(now_ns);
-            if let Err(error) = self.folder.write_status(&self.session.status()) {
-                eprintln!("ampsched-live: {}: {error}", self.folder.path().display());
-            }
+        if self.record.step(&self.session, &decisions, now_ns, Session::status) {
             let child = self.child.as_ref().map(|child| child.id() as i32);
             let own: Vec<i32> = child.into_iter().chain([self.guardian.pid()]).collect();
             command::bury_orphans(&Proc::default(), &own);

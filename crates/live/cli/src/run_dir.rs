@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use ampsched_live_daemon::{Restored, Status, restore_file};
@@ -16,9 +16,11 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::FolderArgs;
+use crate::command::kernel_program;
 
 const STATUS: &str = "status.json";
 const JOURNAL: &str = "journal-";
+const CLASSES: &str = "classes-";
 
 /// How long a session may take to put everything back before `stop` gives up waiting (ours).
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -82,6 +84,19 @@ impl RunDir {
     /// The journal of this process's session.
     pub fn journal(&self) -> PathBuf {
         self.path.join(format!("{JOURNAL}{}", std::process::id()))
+    }
+
+    /// Where this process's session in the kernel notes whose scheduling class it has changed.
+    pub fn classes(&self) -> PathBuf {
+        self.path.join(format!("{CLASSES}{}", std::process::id()))
+    }
+
+    /// Such notes of sessions that are gone.
+    pub fn left_classes(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let is_such =
+            |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(CLASSES);
+        entries.filter(is_such).map(|entry| entry.path()).collect()
     }
 
     /// Writes what a session tells about itself; readers see the old or the new text.
@@ -179,9 +194,25 @@ pub fn restore_remains(args: &FolderArgs) -> Result<ExitCode, InputError> {
     }
     let all = folder.restore_remains()?;
     all.iter().for_each(report);
-    if all.is_empty() {
+    let in_kernel = !folder.left_classes().is_empty();
+    if all.is_empty() && !in_kernel {
         println!("nothing to put back");
     }
-    let failed = all.iter().any(|restored| !restored.failures.is_empty());
+    let mut failed = all.iter().any(|restored| !restored.failures.is_empty());
+    if in_kernel {
+        failed |= !restore_classes(&folder)?;
+    }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Lets the program for the kernel put scheduling classes back; whether it could.
+fn restore_classes(folder: &RunDir) -> Result<bool, InputError> {
+    let program = kernel_program();
+    let mut command = Command::new(&program);
+    let done = command.arg("restore").arg("--run-dir").arg(folder.path()).status();
+    let wrong = |error: std::io::Error| {
+        InputError::new(program.display().to_string(), "", format!("cannot be run: {error}"))
+            .with_hint("it puts scheduling classes back")
+    };
+    Ok(done.map_err(wrong)?.success())
 }

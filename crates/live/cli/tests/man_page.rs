@@ -14,7 +14,7 @@ use clap_mangen::Man;
 const TAIL: &str = r#".SH FILES
 .TP
 /run/ampsched, or ampsched below $XDG_RUNTIME_DIR
-Lock, status and journal of the running session.
+Lock, status and journal of the running session, in the kernel or by the daemon.
 .SH "EXIT STATUS"
 .TP
 0
@@ -23,10 +23,13 @@ The session has ended and everything is put back.
 2
 The arguments are wrong, or the policy is refused; one line says why.
 .TP
+3
+The kernel has ended the scheduler in it; one line says why.
+.TP
 otherwise
 The exit status of the command that was run.
 .SH PRIVILEGES
-None for one's own processes. CAP_SYS_NICE for affinities and nice values of others' processes, CAP_KILL to stop them where there is no cgroup in which to freeze them; cgroups and files of cpufreq as their owners allow.
+None for one's own processes. CAP_SYS_NICE for affinities and nice values of others' processes, CAP_KILL to stop them where there is no cgroup in which to freeze them; cgroups and files of cpufreq as their owners allow. Policies in the kernel (sched_ext) need root.
 .SH "SEE ALSO"
 sched_setaffinity(2), setpriority(2), cgroups(7), sched(7)
 "#;

@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::clocks::Clocks;
 use crate::freezer::Freezer;
 use crate::journal::{Journal, Touch};
+use crate::observed::Own;
 use crate::restore::{Restored, restore_file};
 use crate::roster::{Member, Roster};
 use crate::status::Status;
@@ -66,11 +67,9 @@ pub struct Session {
     freezer: Freezer,
     clocks: Clocks,
     journal: Journal,
-    own: ThreadKey,
+    own: Own,
     /// Processes that are not scheduled besides.
     except: Vec<i32>,
-    /// CPU time that this process had used before.
-    used_before_ns: Ns,
     looked_ns: Ns,
     searched_ns: Option<Ns>,
     looks: u64,
@@ -87,8 +86,7 @@ impl Session {
     /// Nothing is looked at or touched yet.
     pub fn new(setup: Setup, mut journal: Journal) -> Result<Self, InputError> {
         let (root, proc) = (Root::default(), Proc::default());
-        let own = proc.process(std::process::id() as i32);
-        let own = own.ok_or_else(|| InputError::new("/proc", "", "this process is not in it"))?;
+        let own = Own::process(&proc)?;
         let capabilities = &setup.capabilities;
         let place = capabilities.freezer.as_ref().and_then(|delegation| {
             let mount = match delegation.version {
@@ -107,9 +105,8 @@ impl Session {
             freezer: Freezer::new(place, &root),
             clocks: Clocks::new(root.clone()),
             roster: Roster::default(),
-            own: own.key,
+            own,
             except: Vec::new(),
-            used_before_ns: used_ns(&proc, own.key.tid),
             root,
             proc,
             journal,
@@ -129,19 +126,9 @@ impl Session {
         self.setup.driver.look_period_ns()
     }
 
-    /// The policy's mirror.
-    pub fn driver(&self) -> &Driver {
-        &self.setup.driver
-    }
-
-    /// The machine.
-    pub fn cores(&self) -> &CoreMap {
-        &self.setup.cores
-    }
-
-    /// The scheduled threads.
-    pub fn members(&self) -> impl Iterator<Item = &Member> {
-        self.roster.members()
+    /// Whether it schedules anybody.
+    pub fn has_members(&self) -> bool {
+        self.roster.members().next().is_some()
     }
 
     /// Processes that are not scheduled whatever the scope, from now on: the guardian, for one.
@@ -168,7 +155,7 @@ impl Session {
     fn search(&mut self, now_ns: Ns) {
         for stat in self.setup.scope.find(&self.root, &self.proc) {
             let is_kernel_thread = stat.parent == KTHREADD || stat.pid == KTHREADD;
-            let is_own = stat.pid == self.own.tid || self.except.contains(&stat.pid);
+            let is_own = stat.pid == self.own.key.tid || self.except.contains(&stat.pid);
             if is_own || is_kernel_thread || self.roster.has(stat.key) {
                 continue;
             }
@@ -375,11 +362,6 @@ fn start_tracing(
 
 /// Number of the process whose children are kernel threads.
 const KTHREADD: i32 = 2;
-
-/// CPU time of a process's first thread (a session has no other).
-fn used_ns(proc: &Proc, pid: i32) -> Ns {
-    proc.run_and_wait_ns(pid, pid).map_or(0, |(ns, _)| ns)
-}
 
 /// A process's first thread, as which it is held back.
 fn process_key(member: &Member) -> ThreadKey {

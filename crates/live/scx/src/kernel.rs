@@ -112,22 +112,6 @@ impl Exit {
     }
 }
 
-/// Puts a thread (0: the calling one) under the kernel's extensible class.
-///
-/// # Errors
-///
-/// It does not exist, or may not be changed.
-pub fn choose(tid: i32) -> std::io::Result<()> {
-    /// `SCHED_EXT`, include/uapi/linux/sched.h.
-    const SCHED_EXT: i32 = 7;
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: reads the parameters.
-    match unsafe { libc::sched_setscheduler(tid, SCHED_EXT, &raw const parameters) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
 /// Memory shared with loaded BPF programs.
 struct Shared {
     object: Object,

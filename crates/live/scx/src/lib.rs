@@ -4,6 +4,8 @@
 //! machine, and for this computer, so that the tests can replay random events through both and compare each decision.
 
 #[cfg(feature = "bpf")]
+pub mod class;
+#[cfg(feature = "bpf")]
 pub mod kernel;
 #[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;

@@ -3,20 +3,25 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use ampsched_live_cli::args::{BackendArg, RunArgs};
-use ampsched_live_cli::command::exit_code;
+use ampsched_live_cli::args::{BackendArg, FolderArgs, RunArgs};
+use ampsched_live_cli::command;
 use ampsched_live_cli::policy_text::{self, Named};
+use ampsched_live_cli::record::Record;
+use ampsched_live_cli::run_dir::RunDir;
 use ampsched_live_cli::signals::Signals;
+use ampsched_live_daemon::Guardian;
 use ampsched_live_host::{
     CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, parse_cpus,
 };
 use ampsched_model::{InputError, Ns};
 use ampsched_policy::Needs;
 use ampsched_scx::ScxError;
-use ampsched_scx::kernel::{Options, Scope, choose};
+use ampsched_scx::class::{self, Chosen};
+use ampsched_scx::kernel::{Options, Scope};
 use ampsched_scx::session::{Session, Summary};
 use clap::{Parser, Subcommand};
 
@@ -52,45 +57,78 @@ enum Task {
         #[arg(long, conflicts_with_all = ["pid", "cgroup"])]
         everything: bool,
     },
+    /// Put back what sessions left behind that were killed together with their guardians.
+    Restore {
+        /// Which sessions.
+        #[command(flatten)]
+        folder: FolderArgs,
+    },
+    /// Wait for the end of standard input, then put back what a file names (started by `run`).
+    #[command(hide = true)]
+    Guardian {
+        /// The file.
+        file: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
-    let Task::Run { args, everything } = Arguments::parse().task;
-    run(&args, everything).unwrap_or_else(|error| {
+    let done = match Arguments::parse().task {
+        Task::Run { args, everything } => run(*args, everything),
+        Task::Restore { folder } => restore(&folder),
+        Task::Guardian { file } => class::keep_watch(&file).map(|count| {
+            report(count);
+            ExitCode::SUCCESS
+        }),
+    };
+    done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         ExitCode::from(BAD_INPUT)
     })
 }
 
-fn run(args: &RunArgs, everything: bool) -> Result<ExitCode, InputError> {
-    refuse(args, everything)?;
+fn run(args: RunArgs, everything: bool) -> Result<ExitCode, InputError> {
+    refuse(&args, everything)?;
     let mut signals = Signals::new()?;
     // Cores stay what they are when a CPU goes offline.
     let (cores, evidence) = args.cores.detect(&Root::default())?;
+    let mut record = Record::open(&args, &cores)?;
+    restore_remains(record.folder())?;
     if !args.quiet {
         eprintln!("ampsched-live-scx: {} on {} ({evidence})", args.policy, cores.describe());
     }
-    let mut session = start(args, everything, &cores)?;
-    let mut threads = chosen(args)?;
-    let mut child = spawn(args)?;
-    let (started, mut searched) = (Instant::now(), None::<Instant>);
-    let mut ended = None;
-    while ended.is_none() && signals.stops() == 0 {
-        if searched.is_none_or(|at| at.elapsed() >= SEARCH) {
-            searched = Some(Instant::now());
-            threads.iter_mut().for_each(take_in);
+    let threads = chosen_threads(&args)?;
+    let mut session = start(&args, everything, &cores)?;
+    let mut chosen = if everything { None } else { Some(Scoped::new(threads, &record)?) };
+    let mut child = match spawn(&args) {
+        Ok(child) => child,
+        Err(error) => {
+            chosen.map_or(Ok(0), Scoped::finish)?;
+            return Err(error);
         }
-        session.step(started.elapsed().as_nanos() as Ns).map_err(in_words)?;
+    };
+    let started = Instant::now();
+    let (mut ended, mut nobody_left) = (None, false);
+    while ended.is_none() && !nobody_left && signals.stops() == 0 {
+        if let Some(chosen) = &mut chosen {
+            nobody_left = !chosen.step() && child.is_none() && args.cgroup.is_none();
+        }
+        let now_ns = started.elapsed().as_nanos() as Ns;
+        let decisions = session.step(now_ns).map_err(in_words)?;
+        record.step(&session, &decisions, now_ns, Session::status);
         if let Some(exit) = session.exit() {
             eprintln!(
                 "ampsched-live-scx: the kernel has ended the scheduler: {}: {}",
                 exit.reason, exit.message
             );
             if !exit.asks_for_restart() {
+                drop(session);
+                chosen.map_or(Ok(0), Scoped::finish)?;
+                record.close()?;
                 return Ok(ExitCode::from(ENDED_BY_KERNEL));
             }
             drop(session);
-            session = start(args, everything, &cores)?;
+            record.begin_anew(now_ns);
+            session = start(&args, everything, &cores)?;
         }
         if let Some(running) = &mut child {
             ended = running.try_wait().map_err(|error| failed("command", &error))?;
@@ -99,8 +137,79 @@ fn run(args: &RunArgs, everything: bool) -> Result<ExitCode, InputError> {
             signals.sleep(Duration::from_nanos(session.period_ns()));
         }
     }
-    conclude(args, &session.finish())?;
-    Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(exit_code(status))))
+    let summary = session.finish();
+    chosen.map_or(Ok(0), Scoped::finish)?;
+    record.close()?;
+    conclude(&args, &summary)?;
+    command::wait_for(child, ended, &mut signals)
+}
+
+/// Threads under the extensible class, and who puts them back.
+struct Scoped {
+    chosen: Chosen,
+    guardian: Guardian,
+    /// Those that run already, for `--pid` and `--cgroup`.
+    threads: Option<Threads>,
+    searched: Option<Instant>,
+}
+
+impl Scoped {
+    fn new(threads: Option<Threads>, record: &Record) -> Result<Self, InputError> {
+        let file = record.folder().classes();
+        let chosen = Chosen::create(&file)?;
+        let own = std::env::current_exe().map_err(|error| failed("guardian", &error))?;
+        let guardian = Guardian::start(&own, &file).map_err(|error| failed("guardian", &error))?;
+        Ok(Self { chosen, guardian, threads, searched: None })
+    }
+
+    /// Takes in new threads now and then; whether there is anybody to schedule, as of the last search.
+    fn step(&mut self) -> bool {
+        if let Err(error) = self.guardian.renew() {
+            eprintln!("ampsched-live-scx: no guardian: {error}");
+        }
+        let Some(threads) = &mut self.threads else { return true };
+        if self.searched.is_some_and(|at| at.elapsed() < SEARCH) {
+            return true;
+        }
+        self.searched = Some(Instant::now());
+        let own = [std::process::id() as i32, self.guardian.pid()];
+        let mut found = threads.find(&Root::default(), &Proc::default());
+        found.retain(|thread| !own.contains(&thread.pid));
+        for thread in &found {
+            // Kernel threads and threads that have just ended cannot be chosen, which is no failure.
+            let _ = self.chosen.take_in(thread);
+        }
+        !found.is_empty()
+    }
+
+    /// Puts all threads back.
+    fn finish(self) -> Result<usize, InputError> {
+        let count = self.chosen.finish()?;
+        self.guardian.dismiss();
+        Ok(count)
+    }
+}
+
+/// Puts back what sessions have left behind that are gone with their guardians.
+fn restore(args: &FolderArgs) -> Result<ExitCode, InputError> {
+    // Whoever has the lock has no session that this could disturb.
+    let folder = RunDir::new(args);
+    let _lock = folder.lock()?;
+    restore_remains(&folder)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn restore_remains(folder: &RunDir) -> Result<(), InputError> {
+    for file in folder.left_classes() {
+        report(class::restore(&file)?);
+    }
+    Ok(())
+}
+
+fn report(count: usize) {
+    if count > 0 {
+        eprintln!("ampsched-live-scx: put back: scheduling class of {count} threads");
+    }
 }
 
 /// What makes sense for a daemon only.
@@ -111,9 +220,6 @@ fn refuse(args: &RunArgs, everything: bool) -> Result<(), InputError> {
     }
     if args.degrade {
         return wrong("--degrade", "in the kernel a policy runs as it is written, or not at all");
-    }
-    if args.trace.is_some() {
-        return wrong("--trace", "in the kernel nothing is traced; use perf sched or trace-cmd");
     }
     if args.command.is_empty() && args.pid.is_empty() && args.cgroup.is_none() && !everything {
         return Err(InputError::new("run", "", "nothing to schedule")
@@ -159,7 +265,7 @@ fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
 }
 
 /// The threads to take in again and again, for processes and cgroups that run already.
-fn chosen(args: &RunArgs) -> Result<Option<Threads>, InputError> {
+fn chosen_threads(args: &RunArgs) -> Result<Option<Threads>, InputError> {
     let root = Root::default();
     if let Some(folder) = &args.cgroup {
         return Threads::cgroup(&root, folder).map(Some);
@@ -170,21 +276,13 @@ fn chosen(args: &RunArgs) -> Result<Option<Threads>, InputError> {
     Threads::trees(&Proc::new(root), &args.pid).map(Some)
 }
 
-/// Puts threads under the kernel's extensible class; their children inherit it.
-fn take_in(threads: &mut Threads) {
-    for found in threads.find(&Root::default(), &Proc::default()) {
-        // Kernel threads and threads that have just ended cannot be chosen, which is no failure.
-        let _ = choose(found.key.tid);
-    }
-}
-
 /// Starts the command under the kernel's extensible class.
 #[allow(unsafe_code)] // Between fork and exec.
 fn spawn(args: &RunArgs) -> Result<Option<Child>, InputError> {
     let Some((program, words)) = args.command.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     // SAFETY: a single system call.
-    unsafe { command.args(words).pre_exec(|| choose(0)) };
+    unsafe { command.args(words).pre_exec(class::choose_own) };
     command
         .spawn()
         .map(Some)
@@ -193,13 +291,15 @@ fn spawn(args: &RunArgs) -> Result<Option<Child>, InputError> {
 
 fn conclude(args: &RunArgs, summary: &Summary) -> Result<(), InputError> {
     if !args.quiet {
+        let status = &summary.status;
         eprintln!(
-            "ampsched-live-scx: {} for {:.1} s: {} threads, {} epochs, {} decisions, queued {} times",
-            summary.policy,
-            summary.age_s,
+            "ampsched-live-scx: {} for {:.1} s: {} threads, {} epochs, {} decisions, {:.1} % of a CPU; queued {} times",
+            status.policy,
+            status.age_s,
             summary.threads,
-            summary.epochs,
-            summary.decisions,
+            status.epochs,
+            status.decisions,
+            100.0 * status.overhead,
             summary.queued
         );
     }

@@ -1,23 +1,33 @@
 //! A session: a policy's fast plane in the kernel, its slow plane here, epoch by epoch.
 
+mod telling;
+
 use std::collections::HashMap;
 
+use ampsched_live_daemon::{Observed, Own, Status};
 use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Proc, Sighting};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, RunState};
 
 use crate::ScxError;
 use crate::kernel::{Exit, Kernel, Options};
-use crate::layout::Thread;
+use crate::layout::{Sched, Thread};
 use crate::lower;
+
+/// How often the names of threads are read (ours): they are for people.
+const NAMES_NS: Ns = 1_000_000_000;
 
 /// What the session knows of a thread in a slot of the kernel's table.
 struct Member {
     /// Who of those that have had the slot.
     generation: u32,
     thread: ThreadId,
+    app: AppId,
+    tid: u32,
     process: u32,
     program: String,
+    /// Its name, which it may change any time.
+    name: String,
     /// Programs that its process had executed when `program` was looked up.
     execs: u32,
     /// Counters at the last look.
@@ -26,21 +36,13 @@ struct Member {
     blame_ns: Ns,
 }
 
-/// What a session has done.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+/// What a session has done, for the results.
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct Summary {
-    /// The policy with its parameters, as given.
-    pub policy: String,
-    /// The means: always `scx`.
-    pub backend: String,
-    /// How long it ran, in s.
-    pub age_s: f64,
+    /// How it was at the end, without its threads.
+    pub status: Status,
     /// Threads that were scheduled.
     pub threads: usize,
-    /// Epochs of the policy.
-    pub epochs: u64,
-    /// Changes of the plan that were carried out.
-    pub decisions: u64,
     /// Time that threads ran on each core, in s, in the order of the cores.
     pub busy_s: Vec<f64>,
     /// Times that a thread was queued.
@@ -57,7 +59,15 @@ pub struct Session {
     /// By slot.
     members: Vec<Option<Member>>,
     apps: HashMap<i32, AppId>,
-    summary: Summary,
+    own: Own,
+    /// The policy with its parameters, as given.
+    policy: String,
+    /// The kernel's table but for threads, as of the last look.
+    seen: Box<Sched>,
+    looked_ns: Ns,
+    looks: u64,
+    decisions: u64,
+    threads: usize,
 }
 
 impl Session {
@@ -79,10 +89,25 @@ impl Session {
         let mut initial = lower::state(lowered, rules.queues, topology, threads_max);
         initial.online = options.online;
         let kernel = Kernel::load(initial, options)?;
-        let summary =
-            Summary { policy: name.to_owned(), backend: "scx".to_owned(), ..Summary::default() };
-        let (members, apps, proc) = (Vec::new(), HashMap::new(), Proc::default());
-        Ok(Self { kernel, driver, cores, facts, proc, members, apps, summary })
+        let proc = Proc::default();
+        let own = Own::process(&proc)
+            .map_err(|error| ScxError::Kernel { what: "/proc".to_owned(), why: error.message })?;
+        Ok(Self {
+            seen: Box::new(kernel.state()),
+            kernel,
+            driver,
+            cores,
+            facts,
+            proc,
+            members: Vec::new(),
+            apps: HashMap::new(),
+            own,
+            policy: name.to_owned(),
+            looked_ns: 0,
+            looks: 0,
+            decisions: 0,
+            threads: 0,
+        })
     }
 
     /// How long to wait between two steps, in ns.
@@ -90,21 +115,24 @@ impl Session {
         self.driver.look_period_ns()
     }
 
-    /// Looks, decides and carries out; `now_ns` is the time since the start.
+    /// Whether it schedules anybody.
+    pub fn has_members(&self) -> bool {
+        self.members.iter().any(Option::is_some)
+    }
+
+    /// Looks, decides and carries out; `now_ns` is the time since the start. Returns what was decided.
     ///
     /// # Errors
     ///
     /// The kernel does not carry out the changes.
-    pub fn step(&mut self, now_ns: Ns) -> Result<(), ScxError> {
+    pub fn step(&mut self, now_ns: Ns) -> Result<Vec<Decision>, ScxError> {
         let sightings = self.look(now_ns);
         self.driver.look(&sightings, now_ns);
         self.tell_factors(now_ns);
         let decisions = self.driver.epoch();
         self.carry_out(&decisions)?;
         self.kernel.sign_of_life();
-        self.summary.age_s = now_ns as f64 / 1e9;
-        self.summary.epochs = self.driver.epochs();
-        Ok(())
+        Ok(decisions)
     }
 
     /// Why the kernel has ended the scheduler; none while it runs.
@@ -113,6 +141,9 @@ impl Session {
     }
 
     fn look(&mut self, now_ns: Ns) -> Vec<Sighting> {
+        let names_are_due = now_ns / NAMES_NS != self.looked_ns / NAMES_NS;
+        (self.looked_ns, self.looks) = (now_ns, self.looks + 1);
+        *self.seen = self.kernel.state();
         let threads = self.kernel.threads();
         self.members.resize_with(threads.len(), || None);
         let mut sightings = Vec::with_capacity(threads.len());
@@ -130,9 +161,15 @@ impl Session {
                 self.members[slot] = Some(self.welcome(seen, now_ns));
             }
             let member = self.members[slot].as_mut().expect("it is known or welcome");
-            if member.execs != seen.execs {
-                member.execs = seen.execs;
-                member.program = program(&self.proc, member.process);
+            if member.execs != seen.execs || member.program.is_empty() {
+                // For a moment a process that executes a program has no command line; then it is asked again.
+                let program = program(&self.proc, member.process);
+                if !program.is_empty() {
+                    (member.execs, member.program) = (seen.execs, program);
+                }
+            }
+            if names_are_due {
+                member.name = name(&self.proc, seen);
             }
             sightings.push(sighting(member, seen));
         }
@@ -152,12 +189,15 @@ impl Session {
         let everywhere = allowed.len() == self.cores.topology().core_count();
         let restricted = (!everywhere && !allowed.is_empty()).then_some(&allowed);
         let thread = self.driver.add(app, seen.weight, restricted, now_ns);
-        self.summary.threads += 1;
+        self.threads += 1;
         Member {
             generation: seen.generation,
             thread,
+            app,
+            tid: seen.pid,
             process: seen.process,
             program: program(&self.proc, seen.process),
+            name: name(&self.proc, seen),
             execs: seen.execs,
             run_ns: 0,
             ready_ns: 0,
@@ -195,18 +235,22 @@ impl Session {
                 lowered.map(|operation| crate::layout::Operation { generation, ..operation }),
             );
         }
-        self.summary.decisions += decisions.len() as u64;
+        self.decisions += decisions.len() as u64;
         if operations.is_empty() { Ok(()) } else { self.kernel.apply(&mut operations) }
     }
 
     /// Ends the session: the kernel's own scheduler takes over. Returns what was done.
     pub fn finish(mut self) -> Summary {
-        let state = self.kernel.state();
-        let count = self.cores.topology().core_count();
-        self.summary.busy_s =
-            state.cores[..count].iter().map(|core| core.busy_ns as f64 / 1e9).collect();
-        self.summary.queued = state.serial;
-        self.summary
+        *self.seen = self.kernel.state();
+        let mut status = self.status();
+        (status.threads, status.on_cores) = (Vec::new(), Vec::new());
+        let busy_s = |core| self.busy_ns(core) as f64 / 1e9;
+        Summary {
+            status,
+            threads: self.threads,
+            busy_s: self.cores.topology().cores().map(busy_s).collect(),
+            queued: self.seen.serial,
+        }
     }
 }
 
@@ -215,6 +259,11 @@ fn program(proc: &Proc, process: u32) -> String {
     let command = proc.command(process as i32);
     let path = command.first().map_or("", String::as_str);
     path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+/// A thread's name; empty if it has just ended.
+fn name(proc: &Proc, seen: &Thread) -> String {
+    proc.stat(seen.process as i32, seen.pid as i32).map_or_else(String::new, |stat| stat.name)
 }
 
 /// What a thread does and has used since the last look.

@@ -1,13 +1,40 @@
 //! What a session tells about itself.
 
 use ampsched_live_factors::FutexTrace;
-use ampsched_live_host::format_cpus;
-use ampsched_model::{Ns, ThreadId};
-use ampsched_policy::{Factor, FactorKind, Needs, Prefer, RunState};
+use ampsched_live_host::{CoreMap, Driver};
+use ampsched_policy::Needs;
 
-use super::{Session, used_ns};
+use super::Session;
+use crate::observed::{Account, Observed, Scheduled, status_of};
 use crate::roster::Member;
-use crate::status::{CoreStatus, Status, ThreadStatus};
+use crate::status::Status;
+
+impl Observed for Session {
+    fn driver(&self) -> &Driver {
+        &self.setup.driver
+    }
+
+    fn cores(&self) -> &CoreMap {
+        &self.setup.cores
+    }
+
+    fn scheduled(&self) -> impl Iterator<Item = Scheduled> {
+        self.roster.members().map(scheduled)
+    }
+}
+
+fn scheduled(member: &Member) -> Scheduled {
+    Scheduled {
+        tid: member.key.tid,
+        pid: member.pid,
+        thread: member.thread,
+        app: member.app,
+        program: member.program.clone(),
+        name: member.name.clone(),
+        cpu: member.cpu,
+        cpus: member.given_cpus.as_ref().unwrap_or(&member.before.cpus).clone(),
+    }
+}
 
 impl Session {
     /// What the policy wants to know and does not get, each in a sentence.
@@ -25,85 +52,18 @@ impl Session {
 
     /// How it is now.
     pub fn status(&self) -> Status {
-        let setup = &self.setup;
-        let age_s = self.looked_ns as f64 / 1e9;
-        let degraded = setup.lacks.iter().any(|demand| demand.is_essential);
-        let used_ns = used_ns(&self.proc, self.own.tid) - self.used_before_ns;
-        Status {
-            pid: self.own.tid,
-            start_ticks: self.own.start_ticks,
-            policy: setup.policy.clone(),
-            backend: "daemon".to_owned(),
-            mode: if degraded { "degraded" } else { "as written" }.to_owned(),
-            lacks: setup.lacks.clone(),
+        let account = Account {
+            own: &self.own,
+            policy: &self.setup.policy,
+            backend: "daemon",
+            lacks: &self.setup.lacks,
             missing_factors: self.missing_factors(),
-            cores: setup.cores.describe(),
-            freezer: self.freezer.name().to_owned(),
-            age_s,
+            freezer: self.freezer.name(),
+            looked_ns: self.looked_ns,
             looks: self.looks,
-            epochs: setup.driver.epochs(),
             decisions: self.decisions,
-            overhead: if age_s > 0.0 { (used_ns as f64 / 1e9 / age_s).min(1.0) } else { 0.0 },
             failures: self.failures.iter().cloned().collect(),
-            threads: self.roster.members().map(|member| self.thread_status(member)).collect(),
-            on_cores: self.core_status(),
-        }
-    }
-
-    fn thread_status(&self, member: &Member) -> ThreadStatus {
-        let (driver, cores) = (&self.setup.driver, &self.setup.cores);
-        let (sched, factors) = (driver.sched(), driver.factors(member.thread));
-        let (state, stats) = (sched.thread(member.thread), sched.stats(member.thread));
-        let plan = sched.plan(member.thread);
-        let known = |factor: Factor| (factor.kind != FactorKind::Missing).then_some(factor.value);
-        let class = cores.core(member.cpu).map(|core| cores.topology().core(core).class);
-        let cpus = member.given_cpus.as_ref().unwrap_or(&member.before.cpus);
-        ThreadStatus {
-            tid: member.key.tid,
-            pid: member.pid,
-            program: member.program.clone(),
-            name: member.name.clone(),
-            state: match state.state {
-                RunState::Running => "running",
-                RunState::Ready => "waiting",
-                RunState::Held => "held",
-                RunState::New | RunState::Blocked | RunState::Exited => "blocked",
-            }
-            .to_owned(),
-            cpu: member.cpu,
-            class: class.map_or_else(|| "other".to_owned(), |class| cores.class_name(class)),
-            cpus: format_cpus(cpus.iter().copied()),
-            wants: match plan.prefer {
-                Prefer::Any => "any",
-                Prefer::Big => "big",
-                Prefer::Little => "little",
-            }
-            .to_owned(),
-            rank: plan.rank,
-            blame_s: known(factors.blame_ns).map(|ns| ns / 1e9),
-            speedup: known(factors.speedup),
-            big_s: stats.run_ns[1..].iter().sum::<Ns>() as f64 / 1e9,
-            little_s: stats.run_ns[0] as f64 / 1e9,
-            migrations: stats.migrations,
-        }
-    }
-
-    fn core_status(&self) -> Vec<CoreStatus> {
-        let (sched, cores) = (self.setup.driver.sched(), &self.setup.cores);
-        let tid = |thread: ThreadId| {
-            let found = self.roster.members().find(|member| member.thread == thread);
-            found.map(|member| member.key.tid)
         };
-        let elapsed_ns = self.looked_ns.max(1) as f64;
-        let busy = |ns: Ns| ns as f64 * self.setup.driver.dilation().factor() / elapsed_ns;
-        let topology = cores.topology();
-        let status = |core| CoreStatus {
-            cpu: cores.cpu(core),
-            class: cores.class_name(topology.core(core).class),
-            running: sched.core(core).running.and_then(tid),
-            waiting: sched.queue_len(core),
-            busy: busy(sched.core(core).busy_ns).min(1.0),
-        };
-        topology.cores().map(status).collect()
+        status_of(self, account)
     }
 }

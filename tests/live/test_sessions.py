@@ -1,0 +1,126 @@
+"""Sessions of ``ampsched-live`` in a real kernel: status, stop, trace, whom they take in, and what is left whoever is killed."""
+
+import os
+import signal
+
+import pytest
+
+SCHED_EXT = 7
+OTHER, FIFO, BATCH = os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_BATCH
+KILLED = 128 + signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def sessions(in_guest):
+    return in_guest("told", "command", "processes", "cgroup", "killed", script="guest_sessions.py")
+
+
+@pytest.fixture(scope="module")
+def programs(in_guest):
+    return in_guest("storm", "executed", "daemon", script="guest_sessions.py")
+
+
+def assert_left_clean(found) -> None:
+    """The kernel is its own again; nothing is pinned, frozen, stopped or throttled; it has complained about nothing."""
+    assert (found["state"], found["touched"], found["complaints"]) == ("disabled", [], []), found
+
+
+def test_status_and_stop_know_sessions_in_the_kernel(sessions) -> None:
+    found = sessions["told"]
+    status = found["status"]
+    assert (status["policy"], status["backend"], status["mode"]) == ("colab", "scx", "as written")
+    assert [core["cpu"] for core in status["on_cores"]] == [0, 1, 2, 3]
+    tids = {thread["tid"] for thread in status["threads"]}
+    running = {core["running"] for core in status["on_cores"]} - {None}
+    assert running, "somebody runs"
+    assert running <= tids, "who runs is one of the threads"
+    busiest = max(status["threads"], key=lambda thread: thread["big_s"])
+    assert (busiest["program"], busiest["speedup"]) == ("sh", 2.5)
+    assert busiest["blame_s"] is not None
+    assert found["table"].startswith("colab (scx, as written) on big 0-1, little 2-3"), found["table"]
+    assert found["stopped"][:2] == [0, f"stopped: colab (process {status['pid']})\n"]
+    assert found["at_end"] == "disabled", "stop returns when the kernel is its own again"
+    assert (found["nobody"][0], "no session runs" in found["nobody"][2]) == (2, True)
+    assert found["classes"] == [[SCHED_EXT], [OTHER]]
+    assert found["code"] == KILLED, "its command goes on and its exit code is passed on"
+    assert_left_clean(found)
+
+
+def test_the_kernel_is_chosen_where_it_can_run_the_policy(sessions) -> None:
+    found = sessions["command"]
+    assert (found["code"], found["output"]) == (7, "enabled\n"), found
+    assert "ampsched-live-scx: colab for " in found["errors"]
+    assert_left_clean(found)
+
+
+def test_a_folder_has_one_session_whatever_its_means(sessions) -> None:
+    found = sessions["told"]
+    expected = f"another session runs (process {found['status']['pid']})"
+    for code, errors in ([found["second"][0], found["second"][2]], found["direct"]):
+        assert code == 2
+        assert expected in errors
+        assert len(errors.splitlines()) == 1
+
+
+def test_trace_and_result_are_written(sessions) -> None:
+    found = sessions["told"]
+    assert min(found["trace"].values()) > 0, found["trace"]
+    result = found["result"]
+    assert (result["status"]["backend"], result["threads"] >= 4) == ("scx", True)
+    assert result["status"]["overhead"] > 0
+    assert len(result["busy_s"]) == 4
+    assert max(result["busy_s"]) > 1
+
+
+def test_processes_are_taken_in_with_all_their_threads_and_put_back(sessions) -> None:
+    found = sessions["processes"]
+    taken = {"program": [SCHED_EXT], "child": [SCHED_EXT], "batch": [SCHED_EXT]}
+    assert found["during"] == taken | {"other": [OTHER], "real": [FIFO]}, found
+    assert found["threads"] == [False], "status shows those, and not the other one"
+    back = {"program": [OTHER], "child": [OTHER], "batch": [BATCH]}
+    assert found["after"] == back | {"other": [OTHER], "real": [FIFO]}, found
+    assert_left_clean(found)
+
+
+def test_a_cgroup_is_taken_in_and_put_back(sessions) -> None:
+    found = sessions["cgroup"]
+    inside = ("inside", "below", "later")
+    outside = {"other": [OTHER]}
+    assert found["during"] == {name: [SCHED_EXT] for name in inside} | outside | {"session": [OTHER]}, found
+    assert found["after"] == {name: [OTHER] for name in inside} | outside, found
+    assert_left_clean(found)
+
+
+def test_classes_are_put_back_whoever_is_killed(sessions) -> None:
+    found = sessions["killed"]
+    assert found["replaced"], "a guardian that is killed is replaced"
+    assert found["session"], "the guardian puts back"
+    assert found["left"], "nobody has yet"
+    assert found["both"], "restore does"
+    assert "put back: scheduling class of 3 threads" in found["restore"]
+    assert_left_clean(found)
+
+
+def test_a_storm_of_ten_thousand_processes(programs) -> None:
+    found = programs["storm"]
+    assert found["code"] == 0
+    assert "10000\n" in found["said"], found
+    assert_left_clean(found)
+
+
+def test_a_program_that_executes_another_is_that_one(programs) -> None:
+    found = programs["executed"]
+    [before], [after] = found["before"], found["after"]
+    assert before[:2] == ["bash", 1.1]
+    assert after[:2] == ["gains", 3.0]
+    assert before[2] == after[2], "the same thread"
+    assert found["code"] == KILLED
+    assert_left_clean(found)
+
+
+def test_the_daemon_leaves_nothing_frozen_whoever_is_killed(programs) -> None:
+    found = programs["daemon"]
+    assert [found[step] for step in ("held", "replaced", "left")] == [True] * 3, found
+    assert found["after_session"] == [], "the guardian puts back"
+    assert (found["restore"], found["after_both"]) == (0, []), found
+    assert_left_clean(found)

@@ -1,5 +1,6 @@
 //! What a session tells about itself while it runs.
 
+use ampsched_live_factors::Energy;
 use ampsched_live_host::Demand;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,12 @@ pub struct Status {
     pub lacks: Vec<Demand>,
     /// Factors that are missing, or the same for all threads.
     pub missing_factors: Vec<String>,
+    /// What is counted and predicted, in a line each.
+    #[serde(default)]
+    pub measured: Vec<String>,
+    /// Energy since the start, by sensor; of all that runs on the computer.
+    #[serde(default)]
+    pub energy: Vec<Energy>,
     /// Classes of cores.
     pub cores: String,
     /// Means of holding threads back.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ampsched_live_cli::args::{BackendArg, RunArgs};
 use ampsched_live_cli::command::exit_code;
+use ampsched_live_cli::instruments;
 use ampsched_live_cli::policy_text::{self, Named};
 use ampsched_live_cli::signals::Signals;
 use ampsched_live_host::{
@@ -132,9 +133,14 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
             Facts::parse(&name, &fs::read_to_string(file).map_err(|error| failed(&name, &error))?)?
         }
     };
+    let (root, model) = (Root::default(), args.model.as_deref());
+    let instruments = instruments::start(&root, cores, &policy.needs(), model)?;
     if !args.quiet {
         // Blame is counted in the kernel.
-        let needs = Needs { blame: false, ..policy.needs() };
+        let needs = Needs { blame: false, ..instruments.unmet(&policy.needs()) };
+        for line in instruments.notes().iter().chain(&instruments.reasons()) {
+            eprintln!("ampsched-live-scx: {line}");
+        }
         for missing in facts.missing(&needs, cores.speed_ratio()) {
             eprintln!("ampsched-live-scx: {missing}");
         }
@@ -147,7 +153,8 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
         timeout_ms: TIMEOUT_MS,
         epoch_limit_ns: EPOCH_LIMIT_NS,
     };
-    Session::start(&name, driver, cores.clone(), facts, &options, THREADS_MAX).map_err(in_words)
+    Session::start(&name, driver, cores.clone(), facts, instruments, &options, THREADS_MAX)
+        .map_err(in_words)
 }
 
 /// The cores whose CPUs are online, as a word.

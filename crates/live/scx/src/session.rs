@@ -1,7 +1,8 @@
 //! A session: a policy's fast plane in the kernel, its slow plane here, epoch by epoch.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use ampsched_live_factors::Instruments;
 use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Proc, Sighting};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, RunState};
@@ -16,6 +17,7 @@ struct Member {
     /// Who of those that have had the slot.
     generation: u32,
     thread: ThreadId,
+    tid: u32,
     process: u32,
     program: String,
     /// Programs that its process had executed when `program` was looked up.
@@ -45,6 +47,10 @@ pub struct Summary {
     pub busy_s: Vec<f64>,
     /// Times that a thread was queued.
     pub queued: u64,
+    /// What was counted and predicted, in a line each.
+    pub measured: Vec<String>,
+    /// What could not be counted, each reason in a sentence.
+    pub not_measured: BTreeSet<String>,
 }
 
 /// A running session.
@@ -53,6 +59,7 @@ pub struct Session {
     driver: Driver,
     cores: CoreMap,
     facts: Facts,
+    instruments: Instruments,
     proc: Proc,
     /// By slot.
     members: Vec<Option<Member>>,
@@ -71,18 +78,23 @@ impl Session {
         driver: Driver,
         cores: CoreMap,
         facts: Facts,
+        instruments: Instruments,
         options: &Options,
         threads_max: u32,
     ) -> Result<Self, ScxError> {
         let (rules, topology) = (driver.rules(), cores.topology());
-        let lowered = lower::rules(name, driver.needs(), &rules, topology)?;
+        let lowered = lower::rules(name, &instruments.unmet(driver.needs()), &rules, topology)?;
         let mut initial = lower::state(lowered, rules.queues, topology, threads_max);
         initial.online = options.online;
         let kernel = Kernel::load(initial, options)?;
-        let summary =
-            Summary { policy: name.to_owned(), backend: "scx".to_owned(), ..Summary::default() };
+        let summary = Summary {
+            policy: name.to_owned(),
+            backend: "scx".to_owned(),
+            measured: instruments.notes().to_vec(),
+            ..Summary::default()
+        };
         let (members, apps, proc) = (Vec::new(), HashMap::new(), Proc::default());
-        Ok(Self { kernel, driver, cores, facts, proc, members, apps, summary })
+        Ok(Self { kernel, driver, cores, facts, instruments, proc, members, apps, summary })
     }
 
     /// How long to wait between two steps, in ns.
@@ -121,7 +133,10 @@ impl Session {
             if known.is_some_and(|member| seen.in_use == 0 || member.generation != seen.generation)
             {
                 let gone = self.members[slot].take().expect("it is known");
-                sightings.push(exited(&gone, &self.driver));
+                let mut last = exited(&gone, &self.driver);
+                last.instructions = self.count(gone.tid as i32, last.core, now_ns);
+                self.instruments.forget(gone.tid as i32);
+                sightings.push(last);
             }
             if seen.in_use == 0 {
                 continue;
@@ -134,9 +149,21 @@ impl Session {
                 member.execs = seen.execs;
                 member.program = program(&self.proc, member.process);
             }
-            sightings.push(sighting(member, seen));
+            let mut seen = sighting(member, seen);
+            let tid = member.tid as i32;
+            seen.instructions = self.count(tid, seen.core, now_ns);
+            sightings.push(seen);
         }
         sightings
+    }
+
+    /// The instructions that a thread has retired since the last look.
+    fn count(&mut self, tid: i32, core: CoreId, now_ns: Ns) -> u64 {
+        let class = self.cores.topology().core(core).class;
+        self.instruments.look(tid, class, now_ns).unwrap_or_else(|error| {
+            self.summary.not_measured.insert(format!("counters: {error}"));
+            0
+        })
     }
 
     fn welcome(&mut self, seen: &Thread, now_ns: Ns) -> Member {
@@ -153,9 +180,16 @@ impl Session {
         let restricted = (!everywhere && !allowed.is_empty()).then_some(&allowed);
         let thread = self.driver.add(app, seen.weight, restricted, now_ns);
         self.summary.threads += 1;
+        if let Err(error) = self.instruments.follow(seen.pid as i32) {
+            // Whoever has ended at once was not to be counted.
+            if error.raw_os_error() != Some(libc::ESRCH) {
+                self.summary.not_measured.insert(format!("counters: {error}"));
+            }
+        }
         Member {
             generation: seen.generation,
             thread,
+            tid: seen.pid,
             process: seen.process,
             program: program(&self.proc, seen.process),
             execs: seen.execs,
@@ -171,7 +205,9 @@ impl Session {
             let known = self.facts.factors(&member.program, ratio, now_ns);
             let value = member.blame_ns as f64;
             let blame_ns = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
-            self.driver.set_factors(member.thread, ampsched_policy::Factors { blame_ns, ..known });
+            let mut factors = ampsched_policy::Factors { blame_ns, ..known };
+            self.instruments.tell(member.tid as i32, &mut factors);
+            self.driver.set_factors(member.thread, factors);
         }
     }
 
@@ -206,6 +242,7 @@ impl Session {
         self.summary.busy_s =
             state.cores[..count].iter().map(|core| core.busy_ns as f64 / 1e9).collect();
         self.summary.queued = state.serial;
+        self.summary.not_measured.extend(self.instruments.reasons());
         self.summary
     }
 }

@@ -22,10 +22,10 @@ MAY_DEPEND_ON = {
     "taskrt": {"model", "policy", "kernels", "task"},
     "trace": {"model"},
     "live/host": {"model", "policy"},
-    "live/factors": {"model"},
+    "live/factors": {"model", "policy", "predict", "live/host"},
     "live/daemon": {"model", "policy", "live/host", "live/factors"},
-    "live/scx": {"model", "policy", "live/host", "live/daemon", "live/cli"},
-    "live/cli": {"model", "policy", "trace", "live/host", "live/daemon"},
+    "live/scx": {"model", "policy", "live/host", "live/factors", "live/daemon", "live/cli"},
+    "live/cli": {"model", "policy", "predict", "trace", "live/host", "live/factors", "live/daemon"},
     "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
@@ -36,6 +36,7 @@ ONLY_FOR = {
     "rayon": {"sim"},
     "libc": {"taskrt", "live/scx"},
     "nix": {"taskrt"},
+    "perf-event2": {"live/factors"},
     "rustix": {"live/host", "live/factors", "live/daemon", "live/cli", "taskrt"},
     "signal-hook": {"live/cli"},
     "clap": {"live/cli", "live/scx"},

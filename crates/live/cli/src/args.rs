@@ -106,6 +106,10 @@ pub struct RunArgs {
     /// TOML file with what was measured of programs: speedup, alone_ips, energy_ratio by name.
     #[arg(long, value_name = "FILE")]
     pub facts: Option<PathBuf>,
+    /// Model that predicts speed-ups from counters, of this computer's cores: a file that `ampsched calibrate` or
+    /// `ampsched train` has made.
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// How many times slower than real time the policy's time passes.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub dilation: f64,

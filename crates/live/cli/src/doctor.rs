@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
 use ampsched_live_host::{Backend, Capabilities, CoreMap, Demand, Root, demands};
 use ampsched_model::{ClassId, InputError};
-use ampsched_policy::{REGISTRY, build_policy};
+use ampsched_policy::{Needs, REGISTRY, build_policy};
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
@@ -13,8 +14,16 @@ use crate::status::table;
 /// Prints what this computer can do and which policies it can run.
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     let root = Root::default();
-    let capabilities = Capabilities::detect(&root);
+    let mut capabilities = Capabilities::detect(&root);
     let found = args.cores.detect(&root);
+    let (counters, sensors) = match &found {
+        Ok((map, _)) => {
+            (Survey::make(&root, map, &WANTED, &mut Perf)?, SensorSurvey::make(&root, map)?)
+        }
+        Err(_) => Default::default(),
+    };
+    capabilities.counts_instructions = counters.counts("instructions");
+    capabilities.counts_stalls = counters.counts_stalls();
     let rows = capabilities.rows();
     let (cores, evidence) = match &found {
         Ok((map, evidence)) => (map.describe(), evidence.to_string()),
@@ -27,6 +36,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
         }
         Err(_) => Vec::new(),
     };
+    let sensor_lines = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| sensors.describe(map));
     if args.json {
         let classes = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| classes(map));
         let policies: serde_json::Map<String, Value> = verdicts
@@ -35,6 +45,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
             .collect();
         let value = json!({
             "capabilities": capabilities,
+            "counters": { "counted": counters.describe(), "reasons": counters.reasons },
+            "sensors": { "found": sensor_lines, "reasons": sensors.reasons },
             "cores": cores,
             "classes": classes,
             "evidence": evidence,
@@ -46,10 +58,44 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     for (name, value) in rows.iter().map(|(name, value)| (*name, value.as_str())) {
         println!("{name:<14} {value}");
     }
+    print_lines("counters", &counters.describe(), &counters.reasons);
+    print_lines("sensors", &sensor_lines, &sensors.reasons);
     println!("{:<14} {cores} ({evidence})", "cores");
     let lines = verdicts.iter().map(Verdict::cells).collect();
     print!("{}", table(&["policy", "kernel", "daemon", "what the daemon lacks"], lines));
+    let reads = |is_read: fn(&Needs) -> bool| names(|name| is_read(&needs_of(name)));
+    println!();
+    print_readers(
+        "read retired instructions",
+        capabilities.counts_instructions,
+        &reads(|needs| needs.instructions),
+    );
+    print_readers("read stalls for data", capabilities.counts_stalls, &reads(|needs| needs.stalls));
+    print_readers("read powers of single threads", false, &reads(|needs| needs.power));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The lines of a row, of which only the first has a head.
+fn print_lines(head: &str, lines: &[String], reasons: &[String]) {
+    let none = ["none".to_owned()];
+    let lines = if lines.is_empty() && reasons.is_empty() { &none[..] } else { lines };
+    for (index, line) in lines.iter().chain(reasons).enumerate() {
+        println!("{:<14} {line}", if index == 0 { head } else { "" });
+    }
+}
+
+/// Which policies read something, and whether they get it.
+fn print_readers(what: &str, is_there: bool, names: &[&str]) {
+    let here = if is_there { "which are counted" } else { "which nothing shows here" };
+    println!("{what}, {here}: {}", names.join(", "));
+}
+
+fn needs_of(name: &str) -> Needs {
+    build_policy(name, &[]).expect("defaults are valid").needs()
+}
+
+fn names(is_meant: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    REGISTRY.iter().map(|info| info.name).filter(|name| is_meant(name)).collect()
 }
 
 /// The classes of cores, the fastest first.

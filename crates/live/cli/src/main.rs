@@ -7,7 +7,7 @@ mod status;
 
 use std::process::ExitCode;
 
-use ampsched_live_cli::{args, command, policy_text, record, run_dir, signals};
+use ampsched_live_cli::{args, command, instruments, policy_text, record, run_dir, signals};
 use ampsched_model::InputError;
 use clap::Parser;
 

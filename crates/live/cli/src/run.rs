@@ -6,6 +6,7 @@ use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
 use ampsched_live_daemon::{Guardian, Journal, Session, Setup, Summary};
+use ampsched_live_factors::SensorSurvey;
 use ampsched_live_host::{
     Backend, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root, Scope,
 };
@@ -14,11 +15,12 @@ use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::args::RunArgs;
-use crate::command;
 use crate::policy_text::{self, Named};
 use crate::record::Record;
 use crate::refusal::Question;
 use crate::signals::Signals;
+use crate::status::energy_text;
+use crate::{command, instruments};
 
 /// A session uses at most one part in so many of a CPU: where threads are so many that a look takes long, looks
 /// become rarer (ours).
@@ -33,7 +35,10 @@ pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
     let root = Root::default();
     let Named { text, name, policy } = policy_text::build(&args.policy, &args.param)?;
     let (cores, evidence) = args.cores.detect(&root)?;
-    let capabilities = Capabilities::detect(&root);
+    let mut capabilities = Capabilities::detect(&root);
+    let instruments = instruments::start(&root, &cores, &policy.needs(), args.model.as_deref())?;
+    capabilities.counts_instructions = instruments.counts_instructions();
+    capabilities.counts_stalls = instruments.tells_stalls();
     let dilation = Dilation::new(args.dilation)?;
     let facts = read_facts(args.facts.as_deref())?;
     let question = Question {
@@ -52,9 +57,21 @@ pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
         announce(&text, &cores, evidence, &lacks);
     }
     let driver = Driver::new(policy, cores.topology(), dilation);
+    let sensors = SensorSurvey::make(&root, &cores)?;
     let allow_dvfs = args.allow_dvfs;
-    let setup =
-        Setup { driver, cores, capabilities, scope, facts, allow_dvfs, lacks, policy: text };
+    let policy = text;
+    let setup = Setup {
+        driver,
+        cores,
+        capabilities,
+        scope,
+        facts,
+        instruments,
+        sensors,
+        allow_dvfs,
+        lacks,
+        policy,
+    };
     Run::start(setup, args)?.until_it_ends()
 }
 
@@ -127,8 +144,9 @@ impl Run {
             Guardian::start(&own, &journal).map_err(|error| failed("guardian", &error))?;
         session.except(vec![guardian.pid()]);
         if !args.quiet {
-            for missing in session.missing_factors() {
-                eprintln!("ampsched-live: {missing}");
+            let status = session.status();
+            for line in status.measured.iter().chain(&status.missing_factors) {
+                eprintln!("ampsched-live: {line}");
             }
         }
         let child = match args.command.is_empty() {
@@ -231,6 +249,11 @@ fn conclude(args: &RunArgs, summary: &Summary) -> Result<(), InputError> {
             status.decisions,
             100.0 * status.overhead
         );
+    }
+    if !args.quiet {
+        for energy in &status.energy {
+            eprintln!("ampsched-live: {}", energy_text(energy));
+        }
     }
     let Some(file) = &args.result else { return Ok(()) };
     let text = serde_json::to_string_pretty(summary).expect("a summary is plain data");

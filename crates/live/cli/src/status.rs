@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ampsched_live_daemon::Status;
+use ampsched_live_factors::Energy;
 use ampsched_model::InputError;
 
 use crate::args::StatusArgs;
@@ -48,8 +49,11 @@ fn text_of(status: &Status) -> String {
         status.decisions,
         100.0 * status.overhead
     );
-    for missing in &status.missing_factors {
-        let _ = writeln!(text, "{missing}");
+    for line in status.measured.iter().chain(&status.missing_factors) {
+        let _ = writeln!(text, "{line}");
+    }
+    for energy in &status.energy {
+        let _ = writeln!(text, "{}", energy_text(energy));
     }
     let cores = status.on_cores.iter().map(|core| {
         vec![
@@ -83,6 +87,14 @@ fn text_of(status: &Status) -> String {
         "big s", "little s",
     ];
     text + &table(&heads, threads.collect())
+}
+
+/// What a sensor has shown, in a line.
+pub fn energy_text(energy: &Energy) -> String {
+    let Energy { of, energy_j, power_w } = energy;
+    format!(
+        "{of}: {energy_j:.1} J, {power_w:.2} W on average (of the whole computer, not of this session alone)"
+    )
 }
 
 /// Rows in columns as wide as their widest cell.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ampsched_live_factors::Energy;
 use ampsched_live_host::{CoreMap, Demand, Driver, Proc, ThreadKey, format_cpus};
 use ampsched_model::{AppId, CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Prefer, RunState};
@@ -98,6 +99,10 @@ pub struct Account<'a> {
     pub lacks: &'a [Demand],
     /// Factors that are missing, or the same for all threads.
     pub missing_factors: Vec<String>,
+    /// What is counted and predicted, in a line each.
+    pub measured: Vec<String>,
+    /// Energy since the start, by sensor.
+    pub energy: Vec<Energy>,
     /// Means of holding threads back.
     pub freezer: &'a str,
     /// Time of the last look, in ns since the start.
@@ -123,6 +128,8 @@ pub fn status_of(session: &impl Observed, account: Account) -> Status {
         mode: if degraded { "degraded" } else { "as written" }.to_owned(),
         lacks: account.lacks.to_vec(),
         missing_factors: account.missing_factors,
+        measured: account.measured,
+        energy: account.energy,
         cores: session.cores().describe(),
         freezer: account.freezer.to_owned(),
         age_s: looked_ns as f64 / 1e9,
@@ -132,17 +139,22 @@ pub fn status_of(session: &impl Observed, account: Account) -> Status {
         overhead: own.overhead(&Proc::default(), looked_ns),
         failures: account.failures,
         on_cores: core_status(session, &scheduled, looked_ns),
-        threads: scheduled.into_iter().map(|thread| thread_status(session, thread)).collect(),
+        threads: scheduled
+            .into_iter()
+            .map(|thread| thread_status(session, thread, looked_ns))
+            .collect(),
     }
 }
 
-fn thread_status(session: &impl Observed, thread: Scheduled) -> ThreadStatus {
+fn thread_status(session: &impl Observed, thread: Scheduled, looked_ns: Ns) -> ThreadStatus {
     let (driver, cores) = (session.driver(), session.cores());
     let (sched, factors) = (driver.sched(), driver.factors(thread.thread));
     let (state, stats) = (sched.thread(thread.thread), sched.stats(thread.thread));
     let plan = sched.plan(thread.thread);
     let known = |factor: Factor| (factor.kind != FactorKind::Missing).then_some(factor.value);
     let class = cores.core(thread.cpu).map(|core| cores.topology().core(core).class);
+    let age_s =
+        |then_ns: Ns| looked_ns.saturating_sub(driver.dilation().to_real(then_ns)) as f64 / 1e9;
     let real_s = |ns: Ns| driver.dilation().to_real(ns) as f64 / 1e9;
     ThreadStatus {
         tid: thread.tid,
@@ -168,6 +180,13 @@ fn thread_status(session: &impl Observed, thread: Scheduled) -> ThreadStatus {
         rank: plan.rank,
         blame_s: known(factors.blame_ns).map(|ns| ns / 1e9 * driver.dilation().factor()),
         speedup: known(factors.speedup),
+        speedup_kind: match factors.speedup.kind {
+            FactorKind::Missing => "missing",
+            FactorKind::Predicted => "predicted",
+            FactorKind::Measured | FactorKind::Oracle => "measured",
+        }
+        .to_owned(),
+        speedup_age_s: known(factors.speedup).map(|_| age_s(factors.speedup.at_ns)),
         big_s: real_s(stats.run_ns[1..].iter().sum()),
         little_s: real_s(stats.run_ns[0]),
         migrations: stats.migrations,

@@ -5,10 +5,10 @@ mod telling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use ampsched_live_factors::FutexTrace;
+use ampsched_live_factors::{FutexTrace, Instruments, SensorSurvey, Sensors};
 use ampsched_live_host::{
     Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Proc, Root, Scope,
-    ThreadKey, ThreadStat, format_cpus,
+    Sighting, ThreadKey, ThreadStat, format_cpus,
 };
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Factor, FactorKind, RunState, nice_to_weight};
@@ -39,6 +39,10 @@ pub struct Setup {
     pub scope: Scope,
     /// What was measured of programs beforehand.
     pub facts: Facts,
+    /// Counters of the threads.
+    pub instruments: Instruments,
+    /// Power and temperature sensors.
+    pub sensors: SensorSurvey,
     /// Whether clocks may be set.
     pub allow_dvfs: bool,
     /// What the policy asks for and does not get.
@@ -77,6 +81,7 @@ pub struct Session {
     failures: BTreeSet<String>,
     /// Who waits for whom, if the policy asks and the kernel tells.
     blame: Option<FutexTrace>,
+    sensors: Sensors,
     /// Threads that may not use any CPU of the machine and so are not scheduled.
     left_alone: BTreeSet<ThreadKey>,
     threads: usize,
@@ -102,6 +107,7 @@ impl Session {
         });
         Ok(Self {
             blame,
+            sensors: Sensors::new(root.clone(), &setup.sensors),
             freezer: Freezer::new(place, &root),
             clocks: Clocks::new(root.clone()),
             roster: Roster::default(),
@@ -144,6 +150,7 @@ impl Session {
         }
         self.look(now_ns);
         self.tell_factors(now_ns);
+        self.tell_sensors(now_ns);
         let decisions = self.setup.driver.epoch();
         self.decisions += decisions.len() as u64;
         for decision in &decisions {
@@ -185,6 +192,9 @@ impl Session {
         let thread = driver.add(app, weight, restricted, now_ns);
         self.roster.join(stat, thread, before, &self.proc);
         self.threads += 1;
+        if let Err(error) = self.setup.instruments.follow(stat.key.tid) {
+            self.note(COUNTERS, error);
+        }
         match &mut self.blame {
             Some(blame) => blame.follow(stat.key.tid),
             None => Ok(()),
@@ -200,7 +210,21 @@ impl Session {
                 let value = member.blame_ns as f64;
                 factors.blame_ns = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
             }
+            self.setup.instruments.tell(member.key.tid, &mut factors);
             self.setup.driver.set_factors(member.thread, factors);
+        }
+    }
+
+    /// Says what the sensors of clusters show.
+    fn tell_sensors(&mut self, now_ns: Ns) {
+        if !self.sensors.read(now_ns) {
+            return;
+        }
+        for (cluster, power_mw) in self.sensors.power_mw() {
+            self.setup.driver.set_power(cluster, power_mw);
+        }
+        for (cluster, temperature_c) in self.sensors.temperature_c() {
+            self.setup.driver.set_temperature(cluster, temperature_c);
         }
     }
 
@@ -223,11 +247,25 @@ impl Session {
             None => BTreeMap::new(),
         };
         self.roster.blame(&blame_ns, &mut sightings);
+        self.count(&mut sightings, now_ns);
         self.setup.driver.look(&sightings, now_ns);
         for seen in sightings.iter().filter(|seen| seen.state == RunState::Exited) {
             if let Some(key) = self.roster.member(seen.thread).map(|member| member.key) {
                 self.freezer.forget(key);
+                self.setup.instruments.forget(key.tid);
                 self.roster.leave(key);
+            }
+        }
+    }
+
+    /// Reads the counters of all threads, also of those that have ended.
+    fn count(&mut self, sightings: &mut [Sighting], now_ns: Ns) {
+        for seen in sightings {
+            let Some(member) = self.roster.member(seen.thread) else { continue };
+            let class = self.setup.cores.topology().core(seen.core).class;
+            match self.setup.instruments.look(member.key.tid, class, now_ns) {
+                Ok(instructions) => seen.instructions = instructions,
+                Err(error) => self.note(COUNTERS, error),
             }
         }
     }
@@ -323,6 +361,9 @@ impl Session {
     fn note(&mut self, what: &str, error: io::Error) {
         if !has_ended(&error) && error.kind() != io::ErrorKind::NotFound {
             let hint = match error.kind() {
+                io::ErrorKind::PermissionDenied if what == COUNTERS => {
+                    " (CAP_PERFMON or the same user is needed)"
+                }
                 io::ErrorKind::PermissionDenied => " (CAP_SYS_NICE or the same user is needed)",
                 _ => "",
             };
@@ -359,6 +400,9 @@ fn start_tracing(
     journal.write(&Touch::Tracing { folder: folder.clone() })?;
     FutexTrace::start(folder).map(Some)
 }
+
+/// What failures of counters are called.
+const COUNTERS: &str = "counters";
 
 /// Number of the process whose children are kernel threads.
 const KTHREADD: i32 = 2;

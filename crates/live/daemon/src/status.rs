@@ -1,5 +1,6 @@
 //! What a session tells about itself while it runs.
 
+use ampsched_live_factors::Energy;
 use ampsched_live_host::Demand;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,12 @@ pub struct Status {
     pub lacks: Vec<Demand>,
     /// Factors that are missing, or the same for all threads.
     pub missing_factors: Vec<String>,
+    /// What is counted and predicted, in a line each.
+    #[serde(default)]
+    pub measured: Vec<String>,
+    /// Energy since the start, by sensor; of all that runs on the computer.
+    #[serde(default)]
+    pub energy: Vec<Energy>,
     /// Classes of cores.
     pub cores: String,
     /// Means of holding threads back.
@@ -69,6 +76,12 @@ pub struct ThreadStatus {
     pub blame_s: Option<f64>,
     /// Its speed-up; none if it is not known.
     pub speedup: Option<f64>,
+    /// `measured`, `predicted` (by a model, by what was stated, or by the ratio of the classes' speeds) or `missing`.
+    #[serde(default)]
+    pub speedup_kind: String,
+    /// How old it is, in s; none if there is none.
+    #[serde(default)]
+    pub speedup_age_s: Option<f64>,
     /// CPU time on the fastest class and on all others since it was found, in s.
     pub big_s: f64,
     /// CPU time on the slowest class since it was found, in s.

@@ -40,6 +40,10 @@ pub struct Capabilities {
     pub bpf: bool,
     /// Hardware PMUs of cores.
     pub pmus: Vec<String>,
+    /// Whether retired instructions of threads can be counted; false until somebody has tried.
+    pub counts_instructions: bool,
+    /// Whether stalls of threads can be counted; false until somebody has tried.
+    pub counts_stalls: bool,
     /// Clocks: name, governors, whether this process may set them.
     pub cpufreq: Vec<Cpufreq>,
     /// Where each cgroup controller of version 1 is mounted.
@@ -48,8 +52,6 @@ pub struct Capabilities {
     pub cgroup_v2: Option<String>,
     /// Where threads can be frozen; none: only by SIGSTOP.
     pub freezer: Option<Delegation>,
-    /// Power sensors (RAPL, hwmon).
-    pub power_sensors: Vec<String>,
     /// Where trace events are; none if they are not mounted or this process may not read them.
     pub tracefs: Option<String>,
     /// Whether waiting for a CPU is counted per thread (`CONFIG_SCHED_INFO`).
@@ -92,11 +94,12 @@ impl Capabilities {
             btf: root.has("/sys/kernel/btf/vmlinux"),
             bpf: root.has("/proc/sys/kernel/unprivileged_bpf_disabled"),
             pmus: pmus(root),
+            counts_instructions: false,
+            counts_stalls: false,
             cpufreq: cpufreq(root),
             freezer: freezer(root, &cgroup_v1, cgroup_v2.as_deref()),
             cgroup_v1,
             cgroup_v2,
-            power_sensors: power_sensors(root),
             tracefs: of_kind("tracefs")
                 .map(|mount| mount.point.clone())
                 .filter(|point| root.has(&format!("{point}/events/sched"))),
@@ -136,7 +139,6 @@ impl Capabilities {
             ("cgroup v1", list(&controllers)),
             ("cgroup v2", self.cgroup_v2.clone().unwrap_or_else(|| "none".to_owned())),
             ("freezer", self.describe_freezer()),
-            ("power sensors", list(&self.power_sensors)),
             ("tracefs", self.tracefs.clone().unwrap_or_else(|| "none".to_owned())),
             ("waiting times", yes_no(self.run_delay)),
             ("privileges", list(&self.privileges)),
@@ -230,16 +232,6 @@ fn cpufreq(root: &Root) -> Vec<Cpufreq> {
         }
     };
     policies.map(clock).collect()
-}
-
-fn power_sensors(root: &Root) -> Vec<String> {
-    let rapl = root.names("/sys/class/powercap").into_iter();
-    let rapl = rapl.map(|name| format!("/sys/class/powercap/{name}/energy_uj"));
-    let hwmon = root.names("/sys/class/hwmon").into_iter().flat_map(|name| {
-        ["power1_input", "power1_average", "energy1_input"]
-            .map(|file| format!("/sys/class/hwmon/{name}/{file}"))
-    });
-    rapl.chain(hwmon).filter(|file| root.text(file).is_some()).collect()
 }
 
 fn privileges(root: &Root) -> Vec<String> {

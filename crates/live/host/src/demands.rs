@@ -122,12 +122,18 @@ fn of_kernel(needs: &Needs, rules: &Rules, capabilities: &Capabilities) -> Vec<D
             "this process may not load it",
         ));
     }
-    let lacks = kernel_lacks(needs, rules);
+    let needs = Needs {
+        instructions: needs.instructions && !capabilities.counts_instructions,
+        stalls: needs.stalls && !capabilities.counts_stalls,
+        ..*needs
+    };
+    let lacks = kernel_lacks(&needs, rules);
     list.extend(lacks.into_iter().map(|what| Demand::essential(what, "not inside the kernel")));
     list
 }
 
-/// What a scheduler in the kernel that executes Rules and Plan cannot do for a policy.
+/// What a scheduler in the kernel that executes Rules and Plan cannot do for a policy, of whose needs those are
+/// given that are not met by counters.
 pub fn kernel_lacks(needs: &Needs, rules: &Rules) -> Vec<&'static str> {
     let hooks = needs.hooks;
     let by_load = matches!(rules.allocator, Allocator::ByLoad(_))

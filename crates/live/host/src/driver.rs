@@ -89,10 +89,10 @@ impl Driver {
         &self.needs
     }
 
-    /// What the policy cannot do on this machine, in a sentence that follows its name.
-    pub fn caveat(&self) -> Option<String> {
-        // No back end reads power sensors yet.
-        self.policy.caveat(self.sched.topology(), false)
+    /// What the policy cannot do on this machine, in a sentence that follows its name; `sensors`: whether
+    /// there are power sensors of clusters.
+    pub fn caveat(&self, sensors: bool) -> Option<String> {
+        self.policy.caveat(self.sched.topology(), sensors)
     }
 
     /// The fast plane; times are real.

@@ -8,11 +8,11 @@ use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use ampsched_live_cli::args::{BackendArg, FolderArgs, RunArgs};
-use ampsched_live_cli::command;
 use ampsched_live_cli::policy_text::{self, Named};
 use ampsched_live_cli::record::Record;
 use ampsched_live_cli::run_dir::RunDir;
 use ampsched_live_cli::signals::Signals;
+use ampsched_live_cli::{command, instruments};
 use ampsched_live_daemon::Guardian;
 use ampsched_live_host::{
     CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, parse_cpus,
@@ -238,9 +238,14 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
             Facts::parse(&name, &fs::read_to_string(file).map_err(|error| failed(&name, &error))?)?
         }
     };
+    let (root, model) = (Root::default(), args.model.as_deref());
+    let instruments = instruments::start(&root, cores, &policy.needs(), model)?;
     if !args.quiet {
         // Blame is counted in the kernel.
-        let needs = Needs { blame: false, ..policy.needs() };
+        let needs = Needs { blame: false, ..instruments.unmet(&policy.needs()) };
+        for line in instruments.notes().iter().chain(&instruments.reasons()) {
+            eprintln!("ampsched-live-scx: {line}");
+        }
         for missing in facts.missing(&needs, cores.speed_ratio()) {
             eprintln!("ampsched-live-scx: {missing}");
         }
@@ -253,7 +258,8 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
         timeout_ms: TIMEOUT_MS,
         epoch_limit_ns: EPOCH_LIMIT_NS,
     };
-    Session::start(&name, driver, cores.clone(), facts, &options, THREADS_MAX).map_err(in_words)
+    Session::start(&name, driver, cores.clone(), facts, instruments, &options, THREADS_MAX)
+        .map_err(in_words)
 }
 
 /// The cores whose CPUs are online, as a word.

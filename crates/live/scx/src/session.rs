@@ -2,9 +2,10 @@
 
 mod telling;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ampsched_live_daemon::{Observed, Own, Status};
+use ampsched_live_factors::Instruments;
 use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Proc, Sighting};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, RunState};
@@ -55,6 +56,9 @@ pub struct Session {
     driver: Driver,
     cores: CoreMap,
     facts: Facts,
+    instruments: Instruments,
+    /// What could not be counted, each reason in a sentence.
+    not_measured: BTreeSet<String>,
     proc: Proc,
     /// By slot.
     members: Vec<Option<Member>>,
@@ -81,11 +85,12 @@ impl Session {
         driver: Driver,
         cores: CoreMap,
         facts: Facts,
+        instruments: Instruments,
         options: &Options,
         threads_max: u32,
     ) -> Result<Self, ScxError> {
         let (rules, topology) = (driver.rules(), cores.topology());
-        let lowered = lower::rules(name, driver.needs(), &rules, topology)?;
+        let lowered = lower::rules(name, &instruments.unmet(driver.needs()), &rules, topology)?;
         let mut initial = lower::state(lowered, rules.queues, topology, threads_max);
         initial.online = options.online;
         let kernel = Kernel::load(initial, options)?;
@@ -98,6 +103,8 @@ impl Session {
             driver,
             cores,
             facts,
+            instruments,
+            not_measured: BTreeSet::new(),
             proc,
             members: Vec::new(),
             apps: HashMap::new(),
@@ -152,7 +159,10 @@ impl Session {
             if known.is_some_and(|member| seen.in_use == 0 || member.generation != seen.generation)
             {
                 let gone = self.members[slot].take().expect("it is known");
-                sightings.push(exited(&gone, &self.driver));
+                let mut last = exited(&gone, &self.driver);
+                last.instructions = self.count(gone.tid as i32, last.core, now_ns);
+                self.instruments.forget(gone.tid as i32);
+                sightings.push(last);
             }
             if seen.in_use == 0 {
                 continue;
@@ -171,9 +181,21 @@ impl Session {
             if names_are_due {
                 member.name = name(&self.proc, seen);
             }
-            sightings.push(sighting(member, seen));
+            let mut seen = sighting(member, seen);
+            let tid = member.tid as i32;
+            seen.instructions = self.count(tid, seen.core, now_ns);
+            sightings.push(seen);
         }
         sightings
+    }
+
+    /// The instructions that a thread has retired since the last look.
+    fn count(&mut self, tid: i32, core: CoreId, now_ns: Ns) -> u64 {
+        let class = self.cores.topology().core(core).class;
+        self.instruments.look(tid, class, now_ns).unwrap_or_else(|error| {
+            self.not_measured.insert(format!("counters: {error}"));
+            0
+        })
     }
 
     fn welcome(&mut self, seen: &Thread, now_ns: Ns) -> Member {
@@ -190,6 +212,12 @@ impl Session {
         let restricted = (!everywhere && !allowed.is_empty()).then_some(&allowed);
         let thread = self.driver.add(app, seen.weight, restricted, now_ns);
         self.threads += 1;
+        if let Err(error) = self.instruments.follow(seen.pid as i32) {
+            // Whoever has ended at once was not to be counted.
+            if error.raw_os_error() != Some(libc::ESRCH) {
+                self.not_measured.insert(format!("counters: {error}"));
+            }
+        }
         Member {
             generation: seen.generation,
             thread,
@@ -211,7 +239,9 @@ impl Session {
             let known = self.facts.factors(&member.program, ratio, now_ns);
             let value = member.blame_ns as f64;
             let blame_ns = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
-            self.driver.set_factors(member.thread, ampsched_policy::Factors { blame_ns, ..known });
+            let mut factors = ampsched_policy::Factors { blame_ns, ..known };
+            self.instruments.tell(member.tid as i32, &mut factors);
+            self.driver.set_factors(member.thread, factors);
         }
     }
 

@@ -28,7 +28,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("dtlb-load-misses", "dtlb_misses"), ("l1d_tlb_refill", "dtlb_misses"), ("itlb-load-misses", "itlb_misses"), ("l1i_tlb_refill", "itlb_misses"),
     ("ld_retired", "loads"), ("mem-loads", "loads"), ("st_retired", "stores"), ("mem-stores", "stores"),
     ("stalled-cycles-frontend", "stall_fetch_cycles"), ("stall_frontend", "stall_fetch_cycles"),
-    ("stalled-cycles-backend", "stall_backend_cycles"), ("stall_backend", "stall_backend_cycles"),
+    ("stalled-cycles-backend", "stall_backend_cycles"), ("stall_backend", "stall_backend_cycles"), ("stall_backend_mem", "stall_memory_cycles"),
     ("context-switches", "context_switches"), ("cs", "context_switches"), ("cpu-migrations", "migrations"), ("migrations", "migrations"), ("page-faults", "page_faults"), ("faults", "page_faults"),
 ];
 
@@ -38,8 +38,13 @@ pub fn parse(event: &str) -> Event<'_> {
         Some((pmu, rest)) => (pmu, rest.split('/').next().unwrap_or(rest)),
         None => ("", event.split(':').next().unwrap_or(event)),
     };
+    Event { pmu, counter: counter_of_event(name).and_then(counter_index) }
+}
+
+/// The counter of the vocabulary that an event of perf or of a PMU's folder in sysfs counts, such as `l2d_cache_refill`.
+pub fn counter_of_event(name: &str) -> Option<&'static str> {
     let found = EVENTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-    Event { pmu, counter: found.and_then(|(_, counter)| counter_index(counter)) }
+    found.map(|&(_, counter)| counter)
 }
 
 #[cfg(test)]

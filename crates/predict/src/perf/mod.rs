@@ -11,6 +11,7 @@ use ampsched_model::InputError;
 
 use crate::{COUNTERS, Reading};
 use events::Event;
+pub use events::counter_of_event;
 
 /// A line of `perf stat`, before its event is looked up.
 #[derive(Default)]

@@ -40,9 +40,11 @@ impl Session {
     /// What the policy wants to know and does not get, each in a sentence.
     pub fn missing_factors(&self) -> Vec<String> {
         let (needs, ratio) = (self.setup.driver.needs(), self.setup.cores.speed_ratio());
-        let known = Needs { blame: needs.blame && self.blame.is_none(), ..*needs };
-        let mut missing = self.setup.facts.missing(&known, ratio);
-        missing.extend(self.setup.driver.caveat());
+        let unmet = self.setup.instruments.unmet(needs);
+        let unmet = Needs { blame: needs.blame && self.blame.is_none(), ..unmet };
+        let mut missing = self.setup.facts.missing(&unmet, ratio);
+        missing.extend(self.setup.instruments.reasons());
+        missing.extend(self.setup.driver.caveat(self.setup.sensors.has_power_of_clusters()));
         let lost = self.blame.as_ref().map_or(0, FutexTrace::lost);
         if lost > 0 {
             missing.push(format!("blame is too small: {lost} events were lost"));
@@ -58,6 +60,8 @@ impl Session {
             backend: "daemon",
             lacks: &self.setup.lacks,
             missing_factors: self.missing_factors(),
+            measured: self.setup.instruments.notes().to_vec(),
+            energy: self.sensors.energy(),
             freezer: self.freezer.name(),
             looked_ns: self.looked_ns,
             looks: self.looks,

@@ -54,9 +54,9 @@ impl Session {
     /// What the policy wants to know and does not get, each in a sentence.
     pub fn missing_factors(&self) -> Vec<String> {
         // Blame is counted in the kernel.
-        let needs = Needs { blame: false, ..*self.driver.needs() };
+        let needs = Needs { blame: false, ..self.instruments.unmet(self.driver.needs()) };
         let mut missing = self.facts.missing(&needs, self.cores.speed_ratio());
-        missing.extend(self.driver.caveat());
+        missing.extend(self.driver.caveat(false));
         missing
     }
 
@@ -69,11 +69,13 @@ impl Session {
             // A policy that lacks anything in the kernel is refused.
             lacks: &[],
             missing_factors: self.missing_factors(),
+            measured: self.instruments.notes().to_vec(),
+            energy: Vec::new(),
             freezer: "the scheduler itself",
             looked_ns: self.looked_ns,
             looks: self.looks,
             decisions: self.decisions,
-            failures: Vec::new(),
+            failures: self.not_measured.iter().cloned().chain(self.instruments.reasons()).collect(),
         };
         status_of(self, account)
     }

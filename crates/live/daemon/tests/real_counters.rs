@@ -1,0 +1,93 @@
+//! A session that counts: the kernel's clocks of threads, which every computer has, stand for instructions and cycles,
+//! through everything that real counters pass through.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ampsched_live_daemon::{Journal, Observed, Session, Setup};
+use ampsched_live_factors::{Instruments, Perf, SensorSurvey, Source, Speedups};
+use ampsched_live_host::{
+    ByHand, Capabilities, Dilation, Driver, Facts, Proc, Root, Scope, detect_cores,
+};
+use ampsched_policy::build_policy;
+use ampsched_predict::Models;
+
+/// A PMU whose number is that of software events, whose instructions are ns on a CPU (`task-clock`) and whose
+/// cycles are those of the CPU's clock (`cpu-clock`; include/uapi/linux/perf_event.h).
+const FILES: [(&str, &str); 4] = [
+    ("type", "1"),
+    ("format/event", "config:0-63"),
+    ("events/instructions", "event=0x1"),
+    ("events/cpu-cycles", "event=0x0"),
+];
+
+/// A speed-up of 1 + 0.5 x instructions per cycle.
+const MODEL: &str = r#"{"format": "ampsched-speedup-1", "name": "clocks", "models": [{"predicts": "speedup",
+    "features": [{"count": "instructions", "per": "cycles"}],
+    "regression": {"kind": "linear", "intercept": 1, "coefficients": [0.5]}, "capacity_ratio": 3}]}"#;
+
+#[test]
+fn a_session_counts_and_predicts() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let device = folder.path().join("sys/bus/event_source/devices/cpu");
+    for (name, text) in FILES {
+        let path = device.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let (root, pmu_root) = (Root::default(), Root::new(folder.path()));
+    let (cores, _) = detect_cores(&root, &ByHand::default()).unwrap();
+    let policy = build_policy("wash-orig", &[]).unwrap();
+    let models = Models::parse("clocks.json", MODEL).unwrap();
+    let model = Speedups::new(&models, &pmu_root, &cores).unwrap();
+    if let Err(error) = Perf.open(
+        0,
+        &[ampsched_live_factors::Encoding { counter: "instructions", kind: 1, config: [1, 0, 0] }],
+    ) {
+        eprintln!("SKIPPED: perf_event_open: {error}");
+        return;
+    }
+    let instruments =
+        Instruments::start(Perf, &pmu_root, &cores, &policy.needs(), Some(model)).unwrap();
+    assert_eq!(instruments.reasons(), Vec::<String>::new());
+    let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let setup = Setup {
+        driver: Driver::new(policy, cores.topology(), Dilation::default()),
+        cores,
+        capabilities: Capabilities::detect(&root),
+        scope: Scope::trees(&Proc::default(), &[child.id() as i32]).unwrap(),
+        facts: Facts::default(),
+        instruments,
+        sensors: SensorSurvey::default(),
+        allow_dvfs: false,
+        lacks: Vec::new(),
+        policy: "wash-orig".to_owned(),
+    };
+    let journal = Journal::create(&folder.path().join("journal")).unwrap();
+    let mut session = Session::new(setup, journal).unwrap();
+    let (started, mut speedup) = (Instant::now(), None);
+    let ran = |session: &Session| {
+        let thread = session.scheduled().next().expect("it is scheduled").thread;
+        let stats = session.driver().sched().stats(thread);
+        (stats.run_ns.iter().sum::<u64>() as f64, stats.instructions_total() as f64)
+    };
+    while speedup.is_none() || ran(&session).0 < 100e6 {
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", session.status());
+        std::thread::sleep(Duration::from_millis(20));
+        session.step(started.elapsed().as_nanos() as u64);
+        speedup = session.status().threads[0].speedup;
+    }
+    let (ran_ns, instructions) = ran(&session);
+    let status = session.status();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    session.finish().unwrap();
+    assert!((0.8..1.2).contains(&(instructions / ran_ns)), "{instructions} in {ran_ns} ns");
+    let speedup = speedup.unwrap();
+    assert!((1.45..1.55).contains(&speedup), "{speedup}");
+    let missing = &status.missing_factors;
+    assert!(!missing.iter().any(|line| line.contains("instructions")), "{missing:?}");
+    assert_eq!(status.measured[0], "cpu: instructions cycles");
+    assert_eq!(status.failures, Vec::<String>::new());
+}

@@ -76,6 +76,12 @@ pub struct ThreadStatus {
     pub blame_s: Option<f64>,
     /// Its speed-up; none if it is not known.
     pub speedup: Option<f64>,
+    /// `measured`, `predicted` (by a model, by what was stated, or by the ratio of the classes' speeds) or `missing`.
+    #[serde(default)]
+    pub speedup_kind: String,
+    /// How old it is, in s; none if there is none.
+    #[serde(default)]
+    pub speedup_age_s: Option<f64>,
     /// CPU time on the fastest class and on all others since it was found, in s.
     pub big_s: f64,
     /// CPU time on the slowest class since it was found, in s.

@@ -60,6 +60,8 @@ impl Session {
         let (state, stats) = (sched.thread(member.thread), sched.stats(member.thread));
         let plan = sched.plan(member.thread);
         let known = |factor: Factor| (factor.kind != FactorKind::Missing).then_some(factor.value);
+        let real_ns = |policy_ns: Ns| policy_ns as f64 * driver.dilation().factor();
+        let age_s = |then_ns: Ns| (self.looked_ns as f64 - real_ns(then_ns)).max(0.0) / 1e9;
         let class = cores.core(member.cpu).map(|core| cores.topology().core(core).class);
         let cpus = member.given_cpus.as_ref().unwrap_or(&member.before.cpus);
         ThreadStatus {
@@ -86,6 +88,13 @@ impl Session {
             rank: plan.rank,
             blame_s: known(factors.blame_ns).map(|ns| ns / 1e9),
             speedup: known(factors.speedup),
+            speedup_kind: match factors.speedup.kind {
+                FactorKind::Missing => "missing",
+                FactorKind::Predicted => "predicted",
+                FactorKind::Measured | FactorKind::Oracle => "measured",
+            }
+            .to_owned(),
+            speedup_age_s: known(factors.speedup).map(|_| age_s(factors.speedup.at_ns)),
             big_s: stats.run_ns[1..].iter().sum::<Ns>() as f64 / 1e9,
             little_s: stats.run_ns[0] as f64 / 1e9,
             migrations: stats.migrations,

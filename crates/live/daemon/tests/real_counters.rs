@@ -88,6 +88,9 @@ fn a_session_counts_and_predicts() {
     assert!((1.45..1.55).contains(&speedup), "{speedup}");
     let missing = &status.missing_factors;
     assert!(!missing.iter().any(|line| line.contains("instructions")), "{missing:?}");
+    let thread = &status.threads[0];
+    assert_eq!(thread.speedup_kind, "predicted");
+    assert!(thread.speedup_age_s.unwrap() < 30.0, "{thread:?}");
     assert_eq!(status.measured[0], "cpu: instructions cycles");
     assert_eq!(status.failures, Vec::<String>::new());
 }

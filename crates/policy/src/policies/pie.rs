@@ -118,6 +118,11 @@ impl Policy for Pie {
         seats::rules(self.cfs, topology)
     }
 
+    fn caveat(&self, topology: &Topology, _sensors: bool) -> Option<String> {
+        let unknown = topology.clusters().iter().any(|cluster| cluster.design.is_none());
+        unknown.then(|| "the design of the cores is not known: it predicts nothing".to_owned())
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let fast_cores = seats::fast_cores(view.topology());
         if fast_cores == 0 {

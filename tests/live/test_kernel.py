@@ -33,6 +33,19 @@ def test_a_policy_holds_under_load(in_guest, name: str) -> None:
     assert found["complaints"] == []
 
 
+def test_who_lets_others_wait_at_a_futex_is_blamed(in_guest) -> None:
+    """Waits at a mutex, at one that inherits priority, at a futex to which the waiter was moved; a time-out; a pipe."""
+    found = in_guest("futexes")
+    assert (found["code"], found["complaints"]) == (0, []), found["said"]
+    # Spinners, whom the timer of the time-out interrupts, are among those who are not blamed.
+    assert len(found["blame_ms"]) == 15
+    blamed = {role: ms for role, ms in found["blame_ms"].items() if ms > 10}
+    assert set(blamed) == {"mutex holder", "pi holder", "requeue waker"}, found
+    for role, blame_ms in blamed.items():
+        least_ms, most_ms = found["waited_ms"][role.split()[0]]
+        assert 0.8 * least_ms < blame_ms < most_ms, (role, found)
+
+
 def test_placement_follows_labels(in_guest) -> None:
     found = in_guest("placement", "6", "colab", "hsp", "wash")
     for name, result in found.items():

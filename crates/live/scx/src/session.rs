@@ -78,7 +78,7 @@ impl Session {
         let lowered = lower::rules(name, driver.needs(), &rules, topology)?;
         let mut initial = lower::state(lowered, rules.queues, topology, threads_max);
         initial.online = options.online;
-        let kernel = Kernel::load(initial, options)?;
+        let kernel = Kernel::load(initial, options, driver.needs().blame)?;
         let summary =
             Summary { policy: name.to_owned(), backend: "scx".to_owned(), ..Summary::default() };
         let (members, apps, proc) = (Vec::new(), HashMap::new(), Proc::default());

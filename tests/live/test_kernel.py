@@ -51,15 +51,17 @@ def test_placement_follows_labels(in_guest) -> None:
     for name, result in found.items():
         shares = result["shares_of_big"]
         assert min(shares["gains0"], shares["gains1"]) > MOSTLY, (name, result)
-    # WASH never binds a thread to little cores, so those may use big ones that idle; COLAB has a test of its own below.
-    shares = found["hsp"]["shares_of_big"]
-    assert max(shares["stays0"], shares["stays1"]) < SELDOM, shares
+    # WASH lets those that gain little roam: idle little cores take them while the others fill the big ones. COLAB has a test of its own.
+    for name in ("hsp", "wash"):
+        shares = found[name]["shares_of_big"]
+        assert max(shares["stays0"], shares["stays1"]) < SELDOM, (name, shares)
 
 
 @pytest.mark.xfail(
     raises=AssertionError,
     strict=False,
-    reason="COLAB places threads when they wake up; these hardly do, and stay where they began in the simulator, too",
+    reason="not promised: COLAB's core allocator acts at spawn and wake-up, its thread selector when a core has nothing to run "
+    "(CGO 2020, Algorithm 1), so hogs that never sleep keep the cores on which they began, here and in the simulator",
 )
 def test_colab_keeps_those_that_gain_little_off_big_cores(in_guest) -> None:
     shares = in_guest("placement", "6", "colab")["colab"]["shares_of_big"]

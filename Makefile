@@ -41,7 +41,7 @@ SECONDS ?= 6
 .PHONY: test-live
 test-live: $(BUILD)/dev ## Load policies into a kernel in a virtual machine and make it hard for them (root; SECONDS per policy)
 	sh tools/check-live.sh
-	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf
+	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf --bins --examples
 	cargo test --locked --quiet -p ampsched-scx --features bpf
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
 

@@ -1,7 +1,7 @@
 """Runs inside the virtual machine: policies in the kernel under load, faults, placement. Prints one JSON object.
 
-Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...`` or
-``faults NAME...``.
+Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...``,
+``faults NAME...`` or ``futexes``.
 """
 
 import json
@@ -245,6 +245,16 @@ def changed_affinities(program):
     return {"during": during, "changes": changes}
 
 
+def futexes(program):
+    """Whom the kernel back end blames for waits at futexes, and how long they were (``examples/futex_waits.rs``)."""
+    since = len(kernel_log())
+    waits = Path(program).parent / "examples/futex_waits"
+    done = subprocess.run([waits], capture_output=True, text=True, timeout=LOAD_S, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    found = json.loads(lines[-1].removeprefix("RESULT ")) if lines else {}
+    return {**found, "code": done.returncode, "said": done.stderr, "complaints": complaints(since)}
+
+
 FAULTS = {
     "killed-loader": killed_loader,
     "hanging-epoch": hanging_epoch,
@@ -271,6 +281,8 @@ def main():
     subprocess.run(["throttle"], check=True)
     if what == "faults":
         result = faults(program, rest)
+    elif what == "futexes":
+        result = futexes(program)
     else:
         seconds = float(rest[0])
         one = under_load if what == "policies" else placement

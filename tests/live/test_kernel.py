@@ -35,20 +35,35 @@ def test_a_policy_holds_under_load(in_guest, name: str) -> None:
     assert found["complaints"] == []
 
 
+def test_who_lets_others_wait_at_a_futex_is_blamed(in_guest) -> None:
+    """Waits at a mutex, at one that inherits priority, at a futex to which the waiter was moved; a time-out; a pipe."""
+    found = in_guest("futexes")
+    assert (found["code"], found["complaints"]) == (0, []), found["said"]
+    # Spinners, whom the timer of the time-out interrupts, are among those who are not blamed.
+    assert len(found["blame_ms"]) == 15
+    blamed = {role: ms for role, ms in found["blame_ms"].items() if ms > 10}
+    assert set(blamed) == {"mutex holder", "pi holder", "requeue waker"}, found
+    for role, blame_ms in blamed.items():
+        least_ms, most_ms = found["waited_ms"][role.split()[0]]
+        assert 0.8 * least_ms < blame_ms < most_ms, (role, found)
+
+
 def test_placement_follows_labels(in_guest) -> None:
     found = in_guest("placement", "6", "colab", "hsp", "wash")
     for name, result in found.items():
         shares = result["shares_of_big"]
         assert min(shares["gains0"], shares["gains1"]) > MOSTLY, (name, result)
-    # WASH never binds a thread to little cores, so those may use big ones that idle; COLAB has a test of its own below.
-    shares = found["hsp"]["shares_of_big"]
-    assert max(shares["stays0"], shares["stays1"]) < SELDOM, shares
+    # WASH lets those that gain little roam: idle little cores take them while the others fill the big ones. COLAB has a test of its own.
+    for name in ("hsp", "wash"):
+        shares = found[name]["shares_of_big"]
+        assert max(shares["stays0"], shares["stays1"]) < SELDOM, (name, shares)
 
 
 @pytest.mark.xfail(
     raises=AssertionError,
     strict=False,
-    reason="COLAB places threads when they wake up; these hardly do, and stay where they began in the simulator, too",
+    reason="not promised: COLAB's core allocator acts at spawn and wake-up, its thread selector when a core has nothing to run "
+    "(CGO 2020, Algorithm 1), so hogs that never sleep keep the cores on which they began, here and in the simulator",
 )
 def test_colab_keeps_those_that_gain_little_off_big_cores(in_guest) -> None:
     shares = in_guest("placement", "6", "colab")["colab"]["shares_of_big"]

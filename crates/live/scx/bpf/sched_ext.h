@@ -67,7 +67,6 @@ struct sched_ext_ops {
 #define SCX_DSQ_LOCAL_ON (1ull << 63 | 1ull << 62)
 #define SCX_SLICE_DFL 20000000ull
 #define SCX_SLICE_INF (~0ull)
-#define SCX_WAKE_TTWU 8
 #define SCX_ENQ_WAKEUP 1
 #define SCX_ENQ_PREEMPT (1ull << 32)
 #define SCX_DEQ_SLEEP 1

@@ -24,6 +24,7 @@ struct settings {
     u32 cpu_of_core[CORES_MAX];
     u32 core_of_cpu[CORES_MAX];
     u32 weight_of_nice[64]; /* from nice -20 to 19, the rest is not used */
+    u32 blames; /* whether the policy wants to know who lets whom wait */
 };
 const volatile struct settings settings SEC(".rodata.settings");
 
@@ -43,6 +44,9 @@ struct report report SEC(".data.report");
 struct slot {
     u32 thread;
     u32 ours;
+    /* Address of the futex that it is about to lock, or unlock (blame.h) */
+    u64 locks;
+    u64 unlocks;
 };
 
 struct {
@@ -74,6 +78,8 @@ inlined u32 thread_of_task(struct task_struct *p)
     struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
     return slot && slot->ours ? slot->thread : NONE;
 }
+
+#include "blame.h"
 
 inlined u32 core_at(s32 cpu)
 {
@@ -129,18 +135,16 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     u32 thread = thread_of_task(p), waker = thread_of_task(bpf_get_current_task_btf());
     if (thread == NONE)
         return prev_cpu;
+    if (settings.blames)
+        blame_for_pi(bpf_get_current_task_btf(), p);
     sched_t *s = shared_state();
     s32 cpu = bpf_get_smp_processor_id();
     u32 core = NONE;
-    u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     thread_t *own = thread_of(s, thread);
     if (!own->held) {
         core = place(s, thread, waker_core(s, waker, cpu));
         own->chosen = core;
-        /* Whoever wakes it has let it wait (COLAB, section 3.1, where only futexes count). */
-        if (own->state == STATE_BLOCKED && waker != NONE && waker != thread && wake_flags & SCX_WAKE_TTWU)
-            thread_of(s, waker)->blame_ns += less(now_ns, own->since_ns);
     }
     bpf_spin_unlock(&lock);
     return core == NONE ? prev_cpu : cpu_at(core);

@@ -41,7 +41,7 @@ struct Settings {
     cpu_of_core: [u32; CORES_MAX],
     core_of_cpu: [u32; CORES_MAX],
     weight_of_nice: [u32; NICES],
-    unused: u32,
+    blames: u32,
 }
 
 /// `struct report` in `bpf/scheduler.bpf.c`.
@@ -121,9 +121,9 @@ struct Shared {
 
 /// The scheduler in the kernel, which runs until this is dropped.
 pub struct Kernel {
-    shared: Shared,
     // Dropped first: the kernel falls back to its own scheduler.
-    link: Option<Link>,
+    _links: Vec<Link>,
+    shared: Shared,
 }
 
 fn failed(what: &str, error: impl std::fmt::Display) -> ScxError {
@@ -221,6 +221,11 @@ impl Replay {
     }
 }
 
+/// Whether it is one of the programs in `bpf/blame.h`.
+fn watches_futexes(program: &std::ffi::OsStr) -> bool {
+    program.to_string_lossy().starts_with("ampsched_futex")
+}
+
 fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
     ObjectBuilder::default()
         .open_memory(programs)
@@ -228,17 +233,18 @@ fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
 }
 
 impl Kernel {
-    /// Loads the scheduler and switches the tasks of its scope over to it.
+    /// Loads the scheduler and switches the tasks of its scope over to it. If the policy blames, threads are charged for the time that
+    /// others wait for them at futexes ([`Thread::blame_ns`]).
     ///
     /// # Errors
     ///
     /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load them.
-    pub fn load(initial: Sched, options: &Options) -> Result<Self, ScxError> {
+    pub fn load(initial: Sched, options: &Options, blames: bool) -> Result<Self, ScxError> {
         if !Path::new("/sys/kernel/sched_ext").exists() {
             return Err(ScxError::NoSchedExt);
         }
         let mut open = open(&SCHEDULER.0)?;
-        let settings = settings(&initial, options);
+        let settings = settings(&initial, options, blames);
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(value) = map.initial_value_mut() else { continue };
@@ -257,16 +263,27 @@ impl Kernel {
                 }
             }
         }
-        let shared = Shared::load(open, initial)?;
-        let mut kernel = Self { shared, link: None };
-        let mut maps = kernel.shared.object.maps_mut();
+        for mut program in open.progs_mut().filter(|program| watches_futexes(program.name())) {
+            program.set_autoload(blames);
+        }
+        let mut shared = Shared::load(open, initial)?;
+        let mut links = Vec::new();
+        if blames {
+            for program in
+                shared.object.progs_mut().filter(|program| watches_futexes(program.name()))
+            {
+                let link = program.attach_trace();
+                links.push(link.map_err(|error| failed("futexes cannot be watched", error))?);
+            }
+        }
+        let mut maps = shared.object.maps_mut();
         let mut ops = maps.find(|map| map.name() == "ampsched_ops").expect("it is in the object");
         let link = ops
             .attach_struct_ops()
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
-        kernel.link = Some(link);
-        Ok(kernel)
+        links.push(link);
+        Ok(Self { _links: links, shared })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.
@@ -327,7 +344,7 @@ fn text(bytes: &[u8]) -> String {
 /// Time between two looks at idle cores and balance: the policy's period of balancing, at most one tick at 250 Hz.
 const LOOK_NS: u64 = 4_000_000;
 
-fn settings(initial: &Sched, options: &Options) -> Settings {
+fn settings(initial: &Sched, options: &Options, blames: bool) -> Settings {
     let mut settings = Settings {
         look_period_ns: match initial.rules.balance.period_ns {
             0 => LOOK_NS,
@@ -338,7 +355,7 @@ fn settings(initial: &Sched, options: &Options) -> Settings {
         cpu_of_core: [0; CORES_MAX],
         core_of_cpu: [0; CORES_MAX],
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
-        unused: 0,
+        blames: blames.into(),
     };
     for (core, &cpu) in options.cpus.iter().enumerate() {
         settings.cpu_of_core[core] = cpu;

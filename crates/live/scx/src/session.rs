@@ -93,7 +93,7 @@ impl Session {
         let lowered = lower::rules(name, &instruments.unmet(driver.needs()), &rules, topology)?;
         let mut initial = lower::state(lowered, rules.queues, topology, threads_max);
         initial.online = options.online;
-        let kernel = Kernel::load(initial, options)?;
+        let kernel = Kernel::load(initial, options, driver.needs().blame)?;
         let proc = Proc::default();
         let own = Own::process(&proc)
             .map_err(|error| ScxError::Kernel { what: "/proc".to_owned(), why: error.message })?;

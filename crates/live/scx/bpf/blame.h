@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Blame (COLAB, section 4.1): the time that a thread has waited for a futex is charged to the thread that wakes it. Loaded and attached
+ * only for policies that want it.
+ *
+ * The kernel itself matches waiters and wakers by the futex's address, so it is asked where it has done so. futex_wake_mark() is called
+ * by the waker for each waiter that it takes off a futex, whatever the calls: WAIT, WAIT_BITSET and futex_waitv wait; WAKE, WAKE_BITSET,
+ * both halves of WAKE_OP, the first half of REQUEUE and CMP_REQUEUE wake; who was moved to another futex is charged to who wakes it there.
+ * A thread that ends wakes those that join it, and is blamed as the simulator does. Time-outs and signals do not come by there and blame
+ * nobody, and neither do other wake-ups. Calls that nobody waits for cost nothing.
+ *
+ * Futexes with inheritance of priority end in a real-time mutex instead, of which a futex sees the beginning and the end only: there
+ * the address decides, of LOCK_PI against that of UNLOCK_PI. */
+#ifndef AMPSCHED_BLAME_H
+#define AMPSCHED_BLAME_H
+
+#include "sched_ext.h"
+
+struct futex_q {
+    struct task_struct *task;
+} from_btf;
+
+struct wake_q_head;
+
+/* A thread of ours lets another one go on, which has waited since it blocked. One that has not blocked yet has not waited. */
+inlined void blame(u32 waker, u32 wakee)
+{
+    if (waker == NONE || wakee == NONE || waker == wakee)
+        return;
+    sched_t *s = shared_state();
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    thread_t *own = thread_of(s, wakee);
+    if (own->state == STATE_BLOCKED)
+        thread_of(s, waker)->blame_ns += less(now_ns, own->since_ns);
+    bpf_spin_unlock(&lock);
+}
+
+SEC("fentry/futex_wake_mark")
+int BPF_PROG(ampsched_futex_woken, struct wake_q_head *wake_q, struct futex_q *q)
+{
+    blame(thread_of_task(bpf_get_current_task_btf()), thread_of_task(q->task));
+    return 0;
+}
+
+/* What the calling thread is inside of; no address: of neither. */
+inlined int pi_call(u64 locks, u64 unlocks)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, bpf_get_current_task_btf(), 0, 0);
+    if (slot) {
+        slot->locks = locks;
+        slot->unlocks = unlocks;
+    }
+    return 0;
+}
+
+SEC("fentry/futex_lock_pi")
+int BPF_PROG(ampsched_futex_locks, void *address)
+{
+    return pi_call((u64)address, 0);
+}
+
+SEC("fexit/futex_lock_pi")
+int BPF_PROG(ampsched_futex_locked, void *address)
+{
+    return pi_call(0, 0);
+}
+
+SEC("fentry/futex_unlock_pi")
+int BPF_PROG(ampsched_futex_unlocks, void *address)
+{
+    return pi_call(0, (u64)address);
+}
+
+SEC("fexit/futex_unlock_pi")
+int BPF_PROG(ampsched_futex_unlocked, void *address)
+{
+    return pi_call(0, 0);
+}
+
+/* A thread wakes another one, which is not yet runnable. Processes that share a futex map it where they like. */
+inlined void blame_for_pi(struct task_struct *waker, struct task_struct *wakee)
+{
+    struct slot *by = bpf_task_storage_get(&slots, waker, 0, 0), *of = bpf_task_storage_get(&slots, wakee, 0, 0);
+    if (!by || !of || !by->ours || !of->ours || !by->unlocks || !of->locks)
+        return;
+    if (by->unlocks == of->locks || waker->tgid != wakee->tgid)
+        blame(by->thread, of->thread);
+}
+
+#endif

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use ampsched_live_host::{ByHand, Root, detect_cores};
 use ampsched_policy::build_policy;
-use ampsched_scx::kernel::{Kernel, Options, Scope, choose, monotonic_ns};
+use ampsched_scx::class::choose_own;
+use ampsched_scx::kernel::{Kernel, Options, Scope, monotonic_ns};
 use ampsched_scx::lower;
 
 /// How long each wait is to take.
@@ -90,7 +91,7 @@ fn play(
 ) -> JoinHandle<()> {
     let (tids, stage) = (tids.clone(), stage.clone());
     spawn(move || {
-        choose(0).expect("root");
+        choose_own().expect("root");
         // SAFETY: takes nothing.
         tids.lock().expect("nobody panics").insert(role, unsafe { libc::gettid() });
         act(&stage);

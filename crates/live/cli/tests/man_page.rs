@@ -29,7 +29,7 @@ The kernel has ended the scheduler in it; one line says why.
 otherwise
 The exit status of the command that was run.
 .SH PRIVILEGES
-None for one's own processes. CAP_SYS_NICE for affinities and nice values of others' processes, CAP_KILL to stop them where there is no cgroup in which to freeze them; cgroups and files of cpufreq as their owners allow. Policies in the kernel (sched_ext) need root.
+None for one's own processes. CAP_SYS_NICE for affinities and nice values of others' processes, CAP_KILL to stop them where there is no cgroup in which to freeze them, CAP_PERFMON for their counters (and for one's own where kernel.perf_event_paranoid is above 2); cgroups and files of cpufreq as their owners allow. Policies in the kernel (sched_ext) need root.
 .SH "SEE ALSO"
 sched_setaffinity(2), setpriority(2), cgroups(7), sched(7)
 "#;

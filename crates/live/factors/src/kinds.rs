@@ -67,3 +67,37 @@ fn arm_type(root: &Root, folder: &str) -> Option<&'static str> {
     let part = ARM_PARTS.iter().find(|(part, _)| *part == midr >> 4 & 0xfff);
     part.filter(|_| midr >> 24 & 0xff == ARM).map(|&(_, core_type)| core_type)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn arm_cores_are_known_by_their_part_numbers() {
+        let folder = TempDir::new().unwrap();
+        let cpus = [
+            (0, "0x00000000410fd034\n", "1400000"),
+            (1, "0x00000000410fd034\n", "1400000"),
+            (2, "0x00000000410fd072\n", "2000000"),
+            // Not one of Arm's own, and no number at all.
+            (3, "0x00000000510fd072\n", "2000000"),
+            (4, "much\n", "2100000"),
+        ];
+        for (cpu, midr, khz) in cpus {
+            let cpu = folder.path().join(format!("sys/devices/system/cpu/cpu{cpu}"));
+            fs::create_dir_all(cpu.join("regs/identification")).unwrap();
+            fs::create_dir_all(cpu.join("cpufreq")).unwrap();
+            fs::write(cpu.join("regs/identification/midr_el1"), midr).unwrap();
+            fs::write(cpu.join("cpufreq/cpuinfo_max_freq"), khz).unwrap();
+        }
+        let kinds = core_kinds(&Root::new(folder.path()), &(0..5).collect()).unwrap();
+        let names: Vec<&str> = kinds.values().map(|kind| kind.name.as_str()).collect();
+        let places = ["cortex-a53-0", "cortex-a53-0", "cortex-a57-1", "generic-2", "generic-3"];
+        assert_eq!(names, places);
+        assert_eq!(kinds[&2].core_type, "cortex-a57");
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ampsched_live_host::Proc;
 use ampsched_model::InputError;
-use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, setpriority_process, waitpid};
 
 use crate::signals::Signals;
 
@@ -46,6 +46,15 @@ pub fn wait_for(
         }
     }
     Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(exit_code(status))))
+}
+
+/// Nice value of a session, if it may have it: it works little, and its decisions are worth less the later they come (ours).
+const OWN_NICE: i32 = -10;
+
+/// Puts the session before others, once its command has been started and has a nice value of its own.
+pub fn prefer_own() {
+    // Without the privilege it stays as it is.
+    let _ = setpriority_process(None, OWN_NICE);
 }
 
 /// The program that runs policies in the kernel, beside this one. It is a program of its own because its licence is the kernel's.

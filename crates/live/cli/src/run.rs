@@ -11,7 +11,6 @@ use ampsched_live_host::{
     Backend, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root, Scope,
 };
 use ampsched_model::{InputError, Ns};
-use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::args::RunArgs;
@@ -25,10 +24,6 @@ use crate::{command, instruments};
 /// A session uses at most one part in so many of a CPU: where threads are so many that a look takes long, looks
 /// become rarer (ours).
 const CPU_SHARE_MAX: u32 = 4;
-
-/// Nice value of a session, if it may have it: it works little, and its decisions are worth less the later they
-/// come (ours; what it schedules was started before and keeps its own).
-const OWN_NICE: i32 = -10;
 
 /// Runs a policy until its command ends, or it is stopped, or nobody is left.
 pub fn run(args: RunArgs) -> Result<ExitCode, InputError> {
@@ -160,8 +155,7 @@ impl Run {
                 }
             },
         };
-        // Without the privilege it stays as it is.
-        let _ = setpriority_process(None, OWN_NICE);
+        command::prefer_own();
         let started = Instant::now();
         Ok(Self { session, guardian, record, signals, child, started, args })
     }

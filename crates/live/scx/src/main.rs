@@ -106,6 +106,7 @@ fn run(args: RunArgs, everything: bool) -> Result<ExitCode, InputError> {
             return Err(error);
         }
     };
+    command::prefer_own();
     let started = Instant::now();
     let (mut ended, mut nobody_left) = (None, false);
     while ended.is_none() && !nobody_left && signals.stops() == 0 {

@@ -194,13 +194,16 @@ fn spawn(args: &RunArgs) -> Result<Option<Child>, InputError> {
 fn conclude(args: &RunArgs, summary: &Summary) -> Result<(), InputError> {
     if !args.quiet {
         eprintln!(
-            "ampsched-live-scx: {} for {:.1} s: {} threads, {} epochs, {} decisions, queued {} times",
+            "ampsched-live-scx: {} for {:.1} s: {} threads, {} epochs, {} decisions, queued {} times, {:.0} us per epoch of {:.0} threads ({:.0} per 1,000)",
             summary.policy,
             summary.age_s,
             summary.threads,
             summary.epochs,
             summary.decisions,
-            summary.queued
+            summary.queued,
+            summary.epoch_us,
+            summary.epoch_threads,
+            summary.epoch_us_per_1000_threads
         );
     }
     let Some(file) = &args.result else { return Ok(()) };

@@ -7,7 +7,7 @@ use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, RunState};
 
 use crate::ScxError;
-use crate::kernel::{Exit, Kernel, Options};
+use crate::kernel::{Exit, Kernel, Options, cpu_ns};
 use crate::layout::Thread;
 use crate::lower;
 
@@ -45,6 +45,12 @@ pub struct Summary {
     pub busy_s: Vec<f64>,
     /// Times that a thread was queued.
     pub queued: u64,
+    /// CPU time of one look at the kernel's table of threads with the epoch and the changes that follow, in us.
+    pub epoch_us: f64,
+    /// Threads that there were at a look, on average.
+    pub epoch_threads: f64,
+    /// `epoch_us` per 1,000 threads; with few threads it is mostly what a look costs anyway.
+    pub epoch_us_per_1000_threads: f64,
 }
 
 /// A running session.
@@ -57,6 +63,10 @@ pub struct Session {
     /// By slot.
     members: Vec<Option<Member>>,
     apps: HashMap<i32, AppId>,
+    /// CPU time of the slow plane, and sum over all looks of the threads that were there.
+    slow_plane_ns: Ns,
+    threads_seen: u64,
+    looks: u64,
     summary: Summary,
 }
 
@@ -82,7 +92,20 @@ impl Session {
         let summary =
             Summary { policy: name.to_owned(), backend: "scx".to_owned(), ..Summary::default() };
         let (members, apps, proc) = (Vec::new(), HashMap::new(), Proc::default());
-        Ok(Self { kernel, driver, cores, facts, proc, members, apps, summary })
+        let (slow_plane_ns, threads_seen, looks) = (0, 0, 0);
+        Ok(Self {
+            kernel,
+            driver,
+            cores,
+            facts,
+            proc,
+            members,
+            apps,
+            slow_plane_ns,
+            threads_seen,
+            looks,
+            summary,
+        })
     }
 
     /// How long to wait between two steps, in ns.
@@ -96,7 +119,9 @@ impl Session {
     ///
     /// The kernel does not carry out the changes.
     pub fn step(&mut self, now_ns: Ns) -> Result<(), ScxError> {
+        let begin_ns = cpu_ns();
         let sightings = self.look(now_ns);
+        self.threads_seen += sightings.len() as u64;
         self.driver.look(&sightings, now_ns);
         self.tell_factors(now_ns);
         let decisions = self.driver.epoch();
@@ -104,6 +129,8 @@ impl Session {
         self.kernel.sign_of_life();
         self.summary.age_s = now_ns as f64 / 1e9;
         self.summary.epochs = self.driver.epochs();
+        self.looks += 1;
+        self.slow_plane_ns += cpu_ns() - begin_ns;
         Ok(())
     }
 
@@ -206,6 +233,12 @@ impl Session {
         self.summary.busy_s =
             state.cores[..count].iter().map(|core| core.busy_ns as f64 / 1e9).collect();
         self.summary.queued = state.serial;
+        let looks = self.looks.max(1) as f64;
+        self.summary.epoch_us = self.slow_plane_ns as f64 / 1e3 / looks;
+        self.summary.epoch_threads = self.threads_seen as f64 / looks;
+        // ns per thread.
+        self.summary.epoch_us_per_1000_threads =
+            self.slow_plane_ns as f64 / self.threads_seen.max(1) as f64;
         self.summary
     }
 }

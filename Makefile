@@ -81,6 +81,11 @@ bench: $(BUILD)/bench ## Measure engine, growth and peers (some minutes)
 bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
 	$(BIN)/python benchmarks/runtime_speed.py
 
+.PHONY: bench-live
+bench-live: $(BUILD)/dev ## Measure scheduling in the kernel beside EEVDF and scx_bpfland in a virtual machine (root, scx_bpfland in PATH)
+	sh tools/check-live.sh
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python benchmarks/live_overhead.py
+
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
 	$(BIN)/python -m ampsched.docs docs/reference

@@ -212,6 +212,23 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
     return NONE;
 }
 
+/* A thread that has just been queued at an idle core, if that would take this very thread: the core need not be asked. Returns whether
+ * it has begun there. */
+apart bool begin_at_once(sched_t *s, u32 thread, u32 core, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->state != STATE_READY || own->core != core || own->bound_to != NONE || core_of(s, core)->running != NONE)
+        return false;
+    pick_by_rules(s, core, now_ns);
+    if (s->pick.kind != PICK_RUN || s->pick.thread != thread)
+        return false;
+    core_of(s, core)->looks = false;
+    core_of(s, core)->recheck_ns = NEVER;
+    s->to_wake &= ~bit(core);
+    begin(s, core, thread, now_ns);
+    return true;
+}
+
 /* The kernel has put a thread on a core, whatever was decided. */
 apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {

@@ -170,12 +170,19 @@ void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
         return enqueue_other(p, enq_flags);
     sched_t *s = shared_state();
     struct kicks kicks;
+    s32 cpu = scx_bpf_task_cpu(p);
+    bool is_idle = enq_flags & SCX_ENQ_WAKEUP && scx_bpf_test_and_clear_cpu_idle(cpu), begins = false;
     u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     u32 core = hand_over(s, thread, now_ns);
+    if (is_idle && core == NONE)
+        begins = begin_at_once(s, thread, core_at(cpu), now_ns);
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
-    if (core != NONE) {
+    if (begins) {
+        /* It is on that CPU's run queue already and has not to migrate. */
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+    } else if (core != NONE) {
         scx_bpf_dsq_insert(p, OURS | cpu_at(core), SCX_SLICE_INF, enq_flags);
         scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
     }
@@ -310,7 +317,8 @@ void BPF_PROG(ampsched_running, struct task_struct *p)
 SEC("struct_ops/stopping")
 void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
 {
-    u32 thread = thread_of_task(p);
+    /* One that blocks, or is taken out, is charged in ampsched_quiescent, which follows at once. */
+    u32 thread = runnable ? thread_of_task(p) : NONE;
     if (thread == NONE)
         return;
     sched_t *s = shared_state();

@@ -15,7 +15,7 @@ use ampsched_live_cli::signals::Signals;
 use ampsched_live_cli::{command, instruments};
 use ampsched_live_daemon::Guardian;
 use ampsched_live_host::{
-    CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, parse_cpus,
+    CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, format_cpus, parse_cpus,
 };
 use ampsched_model::{InputError, Ns};
 use ampsched_policy::Needs;
@@ -263,11 +263,19 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
         .map_err(in_words)
 }
 
-/// The cores whose CPUs are online, as a word.
+/// The cores whose CPUs are online, as a word. Errors: a CPU is in none of the stated classes, but the kernel has one
+/// scheduler for all.
 fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
     const FILE: &str = "/sys/devices/system/cpu/online";
     let text = root.text(FILE).unwrap_or_default();
     let cpus = parse_cpus(FILE, "", text.trim())?;
+    let outside = cpus.iter().copied().filter(|&cpu| cores.core(cpu).is_none());
+    let outside = format_cpus(outside);
+    if !outside.is_empty() {
+        let message = format!("CPUs {outside} are online and in no class");
+        return Err(InputError::new("cores", "", message)
+            .with_hint("in the kernel a policy schedules every CPU: name all with --big, --middle and --little"));
+    }
     Ok(cores.core_set(&cpus).iter().fold(0, |word, core| word | 1 << core.index()))
 }
 
@@ -300,14 +308,17 @@ fn conclude(args: &RunArgs, summary: &Summary) -> Result<(), InputError> {
     if !args.quiet {
         let status = &summary.status;
         eprintln!(
-            "ampsched-live-scx: {} for {:.1} s: {} threads, {} epochs, {} decisions, {:.1} % of a CPU; queued {} times",
+            "ampsched-live-scx: {} for {:.1} s: {} threads, {} epochs, {} decisions, {:.1} % of a CPU; queued {} times; {:.0} us per epoch of {:.0} threads ({:.0} per 1,000)",
             status.policy,
             status.age_s,
             summary.threads,
             status.epochs,
             status.decisions,
             100.0 * status.overhead,
-            summary.queued
+            summary.queued,
+            summary.epoch_us,
+            summary.epoch_threads,
+            summary.epoch_us_per_1000_threads
         );
     }
     let Some(file) = &args.result else { return Ok(()) };

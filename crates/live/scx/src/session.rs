@@ -11,7 +11,7 @@ use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, RunState};
 
 use crate::ScxError;
-use crate::kernel::{Exit, Kernel, Options};
+use crate::kernel::{Exit, Kernel, Options, cpu_ns};
 use crate::layout::{Sched, Thread};
 use crate::lower;
 
@@ -48,6 +48,12 @@ pub struct Summary {
     pub busy_s: Vec<f64>,
     /// Times that a thread was queued.
     pub queued: u64,
+    /// CPU time of one look at the kernel's table of threads with the epoch and the changes that follow, in us.
+    pub epoch_us: f64,
+    /// Threads that there were at a look, on average.
+    pub epoch_threads: f64,
+    /// `epoch_us` per 1,000 threads; with few threads it is mostly what a look costs anyway.
+    pub epoch_us_per_1000_threads: f64,
 }
 
 /// A running session.
@@ -72,6 +78,9 @@ pub struct Session {
     looks: u64,
     decisions: u64,
     threads: usize,
+    /// CPU time of the slow plane, and sum over all looks of the threads that were there.
+    slow_plane_ns: Ns,
+    threads_seen: u64,
 }
 
 impl Session {
@@ -114,6 +123,8 @@ impl Session {
             looks: 0,
             decisions: 0,
             threads: 0,
+            slow_plane_ns: 0,
+            threads_seen: 0,
         })
     }
 
@@ -133,12 +144,15 @@ impl Session {
     ///
     /// The kernel does not carry out the changes.
     pub fn step(&mut self, now_ns: Ns) -> Result<Vec<Decision>, ScxError> {
+        let begin_ns = cpu_ns();
         let sightings = self.look(now_ns);
+        self.threads_seen += sightings.len() as u64;
         self.driver.look(&sightings, now_ns);
         self.tell_factors(now_ns);
         let decisions = self.driver.epoch();
         self.carry_out(&decisions)?;
         self.kernel.sign_of_life();
+        self.slow_plane_ns += cpu_ns() - begin_ns;
         Ok(decisions)
     }
 
@@ -275,11 +289,16 @@ impl Session {
         let mut status = self.status();
         (status.threads, status.on_cores) = (Vec::new(), Vec::new());
         let busy_s = |core| self.busy_ns(core) as f64 / 1e9;
+        let looks = self.looks.max(1) as f64;
         Summary {
             status,
             threads: self.threads,
             busy_s: self.cores.topology().cores().map(busy_s).collect(),
             queued: self.seen.serial,
+            epoch_us: self.slow_plane_ns as f64 / 1e3 / looks,
+            epoch_threads: self.threads_seen as f64 / looks,
+            // ns per thread.
+            epoch_us_per_1000_threads: self.slow_plane_ns as f64 / self.threads_seen.max(1) as f64,
         }
     }
 }

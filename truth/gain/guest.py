@@ -34,13 +34,16 @@ def main() -> None:
     job = json.loads(sys.argv[1])
     mixes = {name: [MixProgram(**row) for row in rows] for name, rows in job["mixes"].items()}
     tell(["speeds"], speeds(Path(job["programs"]), job["works"]))
-    for name, program in {program.name: program for rows in mixes.values() for program in rows}.items():
-        tell(["alone", name], run_programs([program], job["big_cpus"], job["limit_s"])[0])
+    programs = {program.name: program for rows in mixes.values() for program in rows}
+    for round_ in job["rounds"]:
+        for name, program in programs.items():
+            tell(["alone", name, round_], run_programs([program], job["big_cpus"], job["limit_s"])[0])
     for policy, command in job["schedulers"].items():
         # What checks a scheduler's program is slow enough on a big core.
         with loaded(["taskset", "--cpu-list", job["big"], *command]) if command else nullcontext():
-            for name, rows in mixes.items():
-                tell(["mix", policy, name], run_programs(rows, job["cpus"], job["limit_s"]))
+            for round_ in job["rounds"]:
+                for name, rows in mixes.items():
+                    tell(["mix", policy, name, round_], run_programs(rows, job["cpus"], job["limit_s"]))
 
 
 main()

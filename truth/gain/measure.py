@@ -1,4 +1,4 @@
-"""Runs mixes under schedulers in a virtual machine with big and little cores, one boot per round."""
+"""Runs mixes under schedulers in a virtual machine with big and little cores, some rounds per boot."""
 
 import json
 import os
@@ -33,7 +33,7 @@ POLICIES = tuple(SCHEDULERS)
 CALIBRATION_WORK = 640_000_000
 """Iterations on a big core, some 2 s."""
 RUN_LIMIT_S = 120
-ROUND_LIMIT_S = 1500
+BOOT_LIMIT_S = 3600
 TRIES = 3
 
 
@@ -52,9 +52,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Boot:
-    """What was measured of the virtual machine in one round."""
+    """What was measured of the virtual machine after one boot, and the rounds that followed."""
 
-    round: int
+    rounds: list[int]
     big_ns_per_iteration: float
     little_ns_per_iteration: float
 
@@ -64,18 +64,21 @@ class Boot:
 
 
 def measure(
-    mixes: Sequence[Mix], rounds: Sequence[int], programs: Path, schedulers: Mapping[str, Sequence[str]]
+    mixes: Sequence[Mix],
+    rounds: Sequence[Sequence[int]],
+    programs: Path,
+    schedulers: Mapping[str, Sequence[str]],
 ) -> tuple[list[Boot], list[Run], list[str]]:
-    """All rounds; notes tell which had to be repeated."""
+    """The rounds of each boot; notes tell which boots had to be repeated."""
     boots, runs, notes = [], [], []
     begin_s = time.monotonic()
-    for done, number in enumerate(rounds):
-        boot, own, said = _round(mixes, number, programs.resolve(), schedulers)
+    for done, numbers in enumerate(rounds):
+        boot, own, said = _boot(mixes, list(numbers), programs.resolve(), schedulers)
         boots.append(boot)
         runs += own
         notes += said
         left_s = (time.monotonic() - begin_s) / (done + 1) * (len(rounds) - done - 1)
-        print(f"round {number}: ratio {boot.ratio:.2f}; about {left_s / 60:.0f} min left", flush=True)
+        print(f"rounds {numbers}: ratio {boot.ratio:.2f}; about {left_s / 60:.0f} min left", flush=True)
     return boots, runs, notes
 
 
@@ -91,10 +94,10 @@ def find_schedulers(folders: Sequence[Path]) -> dict[str, list[str]]:
     return found
 
 
-def _round(
-    mixes: Sequence[Mix], number: int, programs: Path, schedulers: Mapping[str, Sequence[str]]
+def _boot(
+    mixes: Sequence[Mix], rounds: list[int], programs: Path, schedulers: Mapping[str, Sequence[str]]
 ) -> tuple[Boot, list[Run], list[str]]:
-    draw = random.Random(number)
+    draw = random.Random(rounds[0])
     big, little = SHAPE.big.count, SHAPE.little.count
     job = {
         "programs": str(programs),
@@ -102,6 +105,7 @@ def _round(
         "big_cpus": list(range(big)),
         "cpus": list(range(SHAPE.cores)),
         "limit_s": RUN_LIMIT_S,
+        "rounds": rounds,
         "works": [CALIBRATION_WORK] * big + [round(CALIBRATION_WORK / RATIO)] * little,
         "mixes": {mix.name: mix.commands(programs) for mix in draw.sample(list(mixes), len(mixes))},
         "schedulers": {name: schedulers[name] for name in draw.sample(list(schedulers), len(schedulers))},
@@ -110,25 +114,26 @@ def _round(
     for _ in range(TRIES):
         done = vm.run(
             [sys.executable, "-m", "truth.gain.guest", json.dumps(job)],
-            shape=SHAPE, limit_s=ROUND_LIMIT_S, cwd=ROOT, echo=_tell,
+            shape=SHAPE, limit_s=BOOT_LIMIT_S, cwd=ROOT, echo=_tell,
         )  # fmt: skip
         if done.code == 0:
             break
         last = (done.output.strip() or done.console.strip()).splitlines()[-1:]
-        notes.append(f"Round {number} was repeated: {''.join(last)}")
+        notes.append(f"The boot of rounds {rounds} was repeated: {''.join(last)}")
         print(notes[-1], flush=True)
     else:
-        sys.exit(f"round {number} failed {TRIES} times")
+        sys.exit(f"the boot of rounds {rounds} failed {TRIES} times")
     lines = [line.removeprefix("RESULT ") for line in done.output.splitlines() if line.startswith("RESULT ")]
     found = {tuple(row["what"]): row["value"] for row in map(json.loads, lines)}
     speeds = found["speeds",]
     runs = [
-        Run(number, mix.name, policy, program, turnaround_s, found["alone", program])
+        Run(number, mix.name, policy, program, turnaround_s, found["alone", program, number])
+        for number in rounds
         for mix in mixes
         for policy in schedulers
-        for program, turnaround_s in zip(mix.programs, found["mix", policy, mix.name], strict=True)
+        for program, turnaround_s in zip(mix.programs, found["mix", policy, mix.name, number], strict=True)
     ]
-    return Boot(number, fmean(speeds[:big]), fmean(speeds[big:])), runs, notes
+    return Boot(rounds, fmean(speeds[:big]), fmean(speeds[big:])), runs, notes
 
 
 def _tell(line: str) -> None:

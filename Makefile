@@ -81,10 +81,12 @@ bench: $(BUILD)/bench ## Measure engine, growth and peers (some minutes)
 bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
 	$(BIN)/python benchmarks/runtime_speed.py
 
+PEERS := $(BUILD)/peers/bin
+
 .PHONY: bench-live
-bench-live: $(BUILD)/dev ## Measure scheduling in the kernel beside EEVDF and scx_bpfland in a virtual machine (root, scx_bpfland in PATH)
+bench-live: $(BUILD)/package $(PEERS)/scx_bpfland ## Measure scheduling in the kernel beside EEVDF and scx_bpfland in a virtual machine (root)
 	sh tools/check-live.sh
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python benchmarks/live_overhead.py
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PATH="$(abspath $(PEERS)):$$PATH" $(BIN)/python benchmarks/live_overhead.py
 
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
@@ -101,14 +103,13 @@ GAIN := hogs convoy pipeline
 truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
 	$(BIN)/python -m truth.run --programs $(BUILD)/truth --report docs/explanation/truth.md
 
-ROUNDS ?= 10
-PEERS := $(BUILD)/peers/bin
+BOOTS ?= 4
 
 .PHONY: gain
-gain: $(BUILD)/package $(GAIN:%=$(BUILD)/truth/%) $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure COLAB against other schedulers in a virtual machine's kernel (ROUNDS of 3 min; root)
+gain: $(BUILD)/package $(GAIN:%=$(BUILD)/truth/%) $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure COLAB against other schedulers in a virtual machine's kernel (BOOTS of 10 min; root)
 	sh tools/check-live.sh
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/truth \
-		--schedulers $(BIN) $(PEERS) --rounds $(ROUNDS) --out docs/reports/live
+		--schedulers $(BIN) $(PEERS) --boots $(BOOTS) --out docs/reports/live
 
 CASES ?= 20000
 SEED ?= $(shell date +%s)

@@ -3,7 +3,7 @@
 Each round boots the machine, loads the three in random order and runs the same programs under each; ratios of a round are comparable,
 absolute numbers of translated instructions are not. A machine whose kernel fails is booted once more: translated instructions and a
 kernel that patches itself do not always get along. Also prints the CPU time of an epoch of COLAB by the number of threads. Needs what
-`make test-live` needs, and scx_bpfland in PATH: cargo install --locked scx_bpfland@1.1.4
+`make test-live` needs, ampsched-live-scx as `make build` installs it, and scx_bpfland in PATH; `make bench-live` sees to all.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from ampsched.statistics import estimate
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build" / "benchmarks"
 PEER = "scx_bpfland"
+LOADER = Path(sys.executable).parent / "ampsched-live-scx"
 # What a round measures, all in smaller-is-better units.
 MEASURES = {
     "messaging_s": "`perf bench sched messaging`, 2 groups, s",
@@ -42,8 +43,8 @@ def main() -> int:
     )
     options = parser.parse_args()
     peer = shutil.which(PEER)
-    if peer is None:
-        print(f"live_overhead: no {PEER} in PATH (cargo install --locked {PEER}@1.1.4)", file=sys.stderr)
+    if peer is None or not LOADER.exists():
+        print(f"live_overhead: no {PEER} in PATH or no {LOADER} (make bench-live has both)", file=sys.stderr)
         return 2
     programs, draw = build(peer), random.Random(options.seed)
     try:
@@ -81,12 +82,10 @@ def build(peer: str) -> dict[str, object]:
     source = ROOT / "benchmarks/peers/wake_latency.c"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
     subprocess.run(["gcc", *flags, "-o", str(latency), str(source)], check=True)
-    command = ["cargo", "build", "--locked", "--quiet", "-p", "ampsched-scx", "--features", "bpf", "--bins"]
-    subprocess.run(command, check=True, cwd=ROOT)
     # The guest sees nothing of /tmp but the working folder.
     shutil.copy(peer, BUILD / PEER)
     return {
-        "loader": str(ROOT / "target/debug/ampsched-live-scx"),
+        "loader": str(LOADER),
         "peer": str(BUILD / PEER),
         "latency": str(latency),
     }

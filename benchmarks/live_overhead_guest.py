@@ -2,17 +2,16 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 
-STATE = Path("/sys/kernel/sched_ext/state")
+from ampsched.live._under import loaded
+
 CORES = ["--big", "0-1", "--little", "2-3", "--ratio", "2.5", "--everything"]
-LOAD_S = 60.0
 PIPE_LOOPS, GROUP_LOOPS, LATENCY_S = 2000, 20, 4
 EPOCH_S = 8
 SLEEP_S = 2.0
@@ -33,34 +32,9 @@ def one_round(ask):
     }
     found = {}
     for who in ask["order"]:
-        with scheduler(commands[who]):
+        with loaded(commands[who]) if commands[who] else nullcontext():
             found[who] = measure(ask["latency"])
     return found
-
-
-def wait_for(wanted):
-    end = time.monotonic() + LOAD_S
-    while STATE.read_text().strip() != wanted:
-        assert time.monotonic() < end, f"the kernel's scheduler did not become {wanted}"
-        time.sleep(0.05)
-
-
-@contextmanager
-def scheduler(command):
-    """A scheduler in the kernel, or the kernel's own."""
-    if command is None:
-        yield
-        return
-    loader = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for("enabled")
-        time.sleep(0.5)
-        yield
-        assert STATE.read_text().strip() == "enabled"
-    finally:
-        loader.send_signal(signal.SIGINT)
-        loader.wait(30)
-        wait_for("disabled")
 
 
 def output(*words):
@@ -91,7 +65,7 @@ def epoch_cost(loader, count):
     for thread in threads:
         thread.start()
     command = [loader, "run", "--quiet", "--policy", "colab", *CORES, "--result", str(result)]
-    with scheduler(command):
+    with loaded(command):
         time.sleep(EPOCH_S)
     over.set()
     for thread in threads:

@@ -14,10 +14,11 @@ from ampsched.vm.accelerator import Accelerator
 from ampsched.vm.machine import _qemu
 
 SOURCES = Path(__file__).resolve().parents[2] / "truth/programs"
-BOOTS = [measure.Boot(1, 3.0, 7.5), measure.Boot(2, 3.1, 7.8)]
+BOOTS = [measure.Boot([1], 3.0, 7.5), measure.Boot([2], 3.1, 7.8)]
 RUNS = [
-    measure.Run(boot.round, mix.name, policy, program, 8.0 + boot.round - (policy == "colab"), 4.0)
+    measure.Run(number, mix.name, policy, program, 8.0 + number - (policy == "colab"), 4.0)
     for boot in BOOTS
+    for number in boot.rounds
     for mix in MIXES
     for policy in measure.POLICIES
     for program in mix.programs
@@ -30,7 +31,7 @@ def test_measurements_are_kept_as_they_are() -> None:
 
 
 def test_the_simulated_machine_is_as_unequal_as_the_measured_one(tmp_path: Path) -> None:
-    simulator = Simulator(tmp_path, measure.Boot(1, 3.0, 9.0))
+    simulator = Simulator(tmp_path, measure.Boot([1], 3.0, 9.0))
     assert simulator.simulated_ratio() == pytest.approx(3.0, rel=0.01)
 
 

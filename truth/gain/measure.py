@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,25 +62,6 @@ class Boot:
         return self.little_ns_per_iteration / self.big_ns_per_iteration
 
 
-def measure(
-    mixes: Sequence[Mix],
-    rounds: Sequence[Sequence[int]],
-    programs: Path,
-    schedulers: Mapping[str, Sequence[str]],
-) -> tuple[list[Boot], list[Run], list[str]]:
-    """The rounds of each boot; notes tell which boots had to be repeated."""
-    boots, runs, notes = [], [], []
-    begin_s = time.monotonic()
-    for done, numbers in enumerate(rounds):
-        boot, own, said = _boot(mixes, list(numbers), programs.resolve(), schedulers)
-        boots.append(boot)
-        runs += own
-        notes += said
-        left_s = (time.monotonic() - begin_s) / (done + 1) * (len(rounds) - done - 1)
-        print(f"rounds {numbers}: ratio {boot.ratio:.2f}; about {left_s / 60:.0f} min left", flush=True)
-    return boots, runs, notes
-
-
 def find_schedulers(folders: Sequence[Path]) -> dict[str, list[str]]:
     """The commands with the paths of their programs."""
     path = os.pathsep.join(str(folder.resolve()) for folder in folders)
@@ -94,9 +74,10 @@ def find_schedulers(folders: Sequence[Path]) -> dict[str, list[str]]:
     return found
 
 
-def _boot(
+def measure(
     mixes: Sequence[Mix], rounds: list[int], programs: Path, schedulers: Mapping[str, Sequence[str]]
 ) -> tuple[Boot, list[Run], list[str]]:
+    """Boots once and runs some rounds; notes tell how often the boot had to be repeated."""
     draw = random.Random(rounds[0])
     big, little = SHAPE.big.count, SHAPE.little.count
     job = {

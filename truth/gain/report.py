@@ -68,12 +68,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Predicted:
-    """The simulations of a mix: one per round, with the speeds that the cores had in it."""
+    """The simulations of a mix: one per boot, with the speeds that the cores had then."""
 
     alone_s: Sequence[Sequence[float]]
-    """By round and program."""
+    """By boot and program."""
     turnaround_s: dict[str, Sequence[Sequence[float]]]
-    """By policy, round and program."""
+    """By policy, boot and program."""
 
     def metrics(self, policy: str) -> list[MixMetrics]:
         return [
@@ -238,7 +238,8 @@ def write(out: Path, mixes: Sequence[Mix], boots: list[Boot], runs: list[Run], n
     blocks = [
         "# What COLAB gains in a real kernel",
         INTRODUCTION.format(
-            rounds=len(boots),
+            rounds=sum(len(boot.rounds) for boot in boots),
+            boots=len(boots),
             kernel=KERNEL_RELEASE,
             big=SHAPE.big,
             little=SHAPE.little,
@@ -275,19 +276,20 @@ def write(out: Path, mixes: Sequence[Mix], boots: list[Boot], runs: list[Run], n
 
 
 INTRODUCTION = """Made by `make gain`: mixes of real programs under the kernel's own EEVDF, under our COLAB inside the \
-kernel and under the sched_ext schedulers scx_bpfland 1.1.4 and scx_lavd 1.1.4, {rounds} times each, in an order drawn \
-anew each time. The computer is a virtual machine (Linux {kernel}) with {big.count} big cores, each {big.percent:g} % \
-of a host core, and {little.count} little ones, each {little.percent:g} %, by CPU quotas with a period of \
-{period_ms:g} ms; idle cores poll, so that they use up their share. Nothing was tuned: mixes and parameters were fixed \
-before schedulers were compared, COLAB runs with its defaults, and all threads count as gaining the ratio of the \
+kernel and under the sched_ext schedulers scx_bpfland 1.1.4 and scx_lavd 1.1.4, {rounds} times each. The computer is a \
+virtual machine (Linux {kernel}) with {big.count} big cores, each {big.percent:g} % of a host core, and {little.count} \
+little ones, each {little.percent:g} %, by CPU quotas with a period of {period_ms:g} ms; idle cores poll, so that they \
+use up their share. It was booted {boots} times; in each boot schedulers and mixes have an order of their own, each \
+scheduler is loaded once and runs all mixes, and that several times. Nothing was tuned: mixes and parameters were \
+fixed before schedulers were compared, COLAB runs with its defaults, and all threads count as gaining the ratio of the \
 cores' speeds, so that only *who waits for whom* tells threads apart.
 
 H_ANTT is the mean slowdown of a mix's programs against running alone on the big cores (lower is better), H_STP the \
-sum of their progress (higher is better). ± and brackets are 95 % intervals over rounds; changes are paired by \
-round."""
+sum of their progress (higher is better). ± and brackets are 95 % intervals over repetitions; changes are paired by \
+repetition."""
 
 PREDICTION = """The simulator knows of this machine what was measured of its cores without a mix and nothing else: an \
-iteration of the programs' work takes {big} ns on a big core, {ratio} times as long on a little one (each round is \
+iteration of the programs' work takes {big} ns on a big core, {ratio} times as long on a little one (each boot is \
 simulated with its own speeds). EEVDF is simulated as it is, COLAB with its time {dilation} times slower, as in the \
 kernel."""
 

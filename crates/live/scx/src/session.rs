@@ -15,6 +15,9 @@ use crate::kernel::{Exit, Kernel, Options, cpu_ns};
 use crate::layout::{Sched, Thread};
 use crate::lower;
 
+/// How often a session of a policy without a slow plane looks (ours): several times per `status --watch`.
+const WATCH_NS: Ns = 250_000_000;
+
 /// How often the names of threads are read (ours): they are for people.
 const NAMES_NS: Ns = 1_000_000_000;
 
@@ -130,7 +133,12 @@ impl Session {
 
     /// How long to wait between two steps, in ns.
     pub fn period_ns(&self) -> Ns {
-        self.driver.look_period_ns()
+        let needs = self.driver.needs();
+        match needs.epoch_ns.is_none() && !needs.events.lifecycle {
+            // The kernel does all that such a policy says; a look is for those who watch.
+            true => WATCH_NS,
+            false => self.driver.look_period_ns(),
+        }
     }
 
     /// Whether it schedules anybody.

@@ -35,9 +35,9 @@ def main() -> None:
     mixes = {name: [MixProgram(**row) for row in rows] for name, rows in job["mixes"].items()}
     tell(["speeds"], speeds(Path(job["programs"]), job["works"]))
     programs = {program.name: program for rows in mixes.values() for program in rows}
-    for round_ in job["rounds"]:
+    for number in range(job["alone_repetitions"]):
         for name, program in programs.items():
-            tell(["alone", name, round_], run_programs([program], job["big_cpus"], job["limit_s"])[0])
+            tell(["alone", name, number], run_programs([program], job["big_cpus"], job["limit_s"])[0])
     for policy, command in job["schedulers"].items():
         # What checks a scheduler's program is slow enough on a big core.
         with loaded(["taskset", "--cpu-list", job["big"], *command]) if command else nullcontext():

@@ -33,6 +33,7 @@ CALIBRATION_WORK = 640_000_000
 """Iterations on a big core, some 2 s."""
 RUN_LIMIT_S = 120
 BOOT_LIMIT_S = 3600
+ALONE_REPETITIONS = 2
 TRIES = 3
 
 
@@ -46,7 +47,7 @@ class Run:
     program: str
     turnaround_s: float
     alone_s: float
-    """Alone on the big cores in the same round, under the kernel's own scheduler."""
+    """Alone on the big cores after the same boot, under the kernel's own scheduler: the mean of some runs."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def measure(
         "cpus": list(range(SHAPE.cores)),
         "limit_s": RUN_LIMIT_S,
         "rounds": rounds,
+        "alone_repetitions": ALONE_REPETITIONS,
         "works": [CALIBRATION_WORK] * big + [round(CALIBRATION_WORK / RATIO)] * little,
         "mixes": {mix.name: mix.commands(programs) for mix in draw.sample(list(mixes), len(mixes))},
         "schedulers": {name: schedulers[name] for name in draw.sample(list(schedulers), len(schedulers))},
@@ -107,8 +109,13 @@ def measure(
     lines = [line.removeprefix("RESULT ") for line in done.output.splitlines() if line.startswith("RESULT ")]
     found = {tuple(row["what"]): row["value"] for row in map(json.loads, lines)}
     speeds = found["speeds",]
+    alone_s = {
+        program: fmean(found["alone", program, number] for number in range(ALONE_REPETITIONS))
+        for mix in mixes
+        for program in mix.programs
+    }
     runs = [
-        Run(number, mix.name, policy, program, turnaround_s, found["alone", program, number])
+        Run(number, mix.name, policy, program, turnaround_s, alone_s[program])
         for number in rounds
         for mix in mixes
         for policy in schedulers

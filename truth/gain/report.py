@@ -29,7 +29,7 @@ def title(policy: str) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """All rounds of a mix. Slowdowns are against the mean over rounds of each program alone."""
+    """All rounds of a mix. Slowdowns are against the mean of each program alone."""
 
     mix: Mix
     runs: Sequence[Run]
@@ -38,15 +38,15 @@ class Measured:
         chosen = [run for run in self.runs if (run.policy, run.program) == (policy, program)]
         return sorted(chosen, key=lambda run: run.round)
 
-    def alone_s(self, program: str) -> Estimate:
-        return estimate([run.alone_s for run in self.of(POLICIES[0], program)])
+    def alone_s(self, program: str) -> float:
+        return fmean(run.alone_s for run in self.of(POLICIES[0], program))
 
     def turnaround_s(self, policy: str, program: str) -> Estimate:
         return estimate([run.turnaround_s for run in self.of(policy, program)])
 
     def metrics(self, policy: str) -> list[MixMetrics]:
         """One per round."""
-        alone = [self.alone_s(program).mean * NS_PER_S for program in self.mix.programs]
+        alone = [self.alone_s(program) * NS_PER_S for program in self.mix.programs]
         columns = [self.of(policy, program) for program in self.mix.programs]
         return [
             mix_metrics([run.turnaround_s * NS_PER_S for run in row], alone)
@@ -115,6 +115,11 @@ def percent(value: Estimate) -> str:
     return f"{value.mean:+.1%} [{value.low:+.1%}, {value.high:+.1%}]"
 
 
+def mix_text(mix: Mix) -> str:
+    programs_of = "; ".join(f"`{name}`: {scenario.what}" for name, scenario in mix.programs.items())
+    return f"* `{mix.name}`, {mix.what}: {programs_of}."
+
+
 def gains(all_measured: Sequence[Measured]) -> str:
     header = ["mix", "scheduler", "H_ANTT", "against EEVDF", "H_STP", "against EEVDF", "makespan (s)"]
     rows = [
@@ -167,7 +172,7 @@ def programs(all_measured: Sequence[Measured]) -> str:
         [
             f"`{measured.mix.name}`",
             f"`{name}`",
-            plain(measured.alone_s(name), 2),
+            f"{measured.alone_s(name):.2f}",
             *(plain(measured.turnaround_s(policy, name), 2) for policy in POLICIES),
         ]
         for measured in all_measured
@@ -205,7 +210,7 @@ def program_errors(all_measured: Sequence[Measured], predicted: Sequence[Predict
     rows = []
     for measured, ours in zip(all_measured, predicted, strict=True):
         for number, name in enumerate(measured.mix.programs):
-            cases = [("alone", measured.alone_s(name).mean, ours.alone_s)]
+            cases = [("alone", measured.alone_s(name), ours.alone_s)]
             cases += [
                 (title(policy), measured.turnaround_s(policy, name).mean, ours.turnaround_s[policy])
                 for policy in SIMULATED
@@ -227,7 +232,7 @@ def figure(all_measured: Sequence[Measured], predicted: Sequence[Predicted]) -> 
             for policy in SIMULATED
         ]
     row = "H_ANTT (lower is better)"
-    return Figure(FIGURE, "Mean slowdown of the programs of a mix", {row: tuple(bars)}, None)
+    return Figure(FIGURE, "Mean slowdown", {row: tuple(bars)}, None)
 
 
 def write(out: Path, mixes: Sequence[Mix], boots: list[Boot], runs: list[Run], notes: list[str]) -> None:
@@ -248,14 +253,7 @@ def write(out: Path, mixes: Sequence[Mix], boots: list[Boot], runs: list[Run], n
         verdict(all_measured),
         f"![H_ANTT of each mix]({FIGURE}.svg)",
         "## Mixes",
-        table(
-            ["mix", "program", "what it is"],
-            [
-                [f"`{mix.name}`", f"`{name}`", scenario.what]
-                for mix in mixes
-                for name, scenario in mix.programs.items()
-            ],
-        ),
+        "\n".join(mix_text(mix) for mix in mixes),
         "## Gains",
         gains(all_measured),
         "Turnaround of each program in s:",

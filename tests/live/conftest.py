@@ -14,6 +14,7 @@ from ampsched import vm
 ROOT = Path(__file__).resolve().parents[2]
 LOADER = ROOT / "target/debug/ampsched-live-scx"
 LIMIT_S = 560
+TRIES = 3
 
 # What the guest has found, for the word of the tests.
 Found = dict[str, Any]
@@ -31,12 +32,13 @@ def loader() -> Path:
 def in_guest(loader: Path) -> Callable[..., Found]:
     """Runs ``guest.py`` or another script of this folder with arguments in a virtual machine and returns the object that it prints.
 
-    A machine whose kernel fails is started a second time: translated instructions and a kernel that patches itself do not always get along.
+    A machine whose kernel fails is started again, twice at most: translated instructions and a kernel that patches itself do not always get
+    along.
     """
 
     def run(*arguments: str, script: str = "guest.py") -> Found:
         command = [sys.executable, str(ROOT / "tests/live" / script), str(loader), *arguments]
-        for _ in range(2):
+        for _ in range(TRIES):
             done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT)
             if done.code is not None:
                 break

@@ -63,11 +63,11 @@ impl SensorSurvey {
         let mut survey = Self::default();
         let mut forbidden = Vec::new();
         let clusters = ClusterNames::new(cores);
-        for (sensor, path) in candidates(root)? {
+        for sensor in candidates(root)? {
             // Files of hwmon may also be there and refuse to be read.
-            match std::fs::read_to_string(root.path(&path)) {
+            match std::fs::read_to_string(root.path(&sensor.file)) {
                 Ok(_) => {
-                    root.number(&path).or_else(|error| match sensor.shows {
+                    root.number(&sensor.file).or_else(|error| match sensor.shows {
                         // Below zero it may be.
                         Shows::Temperature => Ok(None),
                         _ => Err(error),
@@ -75,7 +75,7 @@ impl SensorSurvey {
                     survey.sensors.push(Sensor { covers: clusters.of(&sensor.label), ..sensor });
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    forbidden.push(path);
+                    forbidden.push(sensor.file);
                 }
                 Err(_) => {}
             }
@@ -127,12 +127,11 @@ impl Sensor {
     }
 }
 
-/// Sensors and their files; what they cover is not known yet.
-fn candidates(root: &Root) -> Result<Vec<(Sensor, String)>, InputError> {
+/// Sensors; what they cover is not known yet.
+fn candidates(root: &Root) -> Result<Vec<Sensor>, InputError> {
     let mut found = Vec::new();
     let mut add = |label: String, file: String, shows: Shows| {
-        let sensor = Sensor { label, file: file.clone(), covers: Covers::Other, shows };
-        found.push((sensor, file));
+        found.push(Sensor { label, file, covers: Covers::Other, shows });
     };
     // The same counters seen through another bus (intel-rapl-mmio) would count twice.
     for zone in root.names(POWERCAP).into_iter().filter(|zone| zone.starts_with("intel-rapl:")) {

@@ -229,6 +229,55 @@ apart bool begin_at_once(sched_t *s, u32 thread, u32 core, u64 now_ns)
     return true;
 }
 
+/* A thread that has just been queued at a core and interrupts what runs there takes its place now if it is the one that the core would
+ * choose: the core need not be asked. Returns whether it has begun there; otherwise the core, which has been told to, still looks. */
+apart bool take_over(sched_t *s, u32 thread, u32 core, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (!(s->to_interrupt & bit(core)) || own->state != STATE_READY || own->core != core)
+        return false;
+    give_way(s, core, now_ns);
+    if (!begin_at_once(s, thread, core, now_ns))
+        return false;
+    s->to_interrupt &= ~bit(core);
+    return true;
+}
+
+/* A thread that wakes up, or is new, has been placed at an idle core: the kernel need not hand it over if it begins there. Otherwise
+ * nobody picks it until the kernel has done so. */
+apart bool begin_before_enqueue(sched_t *s, u32 thread, u32 core, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if ((own->state != STATE_NEW && own->state != STATE_BLOCKED) || !is_idle(s, core))
+        return false;
+    hand_over(s, thread, now_ns);
+    if (begin_at_once(s, thread, core, now_ns))
+        return true;
+    own->bound_to = NOBODY;
+    return false;
+}
+
+/* The usual case of is_running(), without the lock: the kernel has put a thread where it was sent. Nobody else changes where a thread runs
+ * between decision and arrival, and those who charge it look at `on_cpu` first. */
+inlined bool has_got_there(sched_t *s, u32 thread, u32 core, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->state != STATE_RUNNING || own->core != core)
+        return false;
+    own->on_since_ns = now_ns;
+    __sync_lock_test_and_set(&own->charged_ns, now_ns); /* a full barrier: it is seen before on_cpu is */
+    own->on_cpu = true;
+    return true;
+}
+
+/* Whether a core need not look for work, without the lock: nobody waits anywhere, nobody is on the way, and it has been told nothing.
+ * Who comes a moment later tells it. */
+inlined bool has_no_work(sched_t *s, u32 core)
+{
+    core_t *cpu = core_of(s, core);
+    return s->waiting == 0 && cpu->running == NONE && !cpu->looks && cpu->recheck_ns == NEVER && !s->pulls_running;
+}
+
 /* The kernel has put a thread on a core, whatever was decided. */
 apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {

@@ -129,6 +129,18 @@ inlined u32 waker_core(sched_t *s, u32 waker, s32 cpu)
     return waker != NONE && core_of(s, core)->running == waker ? core : NONE;
 }
 
+/* The kernel's idle CPUs, a bit each. */
+inlined u64 idle_cpus(void)
+{
+    const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+    u64 cpus = idle->bits[0];
+    scx_bpf_put_cpumask(idle);
+    return cpus;
+}
+
+/* A thread that wakes up, or is new, is placed. That only reads the state, without the lock: what it sees may have changed until the thread
+ * gets there in any case. If its core has nothing else to do, as after most wake-ups, the thread begins at once; otherwise
+ * ampsched_enqueue follows. */
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -138,16 +150,26 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     if (settings.blames)
         blame_for_pi(bpf_get_current_task_btf(), p);
     sched_t *s = shared_state();
-    s32 cpu = bpf_get_smp_processor_id();
-    u32 core = NONE;
-    bpf_spin_lock(&lock);
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns();
     thread_t *own = thread_of(s, thread);
-    if (!own->held) {
-        core = place(s, thread, waker_core(s, waker, cpu));
-        own->chosen = core;
-    }
+    if (own->held)
+        return prev_cpu;
+    u32 core = place(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
+    own->chosen = core;
+    if (core == NONE)
+        return prev_cpu;
+    s32 cpu = cpu_at(core);
+    if (!is_idle(s, core) || !(idle_cpus() >> (cpu & 63) & 1))
+        return cpu;
+    bpf_spin_lock(&lock);
+    bool begins = begin_before_enqueue(s, thread, core, now_ns);
+    take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
-    return core == NONE ? prev_cpu : cpu_at(core);
+    tell(&kicks);
+    if (begins)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    return cpu;
 }
 
 /* A task that is not ours: at once to its core, where it interrupts what runs; if it has used up its time, behind one of ours. */
@@ -175,13 +197,13 @@ void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
     u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     u32 core = hand_over(s, thread, now_ns);
-    if (is_idle && core == NONE)
-        begins = begin_at_once(s, thread, core_at(cpu), now_ns);
+    if (core == NONE)
+        begins = is_idle ? begin_at_once(s, thread, core_at(cpu), now_ns) : take_over(s, thread, core_at(cpu), now_ns);
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
     if (begins) {
         /* It is on that CPU's run queue already and has not to migrate. */
-        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | (is_idle ? 0 : SCX_ENQ_PREEMPT));
     } else if (core != NONE) {
         scx_bpf_dsq_insert(p, OURS | cpu_at(core), SCX_SLICE_INF, enq_flags);
         scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
@@ -224,6 +246,15 @@ inlined bool receive(s32 cpu)
     return false;
 }
 
+/* A CPU takes what was sent to it, or a task that is not ours; if nobody wants it, such a task goes on there. */
+inlined void fetch(s32 cpu, struct task_struct *prev, u32 before)
+{
+    if (receive(cpu) || scx_bpf_dsq_move_to_local(OTHERS | cpu))
+        return;
+    if (prev && before == NONE && prev->scx.flags & SCX_TASK_QUEUED && thread_of_task(prev) == NONE)
+        prev->scx.slice = SCX_SLICE_DFL;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
 {
@@ -235,6 +266,8 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     /* Behind one of ours comes one of the others, if any waits. */
     if (before != NONE && scx_bpf_dsq_move_to_local(OTHERS | cpu))
         return;
+    if (before == NONE && has_no_work(s, core))
+        return fetch(cpu, prev, before);
     bpf_spin_lock(&lock);
     if (before != NONE && core_of(s, core)->running == before)
         give_way(s, core, now_ns);
@@ -263,11 +296,7 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
         bpf_spin_unlock(&lock);
         tell(&kicks);
     }
-    if (receive(cpu) || scx_bpf_dsq_move_to_local(OTHERS | cpu))
-        return;
-    /* Nobody else wants the CPU: a task that is not ours goes on. */
-    if (prev && before == NONE && prev->scx.flags & SCX_TASK_QUEUED && thread_of_task(prev) == NONE)
-        prev->scx.slice = SCX_SLICE_DFL;
+    fetch(cpu, prev, before);
 }
 
 /* Whether a task that is not ours waits for this CPU: one that has just come, or one that has waited for its turn. */
@@ -306,9 +335,11 @@ void BPF_PROG(ampsched_running, struct task_struct *p)
     struct kicks kicks;
     u32 core = core_at(scx_bpf_task_cpu(p)), execs = p->self_exec_id;
     u64 now_ns = bpf_ktime_get_ns();
+    thread_of(s, thread)->execs = execs;
+    if (has_got_there(s, thread, core, now_ns))
+        return;
     bpf_spin_lock(&lock);
     is_running(s, thread, core, now_ns);
-    thread_of(s, thread)->execs = execs;
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
     tell(&kicks);
@@ -322,11 +353,13 @@ void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
+    thread_t *own = thread_of(s, thread);
+    /* One that has given way has been charged. */
+    if (own->state != STATE_RUNNING)
+        return;
     u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
-    thread_t *own = thread_of(s, thread);
-    if (own->state == STATE_RUNNING)
-        charge_up_to(s, own->core, now_ns);
+    charge_up_to(s, own->core, now_ns);
     own->on_cpu = false;
     bpf_spin_unlock(&lock);
 }

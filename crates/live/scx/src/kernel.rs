@@ -130,6 +130,13 @@ fn failed(what: &str, error: impl std::fmt::Display) -> ScxError {
     ScxError::Kernel { what: what.to_owned(), why: error.to_string() }
 }
 
+impl Drop for Kernel {
+    /// Gives no more signs of life, and none is missed while the kernel lets the scheduler go, which may take seconds.
+    fn drop(&mut self) {
+        self.shared.set_alive_ns(0);
+    }
+}
+
 impl Shared {
     fn load(mut open: OpenObject, mut initial: Sched) -> Result<Self, ScxError> {
         let threads = initial.threads_max as usize * size_of::<Thread>();
@@ -162,6 +169,12 @@ impl Shared {
             state: NonNull::new(state).expect(not_null),
             operations: NonNull::new(operations).expect(not_null),
         })
+    }
+
+    /// When the slow plane gave a sign of life; 0: none is expected.
+    fn set_alive_ns(&self, alive_ns: u64) {
+        // SAFETY: the field is written by nobody else and read whole.
+        unsafe { (&raw mut (*self.state.as_ptr()).alive_ns).write_volatile(alive_ns) }
     }
 
     /// Runs a program over operations, which then hold their answers.
@@ -297,8 +310,7 @@ impl Kernel {
 
     /// Tells the scheduler that the slow plane is alive.
     pub fn sign_of_life(&mut self) {
-        // SAFETY: the field is written by nobody else and read whole.
-        unsafe { (&raw mut (*self.shared.state.as_ptr()).alive_ns).write_volatile(monotonic_ns()) }
+        self.shared.set_alive_ns(monotonic_ns());
     }
 
     /// A copy of the state but for threads. The kernel goes on meanwhile: fields may be of slightly different moments.

@@ -30,22 +30,14 @@ def loader() -> Path:
 
 @pytest.fixture(scope="session")
 def in_guest(loader: Path) -> Callable[..., Found]:
-    """Runs ``guest.py`` or another script of this folder with arguments in a virtual machine and returns the object that it prints.
-
-    A machine whose kernel fails is started again, twice at most: translated instructions and a kernel that patches itself do not always get
-    along.
-    """
+    """Runs ``guest.py`` or another script of this folder with arguments in a virtual machine and returns the object that it prints."""
 
     def run(*arguments: str, script: str = "guest.py") -> Found:
         command = [sys.executable, str(ROOT / "tests/live" / script), str(loader), *arguments]
-        for _ in range(TRIES):
-            done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT)
-            if done.code is not None:
-                break
+        done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT, tries=TRIES)
         if done.code != 0:
             pytest.fail(f"exit code {done.code}\n{done.output[-3000:]}\n{done.console[-3000:]}")
-        marked = [line for line in done.output.splitlines() if line.startswith("RESULT ")]
-        found: Found = json.loads(marked[-1].removeprefix("RESULT "))
+        found: Found = done.results()[-1]
         print(json.dumps(found, indent=1))
         return found
 

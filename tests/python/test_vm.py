@@ -8,6 +8,7 @@ from conftest import Ampsched
 from ampsched import vm
 from ampsched.vm.guest import Terminal, init_script
 from ampsched.vm.kernel import PACKAGE, VERSION, fetch_kernel
+from ampsched.vm.machine import _qemu
 from ampsched.vm.shape import CpuGroups, cpu_groups
 from ampsched.vm.speeds import evaluate
 
@@ -53,6 +54,19 @@ def test_quotas_are_shares_of_the_period() -> None:
 def test_impossible_cores_are_refused(big: vm.CoreShape, little: vm.CoreShape, text: str) -> None:
     with pytest.raises(vm.VmError, match=text):
         vm.Shape(big, little)
+
+
+def test_batch_is_how_the_host_schedules_the_machine(tmp_path: Path) -> None:
+    def command(*, batch: bool) -> list[str]:
+        return _qemu(tmp_path / "vmlinuz", vm.Accelerator.TCG, vm.Shape(batch=batch), 512, tmp_path)
+
+    assert command(batch=True) == ["chrt", "--batch", "0", *command(batch=False)]
+
+
+def test_results_are_lines_of_json() -> None:
+    output = 'begin\nRESULT {"a": 1}\nno RESULT 3\nRESULT [2.5]\n'
+    assert vm.Outcome(0, output, "", timed_out=False).results() == [{"a": 1}, [2.5]]
+    assert vm.Outcome(0, "", "", timed_out=False).results() == []
 
 
 class FakeGroups:

@@ -106,8 +106,7 @@ def measure(
         print(notes[-1], flush=True)
     else:
         sys.exit(f"the boot of rounds {rounds} failed {TRIES} times")
-    lines = [line.removeprefix("RESULT ") for line in done.output.splitlines() if line.startswith("RESULT ")]
-    found = {tuple(row["what"]): row["value"] for row in map(json.loads, lines)}
+    found = {tuple(row["what"]): row["value"] for row in done.results()}
     speeds = found["speeds",]
     alone_s = {
         program: fmean(found["alone", program, number] for number in range(ALONE_REPETITIONS))

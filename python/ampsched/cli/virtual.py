@@ -34,6 +34,13 @@ Steady = Annotated[
         "--steady", help="Cores use up their share even while they idle, so that waiting makes none faster."
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option(
+        "--batch",
+        help="No core loses its host core because another one wakes up: less jitter, more failures of the kernel.",
+    ),
+]
 
 
 @app.command("run", epilog=render.examples("sudo ampsched vm run -- uname -r"))
@@ -51,6 +58,7 @@ def run(
         typer.Option(help="Give cores their speeds from the start, or when the command calls `throttle`."),
     ] = True,
     steady: Steady = False,
+    batch: Batch = False,
 ) -> None:
     """Run a command as root in a virtual machine and pass its output and exit code on.
 
@@ -59,7 +67,7 @@ def run(
     """
     from ampsched import vm
 
-    shape = _shape(big, little, steady)
+    shape = _shape(big, little, steady, batch)
     done = vm.run(
         command,
         shape=shape,
@@ -76,22 +84,30 @@ def run(
 
 @app.command("shell", epilog=render.examples("sudo ampsched vm shell"))
 def shell(
-    big: Big = "2:40", little: Little = "2:16", memory_mb: Memory = 2048, steady: Steady = False
+    big: Big = "2:40",
+    little: Little = "2:16",
+    memory_mb: Memory = 2048,
+    steady: Steady = False,
+    batch: Batch = False,
 ) -> None:
     """Open a root shell in a virtual machine; `throttle` in it gives the cores their speeds."""
     from ampsched import vm
 
-    sys.exit(vm.shell(shape=_shape(big, little, steady), memory_mb=memory_mb))
+    sys.exit(vm.shell(shape=_shape(big, little, steady, batch), memory_mb=memory_mb))
 
 
 @app.command("speeds", epilog=render.examples("sudo ampsched vm speeds"))
 def speeds(
-    big: Big = "2:40", little: Little = "2:16", steady: Steady = False, json: options.Json = False
+    big: Big = "2:40",
+    little: Little = "2:16",
+    steady: Steady = False,
+    batch: Batch = False,
+    json: options.Json = False,
 ) -> None:
     """Measure how fast the virtual cores are inside the machine."""
     from ampsched import vm
 
-    found = vm.measure(_shape(big, little, steady))
+    found = vm.measure(_shape(big, little, steady, batch))
     if json:
         render.print_json({"rounds_per_s": list(found.rounds_per_s), "ratio": found.ratio})
         return
@@ -101,10 +117,10 @@ def speeds(
         print(f"big:little = {found.ratio:.2f}")
 
 
-def _shape(big: str, little: str, steady: bool) -> vm.Shape:
+def _shape(big: str, little: str, steady: bool, batch: bool) -> vm.Shape:
     from ampsched import vm
 
-    return vm.Shape(_kind("--big", big), _kind("--little", little), steady=steady)
+    return vm.Shape(_kind("--big", big), _kind("--little", little), steady=steady, batch=batch)
 
 
 def _kind(option: str, text: str) -> vm.CoreShape:

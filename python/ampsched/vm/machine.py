@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ampsched.vm.accelerator import Accelerator, find_accelerator
 from ampsched.vm.error import VmError
@@ -25,6 +25,7 @@ from ampsched.vm.shape import Shape, cpu_groups
 
 VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
 START_S = 10
+RESULT = "RESULT "
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Outcome:
     console: str
     timed_out: bool
 
+    def results(self) -> list[Any]:
+        """What a script of ours has found: the values in JSON behind ``RESULT`` in lines of the output, in their order."""
+        lines = self.output.splitlines()
+        return [json.loads(line.removeprefix(RESULT)) for line in lines if line.startswith(RESULT)]
+
 
 def run(
     command: Sequence[str],
@@ -53,6 +59,7 @@ def run(
     throttle: bool = True,
     cwd: Path | None = None,
     echo: Callable[[str], None] = lambda text: None,
+    tries: int = 1,
 ) -> Outcome:
     """Boots a virtual machine, runs a command as root in it and switches it off.
 
@@ -64,11 +71,28 @@ def run(
         throttle: Give the cores their speeds before the command begins; else when it calls ``throttle``.
         cwd: Folder in which the command runs; the present one by default.
         echo: Is told the output line by line.
+        tries: How often the machine may be booted until the command has ended or the time is over: translated instructions and a kernel
+            that changes its own code do not always get along.
 
     Raises:
         VmError: Something that is needed is missing, or QEMU does not start.
     """
-    shape = shape or Shape()
+    for _ in range(tries):
+        done = _run_once(command, shape or Shape(), memory_mb, limit_s, throttle, cwd, echo)
+        if done.code is not None or done.timed_out:
+            break
+    return done
+
+
+def _run_once(
+    command: Sequence[str],
+    shape: Shape,
+    memory_mb: int,
+    limit_s: float,
+    throttle: bool,
+    cwd: Path | None,
+    echo: Callable[[str], None],
+) -> Outcome:
     until = time.monotonic() + limit_s
     with _machine(command, shape, memory_mb, throttle, cwd, terminal=None) as machine:
         output, code, timed_out = "", None, False
@@ -194,7 +218,7 @@ def _qemu(kernel: Path, accelerator: Accelerator, shape: Shape, memory_mb: int, 
     # The first serial line is the kernel's console, the second the command's terminal.
     arguments += ["-serial", f"file:{folder}/console"]
     arguments += ["-chardev", "stdio,id=command,signal=off", "-serial", "chardev:command"]
-    return ["qemu-system-x86_64", *arguments]
+    return [*(["chrt", "--batch", "0"] if shape.batch else []), "qemu-system-x86_64", *arguments]
 
 
 @contextmanager

@@ -37,12 +37,15 @@ class Shape:
         period_us: Period of the quotas in us: within one a core runs at the host's full speed and then not at all.
         steady: Cores use up their share even while they idle. Otherwise one that was idle is as fast as the host's until its quota is
             used up, whatever its kind, which makes programs that wait a lot too fast.
+        batch: No core loses its host core because another one wakes up, perhaps while it holds a lock for which all others wait; real
+            cores never do. The price: kernels under emulation fail more often while they change their own code.
     """
 
     big: CoreShape = CoreShape(2, 40)
     little: CoreShape = CoreShape(2, 16)
     period_us: int = 100_000
     steady: bool = False
+    batch: bool = False
 
     def __post_init__(self) -> None:
         for name, kind in (("big", self.big), ("little", self.little)):

@@ -1,9 +1,9 @@
 """Measures what scheduling in the kernel costs: ours (policy cfs) beside the kernel's EEVDF and scx_bpfland, in a virtual machine.
 
-Each round boots the machine, loads the three in random order and runs the same programs under each; ratios of a round are comparable,
-absolute numbers of translated instructions are not. A machine whose kernel fails is booted once more: translated instructions and a
-kernel that patches itself do not always get along. Also prints the CPU time of an epoch of COLAB by the number of threads. Needs what
-`make test-live` needs, ampsched-live-scx as `make build` installs it, and scx_bpfland in PATH; `make bench-live` sees to all.
+cfs runs without wake-up pre-emption, which scx_bpfland has not either, and as it is. Each round boots the machine, loads all in random
+order and runs the same programs under each; ratios of a round are comparable, absolute numbers of translated instructions are not. Also
+prints the CPU time of an epoch of COLAB by the number of threads. Needs what `make test-live` needs, ampsched-live-scx as `make build`
+installs it, and scx_bpfland in PATH; `make bench-live` sees to all.
 """
 
 import argparse
@@ -29,8 +29,10 @@ MEASURES = {
     "wake_p50_us": "wake-up latency, 2 x 6 threads, median, us",
     "wake_p99_us": "wake-up latency, 99th percentile, us",
 }
+SCHEDULERS = {"eevdf": "EEVDF", "ours": "ours", "preempting": "ours, pre-empting", "peer": PEER}
 TARGET = 1.10
 LIMIT_S = 200
+TRIES = 5
 
 
 def main() -> int:
@@ -39,20 +41,27 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=6, help="rounds, each with all schedulers (6)")
     parser.add_argument("--seed", type=int, default=1, help="of the order of schedulers (1)")
     parser.add_argument(
-        "--threads", default="1000", help="numbers of threads for the epoch's cost, such as 500,1000 (1000)"
+        "--threads", default="1000,4000", help="numbers of threads for the epoch's cost (1000,4000)"
+    )
+    parser.add_argument(
+        "--no-batch",
+        dest="batch",
+        action="store_false",
+        help="let virtual cores interrupt each other on the host, even while they hold locks",
     )
     options = parser.parse_args()
     peer = shutil.which(PEER)
     if peer is None or not LOADER.exists():
         print(f"live_overhead: no {PEER} in PATH or no {LOADER} (make bench-live has both)", file=sys.stderr)
         return 2
-    programs, draw = build(peer), random.Random(options.seed)
+    shape, programs, draw = vm.Shape(batch=options.batch), build(peer), random.Random(options.seed)
     try:
         rounds = []
         for _ in range(options.rounds):
-            order = draw.sample(["eevdf", "ours", "peer"], 3)
-            rounds.append(in_guest({**programs, "order": order}))
-        epochs = [in_guest({**programs, "threads": int(count)}) for count in options.threads.split(",")]
+            order = draw.sample(list(SCHEDULERS), len(SCHEDULERS))
+            rounds.append(in_guest(shape, {**programs, "order": order}))
+        counts = map(int, options.threads.split(","))
+        epochs = [in_guest(shape, {**programs, "threads": count}) for count in counts]
     except RuntimeError as error:
         print(f"live_overhead: {error}", file=sys.stderr)
         return 1
@@ -60,18 +69,14 @@ def main() -> int:
     return 0
 
 
-def in_guest(request: dict[str, object]) -> dict:
+def in_guest(shape: vm.Shape, request: dict[str, object]) -> dict:
     """Boots, measures and returns what was measured."""
     command = [sys.executable, str(ROOT / "benchmarks/live_overhead_guest.py"), json.dumps(request)]
-    for _ in range(2):
-        done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT)
-        if done.code is not None:
-            break
-    marked = [line for line in done.output.splitlines() if line.startswith("RESULT ")]
-    if done.code != 0 or not marked:
+    done = vm.run(command, shape=shape, limit_s=LIMIT_S, throttle=False, cwd=ROOT, tries=TRIES)
+    if done.code != 0 or not done.results():
         raise RuntimeError(f"the guest failed (code {done.code}): {done.output[-500:]} {done.console[-500:]}")
-    print(marked[-1], file=sys.stderr)
-    found: dict = json.loads(marked[-1].removeprefix("RESULT "))
+    found: dict = done.results()[-1]
+    print(found, file=sys.stderr)
     return found
 
 
@@ -82,29 +87,20 @@ def build(peer: str) -> dict[str, object]:
     source = ROOT / "benchmarks/peers/wake_latency.c"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
     subprocess.run(["gcc", *flags, "-o", str(latency), str(source)], check=True)
-    # The guest sees nothing of /tmp but the working folder.
-    shutil.copy(peer, BUILD / PEER)
-    return {
-        "loader": str(LOADER),
-        "peer": str(BUILD / PEER),
-        "latency": str(latency),
-    }
+    return {"loader": str(LOADER), "peer": str(Path(peer).resolve()), "latency": str(latency)}
 
 
 def report(rounds: list[dict]) -> list[str]:
     """Means, and ratios with intervals."""
-    lines = [
-        "| | EEVDF | ours | scx_bpfland | ours / EEVDF | ours / scx_bpfland | |",
-        "|---|" + "---:|" * 5 + "---|",
-    ]
+    heads = [*SCHEDULERS.values(), "ours / EEVDF", f"ours / {PEER}", "", f"pre-empting / {PEER}", ""]
+    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
     for measure, what in MEASURES.items():
-        values = {who: [one[who][measure] for one in rounds] for who in ("eevdf", "ours", "peer")}
+        values = {who: [one[who][measure] for one in rounds] for who in SCHEDULERS}
         means = [f"{estimate(of).mean:.3g}" for of in values.values()]
-        to_peer = ratio(values["ours"], values["peer"])
-        verdict = "reached" if to_peer[0] <= TARGET else "missed"
-        ratios = [interval(ratio(values["ours"], values["eevdf"])), interval(to_peer)]
-        lines.append("| " + " | ".join([what, *means, *ratios, verdict]) + " |")
-    note = f"Geometric means of {len(rounds)} rounds, 95 % intervals; target: at most {TARGET:.2f} x scx_bpfland."
+        to_eevdf = interval(ratio(values["ours"], values["eevdf"]))
+        to_peer = [with_verdict(ratio(values[who], values["peer"])) for who in ("ours", "preempting")]
+        lines.append("| " + " | ".join([what, *means, to_eevdf, *to_peer]) + " |")
+    note = f"Geometric means of {len(rounds)} rounds, 95 % intervals; target: at most {TARGET:.2f} x {PEER}."
     return [*lines, "", note]
 
 
@@ -126,6 +122,11 @@ def ratio(ours: list[float], others: list[float]) -> tuple[float, float, float]:
 def interval(values: tuple[float, float, float]) -> str:
     """A ratio as text."""
     return "{:.2f} ({:.2f} to {:.2f})".format(*values)
+
+
+def with_verdict(values: tuple[float, float, float]) -> str:
+    """Two cells: a ratio, and whether it reaches the target."""
+    return f"{interval(values)} | {'reached' if values[0] <= TARGET else 'missed'}"
 
 
 if __name__ == "__main__":

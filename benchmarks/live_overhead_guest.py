@@ -12,7 +12,7 @@ from pathlib import Path
 from ampsched.live._under import loaded
 
 CORES = ["--big", "0-1", "--little", "2-3", "--ratio", "2.5", "--everything"]
-PIPE_LOOPS, GROUP_LOOPS, LATENCY_S = 2000, 20, 4
+PIPE_LOOPS, GROUP_LOOPS, LATENCY_S = 2000, 60, 4
 EPOCH_S = 8
 SLEEP_S = 2.0
 
@@ -27,7 +27,8 @@ def one_round(ask):
     """What each scheduler achieves, in the order asked for."""
     commands = {
         "eevdf": None,
-        "ours": [ask["loader"], "run", "--quiet", "--policy", "cfs", *CORES],
+        "ours": [ask["loader"], "run", "--quiet", "--policy", "cfs:wakeup_granularity_ms=1000", *CORES],
+        "preempting": [ask["loader"], "run", "--quiet", "--policy", "cfs", *CORES],
         "peer": [ask["peer"]],
     }
     found = {}

@@ -36,7 +36,7 @@ PROGRAMS = {
     f'data = open("{DATA}", "rb").read(); found = set(Pool(4).map(lambda _: hashlib.sha256(data).digest(), range(16))); '
     "assert len(found) == 1'",
 }
-LOAD_S = 60.0  # the verifier takes long where instructions are translated
+LOAD_S = 120.0  # the verifier takes long where instructions are translated
 END_S = 15.0
 
 
@@ -164,17 +164,23 @@ def shares_of_big(seconds, threads):
 
 
 def placement(program, name, seconds):
-    """Two threads that gain much and two that gain little, on two big and two little cores."""
+    """Two threads that gain much and two that gain little, on two big and two little cores. They begin when the policy knows them."""
     facts = Path("/run/facts.toml")
     facts.write_text("[programs.gains]\nspeedup = 3.0\n[programs.stays]\nspeedup = 1.1\n")
-    hog = "exec -a {name} sh -c 'while :; do :; done'"
+    hog = "exec -a {name} sh -c 'read begin; while :; do :; done'"
     with policy(program, name, "--everything", "--facts", str(facts)) as loader:
         hogs = {
-            f"{kind}{i}": subprocess.Popen(["bash", "-c", hog.format(name=kind)], process_group=0)
+            f"{kind}{i}": subprocess.Popen(
+                ["bash", "-c", hog.format(name=kind)], stdin=subprocess.PIPE, process_group=0
+            )
             for kind in ("stays", "gains")
             for i in range(2)
         }
-        time.sleep(3)
+        time.sleep(2)
+        for process in hogs.values():
+            process.stdin.write(b"\n")
+            process.stdin.close()
+        time.sleep(1)
         shares = shares_of_big(seconds, {name: process.pid for name, process in hogs.items()})
         for process in hogs.values():
             process.kill()

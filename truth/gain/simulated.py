@@ -19,8 +19,8 @@ description = "The virtual machine: {big} big and {little} little cores"
 {clusters}
 [costs]
 context_switch_ns = {switch_ns}
-migrate_same_cluster_ns = {migrate_ns}
-migrate_cross_cluster_ns = {migrate_ns}
+migrate_same_cluster_ns = {near_ns}
+migrate_cross_cluster_ns = {far_ns}
 wakeup_latency_ns = {wakeup_ns}
 """
 CLUSTER = """
@@ -33,13 +33,20 @@ opps = [{{ mhz = {mhz}, volt = 1.0 }}]
 """
 # As the shipped machine sym-2 has them; nothing beside the steps of these programs.
 SWITCH_NS, MIGRATE_NS, WAKEUP_NS = 1_500, 5_000, 2_000
+_PAUSE = 1 - SHAPE.little.percent / 100
+PAUSED_MIGRATE_NS = round(_PAUSE**2 * SHAPE.period_us * 1000 / 2)
+"""How long a thread that is to leave a running little core waits on average until that core, which quotas make pause, runs again."""
 
 
 class Simulator:
-    """Simulates mixes on a machine with cores as fast as the virtual ones were in one round; its files are in `folder`."""
+    """Simulates mixes on a machine with cores as fast as the virtual ones were in one round; its files are in `folder`.
 
-    def __init__(self, folder: Path, boot: Boot) -> None:
+    A thread that goes to the other cluster is late by `migrate_ns`.
+    """
+
+    def __init__(self, folder: Path, boot: Boot, migrate_ns: int = MIGRATE_NS) -> None:
         self.folder = folder
+        self.migrate_ns = migrate_ns
         self.ns_per_iteration = boot.big_ns_per_iteration
         self.ratio = boot.ratio
         # Memory does not become slower with the clock, so a core of a 2.5th of the clock is not quite 2.5 times as slow.
@@ -107,7 +114,8 @@ class Simulator:
             little=little,
             clusters="".join(clusters),
             switch_ns=round(SWITCH_NS / dilation),
-            migrate_ns=round(MIGRATE_NS / dilation),
+            near_ns=round(MIGRATE_NS / dilation),
+            far_ns=round(self.migrate_ns / dilation),
             wakeup_ns=round(WAKEUP_NS / dilation),
         )
         path.write_text(text, encoding="utf-8")

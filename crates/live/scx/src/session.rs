@@ -153,10 +153,14 @@ impl Session {
     /// The kernel does not carry out the changes.
     pub fn step(&mut self, now_ns: Ns) -> Result<Vec<Decision>, ScxError> {
         let begin_ns = cpu_ns();
+        // Thousands of new threads are work for seconds where cores are slow: each part of a step shows that it lives.
+        self.kernel.sign_of_life();
         let sightings = self.look(now_ns);
+        self.kernel.sign_of_life();
         self.threads_seen += sightings.len() as u64;
         self.driver.look(&sightings, now_ns);
         self.tell_factors(now_ns);
+        self.kernel.sign_of_life();
         let decisions = self.driver.epoch();
         self.carry_out(&decisions)?;
         self.kernel.sign_of_life();

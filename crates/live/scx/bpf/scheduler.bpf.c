@@ -129,15 +129,6 @@ inlined u32 waker_core(sched_t *s, u32 waker, s32 cpu)
     return waker != NONE && core_of(s, core)->running == waker ? core : NONE;
 }
 
-/* The kernel's idle CPUs, a bit each. */
-inlined u64 idle_cpus(void)
-{
-    const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-    u64 cpus = idle->bits[0];
-    scx_bpf_put_cpumask(idle);
-    return cpus;
-}
-
 /* A thread that wakes up, or is new, is placed. That only reads the state, without the lock: what it sees may have changed until the thread
  * gets there in any case. If its core has nothing else to do, as after most wake-ups, the thread begins at once; otherwise
  * ampsched_enqueue follows. */
@@ -160,7 +151,7 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     if (core == NONE)
         return prev_cpu;
     s32 cpu = cpu_at(core);
-    if (!is_idle(s, core) || !(idle_cpus() >> (cpu & 63) & 1))
+    if (!is_idle(s, core) || !scx_bpf_test_and_clear_cpu_idle(cpu))
         return cpu;
     bpf_spin_lock(&lock);
     bool begins = begin_before_enqueue(s, thread, core, now_ns);

@@ -118,6 +118,10 @@ def percent(value: Estimate) -> str:
     return f"{value.mean:+.1%} [{value.low:+.1%}, {value.high:+.1%}]"
 
 
+def error(simulated: float, measured: float) -> str:
+    return f"{simulated / measured - 1:+.1%}"
+
+
 def mix_text(mix: Mix) -> str:
     programs_of = "; ".join(f"`{name}`: {scenario.what}" for name, scenario in mix.programs.items())
     return f"* `{mix.name}`, {mix.what}: {programs_of}."
@@ -197,7 +201,7 @@ def errors(all_measured: Sequence[Measured], predicted: Sequence[Predicted]) -> 
                     title(policy),
                     plain(real),
                     plain(own),
-                    f"{own.mean / real.mean - 1:+.1%}",
+                    error(own.mean, real.mean),
                     "" if is_first else percent(measured.change(policy, h_antt)),
                     "" if is_first else percent(ours.change(policy)),
                 ]
@@ -214,7 +218,7 @@ def pauses(
         for policy in SIMULATED:
             real, row = measured.value(policy, h_antt), []
             for own in (ours.h_antt(policy), late.h_antt(policy)):
-                row += [plain(own), f"{own.mean / real.mean - 1:+.1%}"]
+                row += [plain(own), error(own.mean, real.mean)]
             rows.append([f"`{measured.mix.name}`", title(policy), plain(real), *row])
     return table(header, rows)
 
@@ -231,7 +235,7 @@ def program_errors(all_measured: Sequence[Measured], predicted: Sequence[Predict
             ]
             for what, real, by_round in cases:
                 own = fmean(times[number] for times in by_round)
-                row = [what, f"{real:.2f}", f"{own:.2f}", f"{own / real - 1:+.1%}"]
+                row = [what, f"{real:.2f}", f"{own:.2f}", error(own, real)]
                 rows.append([f"`{measured.mix.name}`", f"`{name}`", *row])
     return table(header, rows)
 

@@ -95,7 +95,7 @@ fn check_freezer(mut freezer: Freezer, folder: &Path) {
         freezer.hold(counter.key(), &mut journal).unwrap();
         assert!(freezer.is_held(counter.key()), "{}", freezer.name());
         // On another core a signal arrives, and time that has run is counted, a little later.
-        until("it is held", || !counter.gets_on());
+        until(&format!("{} holds", freezer.name()), || !counter.gets_on());
         freezer.release(counter.key()).unwrap();
         assert!(!freezer.is_held(counter.key()) && counter.gets_on(), "{}", freezer.name());
     }

@@ -362,12 +362,14 @@ impl<'t> Engine<'t> {
         let core = |core| Core { cluster: topology.core(core).cluster, ..Core::default() };
         let cores: Vec<Core> = topology.cores().map(core).collect();
         let clock = |cluster: &Cluster| Clock::new(cluster.opps.len());
+        let mut sched = Sched::new(topology, rules);
+        sched.serve(&needs);
         let mut engine = Self {
             now_ns: 0,
             workload_name: workload.name.clone(),
             policy_name: policy_name.to_owned(),
             options: options.clone(),
-            sched: Sched::new(topology, rules),
+            sched,
             needs,
             policy,
             plan: Plan::new(),
@@ -591,10 +593,10 @@ impl<'t> Engine<'t> {
             seed: self.options.seed,
             thread,
             truth: self.speeds.speedup(self.threads[thread.index()].profile),
-            stats: self.sched.stats(thread),
+            sched: &self.sched,
             now_ns: self.now_ns,
         };
-        let blame = evidence.stats.blame_ns as f64;
+        let blame = self.sched.blame_ns(thread) as f64;
         let stalls = self.stalls(thread);
         let factors = &mut self.factors[thread.index()];
         let last = factors.speedup;
@@ -607,6 +609,7 @@ impl<'t> Engine<'t> {
         if let Some(value) = power_mw {
             factors.power_mw = Factor { value, kind: FactorKind::Measured, at_ns: self.now_ns };
         }
+        *factors = factors.named_by(&self.needs);
     }
 
     /// What the counters of the core show on which a thread runs or last ran.
@@ -625,19 +628,28 @@ impl<'t> Engine<'t> {
         if self.plan.is_empty() {
             return Ok(());
         }
+        self.sched.check(&self.plan).map_err(|refusal| SimError::BadPolicy {
+            policy: self.policy_name.clone(),
+            what: refusal.to_string(),
+        })?;
+        let mut opens = false;
         let changes: Vec<(ThreadId, Change)> = self.plan.drain().collect();
         for (thread, change) in changes {
             if thread.index() >= self.threads.len() {
                 let what = format!("plans for thread {}, which does not exist", thread.0);
                 return Err(SimError::BadPolicy { policy: self.policy_name.clone(), what }.into());
             }
-            if self.sched.apply(thread, &change) {
+            let effect = self.sched.apply(thread, &change);
+            opens |= effect.opens;
+            if effect.moves {
                 self.relocate(thread)?;
             }
         }
         self.apply_frequencies()?;
-        // New speeds and preferences may give idle cores something to do.
-        self.kick_idle_cores(self.now_ns);
+        if opens {
+            // They have to be woken up for it, as by a thread that has to wait.
+            self.kick_idle_cores(self.now_ns + self.machine.costs.wakeup_latency_ns);
+        }
         Ok(())
     }
 

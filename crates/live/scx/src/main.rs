@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{CoreMap, Proc, Root, format_cpus, parse_cpus};
 use ampsched_live_cli::args::{BackendArg, FolderArgs, RunArgs};
 use ampsched_live_cli::policy_text::{self, Named};
 use ampsched_live_cli::record::Record;
@@ -14,9 +15,7 @@ use ampsched_live_cli::run_dir::RunDir;
 use ampsched_live_cli::signals::Signals;
 use ampsched_live_cli::{command, instruments};
 use ampsched_live_daemon::Guardian;
-use ampsched_live_host::{
-    CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, format_cpus, parse_cpus,
-};
+use ampsched_live_host::{Dilation, Driver, Facts, Scope as Threads};
 use ampsched_model::{InputError, Ns};
 use ampsched_policy::Needs;
 use ampsched_scx::ScxError;

@@ -19,15 +19,24 @@ MAY_DEPEND_ON = {
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
-    "taskrt": {"model", "policy", "kernels", "task"},
+    "taskrt": {"model", "policy", "computer", "kernels", "task"},
     "trace": {"model"},
     "computer": {"model", "policy"},
     "live/host": {"model", "policy", "computer"},
     "live/factors": {"model", "policy", "predict", "computer"},
     "live/daemon": {"model", "policy", "computer", "live/host", "live/factors"},
     "live/scx": {"model", "policy", "computer", "live/host", "live/factors", "live/daemon", "live/cli"},
-    "live/cli": {"model", "policy", "predict", "trace", "computer", "live/host", "live/factors", "live/daemon"},
-    "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
+    "live/cli": {
+        "model",
+        "policy",
+        "predict",
+        "trace",
+        "computer",
+        "live/host",
+        "live/factors",
+        "live/daemon",
+    },
+    "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
 OS_CRATES = {"computer", "live/factors", "live/daemon", "live/cli", "live/scx", "taskrt", "py"}

@@ -19,17 +19,27 @@ MAY_DEPEND_ON = {
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
-    "taskrt": {"model", "policy", "kernels", "task"},
+    "taskrt": {"model", "policy", "computer", "kernels", "task"},
     "trace": {"model"},
-    "live/host": {"model", "policy"},
-    "live/factors": {"model", "policy", "predict", "live/host"},
-    "live/daemon": {"model", "policy", "live/host", "live/factors"},
-    "live/scx": {"model", "policy", "live/host", "live/factors", "live/daemon", "live/cli"},
-    "live/cli": {"model", "policy", "predict", "trace", "live/host", "live/factors", "live/daemon"},
-    "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
+    "computer": {"model", "policy"},
+    "live/host": {"model", "policy", "computer"},
+    "live/factors": {"model", "policy", "predict", "computer"},
+    "live/daemon": {"model", "policy", "computer", "live/host", "live/factors"},
+    "live/scx": {"model", "policy", "computer", "live/host", "live/factors", "live/daemon", "live/cli"},
+    "live/cli": {
+        "model",
+        "policy",
+        "predict",
+        "trace",
+        "computer",
+        "live/host",
+        "live/factors",
+        "live/daemon",
+    },
+    "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
-OS_CRATES = {"live/host", "live/factors", "live/daemon", "live/cli", "live/scx", "taskrt", "py"}
+OS_CRATES = {"computer", "live/factors", "live/daemon", "live/cli", "live/scx", "taskrt", "py"}
 # External crates of whose presence the whole design depends, and who may have them.
 ONLY_FOR = {
     "pyo3": {"py"},
@@ -37,7 +47,7 @@ ONLY_FOR = {
     "libc": {"taskrt", "live/scx"},
     "nix": {"taskrt"},
     "perf-event2": {"live/factors"},
-    "rustix": {"live/host", "live/factors", "live/daemon", "live/cli", "taskrt"},
+    "rustix": {"computer", "live/factors", "live/daemon", "live/cli", "taskrt"},
     "signal-hook": {"live/cli"},
     "clap": {"live/cli", "live/scx"},
     "rand": set(),

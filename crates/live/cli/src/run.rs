@@ -5,11 +5,10 @@ use std::path::Path;
 use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{Capabilities, CoreMap, Evidence, Proc, Root};
 use ampsched_live_daemon::{Guardian, Journal, Session, Setup, Summary};
 use ampsched_live_factors::SensorSurvey;
-use ampsched_live_host::{
-    Backend, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root, Scope,
-};
+use ampsched_live_host::{Backend, Demand, Dilation, Driver, Facts, Scope};
 use ampsched_model::{InputError, Ns};
 use rustix::time::{ClockId, clock_gettime};
 

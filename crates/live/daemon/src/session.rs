@@ -5,11 +5,11 @@ mod telling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use ampsched_live_factors::{FutexTrace, Instruments, SensorSurvey, Sensors};
-use ampsched_live_host::{
-    Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Proc, Root, Scope,
-    Sighting, ThreadKey, ThreadStat, format_cpus,
+use ampsched_computer::{
+    Capabilities, CgroupVersion, CoreMap, Proc, Root, ThreadKey, ThreadStat, format_cpus,
 };
+use ampsched_live_factors::{FutexTrace, Instruments, SensorSurvey, Sensors};
+use ampsched_live_host::{Decision, Demand, Driver, Facts, Scope, Sighting};
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Factor, FactorKind, Refusal, RunState, nice_to_weight};
 use serde::Serialize;

@@ -5,11 +5,10 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{ByHand, Capabilities, Proc, Root, detect_cores};
 use ampsched_live_daemon::{Journal, Observed, Session, Setup};
 use ampsched_live_factors::{Instruments, Perf, SensorSurvey, Source, Speedups};
-use ampsched_live_host::{
-    ByHand, Capabilities, Dilation, Driver, Facts, Proc, Root, Scope, detect_cores,
-};
+use ampsched_live_host::{Dilation, Driver, Facts, Scope};
 use ampsched_policy::build_policy;
 use ampsched_predict::Models;
 

@@ -4,7 +4,7 @@
 use ampsched_policy::{Does, Means, Needs, Policy, REGISTRY, Rules, Topology, words_in_use};
 use serde::{Deserialize, Serialize};
 
-use crate::{Capabilities, CgroupVersion};
+use ampsched_computer::{Capabilities, CgroupVersion};
 
 /// Means of running a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

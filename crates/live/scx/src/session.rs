@@ -4,9 +4,10 @@ mod telling;
 
 use std::collections::{BTreeSet, HashMap};
 
+use ampsched_computer::{CoreMap, Proc};
 use ampsched_live_daemon::{Observed, Own, Status};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Proc, Sighting};
+use ampsched_live_host::{Decision, Driver, Facts, Sighting};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Choice, Factor, FactorKind, Refusal, RunState, Source};
 

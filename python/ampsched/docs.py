@@ -6,6 +6,7 @@ Command line, policies, catalogue and Python interface are described where they 
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
 from ampsched.governor import governors
 from ampsched.kinds import Kind
+from ampsched.markdown import WIDTH, page, table
 from ampsched.policy import policies
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
@@ -45,11 +47,9 @@ def cli_page() -> str:
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
         if records:
-            parts.append(
-                _table(("option", ""), ((_code(head), text) for head, text in filter(None, records)))
-            )
+            parts.append(table(("option", ""), ((_code(head), text) for head, text in filter(None, records))))
         parts.append(command.epilog or "")
-    return _page(parts)
+    return page(*parts)
 
 
 def _commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCommand]]:
@@ -72,7 +72,7 @@ def policies_page() -> str:
     ]
     for info in policies():
         parts += _chapter(info)
-    return _page(parts)
+    return page(*parts)
 
 
 def task_policies_page() -> str:
@@ -86,11 +86,11 @@ def task_policies_page() -> str:
         "# Task policies",
         "A task policy is named with parameters like this: `cats:steal=1`. On-line policies feed workers while they run; "
         "off-line ones need all costs beforehand, and their schedule is executed.",
-        _table(("policy", "", ""), rows),
+        table(("policy", "", ""), rows),
     ]
     for info in task_policies():
         parts += _chapter(info)
-    return _page(parts)
+    return page(*parts)
 
 
 def task_programs_page() -> str:
@@ -102,7 +102,7 @@ def task_programs_page() -> str:
         "this: `fluidanimate:frames=50:barriers=1`. The work of each is 100 s on one little core: the paper publishes no absolute times.",
         "With `barriers=1` every stage ends with a barrier, as in the pthreads versions: schedule that graph with `static`, "
         "`loop-static` or `loop-dynamic`. Without it tasks wait for the data they read, as in the task-based versions.",
-        _table(
+        table(
             ("program", "big / little", ""),
             (
                 (f"[`{info.name}`](#{info.name})", f"{info.ratio:g}", _cell(info.summary))
@@ -112,7 +112,7 @@ def task_programs_page() -> str:
     ]
     for info in task_programs():
         parts += [f"## {info.name}", f"{info.summary}.", info.documentation, *_params(info.params)]
-    return _page(parts)
+    return page(*parts)
 
 
 def governors_page() -> str:
@@ -127,11 +127,11 @@ def governors_page() -> str:
     ]
     for info in governors():
         parts += _chapter(info)
-    return _page(parts)
+    return page(*parts)
 
 
 def _index(head: str, rows: Iterable[Registered]) -> str:
-    return _table((head, ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in rows))
+    return table((head, ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in rows))
 
 
 def _chapter(info: Registered) -> list[str]:
@@ -152,7 +152,7 @@ def _params(params: tuple[Param, ...]) -> list[str]:
             )
             for param in params
         )
-        parts.append(_table(("parameter", "default", "range", ""), rows))
+        parts.append(table(("parameter", "default", "range", ""), rows))
     return parts
 
 
@@ -167,8 +167,8 @@ def catalog_page() -> str:
     for kind in get_args(Kind):
         rows = ((_code(entry.name), _cell(entry.description)) for entry in catalog.entries(kind))
         title = FOLDERS[kind].replace("_", " ").capitalize()
-        parts += [f"## {title}", _table(("name", ""), rows)]
-    return _page(parts)
+        parts += [f"## {title}", table(("name", ""), rows)]
+    return page(*parts)
 
 
 def python_page() -> str:
@@ -178,7 +178,7 @@ def python_page() -> str:
     parts += ["## analytic", "`from ampsched import analytic`. " + _docstring(analytic)]
     own = {name: value for name, value in vars(analytic).items() if _is_own(analytic, name, value)}
     parts += _documented_names({f"analytic.{name}": value for name, value in own.items()})
-    return _page(parts)
+    return page(*parts)
 
 
 def _is_own(module: ModuleType, name: str, value: object) -> bool:
@@ -207,7 +207,7 @@ def _documented(name: str, value: object) -> list[str]:
         if fields:
             parts.append("Fields: " + ", ".join(_code(field) for field in fields) + ".")
         if rows:
-            parts.append(_table(("member", ""), rows))
+            parts.append(table(("member", ""), rows))
     return parts
 
 
@@ -217,7 +217,15 @@ def _signature(name: str, function: Callable[..., object]) -> str:
         default = "" if param.default is inspect.Parameter.empty else f"={param.default!r}"
         star = "*, " if param.kind is param.KEYWORD_ONLY and "*, " not in "".join(params) else ""
         params.append(f"{star}{param.name}{default}")
-    return f"```python\n{name}({', '.join(params)})\n```"
+    head = f"{name}("
+    lines = textwrap.wrap(
+        f"{head}{', '.join(params)})",
+        WIDTH,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(["```python", *lines, "```"])
 
 
 def _docstring(value: object) -> str:
@@ -252,16 +260,6 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines)
-
-
-def _page(parts: Iterable[str | None]) -> str:
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "policies.md": policies_page,
@@ -276,8 +274,8 @@ PAGES: dict[str, Callable[[], str]] = {
 def main(folder: Path) -> None:
     """Writes all pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        (folder / name).write_text(page(), encoding="utf-8")
+    for name, text in PAGES.items():
+        (folder / name).write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
 from ampsched.governor import governors
 from ampsched.kinds import Kind
-from ampsched.markdown import WIDTH, page, table
+from ampsched.markdown import WIDTH, page
 from ampsched.policy import policies
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
@@ -47,7 +47,7 @@ def cli_page() -> str:
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
         if records:
-            parts.append(table(("option", ""), ((_code(head), text) for head, text in filter(None, records))))
+            parts.append(_entries((_code(head), text) for head, text in filter(None, records)))
         parts.append(command.epilog or "")
     return page(*parts)
 
@@ -68,7 +68,7 @@ def policies_page() -> str:
         "# Policies",
         "A policy is named with parameters like this: `colab:literal=1:decay=0.8`. In a list, policies are separated by "
         "commas; the others are measured against the first.",
-        _index("policy", policies()),
+        _index(policies()),
     ]
     for info in policies():
         parts += _chapter(info)
@@ -78,7 +78,7 @@ def policies_page() -> str:
 def task_policies_page() -> str:
     """All task policies with their documentation and parameters."""
     rows = (
-        (f"[`{info.name}`](#{info.name})", "off-line" if info.off_line else "on-line", _cell(info.summary))
+        (f"{_link(info.name)} ({'off-line' if info.off_line else 'on-line'})", info.summary)
         for info in task_policies()
     )
     parts = [
@@ -86,7 +86,7 @@ def task_policies_page() -> str:
         "# Task policies",
         "A task policy is named with parameters like this: `cats:steal=1`. On-line policies feed workers while they run; "
         "off-line ones need all costs beforehand, and their schedule is executed.",
-        table(("policy", "", ""), rows),
+        _entries(rows),
     ]
     for info in task_policies():
         parts += _chapter(info)
@@ -102,12 +102,8 @@ def task_programs_page() -> str:
         "this: `fluidanimate:frames=50:barriers=1`. The work of each is 100 s on one little core: the paper publishes no absolute times.",
         "With `barriers=1` every stage ends with a barrier, as in the pthreads versions: schedule that graph with `static`, "
         "`loop-static` or `loop-dynamic`. Without it tasks wait for the data they read, as in the task-based versions.",
-        table(
-            ("program", "big / little", ""),
-            (
-                (f"[`{info.name}`](#{info.name})", f"{info.ratio:g}", _cell(info.summary))
-                for info in task_programs()
-            ),
+        _entries(
+            (f"{_link(info.name)} (big / little {info.ratio:g})", info.summary) for info in task_programs()
         ),
     ]
     for info in task_programs():
@@ -123,15 +119,20 @@ def governors_page() -> str:
         "A governor decides at which frequency a cluster of cores runs. It is named with parameters like this: "
         "`ondemand:up_threshold=80`; whole numbers are meant, others are rounded. Each follows the kernel that its "
         "source names, file and functions; parameters are that kernel's tunables, in the same units.",
-        _index("governor", governors()),
+        _index(governors()),
     ]
     for info in governors():
         parts += _chapter(info)
     return page(*parts)
 
 
-def _index(head: str, rows: Iterable[Registered]) -> str:
-    return table((head, ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in rows))
+def _index(rows: Iterable[Registered]) -> str:
+    return _entries((_link(info.name), info.summary) for info in rows)
+
+
+def _link(name: str) -> str:
+    """A link to the chapter of something registered."""
+    return f"[`{name}`](#{name})"
 
 
 def _chapter(info: Registered) -> list[str]:
@@ -140,20 +141,13 @@ def _chapter(info: Registered) -> list[str]:
 
 
 def _params(params: tuple[Param, ...]) -> list[str]:
-    """The table of parameters; nothing if there are none."""
-    parts: list[str] = []
-    if params:
-        rows = (
-            (
-                _code(param.name),
-                f"{param.default:g}",
-                param.values(),
-                _cell(param.help),
-            )
-            for param in params
-        )
-        parts.append(table(("parameter", "default", "range", ""), rows))
-    return parts
+    """Parameters with range and default; nothing if there are none."""
+    if not params:
+        return []
+    rows = (
+        (f"{_code(param.name)} ({param.values()}; default {param.default:g})", param.help) for param in params
+    )
+    return ["**Parameters.**", _entries(rows)]
 
 
 def catalog_page() -> str:
@@ -165,9 +159,9 @@ def catalog_page() -> str:
         "`ampsched describe NAME` tells more about each. The files are in `python/ampsched/data`.",
     ]
     for kind in get_args(Kind):
-        rows = ((_code(entry.name), _cell(entry.description)) for entry in catalog.entries(kind))
+        rows = ((_code(entry.name), entry.description) for entry in catalog.entries(kind))
         title = FOLDERS[kind].replace("_", " ").capitalize()
-        parts += [f"## {title}", table(("name", ""), rows)]
+        parts += [f"## {title}", _entries(rows)]
     return page(*parts)
 
 
@@ -198,7 +192,7 @@ def _documented(name: str, value: object) -> list[str]:
     parts.append(_docstring(value))
     if inspect.isclass(value):
         rows = [
-            (_code(member), _cell(_first_line(attribute)))
+            (_code(member), _first_line(attribute))
             for member, attribute in vars(value).items()
             if not member.startswith("_")
             and (callable(attribute) or isinstance(attribute, property | staticmethod))
@@ -207,7 +201,7 @@ def _documented(name: str, value: object) -> list[str]:
         if fields:
             parts.append("Fields: " + ", ".join(_code(field) for field in fields) + ".")
         if rows:
-            parts.append(table(("member", ""), rows))
+            parts += ["Members:", _entries(rows)]
     return parts
 
 
@@ -252,12 +246,12 @@ def _first_line(value: object) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{_cell(text)}`"
+    return f"`{' '.join(text.split())}`"
 
 
-def _cell(text: str) -> str:
-    """A text that can stand in a cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|")
+def _entries(rows: Iterable[tuple[str, str]]) -> str:
+    """A list of things, each with what there is to say of it."""
+    return "\n".join(f"- {head}: {' '.join(text.split())}" for head, text in rows)
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -193,3 +193,27 @@ def test_nothing_is_stated_twice_in_python() -> None:
     for path in sorted((ROOT / "python/ampsched").glob("*.py")):
         listed = [name for name in names if re.search(rf'"{re.escape(name)}", ?"', path.read_text())]
         assert len(listed) < 4, f"{path.relative_to(ROOT)} lists {sorted(listed)}"
+
+
+SOURCE_LINES_MAX = 500
+# Still to be divided.
+TOO_LONG_YET = {
+    "crates/policy/src/sched/mod.rs",
+    "crates/sim/src/engine/mod.rs",
+    "crates/sim/src/engine/steps.rs",
+}
+
+
+def test_source_files_are_short_enough_to_read_in_one_go() -> None:
+    folders = ("crates", "python", "tests", "truth", "calibration", "benchmarks", "tools")
+    endings = {".rs", ".c", ".h", ".py", ".pyi", ".sh"}
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in endings]
+    assert len(files) > 500, "the sources were not found"
+    too_long = {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if len(path.read_text(encoding="utf-8").splitlines()) > SOURCE_LINES_MAX
+    }
+    assert too_long == TOO_LONG_YET, (
+        f"files of more than {SOURCE_LINES_MAX} lines: divide them by what they are for"
+    )

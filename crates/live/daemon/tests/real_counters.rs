@@ -75,7 +75,7 @@ fn a_session_counts_and_predicts() {
     while speedup.is_none() || ran(&session).0 < 100e6 {
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", session.status());
         std::thread::sleep(Duration::from_millis(20));
-        session.step(started.elapsed().as_nanos() as u64);
+        session.step(started.elapsed().as_nanos() as u64).unwrap();
         speedup = session.status().threads[0].speedup;
     }
     let (ran_ns, instructions) = ran(&session);

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ampsched.api import compare
-from ampsched.experiments.colab import workloads
+from ampsched.experiments.colab.setup import workloads
 from ampsched.experiments.normalised import Normalised
 from ampsched.statistics import Estimate
 

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import polars
 import pytest
-from ampsched.experiments.setup.measurements import Model
-from ampsched.experiments.setup.runs import (
+
+from ampsched.experiments.claims.judging import judge
+from ampsched.experiments.claims.tables import claim_records, claims_section
+from ampsched.experiments.prop_sp import report, setup
+from ampsched.experiments.prop_sp.measurements import Model
+from ampsched.experiments.prop_sp.runs import (
     PARTS,
     Part,
     Results,
@@ -14,11 +18,7 @@ from ampsched.experiments.setup.runs import (
     pareto_front,
     with_predictions,
 )
-from ampsched.experiments.setup.setup import IDEAL, MODEL_POLICIES
-
-from ampsched.experiments.claims.judging import judge
-from ampsched.experiments.claims.tables import claim_records, claims_section
-from ampsched.experiments.prop_sp import report, setup
+from ampsched.experiments.prop_sp.setup import IDEAL, MODEL_POLICIES
 from ampsched.statistics import Estimate
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "prop-sp"

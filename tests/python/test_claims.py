@@ -273,8 +273,8 @@ def package(name: str) -> Path:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_the_same_files(name: str) -> None:
-    files = {path.name for path in package(name).iterdir()}
-    assert files >= {"__init__.py", "setup.py", "measurements.py", "claims.toml", "figures.py", "report.py"}
+    files = {path.stem if path.is_file() else path.name for path in package(name).iterdir()}
+    assert files >= {"__init__", "setup", "runs", "measurements", "claims", "figures", "report"}
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

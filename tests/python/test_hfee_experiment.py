@@ -6,10 +6,11 @@ import polars
 import pytest
 
 from ampsched.experiments.claims.judging import judge
-from ampsched.experiments.hfee import grid, hold, programs, schedulers, setup
+from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.measurements import has_single_peak
 from ampsched.experiments.hfee.report import CLAIMS, PARTS, reproduce
-from ampsched.experiments.hfee.schedulers import Results, Row
+from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
+from ampsched.experiments.hfee.runs.schedulers import Results, Row
 from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, SCRIPTS, WORKLOADS
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "hfee"

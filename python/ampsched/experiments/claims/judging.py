@@ -89,5 +89,7 @@ def judge(
         result = measure(claim, results)
         missed = result.verdict in ("not reproduced", "direction only")
         cause = claim.cause.format_map(facts or {}) if missed else ""
-        judged.append(Judged(claim, result, cause, measure(claim, predicted) if predicted else None))
+        judged.append(
+            Judged(claim, result, cause, measure(claim, predicted) if predicted is not None else None)
+        )
     return judged

@@ -6,9 +6,9 @@ from statistics import fmean
 from typing import Literal, NewType
 
 from ampsched.experiments.claims.measured import UNITS, Count, Measurements, Number, Range, one_of
-from ampsched.experiments.hfee import grid, schedulers
-from ampsched.experiments.hfee.programs import Alone
-from ampsched.experiments.hfee.schedulers import Results, Row
+from ampsched.experiments.hfee.runs import grid, schedulers
+from ampsched.experiments.hfee.runs.programs import Alone
+from ampsched.experiments.hfee.runs.schedulers import Results, Row
 from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, WORKLOADS
 from ampsched.statistics import Estimate, estimate
 

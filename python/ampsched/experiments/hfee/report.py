@@ -6,11 +6,12 @@ from functools import partial
 
 from ampsched.execution import Progress
 from ampsched.experiments.claims.reading import read_claims
-from ampsched.experiments.hfee import figures, grid, hold, programs, schedulers
-from ampsched.experiments.hfee.hold import EPOCHS, SETTLED, Series
+from ampsched.experiments.hfee import figures
 from ampsched.experiments.hfee.measurements import MEASUREMENTS
-from ampsched.experiments.hfee.programs import Alone
-from ampsched.experiments.hfee.schedulers import Results
+from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
+from ampsched.experiments.hfee.runs.hold import EPOCHS, SETTLED, Series
+from ampsched.experiments.hfee.runs.programs import Alone
+from ampsched.experiments.hfee.runs.schedulers import Results
 from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, UNIFORMITY_THRESHOLD, WORKLOADS
 from ampsched.experiments.reproduction import Findings, Reproduction
 from ampsched.markdown import ALL_BUT_FIRST, table

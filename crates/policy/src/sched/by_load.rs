@@ -157,7 +157,7 @@ impl Sched {
     ) -> Option<(Reverse<u32>, u32, ThreadId)> {
         match filter {
             LoadFilter::Any => Some((Reverse(0), 0, thread)),
-            LoadFilter::Heavy(band) => {
+            LoadFilter::Heavy { band } => {
                 let load = self.heavy_load(thread, band, now_ns)?;
                 Some((Reverse(load), 0, thread))
             }

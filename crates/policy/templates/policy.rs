@@ -66,8 +66,7 @@ impl Policy for MyPolicy {
 mod tests {
     use ampsched_model::CoreId;
 
-    use super::{INFO, MyPolicy};
-    use crate::Params;
+    use super::*;
     use crate::testing::PolicyHost;
 
     #[test]

@@ -24,7 +24,9 @@ def pytest_runtest_makereport(
     report = yield
     if report.passed and call.duration > TEST_CAP_S:
         report.outcome = "failed"
-        report.longrepr = f"{item.nodeid}: {call.when} took {call.duration:.1f} s, {TEST_CAP_S:g} s are allowed"
+        report.longrepr = (
+            f"{item.nodeid}: {call.when} took {call.duration:.1f} s, {TEST_CAP_S:g} s are allowed"
+        )
     return report
 
 

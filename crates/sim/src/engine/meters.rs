@@ -1,0 +1,397 @@
+//! Energy: piecewise constant power of cores and uncores, integrated where it changes.
+//!
+//! A core's power changes when it begins to run another behaviour, idles, idles more deeply, or its
+//! cluster changes frequency; leakage follows the temperature, which is brought up to date once per
+//! thermal period. Every meter is settled only when its own power changes, so the cost is a few
+//! additions per event. Power in mW times time in ns is energy in pJ.
+
+mod heat;
+mod metering;
+
+use ampsched_model::{
+    ClusterId, ClusterPower, CoreId, CoreState, Draw, Machine, Ns, Sensor, ThreadId,
+};
+use ampsched_policy::{Factor, FactorKind};
+
+use self::heat::Heat;
+use super::speeds::Speeds;
+use crate::{ClusterEnergy, SimError};
+
+/// What powers follow from: the machine, and the operating points that its clusters are at.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub machine: &'a Machine,
+    pub speeds: &'a Speeds,
+}
+
+impl<'a> Site<'a> {
+    fn power(self, cluster: ClusterId) -> &'a ClusterPower {
+        &self.machine.clusters[cluster.index()].power
+    }
+
+    fn cores(self, cluster: ClusterId) -> &'a [CoreId] {
+        &self.machine.clusters[cluster.index()].cores
+    }
+}
+
+/// What a core does, as far as its power is concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Doing {
+    Running { thread: ThreadId, profile: u32 },
+    Idle { state: usize },
+}
+
+/// The meter of a core.
+#[derive(Clone, Debug)]
+struct CoreMeter {
+    cluster: ClusterId,
+    doing: Doing,
+    power_mw: f64,
+    /// Of that, what does not depend on what it runs.
+    leakage_mw: f64,
+    since_ns: Ns,
+    running_pj: f64,
+    idle_pj: f64,
+    /// Energy at the last thermal step.
+    stepped_pj: f64,
+    /// Counts stays in idle: a deepening that was planned for an earlier one is void.
+    stay: u32,
+}
+
+/// The meters of a cluster.
+#[derive(Clone, Debug)]
+struct ClusterMeter {
+    uncore_mw: f64,
+    uncore_since_ns: Ns,
+    uncore_pj: f64,
+    stepped_pj: f64,
+    /// What a power sensor would integrate: the sum of all parts, settled when any of them changes.
+    total_mw: f64,
+    total_since_ns: Ns,
+    total_pj: f64,
+    /// The sum at the last sample of the power sensor.
+    sampled_pj: f64,
+    samples: u64,
+    throttled_ns: Ns,
+}
+
+/// The meters of all cores, clusters and threads.
+pub(super) struct Meters {
+    cores: Vec<CoreMeter>,
+    clusters: Vec<ClusterMeter>,
+    thread_pj: Vec<f64>,
+    /// Energy and run time of each thread when its power was last told.
+    told: Vec<(f64, Ns)>,
+    /// Activity of each profile (rows) at each operating point of each cluster; NaN: not computed yet.
+    activities: Vec<f64>,
+    /// First column of each cluster, and the number of columns.
+    columns: Vec<usize>,
+    heat: Option<Heat>,
+}
+
+/// Temperature of machines without a thermal description: leakage is that at the reference.
+const ASSUMED_C: f64 = 50.0;
+
+impl Meters {
+    /// All cores idle.
+    ///
+    /// Errors: nothing is known of the power of a cluster.
+    pub fn new(machine: &Machine) -> Result<Self, SimError> {
+        for cluster in &machine.clusters {
+            if !cluster.power.is_known() {
+                let (machine, cluster) = (machine.name.clone(), cluster.name.clone());
+                return Err(SimError::NoPower { machine, cluster });
+            }
+        }
+        let mut columns = vec![0];
+        for cluster in &machine.clusters {
+            columns.push(columns[columns.len() - 1] + cluster.opps.len());
+        }
+        let core = |cluster: ClusterId| CoreMeter {
+            cluster,
+            doing: Doing::Idle { state: 0 },
+            power_mw: 0.0,
+            leakage_mw: 0.0,
+            since_ns: 0,
+            running_pj: 0.0,
+            idle_pj: 0.0,
+            stepped_pj: 0.0,
+            stay: 0,
+        };
+        let cluster = ClusterMeter {
+            uncore_mw: 0.0,
+            uncore_since_ns: 0,
+            uncore_pj: 0.0,
+            stepped_pj: 0.0,
+            total_mw: 0.0,
+            total_since_ns: 0,
+            total_pj: 0.0,
+            sampled_pj: 0.0,
+            samples: 0,
+            throttled_ns: 0,
+        };
+        Ok(Self {
+            cores: (0..machine.cores()).map(|id| core(machine.cluster_of(id.into()))).collect(),
+            clusters: vec![cluster; machine.clusters.len()],
+            thread_pj: Vec::new(),
+            told: Vec::new(),
+            activities: Vec::new(),
+            columns,
+            heat: Heat::new(machine)?,
+        })
+    }
+
+    fn core_c(&self, core: CoreId) -> f64 {
+        self.heat.as_ref().map_or(ASSUMED_C, |heat| heat.core_c(core))
+    }
+
+    fn uncore_c(&self, cluster: ClusterId) -> f64 {
+        self.heat.as_ref().map_or(ASSUMED_C, |heat| heat.uncore_c(cluster))
+    }
+
+    /// Activity of a profile on a cluster at its operating point, computed once for each.
+    fn activity(&mut self, site: Site, profile: u32, cluster: ClusterId) -> f64 {
+        let opp = site.speeds.opp(cluster);
+        let activity = &site.power(cluster).activity;
+        // A program that computes nothing only clocks.
+        let Some(known) = site.speeds.profile(profile) else { return activity.stalled };
+        let width = self.columns[self.columns.len() - 1];
+        let index = profile as usize * width + self.columns[cluster.index()] + opp;
+        if self.activities.len() <= index {
+            self.activities.resize((profile as usize + 1) * width, f64::NAN);
+        }
+        if self.activities[index].is_nan() {
+            let entry = &site.machine.clusters[cluster.index()];
+            let mhz = f64::from(entry.opps[opp].mhz);
+            self.activities[index] = activity.of(known, &entry.params, mhz);
+        }
+        self.activities[index]
+    }
+
+    /// Adds what a core has used up to now to its accounts.
+    #[inline]
+    fn settle_core(&mut self, core: CoreId, now_ns: Ns) {
+        let meter = &mut self.cores[core.index()];
+        let pj = meter.power_mw * (now_ns - meter.since_ns) as f64;
+        meter.since_ns = now_ns;
+        match meter.doing {
+            Doing::Idle { .. } => meter.idle_pj += pj,
+            Doing::Running { thread, .. } => {
+                meter.running_pj += pj;
+                self.thread_pj[thread.index()] += pj;
+            }
+        }
+    }
+
+    #[inline]
+    fn settle_uncore(&mut self, cluster: ClusterId, now_ns: Ns) {
+        let meter = &mut self.clusters[cluster.index()];
+        meter.uncore_pj += meter.uncore_mw * (now_ns - meter.uncore_since_ns) as f64;
+        meter.uncore_since_ns = now_ns;
+    }
+
+    /// The power of a part of a cluster changes by some mW.
+    #[inline]
+    fn change_total(&mut self, cluster: ClusterId, by_mw: f64, now_ns: Ns) {
+        let meter = &mut self.clusters[cluster.index()];
+        meter.total_pj += meter.total_mw * (now_ns - meter.total_since_ns) as f64;
+        meter.total_since_ns = now_ns;
+        meter.total_mw += by_mw;
+    }
+
+    /// The shallowest idle state of a cluster's cores; none while one runs.
+    fn shallowest(&self, cores: &[CoreId]) -> Option<usize> {
+        let states = cores.iter().map(|core| match self.cores[core.index()].doing {
+            Doing::Running { .. } => None,
+            Doing::Idle { state } => Some(state),
+        });
+        states.min_by_key(|state| state.map_or(0, |state| state + 1)).flatten()
+    }
+
+    /// Energy of a thread so far, without what has not been settled.
+    pub fn thread_uj(&self, thread: ThreadId) -> f64 {
+        self.thread_pj.get(thread.index()).copied().unwrap_or(0.0) / 1e6
+    }
+
+    /// Energy of a cluster.
+    pub fn cluster_energy(&self, cluster: ClusterId, cores: &[CoreId]) -> ClusterEnergy {
+        let meter = &self.clusters[cluster.index()];
+        let sum = |part: fn(&CoreMeter) -> f64| -> f64 {
+            cores.iter().map(|core| part(&self.cores[core.index()])).sum()
+        };
+        let nodes = self.heat.as_ref();
+        ClusterEnergy {
+            running_uj: sum(|meter| meter.running_pj) / 1e6,
+            idle_uj: sum(|meter| meter.idle_pj) / 1e6,
+            uncore_uj: meter.uncore_pj / 1e6,
+            sensor_uj: meter.total_pj / 1e6,
+            throttled_ns: meter.throttled_ns,
+            temperature_c: nodes.map(|_| self.hottest_core_c(cores)),
+        }
+    }
+
+    fn hottest_core_c(&self, cores: &[CoreId]) -> f64 {
+        cores.iter().map(|&core| self.core_c(core)).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Highest temperature of any core so far.
+    pub fn peak_c(&self) -> Option<f64> {
+        self.heat.as_ref().map(Heat::hottest_c)
+    }
+
+    /// A thread exists.
+    pub fn add_thread(&mut self) {
+        self.thread_pj.push(0.0);
+        self.told.push((0.0, 0));
+    }
+
+    /// Mean power in mW of a thread while it ran since this was last asked; none if it did not run. Its run time must
+    /// be up to date, and so must the meter of the core on which it runs.
+    pub fn thread_power_mw(&mut self, thread: ThreadId, run_ns: Ns) -> Option<f64> {
+        let now = (self.thread_pj[thread.index()], run_ns);
+        let before = std::mem::replace(&mut self.told[thread.index()], now);
+        (run_ns > before.1).then(|| (now.0 - before.0) / (run_ns - before.1) as f64)
+    }
+
+    /// A core runs a thread, or goes on with another behaviour.
+    #[inline]
+    pub fn run(&mut self, core: CoreId, thread: ThreadId, profile: u32, site: Site, now_ns: Ns) {
+        let doing = Doing::Running { thread, profile };
+        match self.cores[core.index()].doing {
+            // Mostly threads of one program take turns: nothing changes but who pays.
+            Doing::Running { profile: same, .. } if same == profile => {
+                self.settle_core(core, now_ns);
+                self.cores[core.index()].doing = doing;
+            }
+            Doing::Running { .. } | Doing::Idle { .. } => self.set(core, doing, site, now_ns),
+        }
+    }
+
+    /// A core has nothing to run. Returns whether that is news.
+    #[inline]
+    pub fn rest(&mut self, core: CoreId, site: Site, now_ns: Ns) -> bool {
+        let was_running = matches!(self.cores[core.index()].doing, Doing::Running { .. });
+        if was_running {
+            self.set(core, Doing::Idle { state: 0 }, site, now_ns);
+        }
+        was_running
+    }
+
+    /// When an idle core goes into the next idle state, after how long and in which stay.
+    pub fn next_deepening(&self, core: CoreId, site: Site) -> Option<(Ns, u32)> {
+        let meter = &self.cores[core.index()];
+        let Doing::Idle { state } = meter.doing else { return None };
+        let states = &site.power(meter.cluster).idle_states;
+        let (present, next) = (states.get(state)?, states.get(state + 1)?);
+        // A core goes deeper when it has idled for as long as the deeper state needs to pay off.
+        let wait_ns = next.min_residency_ns.saturating_sub(present.min_residency_ns);
+        Some((wait_ns, meter.stay))
+    }
+
+    /// A core has idled long enough for the next idle state, if it is still in the given stay. Returns whether it is.
+    pub fn deepen(&mut self, core: CoreId, stay: u32, site: Site, now_ns: Ns) -> bool {
+        let meter = &self.cores[core.index()];
+        let Doing::Idle { state } = meter.doing else { return false };
+        if meter.stay != stay {
+            return false;
+        }
+        self.set(core, Doing::Idle { state: state + 1 }, site, now_ns);
+        true
+    }
+
+    /// A core does something else from now on.
+    fn set(&mut self, core: CoreId, doing: Doing, site: Site, now_ns: Ns) {
+        self.settle_core(core, now_ns);
+        let cluster = self.cores[core.index()].cluster;
+        let (opp, power) = (site.speeds.opp(cluster), site.power(cluster));
+        let power_mw = match doing {
+            Doing::Idle { state } => {
+                power.core_power_mw(opp, CoreState::Idle(state), self.core_c(core))
+            }
+            Doing::Running { profile, .. } => {
+                let activity = self.activity(site, profile, cluster);
+                activity * power.points[opp].core_mw + self.cores[core.index()].leakage_mw
+            }
+        };
+        let meter = &mut self.cores[core.index()];
+        let was_running = matches!(meter.doing, Doing::Running { .. });
+        let is_running = matches!(doing, Doing::Running { .. });
+        let by_mw = power_mw - meter.power_mw;
+        meter.doing = doing;
+        meter.power_mw = power_mw;
+        meter.stay += u32::from(was_running != is_running);
+        if by_mw != 0.0 {
+            self.change_total(cluster, by_mw, now_ns);
+        }
+        if !(was_running && is_running) {
+            self.set_uncore(cluster, site, now_ns);
+        }
+    }
+
+    /// The uncore's power may have changed.
+    fn set_uncore(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
+        let (idle, celsius) = (self.shallowest(site.cores(cluster)), self.uncore_c(cluster));
+        let uncore_mw =
+            site.power(cluster).uncore_power_mw(site.speeds.opp(cluster), idle, celsius);
+        let by_mw = uncore_mw - self.clusters[cluster.index()].uncore_mw;
+        if by_mw != 0.0 {
+            self.settle_uncore(cluster, now_ns);
+            self.clusters[cluster.index()].uncore_mw = uncore_mw;
+            self.change_total(cluster, by_mw, now_ns);
+        }
+    }
+
+    /// A cluster's frequency, or the temperature, has changed: all its powers have.
+    pub fn renew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
+        for &core in site.cores(cluster) {
+            self.update_leakage(core, site);
+            self.set(core, self.cores[core.index()].doing, site, now_ns);
+        }
+        self.set_uncore(cluster, site, now_ns);
+        self.sum_up_anew(cluster, site, now_ns);
+    }
+
+    /// Leakage of a core that runs, at the present voltage and temperature.
+    fn update_leakage(&mut self, core: CoreId, site: Site) {
+        let cluster = self.cores[core.index()].cluster;
+        let still = CoreState::Running { activity: 0.0 };
+        let opp = site.speeds.opp(cluster);
+        let leakage_mw = site.power(cluster).core_power_mw(opp, still, self.core_c(core));
+        self.cores[core.index()].leakage_mw = leakage_mw;
+    }
+
+    /// Differences of powers leave rounding errors behind; the sum itself has none.
+    fn sum_up_anew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
+        self.change_total(cluster, 0.0, now_ns);
+        let power_mw = |core: &CoreId| self.cores[core.index()].power_mw;
+        let sum: f64 = site.cores(cluster).iter().map(power_mw).sum();
+        let meter = &mut self.clusters[cluster.index()];
+        meter.total_mw = sum + meter.uncore_mw;
+    }
+
+    /// A power sensor refreshes: mean power since its last sample.
+    pub fn sample(&mut self, cluster: ClusterId, sensor: Sensor, seed: u64, now_ns: Ns) -> Factor {
+        self.change_total(cluster, 0.0, now_ns);
+        let meter = &mut self.clusters[cluster.index()];
+        let mean_mw = (meter.total_pj - meter.sampled_pj) / sensor.period_ns as f64;
+        meter.sampled_pj = meter.total_pj;
+        meter.samples += 1;
+        let random = Draw::new(seed).child(POWER_SENSORS).child(cluster.0.into());
+        let value = sensor.reading(mean_mw, meter.samples, &random);
+        Factor { value, kind: FactorKind::Measured, at_ns: now_ns }
+    }
+
+    /// Brings all meters up to now.
+    pub fn settle(&mut self, now_ns: Ns) {
+        for core in 0..self.cores.len() {
+            self.settle_core(CoreId::from(core), now_ns);
+        }
+        for cluster in (0..self.clusters.len()).map(ClusterId::from) {
+            self.settle_uncore(cluster, now_ns);
+            self.change_total(cluster, 0.0, now_ns);
+        }
+    }
+}
+
+/// Stream of random numbers, apart from those of programs (which begin with a letter's code).
+const POWER_SENSORS: u64 = (1 << 40) + 1;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ampsched_live_host::{CoreMap, Proc, Sighting, ThreadKey, ThreadStat, format_cpus};
+use ampsched_live_host::{CoreMap, Observation, Proc, ThreadKey, ThreadStat, format_cpus};
 use ampsched_model::{AppId, Ns, ThreadId};
 use ampsched_policy::RunState;
 
@@ -168,8 +168,8 @@ impl Roster {
     }
 
     /// Charges members for the time that others have waited for them, by their thread numbers.
-    pub fn blame(&mut self, blame_ns: &BTreeMap<i32, Ns>, sightings: &mut [Sighting]) {
-        for seen in sightings {
+    pub fn blame(&mut self, blame_ns: &BTreeMap<i32, Ns>, observations: &mut [Observation]) {
+        for seen in observations {
             let Some(member) = self.member(seen.thread) else { continue };
             seen.blame_ns = blame_ns.get(&member.key.tid).copied().unwrap_or(0);
             member.blame_ns += seen.blame_ns;
@@ -184,7 +184,7 @@ impl Roster {
         cores: &CoreMap,
         elapsed_ns: Ns,
         is_held: impl Fn(&Member) -> bool,
-    ) -> Vec<Sighting> {
+    ) -> Vec<Observation> {
         let members = self.members.values_mut();
         members
             .map(|member| {
@@ -205,7 +205,7 @@ impl Member {
         cores: &CoreMap,
         elapsed_ns: Ns,
         held: bool,
-    ) -> Sighting {
+    ) -> Observation {
         let (mut ran_ns, mut waited_ns) = (0, 0);
         let was_runnable = self.state == 'R';
         if let Some(stat) = stat {
@@ -222,7 +222,7 @@ impl Member {
             let can_wait_ns = elapsed_ns - ran_ns;
             waited_ns = self.waited(counted_ns, was_runnable, held, can_wait_ns);
         }
-        Sighting {
+        Observation {
             thread: self.thread,
             state: match (stat, self.state) {
                 (None, _) => RunState::Exited,

@@ -7,8 +7,8 @@ use std::io;
 
 use ampsched_live_factors::{FutexTrace, Instruments, SensorSurvey, Sensors};
 use ampsched_live_host::{
-    Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Proc, Root, Scope,
-    Sighting, ThreadKey, ThreadStat, format_cpus,
+    Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Observation, Proc, Root,
+    Scope, ThreadKey, ThreadStat, format_cpus,
 };
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Factor, FactorKind, RunState, nice_to_weight};
@@ -237,7 +237,7 @@ impl Session {
             true => freezer.is_held(member.key),
             false => freezer.is_held(process_key(member)),
         };
-        let mut sightings = self.roster.look(&self.proc, &self.setup.cores, elapsed_ns, is_held);
+        let mut observations = self.roster.look(&self.proc, &self.setup.cores, elapsed_ns, is_held);
         let blame_ns = match self.blame.as_mut().map(FutexTrace::take) {
             Some(Ok(blame_ns)) => blame_ns,
             Some(Err(error)) => {
@@ -246,10 +246,10 @@ impl Session {
             }
             None => BTreeMap::new(),
         };
-        self.roster.blame(&blame_ns, &mut sightings);
-        self.count(&mut sightings, now_ns);
-        self.setup.driver.look(&sightings, now_ns);
-        for seen in sightings.iter().filter(|seen| seen.state == RunState::Exited) {
+        self.roster.blame(&blame_ns, &mut observations);
+        self.count(&mut observations, now_ns);
+        self.setup.driver.look(&observations, now_ns);
+        for seen in observations.iter().filter(|seen| seen.state == RunState::Exited) {
             if let Some(key) = self.roster.member(seen.thread).map(|member| member.key) {
                 self.freezer.forget(key);
                 self.setup.instruments.forget(key.tid);
@@ -259,8 +259,8 @@ impl Session {
     }
 
     /// Reads the counters of all threads, also of those that have ended.
-    fn count(&mut self, sightings: &mut [Sighting], now_ns: Ns) {
-        for seen in sightings {
+    fn count(&mut self, observations: &mut [Observation], now_ns: Ns) {
+        for seen in observations {
             let Some(member) = self.roster.member(seen.thread) else { continue };
             let class = self.setup.cores.topology().core(seen.core).class;
             match self.setup.instruments.look(member.key.tid, class, now_ns) {

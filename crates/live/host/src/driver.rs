@@ -14,7 +14,7 @@ use crate::playback::{Done, play};
 
 /// What a back end has seen of a thread since its last look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct Observation {
     /// Which.
     pub thread: ThreadId,
     /// What it does now: [`RunState::Running`] and [`RunState::Ready`] mean the same here, that it wants to run.
@@ -186,11 +186,11 @@ impl Driver {
 
     /// Writes down what has been seen at some time; times never decrease. Threads that are not mentioned do
     /// what they did.
-    pub fn look(&mut self, sightings: &[Sighting], now_ns: Ns) {
+    pub fn look(&mut self, observations: &[Observation], now_ns: Ns) {
         let now_ns = self.dilation.to_policy(now_ns).max(self.seen_ns);
-        let (live, rest): (Vec<Sighting>, Vec<Sighting>) =
-            sightings.iter().partition(|seen| is_scheduled(seen.state));
-        for seen in sightings {
+        let (live, rest): (Vec<Observation>, Vec<Observation>) =
+            observations.iter().partition(|seen| is_scheduled(seen.state));
+        for seen in observations {
             self.sched.blame(seen.thread, self.dilation.to_policy(seen.blame_ns));
         }
         for gone in rest {
@@ -211,7 +211,7 @@ impl Driver {
         self.seen_ns = now_ns;
     }
 
-    fn done(&self, seen: &Sighting) -> Done {
+    fn done(&self, seen: &Observation) -> Done {
         Done {
             core: seen.core,
             ran_ns: self.dilation.to_policy(seen.ran_ns),
@@ -221,7 +221,7 @@ impl Driver {
     }
 
     /// Counts what a thread has used; it runs, or has ended or is held and may have run before.
-    fn charge(&mut self, seen: &Sighting) {
+    fn charge(&mut self, seen: &Observation) {
         let ran_ns = self.dilation.to_policy(seen.ran_ns);
         if ran_ns == 0 || self.sched.thread(seen.thread).state == RunState::Exited {
             return;

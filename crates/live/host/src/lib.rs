@@ -23,7 +23,7 @@ pub use cores::{CoreMap, Domain};
 pub use cpu_list::{format_cpus, parse_cpus};
 pub use demands::{Backend, Demand, demands, kernel_lacks, runnable_policies};
 pub use dilation::Dilation;
-pub use driver::{Decision, Driver, Sighting};
+pub use driver::{Decision, Driver, Observation};
 pub use facts::{Facts, ProgramFacts};
 pub use procfs::{Proc, ThreadKey, ThreadStat};
 pub use root::Root;

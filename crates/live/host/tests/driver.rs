@@ -1,6 +1,6 @@
 //! Policies on a mirrored system: what they see is what was seen, what they decide comes out.
 
-use ampsched_live_host::{CoreMap, Decision, Dilation, Domain, Driver, Facts, Sighting};
+use ampsched_live_host::{CoreMap, Decision, Dilation, Domain, Driver, Facts, Observation};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Change, Prefer, REGISTRY, RunState, build_policy};
 
@@ -28,8 +28,8 @@ fn cores(set: &CoreSet) -> Vec<usize> {
 }
 
 /// A thread that has run all the time on a core.
-fn ran(thread: ThreadId, core: u16, ran_ns: Ns) -> Sighting {
-    Sighting {
+fn ran(thread: ThreadId, core: u16, ran_ns: Ns) -> Observation {
+    Observation {
         thread,
         state: RunState::Running,
         core: CoreId(core),
@@ -62,7 +62,7 @@ impl Hogs {
     fn pass(&mut self) -> Vec<Decision> {
         self.now_ns += self.period_ns;
         let seen = |(core, &thread): (usize, &ThreadId)| ran(thread, core as u16, self.period_ns);
-        let seen: Vec<Sighting> = self.threads.iter().enumerate().map(seen).collect();
+        let seen: Vec<Observation> = self.threads.iter().enumerate().map(seen).collect();
         self.driver.look(&seen, self.now_ns);
         self.driver.epoch()
     }
@@ -96,7 +96,7 @@ fn what_was_seen_is_what_the_policy_sees() {
     assert_eq!(stats.run_ns, [50 * MS, 0, 0, 0]);
     assert_eq!(hogs.driver.sched().stats(hogs.threads[0]).run_ns, [0, 50 * MS, 0, 0]);
     assert_eq!(hogs.driver.sched().core(CoreId(1)).busy_ns, 50 * MS);
-    let blocked = Sighting {
+    let blocked = Observation {
         state: RunState::Blocked,
         waited_ns: 3 * MS,
         blame_ns: MS,
@@ -112,7 +112,7 @@ fn what_was_seen_is_what_the_policy_sees() {
 fn a_thread_that_ends_is_gone() {
     let mut hogs = Hogs::new("hsp", 1.0, [1.1, 2.0, 3.0, 1.2]);
     hogs.pass();
-    let ended = Sighting { state: RunState::Exited, ..ran(hogs.threads[2], 2, 4 * MS) };
+    let ended = Observation { state: RunState::Exited, ..ran(hogs.threads[2], 2, 4 * MS) };
     hogs.driver.look(&[ended], 20 * MS);
     assert_eq!(hogs.driver.sched().stats(hogs.threads[2]).run_ns_total(), 14 * MS);
     assert_eq!(hogs.driver.sched().live_threads().count(), 3);
@@ -148,7 +148,7 @@ fn gts_moves_by_load() {
     // It runs a tenth of the time: below 512 / 1024 it goes down.
     let mut core = 0;
     for look in 1..=20 {
-        let seen = Sighting { state: RunState::Blocked, ..ran(light, core, MS) };
+        let seen = Observation { state: RunState::Blocked, ..ran(light, core, MS) };
         driver.look(&[seen], look * 10 * MS);
         for decision in driver.epoch() {
             assert_eq!(decision, Decision::Thread(light, Change::Move(Prefer::Little)));
@@ -175,7 +175,7 @@ fn hfee_holds_programs_and_sets_the_clock() {
     let mut decisions = Vec::new();
     for look in 1..=10 {
         let seen = |(core, &thread): (usize, &ThreadId)| ran(thread, core as u16 % 4, 80 * MS);
-        let seen: Vec<Sighting> = threads.iter().enumerate().map(seen).collect();
+        let seen: Vec<Observation> = threads.iter().enumerate().map(seen).collect();
         driver.look(&seen, look * 100 * MS);
         decisions.extend(driver.epoch());
     }
@@ -208,9 +208,9 @@ fn no_policy_fails_where_little_is_known() {
                 let seen = |(number, &thread): (usize, &ThreadId)| {
                     let core = (number + look as usize) % map.topology().core_count();
                     let state = if number == 4 { RunState::Blocked } else { RunState::Running };
-                    Sighting { state, ..ran(thread, core as u16, period_ns / 2) }
+                    Observation { state, ..ran(thread, core as u16, period_ns / 2) }
                 };
-                let seen: Vec<Sighting> = threads.iter().enumerate().map(seen).collect();
+                let seen: Vec<Observation> = threads.iter().enumerate().map(seen).collect();
                 driver.look(&seen, look * period_ns);
                 driver.epoch();
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use ampsched_live_daemon::{Observed, Own, Status};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Proc, Sighting};
+use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Observation, Proc};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, RunState};
 
@@ -155,10 +155,10 @@ impl Session {
         let begin_ns = cpu_ns();
         // Thousands of new threads are work for seconds where cores are slow: each part of a step shows that it lives.
         self.kernel.sign_of_life();
-        let sightings = self.look(now_ns);
+        let observations = self.look(now_ns);
         self.kernel.sign_of_life();
-        self.threads_seen += sightings.len() as u64;
-        self.driver.look(&sightings, now_ns);
+        self.threads_seen += observations.len() as u64;
+        self.driver.look(&observations, now_ns);
         self.tell_factors(now_ns);
         self.kernel.sign_of_life();
         let decisions = self.driver.epoch();
@@ -173,13 +173,13 @@ impl Session {
         self.kernel.exit()
     }
 
-    fn look(&mut self, now_ns: Ns) -> Vec<Sighting> {
+    fn look(&mut self, now_ns: Ns) -> Vec<Observation> {
         let names_are_due = now_ns / NAMES_NS != self.looked_ns / NAMES_NS;
         (self.looked_ns, self.looks) = (now_ns, self.looks + 1);
         *self.seen = self.kernel.state();
         let threads = self.kernel.threads();
         self.members.resize_with(threads.len(), || None);
-        let mut sightings = Vec::with_capacity(threads.len());
+        let mut observations = Vec::with_capacity(threads.len());
         for (slot, seen) in threads.iter().enumerate() {
             let known = self.members[slot].as_ref();
             if known.is_some_and(|member| seen.in_use == 0 || member.generation != seen.generation)
@@ -188,7 +188,7 @@ impl Session {
                 let mut last = exited(&gone, &self.driver);
                 last.instructions = self.count(gone.tid as i32, last.core, now_ns);
                 self.instruments.forget(gone.tid as i32);
-                sightings.push(last);
+                observations.push(last);
             }
             if seen.in_use == 0 {
                 continue;
@@ -207,12 +207,12 @@ impl Session {
             if names_are_due {
                 member.name = name(&self.proc, seen);
             }
-            let mut seen = sighting(member, seen);
+            let mut seen = observation(member, seen);
             let tid = member.tid as i32;
             seen.instructions = self.count(tid, seen.core, now_ns);
-            sightings.push(seen);
+            observations.push(seen);
         }
-        sightings
+        observations
     }
 
     /// The instructions that a thread has retired since the last look.
@@ -328,10 +328,10 @@ fn name(proc: &Proc, seen: &Thread) -> String {
 }
 
 /// What a thread does and has used since the last look.
-fn sighting(member: &mut Member, seen: &Thread) -> Sighting {
+fn observation(member: &mut Member, seen: &Thread) -> Observation {
     let run_ns = seen.run_ns.iter().sum();
     let since = |now: Ns, before: &mut Ns| now.saturating_sub(std::mem::replace(before, now));
-    Sighting {
+    Observation {
         thread: member.thread,
         state: match seen.state {
             1 => RunState::Ready,
@@ -348,8 +348,8 @@ fn sighting(member: &mut Member, seen: &Thread) -> Sighting {
     }
 }
 
-fn exited(member: &Member, driver: &Driver) -> Sighting {
-    Sighting {
+fn exited(member: &Member, driver: &Driver) -> Observation {
+    Observation {
         thread: member.thread,
         state: RunState::Exited,
         core: driver.sched().thread(member.thread).core,

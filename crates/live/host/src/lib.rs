@@ -15,7 +15,6 @@ mod facts;
 mod playback;
 mod procfs;
 mod root;
-mod scope;
 
 pub use capabilities::{Capabilities, CgroupVersion, Delegation};
 pub use classes::{ByHand, Evidence, detect_cores};
@@ -27,4 +26,3 @@ pub use driver::{Decision, Driver, Observation};
 pub use facts::{Facts, ProgramFacts};
 pub use procfs::{Proc, ThreadKey, ThreadStat};
 pub use root::Root;
-pub use scope::{FoundThread, Scope};

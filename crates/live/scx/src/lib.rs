@@ -12,7 +12,10 @@ pub mod layout;
 pub mod lower;
 pub mod native;
 #[cfg(feature = "bpf")]
-pub mod session;
+mod scx;
+
+#[cfg(feature = "bpf")]
+pub use scx::{Scx, ScxOutcome};
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use ampsched_live_daemon::Observed;
 use ampsched_live_host::{CoreMap, Decision, format_cpus};
 use ampsched_model::{CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Prefer};
 use ampsched_trace::{PerfettoTrace, Trace, TraceMachine, TraceThread};
+
+use crate::{Observed, Session};
 
 /// Writes the trace.
 pub struct LiveTrace {
@@ -33,23 +34,29 @@ impl LiveTrace {
     }
 
     /// Writes what a step has seen and decided.
-    pub fn step(&mut self, session: &impl Observed, decisions: &[Decision], now_ns: Ns) {
-        for member in session.scheduled() {
+    pub fn step(
+        &mut self,
+        session: &Session,
+        seen: &impl Observed,
+        decisions: &[Decision],
+        now_ns: Ns,
+    ) {
+        for member in seen.scheduled() {
             let id = self.id(member.thread);
             if self.known.insert(id) {
                 self.trace.thread(TraceThread {
                     id,
                     app: member.app.index(),
-                    app_name: &member.program,
+                    app_name: member.program,
                     name: &format!("{} {}", member.name, member.tid),
                 });
             }
         }
-        self.who_runs(session, now_ns);
+        self.who_runs(session, seen, now_ns);
         for decision in decisions {
             match decision {
                 Decision::Thread(thread, change) => {
-                    let what = text_of(change, session.cores());
+                    let what = text_of(change, &session.cores);
                     self.trace.decided(self.id(*thread), &what, now_ns);
                 }
                 Decision::Frequency(cluster, mhz) | Decision::Limit(cluster, mhz) => {
@@ -59,9 +66,9 @@ impl LiveTrace {
         }
     }
 
-    fn who_runs(&mut self, session: &impl Observed, now_ns: Ns) {
-        let cores = || session.cores().topology().cores();
-        let now = |core| session.running(core).map(|thread| self.id(thread));
+    fn who_runs(&mut self, session: &Session, seen: &impl Observed, now_ns: Ns) {
+        let cores = || session.cores.topology().cores();
+        let now = |core| seen.running(session, core).map(|thread| self.id(thread));
         let now: BTreeMap<CoreId, ThreadId> =
             cores().filter_map(|core| Some((core, now(core)?))).collect();
         let known = std::mem::take(&mut self.running);
@@ -79,7 +86,7 @@ impl LiveTrace {
             }
         }
         for core in cores() {
-            self.trace.queue_len(core, session.waiting(core), now_ns);
+            self.trace.queue_len(core, seen.waiting(session, core), now_ns);
         }
     }
 

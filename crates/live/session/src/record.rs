@@ -1,14 +1,10 @@
 //! What a running session leaves for others, whatever its means: the lock on its folder, its status, its trace.
 
-use std::path::PathBuf;
-
-use ampsched_live_daemon::{Observed, Status};
 use ampsched_live_host::{CoreMap, Decision};
 use ampsched_model::{InputError, Ns};
 
-use crate::args::RunArgs;
 use crate::live_trace::LiveTrace;
-use crate::run_dir::{self, Lock, RunDir};
+use crate::{Backend, Lock, RecordSettings, RunDir, Session};
 
 /// How often the session's status is written (ours): twice as often as `status --watch` reads it.
 const STATUS_NS: Ns = 500_000_000;
@@ -16,21 +12,26 @@ const STATUS_NS: Ns = 500_000_000;
 /// The record of a session.
 pub struct Record {
     folder: RunDir,
+    program: &'static str,
     trace: Option<LiveTrace>,
     told_ns: Option<Ns>,
     _lock: Lock,
 }
 
 impl Record {
-    /// Takes the folder, puts back what earlier sessions have left, starts the trace.
+    /// Takes the folder and starts the trace.
     ///
     /// Errors: another session has the folder, or a file cannot be made.
-    pub fn open(args: &RunArgs, cores: &CoreMap) -> Result<Self, InputError> {
-        let folder = RunDir::new(&args.folder);
+    pub fn open(
+        settings: &RecordSettings,
+        program: &'static str,
+        cores: &CoreMap,
+    ) -> Result<Self, InputError> {
+        let folder = RunDir::new(&settings.folder);
         let lock = folder.lock()?;
-        folder.restore_remains()?.iter().for_each(run_dir::report);
-        let trace = args.trace.as_deref().map(|file| LiveTrace::new(file, cores)).transpose()?;
-        Ok(Self { folder, trace, told_ns: None, _lock: lock })
+        let trace =
+            settings.trace.as_deref().map(|file| LiveTrace::new(file, cores)).transpose()?;
+        Ok(Self { folder, program, trace, told_ns: None, _lock: lock })
     }
 
     /// The folder.
@@ -38,28 +39,23 @@ impl Record {
         &self.folder
     }
 
-    /// Where the session's journal is.
-    pub fn journal(&self) -> PathBuf {
-        self.folder.journal()
-    }
-
     /// Writes what a step has seen and decided, and now and then the status; returns whether it did that.
-    pub fn step<S: Observed>(
+    pub fn step(
         &mut self,
-        session: &S,
+        session: &Session,
+        backend: &impl Backend,
         decisions: &[Decision],
         now_ns: Ns,
-        status: impl FnOnce(&S) -> Status,
     ) -> bool {
         if let Some(trace) = &mut self.trace {
-            trace.step(session, decisions, now_ns);
+            trace.step(session, backend, decisions, now_ns);
         }
         if self.told_ns.is_some_and(|told_ns| now_ns < told_ns + STATUS_NS) {
             return false;
         }
         self.told_ns = Some(now_ns);
-        if let Err(error) = self.folder.write_status(&status(session)) {
-            eprintln!("ampsched-live: {}: {error}", self.folder.path().display());
+        if let Err(error) = self.folder.write_status(&session.status(backend)) {
+            eprintln!("{}: {}: {error}", self.program, self.folder.path().display());
         }
         true
     }

@@ -7,11 +7,15 @@
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 use ampsched_model::InputError;
 
-use crate::restore::{Restored, restore_file};
+use crate::Backend;
+use crate::restore::report;
+
+/// The subcommand of every program that runs policies by which it becomes a guardian: `PROGRAM guardian JOURNAL`.
+pub const GUARD: &str = "guardian";
 
 /// The guardian of this process.
 #[derive(Debug)]
@@ -22,11 +26,11 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Starts it: `program guardian JOURNAL`, in a process group of its own, so that what a terminal sends to
-    /// this one's group does not reach it.
-    pub fn start(program: &Path, journal: &Path) -> io::Result<Self> {
-        let child = spawn(program, journal)?;
-        Ok(Self { program: program.to_owned(), journal: journal.to_owned(), child })
+    /// Starts it, in a process group of its own, so that what a terminal sends to this one's group does not reach it.
+    pub fn start(journal: &Path) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        let child = spawn(&program, journal)?;
+        Ok(Self { program, journal: journal.to_owned(), child })
     }
 
     /// Its process.
@@ -52,14 +56,24 @@ impl Guardian {
 
 fn spawn(program: &Path, journal: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.arg("guardian").arg(journal).stdin(Stdio::piped()).stdout(Stdio::null());
+    command.arg(GUARD).arg(journal).stdin(Stdio::piped()).stdout(Stdio::null());
     command.process_group(0).spawn()
 }
 
 /// What a guardian does: waits for the end of its standard input, then restores.
-pub fn keep_watch(journal: &Path) -> Result<Option<Restored>, InputError> {
+///
+/// # Errors
+///
+/// The journal cannot be read.
+pub fn keep_watch<B: Backend>(journal: &Path) -> Result<ExitCode, InputError> {
     let mut rest = Vec::new();
     // Nothing is ever written; an error means that the other end is gone, too.
     let _ = io::stdin().read_to_end(&mut rest);
-    restore_file(journal)
+    let is_done = B::restore(journal)?.is_none_or(|put_back| report::<B>(&put_back));
+    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A program that runs policies, beside this one.
+pub fn beside(program: &str) -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name(program)
 }

@@ -1,23 +1,24 @@
 //! The command that is run and scheduled, and the orphans that it leaves.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use ampsched_live_host::Proc;
 use ampsched_model::InputError;
-use rustix::process::{Pid, WaitOptions, set_child_subreaper, setpriority_process, waitpid};
+use rustix::process::{Pid, WaitOptions, setpriority_process, waitpid};
 
+use crate::Backend;
 use crate::signals::Signals;
 
-/// Starts a command; from then on all that it leaves behind become children of this process.
-pub fn start(words: &[String]) -> Result<Child, InputError> {
-    let own = Pid::from_raw(std::process::id() as i32);
-    set_child_subreaper(own)
-        .map_err(|error| InputError::new("subreaper", "", error.to_string()))?;
-    let started = Command::new(&words[0]).args(&words[1..]).spawn();
-    started.map_err(|error| InputError::new(&words[0], "", format!("cannot be run: {error}")))
+/// Starts a command, if there is one, so that a back end schedules it.
+pub fn start(words: &[String], backend: &impl Backend) -> Result<Option<Child>, InputError> {
+    let Some((program, words)) = words.split_first() else { return Ok(None) };
+    let mut command = Command::new(program);
+    command.args(words);
+    backend.prepare(&mut command)?;
+    let wrong = |error| InputError::new(program, "", format!("cannot be run: {error}"));
+    command.spawn().map(Some).map_err(wrong)
 }
 
 /// The exit code of a command as shells give it: 128 + the signal that ended it.
@@ -55,11 +56,6 @@ const OWN_NICE: i32 = -10;
 pub fn prefer_own() {
     // Without the privilege it stays as it is.
     let _ = setpriority_process(None, OWN_NICE);
-}
-
-/// The program that runs policies in the kernel, beside this one. It is a program of its own because its licence is the kernel's.
-pub fn kernel_program() -> PathBuf {
-    std::env::current_exe().unwrap_or_default().with_file_name("ampsched-live-scx")
 }
 
 /// Takes note of the ends of orphans, but leaves the ends of `own` children to whoever started them.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use ampsched_live_host::{Proc, Root, ThreadKey, ThreadStat};
 use ampsched_model::InputError;
 
-use crate::{Proc, Root, ThreadKey, ThreadStat};
+use crate::ScopeSettings;
 
 /// Where the threads are looked for.
 #[derive(Clone, Debug)]
@@ -26,10 +27,25 @@ pub enum Scope {
     },
 }
 
-/// A thread that belongs to the scope.
-pub type FoundThread = ThreadStat;
-
 impl Scope {
+    /// The threads that settings mean; none: all that run here. Errors: they mean nobody, or somebody who is not there.
+    pub fn of(settings: &ScopeSettings, root: &Root) -> Result<Option<Self>, InputError> {
+        if let Some(folder) = &settings.cgroup {
+            return Self::cgroup(root, folder).map(Some);
+        }
+        if !settings.pid.is_empty() {
+            return Self::trees(&Proc::new(root.clone()), &settings.pid).map(Some);
+        }
+        if settings.everything {
+            return Ok(None);
+        }
+        if settings.command.is_empty() {
+            return Err(InputError::new("run", "", "nothing to schedule")
+                .with_hint("give a command behind --, or --pid, or --cgroup"));
+        }
+        Ok(Some(Self::Below { parent: std::process::id() as i32 }))
+    }
+
     /// Some processes and their descendants. Errors: one does not exist.
     pub fn trees(proc: &Proc, pids: &[i32]) -> Result<Self, InputError> {
         let root = |&pid: &i32| {
@@ -49,7 +65,7 @@ impl Scope {
     }
 
     /// The threads that belong to it now, in ascending order of process and thread.
-    pub fn find(&mut self, root: &Root, proc: &Proc) -> Vec<FoundThread> {
+    pub fn find(&mut self, root: &Root, proc: &Proc) -> Vec<ThreadStat> {
         let pids = match self {
             Self::Below { parent } => descendants(proc, proc.children(*parent)),
             Self::Trees { roots } => {

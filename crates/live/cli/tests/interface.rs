@@ -1,4 +1,4 @@
-//! The man page says what the command says.
+//! What others know of the command line is written from it: the man page, and what Python passes on.
 
 // Written from the same arguments, not all of which are used here.
 #[allow(dead_code)]
@@ -8,6 +8,7 @@ mod args;
 use std::fs;
 use std::path::Path;
 
+use ampsched_live_session::arguments::describe;
 use clap::CommandFactory;
 use clap_mangen::Man;
 
@@ -57,12 +58,28 @@ fn page() -> String {
     text.replacen(".SS Description\n", ".SH DESCRIPTION\n", 1) + TAIL
 }
 
-#[test]
-fn the_page_is_up_to_date() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/ampsched-live.8");
+/// Compares a file with what it must say, or writes it.
+fn check(file: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(file);
     if std::env::var_os("BLESS").is_some() {
-        fs::write(&file, page()).unwrap();
+        fs::write(&file, text).unwrap();
     }
-    let written = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(written, page(), "run: BLESS=1 cargo test -p ampsched-live-cli --test man_page");
+    let is_same = fs::read_to_string(&file).unwrap_or_default() == text;
+    assert!(
+        is_same,
+        "{}: run: BLESS=1 cargo test -p ampsched-live-cli --test interface",
+        file.display()
+    );
+}
+
+#[test]
+fn the_man_page_is_up_to_date() {
+    check("packaging/ampsched-live.8", &page());
+}
+
+#[test]
+fn python_knows_the_options() {
+    let described = describe(&args::Arguments::command());
+    let text = serde_json::to_string_pretty(&described).unwrap();
+    check("python/ampsched/live/commands.json", &(text + "\n"));
 }

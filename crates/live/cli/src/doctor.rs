@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
-use ampsched_live_host::{Backend, Capabilities, CoreMap, Demand, Root, demands};
-use ampsched_model::{ClassId, InputError};
+use ampsched_live_host::{Backend, Capabilities, Demand, Root, demands};
+use ampsched_live_session::arguments::classes;
+use ampsched_model::InputError;
 use ampsched_policy::{Needs, REGISTRY, build_policy};
 use serde_json::{Value, json};
 
@@ -96,15 +97,6 @@ fn needs_of(name: &str) -> Needs {
 
 fn names(is_meant: impl Fn(&str) -> bool) -> Vec<&'static str> {
     REGISTRY.iter().map(|info| info.name).filter(|name| is_meant(name)).collect()
-}
-
-/// The classes of cores, the fastest first.
-fn classes(map: &CoreMap) -> Vec<Value> {
-    let class = |class: ClassId| {
-        let cpus: Vec<usize> = map.cpus_of_class(class).into_iter().collect();
-        json!({ "name": map.class_name(class), "cpus": cpus })
-    };
-    (0..map.class_count()).rev().map(ClassId::from).map(class).collect()
 }
 
 /// What a policy lacks by each means.

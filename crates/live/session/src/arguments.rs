@@ -4,13 +4,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ampsched_model::InputError;
+use ampsched_live_host::{CoreMap, Root};
+use ampsched_model::{ClassId, InputError};
 use clap::{Arg, ArgAction, Args, Command, Subcommand};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::guardian::GUARD;
-use crate::{Backend, FolderSettings, Settings, keep_watch, restore};
+use crate::{
+    Backend, CoreSettings, FolderSettings, RecordSettings, ScopeSettings, Settings, keep_watch,
+    restore,
+};
 
 /// Exit code of everything that a user can get wrong.
 const BAD_INPUT: u8 = 2;
@@ -28,9 +32,9 @@ pub enum Task {
         /// The journal.
         journal: PathBuf,
     },
-    /// Print as JSON what `run` would understand.
+    /// Print as JSON what `run` would do with the same arguments (for programs that start sessions).
     #[command(hide = true)]
-    Settings(Box<Settings>),
+    Preview(Box<Settings>),
 }
 
 impl Task {
@@ -47,12 +51,29 @@ impl Task {
             Self::Run(settings) => run(*settings),
             Self::Restore(folder) => restore::<B>(&folder),
             Self::Guardian { journal } => keep_watch::<B>(&journal),
-            Self::Settings(settings) => {
-                println!("{}", serde_json::to_string(&settings).expect("settings are plain data"));
+            Self::Preview(settings) => {
+                println!("{}", preview(&settings));
                 Ok(ExitCode::SUCCESS)
             }
         }
     }
+}
+
+/// What `run` would do: the settings as they are understood, and the classes of cores or why there are none.
+fn preview(settings: &Settings) -> Value {
+    match settings.cores.detect(&Root::default()) {
+        Ok((cores, _)) => json!({ "settings": settings, "classes": classes(&cores) }),
+        Err(error) => json!({ "settings": settings, "error": error.to_string() }),
+    }
+}
+
+/// The classes of cores with their CPUs, the fastest first.
+pub fn classes(cores: &CoreMap) -> Vec<Value> {
+    let class = |class: ClassId| {
+        let cpus: Vec<usize> = cores.cpus_of_class(class).into_iter().collect();
+        json!({ "name": cores.class_name(class), "cpus": cpus })
+    };
+    (0..cores.class_count()).rev().map(ClassId::from).map(class).collect()
 }
 
 /// The exit code of a program; what is wrong is said in a line.
@@ -130,10 +151,34 @@ pub struct DescribedOption {
     pub default: Option<String>,
     /// Whether it can be given several times.
     pub is_repeatable: bool,
-    /// What it is about: the group of settings to which it belongs.
-    pub group: String,
+    /// What it is about.
+    pub group: Group,
     /// What it means.
     pub help: String,
+}
+
+/// What an option is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    /// Which CPUs are fast and which slow ([`CoreSettings`]).
+    Cores,
+    /// Which threads are scheduled ([`ScopeSettings`]).
+    Scope,
+    /// What is written ([`RecordSettings`]).
+    Record,
+    /// All else: the policy and how it runs.
+    Policy,
+}
+
+fn group(setting: &str) -> Group {
+    let groups = [
+        (Group::Cores, declared::<CoreSettings>()),
+        (Group::Scope, declared::<ScopeSettings>()),
+        (Group::Record, declared::<RecordSettings>()),
+    ];
+    let has = |command: &Command| command.get_arguments().any(|known| known.get_id() == setting);
+    groups.iter().find(|(_, command)| has(command)).map_or(Group::Policy, |(group, _)| *group)
 }
 
 /// The subcommands of a program that people call, in the order of its help.
@@ -144,14 +189,13 @@ pub fn describe(program: &Command) -> Vec<Described> {
     let described = |command: &Command| Described {
         name: command.get_name().to_owned(),
         about: about(command),
-        options: command.get_arguments().map(|argument| option(command, argument)).collect(),
+        options: command.get_arguments().map(option).collect(),
     };
     seen.map(described).collect()
 }
 
-fn option(command: &Command, argument: &Arg) -> DescribedOption {
+fn option(argument: &Arg) -> DescribedOption {
     let id = argument.get_id();
-    let group = command.get_groups().find(|group| group.get_args().any(|member| member == id));
     let takes_value = !matches!(argument.get_action(), ArgAction::SetTrue);
     let metavar =
         argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
@@ -172,7 +216,7 @@ fn option(command: &Command, argument: &Arg) -> DescribedOption {
             .filter(|_| takes_value)
             .map(|value| value.to_string_lossy().into_owned()),
         is_repeatable: matches!(argument.get_action(), ArgAction::Append),
-        group: group.map_or_else(String::new, |group| group.get_id().to_string()),
+        group: group(id.as_str()),
         help: argument.get_help().map_or_else(String::new, ToString::to_string),
     }
 }

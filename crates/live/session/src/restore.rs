@@ -13,15 +13,20 @@ use crate::{Backend, FolderSettings, PutBack, RunDir};
 
 /// Puts back what any session has left behind; whether everything could be, and how many journals there were.
 fn journals<B: Backend>(folder: &RunDir) -> Result<(bool, usize), InputError> {
-    let left = folder.left()?;
-    let mut is_done = true;
-    for Left { journal, program } in &left {
-        is_done &= match *program == B::PROGRAM {
-            true => B::restore(journal)?.is_none_or(|put_back| report::<B>(&put_back)),
-            false => by_other(program, journal)?,
-        };
+    let restored = folder.left()?.into_iter().map(|left| restore_one::<B>(&left));
+    // All are tried before an error is told.
+    let restored: Vec<Result<bool, InputError>> = restored.collect();
+    let count = restored.len();
+    let done: Vec<bool> = restored.into_iter().collect::<Result<_, _>>()?;
+    Ok((done.into_iter().all(|is_done| is_done), count))
+}
+
+/// Puts back what one journal names; whether everything could be.
+fn restore_one<B: Backend>(left: &Left) -> Result<bool, InputError> {
+    match left.program == B::PROGRAM {
+        true => Ok(B::restore(&left.journal)?.is_none_or(|put_back| report::<B>(&put_back))),
+        false => by_other(&left.program, &left.journal),
     }
-    Ok((is_done, left.len()))
 }
 
 /// Lets another program restore from its journal; whether it could. A guardian whose standard input has ended does that.

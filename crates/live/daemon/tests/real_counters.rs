@@ -5,9 +5,9 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{ByHand, Root, detect_cores};
 use ampsched_live_daemon::Daemon;
 use ampsched_live_factors::{Instruments, Perf, Source, Speedups};
-use ampsched_live_host::{ByHand, Root, detect_cores};
 use ampsched_live_session::{
     Backend, CoreSettings, Means, Observed, RecordSettings, ScopeSettings, Session, Settings, Setup,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use ampsched_live_host::{CoreMap, Root};
+use ampsched_computer::{CoreMap, Root};
 use ampsched_model::{ClassId, InputError, Ns, StallCounters};
 use ampsched_policy::{Factor, FactorKind, Factors, Needs, Stalls};
 

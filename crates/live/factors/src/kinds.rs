@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ampsched_live_host::Root;
+use ampsched_computer::Root;
 use ampsched_model::InputError;
 
 use crate::counters::Pmu;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_live_host::{CoreMap, Root};
+use ampsched_computer::{CoreMap, Root};
 use ampsched_model::{ClassId, InputError};
 use ampsched_predict::{COUNTERS, Model, Models, Origin, Predictor, counter_index};
 

@@ -6,7 +6,7 @@ use ampsched_policy::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Capabilities, CgroupVersion};
+use ampsched_computer::{Capabilities, CgroupVersion};
 
 /// Means of running a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

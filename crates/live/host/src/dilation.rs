@@ -129,7 +129,7 @@ mod tests {
     use ampsched_policy::{REGISTRY, build_policy};
 
     use super::*;
-    use crate::{CoreMap, Domain};
+    use ampsched_computer::{CoreMap, Domain};
 
     fn map() -> CoreMap {
         let domain = |class, cpu| Domain {

@@ -5,7 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use ampsched_live_host::{CoreMap, Decision, Observation, Proc, Root, format_cpus, parse_cpus};
+use ampsched_computer::{CoreMap, Proc, Root, format_cpus, parse_cpus};
+use ampsched_live_host::{Decision, Observation};
 use ampsched_live_session::{
     Account, Backend, End, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
 };

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ampsched_live_host::{CoreMap, Root};
+use ampsched_computer::{CoreMap, Root};
 use ampsched_model::{ClassId, InputError};
 use clap::{Arg, ArgAction, Args, Command, Subcommand};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
-use ampsched_live_host::Proc;
+use ampsched_computer::Proc;
 use ampsched_model::InputError;
 use rustix::process::{Pid, WaitOptions, setpriority_process, waitpid};
 

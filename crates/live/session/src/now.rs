@@ -1,6 +1,6 @@
 //! How a session is now.
 
-use ampsched_live_host::{Proc, format_cpus};
+use ampsched_computer::{Proc, format_cpus};
 use ampsched_model::{Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Needs, Prefer, RunState};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ampsched_live_host::{Proc, ThreadKey};
+use ampsched_computer::{Proc, ThreadKey};
 use ampsched_model::{InputError, Ns};
 use rustix::time::{ClockId, clock_gettime};
 

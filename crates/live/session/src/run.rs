@@ -3,7 +3,7 @@
 use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use ampsched_live_host::Proc;
+use ampsched_computer::Proc;
 use ampsched_model::{InputError, Ns};
 
 use crate::guardian::Guardian;

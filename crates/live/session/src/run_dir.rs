@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use ampsched_live_host::{Proc, ThreadKey};
+use ampsched_computer::{Proc, ThreadKey};
 use ampsched_model::InputError;
 use rustix::fs::{FlockOperation, flock};
 

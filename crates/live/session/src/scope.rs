@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_live_host::{Proc, Root, ThreadKey, ThreadStat};
+use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat};
 use ampsched_model::InputError;
 
 use crate::ScopeSettings;

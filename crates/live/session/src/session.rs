@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use ampsched_computer::{Capabilities, CoreMap, Proc, Root, ThreadStat};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{
-    Capabilities, CoreMap, Decision, Demand, Dilation, Driver, Facts, Proc, Root, ThreadStat,
-};
+use ampsched_live_host::{Decision, Demand, Dilation, Driver, Facts};
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind};
 use rustix::io::Errno;

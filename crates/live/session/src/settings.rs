@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ampsched_live_host::{ByHand, CoreMap, Evidence, Root, detect_cores};
+use ampsched_computer::{ByHand, CoreMap, Evidence, Root, detect_cores};
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use ampsched_computer::{Capabilities, CoreMap, Evidence, Root};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{Capabilities, CoreMap, Demand, Dilation, Evidence, Facts, Root};
+use ampsched_live_host::{Demand, Dilation, Facts};
 use ampsched_model::InputError;
 
 use crate::policy_text::{self, Named};

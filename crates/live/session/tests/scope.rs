@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use ampsched_live_host::{Proc, Root};
+use ampsched_computer::{Proc, Root};
 use ampsched_live_session::Scope;
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ampsched_live_host::{CoreMap, Root, format_cpus};
+use ampsched_computer::{CoreMap, Root, format_cpus};
 use ampsched_model::InputError;
 use rustix::io::Errno;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_live_host::{Root, parse_cpus};
+use ampsched_computer::{Root, parse_cpus};
 use ampsched_model::InputError;
 use ampsched_predict::counter_of_event;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ampsched_live_host::{ByHand, CoreMap, Evidence, Root, detect_cores};
+use ampsched_computer::{ByHand, CoreMap, Evidence, Root, detect_cores};
 use ampsched_model::{ClusterId, CoreId};
 use tempfile::TempDir;
 

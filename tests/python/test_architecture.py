@@ -22,12 +22,12 @@ MAY_DEPEND_ON = {
     "taskrt": {"model", "policy", "kernels", "task"},
     "trace": {"model"},
     "computer": {"model", "policy"},
-    "live/host": {"model", "policy", "computer"},
+    "live/driver": {"model", "policy", "computer"},
     "live/factors": {"model", "policy", "predict", "computer"},
-    "live/session": {"model", "policy", "predict", "trace", "computer", "live/host", "live/factors"},
-    "live/daemon": {"model", "policy", "computer", "live/host", "live/factors", "live/session"},
-    "live/scx": {"model", "policy", "computer", "live/host", "live/session"},
-    "live/cli": {"model", "policy", "computer", "live/host", "live/factors", "live/session", "live/daemon"},
+    "live/session": {"model", "policy", "predict", "trace", "computer", "live/driver", "live/factors"},
+    "live/daemon": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
+    "live/scx": {"model", "policy", "computer", "live/driver", "live/session"},
+    "live/cli": {"model", "policy", "computer", "live/driver", "live/factors", "live/session", "live/daemon"},
     "py": {"model", "policy", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
@@ -65,7 +65,7 @@ def dependencies(crate: str) -> set[str]:
 
 
 def crates() -> list[str]:
-    """All crates by their folder, such as ``model`` or ``live/host``."""
+    """All crates by their folder, such as ``model`` or ``live/driver``."""
     return sorted(str(path.parent.relative_to(CRATES)) for path in CRATES.rglob("Cargo.toml"))
 
 

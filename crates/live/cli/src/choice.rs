@@ -1,6 +1,6 @@
 //! Which back end runs a policy, or why none does.
 
-use ampsched_live_host::{Backend, Demand, demands, runnable_policies};
+use ampsched_live_driver::{Backend, Demand, demands, runnable_policies};
 use ampsched_live_session::{Means, Setup};
 use ampsched_model::InputError;
 

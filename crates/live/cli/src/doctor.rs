@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use ampsched_computer::{Capabilities, Root};
+use ampsched_live_driver::{Backend, Demand, demands};
 use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
-use ampsched_live_host::{Backend, Demand, demands};
 use ampsched_live_session::arguments::classes;
 use ampsched_model::InputError;
 use ampsched_policy::{Needs, REGISTRY, build_policy};

@@ -10,7 +10,7 @@ mod stop;
 use std::process::ExitCode;
 
 use ampsched_live_daemon::Daemon;
-use ampsched_live_host::Backend;
+use ampsched_live_driver::Backend;
 use ampsched_live_session::arguments::exit_code;
 use ampsched_live_session::{Settings, Setup};
 use ampsched_model::InputError;

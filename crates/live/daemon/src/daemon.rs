@@ -8,8 +8,8 @@ use std::process::Command;
 use ampsched_computer::{
     Capabilities, CgroupVersion, Proc, Root, ThreadKey, ThreadStat, format_cpus,
 };
+use ampsched_live_driver::{Decision, Driver, Observation};
 use ampsched_live_factors::{FutexTrace, SensorSurvey, Sensors};
-use ampsched_live_host::{Decision, Driver, Observation};
 use ampsched_live_session::{Account, Backend, Observed, PutBack, Scheduled, Session, Setup};
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, RunState, nice_to_weight};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ampsched_computer::{CoreMap, Proc, ThreadKey, ThreadStat, format_cpus};
-use ampsched_live_host::Observation;
+use ampsched_live_driver::Observation;
 use ampsched_model::{AppId, Ns, ThreadId};
 use ampsched_policy::RunState;
 

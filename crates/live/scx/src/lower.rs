@@ -1,6 +1,6 @@
 //! Rules and topology as the interpreter in C reads them; what it cannot honour is refused by name.
 
-use ampsched_live_host::kernel_lacks;
+use ampsched_live_driver::kernel_lacks;
 use ampsched_model::{CoreId, CoreSet};
 use ampsched_policy::{
     Allocator, Change, Charge, Needs, Order, Prefer, QueueScope, RunState, SPEED_ONE, Slice, Steal,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ampsched_computer::{CoreMap, Proc, Root, format_cpus, parse_cpus};
-use ampsched_live_host::{Decision, Observation};
+use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{
     Account, Backend, End, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
 };

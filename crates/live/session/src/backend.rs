@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use ampsched_live_host::{Decision, Driver, Observation};
+use ampsched_live_driver::{Decision, Driver, Observation};
 use ampsched_model::{InputError, Ns};
 use serde::Serialize;
 

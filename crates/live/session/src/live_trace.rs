@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ampsched_computer::{CoreMap, format_cpus};
-use ampsched_live_host::Decision;
+use ampsched_live_driver::Decision;
 use ampsched_model::{CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Prefer};
 use ampsched_trace::{PerfettoTrace, Trace, TraceMachine, TraceThread};

@@ -1,7 +1,7 @@
 //! What a running session leaves for others, whatever its means: the lock on its folder, its status, its trace.
 
 use ampsched_computer::CoreMap;
-use ampsched_live_host::Decision;
+use ampsched_live_driver::Decision;
 use ampsched_model::{InputError, Ns};
 
 use crate::live_trace::LiveTrace;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use ampsched_computer::{Capabilities, CoreMap, Proc, Root, ThreadStat};
+use ampsched_live_driver::{Decision, Demand, Dilation, Driver, Facts};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{Decision, Demand, Dilation, Driver, Facts};
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind};
 use rustix::io::Errno;

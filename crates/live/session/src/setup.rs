@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use ampsched_computer::{Capabilities, CoreMap, Evidence, Root};
+use ampsched_live_driver::{Demand, Dilation, Facts};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{Demand, Dilation, Facts};
 use ampsched_model::InputError;
 
 use crate::policy_text::{self, Named};

@@ -1,7 +1,7 @@
 //! What a session tells about itself while it runs.
 
+use ampsched_live_driver::Demand;
 use ampsched_live_factors::Energy;
-use ampsched_live_host::Demand;
 use serde::{Deserialize, Serialize};
 
 /// A session at one moment.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ampsched_computer::{ByHand, Capabilities, Root, detect_cores};
-use ampsched_live_host::{Backend, demands, runnable_policies};
+use ampsched_live_driver::{Backend, demands, runnable_policies};
 use ampsched_policy::build_policy;
 use tempfile::TempDir;
 
@@ -38,7 +38,7 @@ fn asked(policy: &str) -> (Vec<String>, Vec<String>) {
     let list = demands(Backend::Daemon, policy.as_ref(), cores.topology(), &found, true);
     let (essential, notes): (Vec<_>, Vec<_>) =
         list.into_iter().partition(|demand| demand.is_essential);
-    let what = |list: Vec<ampsched_live_host::Demand>| list.into_iter().map(|d| d.what).collect();
+    let what = |list: Vec<ampsched_live_driver::Demand>| list.into_iter().map(|d| d.what).collect();
     (what(essential), what(notes))
 }
 

@@ -1,7 +1,7 @@
 //! Policies on a mirrored system: what they see is what was seen, what they decide comes out.
 
 use ampsched_computer::{CoreMap, Domain};
-use ampsched_live_host::{Decision, Dilation, Driver, Facts, Observation};
+use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{Change, Prefer, REGISTRY, RunState, build_policy};
 

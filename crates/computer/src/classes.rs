@@ -1,35 +1,42 @@
-//! Which CPUs are fast and which are slow: said by hand, or found from what the kernel shows.
+//! Which CPUs are fast and which are slow: the one rule.
 //!
-//! Sources, all of Linux: `cpu_capacity` (Documentation/ABI/testing/sysfs-devices-system-cpu), the CPUs of
-//! the PMUs `cpu_core`, `cpu_atom` and `cpu_lowpower` (arch/x86/events/intel/core.c), `cpuinfo_max_freq`
-//! (Documentation/admin-guide/pm/cpufreq.rst). What they say must agree; what does not is reported.
+//! A *class* is a set of CPUs of about the same speed; classes have an order. Evidence, the strongest first, all of it
+//! of Linux:
+//!
+//! 1. *Stated by hand* ([`ByHand`]). Whoever says it knows better than the kernel; nothing else is looked at.
+//! 2. *`cpu_capacity`* (Documentation/ABI/testing/sysfs-devices-system-cpu): what the kernel's own scheduler goes by.
+//!    It is a speed, so it also says how much faster a class is.
+//! 3. *The PMUs* `cpu_core`, `cpu_atom` and `cpu_lowpower` (arch/x86/events/intel/core.c): Intel's hybrid processors
+//!    show no capacities; their PMUs tell kinds of core apart, whose order is known. They say nothing of speed.
+//! 4. *`cpuinfo_max_freq`* (Documentation/admin-guide/pm/cpufreq.rst), if nothing better tells CPUs apart: cycles of
+//!    different kinds of core do not compare, so a frequency neither contradicts 2 and 3 nor makes speeds for them.
+//!
+//! What tells no two CPUs apart, or is not there (or 0) for one of them, is no evidence. Capacities and PMUs that
+//! contradict each other, and values between which no line can be drawn, are errors: nothing is guessed. Not asked
+//! are Arm's part numbers (they name kinds of core, see [`crate::core_kinds`], but not which is faster) and CPPC's
+//! `highest_perf` (on AMD it ranks equal cores, too: Documentation/admin-guide/pm/amd-pstate.rst).
+//!
+//! Classes are those of all CPUs that are online, whoever may use them: one that is confined to some has its share of
+//! them ([`CpuClasses::among`]), and calls a CPU slow even if it may use no faster one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use ampsched_model::{InputError, MAX_CLASSES};
 
-use crate::cpu_list::{format_cpus, parse_cpus};
-use crate::{CoreMap, Domain, Root};
+use crate::by_hand::ByHand;
+use crate::pmus::HYBRID_KINDS;
+use crate::{CorePmu, Root, format_cpus};
 
-const CPU: &str = "/sys/devices/system/cpu";
+/// Where Linux describes CPUs.
+pub(crate) const CPU: &str = "/sys/devices/system/cpu";
+pub(crate) const CAPACITY: &str = "cpu_capacity";
+pub(crate) const MAX_FREQUENCY: &str = "cpufreq/cpuinfo_max_freq";
 
 /// CPUs whose capacities or frequencies differ by less are of one class: favoured cores of one kind turbo
 /// some percent higher than others (Intel Turbo Boost Max 3.0), different kinds of core differ by more (the
 /// smallest ratio of classes among the machines described here is 1.2).
 const ALIKE: f64 = 1.1;
-
-/// Intel's kinds of core from the slowest to the fastest, by the names of their PMUs.
-const HYBRID_PMUS: [&str; 3] = ["cpu_lowpower", "cpu_atom", "cpu_core"];
-
-/// Classes of cores as the user states them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ByHand {
-    /// CPUs of each class, the slowest class first, such as `["2-3", "0-1"]`.
-    pub classes: Vec<String>,
-    /// Speed of the fastest class over that of each slower one, from the next to the slowest; empty: not known.
-    pub ratios: Vec<f64>,
-}
 
 /// From what the classes are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,307 +65,219 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A class for each CPU, 0 is the slowest.
-type Classes = BTreeMap<usize, usize>;
-
-/// The machine's cores and from what their classes are known.
-///
-/// Errors: lists that cannot be, sources that contradict each other, values between which no line can be
-/// drawn; each names the values and how to state the classes by hand.
-pub fn detect_cores(root: &Root, by_hand: &ByHand) -> Result<(CoreMap, Evidence), InputError> {
-    let online = online_cpus(root)?;
-    if !by_hand.classes.is_empty() {
-        let classes = classes_by_hand(&by_hand.classes, &online)?;
-        let speeds = speeds_by_hand(&by_hand.ratios, by_hand.classes.len())?;
-        return Ok((core_map(root, &classes, &speeds)?, Evidence::Hand));
-    }
-    let (classes, evidence) = found_classes(root, &online)?;
-    let count = class_count(&classes);
-    let speeds = match by_hand.ratios.is_empty() {
-        true => measured_speeds(root, &classes, evidence)?,
-        false => speeds_by_hand(&by_hand.ratios, count)?,
-    };
-    Ok((core_map(root, &classes, &speeds)?, evidence))
+/// CPUs of about the same speed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuClass {
+    /// What it is called among the classes of the computer ([`class_name`]).
+    pub name: String,
+    /// Its CPUs; at least one.
+    pub cpus: BTreeSet<usize>,
+    /// Speed relative to the computer's fastest class, above 0 to 1, if it is known.
+    pub relative_speed: Option<f64>,
 }
 
-fn online_cpus(root: &Root) -> Result<BTreeSet<usize>, InputError> {
+/// The classes of some CPUs, and from what they are known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuClasses {
+    /// The slowest first.
+    classes: Vec<CpuClass>,
+    evidence: Evidence,
+}
+
+/// CPUs by class, the slowest class first.
+pub(crate) type Lists = Vec<BTreeSet<usize>>;
+/// The relative speed of each class, if it is known.
+pub(crate) type Speeds = Vec<Option<f64>>;
+
+impl CpuClasses {
+    /// The classes of some CPUs, usually [`online_cpus`], as the kernel shows them.
+    ///
+    /// Errors: files that cannot be understood, sources that contradict each other, values between which no line
+    /// can be drawn. Whoever knows how classes are stated by hand adds that as a hint.
+    pub fn find(root: &Root, cpus: &BTreeSet<usize>) -> Result<Self, InputError> {
+        let by_capacity = by_values(root, cpus, CAPACITY)?;
+        let by_pmus = by_pmus(root, cpus)?;
+        if let (Some((one, _)), Some(other)) = (&by_capacity, &by_pmus) {
+            agree((one, Evidence::Capacity), (other, Evidence::HybridPmus))?;
+        }
+        if let Some((lists, speeds)) = by_capacity {
+            return Ok(Self::new(lists, speeds, Evidence::Capacity));
+        }
+        if let Some(lists) = by_pmus {
+            let unknown = vec![None; lists.len()];
+            return Ok(Self::new(lists, unknown, Evidence::HybridPmus));
+        }
+        if let Some((lists, speeds)) = by_values(root, cpus, MAX_FREQUENCY)? {
+            return Ok(Self::new(lists, speeds, Evidence::MaxFrequency));
+        }
+        Ok(Self::new(vec![cpus.clone()], vec![Some(1.0)], Evidence::AllAlike))
+    }
+
+    /// The classes as they are stated, of CPUs that are online; those not named are in none.
+    ///
+    /// Errors: lists that cannot be, CPUs that are not online or named twice, wrong ratios.
+    pub fn by_hand(stated: &ByHand, online: &BTreeSet<usize>) -> Result<Self, InputError> {
+        let lists = stated.lists(online)?;
+        let speeds = stated.speeds(lists.len())?;
+        Ok(Self::new(lists, speeds, Evidence::Hand))
+    }
+
+    fn new(lists: Lists, speeds: Speeds, evidence: Evidence) -> Self {
+        let count = lists.len();
+        let class = |(place, (cpus, relative_speed))| CpuClass {
+            name: class_name(place, count),
+            cpus,
+            relative_speed,
+        };
+        Self { classes: lists.into_iter().zip(speeds).enumerate().map(class).collect(), evidence }
+    }
+
+    /// The same classes with the speeds that are stated, if any are. Errors: wrong ratios.
+    pub(crate) fn with_speeds_of(mut self, stated: &ByHand) -> Result<Self, InputError> {
+        if !stated.ratios.is_empty() {
+            let speeds = stated.speeds(self.classes.len())?;
+            for (class, speed) in self.classes.iter_mut().zip(speeds) {
+                class.relative_speed = speed;
+            }
+        }
+        Ok(self)
+    }
+
+    /// What some CPUs have of the classes; classes without any of them are left out.
+    pub fn among(&self, cpus: &BTreeSet<usize>) -> Self {
+        let mut share = self.clone();
+        for class in &mut share.classes {
+            class.cpus.retain(|cpu| cpus.contains(cpu));
+        }
+        share.classes.retain(|class| !class.cpus.is_empty());
+        share
+    }
+
+    /// All classes, the slowest first.
+    pub fn classes(&self) -> &[CpuClass] {
+        &self.classes
+    }
+
+    /// From what they are known.
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
+    }
+}
+
+/// What the class at a place among so many is called, 0 being the slowest: `big` and `little`, with `middle` between
+/// them (`middle1`, `middle2` if there are two); `all` if there is only one.
+pub fn class_name(place: usize, count: usize) -> String {
+    match (place, count) {
+        (_, 1) => "all".to_owned(),
+        (0, _) => "little".to_owned(),
+        (place, count) if place + 1 == count => "big".to_owned(),
+        (_, 3) => "middle".to_owned(),
+        (place, _) => format!("middle{place}"),
+    }
+}
+
+/// The CPUs that are online. Errors: the kernel does not say it, or names none.
+pub fn online_cpus(root: &Root) -> Result<BTreeSet<usize>, InputError> {
     let name = format!("{CPU}/online");
-    let file = root.path(&name).display().to_string();
-    let Some(text) = root.text_if_there(&name)? else {
-        return Err(InputError::new(file, "", "there is no such file")
-            .with_hint("is /sys mounted? It says which CPUs there are"));
-    };
-    let cpus = parse_cpus(&file, "", &text)?;
-    if cpus.is_empty() {
-        return Err(InputError::new(file, "", "it names no CPU"));
-    }
-    Ok(cpus)
-}
-
-fn classes_by_hand(lists: &[String], online: &BTreeSet<usize>) -> Result<Classes, InputError> {
-    let mut classes = Classes::new();
-    if lists.len() > MAX_CLASSES {
-        let message = format!("{} classes, at most {MAX_CLASSES} are possible", lists.len());
-        return Err(InputError::new("classes of cores", "", message));
-    }
-    for (class, list) in lists.iter().enumerate() {
-        let cpus = parse_cpus("classes of cores", "", list)?;
-        if cpus.is_empty() {
-            let message = "a class has no CPU";
-            return Err(InputError::new("classes of cores", "", message)
-                .with_hint("state both --big and --little, such as --big 0-1 --little 2-3"));
-        }
-        for cpu in cpus {
-            if !online.contains(&cpu) {
-                let online = format_cpus(online.iter().copied());
-                let message = format!("CPU {cpu} of \"{list}\" is not online (online: {online})");
-                return Err(InputError::new("classes of cores", "", message));
-            }
-            if classes.insert(cpu, class).is_some() {
-                let message = format!("CPU {cpu} is in two classes");
-                return Err(InputError::new("classes of cores", "", message));
-            }
+    let wrong = |message: &str| InputError::new(root.name(&name), "", message);
+    match root.cpus(&name)? {
+        Some(cpus) if cpus.is_empty() => Err(wrong("it names no CPU")),
+        Some(cpus) => Ok(cpus),
+        None => {
+            let hint = "is /sys mounted? It says which CPUs there are";
+            Err(wrong("there is no such file").with_hint(hint))
         }
     }
-    Ok(classes)
 }
 
-/// Relative speed of each class, the slowest first; none if nothing is stated.
-fn speeds_by_hand(ratios: &[f64], classes: usize) -> Result<Vec<Option<f64>>, InputError> {
-    if ratios.is_empty() {
-        return Ok(vec![None; classes]);
-    }
-    let wrong = |message: String| InputError::new("--ratio", "", message);
-    if ratios.len() + 1 != classes {
-        return Err(wrong(format!("{} ratios for {classes} classes of cores", ratios.len()))
-            .with_hint(
-                "one for each class but the fastest: fastest / next, ..., fastest / slowest",
-            ));
-    }
-    let mut before = 1.0;
-    for &ratio in ratios {
-        if !(ratio.is_finite() && ratio > before && ratio <= RATIO_MAX) {
-            return Err(wrong(format!("{ratio} is not above {before} and at most {RATIO_MAX}")));
-        }
-        before = ratio;
-    }
-    let mut speeds: Vec<Option<f64>> = ratios.iter().rev().map(|ratio| Some(1.0 / ratio)).collect();
-    speeds.push(Some(1.0));
-    Ok(speeds)
-}
-
-/// Greatest ratio of speeds that is believed: what fixed-point speeds can hold (`Change::Speed`).
-const RATIO_MAX: f64 = 63.0;
-
-fn found_classes(root: &Root, online: &BTreeSet<usize>) -> Result<(Classes, Evidence), InputError> {
-    let sources = [
-        (by_values(root, online, "cpu_capacity")?, Evidence::Capacity),
-        (by_pmus(root, online)?, Evidence::HybridPmus),
-        (by_values(root, online, "cpufreq/cpuinfo_max_freq")?, Evidence::MaxFrequency),
-    ];
-    let mut found: Option<(Classes, Evidence)> = None;
-    for (classes, evidence) in sources {
-        let Some(classes) = classes else { continue };
-        match &found {
-            None => found = Some((classes, evidence)),
-            // Frequencies of different kinds of core do not compare: they only stand in for the others.
-            Some(_) if evidence == Evidence::MaxFrequency => {}
-            Some((first, _)) if *first == classes => {}
-            Some((first, by)) => {
-                let message = format!(
-                    "{by} says {}, but {evidence} says {}",
-                    describe(first),
-                    describe(&classes)
-                );
-                return Err(InputError::new("classes of cores", "", message).with_hint(BY_HAND));
-            }
-        }
-    }
-    Ok(found.unwrap_or_else(|| (online.iter().map(|&cpu| (cpu, 0)).collect(), Evidence::AllAlike)))
-}
-
-const BY_HAND: &str = "state them by hand, such as --big 0-1 --little 2-3";
-
-/// Classes by a number of each CPU; none if some CPU has none or all are alike.
+/// Classes by a number of each CPU, a class's speed being the greatest of its CPUs; none if some CPU has no number or
+/// all are alike.
 fn by_values(
     root: &Root,
-    online: &BTreeSet<usize>,
+    cpus: &BTreeSet<usize>,
     file: &str,
-) -> Result<Option<Classes>, InputError> {
+) -> Result<Option<(Lists, Speeds)>, InputError> {
     let mut values = Vec::new();
-    for &cpu in online {
-        let Some(value) = root.number(&format!("{CPU}/cpu{cpu}/{file}"))? else { return Ok(None) };
-        values.push((value as f64, cpu));
+    for &cpu in cpus {
+        let Some(value) = value_of(root, cpu, file)? else { return Ok(None) };
+        values.push((value, cpu));
     }
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut classes = Classes::new();
-    let (mut class, mut least) = (0, values[0].0);
-    for (index, &(value, cpu)) in values.iter().enumerate() {
-        if index > 0 && value > values[index - 1].0 * ALIKE {
-            (class, least) = (class + 1, value);
-        }
-        if value > least * ALIKE {
-            let all: BTreeSet<u64> = values.iter().map(|&(value, _)| value as u64).collect();
-            let message = format!(
-                "{file} of the CPUs is {all:?}: neighbouring values differ by less than {:.0} %, the outer ones by more",
-                100.0 * (ALIKE - 1.0)
-            );
-            return Err(InputError::new("classes of cores", "", message).with_hint(BY_HAND));
-        }
-        classes.insert(cpu, class);
+    values.sort_unstable();
+    let classes: Vec<&[(u64, usize)]> =
+        values.chunk_by(|&(less, _), &(more, _)| !differ(less, more)).collect();
+    if classes.iter().any(|class| differ(class[0].0, greatest(class))) {
+        return Err(no_line(file, &values));
     }
-    if class >= MAX_CLASSES {
+    let count = classes.len();
+    if count > MAX_CLASSES {
         let message =
-            format!("{file} tells {} classes apart, at most {MAX_CLASSES} are possible", class + 1);
-        return Err(InputError::new("classes of cores", "", message).with_hint(BY_HAND));
+            format!("{file} tells {count} classes apart, at most {MAX_CLASSES} are possible");
+        return Err(wrong(message));
     }
-    Ok((class > 0).then_some(classes))
+    let top = greatest(&values) as f64;
+    let lists = classes.iter().map(|class| class.iter().map(|&(_, cpu)| cpu).collect());
+    let speeds = classes.iter().map(|class| Some(greatest(class) as f64 / top));
+    Ok((count > 1).then(|| (lists.collect(), speeds.collect())))
+}
+
+/// The greatest of ascending numbers.
+fn greatest(ascending: &[(u64, usize)]) -> u64 {
+    ascending.last().map_or(0, |&(value, _)| value)
+}
+
+/// A CPU's number; none if there is no such file, or it holds the 0 of drivers that do not know.
+pub(crate) fn value_of(root: &Root, cpu: usize, file: &str) -> Result<Option<u64>, InputError> {
+    Ok(root.number(&format!("{CPU}/cpu{cpu}/{file}"))?.filter(|&value| value > 0))
+}
+
+/// Whether a number is that of a faster class.
+fn differ(less: u64, more: u64) -> bool {
+    more as f64 > less as f64 * ALIKE
+}
+
+fn no_line(file: &str, values: &[(u64, usize)]) -> InputError {
+    let all: BTreeSet<u64> = values.iter().map(|&(value, _)| value).collect();
+    wrong(format!(
+        "{file} of the CPUs is {all:?}: neighbouring values differ by less than {:.0} %, the outer ones by more",
+        100.0 * (ALIKE - 1.0)
+    ))
 }
 
 /// Classes by the PMUs of hybrid processors; none if there are no two of them.
-fn by_pmus(root: &Root, online: &BTreeSet<usize>) -> Result<Option<Classes>, InputError> {
-    let mut kinds: Vec<BTreeSet<usize>> = Vec::new();
-    for pmu in HYBRID_PMUS {
-        let name = format!("/sys/devices/{pmu}/cpus");
-        let Some(text) = root.text_if_there(&name)? else { continue };
-        let cpus = parse_cpus(&root.path(&name).display().to_string(), "", &text)?;
-        let cpus: BTreeSet<usize> = cpus.intersection(online).copied().collect();
-        if !cpus.is_empty() {
-            kinds.push(cpus);
-        }
-    }
-    if kinds.len() < 2 {
+fn by_pmus(root: &Root, cpus: &BTreeSet<usize>) -> Result<Option<Lists>, InputError> {
+    let pmus = CorePmu::find(root)?;
+    let of_kind = |kind: &str| {
+        let pmu = pmus.iter().find(|pmu| pmu.name == kind)?;
+        let own: BTreeSet<usize> = cpus.iter().copied().filter(|&cpu| pmu.covers(cpu)).collect();
+        (!own.is_empty()).then_some(own)
+    };
+    let lists: Lists = HYBRID_KINDS.iter().filter_map(|kind| of_kind(kind.pmu)).collect();
+    if lists.len() < 2 {
         return Ok(None);
     }
-    let mut classes = Classes::new();
-    for (class, cpus) in kinds.iter().enumerate() {
-        for &cpu in cpus {
-            if classes.insert(cpu, class).is_some() {
-                let message = format!("CPU {cpu} belongs to two PMUs of cores");
-                return Err(InputError::new("classes of cores", "", message).with_hint(BY_HAND));
-            }
+    for &cpu in cpus {
+        match lists.iter().filter(|list| list.contains(&cpu)).count() {
+            0 => return Err(wrong(format!("CPU {cpu} belongs to no PMU of cores, others do"))),
+            1 => {}
+            _ => return Err(wrong(format!("CPU {cpu} belongs to two PMUs of cores"))),
         }
     }
-    if let Some(cpu) = online.iter().find(|cpu| !classes.contains_key(cpu)) {
-        let message = format!("CPU {cpu} belongs to no PMU of cores, others do");
-        return Err(InputError::new("classes of cores", "", message).with_hint(BY_HAND));
+    Ok(Some(lists))
+}
+
+/// Errors: the two contradict each other.
+fn agree(one: (&Lists, Evidence), other: (&Lists, Evidence)) -> Result<(), InputError> {
+    if one.0 == other.0 {
+        return Ok(());
     }
-    Ok(Some(classes))
-}
-
-fn class_count(classes: &Classes) -> usize {
-    classes.values().max().map_or(1, |&class| class + 1)
-}
-
-/// The CPUs of each class, the slowest first.
-fn by_class(classes: &Classes) -> Vec<Vec<usize>> {
-    let mut lists = vec![Vec::new(); class_count(classes)];
-    for (&cpu, &class) in classes {
-        lists[class].push(cpu);
-    }
-    lists
-}
-
-fn describe(classes: &Classes) -> String {
-    let lists: Vec<String> = by_class(classes).into_iter().map(format_cpus).collect();
-    format!("{} (slowest first)", lists.join(" < "))
-}
-
-/// Relative speed of each class: capacities; frequencies only if the classes were told apart by them,
-/// because cycles of different kinds of core do not compare.
-fn measured_speeds(
-    root: &Root,
-    classes: &Classes,
-    evidence: Evidence,
-) -> Result<Vec<Option<f64>>, InputError> {
-    let count = class_count(classes);
-    let file = match evidence {
-        Evidence::MaxFrequency => "cpufreq/cpuinfo_max_freq",
-        _ => "cpu_capacity",
+    let says = |(lists, evidence): (&Lists, Evidence)| {
+        let lists: Vec<String> =
+            lists.iter().map(|cpus| format_cpus(cpus.iter().copied())).collect();
+        format!("{evidence} says {} (slowest first)", lists.join(" < "))
     };
-    let mut greatest = vec![0.0_f64; count];
-    for (&cpu, &class) in classes {
-        let value = root.number(&format!("{CPU}/cpu{cpu}/{file}"))?.unwrap_or(0);
-        greatest[class] = greatest[class].max(value as f64);
-    }
-    let top = greatest[count - 1];
-    let ascending = greatest.windows(2).all(|pair| pair[0] < pair[1]) && greatest[0] > 0.0;
-    Ok(greatest.iter().map(|&value| ascending.then_some(value / top)).collect())
+    Err(wrong(format!("{}, but {}", says(one), says(other))))
 }
 
-/// The domains of clocks, each of one class, in the order of their first CPU.
-fn core_map(root: &Root, classes: &Classes, speeds: &[Option<f64>]) -> Result<CoreMap, InputError> {
-    let mut domains: BTreeMap<(usize, Option<String>), Vec<usize>> = BTreeMap::new();
-    let policies = cpufreq_policies(root)?;
-    for (&cpu, &class) in classes {
-        domains.entry((class, policies.get(&cpu).cloned())).or_default().push(cpu);
-    }
-    let mut domains: Vec<Domain> = domains
-        .into_iter()
-        .map(|((class, cpufreq), cpus)| Domain {
-            class: class as u8,
-            freqs_mhz: cpufreq.as_deref().map_or_else(Vec::new, |name| frequencies(root, name)),
-            cpus,
-            cpufreq: cpufreq.into_iter().collect(),
-            relative_speed: speeds[class],
-        })
-        .collect();
-    domains.sort_by_key(|domain| domain.cpus[0]);
-    Ok(CoreMap::new(one_cluster_per_class_if_clocks_are_single(domains)))
-}
-
-/// A processor with a clock per CPU would have a cluster per CPU, of which no policy knows; what policies mean by
-/// a cluster are then the CPUs of a class, whose clocks are set alike.
-fn one_cluster_per_class_if_clocks_are_single(domains: Vec<Domain>) -> Vec<Domain> {
-    if domains.iter().any(|domain| domain.cpus.len() > 1) {
-        return domains;
-    }
-    let mut merged: Vec<Domain> = Vec::new();
-    for domain in domains {
-        match merged.iter_mut().find(|known| known.class == domain.class) {
-            Some(known) => {
-                known.cpus.extend(domain.cpus);
-                known.cpufreq.extend(domain.cpufreq);
-                let all = known.freqs_mhz.iter().chain(&domain.freqs_mhz);
-                known.freqs_mhz = all.copied().collect::<BTreeSet<u32>>().into_iter().collect();
-            }
-            None => merged.push(domain),
-        }
-    }
-    merged
-}
-
-/// The name of each CPU's cpufreq policy.
-fn cpufreq_policies(root: &Root) -> Result<BTreeMap<usize, String>, InputError> {
-    let mut policies = BTreeMap::new();
-    let folder = format!("{CPU}/cpufreq");
-    for name in root.names(&folder).into_iter().filter(|name| name.starts_with("policy")) {
-        let file = format!("{folder}/{name}/affected_cpus");
-        let text = root.text_if_there(&file)?.unwrap_or_default().replace(' ', ",");
-        for cpu in parse_cpus(&root.path(&file).display().to_string(), "", &text)? {
-            policies.insert(cpu, name.clone());
-        }
-    }
-    Ok(policies)
-}
-
-/// Step of the frequencies of drivers that do not list them: Intel's ratios count 100 MHz
-/// (drivers/cpufreq/intel_pstate.c).
-const STEP_MHZ: u64 = 100;
-
-/// Frequencies of a cpufreq policy in MHz, ascending; none if they cannot be read.
-fn frequencies(root: &Root, policy: &str) -> Vec<u32> {
-    let folder = format!("{CPU}/cpufreq/{policy}");
-    let mhz = |khz: u64| (khz / 1000) as u32;
-    if let Some(list) = root.text(&format!("{folder}/scaling_available_frequencies")) {
-        let listed = list.split_whitespace().filter_map(|khz| khz.parse().ok().map(mhz));
-        let listed: BTreeSet<u32> = listed.collect();
-        return listed.into_iter().collect();
-    }
-    let limit = |name: &str| root.number(&format!("{folder}/{name}")).ok().flatten();
-    let (Some(min), Some(max)) = (limit("cpuinfo_min_freq"), limit("cpuinfo_max_freq")) else {
-        return Vec::new();
-    };
-    let steps = (min / 1000..max / 1000).step_by(STEP_MHZ as usize);
-    steps.map(|mhz| mhz as u32).chain([mhz(max)]).collect()
+fn wrong(message: String) -> InputError {
+    InputError::new("classes of cores", "", message)
 }

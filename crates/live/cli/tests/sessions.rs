@@ -434,7 +434,7 @@ fn bad_input_is_one_line_that_names_it() {
         ),
         (
             &["--policy=hsp"],
-            "run: nothing to schedule (give a command behind --, or --pid, or --cgroup)",
+            "run: nothing to schedule (give a command behind --, or --pid, --cgroup or --everything)",
         ),
         (&["--policy=hsp", "--pid=2147483647"], "--pid: there is no process 2147483647"),
         (&["--policy=hsp", "--cgroup=/tmp"], "--cgroup: /tmp is not a cgroup"),

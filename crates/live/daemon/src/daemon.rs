@@ -248,7 +248,8 @@ impl Daemon {
             Change::Weight(weight) => self.renice(thread, *weight),
             Change::Hold(_) => self.hold(session, thread),
             // Only a fast plane could use them; what that means is among the policy's demands.
-            Change::Rank(_) | Change::Speed(_) | Change::Slice(_) => Ok(()),
+            Change::Rank(_) | Change::Speed(_) => Ok(()),
+            Change::Slice(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -359,6 +360,7 @@ fn what_failed(change: &Change) -> &'static str {
     match change {
         Change::Hold(_) => "holding threads back",
         Change::Weight(_) => "nice values",
+        Change::Slice(_) => "slices of single threads",
         _ => "CPUs of threads",
     }
 }

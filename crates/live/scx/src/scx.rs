@@ -5,13 +5,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use ampsched_computer::{CoreMap, Proc, Root, format_cpus, parse_cpus};
+use ampsched_computer::{CoreMap, Proc, Root, format_cpus, online_cpus};
 use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{
     Account, Backend, End, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
 };
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
-use ampsched_policy::RunState;
+use ampsched_policy::{Choice, RunState, Source};
 
 use crate::class::{self, Chosen};
 use crate::kernel::{Exit, Kernel, Options, Scope};
@@ -332,17 +332,15 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     };
     let unmet = session.instruments.unmet(driver.needs());
     let lowered = lower::rules(&session.name, &unmet, &rules, topology).map_err(in_words)?;
-    let mut initial = lower::state(lowered, rules.queues, topology, THREADS_MAX);
+    let mut initial = lower::state(lowered, &rules, topology, THREADS_MAX);
     initial.online = options.online;
-    Kernel::load(initial, &options, driver.needs().blame).map_err(in_words)
+    Kernel::load(initial, &rules, &options, driver.needs().blame).map_err(in_words)
 }
 
 /// The cores whose CPUs are online, as a word. Errors: a CPU is in none of the stated classes, but the kernel has one
 /// scheduler for all.
 fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
-    const FILE: &str = "/sys/devices/system/cpu/online";
-    let text = root.text(FILE).unwrap_or_default();
-    let cpus = parse_cpus(FILE, "", text.trim())?;
+    let cpus = online_cpus(root)?;
     let outside = cpus.iter().copied().filter(|&cpu| cores.core(cpu).is_none());
     let outside = format_cpus(outside);
     if !outside.is_empty() {
@@ -378,18 +376,20 @@ fn observation(
     member.cpu = session.cores.cpu(core);
     Observation {
         thread: member.thread,
-        state: match seen.state {
-            1 => RunState::Ready,
-            2 => RunState::Running,
-            4 => RunState::Held,
-            5 => RunState::Exited,
-            _ => RunState::Blocked,
-        },
+        state: seen_state(seen.state),
         core,
         ran_ns: since(run_ns, &mut member.run_ns),
         waited_ns: since(seen.ready_ns, &mut member.ready_ns),
         instructions: session.count(member.tid as i32, core, now_ns),
         blame_ns: since(seen.blame_ns, &mut member.blame_ns),
+    }
+}
+
+/// The state of a number in the kernel's table; a thread that has not started yet is blocked until it is seen.
+fn seen_state(number: u32) -> RunState {
+    match RunState::from_number(number, &mut Source::defaults()) {
+        RunState::New => RunState::Blocked,
+        state => state,
     }
 }
 

@@ -20,7 +20,8 @@ const ENDED_BY_ITSELF: u8 = 3;
 ///
 /// # Errors
 ///
-/// The settings ask for what is not there, or another session runs.
+/// The settings ask for what is not there, another session runs, or the policy asks for what it may not ask for; the
+/// command goes on without it then, and is waited for.
 pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
     B::check(&setup)?;
     let mut signals = Signals::new()?;
@@ -54,19 +55,24 @@ pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
     };
     command::prefer_own();
     let mut around = Around { child, guardian, started: Instant::now() };
-    let ended = around.until_it_ends(&mut session, &mut backend, &mut record, &mut signals)?;
+    let ended = around.until_it_ends(&mut session, &mut backend, &mut record, &mut signals);
+    if let Err(error) = &ended {
+        eprintln!("{}: {error}; the policy is ended and everything put back", B::PROGRAM);
+    }
     let Around { child, guardian, .. } = around;
     let summary = summary::Summary::finish(backend, &mut session);
     guardian.dismiss();
     record.close()?;
     let summary = summary?;
-    match ended {
-        Ended::ByItself => Ok(ExitCode::from(ENDED_BY_ITSELF)),
-        Ended::Stopped(status) => {
-            summary.conclude::<B>(&session.settings.record)?;
-            command::wait_for(child, status, &mut signals)
-        }
-    }
+    let (status, refused) = match ended {
+        Ok(Ended::ByItself) => return Ok(ExitCode::from(ENDED_BY_ITSELF)),
+        Ok(Ended::Stopped(status)) => (status, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    summary.conclude::<B>(&session.settings.record)?;
+    // A command may go on without the policy, and its end is waited for.
+    let code = command::wait_for(child, status, &mut signals)?;
+    refused.map(|()| code)
 }
 
 /// Why the loop is over.

@@ -41,7 +41,7 @@ impl Scope {
         }
         if settings.command.is_empty() {
             return Err(InputError::new("run", "", "nothing to schedule")
-                .with_hint("give a command behind --, or --pid, or --cgroup"));
+                .with_hint("give a command behind --, or --pid, --cgroup or --everything"));
         }
         Ok(Some(Self::Below { parent: std::process::id() as i32 }))
     }

@@ -7,7 +7,7 @@ use ampsched_computer::{Capabilities, CoreMap, Proc, Root, ThreadStat};
 use ampsched_live_driver::{Decision, Demand, Dilation, Driver, Facts};
 use ampsched_live_factors::Instruments;
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
-use ampsched_policy::{Factor, FactorKind};
+use ampsched_policy::{Factor, FactorKind, Refusal};
 use rustix::io::Errno;
 
 use crate::own::{Own, cpu_time};
@@ -191,7 +191,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The back end cannot carry out anything any more.
+    /// The policy asks for something that its own rules or needs rule out, or the back end cannot carry out anything any
+    /// more.
     pub fn step<B: Backend>(
         &mut self,
         backend: &mut B,
@@ -208,7 +209,9 @@ impl Session {
         self.tell_factors(backend, now_ns);
         backend.read_sensors(&mut self.driver, now_ns);
         backend.sign_of_life();
-        let decisions = self.driver.epoch();
+        let refused =
+            |why: Refusal| InputError::new("policy", self.policy.clone(), why.to_string());
+        let decisions = self.driver.epoch().map_err(refused)?;
         self.counts.decisions += decisions.len() as u64;
         backend.carry_out(self, &decisions)?;
         backend.sign_of_life();

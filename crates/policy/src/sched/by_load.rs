@@ -147,7 +147,7 @@ impl Sched {
         let load = self.load_of(thread, now_ns);
         match filter {
             LoadFilter::Any => Some((Reverse(0), 0, thread)),
-            LoadFilter::Heavy(band) => {
+            LoadFilter::Heavy { band } => {
                 self.is_heavy(thread, band, now_ns).then_some((Reverse(load), 0, thread))
             }
             LoadFilter::Starved { max_served } => {

@@ -1,26 +1,16 @@
 //! What a kernel can do and this process may, on trees of files.
 
-use std::fs;
+use ampsched_computer::{Capabilities, CgroupVersion};
 
-use ampsched_computer::{Capabilities, CgroupVersion, Root};
-use tempfile::TempDir;
+use crate::tree::Tree;
 
-fn tree(files: &[(&str, &str)]) -> (TempDir, Root) {
-    let folder = TempDir::new().unwrap();
-    let cpu = "sys/devices/system/cpu";
-    let basic = [
-        (format!("{cpu}/online"), "0-3"),
-        ("proc/sys/kernel/osrelease".to_owned(), "6.18.15\n"),
-        ("proc/self/cgroup".to_owned(), "3:freezer:/a\n0::/b\n"),
-    ];
-    let given = files.iter().map(|&(name, text)| (name.to_owned(), text));
-    for (name, text) in basic.into_iter().chain(given) {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    let root = Root::new(folder.path());
-    (folder, root)
+/// What is found of four CPUs and some files.
+fn detect(files: &[(&str, &str)]) -> Capabilities {
+    let tree = Tree::new("0-3")
+        .file("proc/sys/kernel/osrelease", "6.18.15")
+        .file("proc/self/cgroup", "3:freezer:/a\n0::/b");
+    let tree = files.iter().fold(tree, |tree, (name, text)| tree.file(name, text));
+    Capabilities::detect(&tree.root())
 }
 
 const V2: (&str, &str) =
@@ -32,20 +22,19 @@ const BOTH: (&str, &str) = (
 
 #[test]
 fn version_1_can_freeze_threads_and_comes_first() {
-    let (_folder, root) = tree(&[
+    let found = detect(&[
         BOTH,
         ("sys/fs/cgroup/freezer/a/tasks", ""),
         ("sys/fs/cgroup/unified/b/cgroup.procs", ""),
     ]);
-    let freezer = Capabilities::detect(&root).freezer.unwrap();
+    let freezer = found.freezer.unwrap();
     assert_eq!(freezer.version, CgroupVersion::V1);
     assert_eq!(freezer.folder, "/sys/fs/cgroup/freezer/a");
 }
 
 #[test]
 fn version_2_stands_in() {
-    let (_folder, root) = tree(&[V2, ("sys/fs/cgroup/b/cgroup.procs", "")]);
-    let found = Capabilities::detect(&root);
+    let found = detect(&[V2, ("sys/fs/cgroup/b/cgroup.procs", "")]);
     let freezer = found.freezer.clone().unwrap();
     assert_eq!((freezer.version, freezer.folder.as_str()), (CgroupVersion::V2, "/sys/fs/cgroup/b"));
     let rows = found.rows();
@@ -56,8 +45,7 @@ fn version_2_stands_in() {
 
 #[test]
 fn without_cgroups_there_is_sigstop() {
-    let (_folder, root) = tree(&[]);
-    let found = Capabilities::detect(&root);
+    let found = detect(&[]);
     assert_eq!(found.freezer, None);
     assert!(!found.sched_ext && !found.btf && !found.bpf && !found.run_delay);
     let row = found.rows().into_iter().find(|row| row.0 == "freezer").unwrap();
@@ -66,7 +54,7 @@ fn without_cgroups_there_is_sigstop() {
 
 #[test]
 fn what_a_kernel_has_is_found() {
-    let (_folder, root) = tree(&[
+    let found = detect(&[
         ("proc/self/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n"),
         ("sys/kernel/tracing/events/sched/enable", "0"),
         ("sys/kernel/sched_ext/state", "disabled"),
@@ -81,7 +69,6 @@ fn what_a_kernel_has_is_found() {
         ("sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq", "1000"),
         ("proc/self/status", "Name:\tx\nCapEff:\t0000000000800000\n"),
     ]);
-    let found = Capabilities::detect(&root);
     assert!(found.sched_ext && found.btf && found.bpf);
     assert_eq!(found.pmus, ["cpu_core"]);
     assert_eq!(found.cpufreq[0].governors, ["powersave", "userspace"]);

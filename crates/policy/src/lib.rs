@@ -27,6 +27,7 @@ mod topology;
 mod traits;
 mod view;
 mod weight;
+mod witness;
 
 pub use affinity::{AffinityId, AffinityTable};
 pub use factors::{Factor, FactorKind, Factors, Stalls};
@@ -51,3 +52,4 @@ pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topolo
 pub use traits::{Event, Events, Hooks, Needs, Policy};
 pub use view::View;
 pub use weight::nice_to_weight;
+pub use witness::{DecidedBy, Moved, NoWitness, Reason, Testimony, Value, Witness};

@@ -5,11 +5,15 @@
 //! when the slowest has ended the wanted number of times.
 
 use std::num::NonZeroU32;
+use std::ops::Index;
+use std::slice;
+use std::sync::Arc;
 
-use ampsched_model::{AppId, ThreadId};
+use ampsched_model::{App, AppId, Draw, Ns, Program, ThreadId};
 use ampsched_policy::{Event, RunState};
 
-use super::{Engine, Fallible, Happening, Work};
+use super::events::SimEvent;
+use super::{Engine, Fallible};
 use crate::SimError;
 
 /// The part of a repetition's stream of random numbers from which the next repetition draws. Objects
@@ -19,32 +23,182 @@ const NEXT_REPETITION: u64 = 1 << 32;
 /// Threads that an application may have in all its repetitions: what is kept of each fills memory.
 const THREAD_LIMIT: usize = 1_000_000;
 
+/// Execution state of an application.
+#[derive(Debug)]
+pub(super) struct AppRun {
+    pub name: String,
+    pub program: Arc<Program>,
+    pub nice: i8,
+    /// When it starts for the first time.
+    pub start_ns: Ns,
+    /// Number of the present or last repetition.
+    pub repetition: u32,
+    /// When that began.
+    began_ns: Ns,
+    /// Completion times of the repetitions that have ended.
+    pub completions_ns: Vec<Ns>,
+    /// Threads that exist or are still to start; 0 when the repetition has ended.
+    pub live: u32,
+    /// Threads that it has had in all repetitions.
+    pub threads: u32,
+    /// Numbers of its first object and its first profile.
+    pub object_base: u32,
+    pub profile_base: u32,
+    /// Stream of random numbers of the present repetition.
+    pub draw: Draw,
+    /// Instances of each thread specification that the present repetition has forked.
+    instances: Vec<u32>,
+}
+
+impl AppRun {
+    /// The number of the next thread that is forked by a specification.
+    fn next_instance(&mut self, spec: u32) -> u32 {
+        let (count, forked) =
+            (self.program.threads[spec as usize].count, &mut self.instances[spec as usize]);
+        *forked += 1;
+        count + *forked - 1
+    }
+
+    /// Begins the next repetition: other random amounts.
+    fn next_repetition(&mut self, now_ns: Ns) {
+        self.repetition += 1;
+        self.began_ns = now_ns;
+        self.draw = self.draw.child(NEXT_REPETITION);
+        self.instances.fill(0);
+    }
+}
+
+/// All applications, by number.
+pub(super) struct Apps {
+    all: Vec<AppRun>,
+    /// Times that each is to end; once, and then no more, if absent.
+    repetitions: Option<NonZeroU32>,
+    /// Those that have not yet ended as often as they are to.
+    unfinished: usize,
+}
+
+impl Apps {
+    /// None yet.
+    pub fn new(repetitions: Option<NonZeroU32>) -> Self {
+        Self { all: Vec::new(), repetitions, unfinished: 0 }
+    }
+
+    /// Adds an application with the numbers of its first object and profile.
+    pub fn add(&mut self, app: &App, seed: u64, object_base: u32, profile_base: u32) -> AppId {
+        // The seed and the application's name, not its place in the mix: alone or together, it does
+        // the same work.
+        let draw = app.name.bytes().fold(Draw::new(seed), |draw, byte| draw.child(byte.into()));
+        self.unfinished += 1;
+        self.all.push(AppRun {
+            name: app.name.clone(),
+            nice: app.nice,
+            start_ns: app.start_ns,
+            repetition: 0,
+            began_ns: app.start_ns,
+            completions_ns: Vec::new(),
+            live: 0,
+            threads: 0,
+            object_base,
+            profile_base,
+            draw,
+            instances: vec![0; app.program.threads.len()],
+            program: app.program.clone(),
+        });
+        AppId::from(self.all.len() - 1)
+    }
+
+    /// All, by number.
+    pub fn iter(&self) -> slice::Iter<'_, AppRun> {
+        self.all.iter()
+    }
+
+    /// Whether all have ended as often as they are to.
+    #[inline]
+    pub fn are_done(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    /// Whether that repetition has not ended.
+    pub fn goes_on(&self, app: AppId, repetition: u32) -> bool {
+        let run = &self[app];
+        run.repetition == repetition && run.live > 0
+    }
+
+    /// A thread of an application is created. Returns the application.
+    pub fn count_thread(&mut self, app: AppId) -> &AppRun {
+        let run = &mut self.all[app.index()];
+        run.threads += 1;
+        run
+    }
+
+    /// A thread forks another one by a specification: its instance number.
+    ///
+    /// Errors: the application has had very many.
+    pub fn fork(&mut self, app: AppId, spec: u32) -> Fallible<u32> {
+        self.check_thread_limit(app)?;
+        let run = &mut self.all[app.index()];
+        run.live += 1;
+        Ok(run.next_instance(spec))
+    }
+
+    /// A thread of an application has ended. Returns whether that was the last one.
+    pub fn end_thread(&mut self, app: AppId) -> bool {
+        let run = &mut self.all[app.index()];
+        run.live -= 1;
+        run.live == 0
+    }
+
+    /// An application's repetition has ended; returns how long it took.
+    fn complete(&mut self, app: AppId, now_ns: Ns) -> Ns {
+        let wanted = self.repetitions.map_or(1, NonZeroU32::get);
+        let run = &mut self.all[app.index()];
+        run.live = 0;
+        let took_ns = now_ns - run.began_ns;
+        run.completions_ns.push(took_ns);
+        self.unfinished -= usize::from(run.completions_ns.len() == wanted as usize);
+        took_ns
+    }
+
+    /// Refuses a further thread to an application that has had very many.
+    fn check_thread_limit(&self, app: AppId) -> Fallible {
+        let run = &self[app];
+        if (run.threads as usize) < THREAD_LIMIT {
+            return Ok(());
+        }
+        Err(SimError::TooManyThreads { app: run.name.clone(), limit: THREAD_LIMIT }.into())
+    }
+}
+
+impl Index<AppId> for Apps {
+    type Output = AppRun;
+
+    #[inline]
+    fn index(&self, app: AppId) -> &AppRun {
+        &self.all[app.index()]
+    }
+}
+
 impl Engine<'_> {
-    /// The present repetition of an application will start at `began_ns`.
+    /// The present repetition of an application will start when it is to.
     pub(super) fn begin(&mut self, app: AppId) {
-        let run = &mut self.apps[app.index()];
-        let (began_ns, repetition) = (run.began_ns, run.repetition);
+        let run = &mut self.apps.all[app.index()];
         run.live = run.program.initial_threads();
-        let duration_ns = run.program.duration_ns;
-        self.push(began_ns, Happening::AppStart(app));
-        self.pending += 1;
-        if let Some(duration_ns) = duration_ns {
-            self.push(began_ns + duration_ns, Happening::AppStop(app, repetition));
-            self.pending += 1;
+        self.events.schedule(run.began_ns, SimEvent::AppStart(app));
+        if let Some(duration_ns) = run.program.duration_ns {
+            let stop = SimEvent::AppStop(app, run.repetition);
+            self.events.schedule(run.began_ns + duration_ns, stop);
         }
     }
 
     /// Creates the threads that an application starts with.
     pub(super) fn start_app(&mut self, app: AppId) -> Fallible {
-        self.pending -= 1;
-        let run = &self.apps[app.index()];
+        let run = &self.apps[app];
         let (program, repetition) = (run.program.clone(), run.repetition);
         for (spec, thread) in program.threads.iter().enumerate() {
             for instance in 0..thread.count {
                 if thread.start_ns > 0 {
-                    self.pending += 1;
-                    let start = Happening::ThreadStart(app, repetition, spec as u32, instance);
-                    self.push(self.now_ns + thread.start_ns, start);
+                    let start = SimEvent::ThreadStart(app, repetition, spec as u32, instance);
+                    self.events.schedule(self.events.now_ns() + thread.start_ns, start);
                 } else {
                     self.create_thread(app, spec as u32, instance, None)?;
                 }
@@ -55,105 +209,69 @@ impl Engine<'_> {
 
     /// An application's duration is over: all its threads end where they are.
     pub(super) fn stop_app(&mut self, app: AppId) -> Fallible {
-        let threads: Vec<ThreadId> = self.threads_of(app).collect();
+        let of_app = |thread: &ThreadId| self.threads[*thread].app == app;
+        let threads: Vec<ThreadId> = self.sched.live_threads().filter(of_app).collect();
         for thread in threads {
             self.end_by_force(thread);
             self.tell(Event::Exited(thread))?;
         }
-        self.apps[app.index()].live = 0;
         self.complete(app)
     }
 
-    /// The live threads of an application.
-    pub(super) fn threads_of(&self, app: AppId) -> impl Iterator<Item = ThreadId> + '_ {
-        self.sched.live_threads().filter(move |thread| self.threads[thread.index()].app == app)
-    }
-
     fn end_by_force(&mut self, thread: ThreadId) {
+        let now_ns = self.events.now_ns();
         let core = self.sched.thread(thread).core;
         match self.sched.thread(thread).state {
             RunState::Running => {
                 self.account(core);
                 self.take_off(core, thread, RunState::Exited);
-                self.timers.set(core, self.now_ns);
-                self.runnable -= 1;
+                self.events.timers.set(core, now_ns);
+                self.threads.runnable -= 1;
             }
             RunState::Ready => {
                 self.sched.dequeue(thread);
-                self.sched.retire(thread, self.now_ns);
-                self.runnable -= 1;
+                self.sched.retire(thread, now_ns);
+                self.threads.runnable -= 1;
             }
             RunState::Held => {
-                self.held -= 1;
-                self.sched.retire(thread, self.now_ns);
+                self.threads.held -= 1;
+                self.sched.retire(thread, now_ns);
             }
             RunState::Blocked => {
                 self.end_io_wait(thread);
-                self.sched.retire(thread, self.now_ns);
+                self.sched.retire(thread, now_ns);
             }
             RunState::New | RunState::Exited => {}
         }
-        let entry = &mut self.threads[thread.index()];
-        entry.end_ns = self.now_ns;
-        // What it was told to do and did not is not demanded any more.
-        if entry.work == Work::Instructions {
-            entry.demanded -= entry.remaining;
-        }
-        entry.remaining = 0;
-        entry.work = Work::Steps;
-    }
-
-    /// Whether that repetition has not ended.
-    pub(super) fn goes_on(&self, app: AppId, repetition: u32) -> bool {
-        let run = &self.apps[app.index()];
-        run.repetition == repetition && run.live > 0
+        self.threads[thread].end_by_force(now_ns);
     }
 
     /// An application has ended.
     pub(super) fn complete(&mut self, app: AppId) -> Fallible {
-        let run = &mut self.apps[app.index()];
-        let took_ns = self.now_ns - run.began_ns;
-        run.completions_ns.push(took_ns);
-        let wanted = self.options.repetitions.map_or(1, NonZeroU32::get);
-        self.unfinished -= usize::from(run.completions_ns.len() == wanted as usize);
-        if self.options.repetitions.is_none() {
+        let took_ns = self.apps.complete(app, self.events.now_ns());
+        if self.apps.repetitions.is_none() {
             return Ok(());
         }
         if took_ns == 0 {
-            return Err(SimError::NothingToRepeat { app: run.name.clone() }.into());
+            return Err(SimError::NothingToRepeat { app: self.apps[app].name.clone() }.into());
         }
         // Others may go on for ever; without this, a deadlock among a few would not be noticed.
         if let Some(stuck) = self.stuck_app() {
             return Err(self.deadlock(Some(stuck)).into());
         }
-        if self.unfinished == 0 {
+        if self.apps.are_done() {
             return Ok(());
         }
-        self.check_thread_limit(app)?;
+        self.apps.check_thread_limit(app)?;
         self.repeat(app);
         Ok(())
     }
 
-    /// Refuses a further thread to an application that has had very many.
-    pub(super) fn check_thread_limit(&self, app: AppId) -> Fallible {
-        let run = &self.apps[app.index()];
-        if (run.threads as usize) < THREAD_LIMIT {
-            return Ok(());
-        }
-        Err(SimError::TooManyThreads { app: run.name.clone(), limit: THREAD_LIMIT }.into())
-    }
-
-    /// Starts an application anew: other random amounts, objects as at first.
+    /// Starts an application anew, its objects as at first.
     fn repeat(&mut self, app: AppId) {
-        let run = &mut self.apps[app.index()];
-        run.repetition += 1;
-        run.began_ns = self.now_ns;
-        run.draw = run.draw.child(NEXT_REPETITION);
-        run.instances.fill(0);
-        let objects = &mut self.objects[run.object_base as usize..];
-        for (state, object) in objects.iter_mut().zip(&run.program.objects) {
-            state.reset(&object.kind);
-        }
+        let run = &mut self.apps.all[app.index()];
+        run.next_repetition(self.events.now_ns());
+        self.objects.reset(run.object_base, &run.program.objects);
         self.begin(app);
     }
 }

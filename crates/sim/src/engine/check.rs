@@ -4,11 +4,12 @@ use ampsched_model::{CoreId, ThreadId};
 use ampsched_policy::{Pick, RunState};
 
 use super::Engine;
+use super::timers::NEVER;
 use crate::SimError;
 
 impl Engine<'_> {
     fn broken(&self, what: String) -> SimError {
-        SimError::Invariant { at_ns: self.now_ns, what }
+        SimError::Invariant { at_ns: self.events.now_ns(), what }
     }
 
     /// Before time goes on: everything that had to happen now has happened.
@@ -51,25 +52,26 @@ impl Engine<'_> {
                 );
             }
         }
-        if runnable == self.runnable {
+        if runnable == self.threads.runnable {
             return Ok(());
         }
-        Err(self.broken(format!("{} threads counted runnable, {runnable} are", self.runnable)))
+        Err(self
+            .broken(format!("{} threads counted runnable, {runnable} are", self.threads.runnable)))
     }
 
     /// A core that looked for work and found none really had none, by the policy's own rules; and by
     /// any standard if the policy promises work conservation.
     fn check_work_conservation(&self) -> Result<(), SimError> {
-        if self.needs.hooks.pick || !self.sched.rules().kick_idle {
+        if self.supervisor.needs.hooks.pick || !self.sched.rules().kick_idle {
             return Ok(());
         }
         for core in self.sched.topology().cores() {
             // A core with its timer set is about to look.
-            if self.sched.core(core).running.is_some() || self.timers.get(core) != super::NEVER {
+            if self.sched.core(core).running.is_some() || self.events.timers.get(core) != NEVER {
                 continue;
             }
             if let Pick::Run(thread) | Pick::Pull(thread) =
-                self.sched.pick_by_rules(core, self.now_ns)
+                self.sched.pick_by_rules(core, self.events.now_ns())
             {
                 if self.is_taken_care_of(thread) {
                     continue;
@@ -79,7 +81,7 @@ impl Engine<'_> {
                     self.broken(format!("core {} idles although its rules give it {name}", core.0))
                 );
             }
-            if self.needs.work_conserving && self.waits_for_core(core) {
+            if self.supervisor.needs.work_conserving && self.waits_for_core(core) {
                 return Err(self.broken(format!(
                     "core {} idles while a thread waits that may run there",
                     core.0
@@ -98,9 +100,9 @@ impl Engine<'_> {
 
     /// An idle core that may run the thread is about to look for work.
     fn is_taken_care_of(&self, thread: ThreadId) -> bool {
-        let soon_ns = self.now_ns + self.machine.costs.wakeup_latency_ns;
+        let soon_ns = self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns;
         let mut idle =
             self.sched.topology().cores().filter(|&core| self.sched.core(core).running.is_none());
-        idle.any(|core| self.timers.get(core) <= soon_ns && self.sched.allows(thread, core))
+        idle.any(|core| self.events.timers.get(core) <= soon_ns && self.sched.allows(thread, core))
     }
 }

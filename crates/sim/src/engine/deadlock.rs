@@ -3,8 +3,10 @@
 use ampsched_model::{AppId, ThreadId};
 use ampsched_policy::RunState;
 
+use super::Engine;
+use super::apps::AppRun;
 use super::objects::ObjectState;
-use super::{AppRun, Engine, WaitsFor};
+use super::threads::WaitsFor;
 use crate::SimError;
 
 /// Waiting threads that a report without a cycle names.
@@ -13,23 +15,22 @@ const NAMED_MAX: usize = 8;
 impl Engine<'_> {
     /// The error for a deadlock: of one application, or of all.
     pub(super) fn deadlock(&self, app: Option<AppId>) -> SimError {
-        let concerned =
-            |thread: &ThreadId| app.is_none_or(|app| self.threads[thread.index()].app == app);
+        let concerned = |thread: &ThreadId| app.is_none_or(|app| self.threads[*thread].app == app);
         let blocked: Vec<ThreadId> = self.blocked().filter(concerned).collect();
         let report = match self.cycle(&blocked) {
             Some(cycle) => self.describe_cycle(&cycle),
             None => self.waiting_list(app, &blocked),
         };
-        SimError::Deadlock { at_ns: self.now_ns, report }
+        SimError::Deadlock { at_ns: self.events.now_ns(), report }
     }
 
     /// An application whose threads all wait for one another, and will for ever.
     ///
     /// Objects are an application's own, so nothing that others do can help it.
     pub(super) fn stuck_app(&self) -> Option<AppId> {
-        let mut stuck = vec![0; self.apps.len()];
+        let mut stuck = vec![0; self.apps.iter().len()];
         for thread in self.blocked().filter(|&thread| self.waits_for_others(thread)) {
-            stuck[self.threads[thread.index()].app.index()] += 1;
+            stuck[self.threads[thread].app.index()] += 1;
         }
         let is_stuck = |(app, &stuck): (&AppRun, &u32)| {
             app.live > 0 && app.live == stuck && app.program.duration_ns.is_none()
@@ -39,9 +40,9 @@ impl Engine<'_> {
 
     /// Whether only another thread can wake it: no device, no timer.
     fn waits_for_others(&self, thread: ThreadId) -> bool {
-        match self.threads[thread.index()].waits_for {
+        match self.threads[thread].waits_for {
             WaitsFor::Object(object) => {
-                !matches!(self.objects[object.index()], ObjectState::Device { .. })
+                !matches!(self.objects.state(object), ObjectState::Device { .. })
             }
             WaitsFor::Children | WaitsFor::Resume => true,
             WaitsFor::Time | WaitsFor::Nothing => false,
@@ -55,13 +56,13 @@ impl Engine<'_> {
 
     /// A thread that the given one waits for, if that is a certain thread.
     fn waits_for_thread(&self, thread: ThreadId) -> Option<ThreadId> {
-        match self.threads[thread.index()].waits_for {
-            WaitsFor::Object(object) => match &self.objects[object.index()] {
+        match self.threads[thread].waits_for {
+            WaitsFor::Object(object) => match self.objects.state(object) {
                 ObjectState::Mutex { owner, .. } => *owner,
                 _ => None,
             },
             WaitsFor::Children => {
-                self.blocked().find(|&child| self.threads[child.index()].parent == Some(thread))
+                self.blocked().find(|&child| self.threads[child].parent == Some(thread))
             }
             WaitsFor::Nothing | WaitsFor::Time | WaitsFor::Resume => None,
         }
@@ -109,26 +110,15 @@ impl Engine<'_> {
             lines.truncate(NAMED_MAX);
             lines.push(format!("and {more} more"));
         }
-        let whose =
-            app.map_or_else(String::new, |app| format!(" of {}", self.apps[app.index()].name));
+        let whose = app.map_or_else(String::new, |app| format!(" of {}", self.apps[app].name));
         format!("no thread{whose} can run: {}", lines.join("; "))
     }
 
     fn awaited(&self, thread: ThreadId) -> String {
-        match self.threads[thread.index()].waits_for {
+        match self.threads[thread].waits_for {
             WaitsFor::Object(object) => {
-                let kind = match &self.objects[object.index()] {
-                    ObjectState::Mutex { .. } => "mutex",
-                    ObjectState::Condition { .. } => "condition",
-                    ObjectState::Barrier { .. } => "barrier",
-                    ObjectState::Semaphore { .. } => "semaphore",
-                    ObjectState::Queue { .. } => "queue",
-                    ObjectState::Pool(_) => "pool",
-                    ObjectState::Device { .. } => "device",
-                    ObjectState::Timer { .. } => "timer",
-                    ObjectState::Region(_) => "region",
-                };
-                format!("{kind} \"{}\"", self.object_names[object.index()])
+                let kind = self.objects.state(object).kind();
+                format!("{kind} \"{}\"", self.objects.name(object))
             }
             WaitsFor::Children => "its children".into(),
             WaitsFor::Resume => "a resume".into(),

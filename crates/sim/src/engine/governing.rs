@@ -11,7 +11,8 @@ use ampsched_policy::{
     find_governor,
 };
 
-use super::{Engine, Happening};
+use super::Engine;
+use super::events::SimEvent;
 use crate::SimError;
 use crate::governor::by_cluster;
 
@@ -77,11 +78,11 @@ impl Governing {
 impl Engine<'_> {
     /// Starts the governors and tracks the load if a governor or the policy reads it.
     pub(super) fn start_governors(&mut self) -> Result<(), SimError> {
-        let specs = self.options.governors.clone();
-        let chosen = by_cluster(&specs, &self.machine)?;
+        let specs = self.setup.options.governors.clone();
+        let chosen = by_cluster(&specs, &self.setup.machine)?;
         let bad =
             |error: ampsched_policy::PolicyError| SimError::BadGovernor { what: error.to_string() };
-        let mut tracking = self.needs.load_tracking;
+        let mut tracking = self.supervisor.needs.load_tracking;
         for spec in chosen.iter().flatten() {
             if find_governor(&spec.name).map_err(bad)?.reads_util {
                 tracking = tracking.or(Some(LoadTracking::ByWork));
@@ -110,12 +111,12 @@ impl Engine<'_> {
     }
 
     fn frequency_domain(&self, cluster: ClusterId, tick_ns: Ns) -> FrequencyDomain {
-        let entry = &self.machine.clusters[cluster.index()];
+        let entry = &self.setup.machine.clusters[cluster.index()];
         FrequencyDomain {
             freqs_mhz: entry.opps.iter().map(|opp| opp.mhz).collect(),
             cores: entry.cores.len(),
             capacity: self.sched.util_max(entry.cores[0]),
-            transition_ns: self.machine.costs.frequency_switch_ns,
+            transition_ns: self.setup.machine.costs.frequency_switch_ns,
             tick_ns,
         }
     }
@@ -129,8 +130,8 @@ impl Engine<'_> {
     }
 
     fn hear(&mut self, core: CoreId) {
-        let now_ns = self.now_ns;
-        let cluster = self.cores[core.index()].cluster;
+        let now_ns = self.events.now_ns();
+        let cluster = self.cores[core].cluster;
         let busy = self.sched.core(core).running.is_some();
         let Some(governing) = self.governing.as_deref_mut() else { return };
         let heard = &mut governing.cores[core.index()];
@@ -175,13 +176,13 @@ impl Engine<'_> {
         if !std::mem::take(&mut governing.some_look) {
             return;
         }
-        for cluster in (0..self.clocks.len()).map(ClusterId::from) {
+        for cluster in self.clocks.clusters() {
             self.look_if_due(cluster);
         }
     }
 
     fn look_if_due(&mut self, cluster: ClusterId) {
-        for core in self.machine.clusters[cluster.index()].cores.clone() {
+        for core in self.setup.machine.clusters[cluster.index()].cores.clone() {
             self.account(core);
         }
         // Out of its place, so that the engine can be asked meanwhile.
@@ -206,15 +207,15 @@ impl Engine<'_> {
         heard: &mut [Heard],
         tick_ns: Ns,
     ) -> u32 {
-        let now_ns = self.now_ns;
-        let cores = self.machine.clusters[cluster.index()].cores.clone();
+        let now_ns = self.events.now_ns();
+        let cores = self.setup.machine.clusters[cluster.index()].cores.clone();
         let mut samples = Vec::with_capacity(cores.len());
         for core in cores {
             let heard = &mut heard[core.index()];
             samples.push(CoreSample {
                 busy_ns: self.sched.core(core).busy_ns,
                 nice_ns: heard.nice_ns,
-                iowait_ns: self.cores[core.index()].iowait_ns,
+                iowait_ns: self.cores[core].iowait_ns,
                 util: self.sched.core_util_boosted(core, now_ns),
                 io_wakeup: std::mem::take(&mut heard.io_wakeup),
                 quiet_ns: heard.quiet_until(now_ns, tick_ns),
@@ -231,21 +232,21 @@ impl Engine<'_> {
         governed.look += 1;
         if let Some(pace) = governed.governor.pace() {
             let tick = (now_ns + pace.gap_ns).max(now_ns + 1).div_ceil(tick_ns);
-            self.push(tick * tick_ns, Happening::GovernorTimer(cluster, governed.look));
+            self.events.schedule(tick * tick_ns, SimEvent::GovernorTimer(cluster, governed.look));
         }
         wanted_mhz
     }
 
     fn limits(&self, cluster: ClusterId) -> Limits {
-        let opps = &self.machine.clusters[cluster.index()].opps;
-        Limits { min_mhz: opps[0].mhz, max_mhz: opps[self.clocks[cluster.index()].cap()].mhz }
+        let opps = &self.setup.machine.clusters[cluster.index()].opps;
+        Limits { min_mhz: opps[0].mhz, max_mhz: opps[self.clocks.of(cluster).cap()].mhz }
     }
 
     /// No event has made a governor look since its gap is over: it looks if a core's tick calls it, or if
     /// its cluster has been idle for long.
     pub(super) fn governor_timer(&mut self, cluster: ClusterId, look: u32) {
-        let now_ns = self.now_ns;
-        let cores = &self.machine.clusters[cluster.index()].cores;
+        let now_ns = self.events.now_ns();
+        let cores = &self.setup.machine.clusters[cluster.index()].cores;
         let busy = cores.iter().any(|&core| self.sched.core(core).running.is_some());
         let Some(governing) = self.governing.as_deref_mut() else { return };
         let Some(governed) = &mut governing.clusters[cluster.index()] else { return };
@@ -257,7 +258,7 @@ impl Engine<'_> {
             governed.looks = true;
             governing.some_look = true;
         } else if let Some(due_ns) = idle_due_ns {
-            self.push(due_ns, Happening::GovernorTimer(cluster, look));
+            self.events.schedule(due_ns, SimEvent::GovernorTimer(cluster, look));
         }
     }
 }

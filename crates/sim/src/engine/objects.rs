@@ -1,16 +1,15 @@
-//! Synchronisation objects: who holds them, who waits, and who is blamed for the wait.
+//! Synchronisation objects: who holds them and who waits.
 //!
-//! A waiter of a mutex, semaphore or queue is woken to *try again* (as with a futex), so its program
-//! counter still stands on the operation. Waiters of barriers, sleeps and devices have passed it.
+//! An operation says who is to be woken; waking is the caller's. A waiter of a mutex, semaphore or queue is woken to
+//! *try again* (as with a futex), so its program counter still stands on the operation. Waiters of barriers, sleeps and
+//! devices have passed it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ampsched_model::{Ns, ObjectId, ObjectKind, ThreadId};
-use ampsched_policy::{EnqueueKind, RunState};
+use ampsched_model::{App, Ns, Object, ObjectId, ObjectKind, ThreadId};
 
 use super::regions::{Loaded, RegionState};
-use super::{Engine, Fallible, Happening, WaitsFor};
 use crate::SimError;
 
 /// State of an object.
@@ -130,6 +129,21 @@ impl ObjectState {
             ObjectKind::Region(_) => unreachable!("regions are loaded"),
         }
     }
+
+    /// The word for it in reports.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Mutex { .. } => "mutex",
+            Self::Condition { .. } => "condition",
+            Self::Barrier { .. } => "barrier",
+            Self::Semaphore { .. } => "semaphore",
+            Self::Queue { .. } => "queue",
+            Self::Pool(_) => "pool",
+            Self::Device { .. } => "device",
+            Self::Timer { .. } => "timer",
+            Self::Region(_) => "region",
+        }
+    }
 }
 
 /// What became of an attempt to use an object.
@@ -139,36 +153,78 @@ pub(super) enum Attempt<T> {
     MustWait,
 }
 
-impl Engine<'_> {
-    /// Wakes a blocked thread; its wait is blamed on `waker`.
-    pub(super) fn wake(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible {
-        // A thread of a stopped application may still stand in a waiting list.
-        if self.sched.thread(thread).state != RunState::Blocked {
-            return Ok(());
+/// How a thread can misuse a mutex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misuse {
+    /// It locks what it holds already.
+    HeldAlready,
+    /// It unlocks what it does not hold.
+    NotHeld,
+}
+
+/// The state of an object of a certain kind. Programs are checked, so it has that kind.
+macro_rules! state {
+    ($objects:expr, $object:expr, $pattern:pat) => {
+        let $pattern = &mut $objects.states[$object.index()] else { unreachable!("checked") };
+    };
+}
+
+/// The objects of all applications, by number.
+#[derive(Default)]
+pub(super) struct Objects {
+    states: Vec<ObjectState>,
+    names: Vec<String>,
+}
+
+impl Objects {
+    /// Adds an application's objects; returns the number of the first. Errors: see [`ObjectState::new`].
+    pub fn add(&mut self, app: &App) -> Result<u32, SimError> {
+        let base = self.states.len() as u32;
+        for object in &app.program.objects {
+            self.states.push(ObjectState::new(&object.kind)?);
+            self.names.push(format!("{}/{}", app.name, object.name));
         }
-        if let Some(waker) = waker {
-            let waited_ns = self.now_ns - self.sched.thread(thread).since_ns;
-            self.sched.blame(waker, waited_ns);
-        }
-        self.threads[thread.index()].waits_for = WaitsFor::Nothing;
-        self.make_runnable(thread, EnqueueKind::Wake, waker)
+        Ok(base)
     }
 
-    pub(super) fn lock(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible<Attempt<()>> {
-        let ObjectState::Mutex { owner, waiters } = &mut self.objects[mutex.index()] else {
-            unreachable!("checked")
-        };
+    /// Makes the objects from number `base` on as they were at first.
+    pub fn reset(&mut self, base: u32, objects: &[Object]) {
+        for (state, object) in self.states[base as usize..].iter_mut().zip(objects) {
+            state.reset(&object.kind);
+        }
+    }
+
+    /// The name of an object for the user, its application's before it.
+    pub fn name(&self, object: ObjectId) -> &str {
+        &self.names[object.index()]
+    }
+
+    /// An object's state.
+    pub fn state(&self, object: ObjectId) -> &ObjectState {
+        &self.states[object.index()]
+    }
+
+    /// A region's state.
+    pub fn region(&mut self, region: ObjectId) -> &mut RegionState {
+        state!(self, region, ObjectState::Region(state));
+        state
+    }
+
+    /// Locks a mutex for a thread that holds some, or lets it wait.
+    pub fn lock(
+        &mut self,
+        thread: ThreadId,
+        held: &mut Vec<ObjectId>,
+        mutex: ObjectId,
+    ) -> Result<Attempt<()>, Misuse> {
+        state!(self, mutex, ObjectState::Mutex { owner, waiters });
         match *owner {
             None => {
                 *owner = Some(thread);
-                self.threads[thread.index()].held.push(mutex);
+                held.push(mutex);
                 Ok(Attempt::Done(()))
             }
-            Some(holder) if holder == thread => Err(SimError::HeldAlready {
-                thread: self.thread_name(thread),
-                object: self.object_names[mutex.index()].clone(),
-            }
-            .into()),
+            Some(holder) if holder == thread => Err(Misuse::HeldAlready),
             Some(_) => {
                 waiters.push_back(thread);
                 Ok(Attempt::MustWait)
@@ -176,72 +232,49 @@ impl Engine<'_> {
         }
     }
 
-    pub(super) fn unlock(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible {
-        let ObjectState::Mutex { owner, waiters } = &mut self.objects[mutex.index()] else {
-            unreachable!("checked")
-        };
+    /// Unlocks a mutex; returns whom to wake.
+    pub fn unlock(
+        &mut self,
+        thread: ThreadId,
+        held: &mut Vec<ObjectId>,
+        mutex: ObjectId,
+    ) -> Result<Option<ThreadId>, Misuse> {
+        state!(self, mutex, ObjectState::Mutex { owner, waiters });
         if *owner != Some(thread) {
-            return Err(SimError::NotHeld {
-                thread: self.thread_name(thread),
-                object: self.object_names[mutex.index()].clone(),
-            }
-            .into());
+            return Err(Misuse::NotHeld);
         }
         *owner = None;
-        let next = waiters.pop_front();
-        let held = &mut self.threads[thread.index()].held;
         let position =
             held.iter().rposition(|&object| object == mutex).expect("the owner holds it");
         held.remove(position);
-        self.wake_next(next, thread)
+        Ok(waiters.pop_front())
     }
 
-    fn wake_next(&mut self, next: Option<ThreadId>, waker: ThreadId) -> Fallible {
-        match next {
-            Some(next) => self.wake(next, Some(waker)),
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn wait_condition(&mut self, thread: ThreadId, condition: ObjectId) {
-        let ObjectState::Condition { waiters } = &mut self.objects[condition.index()] else {
-            unreachable!("checked")
-        };
+    /// Waits for a condition.
+    pub fn wait_condition(&mut self, thread: ThreadId, condition: ObjectId) {
+        state!(self, condition, ObjectState::Condition { waiters });
         waiters.push_back(thread);
     }
 
-    pub(super) fn signal(&mut self, waker: ThreadId, condition: ObjectId, all: bool) -> Fallible {
-        loop {
-            let ObjectState::Condition { waiters } = &mut self.objects[condition.index()] else {
-                unreachable!("checked")
-            };
-            let Some(next) = waiters.pop_front() else { return Ok(()) };
-            self.wake(next, Some(waker))?;
-            if !all {
-                return Ok(());
-            }
-        }
+    /// Signals a condition; returns whom to wake.
+    pub fn signal(&mut self, condition: ObjectId) -> Option<ThreadId> {
+        state!(self, condition, ObjectState::Condition { waiters });
+        waiters.pop_front()
     }
 
-    /// Arrives at a barrier; the last one wakes the others and goes on.
-    pub(super) fn arrive(&mut self, thread: ThreadId, barrier: ObjectId) -> Fallible<Attempt<()>> {
-        let ObjectState::Barrier { parties, waiting } = &mut self.objects[barrier.index()] else {
-            unreachable!("checked")
-        };
+    /// Arrives at a barrier; the last one gets those whom it is to wake, and goes on.
+    pub fn arrive(&mut self, thread: ThreadId, barrier: ObjectId) -> Attempt<Vec<ThreadId>> {
+        state!(self, barrier, ObjectState::Barrier { parties, waiting });
         if waiting.len() + 1 < *parties {
             waiting.push(thread);
-            return Ok(Attempt::MustWait);
+            return Attempt::MustWait;
         }
-        for other in std::mem::take(waiting) {
-            self.wake(other, Some(thread))?;
-        }
-        Ok(Attempt::Done(()))
+        Attempt::Done(std::mem::take(waiting))
     }
 
-    pub(super) fn sem_wait(&mut self, thread: ThreadId, semaphore: ObjectId) -> Attempt<()> {
-        let ObjectState::Semaphore { count, waiters } = &mut self.objects[semaphore.index()] else {
-            unreachable!("checked")
-        };
+    /// Takes one from a semaphore, or lets a thread wait.
+    pub fn sem_wait(&mut self, thread: ThreadId, semaphore: ObjectId) -> Attempt<()> {
+        state!(self, semaphore, ObjectState::Semaphore { count, waiters });
         if *count == 0 {
             waiters.push_back(thread);
             return Attempt::MustWait;
@@ -250,128 +283,84 @@ impl Engine<'_> {
         Attempt::Done(())
     }
 
-    pub(super) fn sem_post(&mut self, thread: ThreadId, semaphore: ObjectId) -> Fallible {
-        let ObjectState::Semaphore { count, waiters } = &mut self.objects[semaphore.index()] else {
-            unreachable!("checked")
-        };
+    /// Adds one to a semaphore; returns whom to wake.
+    pub fn sem_post(&mut self, semaphore: ObjectId) -> Option<ThreadId> {
+        state!(self, semaphore, ObjectState::Semaphore { count, waiters });
         *count += 1;
-        let next = waiters.pop_front();
-        self.wake_next(next, thread)
+        waiters.pop_front()
     }
 
-    pub(super) fn push_item(&mut self, thread: ThreadId, queue: ObjectId) -> Fallible<Attempt<()>> {
-        let ObjectState::Queue { capacity, items, pushed, poppers, pushers, .. } =
-            &mut self.objects[queue.index()]
-        else {
-            unreachable!("checked")
-        };
+    /// Pushes an item, or lets a thread wait; yields whom to wake.
+    pub fn push_item(&mut self, thread: ThreadId, queue: ObjectId) -> Attempt<Option<ThreadId>> {
+        state!(self, queue, ObjectState::Queue { capacity, items, pushed, poppers, pushers, .. });
         if items.len() >= *capacity {
             pushers.push_back(thread);
-            return Ok(Attempt::MustWait);
+            return Attempt::MustWait;
         }
         items.push_back(*pushed);
         *pushed += 1;
-        let next = poppers.pop_front();
-        self.wake_next(next, thread)?;
-        Ok(Attempt::Done(()))
+        Attempt::Done(poppers.pop_front())
     }
 
-    /// Takes an item's number; none if the queue has ended.
-    pub(super) fn pop_item(
+    /// Takes an item's number, none if the queue has ended, or lets a thread wait; yields whom to wake, too.
+    pub fn pop_item(
         &mut self,
         thread: ThreadId,
         queue: ObjectId,
-    ) -> Fallible<Attempt<Option<u64>>> {
-        let ObjectState::Queue { items, producers_left, poppers, pushers, .. } =
-            &mut self.objects[queue.index()]
-        else {
-            unreachable!("checked")
-        };
-        let Some(item) = items.pop_front() else {
-            if *producers_left == 0 {
-                return Ok(Attempt::Done(None));
+    ) -> Attempt<(Option<u64>, Option<ThreadId>)> {
+        state!(self, queue, ObjectState::Queue { items, producers_left, poppers, pushers, .. });
+        match items.pop_front() {
+            Some(item) => Attempt::Done((Some(item), pushers.pop_front())),
+            None if *producers_left == 0 => Attempt::Done((None, None)),
+            None => {
+                poppers.push_back(thread);
+                Attempt::MustWait
             }
-            poppers.push_back(thread);
-            return Ok(Attempt::MustWait);
-        };
-        let next = pushers.pop_front();
-        self.wake_next(next, thread)?;
-        Ok(Attempt::Done(Some(item)))
+        }
     }
 
-    pub(super) fn close(&mut self, thread: ThreadId, queue: ObjectId) -> Fallible {
-        let ObjectState::Queue { producers_left, poppers, .. } = &mut self.objects[queue.index()]
-        else {
-            unreachable!("checked")
-        };
+    /// One producer of a queue has ended; returns whom to wake.
+    pub fn close(&mut self, queue: ObjectId) -> VecDeque<ThreadId> {
+        state!(self, queue, ObjectState::Queue { producers_left, poppers, .. });
         *producers_left = producers_left.saturating_sub(1);
-        if *producers_left > 0 {
-            return Ok(());
-        }
-        for popper in std::mem::take(poppers) {
-            self.wake(popper, Some(thread))?;
-        }
-        Ok(())
+        if *producers_left > 0 { VecDeque::new() } else { std::mem::take(poppers) }
     }
 
     /// The next iterations of a pool's use.
-    pub(super) fn take_chunk(&mut self, pool: ObjectId, use_number: u32) -> Option<(u64, u64)> {
-        let ObjectState::Pool(pool) = &mut self.objects[pool.index()] else {
-            unreachable!("checked")
-        };
+    pub fn take_chunk(&mut self, pool: ObjectId, use_number: u32) -> Option<(u64, u64)> {
+        state!(self, pool, ObjectState::Pool(pool));
         pool.take(use_number)
     }
 
-    /// Asks a device for service; the thread blocks until it is done.
-    pub(super) fn request(&mut self, thread: ThreadId, device: ObjectId, service_ns: Ns) {
-        let core = self.sched.thread(thread).core;
-        self.threads[thread.index()].io_core = Some(core);
-        self.cores[core.index()].waiting_io += 1;
-        let ObjectState::Device { busy, requests } = &mut self.objects[device.index()] else {
-            unreachable!("checked")
-        };
-        self.pending += 1;
+    /// Asks a device for service. Returns whether that begins at once.
+    pub fn request(&mut self, thread: ThreadId, device: ObjectId, service_ns: Ns) -> bool {
+        state!(self, device, ObjectState::Device { busy, requests });
         if *busy {
             requests.push_back((thread, service_ns));
-            return;
+            return false;
         }
         *busy = true;
-        self.push(self.now_ns + service_ns, Happening::IoDone(device, thread));
-    }
-
-    /// A thread does not wait for a device any more. Returns whether it did.
-    pub(super) fn end_io_wait(&mut self, thread: ThreadId) -> bool {
-        let Some(core) = self.threads[thread.index()].io_core.take() else { return false };
-        self.account(core);
-        self.cores[core.index()].waiting_io -= 1;
         true
     }
 
-    /// A device is free: serve the next request.
-    pub(super) fn next_request(&mut self, device: ObjectId) {
-        let ObjectState::Device { busy, requests } = &mut self.objects[device.index()] else {
-            unreachable!("checked")
-        };
-        match requests.pop_front() {
-            Some((thread, service_ns)) => {
-                self.push(self.now_ns + service_ns, Happening::IoDone(device, thread))
-            }
-            None => *busy = false,
-        }
+    /// A device is free: whom it serves next, and for how long.
+    pub fn next_request(&mut self, device: ObjectId) -> Option<(ThreadId, Ns)> {
+        state!(self, device, ObjectState::Device { busy, requests });
+        let next = requests.pop_front();
+        *busy = next.is_some();
+        next
     }
 
-    /// A timer's next expiry for a thread; `missed` says what an expiry in the past becomes.
-    pub(super) fn next_expiry(
+    /// A timer's next expiry for a thread; with `rebase` the one after an expiry in the past counts from now.
+    pub fn next_expiry(
         &mut self,
         thread: ThreadId,
         timer: ObjectId,
         period_ns: Ns,
         rebase: bool,
+        now_ns: Ns,
     ) -> Ns {
-        let now_ns = self.now_ns;
-        let ObjectState::Timer { shared, next_ns } = &mut self.objects[timer.index()] else {
-            unreachable!("checked")
-        };
+        state!(self, timer, ObjectState::Timer { shared, next_ns });
         let key = if *shared { ThreadId(0) } else { thread };
         let position = next_ns.iter().position(|&(owner, _)| owner == key).unwrap_or_else(|| {
             next_ns.push((key, now_ns));

@@ -1,9 +1,11 @@
 //! The outcome of a finished simulation, after a last check of conservation.
 
-use ampsched_model::{ClusterId, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 
-use super::energy::Energy;
-use super::{AppRun, Engine, Work};
+use super::Engine;
+use super::apps::AppRun;
+use super::meters::Meters;
+use super::threads::Work;
 use crate::{
     AppOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome, geometric_mean,
 };
@@ -11,18 +13,8 @@ use crate::{
 impl Engine<'_> {
     pub(super) fn outcome(self) -> Result<Outcome, SimError> {
         let threads: Vec<ThreadOutcome> =
-            (0..self.threads.len()).map(|index| self.thread_outcome(index)).collect();
-        let cores: Vec<CoreOutcome> = self
-            .cores
-            .iter()
-            .zip(self.sched.topology().cores())
-            .map(|(core, id)| CoreOutcome {
-                busy_ns: self.sched.core(id).busy_ns,
-                overhead_ns: core.overhead_ns,
-                idle_ns: core.idle_ns,
-                switches: core.switches,
-            })
-            .collect();
+            (0..self.threads.len()).map(|index| self.thread_outcome(index.into())).collect();
+        let cores: Vec<CoreOutcome> = self.cores.ids().map(|id| self.core_outcome(id)).collect();
         self.check_conservation(&threads, &cores)?;
         let apps = self
             .apps
@@ -36,48 +28,56 @@ impl Engine<'_> {
                 threads: app.threads,
             })
             .collect();
-        let topology = self.sched.topology();
-        let caveat = self.policy.caveat(topology, self.options.energy);
-        let clusters =
-            (0..self.clocks.len()).map(|index| self.cluster_outcome(index.into())).collect();
-        let mut counts = self.counts;
+        let caveat = self.supervisor.caveat(&self.sched, self.setup.options.energy);
+        let clusters = self.clocks.clusters().map(|id| self.cluster_outcome(id)).collect();
+        let mut counts = self.record.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
         Ok(Outcome {
-            machine: self.machine.name.clone(),
-            workload: self.workload_name,
-            policy: self.policy_name,
-            seed: self.options.seed,
-            makespan_ns: self.now_ns,
+            machine: self.setup.machine.name,
+            workload: self.setup.workload_name,
+            policy: self.setup.policy_name,
+            seed: self.setup.options.seed,
+            makespan_ns: self.events.now_ns(),
             apps,
             threads,
             cores,
             clusters,
-            peak_c: self.energy.as_deref().and_then(Energy::peak_c),
+            peak_c: self.meters.as_deref().and_then(Meters::peak_c),
             counts,
             caveat,
         })
     }
 
+    fn core_outcome(&self, id: CoreId) -> CoreOutcome {
+        let core = &self.cores[id];
+        CoreOutcome {
+            busy_ns: self.sched.core(id).busy_ns,
+            overhead_ns: core.overhead_ns,
+            idle_ns: core.idle_ns,
+            switches: core.switches,
+        }
+    }
+
     fn cluster_outcome(&self, cluster: ClusterId) -> ClusterOutcome {
         let (clock, entry) =
-            (&self.clocks[cluster.index()], &self.machine.clusters[cluster.index()]);
-        let times = clock.residency_ns(self.speeds.opp(cluster), self.now_ns);
+            (self.clocks.of(cluster), &self.setup.machine.clusters[cluster.index()]);
+        let times = clock.residency_ns(self.speeds.opp(cluster), self.events.now_ns());
         let residency = entry.opps.iter().map(|opp| opp.mhz).zip(times);
         ClusterOutcome {
             name: entry.name.clone(),
             residency: residency.filter(|&(_, ns)| ns > 0).collect(),
             frequency_changes: clock.changes(),
             energy: self
-                .energy
+                .meters
                 .as_deref()
-                .map(|energy| energy.cluster_energy(cluster, &entry.cores)),
+                .map(|meters| meters.cluster_energy(cluster, &entry.cores)),
         }
     }
 
     /// The geometric mean of the completion times; up to now if there is none yet.
     fn turnaround_ns(&self, app: &AppRun) -> Ns {
         match app.completions_ns.as_slice() {
-            [] => self.now_ns.saturating_sub(app.start_ns),
+            [] => self.events.now_ns().saturating_sub(app.start_ns),
             [only] => *only,
             many => {
                 let times: Vec<f64> = many.iter().map(|&ns| ns as f64).collect();
@@ -86,9 +86,8 @@ impl Engine<'_> {
         }
     }
 
-    fn thread_outcome(&self, index: usize) -> ThreadOutcome {
-        let id = ThreadId::from(index);
-        let (thread, stats) = (&self.threads[index], self.sched.stats(id));
+    fn thread_outcome(&self, id: ThreadId) -> ThreadOutcome {
+        let (thread, stats) = (&self.threads[id], self.sched.stats(id));
         let symmetric = self.sched.topology().class_count() == 1;
         let little_ns: Ns = if symmetric { 0 } else { stats.run_ns[0] };
         let live = self.sched.thread(id).state.is_live();
@@ -98,7 +97,7 @@ impl Engine<'_> {
             repetition: thread.repetition,
             name: thread.name.clone(),
             start_ns: thread.start_ns,
-            end_ns: if live { self.now_ns } else { thread.end_ns },
+            end_ns: if live { self.events.now_ns() } else { thread.end_ns },
             big_ns: stats.run_ns_total() - little_ns,
             little_ns,
             ready_ns: stats.ready_ns,
@@ -111,7 +110,7 @@ impl Engine<'_> {
             voluntary: thread.voluntary,
             involuntary: thread.involuntary,
             migrations: stats.migrations,
-            energy_uj: self.energy.as_deref().map(|energy| energy.thread_uj(id)),
+            energy_uj: self.meters.as_deref().map(|meters| meters.thread_uj(id)),
         }
     }
 
@@ -122,12 +121,14 @@ impl Engine<'_> {
         threads: &[ThreadOutcome],
         cores: &[CoreOutcome],
     ) -> Result<(), SimError> {
-        let broken = |what: String| Err(SimError::Invariant { at_ns: self.now_ns, what });
+        let broken = |what: String| Err(SimError::Invariant { at_ns: self.events.now_ns(), what });
         for (index, core) in cores.iter().enumerate() {
-            if core.busy_ns + core.idle_ns != self.now_ns {
+            if core.busy_ns + core.idle_ns != self.events.now_ns() {
                 return broken(format!(
                     "core {index}: {} ns busy + {} ns idle is not {} ns",
-                    core.busy_ns, core.idle_ns, self.now_ns
+                    core.busy_ns,
+                    core.idle_ns,
+                    self.events.now_ns()
                 ));
             }
         }

@@ -1,11 +1,12 @@
 //! How fast every profile runs on every cluster at its present frequency.
 
 use ampsched_model::{
-    Cluster, ClusterId, Machine, Profile, StallCounters, machine_speed_ips, machine_stall_counters,
+    Cluster, ClusterId, Machine, Ns, Profile, StallCounters, machine_speed_ips,
+    machine_stall_counters,
 };
 
 /// How fast instructions retire, both ways round: a division costs more than a look-up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     pub instructions_per_ns: f64,
     pub ns_per_instruction: f64,
@@ -17,6 +18,23 @@ impl Rate {
 
     fn new(instructions_per_ns: f64) -> Self {
         Self { instructions_per_ns, ns_per_instruction: 1.0 / instructions_per_ns }
+    }
+
+    /// Whole instructions that retire in some time.
+    ///
+    /// Amounts and times are below 2^63, so both conversions go through signed integers: one machine
+    /// instruction each instead of several.
+    #[inline]
+    pub fn retired_in(self, worked_ns: Ns) -> u64 {
+        (worked_ns as i64 as f64 * self.instructions_per_ns) as i64 as u64
+    }
+
+    /// Time that instructions take, rounded up. (`f64::ceil` is a function call on older processors.)
+    #[inline]
+    pub fn duration_ns(self, instructions: u64) -> Ns {
+        let exact_ns = instructions as i64 as f64 * self.ns_per_instruction;
+        let whole_ns = exact_ns as i64;
+        whole_ns as u64 + u64::from((whole_ns as f64) < exact_ns)
     }
 }
 

@@ -6,15 +6,33 @@
 //! additions per event. Power in mW times time in ns is energy in pJ.
 
 mod heat;
+mod metering;
 
 use ampsched_model::{
-    ClusterId, ClusterPower, CoreId, CoreState, Draw, Machine, Ns, Profile, Sensor, ThreadId,
+    ClusterId, ClusterPower, CoreId, CoreState, Draw, Machine, Ns, Sensor, ThreadId,
 };
-use ampsched_policy::{Factor, FactorKind, RunState};
+use ampsched_policy::{Factor, FactorKind};
 
 use self::heat::Heat;
-use super::{Engine, Happening};
+use super::speeds::Speeds;
 use crate::{ClusterEnergy, SimError};
+
+/// What powers follow from: the machine, and the operating points that its clusters are at.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub machine: &'a Machine,
+    pub speeds: &'a Speeds,
+}
+
+impl<'a> Site<'a> {
+    fn power(self, cluster: ClusterId) -> &'a ClusterPower {
+        &self.machine.clusters[cluster.index()].power
+    }
+
+    fn cores(self, cluster: ClusterId) -> &'a [CoreId] {
+        &self.machine.clusters[cluster.index()].cores
+    }
+}
 
 /// What a core does, as far as its power is concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +44,7 @@ enum Doing {
 /// The meter of a core.
 #[derive(Clone, Debug)]
 struct CoreMeter {
+    cluster: ClusterId,
     doing: Doing,
     power_mw: f64,
     /// Of that, what does not depend on what it runs.
@@ -56,8 +75,8 @@ struct ClusterMeter {
     throttled_ns: Ns,
 }
 
-/// Everything that energy accounting keeps.
-pub(super) struct Energy {
+/// The meters of all cores, clusters and threads.
+pub(super) struct Meters {
     cores: Vec<CoreMeter>,
     clusters: Vec<ClusterMeter>,
     thread_pj: Vec<f64>,
@@ -73,7 +92,7 @@ pub(super) struct Energy {
 /// Temperature of machines without a thermal description: leakage is that at the reference.
 const ASSUMED_C: f64 = 50.0;
 
-impl Energy {
+impl Meters {
     /// All cores idle.
     ///
     /// Errors: nothing is known of the power of a cluster.
@@ -88,7 +107,8 @@ impl Energy {
         for cluster in &machine.clusters {
             columns.push(columns[columns.len() - 1] + cluster.opps.len());
         }
-        let core = CoreMeter {
+        let core = |cluster: ClusterId| CoreMeter {
+            cluster,
             doing: Doing::Idle { state: 0 },
             power_mw: 0.0,
             leakage_mw: 0.0,
@@ -111,7 +131,7 @@ impl Energy {
             throttled_ns: 0,
         };
         Ok(Self {
-            cores: vec![core; machine.cores()],
+            cores: (0..machine.cores()).map(|id| core(machine.cluster_of(id.into()))).collect(),
             clusters: vec![cluster; machine.clusters.len()],
             thread_pj: Vec::new(),
             told: Vec::new(),
@@ -129,28 +149,21 @@ impl Energy {
         self.heat.as_ref().map_or(ASSUMED_C, |heat| heat.uncore_c(cluster))
     }
 
-    /// Activity of a profile at an operating point, computed once.
-    fn activity(
-        &mut self,
-        machine: &Machine,
-        profile: Option<&Profile>,
-        number: u32,
-        cluster: ClusterId,
-        opp: usize,
-    ) -> f64 {
+    /// Activity of a profile on a cluster at its operating point, computed once for each.
+    fn activity(&mut self, site: Site, profile: u32, cluster: ClusterId) -> f64 {
+        let opp = site.speeds.opp(cluster);
+        let activity = &site.power(cluster).activity;
         // A program that computes nothing only clocks.
-        let Some(profile) = profile else {
-            return machine.clusters[cluster.index()].power.activity.stalled;
-        };
+        let Some(known) = site.speeds.profile(profile) else { return activity.stalled };
         let width = self.columns[self.columns.len() - 1];
-        let index = number as usize * width + self.columns[cluster.index()] + opp;
+        let index = profile as usize * width + self.columns[cluster.index()] + opp;
         if self.activities.len() <= index {
-            self.activities.resize((number as usize + 1) * width, f64::NAN);
+            self.activities.resize((profile as usize + 1) * width, f64::NAN);
         }
         if self.activities[index].is_nan() {
-            let entry = &machine.clusters[cluster.index()];
+            let entry = &site.machine.clusters[cluster.index()];
             let mhz = f64::from(entry.opps[opp].mhz);
-            self.activities[index] = entry.power.activity.of(profile, &entry.params, mhz);
+            self.activities[index] = activity.of(known, &entry.params, mhz);
         }
         self.activities[index]
     }
@@ -225,221 +238,157 @@ impl Energy {
     pub fn peak_c(&self) -> Option<f64> {
         self.heat.as_ref().map(Heat::hottest_c)
     }
-}
-
-impl Engine<'_> {
-    /// Starts the meters: every core is idle.
-    pub(super) fn start_meters(&mut self) {
-        if self.energy.is_none() {
-            return;
-        }
-        let clusters = 0..self.machine.clusters.len();
-        for cluster in clusters.map(ClusterId::from) {
-            self.meter_cluster(cluster);
-            if let Some(sensor) = self.power_sensor(cluster) {
-                self.push(sensor.period_ns, Happening::PowerSample(cluster));
-            }
-        }
-        for core in 0..self.cores.len() {
-            self.plan_deepening(CoreId::from(core));
-        }
-        if let Some(period_ns) = self.thermal_period_ns() {
-            self.push(period_ns, Happening::ThermalStep);
-        }
-    }
-
-    fn power_sensor(&self, cluster: ClusterId) -> Option<Sensor> {
-        self.machine.clusters[cluster.index()].power.sensor
-    }
 
     /// A thread exists.
-    pub(super) fn meter_thread(&mut self) {
-        if let Some(energy) = self.energy.as_deref_mut() {
-            energy.thread_pj.push(0.0);
-            energy.told.push((0.0, 0));
-        }
+    pub fn add_thread(&mut self) {
+        self.thread_pj.push(0.0);
+        self.told.push((0.0, 0));
     }
 
-    /// Mean power in mW of a thread while it ran since this was last asked; none if it did not run, or
-    /// nothing is accounted. Its run time must be up to date.
-    pub(super) fn thread_power_mw(&mut self, thread: ThreadId) -> Option<f64> {
-        let run_ns = self.sched.stats(thread).run_ns_total();
-        let state = self.sched.thread(thread);
-        let energy = self.energy.as_deref_mut()?;
-        if state.state == RunState::Running {
-            energy.settle_core(state.core, self.now_ns);
-        }
-        let now = (energy.thread_pj[thread.index()], run_ns);
-        let before = std::mem::replace(&mut energy.told[thread.index()], now);
+    /// Mean power in mW of a thread while it ran since this was last asked; none if it did not run. Its run time must
+    /// be up to date, and so must the meter of the core on which it runs.
+    pub fn thread_power_mw(&mut self, thread: ThreadId, run_ns: Ns) -> Option<f64> {
+        let now = (self.thread_pj[thread.index()], run_ns);
+        let before = std::mem::replace(&mut self.told[thread.index()], now);
         (run_ns > before.1).then(|| (now.0 - before.0) / (run_ns - before.1) as f64)
     }
 
     /// A core runs a thread, or goes on with another behaviour.
     #[inline]
-    pub(super) fn meter_running(&mut self, core: CoreId, thread: ThreadId, profile: u32) {
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        match energy.cores[core.index()].doing {
+    pub fn run(&mut self, core: CoreId, thread: ThreadId, profile: u32, site: Site, now_ns: Ns) {
+        let doing = Doing::Running { thread, profile };
+        match self.cores[core.index()].doing {
             // Mostly threads of one program take turns: nothing changes but who pays.
             Doing::Running { profile: same, .. } if same == profile => {
-                energy.settle_core(core, self.now_ns);
-                energy.cores[core.index()].doing = Doing::Running { thread, profile };
+                self.settle_core(core, now_ns);
+                self.cores[core.index()].doing = doing;
             }
-            Doing::Running { .. } | Doing::Idle { .. } => {
-                self.meter(core, Doing::Running { thread, profile });
-            }
+            Doing::Running { .. } | Doing::Idle { .. } => self.set(core, doing, site, now_ns),
         }
     }
 
-    /// A core has nothing to run.
+    /// A core has nothing to run. Returns whether that is news.
     #[inline]
-    pub(super) fn meter_idle(&mut self, core: CoreId) {
-        let Some(energy) = self.energy.as_deref() else { return };
-        if let Doing::Running { .. } = energy.cores[core.index()].doing {
-            self.meter(core, Doing::Idle { state: 0 });
-            self.plan_deepening(core);
+    pub fn rest(&mut self, core: CoreId, site: Site, now_ns: Ns) -> bool {
+        let was_running = matches!(self.cores[core.index()].doing, Doing::Running { .. });
+        if was_running {
+            self.set(core, Doing::Idle { state: 0 }, site, now_ns);
         }
+        was_running
+    }
+
+    /// When an idle core goes into the next idle state, after how long and in which stay.
+    pub fn next_deepening(&self, core: CoreId, site: Site) -> Option<(Ns, u32)> {
+        let meter = &self.cores[core.index()];
+        let Doing::Idle { state } = meter.doing else { return None };
+        let states = &site.power(meter.cluster).idle_states;
+        let (present, next) = (states.get(state)?, states.get(state + 1)?);
+        // A core goes deeper when it has idled for as long as the deeper state needs to pay off.
+        let wait_ns = next.min_residency_ns.saturating_sub(present.min_residency_ns);
+        Some((wait_ns, meter.stay))
+    }
+
+    /// A core has idled long enough for the next idle state, if it is still in the given stay. Returns whether it is.
+    pub fn deepen(&mut self, core: CoreId, stay: u32, site: Site, now_ns: Ns) -> bool {
+        let meter = &self.cores[core.index()];
+        let Doing::Idle { state } = meter.doing else { return false };
+        if meter.stay != stay {
+            return false;
+        }
+        self.set(core, Doing::Idle { state: state + 1 }, site, now_ns);
+        true
     }
 
     /// A core does something else from now on.
-    fn meter(&mut self, core: CoreId, doing: Doing) {
+    fn set(&mut self, core: CoreId, doing: Doing, site: Site, now_ns: Ns) {
+        self.settle_core(core, now_ns);
         let cluster = self.cores[core.index()].cluster;
-        let opp = self.speeds.opp(cluster);
-        let now_ns = self.now_ns;
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        energy.settle_core(core, now_ns);
-        let power: &ClusterPower = &self.machine.clusters[cluster.index()].power;
+        let (opp, power) = (site.speeds.opp(cluster), site.power(cluster));
         let power_mw = match doing {
             Doing::Idle { state } => {
-                power.core_power_mw(opp, CoreState::Idle(state), energy.core_c(core))
+                power.core_power_mw(opp, CoreState::Idle(state), self.core_c(core))
             }
             Doing::Running { profile, .. } => {
-                let known = self.speeds.profile(profile);
-                let activity = energy.activity(&self.machine, known, profile, cluster, opp);
-                activity * power.points[opp].core_mw + energy.cores[core.index()].leakage_mw
+                let activity = self.activity(site, profile, cluster);
+                activity * power.points[opp].core_mw + self.cores[core.index()].leakage_mw
             }
         };
-        let meter = &mut energy.cores[core.index()];
+        let meter = &mut self.cores[core.index()];
         let was_running = matches!(meter.doing, Doing::Running { .. });
         let is_running = matches!(doing, Doing::Running { .. });
         let by_mw = power_mw - meter.power_mw;
         meter.doing = doing;
         meter.power_mw = power_mw;
+        meter.stay += u32::from(was_running != is_running);
         if by_mw != 0.0 {
-            energy.change_total(cluster, by_mw, now_ns);
-        }
-        if was_running != is_running {
-            energy.cores[core.index()].stay += 1;
+            self.change_total(cluster, by_mw, now_ns);
         }
         if !(was_running && is_running) {
-            self.meter_uncore(cluster);
+            self.set_uncore(cluster, site, now_ns);
         }
     }
 
     /// The uncore's power may have changed.
-    fn meter_uncore(&mut self, cluster: ClusterId) {
-        let opp = self.speeds.opp(cluster);
-        let now_ns = self.now_ns;
-        let entry = &self.machine.clusters[cluster.index()];
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        let (idle, celsius) = (energy.shallowest(&entry.cores), energy.uncore_c(cluster));
-        let uncore_mw = entry.power.uncore_power_mw(opp, idle, celsius);
-        let meter = &energy.clusters[cluster.index()];
-        let by_mw = uncore_mw - meter.uncore_mw;
+    fn set_uncore(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
+        let (idle, celsius) = (self.shallowest(site.cores(cluster)), self.uncore_c(cluster));
+        let uncore_mw =
+            site.power(cluster).uncore_power_mw(site.speeds.opp(cluster), idle, celsius);
+        let by_mw = uncore_mw - self.clusters[cluster.index()].uncore_mw;
         if by_mw != 0.0 {
-            energy.settle_uncore(cluster, now_ns);
-            energy.clusters[cluster.index()].uncore_mw = uncore_mw;
-            energy.change_total(cluster, by_mw, now_ns);
+            self.settle_uncore(cluster, now_ns);
+            self.clusters[cluster.index()].uncore_mw = uncore_mw;
+            self.change_total(cluster, by_mw, now_ns);
         }
     }
 
     /// A cluster's frequency, or the temperature, has changed: all its powers have.
-    pub(super) fn meter_cluster(&mut self, cluster: ClusterId) {
-        let Some(energy) = self.energy.as_deref() else { return };
-        let cores = self.machine.clusters[cluster.index()].cores.clone();
-        let doing: Vec<Doing> = cores.iter().map(|core| energy.cores[core.index()].doing).collect();
-        for (core, doing) in cores.into_iter().zip(doing) {
-            self.update_leakage(core);
-            self.meter(core, doing);
+    pub fn renew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
+        for &core in site.cores(cluster) {
+            self.update_leakage(core, site);
+            self.set(core, self.cores[core.index()].doing, site, now_ns);
         }
-        self.meter_uncore(cluster);
-        self.sum_up_anew(cluster);
+        self.set_uncore(cluster, site, now_ns);
+        self.sum_up_anew(cluster, site, now_ns);
     }
 
     /// Leakage of a core that runs, at the present voltage and temperature.
-    fn update_leakage(&mut self, core: CoreId) {
+    fn update_leakage(&mut self, core: CoreId, site: Site) {
         let cluster = self.cores[core.index()].cluster;
-        let opp = self.speeds.opp(cluster);
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        let power = &self.machine.clusters[cluster.index()].power;
         let still = CoreState::Running { activity: 0.0 };
-        let leakage_mw = power.core_power_mw(opp, still, energy.core_c(core));
-        energy.cores[core.index()].leakage_mw = leakage_mw;
+        let opp = site.speeds.opp(cluster);
+        let leakage_mw = site.power(cluster).core_power_mw(opp, still, self.core_c(core));
+        self.cores[core.index()].leakage_mw = leakage_mw;
     }
 
     /// Differences of powers leave rounding errors behind; the sum itself has none.
-    fn sum_up_anew(&mut self, cluster: ClusterId) {
-        let now_ns = self.now_ns;
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        energy.change_total(cluster, 0.0, now_ns);
-        let cores = &self.machine.clusters[cluster.index()].cores;
-        let sum: f64 = cores.iter().map(|core| energy.cores[core.index()].power_mw).sum();
-        let meter = &mut energy.clusters[cluster.index()];
+    fn sum_up_anew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
+        self.change_total(cluster, 0.0, now_ns);
+        let power_mw = |core: &CoreId| self.cores[core.index()].power_mw;
+        let sum: f64 = site.cores(cluster).iter().map(power_mw).sum();
+        let meter = &mut self.clusters[cluster.index()];
         meter.total_mw = sum + meter.uncore_mw;
     }
 
-    fn plan_deepening(&mut self, core: CoreId) {
-        let cluster = self.cores[core.index()].cluster;
-        let Some(energy) = self.energy.as_deref() else { return };
-        let meter = &energy.cores[core.index()];
-        let Doing::Idle { state } = meter.doing else { return };
-        let states = &self.machine.clusters[cluster.index()].power.idle_states;
-        let (Some(present), Some(next)) = (states.get(state), states.get(state + 1)) else {
-            return;
-        };
-        // A core goes deeper when it has idled for as long as the deeper state needs to pay off.
-        let wait_ns = next.min_residency_ns.saturating_sub(present.min_residency_ns);
-        let deepening = Happening::Deepen(core, meter.stay);
-        self.push(self.now_ns + wait_ns, deepening);
-    }
-
-    /// A core has idled long enough for the next idle state.
-    pub(super) fn deepen(&mut self, core: CoreId, stay: u32) {
-        let Some(energy) = self.energy.as_deref() else { return };
-        let meter = &energy.cores[core.index()];
-        let Doing::Idle { state } = meter.doing else { return };
-        if meter.stay == stay {
-            self.meter(core, Doing::Idle { state: state + 1 });
-            self.plan_deepening(core);
-        }
-    }
-
     /// A power sensor refreshes: mean power since its last sample.
-    pub(super) fn sample_power(&mut self, cluster: ClusterId) {
-        let Some(sensor) = self.power_sensor(cluster) else { return };
-        let (now_ns, seed) = (self.now_ns, self.options.seed);
-        let Some(energy) = self.energy.as_deref_mut() else { return };
-        energy.change_total(cluster, 0.0, now_ns);
-        let meter = &mut energy.clusters[cluster.index()];
+    pub fn sample(&mut self, cluster: ClusterId, sensor: Sensor, seed: u64, now_ns: Ns) -> Factor {
+        self.change_total(cluster, 0.0, now_ns);
+        let meter = &mut self.clusters[cluster.index()];
         let mean_mw = (meter.total_pj - meter.sampled_pj) / sensor.period_ns as f64;
         meter.sampled_pj = meter.total_pj;
         meter.samples += 1;
         let random = Draw::new(seed).child(POWER_SENSORS).child(cluster.0.into());
         let value = sensor.reading(mean_mw, meter.samples, &random);
-        let factor = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
-        self.sched.set_power(cluster, factor);
-        self.push(now_ns + sensor.period_ns, Happening::PowerSample(cluster));
+        Factor { value, kind: FactorKind::Measured, at_ns: now_ns }
     }
 
     /// Brings all meters up to now.
-    pub(super) fn settle_all(&mut self) {
-        let now_ns = self.now_ns;
-        let Some(energy) = self.energy.as_deref_mut() else { return };
+    pub fn settle(&mut self, now_ns: Ns) {
         for core in 0..self.cores.len() {
-            energy.settle_core(CoreId::from(core), now_ns);
+            self.settle_core(CoreId::from(core), now_ns);
         }
-        for cluster in (0..self.clocks.len()).map(ClusterId::from) {
-            energy.settle_uncore(cluster, now_ns);
-            energy.change_total(cluster, 0.0, now_ns);
+        for cluster in (0..self.clusters.len()).map(ClusterId::from) {
+            self.settle_uncore(cluster, now_ns);
+            self.change_total(cluster, 0.0, now_ns);
         }
     }
 }

@@ -1,0 +1,145 @@
+//! Heat: temperatures, which follow from power once per thermal period, sensors and throttling.
+
+use ampsched_model::{ClusterId, CoreId, Draw, Machine, Ns, ThermalNetwork, Throttle};
+use ampsched_policy::{Factor, FactorKind};
+
+use super::Meters;
+use crate::SimError;
+
+/// Temperatures and what follows from them.
+pub(super) struct Heat {
+    network: ThermalNetwork,
+    throttle: Throttle,
+    throttle_period_ns: Ns,
+    throttle_due_ns: Ns,
+    temperatures_c: Vec<f64>,
+    hottest_c: f64,
+    stepped_ns: Ns,
+}
+
+impl Heat {
+    /// A cold board; none if the machine's file does not tell how it heats up.
+    ///
+    /// Errors: a network that cannot be, see [`ThermalNetwork::new`].
+    pub fn new(machine: &Machine) -> Result<Option<Self>, SimError> {
+        let Some(thermal) = &machine.thermal else { return Ok(None) };
+        let network = ThermalNetwork::new(thermal, machine).map_err(|error| {
+            SimError::BadMachine { machine: machine.name.clone(), what: error.to_string() }
+        })?;
+        Ok(Some(Self {
+            temperatures_c: network.cold_c(),
+            hottest_c: thermal.ambient_c,
+            throttle: Throttle::new(thermal, machine),
+            throttle_period_ns: thermal.throttle_period_ns,
+            throttle_due_ns: thermal.throttle_period_ns,
+            stepped_ns: 0,
+            network,
+        }))
+    }
+
+    pub fn core_c(&self, core: CoreId) -> f64 {
+        self.temperatures_c[self.network.core_node(core)]
+    }
+
+    pub fn uncore_c(&self, cluster: ClusterId) -> f64 {
+        self.temperatures_c[self.network.uncore_node(cluster)]
+    }
+
+    /// Highest temperature of any node so far.
+    pub fn hottest_c(&self) -> f64 {
+        self.hottest_c
+    }
+
+    /// What the sensors of a node show now: the hottest.
+    fn shown_c(&self, node: usize, seed: u64, now_ns: Ns) -> Option<f64> {
+        let sensors = self.network.sensors().iter().enumerate();
+        let of_node = sensors.filter(|(_, (at, _))| *at == node);
+        let shown = of_node.filter_map(|(number, (at, sensor))| {
+            let sample = sensor.sample(now_ns)?;
+            let random = Draw::new(seed).child(SENSORS).child(number as u64);
+            Some(sensor.reading(self.temperatures_c[*at], sample, &random))
+        });
+        shown.max_by(f64::total_cmp)
+    }
+}
+
+impl Meters {
+    /// How often temperatures are computed; never if nothing is known of heat.
+    pub fn thermal_period_ns(&self) -> Option<Ns> {
+        Some(self.heat.as_ref()?.network.period_ns())
+    }
+
+    /// Temperatures follow what has been used since the last time; all meters must be settled. Returns whether they run
+    /// away.
+    pub(super) fn heat_up(&mut self, now_ns: Ns) -> bool {
+        let Some(heat) = self.heat.as_mut() else { return false };
+        let elapsed_ns = (now_ns - heat.stepped_ns) as f64;
+        let mut power_mw = vec![0.0; heat.temperatures_c.len()];
+        for (index, meter) in self.cores.iter_mut().enumerate() {
+            let pj = meter.running_pj + meter.idle_pj;
+            power_mw[heat.network.core_node(CoreId::from(index))] +=
+                (pj - meter.stepped_pj) / elapsed_ns;
+            meter.stepped_pj = pj;
+        }
+        for (index, meter) in self.clusters.iter_mut().enumerate() {
+            power_mw[heat.network.uncore_node(ClusterId::from(index))] +=
+                (meter.uncore_pj - meter.stepped_pj) / elapsed_ns;
+            meter.stepped_pj = meter.uncore_pj;
+        }
+        heat.network.step(&mut heat.temperatures_c, &power_mw);
+        heat.stepped_ns = now_ns;
+        let hottest_c = heat.temperatures_c.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        heat.hottest_c = heat.hottest_c.max(hottest_c);
+        hottest_c > RUNAWAY_C
+    }
+
+    /// What the hottest temperature sensor of a cluster with some cores shows now.
+    pub(super) fn shown_c(
+        &self,
+        cluster: ClusterId,
+        cores: &[CoreId],
+        seed: u64,
+        now_ns: Ns,
+    ) -> Option<Factor> {
+        let heat = self.heat.as_ref()?;
+        let cores = cores.iter().map(|&core| heat.network.core_node(core));
+        let nodes = cores.chain([heat.network.uncore_node(cluster)]);
+        let shown = nodes.filter_map(|node| heat.shown_c(node, seed, now_ns));
+        let value = shown.max_by(f64::total_cmp)?;
+        Some(Factor { value, kind: FactorKind::Measured, at_ns: now_ns })
+    }
+
+    /// The highest operating point that heat allows each cluster now; counts the past period as throttled for those
+    /// that it caps.
+    pub(super) fn throttle(
+        &mut self,
+        machine: &Machine,
+        period_ns: Ns,
+        now_ns: Ns,
+    ) -> Vec<(ClusterId, usize)> {
+        let Some(heat) = self.heat.as_mut() else { return Vec::new() };
+        if now_ns >= heat.throttle_due_ns {
+            heat.throttle_due_ns = now_ns + heat.throttle_period_ns;
+            let sensors = heat.network.sensors();
+            let shown = sensors.iter().map(|(node, _)| heat.temperatures_c[*node]);
+            let hottest_c = shown.fold(f64::NEG_INFINITY, f64::max);
+            heat.throttle.look(hottest_c);
+        }
+        let mut caps = Vec::with_capacity(self.clusters.len());
+        for (index, meter) in self.clusters.iter_mut().enumerate() {
+            let cap = heat.throttle.highest_opp(ClusterId::from(index));
+            if cap + 1 < machine.clusters[index].opps.len() {
+                meter.throttled_ns += period_ns;
+            }
+            caps.push((ClusterId::from(index), cap));
+        }
+        caps
+    }
+}
+
+/// Temperature in degrees Celsius above which nothing settles any more: far beyond what leakage laws hold for and
+/// silicon survives (ours; growth is exponential there, so its value hardly matters).
+const RUNAWAY_C: f64 = 1000.0;
+
+/// Stream of random numbers, apart from those of programs (which begin with a letter's code).
+const SENSORS: u64 = 1 << 40;

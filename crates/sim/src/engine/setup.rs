@@ -1,0 +1,57 @@
+//! What is simulated and how, and what a simulation writes down.
+
+use ampsched_model::{Machine, Ns, Workload};
+
+use super::Options;
+use crate::{Counts, SimError, Trace};
+
+/// What is simulated and how; it never changes.
+pub(super) struct Setup {
+    pub machine: Machine,
+    pub workload_name: String,
+    pub policy_name: String,
+    pub options: Options,
+    stop_ns: Ns,
+}
+
+impl Setup {
+    /// A workload on a machine under a policy.
+    pub fn new(
+        machine: &Machine,
+        workload: &Workload,
+        policy_name: &str,
+        options: &Options,
+    ) -> Self {
+        Self {
+            machine: machine.clone(),
+            workload_name: workload.name.clone(),
+            policy_name: policy_name.to_owned(),
+            stop_ns: options.until_ns.unwrap_or(Ns::MAX).min(options.limit_ns),
+            options: options.clone(),
+        }
+    }
+
+    /// Nothing happens after this time.
+    #[inline]
+    pub fn stop_ns(&self) -> Ns {
+        self.stop_ns
+    }
+
+    /// The error of a policy that does what it may not.
+    pub fn bad_policy(&self, what: String) -> Box<SimError> {
+        Box::new(SimError::BadPolicy { policy: self.policy_name.clone(), what })
+    }
+}
+
+/// What a simulation writes down as it goes.
+pub(super) struct Record<'t> {
+    pub counts: Counts,
+    pub trace: Option<&'t mut dyn Trace>,
+}
+
+impl<'t> Record<'t> {
+    /// Nothing yet.
+    pub fn new(trace: Option<&'t mut dyn Trace>) -> Self {
+        Self { counts: Counts::default(), trace }
+    }
+}

@@ -1,0 +1,103 @@
+//! The slow plane: when the policy looks and hears, and how its plan is carried out.
+
+use ampsched_model::{CoreId, ThreadId};
+use ampsched_policy::{Change, Event};
+
+use super::events::SimEvent;
+use super::{Engine, Fallible};
+
+impl Engine<'_> {
+    /// Schedules the first epoch and the first balancing.
+    pub(super) fn schedule_periodic(&mut self) {
+        if let Some(epoch_ns) = self.supervisor.needs.epoch_ns {
+            self.events.schedule(epoch_ns, SimEvent::Epoch);
+        }
+        if let Some(balance) = self.sched.rules().balance {
+            self.events.schedule(balance.period_ns, SimEvent::Balance);
+        }
+    }
+
+    /// Brings the books up to date, refreshes the factors, lets the policy look.
+    pub(super) fn epoch(&mut self) -> Fallible {
+        self.account_all();
+        self.refresh_factors();
+        let now_ns = self.events.now_ns();
+        self.supervisor.epoch(&self.sched, now_ns);
+        self.apply_plan()?;
+        self.charge_epoch();
+        let epoch_ns = self.supervisor.needs.epoch_ns.expect("an epoch has a cadence");
+        self.events.schedule(now_ns + epoch_ns, SimEvent::Epoch);
+        Ok(())
+    }
+
+    /// The slow plane's work delays whoever runs on the first core.
+    fn charge_epoch(&mut self) {
+        let (core, epoch_ns) = (CoreId(0), self.setup.options.overhead.epoch_ns);
+        if epoch_ns == 0 {
+            return;
+        }
+        if let Some(thread) = self.sched.core(core).running {
+            self.cores[core].overhead_left_ns += epoch_ns;
+            self.arm(core, thread);
+        }
+    }
+
+    fn refresh_factors(&mut self) {
+        let threads: Vec<ThreadId> = self.sched.live_threads().collect();
+        for thread in threads {
+            self.refresh_factor(thread);
+        }
+    }
+
+    pub(super) fn refresh_factor(&mut self, thread: ThreadId) {
+        let now_ns = self.events.now_ns();
+        let mut power_mw = None;
+        if self.supervisor.needs.power {
+            power_mw = self.thread_power_mw(thread);
+        }
+        let profile = self.threads[thread].profile;
+        self.supervisor.refresh(&self.sched, &self.speeds, thread, profile, power_mw, now_ns);
+    }
+
+    /// Carries out what the policy has asked for.
+    pub(super) fn apply_plan(&mut self) -> Fallible {
+        if self.supervisor.plan.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<(ThreadId, Change)> = self.supervisor.plan.drain().collect();
+        for (thread, change) in changes {
+            if !self.threads.has(thread) {
+                let what = format!("plans for thread {}, which does not exist", thread.0);
+                return Err(self.setup.bad_policy(what));
+            }
+            if self.sched.apply(thread, &change) {
+                self.relocate(thread)?;
+            }
+        }
+        self.apply_frequencies()?;
+        // New speeds and preferences may give idle cores something to do.
+        self.kick_idle_cores(self.events.now_ns());
+        Ok(())
+    }
+
+    /// Tells the policy of an event that it wants to hear of, and carries out what it asks for then.
+    #[inline]
+    pub(super) fn tell(&mut self, event: Event) -> Fallible {
+        if !self.supervisor.wants(event) {
+            return Ok(());
+        }
+        self.supervisor.hear(&self.sched, event, self.events.now_ns());
+        self.apply_plan()
+    }
+
+    /// Balances the run queues.
+    pub(super) fn balance(&mut self) {
+        let balance = self.sched.rules().balance.expect("balancing has a period");
+        self.account_all();
+        let now_ns = self.events.now_ns();
+        for core in self.sched.balance(balance, now_ns) {
+            self.after_enqueue(core, now_ns);
+        }
+        self.events.schedule(now_ns + balance.period_ns, SimEvent::Balance);
+    }
+}

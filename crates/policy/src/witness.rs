@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use crate::{Change, Factor, FactorKind, Factors, Prefer, Rules};
+use crate::{Change, Event, Factor, FactorKind, Factors, Prefer, Rules};
 
 /// Who decided: a part of [`Rules`], or somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,8 +150,30 @@ impl Reason {
         self.with(name, Value::Word(word.into()))
     }
 
+    /// Why the slow plane changes the plan for a thread: after how many epochs, because of which event if not in
+    /// an epoch, and what was known about the thread.
+    pub fn of_plan(event: Option<Event>, epoch: u64, factors: &Factors, now_ns: Ns) -> Self {
+        let reason = match event {
+            None => Self::new(DecidedBy::Plan, "the policy looks at the system"),
+            Some(event) => {
+                let (word, thread) = match event {
+                    Event::Added(thread) => ("added", thread),
+                    Event::Woken(thread, _) => ("woken", thread),
+                    Event::Blocked(thread) => ("blocked", thread),
+                    Event::Started(thread, _) => ("started", thread),
+                    Event::Stopped(thread, _) => ("stopped", thread),
+                    Event::Exited(thread) => ("exited", thread),
+                };
+                Self::new(DecidedBy::Plan, "the policy reacts to an event")
+                    .word("event", word)
+                    .thread("event_thread", thread)
+            }
+        };
+        reason.count("epoch", epoch).factors(factors, now_ns)
+    }
+
     /// The same with what is known about a thread now: each factor with its kind and its age.
-    pub fn factors(self, factors: &Factors, now_ns: Ns) -> Self {
+    fn factors(self, factors: &Factors, now_ns: Ns) -> Self {
         self.factor(["speedup", "speedup_kind", "speedup_age_ns"], &factors.speedup, now_ns)
             .factor(
                 ["offline_speedup", "offline_speedup_kind", "offline_speedup_age_ns"],

@@ -13,6 +13,7 @@ from ampsched.cli import (
     calibrating,
     comparing,
     counting,
+    explaining,
     importing,
     listing,
     living,
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
+app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)

@@ -41,14 +41,14 @@ impl Sched {
         }
         // The time only says how long others have waited, which nobody hears here.
         if self.first_of(queue, core, None, 0, NoWitness) != Some(woken) {
-            tell("choosing anew would not choose it");
+            tell("choosing anew would not choose the woken thread");
             return false;
         }
         if competes && current.deadline <= self.thread(woken).deadline {
             tell("the running thread's deadline is not later");
             return false;
         }
-        tell("choosing anew chooses it");
+        tell("choosing anew chooses the woken thread");
         true
     }
 

@@ -259,8 +259,10 @@ impl Sched {
                 let preempts = gap > granularity;
                 witness.because(|| {
                     let because = match preempts {
-                        true => "its virtual run time is smaller by more than the granularity",
-                        false => "its virtual run time is not smaller by more than the granularity",
+                        true => "the woken thread's virtual run time is smaller by more than the granularity",
+                        false => {
+                            "the woken thread's virtual run time is not smaller by more than the granularity"
+                        }
                     };
                     let woken_at = self.thread(woken).vruntime;
                     Reason::new(DecidedBy::Preempt, because)

@@ -16,7 +16,7 @@
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
-//! | [`Record`] | `setup.rs` | totals and the trace |
+//! | [`Record`] | `setup.rs`, `watch.rs` | totals, and the trace with its reasons |
 
 mod apps;
 mod check;
@@ -41,6 +41,7 @@ mod supervisor;
 mod threads;
 mod timers;
 mod wake;
+mod watch;
 
 use ampsched_model::{Machine, ThreadId, Workload};
 use ampsched_policy::{Policy, Sched, Topology};
@@ -129,10 +130,12 @@ impl<'t> Engine<'t> {
         let rules = policy.rules(&topology);
         let supervisor = Supervisor::new(policy, &options.factors, options.seed, machine);
         let cores = Cores::new(&topology);
+        let sched = Sched::new(topology, rules);
         let mut engine = Self {
             events: Events::new(cores.len()),
             cores,
-            sched: Sched::new(topology, rules),
+            record: Record::new(trace, &sched),
+            sched,
             threads: Threads::default(),
             apps: Apps::new(options.repetitions),
             objects: Objects::default(),
@@ -140,7 +143,6 @@ impl<'t> Engine<'t> {
             clocks: Clocks::new(machine),
             meters: None,
             governing: None,
-            record: Record::new(trace),
             supervisor,
             setup,
         };

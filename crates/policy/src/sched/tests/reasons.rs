@@ -223,9 +223,12 @@ fn stealing_tells_the_step_the_queue_and_its_load() {
     assert_eq!(host.why_picked(0).by, DecidedBy::Steal(0), "the step that takes, by its number");
 }
 
+/// A change of the step, and why it does not take the thread then.
+type Refusal = (fn(&mut Steal), &'static str);
+
 #[test]
 fn a_thread_that_is_not_stolen_hears_why() {
-    let refusals: [(fn(&mut Steal), &str); 3] = [
+    let refusals: [Refusal; 3] = [
         (
             |step| step.except = Some(Prefer::Little),
             "the step leaves threads of its preference where they are",

@@ -59,9 +59,12 @@ lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only
 	sh tools/check-live.sh
 	cargo clippy -p ampsched-scx --features bpf --all-targets --locked --quiet -- -D warnings
 
+# Not `cargo fmt`: it does not follow the modules that a registry declares.
+RUSTFMT := find crates -name '*.rs' -exec rustfmt
+
 .PHONY: lint
 lint: $(BUILD)/dev ## Check format, style and types
-	cargo fmt --all --check
+	$(RUSTFMT) --check {} +
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -69,7 +72,7 @@ lint: $(BUILD)/dev ## Check format, style and types
 
 .PHONY: format
 format: $(BUILD)/dev ## Format all sources
-	cargo fmt --all
+	$(RUSTFMT) {} +
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

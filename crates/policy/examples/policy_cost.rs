@@ -63,7 +63,8 @@ impl System {
             cluster(1, 0..CORES / 2, Pipeline::OutOfOrder),
             cluster(0, CORES / 2..CORES, Pipeline::InOrder),
         ]);
-        let sched = Sched::new(topology.clone(), policy.rules(&topology));
+        let mut sched = Sched::new(topology.clone(), policy.rules(&topology));
+        sched.serve(&policy.needs());
         let mut system =
             Self { policy, sched, factors: Vec::new(), plan: Plan::new(), now_ns: 0, decisions: 0 };
         for index in 0..THREADS {
@@ -147,7 +148,7 @@ impl System {
     /// What a host measures between epochs: blame, and speed-ups that drift.
     fn observe(&mut self, epoch: usize) {
         for (index, factors) in self.factors.iter_mut().enumerate() {
-            let blame_ns = self.sched.stats(ThreadId::from(index)).blame_ns as f64;
+            let blame_ns = self.sched.blame_ns(ThreadId::from(index)) as f64;
             let at_ns = self.now_ns;
             factors.blame_ns = Factor { value: blame_ns, kind: FactorKind::Measured, at_ns };
             factors.stalls = stalls(&self.sched, index, at_ns);
@@ -160,7 +161,7 @@ impl System {
     fn apply(&mut self) {
         let changes: Vec<(ThreadId, Change)> = self.plan.drain().collect();
         for (thread, change) in changes {
-            if !self.sched.apply(thread, &change) {
+            if !self.sched.apply(thread, &change).moves {
                 continue;
             }
             let state = self.sched.thread(thread);

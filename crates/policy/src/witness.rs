@@ -4,10 +4,11 @@
 //! [`Testimony`] the answer comes with its [`Reason`].
 
 use std::cell::RefCell;
+use std::fmt::Debug;
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use crate::{Change, Event, Factor, FactorKind, Factors, Prefer, Rules};
+use crate::{Change, Choice, Event, Factor, FactorKind, Factors, Prefer, Rules};
 
 /// Who decided: a part of [`Rules`], or somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,22 +36,12 @@ pub enum DecidedBy {
 }
 
 impl DecidedBy {
-    /// Who decided, in the vocabulary of the rules if they are known, such as `order: Vruntime`.
+    /// Who decided, in the vocabulary of the rules if they are known, such as `order: vruntime`.
     pub fn words(self, rules: Option<&Rules>) -> String {
-        let stated = rules.and_then(|rules| match self {
-            Self::Order => Some(format!("{:?}", rules.order)),
-            Self::Allocator => Some(format!("{:?}", rules.allocator)),
-            Self::Steal(step) => rules.steal.get(usize::from(step)).map(|step| format!("{step:?}")),
-            Self::Slice => Some(format!("{:?}", rules.slice)),
-            Self::Preempt => Some(format!("{:?}", rules.preempt)),
-            Self::Balance => rules.balance.map(|balance| format!("{balance:?}")),
-            Self::BalanceWhen => Some(format!("{:?}", rules.balance_when)),
-            Self::Plan | Self::Hook | Self::Program => None,
-        });
         let name = match self {
             Self::Order => "order",
             Self::Allocator => "allocator",
-            Self::Steal(step) => return numbered(step, stated),
+            Self::Steal(_) => "steal",
             Self::Slice => "slice",
             Self::Preempt => "preempt",
             Self::Balance => "balance",
@@ -59,19 +50,35 @@ impl DecidedBy {
             Self::Hook => "the policy's own code",
             Self::Program => "program",
         };
-        stated.map_or_else(|| name.to_owned(), |stated| format!("{name}: {stated}"))
+        let stated = rules.and_then(|rules| match self {
+            Self::Order => Some(stated(&rules.order)),
+            Self::Allocator => Some(stated(&rules.allocator)),
+            Self::Steal(step) => rules.steal.get(usize::from(step)).map(|step| stated(&step.from)),
+            Self::Slice => Some(stated(&rules.slice)),
+            Self::Preempt => Some(stated(&rules.preempt)),
+            Self::BalanceWhen => Some(stated(&rules.balance_when)),
+            Self::Balance | Self::Plan | Self::Hook | Self::Program => None,
+        });
+        // People count steps from 1.
+        let step = match self {
+            Self::Steal(step) => format!(" step {}", u16::from(step) + 1),
+            _ => String::new(),
+        };
+        let stated = stated.map(|stated| format!(": {stated}")).unwrap_or_default();
+        format!("{name}{step}{stated}")
     }
 }
 
-/// A step of stealing; people count from 1.
-fn numbered(step: u8, stated: Option<String>) -> String {
-    let name = format!("steal step {}", u16::from(step) + 1);
-    stated.map_or_else(|| name.clone(), |stated| format!("{name}: {stated}"))
+/// A word of the rules with the numbers that it carries.
+fn stated<T: Choice + Debug>(choice: &T) -> String {
+    let debug = format!("{choice:?}");
+    let payload = debug.find(' ').map_or("", |at| &debug[at..]);
+    format!("{}{payload}", choice.word().name)
 }
 
 /// A value that counted in a decision.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum ReasonValue {
     /// A time, or virtual run time, in ns.
     Ns(i64),
     /// A number of things, a load, a rank.
@@ -96,7 +103,7 @@ pub struct Reason {
     /// The reason in plain words that hold for any thread; few different ones.
     pub because: &'static str,
     /// The values that counted, by name; the unit comes last in the name.
-    pub values: Vec<(&'static str, Value)>,
+    pub values: Vec<(&'static str, ReasonValue)>,
 }
 
 impl Reason {
@@ -106,48 +113,48 @@ impl Reason {
     }
 
     /// The same with one value more.
-    pub fn with(mut self, name: &'static str, value: Value) -> Self {
+    pub fn with(mut self, name: &'static str, value: ReasonValue) -> Self {
         self.values.push((name, value));
         self
     }
 
     /// The same with a time.
     pub fn ns(self, name: &'static str, ns: Ns) -> Self {
-        self.with(name, Value::Ns(i64::try_from(ns).unwrap_or(i64::MAX)))
+        self.with(name, ReasonValue::Ns(i64::try_from(ns).unwrap_or(i64::MAX)))
     }
 
     /// The same with the distance of one time from another.
     pub fn ns_from(self, name: &'static str, ns: i128, origin_ns: i128) -> Self {
         let limits = (i128::from(i64::MIN), i128::from(i64::MAX));
-        self.with(name, Value::Ns((ns - origin_ns).clamp(limits.0, limits.1) as i64))
+        self.with(name, ReasonValue::Ns((ns - origin_ns).clamp(limits.0, limits.1) as i64))
     }
 
     /// The same with a number.
     pub fn count(self, name: &'static str, count: impl Into<u64>) -> Self {
-        self.with(name, Value::Count(count.into()))
+        self.with(name, ReasonValue::Count(count.into()))
     }
 
     /// The same with a core, if there is one.
     pub fn core(self, name: &'static str, core: impl Into<Option<CoreId>>) -> Self {
         match core.into() {
-            Some(core) => self.with(name, Value::Core(core)),
+            Some(core) => self.with(name, ReasonValue::Core(core)),
             None => self,
         }
     }
 
     /// The same with a thread.
     pub fn thread(self, name: &'static str, thread: ThreadId) -> Self {
-        self.with(name, Value::Thread(thread))
+        self.with(name, ReasonValue::Thread(thread))
     }
 
     /// The same with a ratio.
     pub fn real(self, name: &'static str, value: f64) -> Self {
-        self.with(name, Value::Real(value))
+        self.with(name, ReasonValue::Real(value))
     }
 
     /// The same with a word.
     pub fn word(self, name: &'static str, word: impl Into<String>) -> Self {
-        self.with(name, Value::Word(word.into()))
+        self.with(name, ReasonValue::Word(word.into()))
     }
 
     /// Why the slow plane changes the plan for a thread: after how many epochs, because of which event if not in
@@ -181,11 +188,7 @@ impl Reason {
                 now_ns,
             )
             .factor(["blame_ns", "blame_kind", "blame_age_ns"], &factors.blame_ns, now_ns)
-            .factor(
-                ["utilisation", "utilisation_kind", "utilisation_age_ns"],
-                &factors.utilisation,
-                now_ns,
-            )
+            .factor(["alone_ips", "alone_ips_kind", "alone_ips_age_ns"], &factors.alone_ips, now_ns)
             .factor(["power_mw", "power_kind", "power_age_ns"], &factors.power_mw, now_ns)
             .factor(
                 ["energy_ratio", "energy_ratio_kind", "energy_ratio_age_ns"],
@@ -203,8 +206,8 @@ impl Reason {
             FactorKind::Oracle => "oracle",
         };
         let value = match names[0].ends_with("_ns") {
-            true => Value::Ns(factor.value as i64),
-            false => Value::Real(factor.value),
+            true => ReasonValue::Ns(factor.value as i64),
+            false => ReasonValue::Real(factor.value),
         };
         let age_ns = now_ns.saturating_sub(factor.at_ns);
         self.with(names[0], value).word(names[1], kind).ns(names[2], age_ns)

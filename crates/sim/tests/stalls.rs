@@ -35,7 +35,7 @@ impl Probe {
         let (thread, topology) = (ThreadId(0), view.topology());
         self.seen.lock().unwrap().push(Seen {
             class: topology.core(view.core(thread)).class,
-            instructions: view.stats(thread).instructions_total(),
+            instructions: view.instructions_total(thread),
             stalls: view.factors(thread).stalls,
         });
     }

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 
 use ampsched_model::{ClusterId, CoreId, Ns, ThreadId, suggest};
-use ampsched_policy::{Reason, Rules, RunState, Value};
+use ampsched_policy::{Reason, ReasonValue, Rules, RunState};
 use serde::Serialize;
 
 use crate::{Decision, Trace, TraceMachine, TraceThread, TurnEnd};
@@ -275,15 +275,15 @@ impl Explainer {
         }
     }
 
-    fn value(&self, value: &Value) -> ToldValue {
+    fn value(&self, value: &ReasonValue) -> ToldValue {
         match value {
-            Value::Ns(ns) => ToldValue::Ns(*ns),
-            Value::Count(count) => ToldValue::Count(*count),
-            Value::Real(real) => ToldValue::Real(*real),
-            Value::Core(core) => ToldValue::Count(core.0.into()),
-            Value::Thread(thread) => ToldValue::Word(self.name(*thread)),
-            Value::Word(word) => ToldValue::Word(word.clone()),
-            Value::Loads(loads) => {
+            ReasonValue::Ns(ns) => ToldValue::Ns(*ns),
+            ReasonValue::Count(count) => ToldValue::Count(*count),
+            ReasonValue::Real(real) => ToldValue::Real(*real),
+            ReasonValue::Core(core) => ToldValue::Count(core.0.into()),
+            ReasonValue::Thread(thread) => ToldValue::Word(self.name(*thread)),
+            ReasonValue::Word(word) => ToldValue::Word(word.clone()),
+            ReasonValue::Loads(loads) => {
                 ToldValue::Loads(loads.iter().map(|(core, load)| (core.0, *load)).collect())
             }
         }

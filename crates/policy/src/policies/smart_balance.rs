@@ -67,7 +67,7 @@ struct Measured {
 impl Sensed {
     /// An epoch is over.
     fn sense(&mut self, view: &View, thread: ThreadId, epoch_ns: Ns) {
-        let stats = view.stats(thread);
+        let (stats, instructions) = (view.stats(thread), view.instructions(thread));
         let ran_ns = |class: usize| stats.run_ns[class] - self.run_ns[class];
         let total_ns: Ns = (0..MAX_CLASSES).map(ran_ns).sum();
         let waited_ns = view.ready_ns(thread) - self.ready_ns;
@@ -75,7 +75,7 @@ impl Sensed {
         // Of equal ones the last: the fastest.
         let most = (0..MAX_CLASSES).max_by_key(|&class| ran_ns(class)).expect("there are classes");
         if ran_ns(most) > 0 {
-            let retired = stats.instructions[most] - self.instructions[most];
+            let retired = instructions[most] - self.instructions[most];
             let power = view.factors(thread).power_mw;
             self.ran = Some(Measured {
                 class: ClassId::from(most),
@@ -83,7 +83,7 @@ impl Sensed {
                 power_mw: (power.kind != FactorKind::Missing).then_some(power.value),
             });
         }
-        self.instructions = stats.instructions;
+        self.instructions = *instructions;
         self.run_ns = stats.run_ns;
         self.ready_ns = view.ready_ns(thread);
     }

@@ -6,7 +6,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{Pick, RunState, Sched, fits};
 use crate::{
-    BalanceWhen, DecidedBy, LoadBand, LoadFilter, Prefer, Reason, Steal, StealFrom, Witness,
+    BalanceWhen, Choice, DecidedBy, LoadBand, LoadFilter, Prefer, Reason, Steal, StealFrom, Witness,
 };
 
 /// When an idle core looks again for a thread that its load may let go: the period of CFS's balancing
@@ -46,7 +46,7 @@ impl Sched {
             let kind = if self.may_go_up(thread, band) { Prefer::Big } else { Prefer::Little };
             witness.because(|| {
                 self.why_placed("a new thread: the least loaded core of its kind", thread)
-                    .word("kind", format!("{kind:?}"))
+                    .word("kind", kind.word().name)
                     .count("weight", self.plan(thread).weight)
                     .count("min_weight", band.min_weight)
             });
@@ -147,7 +147,7 @@ impl Sched {
             witness.because(|| {
                 let because = match step.load {
                     LoadFilter::Any => "the first that the step may take",
-                    LoadFilter::Heavy(_) => "the heaviest thread that may go up",
+                    LoadFilter::Heavy { .. } => "the heaviest thread that may go up",
                     LoadFilter::Starved { .. } => "the lightest of the threads that starve",
                     LoadFilter::Misfit => "the thread that its core fits least",
                 };
@@ -175,7 +175,7 @@ impl Sched {
         let reason = reason.count("load", self.load_of(thread, now_ns));
         match filter {
             LoadFilter::Any => reason,
-            LoadFilter::Heavy(band) => reason.count("up", band.up),
+            LoadFilter::Heavy { band } => reason.count("up", band.up),
             LoadFilter::Starved { max_served } => reason
                 .count("served", self.served_of(thread, now_ns))
                 .count("max_served", max_served),
@@ -217,7 +217,7 @@ impl Sched {
         let load = self.load_of(thread, now_ns);
         match filter {
             LoadFilter::Any => Some((Reverse(0), 0, thread)),
-            LoadFilter::Heavy(band) => {
+            LoadFilter::Heavy { band } => {
                 self.is_heavy(thread, band, now_ns).then_some((Reverse(load), 0, thread))
             }
             LoadFilter::Starved { max_served } => {

@@ -3,7 +3,9 @@
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{RunState, Sched};
-use crate::{AffinityId, Allocator, DecidedBy, NoWitness, Prefer, Reason, Value, Witness};
+use crate::{
+    AffinityId, Allocator, Choice, DecidedBy, NoWitness, Prefer, Reason, ReasonValue, Witness,
+};
 
 /// Where the last search for the least loaded core ended.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +63,7 @@ impl Sched {
             Allocator::RoundRobinInClass => self.place_in_turn(thread, witness),
             Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread, witness),
             Allocator::LeastLoadedWith => self.place_least_loaded_with(thread, witness),
-            Allocator::ByLoad(band) => self.place_by_load(thread, waker, band, now_ns, witness),
+            Allocator::ByLoad { band } => self.place_by_load(thread, waker, band, now_ns, witness),
         }
     }
 
@@ -126,7 +128,7 @@ impl Sched {
     pub(super) fn why_placed(&self, because: &'static str, thread: ThreadId) -> Reason {
         let usable = self.topology.cores().filter(|&core| self.allows(thread, core));
         let loads = usable.map(|core| (core, self.load(core).0)).collect();
-        Reason::new(DecidedBy::Allocator, because).with("loads", Value::Loads(loads))
+        Reason::new(DecidedBy::Allocator, because).with("loads", ReasonValue::Loads(loads))
     }
 
     /// An idle core that the thread may use and that shares a cluster with `near`, itself first.
@@ -204,7 +206,7 @@ impl Sched {
                 _ if exists => "the next core in turn of the kind that it prefers",
                 _ => "it may not use the kind that it prefers: the next core in turn of all",
             };
-            self.why_placed(because, thread).word("prefer", format!("{prefer:?}"))
+            self.why_placed(because, thread).word("prefer", prefer.word().name)
         });
         let chosen = chosen.expect("an affinity set is never empty");
         cursor.set(((chosen.index() + 1) % count) as u16);
@@ -227,7 +229,7 @@ impl Sched {
                 _ => "it may not use the kind that it prefers: the least loaded core of all",
             };
             let reason = self.why_placed(because, thread).core("previous_core", previous);
-            reason.word("prefer", format!("{prefer:?}"))
+            reason.word("prefer", prefer.word().name)
         });
         let cores = self.topology.cores().filter(usable);
         cores
@@ -247,7 +249,7 @@ impl Sched {
             let because =
                 "the core that is least loaded with the thread; of equal ones its previous one";
             Reason::new(DecidedBy::Allocator, because)
-                .with("loads_with_it", Value::Loads(loads))
+                .with("loads_with_it", ReasonValue::Loads(loads))
                 .core("previous_core", previous)
         });
         let cores = self.topology.cores().filter(|&core| self.allows(thread, core));

@@ -130,7 +130,8 @@ impl<'t> Engine<'t> {
         let rules = policy.rules(&topology);
         let supervisor = Supervisor::new(policy, &options.factors, options.seed, machine);
         let cores = Cores::new(&topology);
-        let sched = Sched::new(topology, rules);
+        let mut sched = Sched::new(topology, rules);
+        sched.serve(&supervisor.needs);
         let mut engine = Self {
             events: Events::new(cores.len()),
             cores,

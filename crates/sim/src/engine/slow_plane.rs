@@ -1,10 +1,9 @@
 //! The slow plane: when the policy looks and hears, and how its plan is carried out.
 
 use ampsched_model::{CoreId, ThreadId};
-use ampsched_policy::{Change, Event};
+use ampsched_policy::{Change, Event, Refusal};
 
 use super::events::SimEvent;
-use super::watch::differs;
 use super::{Engine, Fallible};
 
 impl Engine<'_> {
@@ -68,6 +67,9 @@ impl Engine<'_> {
         if self.supervisor.plan.is_empty() {
             return Ok(());
         }
+        let refused = |refusal: Refusal| self.setup.bad_policy(refusal.to_string());
+        self.sched.check(&self.supervisor.plan).map_err(refused)?;
+        let mut opens = false;
         let changes: Vec<(ThreadId, Change)> = self.supervisor.plan.drain().collect();
         for (thread, change) in changes {
             if !self.threads.has(thread) {
@@ -75,20 +77,23 @@ impl Engine<'_> {
                 return Err(self.setup.bad_policy(what));
             }
             let before = self.record.watch.as_ref().map(|_| *self.sched.plan(thread));
-            let moves = self.sched.apply(thread, &change);
+            let effect = self.sched.apply(thread, &change);
+            opens |= effect.opens;
             if let Some(watch) = &mut self.record.watch {
-                if moves || differs(before, self.sched.plan(thread)) {
+                if effect.moves || before.is_some_and(|before| before != *self.sched.plan(thread)) {
                     let factors = self.supervisor.factors(thread);
                     watch.planned(thread, &change, event, factors, self.events.now_ns());
                 }
             }
-            if moves {
+            if effect.moves {
                 self.relocate(thread)?;
             }
         }
         self.apply_frequencies()?;
-        // New speeds and preferences may give idle cores something to do.
-        self.kick_idle_cores(self.events.now_ns());
+        if opens {
+            // They have to be woken up for it, as by a thread that has to wait.
+            self.kick_idle_cores(self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns);
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{
-    Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony, ThreadPlan,
+    Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony,
 };
 
 use super::objects::Objects;
@@ -238,9 +238,4 @@ pub(super) fn why_waits(thread: &Thread, objects: &Objects) -> Reason {
         WaitsFor::Nothing => "it has ended",
     };
     Reason::new(DecidedBy::Program, because)
-}
-
-/// Whether a change of the plan has changed anything.
-pub(super) fn differs(before: Option<ThreadPlan>, after: &ThreadPlan) -> bool {
-    before.is_some_and(|before| before != *after)
 }

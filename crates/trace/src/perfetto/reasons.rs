@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use ampsched_model::{CoreId, ThreadId};
-use ampsched_policy::{Reason, Value};
+use ampsched_policy::{Reason, ReasonValue};
 
 use super::PerfettoTrace;
 use super::packets::Interned;
@@ -58,20 +58,20 @@ impl<W: Write> PerfettoTrace<W> {
         }
     }
 
-    fn value(&mut self, name: &str, value: &Value) -> DebugAnnotation {
+    fn value(&mut self, name: &str, value: &ReasonValue) -> DebugAnnotation {
         let mut named = DebugAnnotation {
             name_iid: Some(self.packets.intern(Interned::Value, name)),
             ..DebugAnnotation::default()
         };
         match value {
-            Value::Ns(ns) => named.int_value = Some(*ns),
-            Value::Count(count) => named.uint_value = Some(*count),
-            Value::Real(real) => named.double_value = Some(*real),
-            Value::Core(core) => named.uint_value = Some(core.0.into()),
-            Value::Thread(thread) => return self.text(name, self.name(*thread).to_owned()),
-            Value::Word(word) => return self.text(name, word.clone()),
+            ReasonValue::Ns(ns) => named.int_value = Some(*ns),
+            ReasonValue::Count(count) => named.uint_value = Some(*count),
+            ReasonValue::Real(real) => named.double_value = Some(*real),
+            ReasonValue::Core(core) => named.uint_value = Some(core.0.into()),
+            ReasonValue::Thread(thread) => return self.text(name, self.name(*thread).to_owned()),
+            ReasonValue::Word(word) => return self.text(name, word.clone()),
             // Loads differ each time, so they are not worth a number.
-            Value::Loads(loads) => named.string_value = Some(format_loads(loads)),
+            ReasonValue::Loads(loads) => named.string_value = Some(format_loads(loads)),
         }
         named
     }

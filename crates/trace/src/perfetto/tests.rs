@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use ampsched_model::{
     ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Ns, Opp, Pipeline, ThreadId,
 };
-use ampsched_policy::{DecidedBy, Reason, RunState, Value};
+use ampsched_policy::{DecidedBy, Reason, ReasonValue, RunState};
 use prost::Message;
 
 use super::proto::{self, CLOCK_INCREMENTAL, EventType, TrackDescriptor};
@@ -447,13 +447,13 @@ fn a_slice_tells_why_it_began_and_why_it_ended() {
     let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     introduce(&mut trace, 0, 0, "a", "main");
     introduce(&mut trace, 1, 0, "a", "next");
-    let loads = Value::Loads(vec![(CoreId(0), 1024), (CoreId(2), 0)]);
+    let loads = ReasonValue::Loads(vec![(CoreId(0), 1024), (CoreId(2), 0)]);
     let placed = Reason::new(DecidedBy::Allocator, "its previous core, which is idle")
         .with("loads", loads)
         .core("previous_core", CoreId(2));
     trace.decided(ThreadId(0), Decision::Placed(CoreId(2)), Some(&placed), 10);
     let chosen = Reason::new(DecidedBy::Order, "it comes first in the queue")
-        .with("vruntime_ns", Value::Ns(-5))
+        .with("vruntime_ns", ReasonValue::Ns(-5))
         .count("waiting", 2_u64)
         .thread("first", ThreadId(1))
         .real("gain", 1.5);

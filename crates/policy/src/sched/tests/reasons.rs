@@ -5,7 +5,7 @@ use ampsched_model::{CoreId, ThreadId};
 use super::host::{Host, MS, rules};
 use crate::{
     Allocator, Balance, Change, DecidedBy, LoadBand, LoadFilter, LoadTracking, Order, Pick, Prefer,
-    Reason, Rules, Slice, Steal, StealFrom, Testimony, Value, WakePreempt,
+    Reason, ReasonValue, Rules, Slice, Steal, StealFrom, Testimony, WakePreempt,
 };
 
 const BIG_2_LITTLE_2: &[(u8, usize)] = &[(1, 2), (0, 2)];
@@ -20,13 +20,13 @@ fn allocating(allocator: Allocator) -> Host {
     with("cfs", BIG_2_LITTLE_2, |rules| rules.allocator = allocator)
 }
 
-fn value<'a>(reason: &'a Reason, name: &str) -> &'a Value {
+fn value<'a>(reason: &'a Reason, name: &str) -> &'a ReasonValue {
     let found = reason.values.iter().find(|(known, _)| *known == name);
     &found.unwrap_or_else(|| panic!("{reason:?} does not state {name}")).1
 }
 
-fn loads(host: &[(u16, u64)]) -> Value {
-    Value::Loads(host.iter().map(|&(core, load)| (CoreId(core), load)).collect())
+fn loads(host: &[(u16, u64)]) -> ReasonValue {
+    ReasonValue::Loads(host.iter().map(|&(core, load)| (CoreId(core), load)).collect())
 }
 
 /// A thread that blocked on that core.
@@ -62,8 +62,8 @@ fn wake_affine_tells_which_idle_core_or_which_load() {
     for (core, because) in expected.drain(..) {
         let (placed, why) = host.why_placed(sleeper, Some(0));
         assert_eq!((placed.index(), why.because), (core, because));
-        assert_eq!(*value(&why, "previous_core"), Value::Core(CoreId(3)));
-        assert_eq!(*value(&why, "waker_core"), Value::Core(CoreId(0)));
+        assert_eq!(*value(&why, "previous_core"), ReasonValue::Core(CoreId(3)));
+        assert_eq!(*value(&why, "waker_core"), ReasonValue::Core(CoreId(0)));
         occupy_if_idle(&mut host, core);
         if core == 1 {
             host.fork_on(0, 1024);
@@ -95,7 +95,7 @@ fn allocators_by_kind_tell_the_preference() {
         host.sched.apply(thread, &Change::Prefer(Prefer::Little));
         let (core, why) = host.why_placed(thread, None);
         assert_eq!((core, why.because), (CoreId(2), words));
-        assert_eq!(*value(&why, "prefer"), Value::Word("Little".to_owned()));
+        assert_eq!(*value(&why, "prefer"), ReasonValue::Word("little".to_owned()));
         host.sched.apply(thread, &Change::Affinity([CoreId(1)].into_iter().collect()));
         let (core, why) = host.why_placed(thread, None);
         assert_eq!(core, CoreId(1));
@@ -118,17 +118,17 @@ const BAND: LoadBand = LoadBand { up: 512, down: 256, min_resident_ns: 0, min_we
 
 #[test]
 fn placement_by_load_tells_the_load_and_its_limits() {
-    let mut host = allocating(Allocator::ByLoad(BAND));
+    let mut host = allocating(Allocator::ByLoad { band: BAND });
     host.sched.track_load(LoadTracking::ByTime);
     let new = host.add(1024, None);
     let (core, why) = host.why_placed(new, None);
-    assert_eq!((core, value(&why, "kind")), (CoreId(0), &Value::Word("Big".to_owned())));
+    assert_eq!((core, value(&why, "kind")), (CoreId(0), &ReasonValue::Word("big".to_owned())));
     // A new thread counts as one that has always run.
     let up = sleeper_of(&mut host, 2);
     let (core, why) = host.why_placed(up, None);
     assert_eq!((core, why.because), (CoreId(0), "it has become heavy: an idle big core"));
-    assert_eq!(*value(&why, "up"), Value::Count(512));
-    let Value::Count(load) = value(&why, "load") else { panic!("{why:?}") };
+    assert_eq!(*value(&why, "up"), ReasonValue::Count(512));
+    let ReasonValue::Count(load) = value(&why, "load") else { panic!("{why:?}") };
     assert!(*load >= 512);
     let down = sleeper_of(&mut host, 1);
     let (core, why) = host.why_placed(down, None);
@@ -145,7 +145,7 @@ fn two_waiting(order: Order) -> (Host, ThreadId, ThreadId) {
         rules.order = order;
         rules.fork_debit = false;
         if order == Order::Deadline {
-            rules.slice = Slice::Request(3 * MS);
+            rules.slice = Slice::Request { base_ns: 3 * MS };
         }
     });
     let (a, b) = (host.fork_on(0, 1024), host.fork_on(0, 1024));
@@ -179,11 +179,11 @@ fn picks_tell_the_keys_of_their_order() {
         assert_eq!(host.pick(0), Pick::Run(first), "{order:?}");
         let why = host.why_picked(0);
         assert_eq!((why.by, why.because), (DecidedBy::Order, because));
-        assert_eq!(*value(&why, "waiting"), Value::Count(2));
-        assert_eq!(*value(&why, "waited_ns"), Value::Ns(2_000_000));
+        assert_eq!(*value(&why, "waiting"), ReasonValue::Count(2));
+        assert_eq!(*value(&why, "waited_ns"), ReasonValue::Ns(2_000_000));
         let passed = host.why_passed(0, second);
         assert_eq!(passed.because, "another thread comes before it");
-        assert_eq!(*value(&passed, "first"), Value::Thread(first));
+        assert_eq!(*value(&passed, "first"), ReasonValue::Thread(first));
         for key in keys {
             value(&why, key);
             value(&passed, key);
@@ -215,8 +215,8 @@ fn stealing_tells_the_step_the_queue_and_its_load() {
     assert_eq!(host.pick(0), Pick::Run(waiting));
     let why = host.why_picked(0);
     assert_eq!(why.by, DecidedBy::Steal(1));
-    assert_eq!(*value(&why, "from"), Value::Core(CoreId(2)));
-    assert_eq!(*value(&why, "load"), Value::Count(2048));
+    assert_eq!(*value(&why, "from"), ReasonValue::Core(CoreId(2)));
+    assert_eq!(*value(&why, "load"), ReasonValue::Count(2048));
     let near = host.fork_on(1, 1024);
     occupy(&mut host, 1);
     assert_eq!(host.pick(0), Pick::Run(near));
@@ -261,16 +261,16 @@ fn pulling_tells_the_gain_and_how_long_the_thread_has_been_there() {
     let slow = occupy(&mut host, 2);
     let passed = host.why_passed(0, slow);
     assert_eq!(passed.because, "it gains too little by the faster core");
-    assert_eq!(*value(&passed, "gain"), Value::Real(1.0));
-    assert_eq!(*value(&passed, "min_gain"), Value::Real(1.5));
+    assert_eq!(*value(&passed, "gain"), ReasonValue::Real(1.0));
+    assert_eq!(*value(&passed, "min_gain"), ReasonValue::Real(1.5));
     let mut speeds = [1.0; ampsched_model::MAX_CLASSES];
     speeds[1] = 2.0;
     host.sched.apply(slow, &Change::Speed(speeds));
     assert_eq!(host.pick(0), Pick::Pull(slow));
     let why = host.why_picked(0);
     assert_eq!(why.by, DecidedBy::Steal(1));
-    assert_eq!(*value(&why, "gain"), Value::Real(2.0));
-    assert_eq!(*value(&why, "from"), Value::Core(CoreId(2)));
+    assert_eq!(*value(&why, "gain"), ReasonValue::Real(2.0));
+    assert_eq!(*value(&why, "from"), ReasonValue::Core(CoreId(2)));
     // It goes to the other little core: its stay there has just begun.
     host.advance(MS);
     host.requeue(2);
@@ -278,14 +278,14 @@ fn pulling_tells_the_gain_and_how_long_the_thread_has_been_there() {
     host.advance(4 * MS);
     let passed = host.why_passed(0, slow);
     assert_eq!(passed.because, "its last migration is too short ago");
-    assert_eq!(*value(&passed, "resident_ns"), Value::Ns(4_000_000));
+    assert_eq!(*value(&passed, "resident_ns"), ReasonValue::Ns(4_000_000));
 }
 
 #[test]
 fn stealing_by_load_tells_the_load() {
     let host_with = |band| {
         let mut host =
-            stealing(StealFrom::RunningOnSlower, |step| step.load = LoadFilter::Heavy(band));
+            stealing(StealFrom::RunningOnSlower, |step| step.load = LoadFilter::Heavy { band });
         host.sched.track_load(LoadTracking::ByTime);
         let slow = occupy(&mut host, 2);
         (host, slow)
@@ -293,7 +293,7 @@ fn stealing_by_load_tells_the_load() {
     let (host, slow) = host_with(LoadBand { up: 2000, ..BAND });
     let passed = host.why_passed(0, slow);
     assert_eq!(passed.because, "its load does not let the step take it");
-    assert_eq!(*value(&passed, "up"), Value::Count(2000));
+    assert_eq!(*value(&passed, "up"), ReasonValue::Count(2000));
     let (host, slow) = host_with(BAND);
     assert_eq!(host.pick(0), Pick::Pull(slow));
     let why = host.why_picked(0);
@@ -313,10 +313,10 @@ fn a_core_in_a_later_round_tells_instead_of_whom() {
     assert_eq!(host.pick(0), Pick::Run(behind));
     let why = host.why_picked(0);
     assert!(matches!(why.by, DecidedBy::Steal(_)), "{why:?}");
-    assert_eq!(*value(&why, "instead_of"), Value::Thread(own));
+    assert_eq!(*value(&why, "instead_of"), ReasonValue::Thread(own));
     assert_eq!(
         (value(&why, "round"), value(&why, "round_of_that")),
-        (&Value::Count(0), &Value::Count(1))
+        (&ReasonValue::Count(0), &ReasonValue::Count(1))
     );
 }
 
@@ -344,14 +344,14 @@ fn preemption_tells_the_gap_or_the_deadlines() {
     for (ran_ns, expected) in [(50 * MS, true), (MS / 10, false)] {
         let mut host = with("cfs", &[(0, 1)], |rules| {
             rules.fork_debit = false;
-            rules.preempt = WakePreempt::VruntimeGap { granularity_ns: MS, divide_by_speed: false };
+            rules.preempt = WakePreempt::VruntimeGap { granularity_ns: MS };
         });
         let (woken, running) = woken_after(&mut host, ran_ns);
         let (preempts, why) = why_preempts(&host, woken, running);
         assert_eq!((preempts, why.by), (expected, DecidedBy::Preempt));
-        let Value::Ns(gap) = *value(&why, "gap_ns") else { panic!("{why:?}") };
+        let ReasonValue::Ns(gap) = *value(&why, "gap_ns") else { panic!("{why:?}") };
         assert_eq!(gap > MS as i64, expected);
-        assert_eq!(*value(&why, "granularity_ns"), Value::Ns(MS as i64));
+        assert_eq!(*value(&why, "granularity_ns"), ReasonValue::Ns(MS as i64));
     }
     let mut host = Host::new("eevdf", &[(0, 1)]);
     let (woken, running) = woken_after(&mut host, 50 * MS);
@@ -384,7 +384,10 @@ fn the_end_of_a_turn_tells_what_is_used_up() {
         host.sched.apply(running, &Change::Slice(MS));
         if policy != "eevdf" {
             let why = why_ends(&host, 0);
-            assert_eq!((why.by, value(&why, "slice_ns")), (DecidedBy::Plan, &Value::Ns(1_000_000)));
+            assert_eq!(
+                (why.by, value(&why, "slice_ns")),
+                (DecidedBy::Plan, &ReasonValue::Ns(1_000_000))
+            );
         }
     }
     // It starts a slice ahead of those that are there.
@@ -421,16 +424,19 @@ fn balancing_tells_both_loads() {
     let first = &moved[0];
     assert_eq!((first.thread, first.from, first.to), (threads[0], CoreId(0), CoreId(1)));
     assert_eq!(first.why.because, "it evens out the loads of the two queues");
-    assert_eq!(*value(&first.why, "load_from"), Value::Count(4096));
-    assert_eq!(*value(&first.why, "load_to"), Value::Count(0));
+    assert_eq!(*value(&first.why, "load_from"), ReasonValue::Count(4096));
+    assert_eq!(*value(&first.why, "load_to"), ReasonValue::Count(0));
 }
 
 #[test]
 fn reasons_speak_the_words_of_the_rules() {
     let rules = rules("cfs", &[], BIG_2_LITTLE_2);
-    assert_eq!(DecidedBy::Order.words(Some(&rules)), "order: Vruntime");
+    assert_eq!(DecidedBy::Order.words(Some(&rules)), "order: vruntime");
     assert_eq!(DecidedBy::Order.words(None), "order");
     let step = DecidedBy::Steal(0).words(Some(&rules));
-    assert!(step.starts_with("steal step 1: Steal { from: OwnCluster"), "{step}");
+    assert_eq!(step, "steal step 1: own_cluster");
+    let slice = DecidedBy::Slice
+        .words(Some(&Rules { slice: Slice::Fixed { slice_ns: MS }, ..rules.clone() }));
+    assert_eq!(slice, "slice: fixed { slice_ns: 1000000 }");
     assert_eq!(DecidedBy::Plan.words(Some(&rules)), "plan");
 }

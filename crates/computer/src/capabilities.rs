@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
+use crate::pmus::core_pmu_names;
 use crate::{Proc, Root};
 
 /// Version of the cgroup interface.
@@ -93,7 +94,7 @@ impl Capabilities {
             sched_ext: root.has("/sys/kernel/sched_ext/state"),
             btf: root.has("/sys/kernel/btf/vmlinux"),
             bpf: root.has("/proc/sys/kernel/unprivileged_bpf_disabled"),
-            pmus: pmus(root),
+            pmus: core_pmu_names(root),
             counts_instructions: false,
             counts_stalls: false,
             cpufreq: cpufreq(root),
@@ -207,13 +208,6 @@ fn freezer(root: &Root, v1: &BTreeMap<String, String>, v2: Option<&str>) -> Opti
 
 fn is_writable(path: &Path) -> bool {
     access(path, Access::WRITE_OK).is_ok()
-}
-
-fn pmus(root: &Root) -> Vec<String> {
-    let of_cores = |name: &String| {
-        name.starts_with("cpu") || name.starts_with("armv") || name.starts_with("apple_")
-    };
-    root.names("/sys/bus/event_source/devices").into_iter().filter(of_cores).collect()
 }
 
 fn cpufreq(root: &Root) -> Vec<Cpufreq> {

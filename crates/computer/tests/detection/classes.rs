@@ -1,52 +1,15 @@
-//! Detection of core classes on trees of files that look like the machines'.
+//! How classes of cores are told apart, and what is said when they cannot be.
 
-use std::fs;
-
-use ampsched_live_host::{ByHand, CoreMap, Evidence, Root, detect_cores};
+use ampsched_computer::{ByHand, CoreMap, Evidence, Root, detect_cores};
 use ampsched_model::{ClusterId, CoreId};
-use tempfile::TempDir;
 
-const CPU: &str = "sys/devices/system/cpu";
+use crate::tree::Tree;
 
-struct Tree {
-    folder: TempDir,
-}
+const BY_HAND: &str = " (state them by hand, such as --big 0-1 --little 2-3)";
 
 impl Tree {
-    /// With CPUs 0 to `count` - 1 online.
-    fn new(count: usize) -> Self {
-        let tree = Self { folder: TempDir::new().unwrap() };
-        tree.file(&format!("{CPU}/online"), &format!("0-{}\n", count - 1));
-        tree
-    }
-
-    fn file(&self, name: &str, text: &str) {
-        let path = self.folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn per_cpu(self, file: &str, values: &[u64]) -> Self {
-        for (cpu, value) in values.iter().enumerate() {
-            self.file(&format!("{CPU}/cpu{cpu}/{file}"), &format!("{value}\n"));
-        }
-        self
-    }
-
-    fn pmu(self, name: &str, cpus: &str) -> Self {
-        self.file(&format!("sys/devices/{name}/cpus"), &format!("{cpus}\n"));
-        self
-    }
-
-    fn cpufreq(self, policy: usize, cpus: &str, khz: &str) -> Self {
-        let folder = format!("{CPU}/cpufreq/policy{policy}");
-        self.file(&format!("{folder}/affected_cpus"), cpus);
-        self.file(&format!("{folder}/scaling_available_frequencies"), khz);
-        self
-    }
-
     fn detect(&self, by_hand: &ByHand) -> Result<(CoreMap, Evidence), String> {
-        detect_cores(&Root::new(self.folder.path()), by_hand).map_err(|error| error.to_string())
+        detect_cores(&self.root(), by_hand).map_err(|error| error.to_string())
     }
 
     fn found(&self) -> (CoreMap, Evidence) {
@@ -67,7 +30,7 @@ fn by_hand(classes: &[&str], ratios: &[f64]) -> ByHand {
 
 #[test]
 fn a_big_little_board_by_capacity() {
-    let tree = Tree::new(4).per_cpu("cpu_capacity", &[446, 446, 1024, 1024]);
+    let tree = Tree::new("0-3").per_cpu("cpu_capacity", &[446, 446, 1024, 1024]);
     let (cores, evidence) = tree.found();
     assert_eq!((cores.describe().as_str(), evidence), ("big 2-3, little 0-1", Evidence::Capacity));
     assert_eq!(cores.topology().core(CoreId(0)).capacity, 446);
@@ -75,47 +38,30 @@ fn a_big_little_board_by_capacity() {
 }
 
 #[test]
-fn three_kinds_of_core() {
-    let values = [378, 378, 378, 378, 829, 829, 829, 1024];
-    let (cores, _) = Tree::new(8).per_cpu("cpu_capacity", &values).found();
-    assert_eq!(cores.describe(), "big 7, middle 4-6, little 0-3");
-}
-
-#[test]
-fn a_hybrid_processor_by_its_pmus() {
-    let tree = Tree::new(6).per_cpu("cpu_capacity", &[1024; 6]);
-    let tree = tree.pmu("cpu_core", "0-3").pmu("cpu_atom", "4-5");
-    let (cores, evidence) = tree.found();
-    let expected = ("big 0-3, little 4-5", Evidence::HybridPmus);
-    assert_eq!((cores.describe().as_str(), evidence), expected);
-    assert_eq!(cores.speed_ratio(), None, "a capacity of 1024 everywhere says nothing of speeds");
-}
-
-#[test]
 fn favoured_cores_are_no_class_of_their_own() {
     let khz = [5_000_000, 5_100_000, 5_200_000, 3_900_000];
-    let (cores, evidence) = Tree::new(4).per_cpu("cpufreq/cpuinfo_max_freq", &khz).found();
+    let (cores, evidence) = Tree::new("0-3").per_cpu("cpufreq/cpuinfo_max_freq", &khz).found();
     assert_eq!(
         (cores.describe().as_str(), evidence),
         ("big 0-2, little 3", Evidence::MaxFrequency)
     );
     let khz = [5_000_000, 5_100_000];
-    let (cores, evidence) = Tree::new(2).per_cpu("cpufreq/cpuinfo_max_freq", &khz).found();
+    let (cores, evidence) = Tree::new("0-1").per_cpu("cpufreq/cpuinfo_max_freq", &khz).found();
     assert_eq!((cores.class_count(), evidence), (1, Evidence::AllAlike));
 }
 
 #[test]
 fn what_cannot_be_told_apart_is_said() {
     let khz = [3_000_000, 3_200_000, 3_400_000];
-    let error = Tree::new(3).per_cpu("cpufreq/cpuinfo_max_freq", &khz).refused();
+    let error = Tree::new("0-2").per_cpu("cpufreq/cpuinfo_max_freq", &khz).refused();
     assert!(error.contains("{3000000, 3200000, 3400000}"), "{error}");
-    assert!(error.ends_with("(state them by hand, such as --big 0-1 --little 2-3)"), "{error}");
+    assert!(error.ends_with(BY_HAND), "{error}");
 }
 
 #[test]
 fn sources_that_contradict_each_other_are_said() {
-    let tree = Tree::new(4).per_cpu("cpu_capacity", &[400, 400, 400, 1024]);
-    let error = tree.pmu("cpu_core", "0-1").pmu("cpu_atom", "2-3").refused();
+    let tree = Tree::new("0-3").per_cpu("cpu_capacity", &[400, 400, 400, 1024]);
+    let error = tree.pmu("cpu_core", 4, "0-1").pmu("cpu_atom", 10, "2-3").refused();
     let expected = "cpu_capacity says 0-2 < 3 (slowest first), but the CPUs of the PMUs cpu_core and \
                     cpu_atom says 2-3 < 0-1 (slowest first)";
     assert!(error.contains(expected), "{error}");
@@ -123,29 +69,43 @@ fn sources_that_contradict_each_other_are_said() {
 
 #[test]
 fn a_cpu_without_a_pmu_of_cores_is_said() {
-    let error = Tree::new(3).pmu("cpu_core", "0").pmu("cpu_atom", "1").refused();
+    let error = Tree::new("0-2").pmu("cpu_core", 4, "0").pmu("cpu_atom", 10, "1").refused();
     assert!(error.contains("CPU 2 belongs to no PMU of cores"), "{error}");
+    let error = Tree::new("0-1").pmu("cpu_core", 4, "0-1").pmu("cpu_atom", 10, "1").refused();
+    assert!(error.contains("CPU 1 belongs to two PMUs of cores"), "{error}");
 }
 
 #[test]
-fn without_any_source_all_are_alike() {
-    let (cores, evidence) = Tree::new(2).found();
-    assert_eq!((cores.describe().as_str(), evidence), ("all 0-1", Evidence::AllAlike));
+fn there_are_not_more_classes_than_policies_know() {
+    let error = Tree::new("0-4").per_cpu("cpu_capacity", &[100, 200, 400, 700, 1024]).refused();
+    let expected = "classes of cores: cpu_capacity tells 5 classes apart, at most 4 are possible";
+    assert_eq!(error, format!("{expected}{BY_HAND}"));
 }
 
 #[test]
 fn files_that_hold_nonsense_are_named() {
-    let tree = Tree::new(2);
-    tree.file(&format!("{CPU}/cpu0/cpu_capacity"), "fast");
-    let error = tree.refused();
-    assert!(error.ends_with("cpu0/cpu_capacity: \"fast\" is not a whole number"), "{error}");
+    for (file, text, expected) in [
+        ("devices/system/cpu/cpu0/cpu_capacity", "fast", "\"fast\" is not a whole number"),
+        ("bus/event_source/devices/cpu/type", "99999999999", "99999999999 is too big"),
+        (
+            "bus/event_source/devices/cpu/cpus",
+            "0-x",
+            "\"0-x\" of \"0-x\" is not a CPU or a range of CPUs",
+        ),
+    ] {
+        let tree = Tree::new("0-1").file("sys/bus/event_source/devices/cpu/type", "4");
+        let error = tree.file(&format!("sys/{file}"), text).refused();
+        assert!(error.ends_with(&format!("{file}: {expected}{BY_HAND}")), "{error}");
+    }
+    let error = Tree::new("").refused();
+    assert!(error.ends_with("cpu/online: it names no CPU"), "{error}");
     let error = detect_cores(&Root::new("/nonexistent"), &ByHand::default()).unwrap_err();
     assert!(error.to_string().contains("/nonexistent/sys/devices/system/cpu/online: there is no"));
 }
 
 #[test]
 fn classes_by_hand_need_not_be_in_order_or_complete() {
-    let (cores, evidence) = Tree::new(6).detect(&by_hand(&["1,3", "0,2"], &[2.5])).unwrap();
+    let (cores, evidence) = Tree::new("0-5").detect(&by_hand(&["1,3", "0,2"], &[2.5])).unwrap();
     assert_eq!((cores.describe().as_str(), evidence), ("big 0,2, little 1,3", Evidence::Hand));
     assert_eq!((0..4).map(|core| cores.cpu(CoreId(core))).collect::<Vec<_>>(), [0, 2, 1, 3]);
     assert_eq!(cores.core(3), Some(CoreId(3)));
@@ -168,17 +128,18 @@ fn wrong_classes_by_hand_are_refused() {
         (
             &["1", "0"],
             &[1.5, 2.0],
-            "--ratio: 2 ratios for 2 classes of cores (one for each class but the fastest: fastest / next, ..., fastest / slowest)",
+            "--ratio: 2 ratios for 2 classes of cores (one for each class but the fastest: fastest / next, ..., \
+             fastest / slowest)",
         ),
     ] {
-        let error = Tree::new(4).detect(&by_hand(classes, ratios)).unwrap_err();
+        let error = Tree::new("0-3").detect(&by_hand(classes, ratios)).unwrap_err();
         assert_eq!(error, expected);
     }
 }
 
 #[test]
 fn clocks_make_clusters() {
-    let tree = Tree::new(4).per_cpu("cpu_capacity", &[446, 446, 1024, 1024]);
+    let tree = Tree::new("0-3").per_cpu("cpu_capacity", &[446, 446, 1024, 1024]);
     let tree = tree.cpufreq(0, "0 1", "1400000 200000 800000").cpufreq(2, "2 3", "2000000 1000000");
     let (cores, _) = tree.found();
     let clusters = cores.topology().clusters();
@@ -192,10 +153,8 @@ fn clocks_make_clusters() {
 
 #[test]
 fn a_clock_per_cpu_makes_a_cluster_per_class() {
-    let mut tree = Tree::new(4).per_cpu("cpu_capacity", &[446, 446, 1024, 1024]);
-    for cpu in 0..4 {
-        tree = tree.cpufreq(cpu, &cpu.to_string(), "1000000");
-    }
+    let tree = Tree::new("0-3").per_cpu("cpu_capacity", &[446, 446, 1024, 1024]);
+    let tree = (0..4).fold(tree, |tree, cpu| tree.cpufreq(cpu, &cpu.to_string(), "1000000"));
     let (cores, _) = tree.found();
     assert_eq!(cores.topology().clusters().len(), 2);
     assert_eq!(cores.domain(ClusterId(0)).cpufreq, ["policy0", "policy1"]);

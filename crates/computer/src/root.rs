@@ -1,10 +1,13 @@
 //! Where the system's files are read: below `/`, or below a folder of a test.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ampsched_model::InputError;
+
+use crate::parse_cpus;
 
 /// The folder that stands for `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,11 @@ impl Root {
         self.path.join(name.trim_start_matches('/'))
     }
 
+    /// The same for messages.
+    pub fn name(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
     /// Whether there is such a file or folder.
     pub fn has(&self, name: &str) -> bool {
         self.path(name).exists()
@@ -43,11 +51,10 @@ impl Root {
 
     /// A file's text, or an error if it exists and cannot be read.
     pub fn text_if_there(&self, name: &str) -> Result<Option<String>, InputError> {
-        let path = self.path(name);
-        match fs::read_to_string(&path) {
+        match fs::read_to_string(self.path(name)) {
             Ok(text) => Ok(Some(text.trim().to_owned())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(InputError::new(path.display().to_string(), "", error.to_string())),
+            Err(error) => Err(InputError::new(self.name(name), "", error.to_string())),
         }
     }
 
@@ -56,11 +63,17 @@ impl Root {
     /// Errors: the file holds something else.
     pub fn number(&self, name: &str) -> Result<Option<u64>, InputError> {
         let Some(text) = self.text_if_there(name)? else { return Ok(None) };
-        let wrong = || {
-            let file = self.path(name).display().to_string();
-            InputError::new(file, "", format!("\"{text}\" is not a whole number"))
-        };
+        let wrong =
+            || InputError::new(self.name(name), "", format!("\"{text}\" is not a whole number"));
         text.parse().map(Some).map_err(|_| wrong())
+    }
+
+    /// A file that holds a list of CPUs; none if there is no such file.
+    ///
+    /// Errors: the file holds something else.
+    pub fn cpus(&self, name: &str) -> Result<Option<BTreeSet<usize>>, InputError> {
+        let text = self.text_if_there(name)?;
+        text.map(|text| parse_cpus(&self.name(name), "", &text)).transpose()
     }
 
     /// The names in a folder, sorted; none if there is no such folder.
@@ -70,10 +83,5 @@ impl Root {
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
-    }
-
-    /// The folder itself.
-    pub fn as_path(&self) -> &Path {
-        &self.path
     }
 }

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ampsched_model::Ns;
 
-use crate::Root;
-use crate::cpu_list::parse_cpus;
+use crate::{Root, parse_cpus};
 
 /// A thread that cannot be mistaken for a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

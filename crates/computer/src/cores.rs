@@ -6,7 +6,7 @@ use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, EnergyPoint};
 use ampsched_policy::{CAPACITY_ONE, ClusterInfo, Topology};
 use serde::Serialize;
 
-use crate::cpu_list::format_cpus;
+use crate::{class_name, format_cpus};
 
 /// CPUs of one class that share a clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,15 +96,9 @@ impl CoreMap {
         of_class.flat_map(|domain| domain.cpus.iter().copied()).collect()
     }
 
-    /// What a class is called: `big` and `little`, with `middle` between them; `all` if cores are alike.
+    /// What a class is called ([`class_name`]).
     pub fn class_name(&self, class: ClassId) -> String {
-        match (class.index(), self.class_count()) {
-            (_, 1) => "all".to_owned(),
-            (0, _) => "little".to_owned(),
-            (index, count) if index + 1 == count => "big".to_owned(),
-            (_, 3) => "middle".to_owned(),
-            (index, _) => format!("middle{index}"),
-        }
+        class_name(class.index(), self.class_count())
     }
 
     /// Speed of the fastest class over that of the slowest, if it is known and there are several.

@@ -195,6 +195,12 @@ class Job:
     ) -> Job: ...
 
 @final
+class Question:
+    """What somebody wants to know of one thread around one moment."""
+
+    def __new__(cls, thread: str, at_ns: int, window_ns: int) -> Question: ...
+
+@final
 class Topology:
     """Cores and clusters of the machine, as a policy sees them."""
 
@@ -363,7 +369,7 @@ def check_governor(name: str, params: Params) -> None: ...
 def words() -> list[WordGroupRow]: ...
 def rule_keys() -> list[tuple[str, str, str]]: ...
 def suggest(word: str, known: Sequence[str]) -> str: ...
-def simulate(job: Job, trace: BinaryIO | None = None) -> str: ...
+def simulate(job: Job, purpose: BinaryIO | Question | None = None) -> str: ...
 def simulate_python(
     job: Job,
     policy: object,
@@ -371,7 +377,7 @@ def simulate_python(
     base_params: Params,
     rules: dict[str, Any],
     needs: dict[str, Any],
-    trace: BinaryIO | None = None,
+    purpose: BinaryIO | Question | None = None,
 ) -> str: ...
 def run_batch(
     jobs: Sequence[Job], threads: int, progress: Callable[[int], object]

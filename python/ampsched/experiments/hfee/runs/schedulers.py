@@ -1,21 +1,19 @@
 """The comparison of schedulers (Figures 10 to 14)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
 from typing import Any
 
 from ampsched import _core, metrics
-from ampsched.execution import Settings, run_all
+from ampsched.execution import Progress, Settings, run_all
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import MACHINES, SCHEDULERS, WORKLOADS, Scheduler
 from ampsched.governor import Governors
 from ampsched.policy import PolicySpec
 from ampsched.results import ClusterOutcome, Outcome
 from ampsched.statistics import Estimate, estimate
-
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +69,10 @@ class Row:
     def record(self) -> dict[str, Any]:
         """As flat values, every metric included."""
         uniformity = {
-            f"uniformity_{'progress' if of_progress else 'slowdown'}_{'sample' if sample else 'population'}": metrics.uniformity(
-                self.slowdowns, of_progress=of_progress, sample=sample
+            f"uniformity_{of_what}_{sigma}": metrics.uniformity(
+                self.slowdowns, of_progress=of_what == "progress", sample=sigma == "sample"
             )
-            for of_progress, sample in product((False, True), repeat=2)
+            for of_what, sigma in product(("slowdown", "progress"), ("population", "sample"))
         }
         own = {name: getattr(self, name) for name in self.__slots__ if not name.endswith("_mhz")}
         lists = {name: [list(pair) for pair in getattr(self, name)] for name in ("big_mhz", "little_mhz")}
@@ -113,7 +111,7 @@ class Results:
         return fmean(self._mean_by_seed(machine, scheduler, metric))
 
     def _mean_by_seed(self, machine: str, scheduler: str, metric: str) -> list[float]:
-        """Means over workloads, seed by seed: geometric, but arithmetic of uniformity, which may be below 0."""
+        """Means over workloads by seed: geometric, but arithmetic of uniformity, which may be below 0."""
         mean = fmean if metric == "uniformity" else metrics.geometric_mean
         per_mix = [[getattr(row, metric) for row in self.of(machine, mix, scheduler)] for mix in WORKLOADS]
         return [mean(values) for values in zip(*per_mix, strict=True)]

@@ -1,10 +1,11 @@
 """Prop-SP (Saez et al., Euro-Par 2014 workshops): what is run, with the paper's protocol, and what it yields.
 
-All programs of a mix start together; one that has ended starts anew until each has ended three times; a program's time is the geometric
-mean of its completion times. ASP and unfairness compare with each program alone (`ampsched.alone`).
+All programs of a mix start together; one that has ended starts anew until each has ended three times; a
+program's time is the geometric mean of its completion times. ASP and unfairness compare with each program
+alone (`ampsched.alone`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -15,47 +16,25 @@ from ampsched._core import Machine
 from ampsched.alone import run_alone
 from ampsched.analytic import TABLE_1, predict_all, table_1
 from ampsched.catalog import Catalog
-from ampsched.execution import Settings, run_all
+from ampsched.execution import Progress, Settings, run_all
+from ampsched.experiments.progress import shares
+from ampsched.experiments.prop_sp.setup import (
+    DYNAMIC,
+    FACTORS,
+    IDEAL,
+    MIXES,
+    MODEL_POLICIES,
+    NICE,
+    POLICIES,
+    PREDICTED,
+    PRIORITY_POLICIES,
+    REPETITIONS,
+    SMALL,
+    workload_of,
+)
 from ampsched.factors import Factors
 from ampsched.policy import PolicySpec, policies
 from ampsched.statistics import Estimate, estimate
-
-Progress = Callable[[int, int], object]
-REPETITIONS = 3
-FACTORS = "oracle"
-PREDICTED = "predicted"
-IDEAL, SMALL, LARGE = "opteron-2FC-2SC-ideal", "opteron-2FC-2SC", "opteron-2FC-10SC"
-MODEL_POLICIES = {"hsp": "hsp", "rr": "rr-amp", "prop-sp": "prop-sp:static=1"}
-"""Policies that the analytical model knows, by their names there."""
-POLICIES = ("rr-amp", "a-dwrr", "camp", "hsp", "prop-sp:static=1", "prop-sp")
-"""The paper's schedulers (Figure 2): RR, A-DWRR, CAMP, HSP, Prop-SP static and dynamic."""
-DYNAMIC = ("camp", "hsp", "prop-sp")
-"""Those of them that ask for speed-ups while programs run."""
-SINGLE_THREADED = (
-    "4sth",
-    "3sth-1stm",
-    "3sth-1stl-a",
-    "3sth-1stl-b",
-    "2sth-2stm-a",
-    "2sth-2stm-b",
-    "2sth-2stl-a",
-    "2sth-2stl-b",
-    "1sth-1stm-2stl",
-)
-MULTITHREADED = (
-    "3sth-1hph",
-    "1psh-1hpm",
-    "1sth-1stm-1stl-1psh",
-    "1psh-1psl",
-    "2psh-1hpm",
-    "1psh-1hpl",
-    "1hph-1hpl",
-    "1psh-1hph",
-)
-MIXES = {**dict.fromkeys(SINGLE_THREADED, SMALL), **dict.fromkeys(MULTITHREADED, LARGE)}
-"""Table 3: mixes and the machine of each. One row of the table is lost in our copy."""
-NICE = (0, 5, 10)
-PRIORITY_POLICIES = ("cfs", "a-dwrr", "prop-sp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +118,6 @@ def pareto_front(points: Mapping[str, tuple[float, float]]) -> set[str]:
 class Part:
     """What is run together: mixes on their machines under policies."""
 
-    name: str
-    title: str
     mixes: tuple[tuple[str, str], ...]
     """Pairs of machine and mix."""
     policies: tuple[str, ...]
@@ -162,11 +139,6 @@ class Part:
             if progress:
                 progress(number, len(steps))
         return Results(tuple(rows))
-
-
-def workload_of(mix: str) -> str:
-    """Name of a mix in the catalogue."""
-    return f"prop-sp-{mix.lower()}"
 
 
 SETTINGS = Settings(Factors.parse(FACTORS), repetitions=REPETITIONS)
@@ -210,31 +182,14 @@ def _rows(machine: str, mix: str, under: Sequence[str], factors: str, seed: int,
 TABLE_1_MIXES = tuple(TABLE_1)
 SIMULATED = tuple(MODEL_POLICIES.values())
 PARTS = {
-    "fig1": Part(
-        "fig1",
-        "The analytical model simulated (Figure 1)",
-        tuple((machine, mix) for machine in (IDEAL, SMALL) for mix in TABLE_1_MIXES),
-        SIMULATED,
-    ),
-    "fig2": Part(
-        "fig2",
-        "The mixes of Table 3 (Figure 2)",
-        tuple((machine, mix) for mix, machine in MIXES.items()),
-        POLICIES,
-    ),
+    "fig1": Part(tuple((machine, mix) for machine in (IDEAL, SMALL) for mix in TABLE_1_MIXES), SIMULATED),
+    "fig2": Part(tuple((machine, mix) for mix, machine in MIXES.items()), POLICIES),
     "pareto": Part(
-        "pareto",
-        "All policies between throughput and fairness",
-        tuple((machine, mix) for mix, machine in MIXES.items()),
-        tuple(info.name for info in policies()),
+        tuple((machine, mix) for mix, machine in MIXES.items()), tuple(info.name for info in policies())
     ),
-    "priorities": Part(
-        "priorities",
-        "Static weights",
-        tuple((SMALL, f"nice-{nice}") for nice in NICE),
-        PRIORITY_POLICIES,
-    ),
+    "priorities": Part(tuple((SMALL, f"nice-{nice}") for nice in NICE), PRIORITY_POLICIES),
 }
+"""The model simulated (Figure 1), the mixes of Table 3 (Figure 2), all policies, and static weights."""
 
 
 def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = None) -> dict[str, Results]:
@@ -246,18 +201,10 @@ def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = N
         repeats: Seeds.
         progress: Called with the number of finished simulations and of all.
     """
-    names = [only] if only else list(PARTS)
-    sizes = {name: len(PARTS[name].mixes) * len(PARTS[name].policies) * repeats for name in names}
-    results: dict[str, Results] = {}
-    for name in names:
-        before = sum(sizes[done] for done in results)
-
-        def step(done: int, of_all: int, before: int = before, size: int = sizes[name]) -> None:
-            if progress:
-                progress(before + done * size // of_all, sum(sizes.values()))
-
-        results[name] = PARTS[name].run(jobs, repeats, step)
-    return results
+    parts = {name: part for name, part in PARTS.items() if only in (None, name)}
+    sizes = {name: len(part.mixes) * len(part.policies) * repeats for name, part in parts.items()}
+    steps = shares(progress, sizes)
+    return {name: part.run(jobs, repeats, steps[name]) for name, part in parts.items()}
 
 
 def with_predictions(part: Part, results: Results, jobs: int, repeats: int) -> Results:
@@ -275,7 +222,7 @@ def with_predictions(part: Part, results: Results, jobs: int, repeats: int) -> R
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:
-    """Greatest relative error of a slowdown, and that of ASP, of the simulation against the model, by (mix, policy)."""
+    """Greatest relative errors of a slowdown and of ASP, simulated against modelled, by (mix, policy)."""
     errors = {}
     for mix in TABLE_1:
         predictions = {each.policy: each for each in predict_all(table_1(mix), list(MODEL_POLICIES))}

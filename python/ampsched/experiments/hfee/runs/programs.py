@@ -1,4 +1,4 @@
-"""What each program of HFEE does alone: speeds, the big frequency that equals a little core, energy-efficiency ratio.
+"""What each program of HFEE does alone: speeds, the big frequency as fast as a little core, efficiency.
 
 A program's speed is constant while it runs, so that a short stretch of it tells all (Figures 5 to 7).
 """

@@ -33,8 +33,11 @@ class Series:
     steady: float
     """Uniformity of what the programs did after they had settled."""
     reachable: float
-    """The greatest uniformity at a fixed big frequency at which HFEE's state machine can stay: not below one step under the
-    frequency that it calls high, as it raises any lower one while uniformity is too low."""
+    """The greatest uniformity at a fixed big frequency at which HFEE's state machine can stay.
+
+    That is not below one step under the frequency that it calls high, as it raises any lower one while
+    uniformity is too low.
+    """
 
     @property
     def verdict(self) -> str:

@@ -1,6 +1,7 @@
 """Uniformity at fixed frequencies (Figures 8 and 9).
 
-On three big and three little cores the six programs stay where HFEE's ranking puts them, so that a short stretch tells all.
+On three big and three little cores the six programs stay where HFEE's ranking puts them, so that a short
+stretch tells all.
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Point:
 
 
 def run(jobs: int) -> tuple[Point, ...]:
-    """Measures all workloads along the big frequency with the little one at its highest, and those of Figure 8 at every pair.
+    """Measures all workloads along the big frequency, and those of Figure 8 at every pair of frequencies.
 
     Args:
         jobs: Processors to use; 0: all. Results do not depend on it.

@@ -37,7 +37,7 @@ PLACES = {
 CROWDED = 0.2
 """Normalised unfairness up to which points are shown again, enlarged, and only there with their names."""
 FAR = 0.5
-"""Policies whose ASP differs by more than this share from the median are named, not drawn, beside the Pareto front."""
+"""Policies whose ASP differs from the median by more than this share are named, not drawn."""
 SAME = 0.02
 """Points of a workload that are nearer than this have one name together."""
 
@@ -71,9 +71,9 @@ class Tradeoff:
 def figure_1(mixes: Sequence[Mix] | None = None, policies: Sequence[str] | None = None) -> Tradeoff:
     """The paper's Figure 1, or the same for other mixes or fewer policies.
 
-    The paper does not say what it divides by. Taken over all workloads, the greatest ASP is 4.8 and the greatest unfairness
-    3.4, and Prop-SP's unfairness comes to lie within 0 to 10 %, as the text says; workload by workload it would not. The scale
-    is that of all policies, whichever are shown.
+    The paper does not say what it divides by. Taken over all workloads, the greatest ASP is 4.8 and the
+    greatest unfairness 3.4, and Prop-SP's unfairness comes to lie within 0 to 10 %, as the text says;
+    workload by workload it would not. The scale is that of all policies, whichever are shown.
 
     Args:
         mixes: What to show; Table 1 on two fast and two slow cores by default.
@@ -135,7 +135,7 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    from ampsched.experiments.prop_sp import pareto_front
+    from ampsched.experiments.prop_sp.runs import pareto_front
 
     front = pareto_front({name: (asp.mean, fair.mean) for name, (asp, fair) in points.items()})
     with mpl.rc_context():
@@ -182,7 +182,7 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
 
 
 def draw(figure: Tradeoff, path: Path) -> None:
-    """Draws a figure as SVG or PNG, by the path's suffix: all points, and beside them those near fairness enlarged."""
+    """Draws a figure as SVG or PNG, by the path's suffix: all points, and those near fairness enlarged."""
     import matplotlib as mpl
 
     mpl.use("Agg")

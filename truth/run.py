@@ -9,6 +9,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+from ampsched._core import InputError, parse_cpus
 from truth import measure, report, simulated
 from truth.scenarios import SCENARIOS
 
@@ -26,7 +27,10 @@ def main() -> None:
         "--patience", type=float, default=60, help="seconds to wait for an idle computer before each run"
     )
     arguments = parser.parse_args()
-    cpus = [int(cpu) for cpu in arguments.cpus.split(",")]
+    try:
+        cpus = parse_cpus("--cpus", arguments.cpus)
+    except InputError as error:
+        sys.exit(str(error))
     if len(cpus) != 2 or not set(cpus) <= os.sched_getaffinity(0):
         sys.exit(f"--cpus {arguments.cpus}: two CPUs that this process may use are needed")
 

@@ -1,6 +1,8 @@
 """The compiled part of ampsched: machines, workloads, policies and the simulator."""
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from os import PathLike
 from typing import Any, BinaryIO, Literal, TypedDict, final
 
 from ampsched.kinds import Kind
@@ -107,6 +109,33 @@ class FactorSource:
     def constant(value: float) -> FactorSource: ...
     @staticmethod
     def missing() -> FactorSource: ...
+
+@final
+class CoreKind:
+    """Cores of this computer that are alike."""
+
+    def __new__(
+        cls, name: str, core_type: str, cpus: Sequence[int], mhz: int | None = None, pmu: int | None = None
+    ) -> CoreKind: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def core_type(self) -> str:
+        """The nearest shipped core type."""
+    @property
+    def is_known(self) -> bool:
+        """Whether Linux says which core it is; otherwise the core type is a stand-in."""
+    @property
+    def cpus(self) -> list[int]:
+        """Its CPUs, ascending."""
+    @property
+    def mhz(self) -> int | None:
+        """Highest frequency, or else the present one, if Linux tells it."""
+    @property
+    def pmu(self) -> int | None:
+        """Type number of their PMU for perf_event_open; None for the only one."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Kernel:
@@ -335,4 +364,7 @@ def read_counters(format: Literal["gem5", "perf"], file: str, text: str) -> dict
 def simulated_counter_names() -> list[str]: ...
 def simulated_counters(catalog: Catalog, machine: Machine) -> list[tuple[str, int, float, list[float]]]: ...
 def counter_cv(base_cv: float, running_share: float) -> float: ...
+def core_kinds(cpus: AbstractSet[int], root: str | PathLike[str] = "/") -> list[CoreKind]: ...
+def parse_cpus(source: str, text: str) -> list[int]: ...
+def format_cpus(cpus: Sequence[int]) -> str: ...
 def kernels() -> list[tuple[str, str]]: ...

@@ -8,16 +8,16 @@ import pytest
 from conftest import Ampsched
 
 from ampsched import _core
+from ampsched._core import CoreKind, InputError, core_kinds, format_cpus, parse_cpus
 from ampsched.calibration import calibrate as command
-from ampsched.calibration.cores import CoreKind, find_cores, parse_cpus
 from ampsched.calibration.machine import classes, machine_toml, mean_speeds
 from ampsched.calibration.measure import Window, counter_table, measure, speeds
 from ampsched.calibration.perf_event import EVENTS, Count, attributes, counting
 from ampsched.catalog import Catalog
 from ampsched.counters import read_counters, vocabulary
 
-BIG = CoreKind("cortex-a57-0", "cortex-a57", (0, 1), 2000, None)
-LITTLE = CoreKind("cortex-a53-1", "cortex-a53", (2, 3), 1200, None)
+BIG = CoreKind("cortex-a57-0", "cortex-a57", [0, 1], 2000)
+LITTLE = CoreKind("cortex-a53-1", "cortex-a53", [2, 3], 1200)
 
 
 def put(path: Path, text: object) -> None:
@@ -25,40 +25,39 @@ def put(path: Path, text: object) -> None:
     path.write_text(f"{text}\n")
 
 
-def test_arm_cores_are_told_apart_by_part_capacity_and_frequency(tmp_path: Path) -> None:
+def test_kinds_of_cores_come_from_the_files_of_linux(tmp_path: Path) -> None:
     for cpu in range(4):
-        folder = tmp_path / f"devices/system/cpu/cpu{cpu}"
+        folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}"
         # Implementer 0x41, parts 0xd07 (A57) and 0xd03 (A53).
         put(
             folder / "regs/identification/midr_el1", "0x00000000411fd070" if cpu < 2 else "0x00000000410fd034"
         )
         put(folder / "cpu_capacity", 1024 if cpu < 2 else 446)
         put(folder / "cpufreq/cpuinfo_max_freq", 2_000_000 if cpu < 2 else 1_200_000)
-    assert find_cores(range(4), tmp_path, tmp_path) == [BIG, LITTLE]
-    assert [kind.cpus for kind in find_cores([1, 2], tmp_path, tmp_path)] == [(1,), (2,)]
+    assert core_kinds({0, 1, 2, 3}, tmp_path) == [BIG, LITTLE]
+    assert [kind.cpus for kind in core_kinds({2, 1}, str(tmp_path))] == [[1], [2]]
+    put(tmp_path / "sys/devices/system/cpu/cpu2/cpu_capacity", "much")
+    with pytest.raises(InputError, match=r'cpu2/cpu_capacity: "much" is not a whole number$'):
+        core_kinds({2}, tmp_path)
 
 
-def test_hybrid_cores_are_told_apart_by_their_pmus(tmp_path: Path) -> None:
-    devices = tmp_path / "bus/event_source/devices"
-    for name, number, cpus in (("cpu_core", 4, "0-1"), ("cpu_atom", 10, "2-3"), ("power", 9, "0")):
-        put(devices / name / "type", number)
-        put(devices / name / "cpus", cpus)
-    found = find_cores(range(4), tmp_path, tmp_path)
-    assert [(kind.core_type, kind.cpus, kind.pmu) for kind in found] == [
-        ("golden-cove", (0, 1), 4),
-        ("gracemont", (2, 3), 10),
+def test_kinds_of_cores_are_values(tmp_path: Path) -> None:
+    unknown = core_kinds({0, 1}, tmp_path)
+    assert unknown == [CoreKind("generic-0", "generic", [0, 1])]
+    assert [(kind.mhz, kind.pmu, kind.is_known) for kind in [*unknown, BIG]] == [
+        (None, None, False),
+        (2000, None, True),
     ]
-
-
-def test_what_linux_does_not_tell_is_unknown(tmp_path: Path) -> None:
-    assert find_cores([0, 1], tmp_path, tmp_path) == [CoreKind("generic-0", "generic", (0, 1), None, None)]
-    put(tmp_path / "cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2599.6\n\nprocessor\t: 1\ncpu MHz\t\t: 100.0\n")
-    assert find_cores([0, 1], tmp_path, tmp_path)[0].mhz == 2600
+    assert {BIG: 1}[CoreKind("cortex-a57-0", "cortex-a57", [0, 1], 2000)] == 1
+    assert "cortex-a57-0" in repr(BIG)
+    assert BIG != LITTLE
 
 
 def test_lists_of_cpus() -> None:
-    assert parse_cpus("0-3,8\n") == {0, 1, 2, 3, 8}
-    assert parse_cpus("\n") == set()
+    assert parse_cpus("--cpus", "8,0-3\n") == [0, 1, 2, 3, 8]
+    assert format_cpus([8, 0, 1]) == "0-1,8"
+    with pytest.raises(InputError, match=r'^--cpus: "3-1" of "3-1" is not a CPU or a range of CPUs'):
+        parse_cpus("--cpus", "3-1")
 
 
 def test_classes_follow_the_speeds() -> None:
@@ -100,7 +99,7 @@ def test_counting_gives_counts_or_nothing() -> None:
 
 def test_kernels_run_on_each_kind_and_leave_the_affinity_as_it_was() -> None:
     allowed = os.sched_getaffinity(0)
-    kind = CoreKind("generic-0", "generic", (min(allowed),), None, None)
+    kind = CoreKind("generic-0", "generic", [min(allowed)])
     steps: list[tuple[int, int]] = []
     windows = measure([kind], 0.1, 2, lambda done, total: steps.append((done, total)))
     names = [name for name, _ in _core.kernels()]
@@ -130,7 +129,7 @@ def test_a_model_is_trained_where_there_are_two_speeds_and_counters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows = [*made_up(BIG, 1.0), *made_up(LITTLE, 2.0)]
-    monkeypatch.setattr(command, "find_cores", lambda cpus: [BIG, LITTLE])
+    monkeypatch.setattr(command, "core_kinds", lambda cpus: [BIG, LITTLE])
     monkeypatch.setattr(command, "measure", lambda *arguments: windows)
     found = command.calibrate(tmp_path / "board")
     assert [path.name for path in found.files] == [
@@ -154,7 +153,7 @@ def test_without_a_pmu_speeds_are_still_written(tmp_path: Path, monkeypatch: pyt
         Window(window.kernel, window.kind, window.number, window.rounds, window.duration_s, {})
         for window in [*made_up(BIG, 1.0), *made_up(LITTLE, 2.0)]
     ]
-    monkeypatch.setattr(command, "find_cores", lambda cpus: [BIG, LITTLE])
+    monkeypatch.setattr(command, "core_kinds", lambda cpus: [BIG, LITTLE])
     monkeypatch.setattr(command, "measure", lambda *arguments: windows)
     found = command.calibrate(tmp_path)
     assert [path.name for path in found.files] == ["machine.toml", "speeds.csv", "counters.parquet"]

@@ -46,26 +46,24 @@ pub struct Stalls {
     pub at_ns: Ns,
 }
 
-/// The factors of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Factors {
-    /// Speed on the fastest class / speed on the slowest class, at their current frequencies; >= ~1.
-    pub speedup: Factor,
-    /// The same over the whole program, measured beforehand; 1 for a program that computes nothing.
-    pub offline_speedup: Factor,
-    /// Instructions per s alone on a core of the fastest class at its highest frequency, measured
-    /// beforehand over the whole program.
-    pub alone_ips: Factor,
-    /// Time in ns that other threads have waited for this one, accumulated since its start.
-    pub blame_ns: Factor,
-    /// Share of time that the thread wanted to run, 0..=1.
-    pub utilisation: Factor,
-    /// Mean power in mW while it ran, since the policy last looked; missing unless
-    /// [`crate::Needs::power`] asks for it and energy is accounted for.
-    pub power_mw: Factor,
-    /// (Instructions per joule on the fastest class) / (the same on the slowest), both at their highest
-    /// frequencies, measured beforehand over the whole program.
-    pub energy_ratio: Factor,
-    /// Stalls on the core where it runs or last ran; none before it has run.
-    pub stalls: Option<Stalls>,
+factors! {
+    /// What is known of a thread. What the policy's needs do not name is missing, wherever it runs.
+    pub struct Factors as "factors" {
+        /// Speed on the fastest class / speed on the slowest class, at their current frequencies; >= ~1.
+        speedup: Factor, needs speedup
+        /// The same over the whole program, measured beforehand; 1 for a program that computes nothing.
+        offline_speedup: Factor, needs offline_speedup
+        /// Instructions per s alone on a core of the fastest class at its highest frequency, measured
+        /// beforehand over the whole program.
+        alone_ips: Factor, needs alone
+        /// (Instructions per joule on the fastest class) / (the same on the slowest), both at their highest
+        /// frequencies, measured beforehand over the whole program.
+        energy_ratio: Factor, needs alone
+        /// Time in ns that other threads have waited for this one, accumulated since its start.
+        blame_ns: Factor, needs blame
+        /// Mean power in mW while it ran, since the policy last looked; missing unless energy is accounted for.
+        power_mw: Factor, needs power
+        /// Stalls on the core where it runs or last ran; none before it has run.
+        stalls: Option<Stalls>, needs stalls
+    }
 }

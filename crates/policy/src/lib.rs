@@ -9,9 +9,13 @@
 //! Architecture invariant: nothing here reads a clock, the operating system, a file or a random
 //! source; everything arrives through [`View`].
 
+#[macro_use]
+mod words;
+
 mod affinity;
 mod factors;
 mod governors;
+mod needs;
 mod params;
 mod pelt;
 mod plan;
@@ -34,20 +38,25 @@ pub use governors::{
     ClusterSample, CoreSample, FrequencyDomain, GOVERNORS, Governor, GovernorInfo, Limits, Pace,
     build_governor, check_governor, find_governor,
 };
+pub use needs::{Events, Hooks, Needs};
 pub use params::{Owner, ParamInfo, ParamKind, Params, PolicyError, unknown};
 pub use pelt::{
     Activity, CAPACITY_ONE, LoadTracker, LoadTracking, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst,
     core_util, core_util_boosted,
 };
-pub use plan::{Change, Plan, Prefer, SPEED_ONE, ThreadPlan};
+pub use plan::{Change, ChangeKind, Plan, Prefer, SPEED_ONE, ThreadPlan};
 pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};
 pub use rules::{
     Allocator, Balance, BalanceWhen, Charge, LoadBand, LoadFilter, Order, QueueScope, Rules, Slice,
     Steal, StealFrom, WakePreempt,
 };
 pub use sampling::SpeedupSampler;
-pub use sched::{CoreState, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
+pub use sched::{CoreState, Effect, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
 pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topology};
-pub use traits::{Event, Events, Hooks, Needs, Policy};
+pub use traits::{Event, Policy};
 pub use view::View;
 pub use weight::nice_to_weight;
+pub use words::{
+    Choice, Does, Facts, Field, Group, Means, Part, Payload, Record, Refusal, STEPS_MAX, Slot,
+    Source, TABLE, Value, Why, Wire, Word, c_header, python_key, set_rule, words_in_use,
+};

@@ -4,16 +4,22 @@ use ampsched_model::{ClusterId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
 use crate::AffinityId;
 
-/// The kind of core on which a thread should preferably start (soft: idle cores may still take it).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prefer {
-    /// Any core.
-    #[default]
-    Any,
-    /// A big core.
-    Big,
-    /// A little core.
-    Little,
+choice! {
+    /// A kind of core: where a thread is put when it starts or wakes (soft: idle cores may still take it).
+    pub enum Prefer as "prefer" {
+        /// Any core.
+        Any as "any" => {}
+        /// A big core.
+        Big as "big" => {}
+        /// A little core.
+        Little as "little" => {}
+    }
+}
+
+impl Default for Prefer {
+    fn default() -> Self {
+        Self::Any
+    }
 }
 
 /// Fixed-point 1.0 of [`ThreadPlan::speed`].
@@ -60,26 +66,47 @@ pub(crate) fn to_fixed(speed: f64) -> u16 {
     (speed * f64::from(SPEED_ONE)).round().clamp(1.0, 64_512.0) as u16
 }
 
-/// One change of a thread's plan.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// Restrict the thread to these cores (within what its program allows).
-    Affinity(CoreSet),
-    /// Prefer a kind of core, from the next placement on.
-    Prefer(Prefer),
-    /// Prefer a kind of core and, if the thread runs or waits on another kind, go there now.
-    Move(Prefer),
-    /// Set the rank.
-    Rank(u64),
-    /// Set the weight.
-    Weight(u32),
-    /// Set the predicted speed on each class relative to the slowest (1.0 = as fast).
-    Speed([f64; MAX_CLASSES]),
-    /// Set the length of slices or, under EEVDF, of requests in ns (Linux: `sched_attr.sched_runtime`);
-    /// 0: as the rules say.
-    Slice(Ns),
-    /// Hold the thread back, as a freezer or SIGSTOP does, or let it go on.
-    Hold(bool),
+changes! {
+    /// One change of a thread's plan. It is refused when it is made if no rule of the policy reads it.
+    pub enum Change, ChangeKind as "change" {
+        /// Restrict the thread to these cores (within what its program allows).
+        Affinity(CoreSet) as "affinity", "cores" => {}
+        /// Prefer a kind of core, from the next placement on.
+        Prefer(Prefer) as "prefer", "kind" => {
+            daemon: Approximates {
+                what: "takes a thread's kind of core for a preference",
+                instead: "the thread is bound to that kind until the plan changes",
+            },
+        }
+        /// Prefer a kind of core and, if the thread runs or waits on another kind, go there now.
+        Move(Prefer) as "move", "kind" => {
+            daemon: Approximates {
+                what: "takes a thread's kind of core for a preference",
+                instead: "the thread is bound to that kind until the plan changes",
+            },
+        }
+        /// Set the rank: the highest is served first.
+        Rank(u64) as "rank", "rank" => {
+            daemon: Refuses { what: "ranks threads", instead: "the kernel's fair scheduler chooses" },
+        }
+        /// Set the weight; 1024 is nice 0.
+        Weight(u32) as "weight", "weight" => {
+            daemon: Approximates { what: "sets weights", instead: "the nearest nice value" },
+        }
+        /// Set the predicted speed on each class relative to the slowest (1.0 = as fast).
+        Speed([f64; MAX_CLASSES]) as "speed", "speeds" => {
+            daemon: Refuses { what: "tells predicted speeds", instead: "the kernel knows no speeds of threads" },
+        }
+        /// Set the length of slices or, under EEVDF, of requests in ns (Linux: `sched_attr.sched_runtime`);
+        /// 0: as the rules say.
+        Slice(Ns) as "slice", "slice_ns" => {
+            daemon: Refuses { what: "sets the slices of single threads", instead: "the kernel's own slices" },
+        }
+        /// Hold the thread back, as a freezer or SIGSTOP does, or let it go on.
+        Hold(bool) as "hold", "held" => {
+            daemon: With { means: Means::Freezer, what: "holds single threads back" },
+        }
+    }
 }
 
 /// Changes that a policy asks for; a back end applies them when the policy returns.
@@ -114,6 +141,11 @@ impl Plan {
     /// lifts the limit. Whoever chooses the frequency goes on doing so, and its choice is cut.
     pub fn limit_frequency(&mut self, cluster: ClusterId, mhz: u32) {
         self.limits.push((cluster, mhz));
+    }
+
+    /// Whether it asks for frequencies or limits of them.
+    pub fn sets_clocks(&self) -> bool {
+        !self.frequencies.is_empty() || !self.limits.is_empty()
     }
 
     /// Takes the limits out, in the order in which they were asked for.

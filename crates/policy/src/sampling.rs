@@ -1,8 +1,6 @@
 //! Speed-ups from observation: instructions per time on fast and on slow cores.
 
-use ampsched_model::Ns;
-
-use crate::ThreadStats;
+use ampsched_model::{MAX_CLASSES, Ns};
 
 /// Estimates a thread's speed-up from what it retired on each kind of core.
 ///
@@ -62,10 +60,9 @@ impl Speed {
 
 impl SpeedupSampler {
     /// Ends an interval at the counters' present values.
-    pub fn update(&mut self, stats: &ThreadStats) {
-        let slow = self.slow.sample(stats.run_ns[0], stats.instructions[0]);
-        let fast =
-            self.fast.sample(stats.run_ns[1..].iter().sum(), stats.instructions[1..].iter().sum());
+    pub fn update(&mut self, run_ns: &[Ns; MAX_CLASSES], instructions: &[u64; MAX_CLASSES]) {
+        let slow = self.slow.sample(run_ns[0], instructions[0]);
+        let fast = self.fast.sample(run_ns[1..].iter().sum(), instructions[1..].iter().sum());
         let (slow_now, fast_now) = (slow.or(self.slow.known()), fast.or(self.fast.known()));
         let believed = match (slow_now, fast_now) {
             (Some(slow), Some(fast)) => fast >= slow && fast <= SPEEDUP_MAX * slow,
@@ -95,18 +92,21 @@ mod tests {
 
     const MS: Ns = 1_000_000;
 
+    /// Run times and instructions by class.
+    type Done = ([Ns; MAX_CLASSES], [u64; MAX_CLASSES]);
+
     /// Runs for some ms at some instructions per us on a class.
-    fn run(stats: &mut ThreadStats, class: usize, ms: f64, per_us: u64) {
-        stats.run_ns[class] += (ms * MS as f64) as Ns;
-        stats.instructions[class] += (ms * 1000.0) as u64 * per_us;
+    fn run(done: &mut Done, class: usize, ms: f64, per_us: u64) {
+        done.0[class] += (ms * MS as f64) as Ns;
+        done.1[class] += (ms * 1000.0) as u64 * per_us;
     }
 
     fn sampled(intervals: &[(f64, u64, f64, u64)]) -> Option<f64> {
-        let (mut sampler, mut stats) = (SpeedupSampler::default(), ThreadStats::default());
+        let (mut sampler, mut done) = (SpeedupSampler::default(), Done::default());
         for &(slow_ms, slow, fast_ms, fast) in intervals {
-            run(&mut stats, 0, slow_ms, slow);
-            run(&mut stats, 1, fast_ms, fast);
-            sampler.update(&stats);
+            run(&mut done, 0, slow_ms, slow);
+            run(&mut done, 1, fast_ms, fast);
+            sampler.update(&done.0, &done.1);
         }
         sampler.speedup()
     }

@@ -41,13 +41,9 @@ impl PolicyHost {
 
     pub fn on(topology: Topology, policy: Box<dyn Policy>) -> Self {
         let rules = policy.rules(&topology);
-        Self {
-            sched: Sched::new(topology, rules),
-            factors: Vec::new(),
-            now_ns: 0,
-            policy,
-            plan: Plan::new(),
-        }
+        let mut sched = Sched::new(topology, rules);
+        sched.serve(&policy.needs());
+        Self { sched, factors: Vec::new(), now_ns: 0, policy, plan: Plan::new() }
     }
 
     /// A new thread, blocked and not yet told to the policy.
@@ -163,26 +159,23 @@ impl PolicyHost {
         self.refresh();
         let view = View::new(&self.sched, &self.factors, self.now_ns);
         self.policy.epoch(&view, &mut self.plan);
-        let sets = self.plan.drain_frequencies().count() + self.plan.drain_limits().count() > 0;
-        assert!(
-            !sets || self.policy.needs().frequencies,
-            "it does not say that it sets frequencies"
-        );
         self.apply()
     }
 
     fn refresh(&mut self) {
         for (index, factors) in self.factors.iter_mut().enumerate() {
-            let blame_ns = self.sched.stats(ThreadId::from(index)).blame_ns;
+            let blame_ns = self.sched.blame_ns(ThreadId::from(index));
             factors.blame_ns =
                 Factor { value: blame_ns as f64, kind: FactorKind::Measured, at_ns: self.now_ns };
         }
     }
 
     fn apply(&mut self) -> usize {
+        self.sched.check(&self.plan).unwrap_or_else(|refusal| panic!("the policy {refusal}"));
+        let (_, _) = (self.plan.drain_frequencies().count(), self.plan.drain_limits().count());
         let changes: Vec<_> = self.plan.drain().collect();
         for (thread, change) in &changes {
-            if self.sched.apply(*thread, change) {
+            if self.sched.apply(*thread, change).moves {
                 match self.sched.thread(*thread).state {
                     RunState::Running => {
                         let core = self.sched.thread(*thread).core;

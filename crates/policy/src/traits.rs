@@ -2,66 +2,7 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use crate::{LoadTracking, Pick, Plan, Rules, Topology, View};
-
-/// Which events a policy wants to hear of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Events {
-    /// A thread has started or exited.
-    pub lifecycle: bool,
-    /// A thread has blocked or woken.
-    pub blocking: bool,
-    /// A thread was put on a core or taken off it.
-    pub dispatch: bool,
-}
-
-/// Which fast-plane decisions a policy takes itself instead of by [`Rules`].
-///
-/// Only possible in simulation and in a slower live mode; a policy that can be stated as Rules should be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hooks {
-    /// [`Policy::place`].
-    pub place: bool,
-    /// [`Policy::pick`].
-    pub pick: bool,
-    /// [`Policy::slice`].
-    pub slice: bool,
-    /// [`Policy::preempts`].
-    pub preempts: bool,
-}
-
-/// What a policy needs from its host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Reads [`crate::Factors::speedup`].
-    pub speedup: bool,
-    /// Reads [`crate::Factors::offline_speedup`].
-    pub offline_speedup: bool,
-    /// Reads [`crate::Factors::alone_ips`] or [`crate::Factors::energy_ratio`].
-    pub alone: bool,
-    /// Reads [`crate::Factors::stalls`].
-    pub stalls: bool,
-    /// Reads [`crate::Factors::power_mw`].
-    pub power: bool,
-    /// Reads [`crate::ThreadStats::instructions`].
-    pub instructions: bool,
-    /// Reads [`crate::Factors::blame_ns`].
-    pub blame: bool,
-    /// Reads [`View::load`], [`View::util`] or [`View::core_util`], or has rules that do: how load is tracked.
-    pub load_tracking: Option<LoadTracking>,
-    /// Cadence of [`Policy::epoch`]; none if absent.
-    pub epoch_ns: Option<Ns>,
-    /// Events that it wants to hear of.
-    pub events: Events,
-    /// Decisions that it takes itself.
-    pub hooks: Hooks,
-    /// Holds threads back for whole epochs ([`crate::Change::Hold`]).
-    pub holds: bool,
-    /// Sets or limits frequencies ([`Plan::set_frequency`], [`Plan::limit_frequency`]).
-    pub frequencies: bool,
-    /// Promises that no core idles while a thread that may run there waits.
-    pub work_conserving: bool,
-}
+use crate::{Needs, Pick, Plan, Rules, Topology, View};
 
 /// Something that happened to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

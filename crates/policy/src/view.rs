@@ -1,6 +1,6 @@
 //! What a policy may see: one read-only window, the same in simulation and live.
 
-use ampsched_model::{AppId, ClusterId, CoreId, Ns, ThreadId};
+use ampsched_model::{AppId, ClusterId, CoreId, MAX_CLASSES, Ns, ThreadId};
 
 use crate::{Factor, Factors, Pick, RunState, Sched, ThreadPlan, ThreadStats, Topology};
 
@@ -80,6 +80,18 @@ impl<'a> View<'a> {
         self.sched.stats(thread)
     }
 
+    /// Instructions that a thread has retired on cores of each class; 0 unless
+    /// [`Needs::instructions`](crate::Needs::instructions) asks for them.
+    pub fn instructions(&self, thread: ThreadId) -> &'a [u64; MAX_CLASSES] {
+        const NONE: &[u64; MAX_CLASSES] = &[0; MAX_CLASSES];
+        if self.sched.needs().instructions { self.sched.instructions(thread) } else { NONE }
+    }
+
+    /// Their sum.
+    pub fn instructions_total(&self, thread: ThreadId) -> u64 {
+        self.instructions(thread).iter().sum()
+    }
+
     /// Time in ns that a thread has spent in run queues since its start, the present stay included.
     pub fn ready_ns(&self, thread: ThreadId) -> Ns {
         let state = self.sched.thread(thread);
@@ -150,14 +162,19 @@ impl<'a> View<'a> {
         self.sched.core(core).busy_ns
     }
 
-    /// What a cluster's power sensor shows, in mW.
+    /// What a cluster's power sensor shows, in mW; missing unless
+    /// [`Needs::sensors`](crate::Needs::sensors) asks for it, as for the next.
     pub fn power_mw(&self, cluster: ClusterId) -> Factor {
-        self.sched.power_mw(cluster)
+        self.sensed(self.sched.power_mw(cluster))
     }
 
     /// What the hottest temperature sensor of a cluster shows, in degrees Celsius.
     pub fn temperature_c(&self, cluster: ClusterId) -> Factor {
-        self.sched.temperature_c(cluster)
+        self.sensed(self.sched.temperature_c(cluster))
+    }
+
+    fn sensed(&self, shown: Factor) -> Factor {
+        if self.sched.needs().sensors { shown } else { Factor::default() }
     }
 
     /// What is known about a thread.

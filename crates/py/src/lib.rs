@@ -5,6 +5,7 @@
 //! be written in Python.
 
 mod catalog;
+mod computer;
 mod counters;
 mod error;
 mod kernels;
@@ -23,6 +24,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
+    #[pymodule_export]
+    use super::computer::{CoreKind, core_kinds, format_cpus, parse_cpus};
     #[pymodule_export]
     use super::counters::{counters, read_counters, simulated_counter_names, simulated_counters};
     #[pymodule_export]

@@ -45,10 +45,6 @@ impl From<PyNeeds> for Needs {
         let PyNeeds { lifecycle, blocking, dispatch, place, pick, slice, preempts, .. } = needs;
         Self {
             speedup: true,
-            offline_speedup: false,
-            alone: false,
-            stalls: false,
-            power: false,
             holds: true,
             instructions: true,
             frequencies: true,
@@ -61,6 +57,7 @@ impl From<PyNeeds> for Needs {
             events: Events { lifecycle, blocking, dispatch },
             hooks: Hooks { place, pick, slice, preempts },
             work_conserving: needs.work_conserving,
+            ..Self::default()
         }
     }
 }

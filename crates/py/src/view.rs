@@ -135,7 +135,7 @@ impl View {
             let stats = view.stats(id);
             ThreadStats {
                 run_ns: stats.run_ns_total(),
-                instructions: stats.instructions_total(),
+                instructions: view.instructions_total(id),
                 ready_ns: stats.ready_ns,
                 blocked_ns: stats.blocked_ns,
                 switches: stats.switches,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ampsched_model::{Draw, Ns, ThreadId};
-use ampsched_policy::{Factor, FactorKind, SpeedupSampler, ThreadStats};
+use ampsched_policy::{Factor, FactorKind, Sched, SpeedupSampler};
 use ampsched_predict::{Models, noise_factor};
 
 /// Speed-ups that trained models predict from performance counters.
@@ -55,7 +55,7 @@ pub(crate) struct Evidence<'a> {
     /// Its true speed-up at this moment.
     pub truth: f64,
     /// Its counters.
-    pub stats: &'a ThreadStats,
+    pub sched: &'a Sched,
     /// The time.
     pub now_ns: Ns,
 }
@@ -103,7 +103,8 @@ impl FactorService {
                     return *last;
                 }
                 *due_ns = now_ns + interval_ns;
-                sampler.update(evidence.stats);
+                let sched = evidence.sched;
+                sampler.update(&sched.stats(thread).run_ns, sched.instructions(thread));
                 let known = sampler.speedup().map(|value| factor(value, FactorKind::Measured));
                 known.unwrap_or_default()
             }
@@ -113,6 +114,9 @@ impl FactorService {
 
 #[cfg(test)]
 mod tests {
+    use ampsched_model::{AppId, ClassId, CoreId};
+    use ampsched_policy::{ClusterInfo, EnqueueKind, Rules, RunState, Topology};
+
     use super::*;
 
     fn speedup(
@@ -122,8 +126,8 @@ mod tests {
         last: &Factor,
         now_ns: Ns,
     ) -> Factor {
-        let stats = &ThreadStats::default();
-        let evidence = Evidence { seed: 1, thread: ThreadId(thread), truth, stats, now_ns };
+        let sched = &two_cores();
+        let evidence = Evidence { seed: 1, thread: ThreadId(thread), truth, sched, now_ns };
         FactorService::new(source.clone()).speedup(evidence, last)
     }
 
@@ -149,23 +153,41 @@ mod tests {
         assert_eq!(speedup(&FactorSource::Missing, 0, 2.5, &none, 7), none);
     }
 
+    /// A system of a slow and a fast core.
+    fn two_cores() -> Sched {
+        let cluster = |class: u8| ClusterInfo {
+            class: ClassId(class),
+            cores: vec![CoreId(class.into())],
+            freqs_mhz: vec![1000],
+            design: None,
+            energy_model: Vec::new(),
+        };
+        Sched::new(Topology::from_clusters(vec![cluster(0), cluster(1)]), Rules::default())
+    }
+
     #[test]
     fn samples_are_taken_once_per_interval() {
         let mut service = FactorService::new(FactorSource::Sampled { interval_ns: 100 });
-        let mut stats = ThreadStats::default();
-        let mut look = |stats: &ThreadStats, last: &Factor, now_ns| {
-            let evidence = Evidence { seed: 1, thread: ThreadId(0), truth: 9.0, stats, now_ns };
-            service.speedup(evidence, last)
+        let mut sched = two_cores();
+        let thread = sched.add(AppId(0), 1024, None);
+        let run = |sched: &mut Sched, core: u16, instructions| {
+            sched.enqueue(thread, CoreId(core), EnqueueKind::Wake, 0);
+            sched.start(CoreId(core), thread, 0);
+            sched.charge(CoreId(core), 2_000_000, instructions);
+            sched.stop(CoreId(core), RunState::Blocked, 0);
         };
-        assert_eq!(look(&stats, &Factor::default(), 0), Factor::default());
-        stats.run_ns[..2].fill(2_000_000);
-        (stats.instructions[0], stats.instructions[1]) = (1_000_000, 3_000_000);
-        assert_eq!(look(&stats, &Factor::default(), 99), Factor::default());
-        let first = look(&stats, &Factor::default(), 100);
+        let mut look = |sched: &Sched, last: &Factor, now_ns| {
+            service.speedup(Evidence { seed: 1, thread, truth: 9.0, sched, now_ns }, last)
+        };
+        assert_eq!(look(&sched, &Factor::default(), 0), Factor::default());
+        run(&mut sched, 0, 1_000_000);
+        run(&mut sched, 1, 3_000_000);
+        assert_eq!(look(&sched, &Factor::default(), 99), Factor::default());
+        let first = look(&sched, &Factor::default(), 100);
         assert_eq!(first, Factor { value: 3.0, kind: FactorKind::Measured, at_ns: 100 });
-        stats.run_ns[..2].fill(4_000_000);
-        (stats.instructions[0], stats.instructions[1]) = (2_000_000, 4_000_000);
-        assert_eq!(look(&stats, &first, 199), first);
-        assert_eq!(look(&stats, &first, 200).value, 2.0);
+        run(&mut sched, 0, 1_000_000);
+        run(&mut sched, 1, 1_000_000);
+        assert_eq!(look(&sched, &first, 199), first);
+        assert_eq!(look(&sched, &first, 200).value, 2.0);
     }
 }

@@ -35,7 +35,7 @@ impl Probe {
         let (thread, topology) = (ThreadId(0), view.topology());
         self.seen.lock().unwrap().push(Seen {
             class: topology.core(view.core(thread)).class,
-            instructions: view.stats(thread).instructions_total(),
+            instructions: view.instructions_total(thread),
             stalls: view.factors(thread).stalls,
         });
     }
@@ -47,6 +47,8 @@ impl Policy for Probe {
     fn needs(&self) -> Needs {
         Needs {
             stalls: self.needs_stalls,
+            instructions: true,
+            frequencies: true,
             epoch_ns: Some(EPOCH_NS),
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()

@@ -2,7 +2,8 @@
 
 use ampsched_policy::{Owner, ParamInfo, Params, PolicyError, unknown};
 
-use crate::{Problem, Schedule, TaskPolicy, Workers, policies};
+pub use crate::policies::REGISTRY;
+use crate::{Problem, Schedule, TaskPolicy, Workers};
 
 /// How a policy decides.
 #[derive(Clone, Copy)]
@@ -30,24 +31,6 @@ pub struct TaskPolicyInfo {
     /// Builds the policy.
     pub build: Build,
 }
-
-/// All task policies, in alphabetical order.
-pub static REGISTRY: &[&TaskPolicyInfo] = &[
-    &policies::cats::INFO,
-    &policies::cats_cost::INFO,
-    &policies::cpop::INFO,
-    &policies::dls::INFO,
-    &policies::fifo::INFO,
-    &policies::hed::INFO,
-    &policies::heft::INFO,
-    &policies::ldcp::INFO,
-    &policies::lmt::INFO,
-    &policies::loop_dynamic::INFO,
-    &policies::loop_static::INFO,
-    &policies::peft::INFO,
-    &policies::static_threads::INFO,
-    &policies::work_stealing::INFO,
-];
 
 /// The registry's row of a task policy.
 pub fn find_task_policy(name: &str) -> Result<&'static TaskPolicyInfo, PolicyError> {

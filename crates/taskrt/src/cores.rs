@@ -1,20 +1,18 @@
-//! Which cores there are, and which of them are alike: read from the system, or given by hand.
+//! Which cores there are, and which of them are alike: found by the system's evidence, or given by hand.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::BTreeSet;
 
+use ampsched_computer::{CpuClass, CpuClasses, Root, online_cpus, parse_cpus};
 use ampsched_model::InputError;
 use ampsched_task::{WorkerClass, Workers};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::Error;
 
-/// Where Linux describes devices.
-const DEVICES: &str = "/sys/devices";
-/// PMU types that stand for kinds of cores (Linux, `arch/x86/events/intel/core.c`: hybrid PMUs), the fastest first.
-const HYBRID_PMUS: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
-/// Largest number of a CPU that can be named; that of the system calls.
+/// Largest number of a CPU that a thread can be pinned to; that of the system calls.
 const CPU_MAX: usize = CpuSet::MAX_CPU - 1;
+/// How cores are given by hand.
+const FORM: &str = "write NAME=CPUS or NAME:SPEED=CPUS, as in big:2.5=0-3;little=4-7";
 
 /// Cores that are alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,26 +32,29 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// The cores that this thread may use, by class: those of equal `cpu_capacity`, or else of one hybrid PMU type, the
-    /// fastest first. Without either, all cores are one class.
+    /// The cores that this thread may use, by class, the fastest first: as the crate `ampsched-computer` finds the
+    /// computer's classes, by `cpu_capacity`, by the PMUs of hybrid processors or by the highest frequencies.
     ///
-    /// A capacity is also the class's supposed speed. Hybrid PMUs say nothing about speed: classes get speed 1 until
-    /// [`crate::Runtime::measure_speeds`] or the first loops have measured it.
+    /// Capacities and frequencies are also the classes' supposed speeds, relative to the computer's fastest class.
+    /// PMUs say nothing about speed: classes get speed 1 until [`crate::Runtime::measure_speeds`] or the first loops
+    /// have measured it.
     ///
-    /// Errors: the system does not say which CPUs the thread may use.
+    /// Errors: the system does not say which CPUs the thread may use, or its evidence on them contradicts itself.
     pub fn detect() -> Result<Self, Error> {
         let set = sched_getaffinity(None)
             .map_err(|error| Error::system("CPUs of this thread", error, ""))?;
-        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect();
-        Ok(Self::detect_in(Path::new(DEVICES), &allowed))
+        let allowed = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect();
+        Ok(Self::detect_in(&Root::default(), &allowed)?)
     }
 
-    fn detect_in(devices: &Path, allowed: &[usize]) -> Self {
-        let classes =
-            by_capacity(devices, allowed).or_else(|| by_pmu(devices, allowed)).unwrap_or_else(
-                || vec![CoreClass { name: "core".into(), speed: 1.0, cpus: allowed.to_vec() }],
-            );
-        Self { classes }
+    fn detect_in(root: &Root, allowed: &BTreeSet<usize>) -> Result<Self, InputError> {
+        // What a thread may use is online, also where a container shows another list, or none.
+        let online = online_cpus(root).unwrap_or_default();
+        let found = CpuClasses::find(root, &online.union(allowed).copied().collect());
+        let found =
+            found.map_err(|error| error.with_hint(format!("state them by hand: {FORM}")))?;
+        let own = found.among(allowed);
+        Ok(Self { classes: own.classes().iter().rev().map(CoreClass::found).collect() })
     }
 
     /// Reads `big:2.5=0-3;little=4-7`: a name, if wanted its speed (1 otherwise), and CPUs.
@@ -62,10 +63,10 @@ impl Cores {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let classes: Result<Vec<_>, _> = text.split(';').map(|part| class(text, part)).collect();
         let classes = classes?;
-        let mut seen = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         for class in &classes {
             for &cpu in &class.cpus {
-                if seen.insert(cpu, ()).is_some() {
+                if !seen.insert(cpu) {
                     return Err(error(text, format!("CPU {cpu} is listed twice")).into());
                 }
             }
@@ -97,92 +98,49 @@ impl Cores {
     }
 }
 
-/// Classes by `cpu_capacity`; `None` if a CPU does not state it or all state the same.
-fn by_capacity(devices: &Path, allowed: &[usize]) -> Option<Vec<CoreClass>> {
-    let mut cpus_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for &cpu in allowed {
-        let file = devices.join(format!("system/cpu/cpu{cpu}/cpu_capacity"));
-        let capacity = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
-        cpus_of.entry(capacity).or_default().push(cpu);
-    }
-    if cpus_of.len() < 2 || cpus_of.contains_key(&0) {
-        return None;
-    }
-    let count = cpus_of.len();
-    let named = |(place, (capacity, cpus)): (usize, (u32, Vec<usize>))| CoreClass {
-        name: capacity_name(place, count),
-        speed: f64::from(capacity),
-        cpus,
-    };
-    Some(cpus_of.into_iter().rev().enumerate().map(named).collect())
-}
-
-/// `big` and `little`, with `mid1`, `mid2`, ... between them.
-fn capacity_name(place: usize, count: usize) -> String {
-    match place {
-        0 => "big".into(),
-        _ if place + 1 == count => "little".into(),
-        _ => format!("mid{place}"),
-    }
-}
-
-/// Classes by hybrid PMU type; `None` if there are not two, or a CPU belongs to none.
-fn by_pmu(devices: &Path, allowed: &[usize]) -> Option<Vec<CoreClass>> {
-    let mut classes = Vec::new();
-    for pmu in HYBRID_PMUS {
-        let Ok(text) = std::fs::read_to_string(devices.join(pmu).join("cpus")) else { continue };
-        let mut cpus = cpu_list(text.trim())?;
-        cpus.retain(|cpu| allowed.contains(cpu));
-        if !cpus.is_empty() {
-            let name = pmu.trim_start_matches("cpu_").to_owned();
-            classes.push(CoreClass { name, speed: 1.0, cpus });
+impl CoreClass {
+    fn found(class: &CpuClass) -> Self {
+        Self {
+            name: class.name.clone(),
+            speed: class.relative_speed.unwrap_or(1.0),
+            cpus: class.cpus.iter().copied().collect(),
         }
     }
-    let listed: usize = classes.iter().map(|class| class.cpus.len()).sum();
-    (classes.len() >= 2 && listed == allowed.len()).then_some(classes)
 }
 
-/// Reads a list of CPUs as Linux writes it: `0-3,8`.
-fn cpu_list(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last > CPU_MAX {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
-fn class(text: &str, part: &str) -> Result<CoreClass, Error> {
-    let hint = "write NAME=CPUS or NAME:SPEED=CPUS, as in big:2.5=0-3;little=4-7";
+fn class(text: &str, part: &str) -> Result<CoreClass, InputError> {
     let form = || {
         let message = format!("{:?} is not a class of cores", part.trim());
-        error(text, message).with_hint(hint)
+        error(text, message).with_hint(FORM)
     };
     let (head, list) = part.split_once('=').ok_or_else(form)?;
     let (name, speed) = match head.split_once(':') {
         Some((name, speed)) => (name.trim(), speed.trim().parse().map_err(|_| form())?),
         None => (head.trim(), 1.0),
     };
-    let mut cpus = cpu_list(list).ok_or_else(|| {
-        let message = format!("{:?} is not a list of CPUs from 0 to {CPU_MAX}", list.trim());
-        error(text, message).with_hint(hint)
-    })?;
     if name.is_empty() {
-        return Err(form().into());
+        return Err(form());
     }
-    cpus.sort_unstable();
     if !(speed > 0.0 && f64::is_finite(speed)) {
-        return Err(error(text, format!("speed {speed} of {name:?} is not above 0")).into());
+        return Err(error(text, format!("speed {speed} of {name:?} is not above 0")));
     }
-    Ok(CoreClass { name: name.to_owned(), speed, cpus })
+    let cpus = parse_cpus(&source(text), name, list)?;
+    match cpus.last() {
+        None => Err(error(text, format!("{name:?} has no CPU")).with_hint(FORM)),
+        Some(&last) if last > CPU_MAX => {
+            let message = format!("no thread can be pinned to CPU {last}, at most to {CPU_MAX}");
+            Err(error(text, message))
+        }
+        Some(_) => Ok(CoreClass { name: name.to_owned(), speed, cpus: cpus.into_iter().collect() }),
+    }
+}
+
+fn source(text: &str) -> String {
+    format!("cores {text:?}")
 }
 
 fn error(text: &str, message: String) -> InputError {
-    InputError::new(format!("cores {text:?}"), "", message)
+    InputError::new(source(text), "", message)
 }
 
 #[cfg(test)]
@@ -190,57 +148,82 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A directory that looks like `/sys/devices`.
-    fn devices(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let file = root.path().join(path);
+    /// A directory that looks like `/`, with CPUs 0 to 7 online.
+    fn system(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().unwrap();
+        for &(path, text) in [("sys/devices/system/cpu/online", "0-7")].iter().chain(files) {
+            let file = folder.path().join(path);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        root
+        let root = Root::new(folder.path());
+        (folder, root)
+    }
+
+    fn three_clusters() -> (tempfile::TempDir, Root) {
+        let values = ["446", "446", "446", "446", "871", "871", "1024", "1024"];
+        let name = |cpu: usize| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
+        let names: Vec<String> = (0..8).map(name).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(values).collect();
+        system(&files)
     }
 
     fn summary(cores: &Cores) -> Vec<(&str, f64, &[usize])> {
         cores.classes().iter().map(|c| (c.name.as_str(), c.speed, c.cpus.as_slice())).collect()
     }
 
-    fn capacities(values: &[u32]) -> tempfile::TempDir {
-        let names: Vec<String> =
-            (0..values.len()).map(|cpu| format!("system/cpu/cpu{cpu}/cpu_capacity")).collect();
-        let texts: Vec<String> = values.iter().map(|value| format!("{value}\n")).collect();
-        let files: Vec<(&str, &str)> =
-            names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
-        devices(&files)
+    fn detected(root: &Root, allowed: &[usize]) -> Cores {
+        Cores::detect_in(root, &allowed.iter().copied().collect()).unwrap()
     }
 
     #[test]
-    fn capacities_make_classes_the_fastest_first() {
-        let root = capacities(&[446, 446, 1024, 1024, 871]);
-        let cores = Cores::detect_in(root.path(), &[0, 1, 2, 3, 4]);
-        assert_eq!(
-            summary(&cores),
-            [
-                ("big", 1024.0, &[2, 3][..]),
-                ("mid1", 871.0, &[4][..]),
-                ("little", 446.0, &[0, 1][..])
-            ]
-        );
-        // Only what the thread may use counts.
-        let cores = Cores::detect_in(root.path(), &[0, 1]);
-        assert_eq!(summary(&cores), [("core", 1.0, &[0, 1][..])]);
+    fn the_fastest_class_comes_first() {
+        let (_folder, root) = three_clusters();
+        let cores = detected(&root, &[0, 1, 2, 3, 4, 5, 6, 7]);
+        let expected = [
+            ("big", 1.0, &[6, 7][..]),
+            ("middle", 871.0 / 1024.0, &[4, 5]),
+            ("little", 446.0 / 1024.0, &[0, 1, 2, 3]),
+        ];
+        assert_eq!(summary(&cores), expected);
     }
 
     #[test]
-    fn hybrid_pmus_make_classes_if_capacities_do_not() {
-        let root = devices(&[("cpu_core/cpus", "0-3\n"), ("cpu_atom/cpus", "4-5,8\n")]);
-        let cores = Cores::detect_in(root.path(), &[0, 1, 2, 3, 4, 5, 8]);
-        assert_eq!(
-            summary(&cores),
-            [("core", 1.0, &[0, 1, 2, 3][..]), ("atom", 1.0, &[4, 5, 8][..])]
-        );
-        let with_stranger = Cores::detect_in(root.path(), &[0, 4, 7]);
-        assert_eq!(summary(&with_stranger), [("core", 1.0, &[0, 4, 7][..])]);
+    fn what_the_thread_may_use_keeps_its_class() {
+        let (_folder, root) = three_clusters();
+        let little = 446.0 / 1024.0;
+        assert_eq!(summary(&detected(&root, &[0, 1])), [("little", little, &[0, 1][..])]);
+        let cores = detected(&root, &[1, 7]);
+        assert_eq!(summary(&cores), [("big", 1.0, &[7][..]), ("little", little, &[1])]);
+    }
+
+    #[test]
+    fn pmus_say_nothing_of_speeds() {
+        let (_folder, root) = system(&[
+            ("sys/bus/event_source/devices/cpu_core/type", "4"),
+            ("sys/bus/event_source/devices/cpu_core/cpus", "0-3"),
+            ("sys/bus/event_source/devices/cpu_atom/type", "10"),
+            ("sys/bus/event_source/devices/cpu_atom/cpus", "4-7"),
+        ]);
+        let cores = detected(&root, &[0, 1, 6, 7]);
+        assert_eq!(summary(&cores), [("big", 1.0, &[0, 1][..]), ("little", 1.0, &[6, 7])]);
+    }
+
+    #[test]
+    fn what_a_container_shows_of_cpus_does_not_matter() {
+        let (_folder, root) = system(&[("sys/devices/system/cpu/online", "0-1")]);
+        assert_eq!(summary(&detected(&root, &[4, 5])), [("all", 1.0, &[4, 5][..])]);
+        let nothing = Root::new("/nonexistent");
+        assert_eq!(summary(&detected(&nothing, &[0, 1])), [("all", 1.0, &[0, 1][..])]);
+    }
+
+    #[test]
+    fn evidence_that_cannot_be_used_is_said() {
+        let (_folder, root) = system(&[("sys/devices/system/cpu/cpu0/cpu_capacity", "fast")]);
+        let error = Cores::detect_in(&root, &[0].into()).unwrap_err().to_string();
+        let expected = "cpu0/cpu_capacity: \"fast\" is not a whole number (state them by hand: write NAME=CPUS or \
+                        NAME:SPEED=CPUS, as in big:2.5=0-3;little=4-7)";
+        assert!(error.ends_with(expected), "{error}");
     }
 
     #[test]
@@ -256,10 +239,18 @@ mod tests {
         let error_of = |text: &str| Cores::parse(text).unwrap_err().to_string();
         assert_eq!(
             error_of("big"),
-            "cores \"big\": \"big\" is not a class of cores (write NAME=CPUS or NAME:SPEED=CPUS, as in big:2.5=0-3;little=4-7)"
+            "cores \"big\": \"big\" is not a class of cores (write NAME=CPUS or NAME:SPEED=CPUS, as in \
+             big:2.5=0-3;little=4-7)"
         );
-        assert!(error_of("big=3-1").contains("\"3-1\" is not a list of CPUs from 0 to 1023"));
-        assert!(error_of("big=99999").contains("is not a list of CPUs"));
+        assert_eq!(
+            error_of("big=3-1"),
+            "cores \"big=3-1\": big: \"3-1\" of \"3-1\" is not a CPU or a range of CPUs (such as 0-3,8; CPUs are \
+             below 8192)"
+        );
+        assert!(
+            error_of("big=1024").contains("no thread can be pinned to CPU 1024, at most to 1023")
+        );
+        assert!(error_of("big=0;little= ").contains("\"little\" has no CPU"));
         assert!(error_of("big:0=0").contains("speed 0 of \"big\" is not above 0"));
         assert!(error_of("big:nan=0").contains("speed NaN of \"big\" is not above 0"));
         assert!(error_of("=0").contains("is not a class of cores"));

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ampsched._core import InputError
-from ampsched.calibration.cores import UNKNOWN, CoreKind, find_cores
+from ampsched._core import CoreKind, InputError, core_kinds
 from ampsched.calibration.machine import classes, machine_toml, mean_speeds
 from ampsched.calibration.measure import Window, counter_table, measure, speeds
 from ampsched.catalog import Catalog
@@ -47,11 +46,11 @@ def calibrate(
         step: Called with the number of finished kernels and of all.
 
     Raises:
-        InputError: On a system other than Linux.
+        InputError: On a system other than Linux, or one whose files on CPUs cannot be understood.
     """
     if sys.platform != "linux":
         raise InputError(f"calibrate works on Linux only, this is {sys.platform}")
-    kinds = find_cores(os.sched_getaffinity(0))
+    kinds = core_kinds(os.sched_getaffinity(0))
     out.mkdir(parents=True, exist_ok=True)
     measured = measure(kinds, window_ms, windows, step)
     table = speeds(measured)
@@ -89,7 +88,7 @@ def _missing(kinds: Sequence[CoreKind], of_class: dict[str, int], measured: Sequ
     notes += [
         f"type of {kind.name}: the core type generic stands in machine.toml"
         for kind in kinds
-        if kind.core_type == UNKNOWN
+        if not kind.is_known
     ]
     notes.append("voltages, power, and costs of switching and migration: estimates stand in machine.toml")
     return notes

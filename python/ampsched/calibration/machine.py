@@ -6,7 +6,7 @@ from statistics import fmean
 
 import polars as pl
 
-from ampsched.calibration.cores import CoreKind
+from ampsched._core import CoreKind, format_cpus
 
 # Kinds whose mean speeds differ by less are of one class: noise on an idle computer is about that large (our choice).
 SAME_SPEED = 0.03
@@ -66,7 +66,7 @@ def machine_toml(
             "[[clusters]]",
             f'name = "{kind.name}"',
             f'core_type = "{kind.core_type}"',
-            f"cores = {len(kind.cpus)} # CPUs {', '.join(map(str, kind.cpus))}",
+            f"cores = {len(kind.cpus)} # CPUs {format_cpus(kind.cpus)}",
             f"class = {of_class[kind.name]} # speed {speeds[kind.name]:.3f} of the first kind's, mean over kernels",
             f"opps = [{{ mhz = {kind.mhz or ASSUMED_MHZ}, volt = 1.0 }}]{unknown}",
         ]

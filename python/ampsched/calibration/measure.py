@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ampsched import _core
-from ampsched.calibration.cores import CoreKind
+from ampsched._core import CoreKind
 from ampsched.calibration.perf_event import Count, counting
 from ampsched.counters import COLUMNS, vocabulary
 

@@ -18,6 +18,7 @@ from ampsched.live.mix import Mix, MixProgram
 from ampsched.live.program import Cores, live_program
 from ampsched.live.running import run_programs
 from ampsched.metrics import MixMetrics, mix_metrics
+from ampsched.policy_file import SIMULATION_ONLY, is_file
 from ampsched.statistics import Estimate, estimate
 from ampsched.units import NS_PER_S
 
@@ -220,6 +221,8 @@ def _ns(times_s: Sequence[float]) -> list[int]:
 
 
 def _check(policies: Sequence[str], rounds: int, limit_s: float) -> None:
+    for policy in filter(is_file, policies):
+        raise InputError(f'policy "{policy}": {SIMULATION_ONLY}')
     if not policies or len(set(policies)) < len(policies):
         raise InputError(f"policies: {', '.join(policies) or 'none'}: at least one is needed, each once")
     if rounds < 1:

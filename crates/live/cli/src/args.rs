@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ampsched_live_host::{ByHand, CoreMap, Evidence, Root, detect_cores};
+use ampsched_computer::{ByHand, CoreMap, Evidence, Root, detect_cores};
 use ampsched_model::InputError;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
-use ampsched_live_host::Proc;
+use ampsched_computer::Proc;
 use ampsched_model::InputError;
 use rustix::process::{Pid, WaitOptions, set_child_subreaper, setpriority_process, waitpid};
 

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use ampsched_computer::{Capabilities, CoreMap, Root};
 use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
-use ampsched_live_host::{Backend, Capabilities, CoreMap, Demand, Root, demands};
+use ampsched_live_host::{Backend, Demand, demands};
 use ampsched_model::{ClassId, InputError};
 use ampsched_policy::{Needs, REGISTRY, build_policy};
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use ampsched_computer::{CoreMap, Root};
 use ampsched_live_factors::{Instruments, Perf, Speedups};
-use ampsched_live_host::{CoreMap, Root};
 use ampsched_model::InputError;
 use ampsched_policy::Needs;
 use ampsched_predict::Models;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use ampsched_computer::{CoreMap, format_cpus};
 use ampsched_live_daemon::Observed;
-use ampsched_live_host::{CoreMap, Decision, format_cpus};
+use ampsched_live_host::Decision;
 use ampsched_model::{CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, Prefer};
 use ampsched_trace::{PerfettoTrace, Trace, TraceMachine, TraceThread};
@@ -112,7 +113,7 @@ fn describe(cores: &CoreMap) -> TraceMachine {
         let class = cores.class_name(topology.core(core).class);
         format!("{class}, CPU {}", cores.cpu(core))
     };
-    let cluster = |(_, domain): (usize, &ampsched_live_host::Domain)| {
+    let cluster = |(_, domain): (usize, &ampsched_computer::Domain)| {
         let class = cores.class_name(ampsched_model::ClassId(domain.class));
         format!("{class} {}", format_cpus(domain.cpus.iter().copied()))
     };

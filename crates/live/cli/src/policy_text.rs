@@ -17,6 +17,11 @@ pub struct Named {
 pub fn build(text: &str, more: &[String]) -> Result<Named, InputError> {
     let mut parts = text.trim().split(':');
     let name = parts.next().unwrap_or_default();
+    if name.ends_with(".py") {
+        let message = "a policy in Python runs in simulation only";
+        return Err(InputError::new("--policy", name, message)
+            .with_hint("write it in Rust to run it live: ampsched new policy NAME"));
+    }
     let mut params: Vec<(String, f64)> = Vec::new();
     for part in parts.chain(more.iter().map(String::as_str)) {
         let (key, value) = parameter(name, part)?;
@@ -62,6 +67,12 @@ mod tests {
     fn errors_name_policy_parameter_and_value() {
         for (text, more, expected) in [
             ("wsh", None, "--policy: policy \"wsh\" does not exist (did you mean \"wash\"?)"),
+            (
+                "mine.py:Fast",
+                None,
+                "--policy: mine.py: a policy in Python runs in simulation only \
+                 (write it in Rust to run it live: ampsched new policy NAME)",
+            ),
             ("wash:sigma", None, "--policy: wash: \"sigma\" is not of the form parameter=number"),
             ("wash", Some("sigma=x"), "--policy: wash: parameter sigma = \"x\" is not a number"),
             ("wash:sigma=1", Some("sigma=2"), "--policy: wash: parameter sigma is given twice"),

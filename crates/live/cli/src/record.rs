@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use ampsched_computer::CoreMap;
 use ampsched_live_daemon::{Observed, Status};
-use ampsched_live_host::{CoreMap, Decision};
+use ampsched_live_host::Decision;
 use ampsched_model::{InputError, Ns};
 
 use crate::args::RunArgs;

@@ -1,6 +1,7 @@
 //! Which back end runs a policy, or why none does.
 
-use ampsched_live_host::{Backend, Capabilities, CoreMap, Demand, demands, runnable_policies};
+use ampsched_computer::{Capabilities, CoreMap};
+use ampsched_live_host::{Backend, Demand, demands, runnable_policies};
 use ampsched_model::InputError;
 use ampsched_policy::Policy;
 

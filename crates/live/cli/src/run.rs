@@ -5,11 +5,10 @@ use std::path::Path;
 use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{Capabilities, CoreMap, Evidence, Proc, Root};
 use ampsched_live_daemon::{Guardian, Journal, Session, Setup, Summary};
 use ampsched_live_factors::SensorSurvey;
-use ampsched_live_host::{
-    Backend, Capabilities, CoreMap, Demand, Dilation, Driver, Evidence, Facts, Proc, Root, Scope,
-};
+use ampsched_live_host::{Backend, Demand, Dilation, Driver, Facts, Scope};
 use ampsched_model::{InputError, Ns};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -161,10 +160,13 @@ impl Run {
     }
 
     fn until_it_ends(mut self) -> Result<ExitCode, InputError> {
-        let mut ended = None;
+        let (mut ended, mut refused) = (None, Ok(()));
         while ended.is_none() && self.signals.stops() == 0 {
             let begun = cpu_time();
-            self.step();
+            refused = self.step();
+            if refused.is_err() {
+                break;
+            }
             let worked = cpu_time().saturating_sub(begun);
             ended = self.child_ended()?;
             let nobody_left = self.child.is_none() && !self.session.has_members();
@@ -180,22 +182,30 @@ impl Run {
         guardian.dismiss();
         record.close()?;
         conclude(&args, &summary?)?;
-        command::wait_for(child, ended, &mut signals)
+        // The command goes on without the policy, and its end is waited for.
+        let code = command::wait_for(child, ended, &mut signals)?;
+        refused.map(|()| code)
     }
 
-    fn step(&mut self) {
+    /// Errors: the policy asks for what it may not ask for.
+    fn step(&mut self) -> Result<(), InputError> {
         let now_ns = self.started.elapsed().as_nanos() as Ns;
         match self.guardian.renew() {
             Ok(true) => self.session.except(vec![self.guardian.pid()]),
             Ok(false) => {}
             Err(error) => eprintln!("ampsched-live: no guardian: {error}"),
         }
-        let decisions = self.session.step(now_ns);
+        let decisions = self.session.step(now_ns).map_err(|refusal| {
+            let error = InputError::new("policy", &self.args.policy, refusal.to_string());
+            eprintln!("ampsched-live: {error}; the policy is ended and everything put back");
+            error
+        })?;
         if self.record.step(&self.session, &decisions, now_ns, Session::status) {
             let child = self.child.as_ref().map(|child| child.id() as i32);
             let own: Vec<i32> = child.into_iter().chain([self.guardian.pid()]).collect();
             command::bury_orphans(&Proc::default(), &own);
         }
+        Ok(())
     }
 
     fn child_ended(&mut self) -> Result<Option<std::process::ExitStatus>, InputError> {

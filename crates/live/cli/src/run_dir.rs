@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{Proc, ThreadKey};
 use ampsched_live_daemon::{Restored, Status, restore_file};
-use ampsched_live_host::{Proc, ThreadKey};
 use ampsched_model::InputError;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use ampsched_live_host::{Domain, Root};
+use ampsched_computer::{Domain, Root};
 
 use crate::journal::{Journal, Touch};
 use crate::system;

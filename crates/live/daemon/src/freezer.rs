@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ampsched_live_host::{CgroupVersion, Delegation, Proc, Root, ThreadKey};
+use ampsched_computer::{CgroupVersion, Delegation, Proc, Root, ThreadKey};
 
 use crate::journal::{Journal, Touch};
 use crate::system;

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ampsched_live_host::{CgroupVersion, ThreadKey};
+use ampsched_computer::{CgroupVersion, ThreadKey};
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use ampsched_computer::{CoreMap, Proc, ThreadKey, format_cpus};
 use ampsched_live_factors::Energy;
-use ampsched_live_host::{CoreMap, Demand, Driver, Proc, ThreadKey, format_cpus};
+use ampsched_live_host::{Demand, Driver};
 use ampsched_model::{AppId, CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Prefer, RunState};
 

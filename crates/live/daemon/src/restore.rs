@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use ampsched_live_host::{CgroupVersion, Proc, ThreadKey, parse_cpus};
+use ampsched_computer::{CgroupVersion, Proc, ThreadKey, parse_cpus};
 use ampsched_model::InputError;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
@@ -216,7 +216,7 @@ impl Threads {
                 continue;
             }
             let has_ours = cpus_of(tid).is_ok_and(|cpus| {
-                let text = ampsched_live_host::format_cpus(cpus);
+                let text = ampsched_computer::format_cpus(cpus);
                 self.given_cpus.get(&given_to).is_some_and(|given| given.contains(&text))
             });
             let nice_ours =

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ampsched_live_host::{CoreMap, Proc, Sighting, ThreadKey, ThreadStat, format_cpus};
+use ampsched_computer::{CoreMap, Proc, ThreadKey, ThreadStat, format_cpus};
+use ampsched_live_host::Sighting;
 use ampsched_model::{AppId, Ns, ThreadId};
 use ampsched_policy::RunState;
 

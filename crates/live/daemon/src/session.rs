@@ -5,13 +5,13 @@ mod telling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use ampsched_live_factors::{FutexTrace, Instruments, SensorSurvey, Sensors};
-use ampsched_live_host::{
-    Capabilities, CgroupVersion, CoreMap, Decision, Demand, Driver, Facts, Proc, Root, Scope,
-    Sighting, ThreadKey, ThreadStat, format_cpus,
+use ampsched_computer::{
+    Capabilities, CgroupVersion, CoreMap, Proc, Root, ThreadKey, ThreadStat, format_cpus,
 };
+use ampsched_live_factors::{FutexTrace, Instruments, SensorSurvey, Sensors};
+use ampsched_live_host::{Decision, Demand, Driver, Facts, Scope, Sighting};
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
-use ampsched_policy::{Change, Factor, FactorKind, RunState, nice_to_weight};
+use ampsched_policy::{Change, Factor, FactorKind, Refusal, RunState, nice_to_weight};
 use serde::Serialize;
 
 use crate::clocks::Clocks;
@@ -143,7 +143,11 @@ impl Session {
     }
 
     /// Looks, decides and carries out; `now_ns` is the time since the start. Returns what was decided.
-    pub fn step(&mut self, now_ns: Ns) -> Vec<Decision> {
+    ///
+    /// # Errors
+    ///
+    /// The policy asks for something that its own rules or needs rule out.
+    pub fn step(&mut self, now_ns: Ns) -> Result<Vec<Decision>, Refusal> {
         if self.searched_ns.is_none_or(|at_ns| now_ns >= at_ns + SEARCH_NS) {
             self.searched_ns = Some(now_ns);
             self.search(now_ns);
@@ -151,12 +155,12 @@ impl Session {
         self.look(now_ns);
         self.tell_factors(now_ns);
         self.tell_sensors(now_ns);
-        let decisions = self.setup.driver.epoch();
+        let decisions = self.setup.driver.epoch()?;
         self.decisions += decisions.len() as u64;
         for decision in &decisions {
             self.carry_out(decision);
         }
-        decisions
+        Ok(decisions)
     }
 
     fn search(&mut self, now_ns: Ns) {
@@ -280,7 +284,8 @@ impl Session {
                     Change::Weight(weight) => self.renice(*thread, *weight),
                     Change::Hold(_) => self.hold(*thread),
                     // Only a fast plane could use them; what that means is among the policy's demands.
-                    Change::Rank(_) | Change::Speed(_) | Change::Slice(_) => Ok(()),
+                    Change::Rank(_) | Change::Speed(_) => Ok(()),
+                    Change::Slice(_) => Err(io::ErrorKind::Unsupported.into()),
                 };
                 if let Err(error) = done {
                     self.note(what_failed(change), error);
@@ -416,6 +421,7 @@ fn what_failed(change: &Change) -> &'static str {
     match change {
         Change::Hold(_) => "holding threads back",
         Change::Weight(_) => "nice values",
+        Change::Slice(_) => "slices of single threads",
         _ => "CPUs of threads",
     }
 }

@@ -5,11 +5,10 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{ByHand, Capabilities, Proc, Root, detect_cores};
 use ampsched_live_daemon::{Journal, Observed, Session, Setup};
 use ampsched_live_factors::{Instruments, Perf, SensorSurvey, Source, Speedups};
-use ampsched_live_host::{
-    ByHand, Capabilities, Dilation, Driver, Facts, Proc, Root, Scope, detect_cores,
-};
+use ampsched_live_host::{Dilation, Driver, Facts, Scope};
 use ampsched_policy::build_policy;
 use ampsched_predict::Models;
 
@@ -70,12 +69,13 @@ fn a_session_counts_and_predicts() {
     let ran = |session: &Session| {
         let thread = session.scheduled().next().expect("it is scheduled").thread;
         let stats = session.driver().sched().stats(thread);
-        (stats.run_ns.iter().sum::<u64>() as f64, stats.instructions_total() as f64)
+        let instructions = session.driver().sched().instructions(thread);
+        (stats.run_ns.iter().sum::<u64>() as f64, instructions.iter().sum::<u64>() as f64)
     };
     while speedup.is_none() || ran(&session).0 < 100e6 {
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", session.status());
         std::thread::sleep(Duration::from_millis(20));
-        session.step(started.elapsed().as_nanos() as u64);
+        session.step(started.elapsed().as_nanos() as u64).unwrap();
         speedup = session.status().threads[0].speedup;
     }
     let (ran_ns, instructions) = ran(&session);

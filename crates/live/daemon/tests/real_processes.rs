@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use ampsched_live_daemon::{Freezer, Journal, Touch, restore, restore_file};
-use ampsched_live_host::{
+use ampsched_computer::{
     Capabilities, CgroupVersion, Delegation, Proc, Root, ThreadKey, format_cpus, parse_cpus,
 };
+use ampsched_live_daemon::{Freezer, Journal, Touch, restore, restore_file};
 
 /// A process that counts for ever, with a low priority so that it disturbs little.
 struct Counter {

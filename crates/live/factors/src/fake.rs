@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::rc::Rc;
 
-use ampsched_live_host::{ByHand, CoreMap, Root, detect_cores};
+use ampsched_computer::{ByHand, CoreMap, Root, detect_cores};
 use rustix::io::Errno;
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use ampsched_live_host::{CoreMap, Root};
+use ampsched_computer::{CoreMap, Root};
 use ampsched_model::{ClassId, InputError, Ns, StallCounters};
 use ampsched_policy::{Factor, FactorKind, Factors, Needs, Stalls};
 
@@ -89,7 +89,7 @@ impl<S: Source> Instruments<S> {
             llc_misses: place("llc_misses"),
         };
         let classes = counters.iter().flat_map(Counters::pmus);
-        let classes = classes.map(|pmu| only_class(cores, |cpu| pmu.covers(cpu))).collect();
+        let classes = classes.map(|pmu| only_class(cores, |cpu| pmu.core.covers(cpu))).collect();
         let (threads, wants) = (BTreeMap::new(), *needs);
         Ok(Self { counters, classes, speedups, threads, places, wants, predicts, reasons, notes })
     }

@@ -7,7 +7,6 @@ mod counters;
 #[cfg(test)]
 mod fake;
 mod instruments;
-mod kinds;
 mod power;
 mod speedups;
 mod trace_instance;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ampsched_live_host::{CoreMap, Root};
+use ampsched_computer::{CoreMap, Root};
 use ampsched_model::{ClassId, ClusterId, InputError, Ns};
 use ampsched_policy::{Factor, FactorKind};
 use serde::{Deserialize, Serialize};
@@ -342,7 +342,7 @@ impl Meter {
 mod tests {
     use std::fs;
 
-    use ampsched_live_host::{ByHand, detect_cores};
+    use ampsched_computer::{ByHand, detect_cores};
     use tempfile::TempDir;
 
     use super::*;

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_live_host::{CoreMap, Root};
+use ampsched_computer::{CoreMap, Root, core_kinds};
 use ampsched_model::{ClassId, InputError};
 use ampsched_predict::{COUNTERS, Model, Models, Origin, Predictor, counter_index};
-
-use crate::kinds::core_kinds;
 
 /// The models of the classes of cores.
 #[derive(Clone, Debug)]
@@ -25,9 +23,9 @@ impl Speedups {
         let of_class = |class: ClassId| {
             let domain = cores.domains().iter().find(|domain| domain.class == class.0)?;
             let mhz = domain.freqs_mhz.last().map_or(f64::NAN, |&mhz| f64::from(mhz));
-            let kind = kinds.get(domain.cpus.first()?)?;
+            let kind = kinds.iter().find(|kind| kind.cpus.contains(&domain.cpus[0]))?;
             let named = models.for_core(&kind.name, mhz);
-            named.or_else(|| models.for_core(kind.core_type, mhz)).cloned()
+            named.or_else(|| models.for_core(&kind.core_type, mhz)).cloned()
         };
         let classes = (0..cores.class_count()).map(ClassId::from);
         let found: Vec<Option<Model>> = classes.map(of_class).collect();
@@ -35,8 +33,7 @@ impl Speedups {
             let (name, predictors) = (models.name.clone(), Vec::new());
             return Ok(Self { name, models: found, predictors });
         }
-        let here: BTreeSet<&str> = kinds.values().map(|kind| kind.name.as_str()).collect();
-        let here: Vec<&str> = here.into_iter().collect();
+        let here: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
         let known: Vec<String> = models.models.iter().map(describe).collect();
         let message =
             format!("it knows {}, but the cores here are {}", known.join(", "), here.join(", "));

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 
+use ampsched_computer::CorePmu;
 use ampsched_live_factors::{Counters, Encoding, Perf, Pmu, PmuPlan, Source, Survey};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -21,7 +22,8 @@ fn event(counter: &'static str, number: u64) -> Encoding {
 /// The kernel's software events as if they were those of a PMU, in two groups.
 fn survey() -> Survey {
     let (name, events) = ("software".to_owned(), Vec::new());
-    let pmu = Pmu { name, kind: SOFTWARE, cpus: None, events };
+    let core = CorePmu { name, kind: SOFTWARE, cpus: None };
+    let pmu = Pmu { core, events };
     let groups = vec![
         vec![event("task_clock_ns", TASK_CLOCK), event("page_faults", PAGE_FAULTS)],
         vec![event("context_switches", CONTEXT_SWITCHES)],

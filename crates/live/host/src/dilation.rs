@@ -1,9 +1,7 @@
 //! A policy's clock that runs slower than the wall's.
 
 use ampsched_model::{InputError, Ns};
-use ampsched_policy::{
-    Allocator, Balance, Change, LoadBand, LoadFilter, Order, Rules, Slice, Steal, WakePreempt,
-};
+use ampsched_policy::{Change, Rules, Wire};
 
 /// How many times slower a policy's time passes than real time.
 ///
@@ -62,60 +60,9 @@ impl Dilation {
 
     /// Rules with their times in real time.
     pub fn rules_to_real(self, rules: &Rules) -> Rules {
-        let real = |ns| self.to_real(ns);
-        let band =
-            |band: LoadBand| LoadBand { min_resident_ns: real(band.min_resident_ns), ..band };
-        let steal = |step: &Steal| Steal {
-            min_idle_ns: real(step.min_idle_ns),
-            min_resident_ns: real(step.min_resident_ns),
-            load: match step.load {
-                LoadFilter::Heavy(heavy) => LoadFilter::Heavy(band(heavy)),
-                filter @ (LoadFilter::Any | LoadFilter::Starved { .. } | LoadFilter::Misfit) => {
-                    filter
-                }
-            },
-            ..*step
-        };
-        Rules {
-            order: match rules.order {
-                Order::HighestRank { fair_window_ns } => {
-                    Order::HighestRank { fair_window_ns: real(fair_window_ns) }
-                }
-                Order::Rounds { length_ns } => Order::Rounds { length_ns: real(length_ns) },
-                order @ (Order::Fifo | Order::Vruntime | Order::Deadline) => order,
-            },
-            allocator: match rules.allocator {
-                Allocator::ByLoad(by) => Allocator::ByLoad(band(by)),
-                other => other,
-            },
-            steal: rules.steal.iter().map(steal).collect(),
-            slice: match rules.slice {
-                Slice::Fixed(slice_ns) => Slice::Fixed(real(slice_ns)),
-                Slice::Request(base_ns) => Slice::Request(real(base_ns)),
-                Slice::LatencyShare { latency_ns, min_granularity_ns } => Slice::LatencyShare {
-                    latency_ns: real(latency_ns),
-                    min_granularity_ns: real(min_granularity_ns),
-                },
-            },
-            preempt: match rules.preempt {
-                WakePreempt::VruntimeGap { granularity_ns, divide_by_speed } => {
-                    WakePreempt::VruntimeGap {
-                        granularity_ns: real(granularity_ns),
-                        divide_by_speed,
-                    }
-                }
-                preempt @ (WakePreempt::Never | WakePreempt::EarlierDeadline { .. }) => preempt,
-            },
-            sleeper_credit_ns: real(rules.sleeper_credit_ns),
-            tick_ns: rules.tick_ns.map(real),
-            balance: rules.balance.map(|balance| Balance {
-                period_ns: real(balance.period_ns),
-                rotate_period_ns: real(balance.rotate_period_ns),
-                min_resident_ns: real(balance.min_resident_ns),
-                ..balance
-            }),
-            ..rules.clone()
-        }
+        let mut real = rules.clone();
+        real.map_all_times(&|ns| self.to_real(ns));
+        real
     }
 }
 
@@ -129,7 +76,7 @@ mod tests {
     use ampsched_policy::{REGISTRY, build_policy};
 
     use super::*;
-    use crate::{CoreMap, Domain};
+    use ampsched_computer::{CoreMap, Domain};
 
     fn map() -> CoreMap {
         let domain = |class, cpu| Domain {

@@ -5,8 +5,8 @@
 
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
-    Allocator, Change, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer, Rules, RunState,
-    Sched, Topology, View,
+    Allocator, Change, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer, Refusal, Rules,
+    RunState, Sched, Topology, View,
 };
 
 use crate::Dilation;
@@ -55,6 +55,8 @@ pub struct Driver {
     sched: Sched,
     factors: Vec<Factors>,
     plan: Plan,
+    /// Moves that the rules decide, for back ends that can only bind threads.
+    moves: Vec<(ThreadId, Prefer)>,
     dilation: Dilation,
     /// The last look, in the policy's time.
     seen_ns: Ns,
@@ -68,9 +70,7 @@ impl Driver {
     pub fn new(policy: Box<dyn Policy>, topology: &Topology, dilation: Dilation) -> Self {
         let (needs, rules) = (policy.needs(), policy.rules(topology));
         let mut sched = Sched::new(topology.clone(), rules);
-        if let Some(how) = needs.load_tracking {
-            sched.track_load(how);
-        }
+        sched.serve(&needs);
         Self {
             due_ns: needs.epoch_ns.unwrap_or(Ns::MAX),
             policy,
@@ -78,6 +78,7 @@ impl Driver {
             sched,
             factors: Vec::new(),
             plan: Plan::new(),
+            moves: Vec::new(),
             dilation,
             seen_ns: 0,
             epochs: 0,
@@ -140,7 +141,7 @@ impl Driver {
         self.factors.push(Factors::default());
         if self.places_by_load() {
             let kind = self.kind_of(self.sched.place_by_rules(thread, now_ns));
-            self.plan.set(thread, Change::Move(kind));
+            self.moves.push((thread, kind));
         }
         self.tell(Event::Added(thread), now_ns);
         thread
@@ -162,11 +163,11 @@ impl Driver {
                 value: factors.blame_ns.value / dilation.factor(),
                 ..at(factors.blame_ns)
             },
-            utilisation: at(factors.utilisation),
             power_mw: at(factors.power_mw),
             energy_ratio: at(factors.energy_ratio),
             stalls: factors.stalls,
-        };
+        }
+        .named_by(&self.needs);
     }
 
     /// Says at which frequency a cluster runs.
@@ -233,7 +234,11 @@ impl Driver {
     }
 
     /// Lets the policy decide if it is time; returns what to carry out.
-    pub fn epoch(&mut self) -> Vec<Decision> {
+    ///
+    /// # Errors
+    ///
+    /// The policy asks for a change that none of its rules reads, or that its needs do not name.
+    pub fn epoch(&mut self) -> Result<Vec<Decision>, Refusal> {
         let now_ns = self.seen_ns;
         if now_ns >= self.due_ns {
             let view = View::new(&self.sched, &self.factors, now_ns);
@@ -243,17 +248,27 @@ impl Driver {
             // Epochs that were missed are not made up for.
             self.due_ns += (now_ns - self.due_ns) / period_ns * period_ns + period_ns;
         }
-        let mut decisions = self.take_decisions();
+        let mut decisions = self.take_decisions()?;
         if self.places_by_load() {
             self.place_by_load();
-            decisions.extend(self.take_decisions());
+            decisions.extend(self.take_decisions()?);
         }
-        decisions
+        Ok(decisions)
     }
 
-    /// What the policy has asked for since the last time.
-    pub fn take_decisions(&mut self) -> Vec<Decision> {
+    /// What the policy has asked for since the last time, and what its rules have decided here.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Driver::epoch`].
+    pub fn take_decisions(&mut self) -> Result<Vec<Decision>, Refusal> {
+        self.sched.check(&self.plan)?;
         let mut decisions: Vec<Decision> = Vec::new();
+        for (thread, kind) in self.moves.drain(..) {
+            let change = Change::Move(kind);
+            self.sched.apply(thread, &change);
+            decisions.push(Decision::Thread(thread, change));
+        }
         for (thread, change) in self.plan.drain() {
             self.sched.apply(thread, &change);
             decisions.push(Decision::Thread(thread, self.dilation.change_to_real(change)));
@@ -267,7 +282,7 @@ impl Driver {
                 self.sched.set_wanted(*cluster, *mhz);
             }
         }
-        decisions
+        Ok(decisions)
     }
 
     /// The cores on which a thread should be, for back ends that can only bind it: those that the plan allows
@@ -295,7 +310,7 @@ impl Driver {
     /// Whether the policy is thresholds of load and nothing else: then its rules are applied here, look by
     /// look, for back ends whose fast plane cannot.
     fn places_by_load(&self) -> bool {
-        matches!(self.sched.rules().allocator, Allocator::ByLoad(_))
+        matches!(self.sched.rules().allocator, Allocator::ByLoad { .. })
     }
 
     /// What idle cores would take, and where threads on big cores would be put if they woke up now, as moves
@@ -329,7 +344,7 @@ impl Driver {
             return;
         }
         let seen = if state.state.is_runnable() { RunState::Ready } else { state.state };
-        self.plan.set(thread, Change::Move(kind));
+        self.moves.push((thread, kind));
         self.sched.observe(thread, seen, core, self.seen_ns);
     }
 }

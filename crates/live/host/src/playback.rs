@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{CoreMap, Domain};
+    use ampsched_computer::{CoreMap, Domain};
 
     fn done(core: u16, ran_ns: Ns, waited_ns: Ns, is_runnable: bool) -> Done {
         Done { core: CoreId(core), ran_ns, waited_ns, is_runnable }

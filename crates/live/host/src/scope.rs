@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ampsched_model::InputError;
 
-use crate::{Proc, Root, ThreadKey, ThreadStat};
+use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat};
 
 /// Where the threads are looked for.
 #[derive(Clone, Debug)]

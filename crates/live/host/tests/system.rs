@@ -1,12 +1,10 @@
-//! Capabilities, demands and scopes: on trees of files, and on the system that runs the test.
+//! Demands and scopes: on trees of files, and on the system that runs the test.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use ampsched_live_host::{
-    Backend, ByHand, Capabilities, CgroupVersion, Proc, Root, Scope, demands, detect_cores,
-    runnable_policies,
-};
+use ampsched_computer::{ByHand, Capabilities, Proc, Root, detect_cores};
+use ampsched_live_host::{Backend, Scope, demands, runnable_policies};
 use ampsched_policy::build_policy;
 use tempfile::TempDir;
 
@@ -30,71 +28,6 @@ fn tree(files: &[(&str, &str)]) -> (TempDir, Root) {
 
 const V2: (&str, &str) =
     ("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\nproc /proc proc rw 0 0\n");
-const BOTH: (&str, &str) = (
-    "proc/self/mounts",
-    "cgroup /sys/fs/cgroup/freezer cgroup rw,freezer 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
-);
-
-#[test]
-fn version_1_can_freeze_threads_and_comes_first() {
-    let (_folder, root) = tree(&[
-        BOTH,
-        ("sys/fs/cgroup/freezer/a/tasks", ""),
-        ("sys/fs/cgroup/unified/b/cgroup.procs", ""),
-    ]);
-    let freezer = Capabilities::detect(&root).freezer.unwrap();
-    assert_eq!(freezer.version, CgroupVersion::V1);
-    assert_eq!(freezer.folder, "/sys/fs/cgroup/freezer/a");
-}
-
-#[test]
-fn version_2_stands_in() {
-    let (_folder, root) = tree(&[V2, ("sys/fs/cgroup/b/cgroup.procs", "")]);
-    let found = Capabilities::detect(&root);
-    let freezer = found.freezer.clone().unwrap();
-    assert_eq!((freezer.version, freezer.folder.as_str()), (CgroupVersion::V2, "/sys/fs/cgroup/b"));
-    let rows = found.rows();
-    assert!(
-        rows.contains(&("freezer", "whole processes, below /sys/fs/cgroup/b (cgroup v2)".into()))
-    );
-}
-
-#[test]
-fn without_cgroups_there_is_sigstop() {
-    let (_folder, root) = tree(&[]);
-    let found = Capabilities::detect(&root);
-    assert_eq!(found.freezer, None);
-    assert!(!found.sched_ext && !found.btf && !found.bpf && !found.run_delay);
-    let row = found.rows().into_iter().find(|row| row.0 == "freezer").unwrap();
-    assert!(row.1.contains("SIGSTOP"), "{}", row.1);
-}
-
-#[test]
-fn what_a_kernel_has_is_found() {
-    let (_folder, root) = tree(&[
-        ("proc/self/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n"),
-        ("sys/kernel/tracing/events/sched/enable", "0"),
-        ("sys/kernel/sched_ext/state", "disabled"),
-        ("sys/kernel/btf/vmlinux", ""),
-        ("proc/sys/kernel/unprivileged_bpf_disabled", "2"),
-        ("sys/bus/event_source/devices/cpu_core/type", "4"),
-        ("sys/bus/event_source/devices/uprobe/type", "8"),
-        (
-            "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors",
-            "powersave userspace\n",
-        ),
-        ("sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq", "1000"),
-        ("proc/self/status", "Name:\tx\nCapEff:\t0000000000800000\n"),
-    ]);
-    let found = Capabilities::detect(&root);
-    assert!(found.sched_ext && found.btf && found.bpf);
-    assert_eq!(found.pmus, ["cpu_core"]);
-    assert_eq!(found.cpufreq[0].governors, ["powersave", "userspace"]);
-    assert_eq!(found.tracefs.as_deref(), Some("/sys/kernel/tracing"));
-    assert_eq!(found.privileges, ["CAP_SYS_NICE"]);
-    assert!(found.holds("CAP_SYS_NICE") && !found.holds("CAP_KILL"));
-}
-
 /// What is essential and what is not of a policy's demands to the daemon, on a system of two fast and two slow
 /// CPUs without anything else.
 fn asked(policy: &str) -> (Vec<String>, Vec<String>) {

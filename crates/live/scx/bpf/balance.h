@@ -143,7 +143,7 @@ apart u32 lightest_waiting(sched_t *s)
 inlined void move_to(sched_t *s, u32 thread, u32 target, u64 now_ns)
 {
     dequeue(s, thread);
-    enqueue(s, thread, target, KIND_REQUEUE, now_ns);
+    enqueue(s, thread, target, ENQUEUE_REQUEUE, now_ns);
 }
 
 /* One move that helps. Returns the core that received a thread, or NONE. */

@@ -13,7 +13,7 @@ inlined bool is_eligible(thread_t *thread, queue_t *queue)
 
 inlined u64 request_virtual(sched_t *s, thread_t *thread)
 {
-    u64 request_ns = rule(s, slice) == SLICE_REQUEST ? rule(s, slice_ns) : 0;
+    u64 request_ns = rule(s, slice) == SLICE_REQUEST ? rule(s, base_ns) : 0;
     return to_virtual(thread->slice_ns > 0 ? thread->slice_ns : request_ns, thread->weight);
 }
 
@@ -31,9 +31,9 @@ inlined s64 remaining_debt(sched_t *s, thread_t *thread)
 /* What a thread is owed when it comes to a queue. */
 inlined s64 kept_lag(sched_t *s, thread_t *thread, u32 kind)
 {
-    if (kind == KIND_FORK)
+    if (kind == ENQUEUE_FORK)
         return 0;
-    return kind == KIND_WAKE && thread->lag < 0 ? remaining_debt(s, thread) : thread->lag;
+    return kind == ENQUEUE_WAKE && thread->lag < 0 ? remaining_debt(s, thread) : thread->lag;
 }
 
 apart void place_deadline(sched_t *s, u32 thread, u32 core, u32 kind)
@@ -46,9 +46,9 @@ apart void place_deadline(sched_t *s, u32 thread, u32 core, u32 kind)
         lag += div_to_zero(lag * (s64)own->weight, queue->load);
     s64 vruntime = mean_vruntime(queue) - lag;
     u64 request = request_virtual(s, own);
-    if (kind == KIND_FORK)
+    if (kind == ENQUEUE_FORK)
         request /= 2;
-    else if (kind == KIND_REQUEUE)
+    else if (kind == ENQUEUE_REQUEUE)
         request = less(own->deadline, own->vruntime);
     own->vruntime = vruntime < 0 ? 0 : (u64)vruntime;
     own->deadline = own->vruntime + request;

@@ -174,10 +174,10 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
     u32 core = own->core, pull_to = own->pull_to;
     switch (own->state) {
     case STATE_NEW:
-        make_runnable(s, thread, KIND_FORK, now_ns);
+        make_runnable(s, thread, ENQUEUE_FORK, now_ns);
         return NONE;
     case STATE_BLOCKED:
-        make_runnable(s, thread, KIND_WAKE, now_ns);
+        make_runnable(s, thread, ENQUEUE_WAKE, now_ns);
         return NONE;
     case STATE_RUNNING:
         if (stays(s, thread, now_ns)) {
@@ -190,7 +190,7 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
         if (own->taken_out) {
             own->taken_out = false;
             own->chosen = allows(s, thread, core) ? core : NONE;
-            make_runnable(s, thread, KIND_REQUEUE, now_ns);
+            make_runnable(s, thread, ENQUEUE_REQUEUE, now_ns);
             return NONE;
         }
         break;
@@ -201,7 +201,7 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
     if (own->moves || !allows(s, thread, core)) {
         own->moves = false;
         dequeue(s, thread);
-        make_runnable(s, thread, KIND_REQUEUE, now_ns);
+        make_runnable(s, thread, ENQUEUE_REQUEUE, now_ns);
         return NONE;
     }
     if (pull_to != NONE && core_of(s, pull_to)->running == NONE && allows(s, thread, pull_to)) {
@@ -289,7 +289,7 @@ apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
             give_way(s, core, now_ns);
         if (own->state != STATE_READY || own->taken_out) {
             own->taken_out = false;
-            enqueue(s, thread, core, own->state == STATE_NEW ? KIND_FORK : own->state == STATE_READY ? KIND_REQUEUE : KIND_WAKE, now_ns);
+            enqueue(s, thread, core, own->state == STATE_NEW ? ENQUEUE_FORK : own->state == STATE_READY ? ENQUEUE_REQUEUE : ENQUEUE_WAKE, now_ns);
         }
         begin(s, core, thread, now_ns);
     }
@@ -305,14 +305,14 @@ apart void relocate(sched_t *s, u32 thread, u64 now_ns)
         own->moves = true;
         interrupt_core(s, own->core);
     } else if (own->state == STATE_HELD) {
-        make_runnable(s, thread, KIND_WAKE, now_ns);
+        make_runnable(s, thread, ENQUEUE_WAKE, now_ns);
     } else if (own->state == STATE_READY && !own->taken_out) {
         if (own->bound_to != NONE) {
             own->moves = true; /* The kernel will hand it over in a moment. */
             return;
         }
         dequeue(s, thread);
-        make_runnable(s, thread, KIND_REQUEUE, now_ns);
+        make_runnable(s, thread, ENQUEUE_REQUEUE, now_ns);
     }
 }
 

@@ -16,8 +16,8 @@ inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
     thread_t *own = thread_of(s, thread);
     queue_t *queue = queue_of(s, core);
     u64 target = queue->min_vruntime;
-    if (kind == KIND_FORK) {
-        u64 debit_ns = rule(s, slice_ns);
+    if (kind == ENQUEUE_FORK) {
+        u64 debit_ns = stated_slice_ns(s);
         if (rule(s, slice) == SLICE_LATENCY_SHARE)
             debit_ns = share_ns(s, queue, own->weight, 1);
         own->vruntime = target + (rule(s, fork_debit) ? to_virtual(debit_ns, own->weight) : 0);
@@ -25,7 +25,7 @@ inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
     }
     /* Virtual run times mean something only relative to their queue's least one. */
     u64 source = queue_of(s, own->core)->min_vruntime;
-    u64 floor = kind == KIND_WAKE ? less(target, rule(s, sleeper_credit_ns)) : 0;
+    u64 floor = kind == ENQUEUE_WAKE ? less(target, rule(s, sleeper_credit_ns)) : 0;
     own->vruntime = greatest_of(less(target + own->vruntime, source), floor);
 }
 
@@ -88,7 +88,7 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
-    if (kind != KIND_REQUEUE || core_of(s, own->core)->queue != core_of(s, core)->queue)
+    if (kind != ENQUEUE_REQUEUE || core_of(s, own->core)->queue != core_of(s, core)->queue)
         place_vruntime(s, thread, core, kind);
     enter_state(own, STATE_READY, now_ns);
     own->core = core;
@@ -110,7 +110,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     s->waiting--;
     if (old != new) {
         leave_queue(s, thread, old);
-        place_vruntime(s, thread, core, KIND_REQUEUE);
+        place_vruntime(s, thread, core, ENQUEUE_REQUEUE);
         count_in(s, thread, new);
     }
     if (has_rounds(s)) {
@@ -129,6 +129,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         s->idle_cores--;
     own->switches += cpu->last != thread;
     cpu->running = cpu->last = thread;
+    cpu->turn_ns = cpu->turn_virtual_ns = 0;
     cpu->since_ns = now_ns;
 }
 
@@ -153,7 +154,7 @@ inlined void requeue(sched_t *s, u32 core, u64 now_ns)
 {
     u32 thread = core_of(s, core)->running;
     stop(s, core, STATE_READY, now_ns);
-    enqueue(s, thread, core, KIND_REQUEUE, now_ns);
+    enqueue(s, thread, core, ENQUEUE_REQUEUE, now_ns);
 }
 
 /* Takes a waiting thread out of its queue. */

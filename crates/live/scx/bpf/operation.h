@@ -21,15 +21,8 @@ enum operation_kind {
     OP_PICK, /* core -> kind, thread, value: recheck */
     OP_EXPIRY, /* core -> value: ns */
     OP_PREEMPTS, /* thread, core -> value */
-    OP_AFFINITY, /* thread, a: cores -> value: must be moved; so are all that follow */
-    OP_USER_AFFINITY, /* thread, a: cores */
-    OP_PREFER, /* thread, a: kind */
-    OP_MOVE, /* thread, a: kind */
-    OP_RANK, /* thread, a: rank */
-    OP_WEIGHT, /* thread, a: weight */
-    OP_SPEED, /* thread, core: class, a: speed */
-    OP_SLICE, /* thread, a: ns */
-    OP_HOLD, /* thread, a: held */
+    OP_USER_AFFINITY, /* thread, a: cores -> value: must be moved */
+    OP_CHANGE = 64, /* this and a CHANGE_: thread, a: what is set (core: the class, of a speed) -> value: must be moved */
 };
 
 struct operation {
@@ -50,28 +43,26 @@ struct operation {
 apart bool change(sched_t *s, struct operation arena *op)
 {
     u32 thread = op->thread;
-    switch (op->kind) {
-    case OP_AFFINITY:
+    switch (op->kind - OP_CHANGE) {
+    case CHANGE_AFFINITY:
         return restrict_plan(s, thread, op->a);
-    case OP_USER_AFFINITY:
-        return restrict_user(s, thread, op->a);
-    case OP_PREFER:
+    case CHANGE_PREFER:
         return prefer(s, thread, op->a, false);
-    case OP_MOVE:
+    case CHANGE_MOVE:
         return prefer(s, thread, op->a, true);
-    case OP_RANK:
+    case CHANGE_RANK:
         thread_of(s, thread)->rank = op->a;
         return false;
-    case OP_WEIGHT:
+    case CHANGE_WEIGHT:
         reweigh(s, thread, op->a);
         return false;
-    case OP_SPEED:
-        at(thread_of(s, thread)->speed, op->core) = op->a;
+    case CHANGE_SPEED:
+        set_speed(s, thread, op->core, op->a);
         return false;
-    case OP_SLICE:
+    case CHANGE_SLICE:
         thread_of(s, thread)->slice_ns = op->a;
         return false;
-    case OP_HOLD:
+    case CHANGE_HOLD:
         return set_held(s, thread, op->a);
     }
     return false;
@@ -123,15 +114,17 @@ apart u64 happen(sched_t *s, struct operation arena *op)
     case OP_LEAVE:
         leave_for(s, op->thread, op->a, op->now_ns);
         break;
+    case OP_USER_AFFINITY:
+        return restrict_user(s, op->thread, op->a);
     }
     return 0;
 }
 
 inlined void operate(sched_t *s, struct operation arena *op)
 {
-    if (op->kind >= OP_AFFINITY)
+    if (op->kind >= OP_CHANGE)
         op->value = change(s, op);
-    else if (op->kind >= OP_BALANCE)
+    else if (op->kind >= OP_BALANCE && op->kind <= OP_PREEMPTS)
         op->value = ask(s, op);
     else
         op->value = happen(s, op);

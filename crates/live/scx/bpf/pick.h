@@ -35,7 +35,7 @@ apart u32 earliest_eligible(sched_t *s, queue_t *queue, u32 core, u32 except)
 /* The highest rank among the threads within the fair window; beyond it only if nobody within may run there. */
 apart u32 highest_rank(sched_t *s, queue_t *queue, u32 core, u32 except)
 {
-    u64 limit = plus(queue_least(s, queue), rule(s, window_ns));
+    u64 limit = plus(queue_least(s, queue), rule(s, fair_window_ns));
     u32 best = NONE;
     for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
         thread_t *own = thread_of(s, thread);
@@ -100,7 +100,7 @@ apart u32 waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
     u32 best = NONE, best_core = NONE, core = pick->core;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other++) {
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
-        if (core_of(s, other)->queue == core_of(s, core)->queue || same_cluster != (step->from == OWN_CLUSTER))
+        if (core_of(s, other)->queue == core_of(s, core)->queue || same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER))
             continue;
         queue_t *queue = queue_of(s, other);
         u32 thread = can_spare(queue) ? first_of(s, queue, core, step->except) : NONE;
@@ -162,7 +162,7 @@ inlined bool may_try(sched_t *s, u32 core, steal_t *step)
 /* What a step yields, now or when. */
 inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 {
-    if (step->from == RUNNING_ON_SLOWER)
+    if (step->from == STEAL_FROM_RUNNING_ON_SLOWER)
         return running_on_slower(s, pick, step);
     pick->thread = s->waiting > 0 ? waiting_elsewhere(s, pick, step) : NONE;
     if (pick->thread == NONE)
@@ -246,13 +246,14 @@ apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
     if (rule(s, preempt) == PREEMPT_EARLIER_DEADLINE)
         return is_fresh_pick(s, woken, running, core);
     thread_t *own = thread_of(s, woken);
-    u64 compared = thread_of(s, running)->vruntime;
-    if (rule(s, divide_by_speed)) {
+    u64 compared = thread_of(s, running)->vruntime, granularity_ns = rule(s, granularity_ns);
+    if (rule(s, preempt) == PREEMPT_SCALED_VRUNTIME_GAP) {
+        granularity_ns = rule(s, scaled_granularity_ns);
         /* Only the part above the queue's least has a meaning. */
         u64 floor = least_of(queue_of(s, core)->min_vruntime, compared);
         compared = floor + (compared - floor) * SPEED_ONE / greatest_of(speed_on(s, running, core), 1);
     }
-    return less(compared, own->vruntime) > to_virtual(rule(s, granularity_ns), own->weight);
+    return less(compared, own->vruntime) > to_virtual(granularity_ns, own->weight);
 }
 
 #endif

@@ -113,11 +113,11 @@ apart u32 place(sched_t *s, u32 thread, u32 waker)
 {
     thread_t *own = thread_of(s, thread);
     switch (rule(s, allocator)) {
-    case WAKE_AFFINE:
+    case ALLOCATOR_WAKE_AFFINE:
         return place_wake_affine(s, thread, waker);
-    case ROUND_ROBIN_IN_CLASS:
+    case ALLOCATOR_ROUND_ROBIN_IN_CLASS:
         return place_in_turn(s, thread);
-    case LEAST_LOADED_IN_CLASS:
+    case ALLOCATOR_LEAST_LOADED_IN_CLASS:
         return least_loaded(s, thread, 0, may_use_preferred(s, thread), own->ran_on);
     default:
         return least_loaded(s, thread, own->weight, false, own->ran_on);

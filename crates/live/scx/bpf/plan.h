@@ -52,6 +52,9 @@ apart void reweigh(sched_t *s, u32 thread, u32 weight)
     thread_t *own = thread_of(s, thread);
     u32 old = own->weight;
     own->weight = weight > 0 ? weight : 1;
+    if (own->weight == old)
+        return;
+    begin_turn_anew(s, thread);
     /* What the kernel has taken out for a moment is in no queue. */
     if (!is_runnable(own) || own->taken_out)
         return;
@@ -72,9 +75,9 @@ inlined bool is_misplaced(sched_t *s, u32 thread)
 inlined bool restrict_plan(sched_t *s, u32 thread, u64 cores)
 {
     thread_t *own = thread_of(s, thread);
-    u64 common = cores & own->user_affinity;
+    u64 common = cores & own->user_affinity, before = own->affinity;
     own->affinity = common ? common : own->user_affinity;
-    return is_misplaced(s, thread);
+    return own->affinity != before && is_misplaced(s, thread);
 }
 
 /* The program itself restricts its thread. */
@@ -91,6 +94,16 @@ inlined bool prefer(sched_t *s, u32 thread, u32 kind, bool now)
     thread_t *own = thread_of(s, thread);
     own->prefer = kind;
     return now && is_runnable(own) && !is_preferred(s, thread, own->core) && may_use_preferred(s, thread);
+}
+
+/* Sets the predicted speed of a thread on a class of cores. */
+inlined void set_speed(sched_t *s, u32 thread, u32 class, u32 speed)
+{
+    thread_t *own = thread_of(s, thread);
+    if (at(own->speed, class) == speed)
+        return;
+    at(own->speed, class) = speed;
+    begin_turn_anew(s, thread);
 }
 
 /* Holds a thread back or lets it go on; returns whether it has to be moved for that. */

@@ -18,7 +18,7 @@ inlined u64 earliest_round(sched_t *s)
 
 inlined u64 round_at(sched_t *s, u64 vruntime)
 {
-    return greatest_of(vruntime / rule(s, window_ns), earliest_round(s));
+    return greatest_of(vruntime / rule(s, length_ns), earliest_round(s));
 }
 
 /* The round of a thread as of its last charge; 0 if there are no rounds. */
@@ -40,7 +40,7 @@ inlined u64 round_now(sched_t *s, u32 thread, u32 core, u64 now_ns)
 /* A thread that does not run waits for the next round at most, even if it ran on for longer. */
 inlined void end_in_round(sched_t *s, u32 thread)
 {
-    u64 end = (s->rounds.latest + 2) * rule(s, window_ns) - 1;
+    u64 end = (s->rounds.latest + 2) * rule(s, length_ns) - 1;
     thread_t *own = thread_of(s, thread);
     own->vruntime = least_of(own->vruntime, end);
 }
@@ -48,9 +48,9 @@ inlined void end_in_round(sched_t *s, u32 thread)
 /* A new thread joins the latest round: it is not owed the past. Others stay in theirs. */
 inlined void place_in_round(sched_t *s, u32 thread, u32 core, u32 kind)
 {
-    if (kind != KIND_FORK)
+    if (kind != ENQUEUE_FORK)
         return;
-    u64 begin = s->rounds.latest * rule(s, window_ns);
+    u64 begin = s->rounds.latest * rule(s, length_ns);
     thread_of(s, thread)->vruntime = greatest_of(begin, queue_of(s, core)->min_vruntime);
     end_in_round(s, thread);
 }
@@ -58,7 +58,7 @@ inlined void place_in_round(sched_t *s, u32 thread, u32 core, u32 kind)
 /* A thread comes into a queue (1) or leaves it (-1). */
 inlined void count_in_round(sched_t *s, u32 thread, s32 more)
 {
-    u64 round = thread_of(s, thread)->vruntime / rule(s, window_ns);
+    u64 round = thread_of(s, thread)->vruntime / rule(s, length_ns);
     if (round < s->rounds.latest)
         s->rounds.waiting_earlier += more;
     else if (round == s->rounds.latest)
@@ -70,8 +70,8 @@ inlined void enter_round(sched_t *s, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
     at(s->rounds.run_ns_before, core) = run_ns_total(own);
-    own->vruntime = greatest_of(own->vruntime, earliest_round(s) * rule(s, window_ns));
-    if (own->vruntime / rule(s, window_ns) <= s->rounds.latest)
+    own->vruntime = greatest_of(own->vruntime, earliest_round(s) * rule(s, length_ns));
+    if (own->vruntime / rule(s, length_ns) <= s->rounds.latest)
         return;
     u32 in_next = s->waiting - s->rounds.waiting_earlier - s->rounds.waiting_latest;
     s->rounds.waiting_earlier += s->rounds.waiting_latest;
@@ -86,7 +86,7 @@ apart u64 expiry_in_rounds(sched_t *s, u32 core, u64 now_ns)
     if (thread == NONE)
         return NEVER;
     thread_t *own = thread_of(s, thread);
-    u64 left = rule(s, window_ns) - own->vruntime % rule(s, window_ns);
+    u64 left = rule(s, length_ns) - own->vruntime % rule(s, length_ns);
     u64 left_ns = to_real(left, own->weight) * SPEED_ONE;
     u64 round_end_ns = now_ns + div_up(left_ns, greatest_of(pace_on(s, thread, core), 1));
     u64 end_ns = least_of(round_end_ns, slice_end_ns(s, core, thread, now_ns));

@@ -4,70 +4,14 @@
 #define AMPSCHED_STATE_H
 
 #include "platform.h"
+#include "words.h"
 
 #define CORES_MAX 64 /* a set of cores is one word */
-#define CLASSES_MAX 4 /* model: MAX_CLASSES */
-#define STEPS_MAX 8
 #define NONE 0xffffffffu
 #define NOBODY 0xfffffffeu
 #define NEVER (~0ull)
-#define SPEED_ONE 1024ull /* plan: SPEED_ONE */
 #define WEIGHT_ONE 1024ull /* of nice 0 */
 #define VIRTUAL_START (1ull << 40) /* queue: VIRTUAL_START */
-
-enum order { ORDER_FIFO, ORDER_VRUNTIME, ORDER_DEADLINE, ORDER_HIGHEST_RANK, ORDER_ROUNDS };
-enum allocator { WAKE_AFFINE, ROUND_ROBIN_IN_CLASS, LEAST_LOADED_IN_CLASS, LEAST_LOADED_WITH };
-enum steal_from { OWN_CLUSTER, OTHER_CLUSTERS, RUNNING_ON_SLOWER };
-enum prefer { PREFER_ANY, PREFER_BIG, PREFER_LITTLE };
-enum slice { SLICE_FIXED, SLICE_LATENCY_SHARE, SLICE_REQUEST };
-enum charge { CHARGE_TIME, CHARGE_PROGRESS, CHARGE_RATED };
-enum preempt { PREEMPT_NEVER, PREEMPT_VRUNTIME_GAP, PREEMPT_EARLIER_DEADLINE };
-enum run_state { STATE_NEW, STATE_READY, STATE_RUNNING, STATE_BLOCKED, STATE_HELD, STATE_EXITED };
-enum enqueue_kind { KIND_FORK, KIND_WAKE, KIND_REQUEUE };
-
-struct steal {
-    u64 min_idle_ns;
-    u64 min_resident_ns;
-    u32 from;
-    u32 who;
-    u32 except; /* a preference, or NONE */
-    u32 min_gain;
-};
-
-struct balance {
-    u64 period_ns; /* 0: no balancing */
-    u64 rotate_period_ns;
-    u64 min_resident_ns;
-    u32 tolerance_percent;
-    u8 within_kind;
-    u8 by_preference;
-    u8 unused[2];
-};
-
-/* The fast plane of a policy: rules.rs says what each means. */
-struct rules {
-    u64 window_ns; /* fair window of the highest rank, or length of a round */
-    u64 slice_ns; /* fixed slice, latency, or request */
-    u64 min_granularity_ns;
-    u64 granularity_ns; /* of wake-up preemption */
-    u64 sleeper_credit_ns;
-    u64 tick_ns; /* 0: none */
-    struct balance balance;
-    struct steal steal[STEPS_MAX];
-    u32 steps;
-    u32 order;
-    u32 allocator;
-    u32 slice;
-    u32 charge;
-    u32 preempt;
-    u32 rating[CLASSES_MAX];
-    u8 slice_by_speed;
-    u8 divide_by_speed;
-    u8 run_to_parity;
-    u8 fork_debit;
-    u8 kick_idle;
-    u8 unused[3];
-};
 
 struct thread {
     /* Plan */
@@ -123,6 +67,8 @@ struct core {
     u64 since_ns; /* since when that thread runs, or the core is idle */
     u64 busy_ns;
     u64 recheck_ns; /* when to look for work again */
+    u64 turn_ns; /* for which the running thread has been charged since it was started, or its pace last changed */
+    u64 turn_virtual_ns; /* what of its virtual run time that was */
     u32 queue;
     u32 cluster;
     u32 class;

@@ -43,6 +43,14 @@ inlined u64 counted_ns(sched_t *s, u32 thread, u32 core, u64 ran_ns)
     return ran_ns * pace_on(s, thread, core) / SPEED_ONE;
 }
 
+/* The pace at which a thread is charged changes: what it has run so far has been charged for. */
+inlined void begin_turn_anew(sched_t *s, u32 thread)
+{
+    core_t *cpu = core_of(s, thread_of(s, thread)->core);
+    if (cpu->running == thread)
+        cpu->turn_ns = cpu->turn_virtual_ns = 0;
+}
+
 /* Charges the thread that runs on a core. */
 apart void charge(sched_t *s, u32 core, u64 ran_ns)
 {
@@ -53,7 +61,11 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
     at(own->run_ns, cpu->class) += ran_ns;
     if (rule(s, order) == ORDER_FIFO)
         return;
-    u64 delta = to_virtual(counted_ns(s, thread, core, ran_ns), own->weight);
+    /* Only the turn as a whole is rounded, so that it does not matter in how many parts it is charged. */
+    cpu->turn_ns += ran_ns;
+    u64 virtual_ns = to_virtual(counted_ns(s, thread, core, cpu->turn_ns), own->weight);
+    u64 delta = virtual_ns - cpu->turn_virtual_ns;
+    cpu->turn_virtual_ns = virtual_ns;
     own->vruntime += delta;
     queue_t *queue = queue_of(s, core);
     if (rule(s, order) == ORDER_DEADLINE) {
@@ -70,8 +82,14 @@ inlined u64 share_ns(sched_t *s, queue_t *queue, u32 weight, u32 more)
 {
     u64 threads = div_up((u64)queue->len + queue->running, greatest_of(queue->cores, 1)) + more;
     u64 load = load_per_core(queue) + (u64)weight * more;
-    u64 period_ns = greatest_of(rule(s, slice_ns), threads * rule(s, min_granularity_ns));
+    u64 period_ns = greatest_of(rule(s, latency_ns), threads * rule(s, min_granularity_ns));
     return period_ns * weight / greatest_of(load, weight);
+}
+
+/* The length of a slice or request that the rules state. */
+inlined u64 stated_slice_ns(sched_t *s)
+{
+    return rule(s, slice) == SLICE_REQUEST ? rule(s, base_ns) : rule(s, slice_ns);
 }
 
 /* How long a thread may run on a core while others wait. */
@@ -80,7 +98,7 @@ apart u64 slice_by_rules(sched_t *s, u32 thread, u32 core)
     thread_t *own = thread_of(s, thread);
     if (own->slice_ns > 0)
         return own->slice_ns;
-    u64 slice_ns = rule(s, slice_ns);
+    u64 slice_ns = stated_slice_ns(s);
     if (rule(s, slice) == SLICE_LATENCY_SHARE)
         slice_ns = share_ns(s, queue_of(s, core), own->weight, 0);
     if (rule(s, slice_by_speed))

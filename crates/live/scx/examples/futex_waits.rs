@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
-use ampsched_live_host::{ByHand, Root, detect_cores};
+use ampsched_computer::{ByHand, Root, detect_cores};
 use ampsched_policy::build_policy;
 use ampsched_scx::class::choose_own;
 use ampsched_scx::kernel::{Kernel, Options, Scope, monotonic_ns};

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ampsched_live_host::{Proc, ThreadKey, ThreadStat};
+use ampsched_computer::{Proc, ThreadKey, ThreadStat};
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 

@@ -252,12 +252,17 @@ impl Kernel {
     /// # Errors
     ///
     /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load them.
-    pub fn load(initial: Sched, options: &Options, blames: bool) -> Result<Self, ScxError> {
+    pub fn load(
+        initial: Sched,
+        rules: &ampsched_policy::Rules,
+        options: &Options,
+        blames: bool,
+    ) -> Result<Self, ScxError> {
         if !Path::new("/sys/kernel/sched_ext").exists() {
             return Err(ScxError::NoSchedExt);
         }
         let mut open = open(&SCHEDULER.0)?;
-        let settings = settings(&initial, options, blames);
+        let settings = settings(rules, options, blames);
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(value) = map.initial_value_mut() else { continue };
@@ -356,12 +361,9 @@ fn text(bytes: &[u8]) -> String {
 /// Time between two looks at idle cores and balance: the policy's period of balancing, at most one tick at 250 Hz.
 const LOOK_NS: u64 = 4_000_000;
 
-fn settings(initial: &Sched, options: &Options, blames: bool) -> Settings {
+fn settings(rules: &ampsched_policy::Rules, options: &Options, blames: bool) -> Settings {
     let mut settings = Settings {
-        look_period_ns: match initial.rules.balance.period_ns {
-            0 => LOOK_NS,
-            period_ns => period_ns.min(LOOK_NS),
-        },
+        look_period_ns: rules.balance.map_or(LOOK_NS, |balance| balance.period_ns.min(LOOK_NS)),
         epoch_limit_ns: options.epoch_limit_ns,
         cpu_count: options.cpus.iter().max().map_or(0, |cpu| cpu + 1),
         cpu_of_core: [0; CORES_MAX],

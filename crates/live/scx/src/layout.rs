@@ -3,67 +3,17 @@
 //! The C headers say what each field means. A test compares sizes and offsets.
 
 use ampsched_model::MAX_CLASSES;
+use ampsched_policy::Wire;
 
 /// Most cores: a set of cores is one word.
 pub const CORES_MAX: usize = 64;
-/// Most steps of stealing.
-pub const STEPS_MAX: usize = 8;
 /// No thread, core or preference.
 pub const NONE: u32 = u32::MAX;
 /// No time.
 pub const NEVER: u64 = u64::MAX;
 
-/// A step of stealing.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Steal {
-    pub min_idle_ns: u64,
-    pub min_resident_ns: u64,
-    pub from: u32,
-    pub who: u32,
-    pub except: u32,
-    pub min_gain: u32,
-}
-
-/// Periodic balancing; none if the period is 0.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Balance {
-    pub period_ns: u64,
-    pub rotate_period_ns: u64,
-    pub min_resident_ns: u64,
-    pub tolerance_percent: u32,
-    pub within_kind: u8,
-    pub by_preference: u8,
-    pub unused: [u8; 2],
-}
-
-/// The fast plane of a policy.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rules {
-    pub window_ns: u64,
-    pub slice_ns: u64,
-    pub min_granularity_ns: u64,
-    pub granularity_ns: u64,
-    pub sleeper_credit_ns: u64,
-    pub tick_ns: u64,
-    pub balance: Balance,
-    pub steal: [Steal; STEPS_MAX],
-    pub steps: u32,
-    pub order: u32,
-    pub allocator: u32,
-    pub slice: u32,
-    pub charge: u32,
-    pub preempt: u32,
-    pub rating: [u32; MAX_CLASSES],
-    pub slice_by_speed: u8,
-    pub divide_by_speed: u8,
-    pub run_to_parity: u8,
-    pub fork_debit: u8,
-    pub kick_idle: u8,
-    pub unused: [u8; 3],
-}
+/// The fast plane of a policy, as `words.h` lays it out.
+pub type Rules = [u64; <ampsched_policy::Rules as Wire>::LEN];
 
 /// A thread: plan, state, counters.
 #[repr(C)]
@@ -120,6 +70,8 @@ pub struct Core {
     pub since_ns: u64,
     pub busy_ns: u64,
     pub recheck_ns: u64,
+    pub turn_ns: u64,
+    pub turn_virtual_ns: u64,
     pub queue: u32,
     pub cluster: u32,
     pub class: u32,
@@ -248,13 +200,8 @@ pub enum Op {
     Pick,
     Expiry,
     Preempts,
-    Affinity,
     UserAffinity,
-    Prefer,
-    Move,
-    Rank,
-    Weight,
-    Speed,
-    Slice,
-    Hold,
 }
+
+/// Kinds from here on are changes of the plan: this and the change's number.
+pub const CHANGE: u32 = 64;

@@ -25,6 +25,14 @@ pub enum ScxError {
         /// The reasons.
         why: String,
     },
+    /// The policy asks for something that its own rules or needs rule out.
+    #[error("policy {policy} {why}")]
+    Contract {
+        /// The policy.
+        policy: String,
+        /// What it asks for, and why not.
+        why: String,
+    },
     /// The kernel lacks the interface.
     #[error(
         "this kernel has no sched_ext; needed is Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)"

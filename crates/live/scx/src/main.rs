@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use ampsched_computer::{CoreMap, Proc, Root, format_cpus, online_cpus};
 use ampsched_live_cli::args::{BackendArg, FolderArgs, RunArgs};
 use ampsched_live_cli::policy_text::{self, Named};
 use ampsched_live_cli::record::Record;
@@ -14,9 +15,7 @@ use ampsched_live_cli::run_dir::RunDir;
 use ampsched_live_cli::signals::Signals;
 use ampsched_live_cli::{command, instruments};
 use ampsched_live_daemon::Guardian;
-use ampsched_live_host::{
-    CoreMap, Dilation, Driver, Facts, Proc, Root, Scope as Threads, format_cpus, parse_cpus,
-};
+use ampsched_live_host::{Dilation, Driver, Facts, Scope as Threads};
 use ampsched_model::{InputError, Ns};
 use ampsched_policy::Needs;
 use ampsched_scx::ScxError;
@@ -266,9 +265,7 @@ fn start(args: &RunArgs, everything: bool, cores: &CoreMap) -> Result<Session, I
 /// The cores whose CPUs are online, as a word. Errors: a CPU is in none of the stated classes, but the kernel has one
 /// scheduler for all.
 fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
-    const FILE: &str = "/sys/devices/system/cpu/online";
-    let text = root.text(FILE).unwrap_or_default();
-    let cpus = parse_cpus(FILE, "", text.trim())?;
+    let cpus = online_cpus(root)?;
     let outside = cpus.iter().copied().filter(|&cpu| cores.core(cpu).is_none());
     let outside = format_cpus(outside);
     if !outside.is_empty() {

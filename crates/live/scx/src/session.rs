@@ -4,11 +4,12 @@ mod telling;
 
 use std::collections::{BTreeSet, HashMap};
 
+use ampsched_computer::{CoreMap, Proc};
 use ampsched_live_daemon::{Observed, Own, Status};
 use ampsched_live_factors::Instruments;
-use ampsched_live_host::{CoreMap, Decision, Driver, Facts, Proc, Sighting};
+use ampsched_live_host::{Decision, Driver, Facts, Sighting};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Factor, FactorKind, RunState};
+use ampsched_policy::{Choice, Factor, FactorKind, Refusal, RunState, Source};
 
 use crate::ScxError;
 use crate::kernel::{Exit, Kernel, Options, cpu_ns};
@@ -103,9 +104,9 @@ impl Session {
     ) -> Result<Self, ScxError> {
         let (rules, topology) = (driver.rules(), cores.topology());
         let lowered = lower::rules(name, &instruments.unmet(driver.needs()), &rules, topology)?;
-        let mut initial = lower::state(lowered, rules.queues, topology, threads_max);
+        let mut initial = lower::state(lowered, &rules, topology, threads_max);
         initial.online = options.online;
-        let kernel = Kernel::load(initial, options, driver.needs().blame)?;
+        let kernel = Kernel::load(initial, &rules, options, driver.needs().blame)?;
         let proc = Proc::default();
         let own = Own::process(&proc)
             .map_err(|error| ScxError::Kernel { what: "/proc".to_owned(), why: error.message })?;
@@ -161,7 +162,9 @@ impl Session {
         self.driver.look(&sightings, now_ns);
         self.tell_factors(now_ns);
         self.kernel.sign_of_life();
-        let decisions = self.driver.epoch();
+        let refused =
+            |why: Refusal| ScxError::Contract { policy: self.policy.clone(), why: why.to_string() };
+        let decisions = self.driver.epoch().map_err(refused)?;
         self.carry_out(&decisions)?;
         self.kernel.sign_of_life();
         self.slow_plane_ns += cpu_ns() - begin_ns;
@@ -333,18 +336,20 @@ fn sighting(member: &mut Member, seen: &Thread) -> Sighting {
     let since = |now: Ns, before: &mut Ns| now.saturating_sub(std::mem::replace(before, now));
     Sighting {
         thread: member.thread,
-        state: match seen.state {
-            1 => RunState::Ready,
-            2 => RunState::Running,
-            4 => RunState::Held,
-            5 => RunState::Exited,
-            _ => RunState::Blocked,
-        },
+        state: seen_state(seen.state),
         core: CoreId(seen.core as u16),
         ran_ns: since(run_ns, &mut member.run_ns),
         waited_ns: since(seen.ready_ns, &mut member.ready_ns),
         instructions: 0,
         blame_ns: since(seen.blame_ns, &mut member.blame_ns),
+    }
+}
+
+/// The state of a number in the kernel's table; a thread that has not started yet is blocked until it is seen.
+fn seen_state(number: u32) -> RunState {
+    match RunState::from_number(number, &mut Source::defaults()) {
+        RunState::New => RunState::Blocked,
+        state => state,
     }
 }
 

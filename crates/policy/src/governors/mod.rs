@@ -5,25 +5,31 @@
 //! run under any governor. The host, a simulator or a daemon that writes `scaling_setspeed`, carries the
 //! answer out.
 
-mod conservative;
 mod domain;
-mod interactive;
 mod load;
-mod ondemand;
-mod performance;
-mod powersave;
 mod registry;
-mod schedutil;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod userspace;
 
 use ampsched_model::Ns;
 
 pub use domain::{FrequencyDomain, Limits};
-pub use registry::{GOVERNORS, GovernorInfo, build_governor, check_governor, find_governor};
+pub use registry::{GovernorInfo, build_governor, check_governor, find_governor};
+
+crate::registry! {
+    /// All governors, in alphabetical order.
+    pub static GOVERNORS: GovernorInfo = [
+        conservative,
+        interactive,
+        ondemand,
+        performance,
+        powersave,
+        schedutil,
+        userspace,
+    ]
+}
 
 /// Decides at which frequency a cluster runs.
 pub trait Governor: Send {

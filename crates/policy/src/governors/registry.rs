@@ -1,9 +1,6 @@
 //! The registry: one row per governor. Command line, documentation and tests read it.
 
-use super::{
-    FrequencyDomain, Governor, conservative, interactive, ondemand, performance, powersave,
-    schedutil, userspace,
-};
+use super::{FrequencyDomain, GOVERNORS, Governor};
 use crate::params::{Owner, unknown};
 use crate::{ParamInfo, Params, PolicyError};
 
@@ -26,17 +23,6 @@ pub struct GovernorInfo {
     /// Builds the governor of a domain.
     pub build: fn(&Params, &FrequencyDomain) -> Box<dyn Governor>,
 }
-
-/// All governors, in alphabetical order.
-pub static GOVERNORS: &[&GovernorInfo] = &[
-    &conservative::INFO,
-    &interactive::INFO,
-    &ondemand::INFO,
-    &performance::INFO,
-    &powersave::INFO,
-    &schedutil::INFO,
-    &userspace::INFO,
-];
 
 /// The registry's row of a governor.
 pub fn find_governor(name: &str) -> Result<&'static GovernorInfo, PolicyError> {

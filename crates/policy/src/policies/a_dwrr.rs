@@ -72,11 +72,10 @@ impl Policy for ADwrr {
             order: Order::Rounds { length_ns: self.round_ns },
             steal: [&base.steal[..], &[pull]].concat(),
             kick_idle: true,
-            slice: Slice::Fixed(self.round_ns),
+            slice: Slice::Fixed { slice_ns: self.round_ns },
             charge: Charge::Rated,
             preempt: WakePreempt::VruntimeGap {
                 granularity_ns: scaled(self.wakeup_granularity_ns, 1_000_000, topology),
-                divide_by_speed: false,
             },
             fork_debit: false,
             balance: None,

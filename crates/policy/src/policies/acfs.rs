@@ -1,13 +1,14 @@
 //! ACFS: CFS for unequal cores, equal progress instead of equal time.
 
-use ampsched_model::Ns;
+use ampsched_model::ThreadId;
 
-use super::cfs::{self, CfsRules};
-use super::support::seats::{self, seat};
+use super::cfs;
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
 use super::support::speedup::{self, Speedups};
 use super::support::usage::{Meter, Usage};
 use super::support::window::PerThread;
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use crate::{Needs, ParamInfo, Params, PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -40,16 +41,14 @@ it soon gets a fast core and can be observed, and where speed-ups are never know
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(Acfs::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, Acfs::new(params))),
 };
 
 /// How many gaps a woken thread may be behind the others: more than one, so that it gets a fast core.
 const GAPS_OWED: f64 = 2.0;
 
-/// ACFS.
-pub struct Acfs {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// Those whose progress is least.
+struct Acfs {
     gap_ns: f64,
     speedups: Speedups,
     meter: Meter,
@@ -70,10 +69,8 @@ struct Progress {
 impl Acfs {
     fn new(params: &Params) -> Self {
         Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
             gap_ns: params.number("gap_ms") * 1e6,
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
+            speedups: Speedups::new(params),
             meter: Meter::default(),
             threads: PerThread::default(),
         }
@@ -121,24 +118,16 @@ fn on_fast_core_ns(usage: Usage, speedup: Option<f64>) -> f64 {
     usage.fast_ns as f64 + speedup.map_or(0.0, |speedup| usage.slow_ns as f64 / speedup)
 }
 
-impl Policy for Acfs {
+impl SeatRule for Acfs {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..self.speedups.needs() }
+        self.speedups.needs()
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        if seats::fast_cores(view.topology()) == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, _fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         self.advance(view);
         let threads = &mut self.threads;
-        let order = seats::least_first(view, self.gap_ns, |thread| threads.slot(thread).done_ns);
-        seat(view, plan, &order);
+        seats::least_first(view, self.gap_ns, |thread| threads.slot(thread).done_ns)
     }
 }
 

@@ -1,13 +1,14 @@
 //! CAMP: fast cores by classes of utility.
 
-use ampsched_model::{Ns, ThreadId};
+use ampsched_model::ThreadId;
 
-use super::cfs::{self, CfsRules};
+use super::cfs;
 use super::support::rotation::{self, Rotation};
-use super::support::seats::{self, seat};
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
 use super::support::speedup::{self, ActiveApp, Sharing, Speedups};
 use super::support::window::PerThread;
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use crate::{Needs, ParamInfo, Params, PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -50,7 +51,7 @@ however much they gain. Unknown speed-ups count 1.",
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(Camp::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, Camp::new(params))),
 };
 
 /// How much a thread is worth a fast core.
@@ -90,10 +91,8 @@ impl Thresholds {
     }
 }
 
-/// CAMP.
-pub struct Camp {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// Those of the highest class, in turn.
+struct Camp {
     sharing: Sharing,
     boost: bool,
     low: f64,
@@ -112,8 +111,6 @@ impl Camp {
         let speedup_max = params.number("speedup_max");
         let eurosys = params.flag("eurosys");
         Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
             sharing: if eurosys { Sharing::LastFastCore } else { Sharing::BusyFastCores },
             boost: params.flag("boost"),
             low: params.number("low"),
@@ -121,9 +118,9 @@ impl Camp {
             speedup_max: speedup_max.max(1.0),
             stated: speedup_max > 0.0,
             hysteresis: params.number("hysteresis"),
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
+            speedups: Speedups::new(params),
             classes: PerThread::default(),
-            rotation: Rotation::new(params.ms("rotate_ms")),
+            rotation: Rotation::new(params),
         }
     }
 
@@ -170,31 +167,22 @@ fn live_threads(view: &View) -> Vec<usize> {
     counts
 }
 
-impl Policy for Camp {
+impl SeatRule for Camp {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..self.speedups.needs() }
+        self.speedups.needs()
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         self.classify(view, fast_cores);
         let classes = &mut self.classes;
-        let order: Vec<ThreadId> = self.rotation.order(view, |thread| *classes.slot(thread));
-        seat(view, plan, &order);
+        self.rotation.order(view, |thread| *classes.slot(thread))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ampsched_model::AppId;
+    use ampsched_model::{AppId, Ns};
 
     use super::*;
     use crate::RunState;

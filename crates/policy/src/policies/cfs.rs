@@ -131,7 +131,6 @@ impl CfsRules {
             charge: Charge::Time,
             preempt: WakePreempt::VruntimeGap {
                 granularity_ns: scaled(self.wakeup_granularity_ns, 1_000_000),
-                divide_by_speed: false,
             },
             sleeper_credit_ns: latency_ns / 2,
             fork_debit: true,

@@ -345,10 +345,9 @@ impl Policy for Colab {
     fn rules(&self, topology: &Topology) -> Rules {
         let base = self.cfs.on(topology);
         let preempt = match base.preempt {
-            WakePreempt::VruntimeGap { granularity_ns, .. } => WakePreempt::VruntimeGap {
-                granularity_ns,
-                divide_by_speed: self.scaling == Scaling::Literal,
-            },
+            WakePreempt::VruntimeGap { granularity_ns } if self.scaling == Scaling::Literal => {
+                WakePreempt::ScaledVruntimeGap { scaled_granularity_ns: granularity_ns }
+            }
             other => other,
         };
         let by_progress = self.scaling == Scaling::Progress;

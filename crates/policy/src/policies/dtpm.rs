@@ -151,6 +151,7 @@ impl Policy for Dtpm {
         Needs {
             epoch_ns: Some(self.interval_ns),
             frequencies: true,
+            sensors: true,
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()
         }

@@ -84,7 +84,7 @@ impl Policy for Eevdf {
     fn rules(&self, topology: &Topology) -> Rules {
         Rules {
             order: Order::Deadline,
-            slice: Slice::Request(scaled(self.base_slice_ns, 700_000, topology)),
+            slice: Slice::Request { base_ns: scaled(self.base_slice_ns, 700_000, topology) },
             preempt: WakePreempt::EarlierDeadline { run_to_parity: self.run_to_parity },
             sleeper_credit_ns: 0,
             fork_debit: false,
@@ -106,9 +106,13 @@ mod tests {
     #[test]
     fn base_slice_grows_with_cores() {
         let slices = [1, 2, 4, 8, 64].map(|cores| rules(&[], cores).slice);
-        let expected = [700_000, 1_400_000, 2_100_000, 2_800_000, 2_800_000].map(Slice::Request);
+        let expected = [700_000, 1_400_000, 2_100_000, 2_800_000, 2_800_000]
+            .map(|base_ns| Slice::Request { base_ns });
         assert_eq!(slices, expected);
-        assert_eq!(rules(&[("base_slice_ms", 3.0)], 4).slice, Slice::Request(3_000_000));
+        assert_eq!(
+            rules(&[("base_slice_ms", 3.0)], 4).slice,
+            Slice::Request { base_ns: 3_000_000 }
+        );
     }
 
     #[test]

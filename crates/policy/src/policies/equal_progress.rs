@@ -1,13 +1,14 @@
 //! Equal progress: fast cores for those who are furthest behind.
 
-use ampsched_model::Ns;
+use ampsched_model::ThreadId;
 
-use super::cfs::{self, CfsRules};
+use super::cfs;
 use super::support::progress::Slowdowns;
 use super::support::ranking::Ranking;
-use super::support::seats::{self, seat};
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
 use super::support::speedup::{self, Speedups};
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use crate::{Needs, ParamInfo, Params, PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -40,7 +41,7 @@ thread that gains little may hold a fast core to catch up. Unknown speed-ups cou
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(EqualProgress::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, EqualProgress::new(params))),
 };
 
 /// What keeps a thread on its fast core.
@@ -52,10 +53,8 @@ const HYSTERESIS: ParamInfo = ParamInfo::number(
     "how much greater a newcomer's slowdown must be (ours)",
 );
 
-/// Equal progress.
-pub struct EqualProgress {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// Those who are furthest behind.
+struct EqualProgress {
     hysteresis: f64,
     speedups: Speedups,
     slowdowns: Slowdowns,
@@ -65,35 +64,23 @@ pub struct EqualProgress {
 impl EqualProgress {
     fn new(params: &Params) -> Self {
         Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
             hysteresis: params.number("hysteresis"),
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
+            speedups: Speedups::new(params),
             slowdowns: Slowdowns::default(),
             ranking: Ranking::default(),
         }
     }
 }
 
-impl Policy for EqualProgress {
+impl SeatRule for EqualProgress {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..self.speedups.needs() }
+        self.speedups.needs()
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         self.slowdowns.update(view, &mut self.speedups);
-        let slowdowns = self.slowdowns.of_runnable(view);
-        let order = self.ranking.order(slowdowns, self.hysteresis, fast_cores);
-        seat(view, plan, &order);
+        self.ranking.order(self.slowdowns.of_runnable(view), self.hysteresis, fast_cores)
     }
 }
 

@@ -89,7 +89,7 @@ impl Gts {
     fn steal(&self) -> Vec<Steal> {
         let heavy = |from| Steal {
             who: Prefer::Big,
-            load: LoadFilter::Heavy(self.band),
+            load: LoadFilter::Heavy { band: self.band },
             ..Steal::any(from)
         };
         vec![
@@ -114,7 +114,7 @@ impl Policy for Gts {
         let rules = self.cfs.on(topology);
         let balance = rules.balance.map(|balance| crate::Balance { within_kind: true, ..balance });
         Rules {
-            allocator: Allocator::ByLoad(self.band),
+            allocator: Allocator::ByLoad { band: self.band },
             steal: self.steal(),
             // A core that idles must hear of threads that begin to starve elsewhere.
             kick_idle: true,

@@ -1,14 +1,14 @@
 //! Guaranteed fairness: throughput as long as fairness permits.
 
-use ampsched_model::Ns;
+use ampsched_model::ThreadId;
 
-use super::cfs::{self, CfsRules};
-use super::hsp;
 use super::support::progress::Slowdowns;
 use super::support::ranking::Ranking;
-use super::support::seats::{self, seat};
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
 use super::support::speedup::{self, Sharing, Speedups, app_gains};
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use super::{cfs, hsp};
+use crate::{Needs, ParamInfo, Params, PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -43,13 +43,11 @@ progress cannot meet it.",
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(GuaranteedFairness::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, GuaranteedFairness::new(params))),
 };
 
-/// Guaranteed fairness.
-pub struct GuaranteedFairness {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// Those who gain most or those who are furthest behind, by how fair it has been.
+struct GuaranteedFairness {
     target: f64,
     hysteresis: f64,
     lead: f64,
@@ -62,33 +60,23 @@ pub struct GuaranteedFairness {
 impl GuaranteedFairness {
     fn new(params: &Params) -> Self {
         Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
             target: params.number("target"),
             hysteresis: params.number("hysteresis"),
             lead: params.number("lead"),
             sharing: Sharing::new(params),
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
+            speedups: Speedups::new(params),
             slowdowns: Slowdowns::default(),
             ranking: Ranking::default(),
         }
     }
 }
 
-impl Policy for GuaranteedFairness {
+impl SeatRule for GuaranteedFairness {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..self.speedups.needs() }
+        self.speedups.needs()
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         self.slowdowns.update(view, &mut self.speedups);
         let (values, hysteresis) = if self.slowdowns.fairness(view) >= self.target {
@@ -96,8 +84,7 @@ impl Policy for GuaranteedFairness {
         } else {
             (self.slowdowns.of_runnable(view), self.lead)
         };
-        let order = self.ranking.order(values, hysteresis, fast_cores);
-        seat(view, plan, &order);
+        self.ranking.order(values, hysteresis, fast_cores)
     }
 }
 

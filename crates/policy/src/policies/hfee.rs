@@ -210,7 +210,7 @@ impl Hfee {
         let slowdown = |&thread: &ThreadId| {
             let age_ns = (view.now_ns() - *self.started_ns.slot(thread)) as f64;
             let alone = view.factors(thread).alone_ips.or(0.0) * age_ns / 1e9;
-            let done = view.stats(thread).instructions_total() as f64;
+            let done = view.instructions_total(thread) as f64;
             (alone > 0.0 && done > 0.0).then(|| (alone / done).max(1.0))
         };
         threads.iter().filter_map(slowdown).collect()

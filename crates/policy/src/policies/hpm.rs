@@ -131,7 +131,7 @@ impl Hpm {
         let task = self.tasks.slot(thread);
         let wanted_ns = stats.run_ns_total() + view.ready_ns(thread);
         let elapsed_ns = wanted_ns - std::mem::replace(&mut task.wanted_ns, wanted_ns);
-        let retired = stats.instructions_total();
+        let retired = view.instructions_total(thread);
         let done = retired - std::mem::replace(&mut task.instructions, retired);
         task.wanted_in_period_ns += elapsed_ns;
         let pid = task.share.get_or_insert(Pid::new(TASK, (SHARE_MIN, 1.0), goal));
@@ -269,6 +269,7 @@ impl Policy for Hpm {
             instructions: true,
             epoch_ns: Some(self.task_ns),
             frequencies: true,
+            sensors: true,
             ..Needs::default()
         }
     }

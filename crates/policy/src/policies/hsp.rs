@@ -1,12 +1,13 @@
 //! HSP: the fast cores for those who gain most.
 
-use ampsched_model::Ns;
+use ampsched_model::ThreadId;
 
-use super::cfs::{self, CfsRules};
+use super::cfs;
 use super::support::ranking::Ranking;
-use super::support::seats::{self, seat};
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
 use super::support::speedup::{self, Sharing, Speedups, app_gains};
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use crate::{Needs, ParamInfo, Params, PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -40,17 +41,15 @@ slowdowns 1, 1, 1.6, 1.2.
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(Hsp::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, Hsp::new(params))),
 };
 
 /// What keeps a thread on its fast core.
 pub const HYSTERESIS: ParamInfo =
     ParamInfo::number("hysteresis", 0.05, 0.0, 10.0, "how much more a newcomer must gain (ours)");
 
-/// HSP.
-pub struct Hsp {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// Those who gain most.
+struct Hsp {
     hysteresis: f64,
     sharing: Sharing,
     speedups: Speedups,
@@ -60,34 +59,23 @@ pub struct Hsp {
 impl Hsp {
     fn new(params: &Params) -> Self {
         Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
             hysteresis: params.number("hysteresis"),
             sharing: Sharing::new(params),
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
+            speedups: Speedups::new(params),
             ranking: Ranking::default(),
         }
     }
 }
 
-impl Policy for Hsp {
+impl SeatRule for Hsp {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..self.speedups.needs() }
+        self.speedups.needs()
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         let gains = app_gains(view, &mut self.speedups, self.sharing, fast_cores);
-        let order = self.ranking.order(gains, self.hysteresis, fast_cores);
-        seat(view, plan, &order);
+        self.ranking.order(gains, self.hysteresis, fast_cores)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::cfs;
 use super::support::rounds;
 use super::support::seats;
-use super::support::share_policy::{self, SharePolicy, ShareRule};
+use super::support::share_policy::{self, ShareRule};
 use super::support::shares::{self, Base, Contest};
 use super::support::speedup;
 use crate::PolicyInfo;
@@ -43,7 +43,7 @@ Weights (nice) count on slow cores only. A program whose threads may not use all
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(SharePolicy::new(params, Base::new(params), MaxFair)),
+    build: |params| share_policy::build(params, Base::new(params), MaxFair),
 };
 
 /// Shares of max-fair.

@@ -3,7 +3,7 @@
 use super::cfs;
 use super::support::rounds;
 use super::support::seats;
-use super::support::share_policy::{self, SharePolicy, ShareRule};
+use super::support::share_policy::{self, ShareRule};
 use super::support::shares::{Base, Contest};
 use super::support::speedup;
 use crate::PolicyInfo;
@@ -42,7 +42,7 @@ are observed stay fresh. The paper has no more threads than cores; with more, se
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(SharePolicy::new(params, Base::FairShare, MaxPerf)),
+    build: |params| share_policy::build(params, Base::FairShare, MaxPerf),
 };
 
 /// Shares of max-perf.

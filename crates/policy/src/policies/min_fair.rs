@@ -3,7 +3,7 @@
 use super::cfs;
 use super::support::rounds;
 use super::support::seats;
-use super::support::share_policy::{self, SharePolicy, ShareRule};
+use super::support::share_policy::{self, ShareRule};
 use super::support::shares::{self, Base, Contest};
 use super::support::speedup;
 use crate::{ParamInfo, PolicyInfo};
@@ -48,7 +48,7 @@ any target. More threads than cores: see `max-fair`.",
             target: params.number("target"),
             similarity: params.number("similarity"),
         };
-        Box::new(SharePolicy::new(params, Base::new(params), rule))
+        share_policy::build(params, Base::new(params), rule)
     },
 };
 

@@ -2,7 +2,7 @@
 
 use super::cfs;
 use super::support::seats;
-use super::support::share_policy::{self, SharePolicy, ShareRule};
+use super::support::share_policy::{self, ShareRule};
 use super::support::shares::{Base, Contest};
 use super::support::speedup;
 use crate::{ParamInfo, PolicyInfo};
@@ -42,7 +42,7 @@ run).",
     ],
     build: |params| {
         let rule = MinFairHfee { target: params.number("target") };
-        Box::new(SharePolicy::new(params, Base::FairShare, rule))
+        share_policy::build(params, Base::FairShare, rule)
     },
 };
 

@@ -1,37 +1,49 @@
-//! One file per policy.
+//! One file per policy and one row here.
 
-pub mod a_dwrr;
-pub mod acfs;
-pub mod amps;
-pub mod bias;
-pub mod camp;
-pub mod cfs;
-pub mod cluster_switching;
-pub mod colab;
-pub mod colab_collaboration_only;
-pub mod dtpm;
-pub mod eas;
-pub mod eevdf;
-pub mod equal_progress;
-pub mod gts;
-pub mod guaranteed_fairness;
-pub mod hfee;
-pub mod hpm;
-pub mod hsp;
-pub mod iks;
-pub mod max_fair;
-pub mod max_perf;
-pub mod min_fair;
-pub mod min_fair_hfee;
-pub mod pie;
-pub mod pinned;
-pub mod prop_sp;
-pub mod rr;
-pub mod rr_amp;
-pub mod similarity;
-pub mod smart_balance;
 mod support;
-pub mod uniformity;
-pub mod utilisation_aware;
-pub mod wash;
-pub mod wash_orig;
+/// What `ampsched new policy` begins with; compiled and tested like any other.
+#[cfg(test)]
+#[path = "../../templates/policy.rs"]
+pub(crate) mod template;
+
+use crate::PolicyInfo;
+
+crate::registry! {
+    /// All policies, in alphabetical order of their names (that of `pinned` is "static").
+    pub static REGISTRY: PolicyInfo = [
+        a_dwrr,
+        acfs,
+        amps,
+        bias,
+        camp,
+        cfs,
+        cluster_switching,
+        colab,
+        colab_collaboration_only,
+        dtpm,
+        eas,
+        eevdf,
+        equal_progress,
+        gts,
+        guaranteed_fairness,
+        hfee + AS_PUBLISHED,
+        hpm,
+        hsp,
+        iks,
+        max_fair,
+        max_perf,
+        min_fair,
+        min_fair_hfee,
+        pie,
+        prop_sp,
+        rr,
+        rr_amp,
+        similarity,
+        smart_balance,
+        pinned,
+        uniformity,
+        utilisation_aware,
+        wash,
+        wash_orig,
+    ]
+}

@@ -2,12 +2,13 @@
 
 mod estimate;
 
-use ampsched_model::{ClassId, Ns, ThreadId};
+use ampsched_model::{ClassId, ThreadId};
 
-use super::cfs::{self, CfsRules};
-use super::support::seats::{self, is_on_fast, seat};
+use super::cfs;
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats::is_on_fast;
 use super::support::window::PerThread;
-use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use crate::{Needs, ParamInfo, PolicyInfo, Topology, View};
 use estimate::{Core, relative_speed};
 
 /// The registry's row.
@@ -42,25 +43,16 @@ that no core on the market has. No fairness. Before a thread has run its speed-u
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(Pie::new(params)),
+    build: |params| Box::new(SeatPolicy::every(params.ms("epoch_ms"), params, Pie::default())),
 };
 
-/// PIE.
-pub struct Pie {
-    cfs: CfsRules,
-    epoch_ns: Ns,
+/// Those on fast cores, with the best exchange.
+#[derive(Default)]
+struct Pie {
     speedups: PerThread<Option<f64>>,
 }
 
 impl Pie {
-    fn new(params: &Params) -> Self {
-        Self {
-            cfs: CfsRules::new(params),
-            epoch_ns: params.ms("epoch_ms"),
-            speedups: PerThread::default(),
-        }
-    }
-
     fn predict_all(&mut self, view: &View) {
         for thread in view.runnable() {
             if let Some(speedup) = predicted(view, thread) {
@@ -71,7 +63,7 @@ impl Pie {
 
     /// The runnable threads on fast cores and after them the others, each the greatest speed-up first,
     /// with the best pair exchanged.
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn with_best_exchange(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         let mut order: Vec<(bool, f64, ThreadId)> = view
             .runnable()
             .map(|t| (is_on_fast(view, t), self.speedups.slot(t).unwrap_or(1.0), t))
@@ -109,28 +101,19 @@ fn core_of(view: &View, class: ClassId) -> Option<Core> {
     Some(Core { design, mhz: f64::from(view.frequency_mhz(index.into())) })
 }
 
-impl Policy for Pie {
+impl SeatRule for Pie {
     fn needs(&self) -> Needs {
-        Needs { stalls: true, epoch_ns: Some(self.epoch_ns), ..Needs::default() }
+        Needs { stalls: true, ..Needs::default() }
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn caveat(&self, topology: &Topology, _sensors: bool) -> Option<String> {
+    fn caveat(&self, topology: &Topology) -> Option<String> {
         let unknown = topology.clusters().iter().any(|cluster| cluster.design.is_none());
         unknown.then(|| "the design of the cores is not known: it predicts nothing".to_owned())
     }
 
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.predict_all(view);
-        let order = self.order(view, fast_cores);
-        seat(view, plan, &order);
+        self.with_best_exchange(view, fast_cores)
     }
 }
 

@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 
 use ampsched_model::{Ns, ThreadId};
 
-use super::cfs::{self, CfsRules};
-use super::support::seats::{self, seat};
+use super::cfs;
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
 use super::support::speedup::{self, ActiveApp, Sharing, Speedups};
 use super::support::window::PerThread;
-use crate::{
-    Event, Events, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View,
-};
+use crate::{Event, Events, Needs, ParamInfo, Params, PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -51,13 +50,11 @@ applications. Section 2 prints the net speed-up as \"SF = 1\": read SF - 1.",
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(PropSp::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, PropSp::new(params))),
 };
 
-/// Prop-SP.
-pub struct PropSp {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// Those who have credits.
+struct PropSp {
     sharing: Sharing,
     speedups: Speedups,
     period: Period,
@@ -144,10 +141,8 @@ impl Accounts {
 impl PropSp {
     fn new(params: &Params) -> Self {
         Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
             sharing: Sharing::new(params),
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
+            speedups: Speedups::new(params),
             period: Period {
                 length_ns: params.ms("period_ms"),
                 min_ns: params.ms("period_min_ms"),
@@ -189,7 +184,7 @@ impl PropSp {
 
     /// Who keeps or gets a fast core: those on one that have credits; then those that have most; then
     /// those on one that have none, whom nobody replaces.
-    fn order(&mut self, view: &View) -> Vec<ThreadId> {
+    fn by_credits(&mut self, view: &View) -> Vec<ThreadId> {
         let mut order: Vec<ThreadId> = view.runnable().collect();
         order.sort_by_cached_key(|&thread| {
             let credits_ns = self.accounts.of(thread);
@@ -235,24 +230,13 @@ fn fast_core_shares(apps: &[ActiveApp], sharing: Sharing, fast_cores: usize) -> 
     }
 }
 
-impl Policy for PropSp {
+impl SeatRule for PropSp {
     fn needs(&self) -> Needs {
-        Needs {
-            epoch_ns: Some(self.tick_ns),
-            events: Events { lifecycle: true, ..Events::default() },
-            ..self.speedups.needs()
-        }
+        let events = Events { lifecycle: true, ..Events::default() };
+        Needs { events, ..self.speedups.needs() }
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         for thread in view.threads() {
             self.accounts.charge(view, thread);
@@ -261,12 +245,15 @@ impl Policy for PropSp {
             self.period.begin(view.now_ns(), fast_cores);
             self.assign_credits(view, fast_cores);
         }
-        let order = self.order(view);
-        self.period.swaps += seat(view, plan, &order);
         debug_assert!(self.accounts.is_balanced(), "credits are conserved");
+        self.by_credits(view)
     }
 
-    fn on_event(&mut self, view: &View, event: Event, _plan: &mut Plan) {
+    fn seated(&mut self, changes: usize) {
+        self.period.swaps += changes;
+    }
+
+    fn on_event(&mut self, view: &View, event: Event) {
         if let Event::Exited(thread) = event {
             self.accounts.charge(view, thread);
             self.accounts.expire(thread, 0);

@@ -50,7 +50,7 @@ impl Policy for RoundRobin {
             allocator: Allocator::WakeAffine,
             steal: Vec::new(),
             kick_idle: true,
-            slice: Slice::Fixed(self.slice_ns),
+            slice: Slice::Fixed { slice_ns: self.slice_ns },
             slice_by_speed: false,
             charge: Charge::Time,
             preempt: WakePreempt::Never,

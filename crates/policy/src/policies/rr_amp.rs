@@ -1,11 +1,12 @@
 //! Asymmetry-aware round robin: equal time on fast cores.
 
-use ampsched_model::Ns;
+use ampsched_model::ThreadId;
 
-use super::cfs::{self, CfsRules};
+use super::cfs;
 use super::support::rotation::{self, Rotation};
-use super::support::seats::{self, seat};
-use crate::{Needs, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
+use super::support::seat_policy::{SeatPolicy, SeatRule};
+use super::support::seats;
+use crate::{PolicyInfo, View};
 
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
@@ -32,38 +33,15 @@ aggregate speed-up is 2.6, slowdowns 1.55, 1.55, 1.09, 1.09.
         cfs::MIN_GRANULARITY,
         cfs::WAKEUP_GRANULARITY,
     ],
-    build: |params| Box::new(RrAmp::new(params)),
+    build: |params| Box::new(SeatPolicy::new(params, RrAmp(Rotation::new(params)))),
 };
 
-/// Asymmetry-aware round robin.
-pub struct RrAmp {
-    cfs: CfsRules,
-    tick_ns: Ns,
-    rotation: Rotation,
-}
+/// Those whose turn it is.
+struct RrAmp(Rotation);
 
-impl RrAmp {
-    fn new(params: &Params) -> Self {
-        Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms("tick_ms"),
-            rotation: Rotation::new(params.ms("rotate_ms")),
-        }
-    }
-}
-
-impl Policy for RrAmp {
-    fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..Needs::default() }
-    }
-
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let order = self.rotation.order(view, |_| 0);
-        seat(view, plan, &order);
+impl SeatRule for RrAmp {
+    fn order(&mut self, view: &View, _fast_cores: usize) -> Vec<ThreadId> {
+        self.0.order(view, |_| 0)
     }
 }
 

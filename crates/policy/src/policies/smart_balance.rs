@@ -4,7 +4,7 @@ mod anneal;
 
 use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
 
-use self::anneal::{Candidate, Cooling, Problem};
+use self::anneal::{Cooling, Figures, Problem};
 use super::cfs::{self, CfsRules};
 use super::support::window::PerThread;
 use super::support::{class_speeds, known_speedup};
@@ -67,7 +67,7 @@ struct Measured {
 impl Sensed {
     /// An epoch is over.
     fn sense(&mut self, view: &View, thread: ThreadId, epoch_ns: Ns) {
-        let stats = view.stats(thread);
+        let (stats, instructions) = (view.stats(thread), view.instructions(thread));
         let ran_ns = |class: usize| stats.run_ns[class] - self.run_ns[class];
         let total_ns: Ns = (0..MAX_CLASSES).map(ran_ns).sum();
         let waited_ns = view.ready_ns(thread) - self.ready_ns;
@@ -75,7 +75,7 @@ impl Sensed {
         // Of equal ones the last: the fastest.
         let most = (0..MAX_CLASSES).max_by_key(|&class| ran_ns(class)).expect("there are classes");
         if ran_ns(most) > 0 {
-            let retired = stats.instructions[most] - self.instructions[most];
+            let retired = instructions[most] - self.instructions[most];
             let power = view.factors(thread).power_mw;
             self.ran = Some(Measured {
                 class: ClassId::from(most),
@@ -83,7 +83,7 @@ impl Sensed {
                 power_mw: (power.kind != FactorKind::Missing).then_some(power.value),
             });
         }
-        self.instructions = stats.instructions;
+        self.instructions = *instructions;
         self.run_ns = stats.run_ns;
         self.ready_ns = view.ready_ns(thread);
     }
@@ -97,6 +97,7 @@ struct SmartBalance {
     random: Draw,
     sensed: PerThread<Sensed>,
     pinned: PerThread<Option<CoreId>>,
+    problem: Problem,
 }
 
 impl SmartBalance {
@@ -109,35 +110,34 @@ impl SmartBalance {
             random: Draw::new(u64::from(params.whole("seed"))),
             sensed: PerThread::default(),
             pinned: PerThread::default(),
+            problem: Problem::default(),
         }
     }
 }
 
-/// Speed and power that are predicted for a thread on every core.
-fn predict(view: &View, thread: ThreadId, demand: f64, measured: Measured) -> Candidate {
+/// Speed and power that are predicted for a thread on every core; `busy_mw` is that of each cluster's busy cores.
+fn predict(
+    view: &View,
+    thread: ThreadId,
+    measured: Measured,
+    busy_mw: &[f64],
+) -> impl Iterator<Item = Figures> {
     let topology = view.topology();
     let speeds = class_speeds(known_speedup(view, thread).unwrap_or(1.0), topology.class_count());
-    let on = |core: CoreId| {
-        let class = topology.core(core).class;
-        measured.ips * speeds[class.index()] / speeds[measured.class.index()]
-    };
     // Of its class the first cluster: where there are several, they are taken to be alike.
     let own = topology.clusters().iter().position(|cluster| cluster.class == measured.class);
-    let own_mw = own.map_or(0.0, |own| believed_mw(view, ClusterId::from(own)));
-    let draws = |core: CoreId| {
-        let there_mw = believed_mw(view, topology.core(core).cluster);
-        match measured.power_mw {
-            Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
-            _ => there_mw,
+    let own_mw = own.map_or(0.0, |own| busy_mw[own]);
+    topology.cores().map(move |core| {
+        let place = topology.core(core);
+        let there_mw = busy_mw[place.cluster.index()];
+        Figures {
+            ips: measured.ips * speeds[place.class.index()] / speeds[measured.class.index()],
+            power_mw: match measured.power_mw {
+                Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
+                _ => there_mw,
+            },
         }
-    };
-    let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
-    Candidate {
-        demand,
-        ips: topology.cores().map(on).collect(),
-        power_mw: topology.cores().map(draws).collect(),
-        allowed: allowed.map(CoreId::index).collect(),
-    }
+    })
 }
 
 /// Power in mW of a busy core of a cluster at its present frequency, as the energy model has it; 0 if it
@@ -189,18 +189,22 @@ impl Policy for SmartBalance {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let (mut threads, mut candidates, mut present) = (Vec::new(), Vec::new(), Vec::new());
+        let topology = view.topology();
+        let clusters = (0..topology.clusters().len()).map(ClusterId::from);
+        let busy_mw: Vec<f64> = clusters.map(|cluster| believed_mw(view, cluster)).collect();
+        let (mut threads, mut present) = (Vec::new(), Vec::new());
+        self.problem.reset(topology.core_count(), uncores_mw(view));
         for thread in view.threads() {
             let sensed = self.sensed.slot(thread);
             sensed.sense(view, thread, self.epoch_ns);
             let (demand, Some(measured)) = (sensed.demand, sensed.ran) else { continue };
+            let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
+            let predicted = predict(view, thread, measured, &busy_mw);
+            self.problem.add(demand, predicted, allowed.map(CoreId::index));
             threads.push(thread);
-            candidates.push(predict(view, thread, demand, measured));
             present.push(view.core(thread).index());
         }
-        let cores = view.topology().core_count();
-        let problem = Problem { threads: candidates, cores, base_mw: uncores_mw(view) };
-        let chosen = problem.anneal(&present, self.cooling, &mut self.random);
+        let chosen = self.problem.anneal(&present, self.cooling, &mut self.random);
         for (thread, core) in threads.into_iter().zip(chosen) {
             let core = CoreId::from(core);
             if self.pinned.slot(thread).replace(core) != Some(core) {

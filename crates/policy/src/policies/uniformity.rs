@@ -3,7 +3,7 @@
 use super::cfs;
 use super::support::rounds;
 use super::support::seats;
-use super::support::share_policy::{self, SharePolicy, ShareRule};
+use super::support::share_policy::{self, ShareRule};
 use super::support::shares::{self, Base, Contest};
 use super::support::speedup;
 use crate::{ParamInfo, PolicyInfo};
@@ -50,7 +50,7 @@ shares of `max-fair`. More threads than cores: see `max-fair`.",
             min_fair: params.number("min_fair"),
             similarity: params.number("similarity"),
         };
-        Box::new(SharePolicy::new(params, Base::new(params), rule))
+        share_policy::build(params, Base::new(params), rule)
     },
 };
 

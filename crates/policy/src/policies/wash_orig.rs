@@ -101,7 +101,7 @@ impl WashOrig {
             let observed = self.observed.slot(thread);
             observed.blame.update(view.factors(thread).blame_ns.or(0.0), keep);
             observed.run_ns.update(stats.run_ns_total() as f64, keep);
-            observed.instructions.update(stats.instructions_total() as f64, keep);
+            observed.instructions.update(view.instructions_total(thread) as f64, keep);
             let speedup = known_speedup(view, thread).unwrap_or(1.0);
             let before = observed.speedup.unwrap_or(speedup);
             observed.speedup = Some(keep * before + (1.0 - keep) * speedup);

@@ -100,8 +100,8 @@ impl Sched {
         let plan = &self.plans[thread.index()];
         let request_ns = match self.rules.slice {
             _ if plan.slice_ns > 0 => plan.slice_ns,
-            Slice::Request(base_ns) => base_ns,
-            Slice::Fixed(_) | Slice::LatencyShare { .. } => 0,
+            Slice::Request { base_ns } => base_ns,
+            Slice::Fixed { .. } | Slice::LatencyShare { .. } => 0,
         };
         to_virtual(request_ns, plan.weight)
     }

@@ -22,30 +22,37 @@ use ampsched_model::{AppId, ClassId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns
 
 use crate::plan::to_fixed;
 use crate::queue::RunQueue;
+use crate::words::Contract;
 use crate::{
-    AffinityId, AffinityTable, Change, ClusterInfo, Factor, LoadTracker, Order, Prefer, QueueScope,
-    Rules, ThreadPlan, Topology,
+    AffinityId, AffinityTable, Change, ClusterInfo, Factor, LoadTracker, Needs, Order, Plan,
+    Prefer, QueueScope, Refusal, Rules, ThreadPlan, Topology,
 };
 pub(crate) use load::fits;
 use place::LastSearch;
 use rounds::Rounds;
 
-/// Where a thread is in its life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RunState {
-    /// Not started.
-    #[default]
-    New,
-    /// Waiting in a run queue.
-    Ready,
-    /// On a core.
-    Running,
-    /// Waiting for an object, a timer or a device.
-    Blocked,
-    /// It could run but is held back by the plan ([`Change::Hold`]).
-    Held,
-    /// Ended.
-    Exited,
+choice! {
+    /// Where a thread is in its life.
+    pub enum RunState as "state" {
+        /// Not started.
+        New as "new" => {}
+        /// Waiting in a run queue.
+        Ready as "ready" => {}
+        /// On a core.
+        Running as "running" => {}
+        /// Waiting for an object, a timer or a device.
+        Blocked as "blocked" => {}
+        /// It could run but is held back by the plan ([`Change::Hold`]).
+        Held as "held" => {}
+        /// Ended.
+        Exited as "exited" => {}
+    }
+}
+
+impl Default for RunState {
+    fn default() -> Self {
+        Self::New
+    }
 }
 
 impl RunState {
@@ -86,22 +93,22 @@ pub struct ThreadState {
 pub struct ThreadStats {
     /// Time on cores of each class, switching included.
     pub run_ns: [Ns; MAX_CLASSES],
-    /// Instructions retired on cores of each class.
-    pub instructions: [u64; MAX_CLASSES],
     /// Time in run queues.
     pub ready_ns: Ns,
     /// Longest single stay in a run queue.
     pub ready_ns_max: Ns,
     /// Time blocked.
     pub blocked_ns: Ns,
-    /// Time that other threads have waited for this one.
-    pub blame_ns: Ns,
     /// Times that it was put on a core after another thread had used it.
     pub switches: u64,
     /// Times that it was put on another core than before.
     pub migrations: u64,
     /// When it last changed cores.
     pub migrated_at_ns: Ns,
+    /// Instructions retired on cores of each class. Policies read them through the [`crate::View`].
+    instructions: [u64; MAX_CLASSES],
+    /// Time that other threads have waited for this one; a policy's factor.
+    blame_ns: Ns,
 }
 
 impl ThreadStats {
@@ -114,11 +121,6 @@ impl ThreadStats {
     fn count_wait(&mut self, waited_ns: Ns) {
         self.ready_ns += waited_ns;
         self.ready_ns_max = self.ready_ns_max.max(waited_ns);
-    }
-
-    /// Instructions retired in total.
-    pub fn instructions_total(&self) -> u64 {
-        self.instructions.iter().sum()
     }
 }
 
@@ -133,21 +135,26 @@ pub struct CoreState {
     pub last: Option<ThreadId>,
     /// Time that it has spent with threads, switching included.
     pub busy_ns: Ns,
+    /// Time that the running thread has been charged for since it was started, or its pace last changed.
+    turn_ns: Ns,
+    /// What of its virtual run time that was.
+    turn_virtual_ns: Ns,
     /// Its queue.
     queue: u16,
     /// Its speed class, as in the topology (kept where the other fields are looked up).
     class: ClassId,
 }
 
-/// How a thread comes into a run queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EnqueueKind {
-    /// It has just been created.
-    Fork,
-    /// It was blocked.
-    Wake,
-    /// It was running and has lost the core.
-    Requeue,
+choice! {
+    /// How a thread comes into a run queue.
+    pub enum EnqueueKind as "enqueue" {
+        /// It has just been created.
+        Fork as "fork" => {}
+        /// It was blocked.
+        Wake as "wake" => {}
+        /// It was running and has lost the core.
+        Requeue as "requeue" => {}
+    }
 }
 
 /// What a core does next.
@@ -201,6 +208,20 @@ pub struct Sched {
     temperatures_c: Vec<Factor>,
     /// None: load is not tracked.
     load: Option<Box<LoadTracker>>,
+    /// What the policy's needs name; nothing else is shown to it.
+    needs: Needs,
+    /// What the policy may ask for; none: the host has no policy to hold to it.
+    contract: Option<Contract>,
+}
+
+/// What a change of the plan has brought about; nothing if it was so before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// The thread is on a core, or in the queue of a core, that it may not use, or held back though it need
+    /// not be, or runnable though it is held back: the host must move it.
+    pub moves: bool,
+    /// Idle cores may be allowed to take the thread now: the host must let them look.
+    pub opens: bool,
 }
 
 impl Sched {
@@ -250,7 +271,33 @@ impl Sched {
             idle_cores,
             rotation_due_ns,
             load: None,
+            needs: Needs::default(),
+            contract: None,
         }
+    }
+
+    /// Serves a policy with these needs: tracks load as they say, shows it what they name and nothing else, and
+    /// holds it to its contract ([`Sched::check`]).
+    pub fn serve(&mut self, needs: &Needs) {
+        self.needs = *needs;
+        self.contract = Some(Contract::new(needs, &self.rules));
+        if let Some(how) = needs.load_tracking {
+            self.track_load(how);
+        }
+    }
+
+    /// What the policy's needs name.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// Whether the policy may ask for all of a plan.
+    ///
+    /// # Errors
+    ///
+    /// A change that none of its rules reads, or that its needs do not name.
+    pub fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        self.contract.map_or(Ok(()), |contract| contract.check(plan))
     }
 
     /// Cores and clusters.
@@ -436,35 +483,76 @@ impl Sched {
         self.stats[thread.index()].blame_ns += waited_ns;
     }
 
-    /// Carries out a change of the plan. Returns whether the thread is now on a core, or in the queue
-    /// of a core, that it may not use, or held back though it need not be: the host must then move it.
-    pub fn apply(&mut self, thread: ThreadId, change: &Change) -> bool {
+    /// Instructions that a thread has retired on cores of each class.
+    pub fn instructions(&self, thread: ThreadId) -> &[u64; MAX_CLASSES] {
+        &self.stats[thread.index()].instructions
+    }
+
+    /// Time that other threads have waited for a thread.
+    pub fn blame_ns(&self, thread: ThreadId) -> Ns {
+        self.stats[thread.index()].blame_ns
+    }
+
+    /// Carries out a change of the plan. What holds already is left alone.
+    pub fn apply(&mut self, thread: ThreadId, change: &Change) -> Effect {
         let index = thread.index();
         match change {
             Change::Affinity(set) => {
                 let user = self.plans[index].user_affinity;
-                self.plans[index].affinity = self.affinities.restrict(set, user);
-                return self.is_misplaced(thread);
+                let affinity = self.affinities.restrict(set, user);
+                let is_new =
+                    std::mem::replace(&mut self.plans[index].affinity, affinity) != affinity;
+                Effect { moves: is_new && self.is_misplaced(thread), opens: is_new }
             }
-            Change::Prefer(prefer) => self.plans[index].prefer = *prefer,
+            Change::Prefer(prefer) => Effect { opens: self.prefer(thread, *prefer), moves: false },
             Change::Move(prefer) => {
-                self.plans[index].prefer = *prefer;
-                return self.is_on_wrong_kind(thread);
+                let opens = self.prefer(thread, *prefer);
+                Effect { moves: self.is_on_wrong_kind(thread), opens }
             }
-            Change::Rank(rank) => self.plans[index].rank = *rank,
-            Change::Weight(weight) => self.reweigh(thread, (*weight).max(1)),
-            Change::Speed(speed) => self.plans[index].speed = speed.map(to_fixed),
-            Change::Slice(slice_ns) => self.plans[index].slice_ns = *slice_ns,
+            Change::Rank(rank) => {
+                self.plans[index].rank = *rank;
+                Effect::default()
+            }
+            Change::Weight(weight) => {
+                self.reweigh(thread, (*weight).max(1));
+                Effect::default()
+            }
+            Change::Speed(speed) => {
+                let speed = speed.map(to_fixed);
+                let is_new = std::mem::replace(&mut self.plans[index].speed, speed) != speed;
+                if is_new {
+                    self.begin_turn_anew(thread);
+                }
+                Effect { moves: false, opens: is_new }
+            }
+            Change::Slice(slice_ns) => {
+                self.plans[index].slice_ns = *slice_ns;
+                Effect::default()
+            }
             Change::Hold(held) => {
                 self.plans[index].held = *held;
                 let state = self.thread(thread).state;
-                return if *held { state.is_runnable() } else { state == RunState::Held };
+                let moves = if *held { state.is_runnable() } else { state == RunState::Held };
+                Effect { moves, opens: false }
             }
         }
-        false
     }
 
-    /// The program itself restricts its thread; same result as [`Sched::apply`].
+    /// Returns whether that is another preference than before.
+    fn prefer(&mut self, thread: ThreadId, prefer: Prefer) -> bool {
+        std::mem::replace(&mut self.plans[thread.index()].prefer, prefer) != prefer
+    }
+
+    /// The pace at which a thread is charged changes: what it has run so far has been charged for.
+    fn begin_turn_anew(&mut self, thread: ThreadId) {
+        let core = self.threads[thread.index()].core;
+        let cpu = &mut self.cores[core.index()];
+        if cpu.running == Some(thread) {
+            (cpu.turn_ns, cpu.turn_virtual_ns) = (0, 0);
+        }
+    }
+
+    /// The program itself restricts its thread. Returns whether it is now where it may not be.
     pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
         let id = self.affinities.intern(set);
         let plan = &mut self.plans[thread.index()];
@@ -504,6 +592,10 @@ impl Sched {
 
     fn reweigh(&mut self, thread: ThreadId, weight: u32) {
         let old = std::mem::replace(&mut self.plans[thread.index()].weight, weight);
+        if old == weight {
+            return;
+        }
+        self.begin_turn_anew(thread);
         let state = &self.threads[thread.index()];
         if state.state.is_runnable() {
             self.serial += 1;

@@ -62,6 +62,7 @@ impl Sched {
         self.idle_cores -= u16::from(cpu.running.is_none());
         cpu.running = Some(thread);
         cpu.since_ns = now_ns;
+        (cpu.turn_ns, cpu.turn_virtual_ns) = (0, 0);
         let switched = cpu.last.replace(thread) != Some(thread);
         let migrated_from = ran_on.filter(|&from| from != core);
         let stats = &mut self.stats[thread.index()];

@@ -50,7 +50,7 @@ impl Sched {
             Allocator::RoundRobinInClass => self.place_in_turn(thread),
             Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
             Allocator::LeastLoadedWith => self.place_least_loaded_with(thread),
-            Allocator::ByLoad(band) => self.place_by_load(thread, waker, band, now_ns),
+            Allocator::ByLoad { band } => self.place_by_load(thread, waker, band, now_ns),
         }
     }
 

@@ -25,24 +25,11 @@ impl Sched {
         }
     }
 
-    fn charge_vruntime(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) {
-        let counted_ns = match self.rules.charge {
-            Charge::Time => ran_ns,
-            Charge::Progress => ran_ns * u64::from(self.speed(thread, core)) / u64::from(SPEED_ONE),
-            Charge::Rated => return self.charge_rated(thread, core, ran_ns),
-        };
-        self.add_vruntime(thread, core, counted_ns);
-    }
-
-    #[cold]
-    fn charge_rated(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) {
-        self.add_vruntime(thread, core, self.counted_ns(thread, core, ran_ns));
-    }
-
     #[inline]
-    fn add_vruntime(&mut self, thread: ThreadId, core: CoreId, counted_ns: Ns) {
+    fn charge_vruntime(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) {
         let weight = self.plans[thread.index()].weight;
-        let delta = to_virtual(counted_ns, weight);
+        let is_plain = self.rules.charge == Charge::Time && u64::from(weight) == WEIGHT_ONE;
+        let delta = if is_plain { ran_ns } else { self.turn_virtual_ns(thread, core, ran_ns) };
         let state = &mut self.threads[thread.index()];
         state.vruntime += delta;
         let vruntime = state.vruntime;
@@ -53,6 +40,18 @@ impl Sched {
             let least = queue.least().map_or(vruntime, |least| least.min(vruntime));
             queue.min_vruntime = queue.min_vruntime.max(least);
         }
+    }
+
+    /// Virtual run time for a further part of the turn on a core. Only the turn as a whole is rounded, so that it
+    /// does not matter in how many parts it is charged.
+    #[inline(never)]
+    fn turn_virtual_ns(&mut self, thread: ThreadId, core: CoreId, ran_ns: Ns) -> Ns {
+        let turn_ns = self.cores[core.index()].turn_ns + ran_ns;
+        let counted_ns = self.counted_ns(thread, core, turn_ns);
+        let virtual_ns = to_virtual(counted_ns, self.plans[thread.index()].weight);
+        let cpu = &mut self.cores[core.index()];
+        cpu.turn_ns = turn_ns;
+        virtual_ns - std::mem::replace(&mut cpu.turn_virtual_ns, virtual_ns)
     }
 
     /// What time on a core counts, apart from the thread's weight.
@@ -84,11 +83,11 @@ impl Sched {
             return plan.slice_ns;
         }
         let slice = match self.rules.slice {
-            Slice::Fixed(slice_ns) => slice_ns,
+            Slice::Fixed { slice_ns } => slice_ns,
             Slice::LatencyShare { latency_ns, min_granularity_ns } => {
                 Share::of(self.queue(core)).slice_ns(plan.weight, latency_ns, min_granularity_ns)
             }
-            Slice::Request(base_ns) => base_ns,
+            Slice::Request { base_ns } => base_ns,
         };
         if self.rules.slice_by_speed {
             slice * u64::from(SPEED_ONE) / u64::from(self.speed(thread, core).max(1))
@@ -142,8 +141,8 @@ impl Sched {
     fn expiry_by_rules(&self, core: CoreId, thread: ThreadId, since_ns: Ns, now_ns: Ns) -> Ns {
         let weight = self.plans[thread.index()].weight;
         match self.rules.slice {
-            Slice::Fixed(_) => since_ns + self.slice_by_rules(thread, core),
-            Slice::Request(_) => {
+            Slice::Fixed { .. } => since_ns + self.slice_by_rules(thread, core),
+            Slice::Request { .. } => {
                 let state = self.thread(thread);
                 now_ns + to_real(state.deadline.saturating_sub(state.vruntime), weight)
             }
@@ -174,13 +173,12 @@ impl Sched {
     pub fn preempts_by_rules(&self, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
         match self.rules.preempt {
             WakePreempt::Never => false,
-            WakePreempt::VruntimeGap { granularity_ns, divide_by_speed } => {
-                let compared = match divide_by_speed {
-                    true => self.divided_vruntime(running, core),
-                    false => self.thread(running).vruntime,
-                };
-                let gap = compared.saturating_sub(self.thread(woken).vruntime);
-                gap > to_virtual(granularity_ns, self.plans[woken.index()].weight)
+            WakePreempt::VruntimeGap { granularity_ns } => {
+                self.is_behind_by(woken, self.thread(running).vruntime, granularity_ns)
+            }
+            WakePreempt::ScaledVruntimeGap { scaled_granularity_ns } => {
+                let scaled = self.scaled_vruntime(running, core);
+                self.is_behind_by(woken, scaled, scaled_granularity_ns)
             }
             WakePreempt::EarlierDeadline { run_to_parity } => {
                 self.is_fresh_pick(woken, running, core, run_to_parity)
@@ -188,9 +186,15 @@ impl Sched {
         }
     }
 
+    /// Whether a woken thread is behind a virtual run time by more than a granularity.
+    fn is_behind_by(&self, woken: ThreadId, vruntime: Ns, granularity_ns: Ns) -> bool {
+        let gap = vruntime.saturating_sub(self.thread(woken).vruntime);
+        gap > to_virtual(granularity_ns, self.plans[woken.index()].weight)
+    }
+
     /// Virtual run time of the running thread, its part above the queue's least divided by its speed
     /// on that core (only that part has a meaning).
-    fn divided_vruntime(&self, running: ThreadId, core: CoreId) -> Ns {
+    fn scaled_vruntime(&self, running: ThreadId, core: CoreId) -> Ns {
         let current = self.thread(running).vruntime;
         let floor = self.queue(core).min_vruntime.min(current);
         let speed = u64::from(self.speed(running, core).max(1));
@@ -233,7 +237,9 @@ impl Sched {
                 share.threads += 1;
                 to_virtual(share.slice_ns(weight, latency_ns, min_granularity_ns), weight)
             }
-            Slice::Fixed(slice_ns) | Slice::Request(slice_ns) => to_virtual(slice_ns, weight),
+            Slice::Fixed { slice_ns } | Slice::Request { base_ns: slice_ns } => {
+                to_virtual(slice_ns, weight)
+            }
         }
     }
 }

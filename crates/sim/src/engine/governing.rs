@@ -82,10 +82,11 @@ impl Engine<'_> {
         let chosen = by_cluster(&specs, &self.setup.machine)?;
         let bad =
             |error: ampsched_policy::PolicyError| SimError::BadGovernor { what: error.to_string() };
-        let mut tracking = self.supervisor.needs.load_tracking;
+        let mut tracking = None;
         for spec in chosen.iter().flatten() {
             if find_governor(&spec.name).map_err(bad)?.reads_util {
-                tracking = tracking.or(Some(LoadTracking::ByWork));
+                tracking =
+                    self.supervisor.needs.load_tracking.is_none().then_some(LoadTracking::ByWork);
             }
         }
         if let Some(how) = tracking {

@@ -129,10 +129,12 @@ impl<'t> Engine<'t> {
         let rules = policy.rules(&topology);
         let supervisor = Supervisor::new(policy, &options.factors, options.seed, machine);
         let cores = Cores::new(&topology);
+        let mut sched = Sched::new(topology, rules);
+        sched.serve(&supervisor.needs);
         let mut engine = Self {
             events: Events::new(cores.len()),
             cores,
-            sched: Sched::new(topology, rules),
+            sched,
             threads: Threads::default(),
             apps: Apps::new(options.repetitions),
             objects: Objects::default(),

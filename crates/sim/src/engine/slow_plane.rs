@@ -1,7 +1,7 @@
 //! The slow plane: when the policy looks and hears, and how its plan is carried out.
 
 use ampsched_model::{CoreId, ThreadId};
-use ampsched_policy::{Change, Event};
+use ampsched_policy::{Change, Event, Refusal};
 
 use super::events::SimEvent;
 use super::{Engine, Fallible};
@@ -65,19 +65,26 @@ impl Engine<'_> {
         if self.supervisor.plan.is_empty() {
             return Ok(());
         }
+        let refused = |refusal: Refusal| self.setup.bad_policy(refusal.to_string());
+        self.sched.check(&self.supervisor.plan).map_err(refused)?;
+        let mut opens = false;
         let changes: Vec<(ThreadId, Change)> = self.supervisor.plan.drain().collect();
         for (thread, change) in changes {
             if !self.threads.has(thread) {
                 let what = format!("plans for thread {}, which does not exist", thread.0);
                 return Err(self.setup.bad_policy(what));
             }
-            if self.sched.apply(thread, &change) {
+            let effect = self.sched.apply(thread, &change);
+            opens |= effect.opens;
+            if effect.moves {
                 self.relocate(thread)?;
             }
         }
         self.apply_frequencies()?;
-        // New speeds and preferences may give idle cores something to do.
-        self.kick_idle_cores(self.events.now_ns());
+        if opens {
+            // They have to be woken up for it, as by a thread that has to wait.
+            self.kick_idle_cores(self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns);
+        }
         Ok(())
     }
 

@@ -101,7 +101,7 @@ impl Supervisor {
                 ..Factors::default()
             },
         };
-        self.factors.push(factors);
+        self.factors.push(factors.named_by(&self.needs));
     }
 
     /// Brings what is known of a thread with some profile up to now; its counters must be.
@@ -115,23 +115,22 @@ impl Supervisor {
         now_ns: Ns,
     ) {
         let measured = |value| Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
-        let stats = sched.stats(thread);
         let stalls = self.stalls(sched, speeds, thread, profile, now_ns);
         let factors = &mut self.factors[thread.index()];
-        let last = factors.speedup;
-        factors.speedup = match &mut self.sampler {
-            Some(sampler) => sampler.speedup(self.seed, thread, &last, now_ns),
-            None => {
-                let truth = speeds.speedup(profile);
-                let evidence = Evidence { seed: self.seed, thread, truth, stats, now_ns };
-                self.service.speedup(evidence, &last)
-            }
-        };
-        factors.blame_ns = measured(stats.blame_ns as f64);
-        factors.stalls = stalls;
-        if let Some(value) = power_mw {
-            factors.power_mw = measured(value);
+        if self.needs.speedup {
+            let last = factors.speedup;
+            factors.speedup = match &mut self.sampler {
+                Some(sampler) => sampler.speedup(self.seed, thread, &last, now_ns),
+                None => {
+                    let truth = speeds.speedup(profile);
+                    let evidence = Evidence { seed: self.seed, thread, truth, sched, now_ns };
+                    self.service.speedup(evidence, &last)
+                }
+            };
         }
+        let blame_ns = measured(sched.blame_ns(thread) as f64);
+        let power_mw = power_mw.map_or(factors.power_mw, measured);
+        *factors = Factors { blame_ns, stalls, power_mw, ..*factors }.named_by(&self.needs);
     }
 
     /// What the counters of the core show on which a thread runs or last ran.

@@ -1,18 +1,26 @@
-//! One file per policy; each states its registry row.
+//! One file per task policy and one row here.
 
-pub mod cats;
-pub mod cats_cost;
-pub mod cpop;
-pub mod dls;
-pub mod fifo;
-pub mod hed;
-pub mod heft;
-pub mod ldcp;
-pub mod lmt;
-pub mod loop_dynamic;
-pub mod loop_static;
-pub mod peft;
 pub mod replay;
-pub mod static_threads;
 mod support;
-pub mod work_stealing;
+
+use crate::TaskPolicyInfo;
+
+ampsched_policy::registry! {
+    /// All task policies, in alphabetical order.
+    pub static REGISTRY: TaskPolicyInfo = [
+        cats,
+        cats_cost,
+        cpop,
+        dls,
+        fifo,
+        hed,
+        heft,
+        ldcp,
+        lmt,
+        loop_dynamic,
+        loop_static,
+        peft,
+        static_threads,
+        work_stealing,
+    ]
+}

@@ -4,16 +4,7 @@
 //! data they read, as in the task-based version (PARSECSs); with `barriers` = 1 every stage ends with a barrier, as in the
 //! pthreads version. Static threading, loops and tasks are policies on the same graph.
 
-mod blackscholes;
-mod bodytrack;
-mod canneal;
-mod dedup;
-mod facesim;
-mod ferret;
-mod fluidanimate;
-mod streamcluster;
 mod support;
-mod swaptions;
 
 use ampsched_policy::{Owner, ParamInfo, Params, PolicyError, unknown};
 
@@ -39,18 +30,20 @@ pub struct TaskProgramInfo {
 const BARRIERS: ParamInfo =
     ParamInfo::flag("barriers", false, "a barrier after every stage, as in the pthreads version");
 
-/// All programs, in alphabetical order.
-pub static PROGRAMS: &[&TaskProgramInfo] = &[
-    &blackscholes::INFO,
-    &bodytrack::INFO,
-    &canneal::INFO,
-    &dedup::INFO,
-    &facesim::INFO,
-    &ferret::INFO,
-    &fluidanimate::INFO,
-    &streamcluster::INFO,
-    &swaptions::INFO,
-];
+ampsched_policy::registry! {
+    /// All programs, in alphabetical order.
+    pub static PROGRAMS: TaskProgramInfo = [
+        blackscholes,
+        bodytrack,
+        canneal,
+        dedup,
+        facesim,
+        ferret,
+        fluidanimate,
+        streamcluster,
+        swaptions,
+    ]
+}
 
 /// Generates the task graph of a program; parameters that are not named keep their defaults.
 ///

@@ -1,7 +1,8 @@
 //! What a session tells about itself.
 
+use ampsched_computer::CoreMap;
 use ampsched_live_factors::FutexTrace;
-use ampsched_live_host::{CoreMap, Driver};
+use ampsched_live_host::Driver;
 use ampsched_policy::Needs;
 
 use super::Session;

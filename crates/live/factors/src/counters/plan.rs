@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ampsched_live_host::{CoreMap, Root, format_cpus};
+use ampsched_computer::{CoreMap, Root, format_cpus};
 use ampsched_model::InputError;
 use rustix::io::Errno;
 
@@ -57,8 +57,9 @@ impl Survey {
     ) -> Result<Self, InputError> {
         let cpus = cores.cpus();
         let pmus = Pmu::find(root)?.into_iter();
-        let pmus: Vec<Pmu> = pmus.filter(|pmu| cpus.iter().any(|&cpu| pmu.covers(cpu))).collect();
-        let without = cpus.iter().filter(|&&cpu| !pmus.iter().any(|pmu| pmu.covers(cpu)));
+        let pmus: Vec<Pmu> =
+            pmus.filter(|pmu| cpus.iter().any(|&cpu| pmu.core.covers(cpu))).collect();
+        let without = cpus.iter().filter(|&&cpu| !pmus.iter().any(|pmu| pmu.core.covers(cpu)));
         let without: Vec<usize> = without.copied().collect();
         let mut survey = Self::default();
         if pmus.is_empty() {
@@ -68,7 +69,8 @@ impl Survey {
             survey.reasons.push(format!("the CPUs {list} have no PMU: nothing is counted there"));
         }
         for pmu in pmus {
-            let cpu = cpus.iter().copied().find(|&cpu| pmu.covers(cpu)).expect("it covers one");
+            let cpu =
+                cpus.iter().copied().find(|&cpu| pmu.core.covers(cpu)).expect("it covers one");
             match PmuPlan::make(pmu, cpu, wanted, source) {
                 Ok(plan) => survey.add(plan),
                 Err(reason) => {
@@ -82,7 +84,7 @@ impl Survey {
     }
 
     fn add(&mut self, plan: PmuPlan) {
-        let name = &plan.pmu.name;
+        let name = &plan.pmu.core.name;
         if plan.groups.is_empty() {
             self.reasons.push(format!("the PMU {name} counts nothing that is wanted"));
             return;
@@ -121,7 +123,7 @@ impl Survey {
                 true => String::new(),
                 false => format!("; not {}", plan.lacks.join(" ")),
             };
-            format!("{}: {}{lacks}", plan.pmu.name, groups.join(" | "))
+            format!("{}: {}{lacks}", plan.pmu.core.name, groups.join(" | "))
         };
         self.pmus.iter().map(line).collect()
     }

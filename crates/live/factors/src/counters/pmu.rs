@@ -1,12 +1,8 @@
-//! The PMUs of this computer's cores and how each counts what (Documentation/ABI/testing/sysfs-bus-event_source-devices-*).
+//! How each PMU of this computer's cores counts what (Documentation/ABI/testing/sysfs-bus-event_source-devices-*).
 
-use std::collections::BTreeSet;
-
-use ampsched_live_host::{Root, parse_cpus};
+use ampsched_computer::{CorePmu, Root};
 use ampsched_model::InputError;
 use ampsched_predict::counter_of_event;
-
-const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// How a PMU is told to count something (`type`, `config`, `config1` and `config2` of `perf_event_attr`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +15,11 @@ pub struct Encoding {
     pub config: [u64; 3],
 }
 
-/// A PMU of cores.
+/// A PMU of cores and what it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pmu {
-    /// Name, such as `cpu_core`.
-    pub name: String,
-    /// Its number.
-    pub kind: u32,
-    /// Its CPUs; none if it counts on all.
-    pub cpus: Option<BTreeSet<usize>>,
+    /// The PMU.
+    pub core: CorePmu,
     /// What its folder says that it counts.
     pub events: Vec<Encoding>,
 }
@@ -58,26 +50,11 @@ const GENERIC: [(&str, u32, u64); 11] = [
 impl Pmu {
     /// The PMUs of cores, in the order of their names. Errors: a file of theirs cannot be understood.
     pub fn find(root: &Root) -> Result<Vec<Self>, InputError> {
-        let names = root.names(DEVICES).into_iter().filter(|name| is_of_cores(name));
-        names.filter_map(|name| Self::read(root, name).transpose()).collect()
-    }
-
-    fn read(root: &Root, name: String) -> Result<Option<Self>, InputError> {
-        let folder = format!("{DEVICES}/{name}");
-        let kind = format!("{folder}/type");
-        let Some(number) = root.number(&kind)? else { return Ok(None) };
-        let too_big = |_| InputError::new(place(root, &kind), "", format!("{number} is too big"));
-        let kind = u32::try_from(number).map_err(too_big)?;
-        let file = format!("{folder}/cpus");
-        let list = root.text_if_there(&file)?;
-        let cpus = list.map(|text| parse_cpus(&place(root, &file), "", &text)).transpose()?;
-        let events = events(root, &folder, kind)?;
-        Ok(Some(Self { name, kind, cpus, events }))
-    }
-
-    /// Whether it counts on a CPU.
-    pub fn covers(&self, cpu: usize) -> bool {
-        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+        let with_events = |core: CorePmu| {
+            let events = events(root, &core.folder(), core.kind)?;
+            Ok(Self { core, events })
+        };
+        CorePmu::find(root)?.into_iter().map(with_events).collect()
     }
 
     /// How it is told to count something: as its folder says, else by the kernel's generic event, which
@@ -86,20 +63,11 @@ impl Pmu {
         let own = self.events.iter().find(|event| event.counter == counter);
         let generic = || {
             let &(counter, kind, number) = GENERIC.iter().find(|(name, ..)| *name == counter)?;
-            let pmu = self.cpus.as_ref().map_or(0, |_| u64::from(self.kind) << PMU_SHIFT);
+            let pmu = self.core.cpus.as_ref().map_or(0, |_| u64::from(self.core.kind) << PMU_SHIFT);
             Some(Encoding { counter, kind, config: [number | pmu, 0, 0] })
         };
         own.copied().or_else(generic)
     }
-}
-
-fn is_of_cores(name: &str) -> bool {
-    let intel = ["cpu", "cpu_core", "cpu_atom", "cpu_lowpower"];
-    intel.contains(&name) || name.starts_with("armv") || name.starts_with("apple_")
-}
-
-fn place(root: &Root, name: &str) -> String {
-    root.path(name).display().to_string()
 }
 
 /// The events of a PMU that have a counter in the vocabulary, the first of several for one.
@@ -124,7 +92,7 @@ fn events(root: &Root, folder: &str, kind: u32) -> Result<Vec<Encoding>, InputEr
 
 /// Puts the terms of an event, such as `event=0x3c,umask=0x1,inv`, where the PMU's formats say.
 fn encode(root: &Root, folder: &str, file: &str, text: &str) -> Result<[u64; 3], InputError> {
-    let wrong = |message: String| InputError::new(place(root, file), "", message);
+    let wrong = |message: String| InputError::new(root.name(file), "", message);
     let mut config = [0; 3];
     for term in text.split(',') {
         let (name, value) = term.trim().split_once('=').unwrap_or((term.trim(), "1"));
@@ -166,7 +134,7 @@ impl Bits {
         let Some(text) = root.text_if_there(&file)? else { return Ok(None) };
         let wrong = || {
             let message = format!("\"{text}\" is not a format such as config:0-7");
-            InputError::new(place(root, &file), "", message)
+            InputError::new(root.name(&file), "", message)
         };
         Self::parse(&text).ok_or_else(wrong).map(Some)
     }
@@ -213,6 +181,8 @@ mod tests {
 
     use super::*;
 
+    const DEVICES: &str = "/sys/bus/event_source/devices";
+
     fn tree(files: &[(&str, &str)]) -> (TempDir, Root) {
         let folder = TempDir::new().unwrap();
         for (name, text) in files {
@@ -244,9 +214,9 @@ mod tests {
         ]);
         let (_folder, root) = tree(&files);
         let pmus = Pmu::find(&root).unwrap();
-        assert_eq!(pmus.iter().map(|pmu| pmu.name.as_str()).collect::<Vec<_>>(), ["cpu"]);
+        assert_eq!(pmus.iter().map(|pmu| pmu.core.name.as_str()).collect::<Vec<_>>(), ["cpu"]);
         let pmu = &pmus[0];
-        assert!(pmu.covers(0) && pmu.covers(99));
+        assert!(pmu.core.covers(0) && pmu.core.covers(99));
         let encoding = |kind, config| Some((kind, [config, 0, 0]));
         let of = |counter| pmu.encoding(counter).map(|event| (event.kind, event.config));
         assert_eq!(of("instructions"), encoding(4, 0xc0));
@@ -270,7 +240,7 @@ mod tests {
         ]);
         let pmus = Pmu::find(&root).unwrap();
         let [atom, core] = &pmus[..] else { panic!("{pmus:?}") };
-        assert!(atom.covers(4) && !atom.covers(3) && core.covers(3));
+        assert!(atom.core.covers(4) && !atom.core.covers(3) && core.core.covers(3));
         let event = atom.encoding("branch_mispredicts").unwrap();
         assert_eq!((event.kind, event.config[0]), (TYPE_HARDWARE, 10 << 32 | 5));
         assert_eq!(core.encoding("instructions").unwrap().kind, 4);

@@ -1,7 +1,8 @@
 //! What a session tells about itself.
 
+use ampsched_computer::CoreMap;
 use ampsched_live_daemon::{Account, Observed, Scheduled, Status, status_of};
-use ampsched_live_host::{CoreMap, Driver};
+use ampsched_live_host::Driver;
 use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::Needs;
 

@@ -1,7 +1,7 @@
 //! Both interpreters side by side: each call goes to both, and what they answer must agree.
 
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Balance, Change, EnqueueKind, Pick, RunState, Sched, Topology};
+use ampsched_policy::{Balance, Change, Choice, EnqueueKind, Pick, RunState, Sched, Topology};
 use ampsched_scx::layout::{self, NEVER, NONE, Op, Operation};
 use ampsched_scx::lower;
 use ampsched_scx::native::Native;
@@ -17,6 +17,11 @@ pub struct Both {
     pub now_ns: Ns,
 }
 
+/// A set of cores as a word.
+fn word(set: &CoreSet) -> u64 {
+    set.iter().fold(0, |word, core| word | 1 << core.index())
+}
+
 fn core_number(core: Option<CoreId>) -> u32 {
     core.map_or(NONE, |core| core.0.into())
 }
@@ -28,7 +33,7 @@ impl Both {
         lowered: layout::Rules,
         threads_max: u32,
     ) -> Self {
-        let before = lower::state(lowered, rules.queues, &topology, threads_max);
+        let before = lower::state(lowered, &rules, &topology, threads_max);
         let rust = Sched::new(topology, rules);
         Self { rust, c: Native::new(before), trace: Vec::new(), before, now_ns: 0 }
     }
@@ -54,7 +59,7 @@ impl Both {
 
     pub fn add(&mut self, weight: u32, cores: Option<&CoreSet>) -> ThreadId {
         let thread = self.rust.add(AppId(0), weight, cores);
-        let word = cores.map_or(u64::MAX, lower::cores);
+        let word = cores.map_or(u64::MAX, word);
         let kind = Op::Add as u32;
         let answer =
             self.tell(Operation { kind, a: weight.into(), b: word, ..Operation::default() });
@@ -71,12 +76,7 @@ impl Both {
 
     pub fn enqueue(&mut self, thread: ThreadId, core: CoreId, kind: EnqueueKind) {
         self.rust.enqueue(thread, core, kind, self.now_ns);
-        let number = match kind {
-            EnqueueKind::Fork => 0,
-            EnqueueKind::Wake => 1,
-            EnqueueKind::Requeue => 2,
-        };
-        self.op(Op::Enqueue, Some(thread), Some(core), number);
+        self.op(Op::Enqueue, Some(thread), Some(core), kind.number().into());
     }
 
     pub fn pick(&mut self, core: CoreId) -> Pick {
@@ -103,7 +103,7 @@ impl Both {
 
     pub fn stop(&mut self, core: CoreId, state: RunState) {
         self.rust.stop(core, state, self.now_ns);
-        self.op(Op::Stop, None, Some(core), lower::run_state(state).into());
+        self.op(Op::Stop, None, Some(core), state.number().into());
     }
 
     pub fn requeue(&mut self, core: CoreId) {
@@ -118,12 +118,12 @@ impl Both {
 
     pub fn hold(&mut self, thread: ThreadId) {
         self.rust.hold(thread, self.now_ns);
-        self.op(Op::Leave, Some(thread), None, lower::run_state(RunState::Held).into());
+        self.op(Op::Leave, Some(thread), None, RunState::Held.number().into());
     }
 
     pub fn retire(&mut self, thread: ThreadId) {
         self.rust.retire(thread, self.now_ns);
-        self.op(Op::Leave, Some(thread), None, lower::run_state(RunState::Exited).into());
+        self.op(Op::Leave, Some(thread), None, RunState::Exited.number().into());
     }
 
     pub fn expiry_ns(&mut self, core: CoreId) -> Option<Ns> {
@@ -160,7 +160,7 @@ impl Both {
 
     /// Carries out a change; returns whether the thread must be moved.
     pub fn apply(&mut self, thread: ThreadId, change: &Change) -> bool {
-        let moves = self.rust.apply(thread, change);
+        let moves = self.rust.apply(thread, change).moves;
         let mut moves_in_c = false;
         for operation in lower::change(thread.0, change) {
             moves_in_c |= self.tell(operation).value != 0;
@@ -171,7 +171,7 @@ impl Both {
 
     pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
         let moves = self.rust.restrict_user(thread, set);
-        let answer = self.op(Op::UserAffinity, Some(thread), None, lower::cores(set));
+        let answer = self.op(Op::UserAffinity, Some(thread), None, word(set));
         assert_eq!(answer.value != 0, moves, "whether a set of its program moves {thread:?}");
         moves
     }
@@ -203,12 +203,8 @@ impl Both {
         let (state, stats, plan) =
             (self.rust.thread(thread), self.rust.stats(thread), self.rust.plan(thread));
         let c = self.c.thread(thread.0);
-        let ours = (
-            lower::run_state(state.state),
-            state.core.0.into(),
-            core_number(state.ran_on),
-            state.since_ns,
-        );
+        let ours =
+            (state.state.number(), state.core.0.into(), core_number(state.ran_on), state.since_ns);
         assert_eq!(
             (c.state, c.core, c.ran_on, c.since_ns),
             ours,
@@ -221,7 +217,7 @@ impl Both {
         );
         assert_eq!(
             (c.weight, c.rank, c.prefer),
-            (plan.weight, plan.rank, plan.prefer as u32),
+            (plan.weight, plan.rank, plan.prefer.number()),
             "plan of {thread:?}"
         );
         let ours = (stats.run_ns, stats.ready_ns, stats.ready_ns_max, stats.blocked_ns);

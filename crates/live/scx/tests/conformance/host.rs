@@ -1,7 +1,9 @@
 //! A host that lets random things happen to random threads, as a kernel would, and asks the interpreters what to do.
 
 use ampsched_model::{CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
-use ampsched_policy::{Change, EnqueueKind, Pick, Prefer, RunState, Topology, nice_to_weight};
+use ampsched_policy::{
+    Change, ChangeKind, EnqueueKind, Pick, Prefer, RunState, Topology, nice_to_weight,
+};
 use ampsched_scx::layout;
 
 use crate::both::Both;
@@ -165,15 +167,17 @@ impl Host {
         }
         let kind = [Prefer::Any, Prefer::Big, Prefer::Little][self.below(3)];
         let nice = self.below(40) as i32 - 20;
-        let change = match self.below(9) {
-            0 => Change::Affinity(self.some_cores()),
-            1 => Change::Prefer(kind),
-            2 | 3 => Change::Move(kind),
-            4 => Change::Rank(self.draw.bits() % 10),
-            5 => Change::Weight(nice_to_weight(nice)),
-            6 => Change::Speed([(); MAX_CLASSES].map(|()| 0.5 + 4.0 * self.draw.uniform())),
-            7 => Change::Slice([0, 1_000_000, 20_000_000][self.below(3)]),
-            _ => Change::Hold(self.both.rust.thread(thread).state != RunState::Held),
+        let change = match ChangeKind::ALL[self.below(ChangeKind::ALL.len())] {
+            ChangeKind::Affinity => Change::Affinity(self.some_cores()),
+            ChangeKind::Prefer => Change::Prefer(kind),
+            ChangeKind::Move => Change::Move(kind),
+            ChangeKind::Rank => Change::Rank(self.draw.bits() % 10),
+            ChangeKind::Weight => Change::Weight(nice_to_weight(nice)),
+            ChangeKind::Speed => {
+                Change::Speed([(); MAX_CLASSES].map(|()| 0.5 + 4.0 * self.draw.uniform()))
+            }
+            ChangeKind::Slice => Change::Slice([0, 1_000_000, 20_000_000][self.below(3)]),
+            ChangeKind::Hold => Change::Hold(self.both.rust.thread(thread).state != RunState::Held),
         };
         if self.both.apply(thread, &change) {
             self.relocate(thread);

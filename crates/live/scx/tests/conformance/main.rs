@@ -5,7 +5,7 @@ mod host;
 mod subjects;
 
 use ampsched_model::Draw;
-use ampsched_policy::{Needs, REGISTRY, Topology, build_policy};
+use ampsched_policy::{Needs, REGISTRY, Topology, Wire, build_policy};
 use ampsched_scx::{layout, lower, native};
 
 use crate::host::Host;
@@ -50,8 +50,8 @@ fn layouts_agree() {
     use layout::{Core, Operation, Queue, Rules, Sched, Thread};
     let ours = [
         size_of::<Rules>(),
-        offset_of!(Rules, steal),
-        offset_of!(Rules, slice_by_speed),
+        size_of::<u64>() * <ampsched_policy::Steal as Wire>::LEN,
+        size_of::<u64>() * <ampsched_policy::Balance as Wire>::LEN,
         size_of::<Thread>(),
         offset_of!(Thread, state),
         offset_of!(Thread, run_ns),
@@ -120,14 +120,15 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
     let retired = "it reads retired instructions, which are not counted here";
     let stalls = "it reads stall counters, which are not counted here";
     let power = "it reads power sensors, which are not read here";
+    let sensors = "it reads sensors of clusters, which are not read here";
     let expected = [
         ("bias", stalls.to_owned()),
-        ("dtpm", clocks.to_owned()),
+        ("dtpm", format!("{clocks}; {sensors}")),
         ("eas", format!("{place}; {load}")),
         ("gts", load.to_owned()),
         ("hfee", format!("{clocks}; {retired}")),
         ("hfee-as-published", format!("{clocks}; {retired}")),
-        ("hpm", format!("{clocks}; {retired}")),
+        ("hpm", format!("{clocks}; {retired}; {sensors}")),
         ("iks", format!("{place}; {clocks}")),
         ("pie", stalls.to_owned()),
         ("smart-balance", format!("{retired}; {power}")),

@@ -74,11 +74,11 @@ impl Trials {
 }
 
 fn done(view: &View, thread: ThreadId, kind: usize) -> Done {
-    let stats = view.stats(thread);
+    let run_ns = view.stats(thread).run_ns;
     // Class 0 is the slowest.
-    let classes = if kind == LITTLE { 0..1 } else { 1..stats.run_ns.len() };
+    let classes = if kind == LITTLE { 0..1 } else { 1..run_ns.len() };
     Done {
-        instructions: stats.instructions[classes.clone()].iter().sum(),
-        run_ns: stats.run_ns[classes].iter().sum(),
+        instructions: view.instructions(thread)[classes.clone()].iter().sum(),
+        run_ns: run_ns[classes].iter().sum(),
     }
 }

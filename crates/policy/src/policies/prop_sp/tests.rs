@@ -1,7 +1,7 @@
 use ampsched_model::AppId;
 
 use super::*;
-use crate::testing::PolicyHost;
+use crate::testing::{PolicyHost, build};
 
 const MS: u64 = 1_000_000;
 
@@ -78,7 +78,7 @@ fn periods_grow_with_many_swaps_and_shrink_with_few() {
 
 /// One fast and two slow cores with three programs.
 fn host(speedups: &[f64]) -> (PolicyHost, Vec<ThreadId>) {
-    let mut host = PolicyHost::new(&[(1, 1), (0, 2)], Box::new(policy(&[])));
+    let mut host = PolicyHost::new(&[(1, 1), (0, 2)], build("prop-sp", &[]));
     let apps = (0..).map(AppId).zip(speedups);
     let threads = apps.map(|(app, &speedup)| host.add_to(app, Some(speedup))).collect();
     (host, threads)
@@ -113,7 +113,7 @@ fn without_credits_elsewhere_nothing_moves() {
 #[test]
 fn over_time_the_shares_are_the_credits() {
     let speedups = [2.5, 2.1, 1.6, 1.2];
-    let mut host = PolicyHost::new(&[(1, 2), (0, 2)], Box::new(policy(&[])));
+    let mut host = PolicyHost::new(&[(1, 2), (0, 2)], build("prop-sp", &[]));
     let apps = (0..).map(AppId).zip(speedups);
     let threads: Vec<ThreadId> =
         apps.map(|(app, speedup)| host.add_to(app, Some(speedup))).collect();

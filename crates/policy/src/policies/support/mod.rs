@@ -8,6 +8,7 @@ pub mod ranking;
 pub mod rating;
 pub mod rotation;
 pub mod rounds;
+pub mod seat_policy;
 pub mod seats;
 pub mod share_policy;
 pub mod shares;

@@ -83,7 +83,8 @@ mod tests {
     const MS: Ns = 1_000_000;
 
     fn stats(fast_ms: Ns, slow_ms: Ns, ready_ms: Ns) -> ThreadStats {
-        let mut stats = ThreadStats { ready_ns: ready_ms * MS, ..ThreadStats::default() };
+        let mut stats = ThreadStats::default();
+        stats.ready_ns = ready_ms * MS;
         stats.run_ns[..2].copy_from_slice(&[slow_ms * MS, fast_ms * MS]);
         stats
     }

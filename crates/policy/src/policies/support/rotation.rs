@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use ampsched_model::{Ns, ThreadId};
 
 use super::seats::{self, FastTime};
-use crate::{ParamInfo, View};
+use crate::{ParamInfo, Params, View};
 
 /// How long a turn lasts.
 pub const ROTATE: ParamInfo = ParamInfo::number(
@@ -25,9 +25,9 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Turns of `period_ns`.
-    pub fn new(period_ns: Ns) -> Self {
-        Self { period_ns, due_ns: 0, fast: FastTime::default() }
+    /// Turns of [`ROTATE`].
+    pub fn new(params: &Params) -> Self {
+        Self { period_ns: params.ms(ROTATE.name), due_ns: 0, fast: FastTime::default() }
     }
 
     /// The runnable threads, the highest claim first. Of equal claims, those on a fast core come first

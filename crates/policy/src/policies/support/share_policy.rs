@@ -1,14 +1,13 @@
 //! The frame of Kim & Huh's policies (IEEE TC 2018): they differ only in how shares follow from
 //! speed-ups.
 
-use ampsched_model::Ns;
+use ampsched_model::ThreadId;
 
-use super::super::cfs::CfsRules;
 use super::rounds::{Rounds, Share};
-use super::seats::{self, seat};
+use super::seat_policy::{SeatPolicy, SeatRule};
 use super::shares::{Base, Contest};
 use super::speedup::{ActiveApp, Speedups};
-use crate::{Needs, ParamInfo, Params, Plan, Policy, Rules, Topology, View};
+use crate::{Needs, ParamInfo, Params, Policy, View};
 
 /// How often speed-ups are read.
 pub const SAMPLE: ParamInfo = ParamInfo::number(
@@ -43,10 +42,21 @@ pub trait ShareRule: Send {
     fn shares(&self, contest: &Contest) -> Vec<f64>;
 }
 
-/// A policy that keeps programs at shares of fast-core time.
-pub struct SharePolicy<R> {
-    cfs: CfsRules,
-    tick_ns: Ns,
+/// A policy that keeps programs at shares of fast-core time. With the parameters of CFS, [`super::seats::TICK`],
+/// [`SAMPLE`], [`super::speedup::STATIC`], [`MIN_SLICE`] and [`super::rounds::ROUND`].
+pub fn build(params: &Params, base: Base, rule: impl ShareRule + 'static) -> Box<dyn Policy> {
+    let shares = Shares {
+        base,
+        least_share: params.number("min_slice_ms") / params.number("round_ms"),
+        speedups: Speedups::new(params),
+        rounds: Rounds::new(params.ms("round_ms")),
+        rule,
+    };
+    Box::new(SeatPolicy::new(params, shares))
+}
+
+/// Those who are furthest behind their shares.
+struct Shares<R> {
     base: Base,
     least_share: f64,
     speedups: Speedups,
@@ -54,21 +64,7 @@ pub struct SharePolicy<R> {
     rule: R,
 }
 
-impl<R: ShareRule> SharePolicy<R> {
-    /// With the parameters of CFS, [`seats::TICK`], [`SAMPLE`], [`super::speedup::STATIC`],
-    /// [`MIN_SLICE`] and [`super::rounds::ROUND`].
-    pub fn new(params: &Params, base: Base, rule: R) -> Self {
-        Self {
-            cfs: CfsRules::new(params),
-            tick_ns: params.ms(seats::TICK.name),
-            base,
-            least_share: params.number("min_slice_ms") / params.number("round_ms"),
-            speedups: Speedups::new(params.ms("sample_ms"), params.flag("static")),
-            rounds: Rounds::new(params.ms("round_ms")),
-            rule,
-        }
-    }
-
+impl<R: ShareRule> Shares<R> {
     /// Gives each runnable thread the share of its program.
     fn assign_shares(&mut self, view: &View, fast_cores: usize) {
         let mut apps = ActiveApp::all(view, &mut self.speedups);
@@ -93,25 +89,16 @@ impl<R: ShareRule> SharePolicy<R> {
     }
 }
 
-impl<R: ShareRule> Policy for SharePolicy<R> {
+impl<R: ShareRule> SeatRule for Shares<R> {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), ..self.speedups.needs() }
+        self.speedups.needs()
     }
 
-    fn rules(&self, topology: &Topology) -> Rules {
-        seats::rules(self.cfs, topology)
-    }
-
-    fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
-            return;
-        }
+    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
         self.speedups.update(view);
         self.rounds.settle(view);
         self.assign_shares(view, fast_cores);
-        let order = self.rounds.order(view);
-        seat(view, plan, &order);
+        self.rounds.order(view)
     }
 }
 

@@ -71,9 +71,14 @@ pub struct Speedups {
 }
 
 impl Speedups {
-    /// Read every `period_ns`, from what was measured beforehand if `offline`.
-    pub fn new(period_ns: Ns, offline: bool) -> Self {
-        Self { period_ns, offline, due_ns: 0, values: PerThread::default() }
+    /// Read every [`SAMPLE`], from what was measured beforehand if [`STATIC`] says so.
+    pub fn new(params: &Params) -> Self {
+        Self {
+            period_ns: params.ms(SAMPLE.name),
+            offline: params.flag(STATIC.name),
+            due_ns: 0,
+            values: PerThread::default(),
+        }
     }
 
     /// What is read.

@@ -8,7 +8,7 @@ use crate::{Change, Pick, Rules, Slice, WakePreempt};
 /// Requests of 3 ms that end exactly.
 fn exact() -> Rules {
     let rules = rules("eevdf", &[("hz", 0.0)], &[(0, 1)]);
-    Rules { slice: Slice::Request(3 * MS), ..rules }
+    Rules { slice: Slice::Request { base_ns: 3 * MS }, ..rules }
 }
 
 fn host() -> Host {

@@ -156,16 +156,22 @@ fn of_equally_loaded_cores_the_previous_one_is_taken() {
 fn a_move_is_asked_for_only_from_the_wrong_kind_to_a_kind_that_may_be_used() {
     let mut host = least_loaded_host(BIG_2_LITTLE_2);
     let thread = host.fork_on(2, 1024);
-    assert!(!host.sched.apply(thread, &Change::Prefer(Prefer::Big)), "from the next placement on");
-    assert!(host.sched.apply(thread, &Change::Move(Prefer::Big)));
-    assert!(!host.sched.apply(thread, &Change::Move(Prefer::Little)));
+    assert!(
+        !host.sched.apply(thread, &Change::Prefer(Prefer::Big)).moves,
+        "from the next placement on"
+    );
+    assert!(host.sched.apply(thread, &Change::Move(Prefer::Big)).moves);
+    assert!(!host.sched.apply(thread, &Change::Move(Prefer::Little)).moves);
     host.start(2, thread);
-    assert!(host.sched.apply(thread, &Change::Move(Prefer::Big)));
+    assert!(host.sched.apply(thread, &Change::Move(Prefer::Big)).moves);
     host.block(2);
-    assert!(!host.sched.apply(thread, &Change::Move(Prefer::Big)), "a blocked thread is nowhere");
+    assert!(
+        !host.sched.apply(thread, &Change::Move(Prefer::Big)).moves,
+        "a blocked thread is nowhere"
+    );
     let bound = host.add(1024, Some(&[3]));
     host.sched.enqueue(bound, CoreId(3), crate::EnqueueKind::Fork, 0);
-    assert!(!host.sched.apply(bound, &Change::Move(Prefer::Big)), "it may use no big core");
+    assert!(!host.sched.apply(bound, &Change::Move(Prefer::Big)).moves, "it may use no big core");
 }
 
 #[test]
@@ -191,12 +197,12 @@ fn the_host_is_told_of_threads_in_the_wrong_place() {
     let (waiting, running) = (host.fork_on(0, 1024), host.fork_on(1, 1024));
     host.start(1, running);
     let elsewhere = [Change::Affinity(cores(&[1])), Change::Affinity(cores(&[0]))];
-    assert!(host.sched.apply(waiting, &elsewhere[0]));
-    assert!(!host.sched.apply(waiting, &elsewhere[1]));
-    assert!(host.sched.apply(running, &elsewhere[1]));
+    assert!(host.sched.apply(waiting, &elsewhere[0]).moves);
+    assert!(!host.sched.apply(waiting, &elsewhere[1]).moves);
+    assert!(host.sched.apply(running, &elsewhere[1]).moves);
     host.sched.apply(running, &elsewhere[0]);
     host.block(1);
-    assert!(!host.sched.apply(running, &elsewhere[1]), "a blocked thread is nowhere");
+    assert!(!host.sched.apply(running, &elsewhere[1]).moves, "a blocked thread is nowhere");
     assert!(host.sched.restrict_user(waiting, &cores(&[1])));
 }
 

@@ -170,7 +170,7 @@ impl Host {
     }
 
     fn change(&mut self, thread: ThreadId, change: &Change) {
-        if !self.sched.apply(thread, change) {
+        if !self.sched.apply(thread, change).moves {
             return;
         }
         match self.sched.thread(thread).state {

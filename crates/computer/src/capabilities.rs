@@ -1,0 +1,239 @@
+//! What this kernel can do for a live back end, and what this process may.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+use serde::Serialize;
+
+use crate::pmus::core_pmu_names;
+use crate::{Proc, Root};
+
+/// Version of the cgroup interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CgroupVersion {
+    /// A hierarchy per controller; the freezer stops single threads.
+    V1,
+    /// One hierarchy; the freezer stops whole processes.
+    V2,
+}
+
+/// A cgroup below which this process may make others that freeze.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Delegation {
+    /// Of which interface.
+    pub version: CgroupVersion,
+    /// Its folder, as an absolute name.
+    pub folder: String,
+}
+
+/// What the kernel offers and this process may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Whether schedulers can be loaded (`CONFIG_SCHED_CLASS_EXT`).
+    pub sched_ext: bool,
+    /// Whether the kernel describes its own types (`CONFIG_DEBUG_INFO_BTF`).
+    pub btf: bool,
+    /// Whether there is the system call bpf().
+    pub bpf: bool,
+    /// Hardware PMUs of cores.
+    pub pmus: Vec<String>,
+    /// Whether retired instructions of threads can be counted; false until somebody has tried.
+    pub counts_instructions: bool,
+    /// Whether stalls of threads can be counted; false until somebody has tried.
+    pub counts_stalls: bool,
+    /// Clocks: name, governors, whether this process may set them.
+    pub cpufreq: Vec<Cpufreq>,
+    /// Where each cgroup controller of version 1 is mounted.
+    pub cgroup_v1: BTreeMap<String, String>,
+    /// Where cgroup version 2 is mounted.
+    pub cgroup_v2: Option<String>,
+    /// Where threads can be frozen; none: only by SIGSTOP.
+    pub freezer: Option<Delegation>,
+    /// Where trace events are; none if they are not mounted or this process may not read them.
+    pub tracefs: Option<String>,
+    /// Whether waiting for a CPU is counted per thread (`CONFIG_SCHED_INFO`).
+    pub run_delay: bool,
+    /// Privileges of this process.
+    pub privileges: Vec<String>,
+}
+
+/// A clock that cpufreq controls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpufreq {
+    /// Its name, such as `policy0`.
+    pub policy: String,
+    /// Available governors.
+    pub governors: Vec<String>,
+    /// Whether this process may set limits.
+    pub writable: bool,
+}
+
+/// Capabilities of Linux that the back ends use (include/uapi/linux/capability.h), by number.
+const PRIVILEGES: [(u32, &str); 6] = [
+    (5, "CAP_KILL"),
+    (1, "CAP_DAC_OVERRIDE"),
+    (21, "CAP_SYS_ADMIN"),
+    (23, "CAP_SYS_NICE"),
+    (38, "CAP_PERFMON"),
+    (39, "CAP_BPF"),
+];
+
+impl Capabilities {
+    /// What is found below a root for this process.
+    pub fn detect(root: &Root) -> Self {
+        let mounts = mounts(root);
+        let cgroup_v1 = cgroup_v1(&mounts);
+        let of_kind = |kind: &str| mounts.iter().find(|mount| mount.kind == kind);
+        let cgroup_v2 = of_kind("cgroup2").map(|mount| mount.point.clone());
+        Self {
+            kernel: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
+            sched_ext: root.has("/sys/kernel/sched_ext/state"),
+            btf: root.has("/sys/kernel/btf/vmlinux"),
+            bpf: root.has("/proc/sys/kernel/unprivileged_bpf_disabled"),
+            pmus: core_pmu_names(root),
+            counts_instructions: false,
+            counts_stalls: false,
+            cpufreq: cpufreq(root),
+            freezer: freezer(root, &cgroup_v1, cgroup_v2.as_deref()),
+            cgroup_v1,
+            cgroup_v2,
+            tracefs: of_kind("tracefs")
+                .map(|mount| mount.point.clone())
+                .filter(|point| root.has(&format!("{point}/events/sched"))),
+            run_delay: root.has("/proc/self/schedstat"),
+            privileges: privileges(root),
+        }
+    }
+
+    /// Whether this process holds a privilege.
+    pub fn holds(&self, privilege: &str) -> bool {
+        self.privileges.iter().any(|held| held == privilege)
+    }
+
+    /// Pairs of what there is and what was found, for people.
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
+        let yes_no = |there: bool| if there { "yes".to_owned() } else { "no".to_owned() };
+        let list = |items: &[String]| match items.is_empty() {
+            true => "none".to_owned(),
+            false => items.join(", "),
+        };
+        let clocks: Vec<String> = self
+            .cpufreq
+            .iter()
+            .map(|clock| {
+                let may = if clock.writable { "" } else { ", not writable" };
+                format!("{} ({}{may})", clock.policy, clock.governors.join(" "))
+            })
+            .collect();
+        let controllers: Vec<String> = self.cgroup_v1.keys().cloned().collect();
+        vec![
+            ("kernel", self.kernel.clone()),
+            ("sched_ext", yes_no(self.sched_ext)),
+            ("BPF", yes_no(self.bpf)),
+            ("BTF", yes_no(self.btf)),
+            ("PMU", list(&self.pmus)),
+            ("cpufreq", list(&clocks)),
+            ("cgroup v1", list(&controllers)),
+            ("cgroup v2", self.cgroup_v2.clone().unwrap_or_else(|| "none".to_owned())),
+            ("freezer", self.describe_freezer()),
+            ("tracefs", self.tracefs.clone().unwrap_or_else(|| "none".to_owned())),
+            ("waiting times", yes_no(self.run_delay)),
+            ("privileges", list(&self.privileges)),
+        ]
+    }
+
+    fn describe_freezer(&self) -> String {
+        match &self.freezer {
+            Some(Delegation { version: CgroupVersion::V1, folder }) => {
+                format!("single threads, below {folder} (cgroup v1)")
+            }
+            Some(Delegation { version: CgroupVersion::V2, folder }) => {
+                format!("whole processes, below {folder} (cgroup v2)")
+            }
+            None => {
+                "none that this process may use: whole processes are stopped by SIGSTOP".to_owned()
+            }
+        }
+    }
+}
+
+struct Mount {
+    point: String,
+    kind: String,
+    options: Vec<String>,
+}
+
+fn mounts(root: &Root) -> Vec<Mount> {
+    let text = root.text("/proc/self/mounts").unwrap_or_default();
+    let row = |line: &str| {
+        let mut fields = line.split(' ').skip(1);
+        Some(Mount {
+            point: fields.next()?.to_owned(),
+            kind: fields.next()?.to_owned(),
+            options: fields.next()?.split(',').map(str::to_owned).collect(),
+        })
+    };
+    text.lines().filter_map(row).collect()
+}
+
+/// Controllers of version 1 that live back ends know.
+const CONTROLLERS: [&str; 4] = ["freezer", "cpuset", "cpu", "cpuacct"];
+
+fn cgroup_v1(mounts: &[Mount]) -> BTreeMap<String, String> {
+    let v1 = mounts.iter().filter(|mount| mount.kind == "cgroup");
+    let named = v1
+        .flat_map(|mount| mount.options.iter().map(|option| (option.clone(), mount.point.clone())));
+    named.filter(|(name, _)| CONTROLLERS.contains(&name.as_str())).collect()
+}
+
+/// Version 1 comes first, because it can stop single threads.
+fn freezer(root: &Root, v1: &BTreeMap<String, String>, v2: Option<&str>) -> Option<Delegation> {
+    let own = Proc::new(root.clone()).own_cgroups();
+    let folder = |mount: &str, controller: &str| {
+        let path = own.iter().find(|(names, _)| names.split(',').any(|name| name == controller))?.1;
+        let folder = format!("{mount}{}", path.trim_end_matches('/'));
+        is_writable(&root.path(&folder)).then_some(folder)
+    };
+    let by_v1 = v1.get("freezer").and_then(|mount| folder(mount, "freezer"));
+    let by_v1 = by_v1.map(|folder| Delegation { version: CgroupVersion::V1, folder });
+    by_v1.or_else(|| {
+        let folder = folder(v2?, "")?;
+        Some(Delegation { version: CgroupVersion::V2, folder })
+    })
+}
+
+fn is_writable(path: &Path) -> bool {
+    access(path, Access::WRITE_OK).is_ok()
+}
+
+fn cpufreq(root: &Root) -> Vec<Cpufreq> {
+    const FOLDER: &str = "/sys/devices/system/cpu/cpufreq";
+    let policies = root.names(FOLDER).into_iter().filter(|name| name.starts_with("policy"));
+    let clock = |policy: String| {
+        let governors = root.text(&format!("{FOLDER}/{policy}/scaling_available_governors"));
+        Cpufreq {
+            governors: governors
+                .unwrap_or_default()
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+            writable: is_writable(&root.path(&format!("{FOLDER}/{policy}/scaling_max_freq"))),
+            policy,
+        }
+    };
+    policies.map(clock).collect()
+}
+
+fn privileges(root: &Root) -> Vec<String> {
+    let status = root.text("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    let held = PRIVILEGES.iter().filter(|(bit, _)| mask >> bit & 1 == 1);
+    let mut held: Vec<String> = held.map(|(_, name)| (*name).to_owned()).collect();
+    held.sort();
+    held
+}

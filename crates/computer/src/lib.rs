@@ -1,0 +1,27 @@
+//! What this computer is: its classes and kinds of cores, lists of CPUs, what its kernel can do, and the threads that
+//! run.
+//!
+//! Architecture invariant: nothing here changes the system. All that is read of it is read below a [`Root`], so
+//! that tests can use a tree of files.
+
+mod by_hand;
+mod capabilities;
+mod classes;
+mod cores;
+mod cpu_list;
+mod domains;
+mod kinds;
+mod pmus;
+mod procfs;
+mod root;
+
+pub use by_hand::ByHand;
+pub use capabilities::{Capabilities, CgroupVersion, Delegation};
+pub use classes::{CpuClass, CpuClasses, Evidence, class_name, online_cpus};
+pub use cores::{CoreMap, Domain};
+pub use cpu_list::{format_cpus, parse_cpus};
+pub use domains::detect_cores;
+pub use kinds::{CoreKind, core_kinds};
+pub use pmus::CorePmu;
+pub use procfs::{Proc, ThreadKey, ThreadStat};
+pub use root::Root;

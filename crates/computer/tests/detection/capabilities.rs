@@ -1,0 +1,78 @@
+//! What a kernel can do and this process may, on trees of files.
+
+use ampsched_computer::{Capabilities, CgroupVersion};
+
+use crate::tree::Tree;
+
+/// What is found of four CPUs and some files.
+fn detect(files: &[(&str, &str)]) -> Capabilities {
+    let tree = Tree::new("0-3")
+        .file("proc/sys/kernel/osrelease", "6.18.15")
+        .file("proc/self/cgroup", "3:freezer:/a\n0::/b");
+    let tree = files.iter().fold(tree, |tree, (name, text)| tree.file(name, text));
+    Capabilities::detect(&tree.root())
+}
+
+const V2: (&str, &str) =
+    ("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\nproc /proc proc rw 0 0\n");
+const BOTH: (&str, &str) = (
+    "proc/self/mounts",
+    "cgroup /sys/fs/cgroup/freezer cgroup rw,freezer 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+);
+
+#[test]
+fn version_1_can_freeze_threads_and_comes_first() {
+    let found = detect(&[
+        BOTH,
+        ("sys/fs/cgroup/freezer/a/tasks", ""),
+        ("sys/fs/cgroup/unified/b/cgroup.procs", ""),
+    ]);
+    let freezer = found.freezer.unwrap();
+    assert_eq!(freezer.version, CgroupVersion::V1);
+    assert_eq!(freezer.folder, "/sys/fs/cgroup/freezer/a");
+}
+
+#[test]
+fn version_2_stands_in() {
+    let found = detect(&[V2, ("sys/fs/cgroup/b/cgroup.procs", "")]);
+    let freezer = found.freezer.clone().unwrap();
+    assert_eq!((freezer.version, freezer.folder.as_str()), (CgroupVersion::V2, "/sys/fs/cgroup/b"));
+    let rows = found.rows();
+    assert!(
+        rows.contains(&("freezer", "whole processes, below /sys/fs/cgroup/b (cgroup v2)".into()))
+    );
+}
+
+#[test]
+fn without_cgroups_there_is_sigstop() {
+    let found = detect(&[]);
+    assert_eq!(found.freezer, None);
+    assert!(!found.sched_ext && !found.btf && !found.bpf && !found.run_delay);
+    let row = found.rows().into_iter().find(|row| row.0 == "freezer").unwrap();
+    assert!(row.1.contains("SIGSTOP"), "{}", row.1);
+}
+
+#[test]
+fn what_a_kernel_has_is_found() {
+    let found = detect(&[
+        ("proc/self/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n"),
+        ("sys/kernel/tracing/events/sched/enable", "0"),
+        ("sys/kernel/sched_ext/state", "disabled"),
+        ("sys/kernel/btf/vmlinux", ""),
+        ("proc/sys/kernel/unprivileged_bpf_disabled", "2"),
+        ("sys/bus/event_source/devices/cpu_core/type", "4"),
+        ("sys/bus/event_source/devices/uprobe/type", "8"),
+        (
+            "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors",
+            "powersave userspace\n",
+        ),
+        ("sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq", "1000"),
+        ("proc/self/status", "Name:\tx\nCapEff:\t0000000000800000\n"),
+    ]);
+    assert!(found.sched_ext && found.btf && found.bpf);
+    assert_eq!(found.pmus, ["cpu_core"]);
+    assert_eq!(found.cpufreq[0].governors, ["powersave", "userspace"]);
+    assert_eq!(found.tracefs.as_deref(), Some("/sys/kernel/tracing"));
+    assert_eq!(found.privileges, ["CAP_SYS_NICE"]);
+    assert!(found.holds("CAP_SYS_NICE") && !found.holds("CAP_KILL"));
+}

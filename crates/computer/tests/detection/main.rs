@@ -1,0 +1,6 @@
+//! What is found of computers, on trees of files that look like theirs.
+
+mod capabilities;
+mod classes;
+mod machines;
+mod tree;

@@ -21,6 +21,7 @@ from ampsched.governor import NO_GOVERNORS, Governors
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicySpec
+from ampsched.policy_file import line_of, mistake
 from ampsched.results import Outcome
 from ampsched.units import NS_PER_MS, NS_PER_S
 
@@ -102,8 +103,21 @@ def _run_one(job: _core.Job, policy: PolicySpec, trace: BinaryIO | None) -> Outc
     if policy.make is None:
         return Outcome.from_json(_core.simulate(job, trace), policy.label)
     made = policy.make()
-    text = _core.simulate_python(job, made, policy.name, policy.params, dict(made.rules), made.needs(), trace)
+    arguments = (job, made, policy.name, policy.params, dict(made.rules), made.needs(), trace)
+    try:
+        text = _core.simulate_python(*arguments)
+    except InputError:
+        raise
+    except Exception as error:
+        if policy.file is None or not _is_mistake(policy.file, error):
+            raise
+        raise mistake(policy.file, error) from None
     return Outcome.from_json(text, policy.label)
+
+
+def _is_mistake(file: Path, error: Exception) -> bool:
+    """Whether it is the file's: what a method raises, or returns of a wrong kind; the simulator has errors of its own."""
+    return line_of(file, error) is not None or isinstance(error, TypeError | ValueError)
 
 
 def run_all(

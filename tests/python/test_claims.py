@@ -24,6 +24,7 @@ from ampsched.experiments.claims.measured import (
 )
 from ampsched.experiments.claims.reading import parse_claims
 from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
+from ampsched.experiments.progress import shares
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.statistics import Estimate
 
@@ -304,3 +305,13 @@ def test_rules_and_causes_are_the_data_s() -> None:
         stated = tomllib.loads((package(name) / "claims.toml").read_text(encoding="utf-8"))
         report = (ROOT / "docs/reports" / name / "report.md").read_text(encoding="utf-8")
         assert " ".join(stated["rules"].split()) in " ".join(report.split())
+
+
+def test_progress_of_runs_that_follow_one_another_is_one() -> None:
+    seen: list[tuple[int, int]] = []
+    steps = shares(lambda done, total: seen.append((done, total)), {"a": 30, "b": 10})
+    steps["a"](1, 2)
+    steps["a"](2, 2)
+    steps["b"](5, 5)
+    assert seen == [(15, 40), (30, 40), (40, 40)]
+    shares(None, {"a": 1})["a"](1, 1)

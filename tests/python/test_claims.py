@@ -242,6 +242,19 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
             "claim A: place True is no float",
         ),
         (HEAD + 'untestable = "no"\n', 'claim A: there is no "said"'),
+        ("rules = 1\n", "claims.toml: rules 1 is no text"),
+        ("[causes]\nc = 1\n", "claims.toml: c 1 is no text"),
+        ('[fig1.A]\ntext = 1\nsource = "a"\n', "claim A: text 1 is no text"),
+        (HEAD + 'compare = "change"\npaper = 1\nmeasure = 1\n', "claim A: name 1 is no text"),
+        (HEAD + 'compare = "change"\npaper = 1\nsaid = 1\n' + GAIN, "claim A: said 1 is no text"),
+        (
+            HEAD + 'compare = "count"\npaper = [3, 2]\nmeasure = "winners"\n',
+            'claim A: paper [3, 2] is no share, which comparison "count" takes',
+        ),
+        (
+            HEAD + 'compare = "value"\npaper = 1\ntolerance_share = "x"\n' + GAIN,
+            "claim A: tolerance_share 'x' is no number",
+        ),
         (
             HEAD + 'untestable = "no"\nsaid = "x"\n' + GAIN,
             'claim A: it states "measure" and is "untestable"',

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from ampsched.markdown import wrapped
 from truth.measure import FOREIGN_MAX, Run
 from truth.scenarios import Scenario
 
@@ -163,4 +164,4 @@ def replace_tables(page: Path, text: str) -> None:
     pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
     if not pattern.search(old):
         raise SystemExit(f"{page}: the marks {BEGIN} and {END} are missing")
-    page.write_text(pattern.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", old))
+    page.write_text(wrapped(pattern.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", old)))

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars
 
 from ampsched.experiments import degradation
+from ampsched.markdown import wrapped
 
 REPEATS = 3
 TEMPLATE = Path(__file__).parent / "degradation.md"
@@ -42,4 +43,4 @@ def write(folder: Path) -> None:
         source=degradation.table(points, "source", "source"),
         reading=losses(points),
     )
-    (folder / "degradation.md").write_text(text, encoding="utf-8")
+    (folder / "degradation.md").write_text(wrapped(text), encoding="utf-8")

@@ -17,6 +17,7 @@ from colab_table2 import Table2, evaluate
 from gem5_rows import gem5_rows
 
 from ampsched.catalog import Catalog
+from ampsched.markdown import wrapped
 from ampsched.training.costs import STALLS
 from ampsched.training.model import Method, default_method, fit
 from ampsched.training.pmu import pmu_of
@@ -284,7 +285,7 @@ def report() -> str:
         "gem5_groups": len(set(gem5_rows()[0][0].groups)),
     }
     texts = {name: "\n".join(lines).strip() for name, lines in parts.items()}
-    return TEMPLATE.read_text(encoding="utf-8").format(**texts, **numbers, **asdict(printed))
+    return wrapped(TEMPLATE.read_text(encoding="utf-8").format(**texts, **numbers, **asdict(printed)))
 
 
 def write_models() -> None:

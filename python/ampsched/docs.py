@@ -6,6 +6,7 @@ Command line, policies, catalogue and Python interface are described where they 
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
 from ampsched.governor import governors
 from ampsched.kinds import Kind
+from ampsched.markdown import WIDTH, page
 from ampsched.policy import policies
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
@@ -45,11 +47,9 @@ def cli_page() -> str:
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
         if records:
-            parts.append(
-                _table(("option", ""), ((_code(head), text) for head, text in filter(None, records)))
-            )
+            parts.append(_entries((_code(head), text) for head, text in filter(None, records)))
         parts.append(command.epilog or "")
-    return _page(parts)
+    return page(*parts)
 
 
 def _commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCommand]]:
@@ -68,17 +68,17 @@ def policies_page() -> str:
         "# Policies",
         "A policy is named with parameters like this: `colab:literal=1:decay=0.8`. In a list, policies are separated by "
         "commas; the others are measured against the first.",
-        _index("policy", policies()),
+        _index(policies()),
     ]
     for info in policies():
         parts += _chapter(info)
-    return _page(parts)
+    return page(*parts)
 
 
 def task_policies_page() -> str:
     """All task policies with their documentation and parameters."""
     rows = (
-        (f"[`{info.name}`](#{info.name})", "off-line" if info.off_line else "on-line", _cell(info.summary))
+        (f"{_link(info.name)} ({'off-line' if info.off_line else 'on-line'})", info.summary)
         for info in task_policies()
     )
     parts = [
@@ -86,11 +86,11 @@ def task_policies_page() -> str:
         "# Task policies",
         "A task policy is named with parameters like this: `cats:steal=1`. On-line policies feed workers while they run; "
         "off-line ones need all costs beforehand, and their schedule is executed.",
-        _table(("policy", "", ""), rows),
+        _entries(rows),
     ]
     for info in task_policies():
         parts += _chapter(info)
-    return _page(parts)
+    return page(*parts)
 
 
 def task_programs_page() -> str:
@@ -102,17 +102,13 @@ def task_programs_page() -> str:
         "this: `fluidanimate:frames=50:barriers=1`. The work of each is 100 s on one little core: the paper publishes no absolute times.",
         "With `barriers=1` every stage ends with a barrier, as in the pthreads versions: schedule that graph with `static`, "
         "`loop-static` or `loop-dynamic`. Without it tasks wait for the data they read, as in the task-based versions.",
-        _table(
-            ("program", "big / little", ""),
-            (
-                (f"[`{info.name}`](#{info.name})", f"{info.ratio:g}", _cell(info.summary))
-                for info in task_programs()
-            ),
+        _entries(
+            (f"{_link(info.name)} (big / little {info.ratio:g})", info.summary) for info in task_programs()
         ),
     ]
     for info in task_programs():
         parts += [f"## {info.name}", f"{info.summary}.", info.documentation, *_params(info.params)]
-    return _page(parts)
+    return page(*parts)
 
 
 def governors_page() -> str:
@@ -123,15 +119,20 @@ def governors_page() -> str:
         "A governor decides at which frequency a cluster of cores runs. It is named with parameters like this: "
         "`ondemand:up_threshold=80`; whole numbers are meant, others are rounded. Each follows the kernel that its "
         "source names, file and functions; parameters are that kernel's tunables, in the same units.",
-        _index("governor", governors()),
+        _index(governors()),
     ]
     for info in governors():
         parts += _chapter(info)
-    return _page(parts)
+    return page(*parts)
 
 
-def _index(head: str, rows: Iterable[Registered]) -> str:
-    return _table((head, ""), ((f"[`{info.name}`](#{info.name})", _cell(info.summary)) for info in rows))
+def _index(rows: Iterable[Registered]) -> str:
+    return _entries((_link(info.name), info.summary) for info in rows)
+
+
+def _link(name: str) -> str:
+    """A link to the chapter of something registered."""
+    return f"[`{name}`](#{name})"
 
 
 def _chapter(info: Registered) -> list[str]:
@@ -140,20 +141,13 @@ def _chapter(info: Registered) -> list[str]:
 
 
 def _params(params: tuple[Param, ...]) -> list[str]:
-    """The table of parameters; nothing if there are none."""
-    parts: list[str] = []
-    if params:
-        rows = (
-            (
-                _code(param.name),
-                f"{param.default:g}",
-                param.values(),
-                _cell(param.help),
-            )
-            for param in params
-        )
-        parts.append(_table(("parameter", "default", "range", ""), rows))
-    return parts
+    """Parameters with range and default; nothing if there are none."""
+    if not params:
+        return []
+    rows = (
+        (f"{_code(param.name)} ({param.values()}; default {param.default:g})", param.help) for param in params
+    )
+    return ["**Parameters.**", _entries(rows)]
 
 
 def catalog_page() -> str:
@@ -165,10 +159,10 @@ def catalog_page() -> str:
         "`ampsched describe NAME` tells more about each. The files are in `python/ampsched/data`.",
     ]
     for kind in get_args(Kind):
-        rows = ((_code(entry.name), _cell(entry.description)) for entry in catalog.entries(kind))
+        rows = ((_code(entry.name), entry.description) for entry in catalog.entries(kind))
         title = FOLDERS[kind].replace("_", " ").capitalize()
-        parts += [f"## {title}", _table(("name", ""), rows)]
-    return _page(parts)
+        parts += [f"## {title}", _entries(rows)]
+    return page(*parts)
 
 
 def python_page() -> str:
@@ -178,7 +172,7 @@ def python_page() -> str:
     parts += ["## analytic", "`from ampsched import analytic`. " + _docstring(analytic)]
     own = {name: value for name, value in vars(analytic).items() if _is_own(analytic, name, value)}
     parts += _documented_names({f"analytic.{name}": value for name, value in own.items()})
-    return _page(parts)
+    return page(*parts)
 
 
 def _is_own(module: ModuleType, name: str, value: object) -> bool:
@@ -198,7 +192,7 @@ def _documented(name: str, value: object) -> list[str]:
     parts.append(_docstring(value))
     if inspect.isclass(value):
         rows = [
-            (_code(member), _cell(_first_line(attribute)))
+            (_code(member), _first_line(attribute))
             for member, attribute in vars(value).items()
             if not member.startswith("_")
             and (callable(attribute) or isinstance(attribute, property | staticmethod))
@@ -207,7 +201,7 @@ def _documented(name: str, value: object) -> list[str]:
         if fields:
             parts.append("Fields: " + ", ".join(_code(field) for field in fields) + ".")
         if rows:
-            parts.append(_table(("member", ""), rows))
+            parts += ["Members:", _entries(rows)]
     return parts
 
 
@@ -217,7 +211,15 @@ def _signature(name: str, function: Callable[..., object]) -> str:
         default = "" if param.default is inspect.Parameter.empty else f"={param.default!r}"
         star = "*, " if param.kind is param.KEYWORD_ONLY and "*, " not in "".join(params) else ""
         params.append(f"{star}{param.name}{default}")
-    return f"```python\n{name}({', '.join(params)})\n```"
+    head = f"{name}("
+    lines = textwrap.wrap(
+        f"{head}{', '.join(params)})",
+        WIDTH,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(["```python", *lines, "```"])
 
 
 def _docstring(value: object) -> str:
@@ -244,22 +246,12 @@ def _first_line(value: object) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{_cell(text)}`"
+    return f"`{' '.join(text.split())}`"
 
 
-def _cell(text: str) -> str:
-    """A text that can stand in a cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines)
-
-
-def _page(parts: Iterable[str | None]) -> str:
-    return "\n\n".join(part for part in parts if part) + "\n"
+def _entries(rows: Iterable[tuple[str, str]]) -> str:
+    """A list of things, each with what there is to say of it."""
+    return "\n".join(f"- {head}: {' '.join(text.split())}" for head, text in rows)
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -276,8 +268,8 @@ PAGES: dict[str, Callable[[], str]] = {
 def main(folder: Path) -> None:
     """Writes all pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        (folder / name).write_text(page(), encoding="utf-8")
+    for name, text in PAGES.items():
+        (folder / name).write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

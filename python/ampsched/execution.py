@@ -22,6 +22,7 @@ from ampsched.governor import NO_GOVERNORS, Governors
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicySpec
+from ampsched.policy_file import line_of, mistake
 from ampsched.results import Outcome
 from ampsched.units import NS_PER_MS, NS_PER_S
 
@@ -108,9 +109,20 @@ def _run_one(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Quest
     if policy.make is None:
         return _core.simulate(job, purpose)
     made = policy.make()
-    return _core.simulate_python(
-        job, made, policy.name, policy.params, dict(made.rules), made.needs(), purpose
-    )
+    arguments = (job, made, policy.name, policy.params, dict(made.rules), made.needs(), purpose)
+    try:
+        return _core.simulate_python(*arguments)
+    except InputError:
+        raise
+    except Exception as error:
+        if policy.file is None or not _is_mistake(policy.file, error):
+            raise
+        raise mistake(policy.file, error) from None
+
+
+def _is_mistake(file: Path, error: Exception) -> bool:
+    """Whether it is the file's: what a method raises, or returns of a wrong kind; the simulator has errors of its own."""
+    return line_of(file, error) is not None or isinstance(error, TypeError | ValueError)
 
 
 def run_all(

@@ -7,7 +7,8 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from ampsched.experiments import plots
-from ampsched.experiments.colab_figures import Bar, Figure
+from ampsched.experiments.plots import Bar, Figure
+from ampsched.markdown import wrapped
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.statistics import Estimate, estimate
 from ampsched.vm import KERNEL_RELEASE
@@ -292,7 +293,7 @@ def write(out: Path, mixes: Sequence[Mix], boots: list[Boot], runs: list[Run], n
         LIMITS.format(dilation=DILATION),
         *(["Notes of the runs:\n\n" + "\n".join(f"* {note}" for note in notes)] if notes else []),
     ]
-    (out / "report.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    (out / "report.md").write_text(wrapped("\n\n".join(blocks) + "\n"), encoding="utf-8")
 
 
 INTRODUCTION = """Made by `make gain`: mixes of real programs under the kernel's own EEVDF, under our COLAB inside the \

@@ -32,11 +32,32 @@ const COLAB: [&str; 17] = [
     "bzip2",
 ];
 
+/// Columns of the page's prose.
+const WIDTH: usize = 120;
+
 /// All tables.
 pub fn markdown(published: &Published) -> String {
-    [chronaki, exynos, frequencies, dhrystone, gem5, native, colab, guesses]
+    let sections = [chronaki, exynos, frequencies, dhrystone, gem5, native, colab, guesses]
         .map(|table| table(published))
-        .join("\n")
+        .join("\n");
+    sections.lines().map(wrapped).collect()
+}
+
+/// A line of Markdown with a line feed; a paragraph as several lines, a row of a table as it is.
+fn wrapped(line: &str) -> String {
+    let mut lines = vec![String::new()];
+    let words = if line.starts_with('|') { vec![line] } else { line.split(' ').collect() };
+    for word in words {
+        let last = lines.last_mut().expect("there is one from the beginning");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if last.chars().count() + 1 + word.chars().count() <= WIDTH {
+            last.extend([" ", word]);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// A text with the tables between its two marks.

@@ -55,7 +55,7 @@ impl Sched {
         }
         let here = self.topology.kind(state.core);
         let (elsewhere, because) = match here {
-            Prefer::Little if self.is_heavy(thread, band, now_ns) => {
+            Prefer::Little if self.heavy_load(thread, band, now_ns).is_some() => {
                 (self.idle_big(thread), "it has become heavy: an idle big core")
             }
             Prefer::Big if self.is_light(thread, band, now_ns) => (
@@ -93,11 +93,10 @@ impl Sched {
         stats.migrations == 0 || now_ns >= stats.migrated_at_ns + band.min_resident_ns
     }
 
-    /// Whether a thread on a little core may go up.
-    fn is_heavy(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> bool {
-        self.may_go_up(thread, band)
-            && self.has_settled(thread, band, now_ns)
-            && self.load_of(thread, now_ns) >= band.up
+    /// The load of a thread on a little core if it may go up.
+    fn heavy_load(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> Option<u32> {
+        let may = self.may_go_up(thread, band) && self.has_settled(thread, band, now_ns);
+        may.then(|| self.load_of(thread, now_ns)).filter(|&load| load >= band.up)
     }
 
     /// Whether a thread on a big core goes down.
@@ -130,19 +129,19 @@ impl Sched {
     ) -> Result<Option<Pick>, Ns> {
         let by = DecidedBy::Steal(number);
         let (mut best, mut some) = (None, false);
-        for thread in self.candidates(core, step) {
+        self.for_candidates(core, step, |thread| {
             some = true;
             let Some(key) = self.key_by_load(thread, step.load, now_ns) else {
                 witness.passes(thread, || {
                     let reason = Reason::new(by, "its load does not let the step take it");
                     self.with_loads(reason, thread, step.load, now_ns)
                 });
-                continue;
+                return;
             };
             if best.is_none_or(|(least, _)| key < least) {
                 best = Some((key, thread));
             }
-        }
+        });
         if let Some((_, thread)) = best {
             witness.because(|| {
                 let because = match step.load {
@@ -185,26 +184,36 @@ impl Sched {
         }
     }
 
-    /// The threads that a step may take at all, whatever their load.
-    fn candidates(&self, core: CoreId, step: &Steal) -> impl Iterator<Item = ThreadId> + '_ {
+    /// Looks at the threads that a step may take at all, whatever their load.
+    ///
+    /// An idle core does this again and again while all others are busy with light threads.
+    fn for_candidates(&self, core: CoreId, step: &Steal, mut look: impl FnMut(ThreadId)) {
+        let mut consider = |thread: ThreadId| {
+            if self.allows(thread, core) && step.except != Some(self.plan(thread).prefer) {
+                look(thread);
+            }
+        };
         let place = self.topology.core(core);
-        let (from, except, own) = (step.from, step.except, self.queue_index(core));
-        let others = self.topology.cores().filter(move |&other| match from {
-            StealFrom::OwnCluster => self.topology.core(other).cluster == place.cluster,
-            StealFrom::OtherClusters => self.topology.core(other).cluster != place.cluster,
-            StealFrom::RunningOnSlower => self.topology.core(other).class < place.class,
-        });
-        let threads = others.flat_map(move |other| {
-            let running = self.core(other).running.filter(|_| from == StealFrom::RunningOnSlower);
-            let spared = from != StealFrom::RunningOnSlower
+        if step.from == StealFrom::RunningOnSlower {
+            let all = self.topology.cores();
+            let slower = all.filter(|&other| self.topology.core(other).class < place.class);
+            slower.filter_map(|other| self.core(other).running).for_each(consider);
+            return;
+        }
+        if self.waiting == 0 {
+            return;
+        }
+        let own = self.queue_index(core);
+        for other in self.topology.cores() {
+            let same_cluster = self.topology.core(other).cluster == place.cluster;
+            let queue = self.queue(other);
+            if same_cluster == (step.from == StealFrom::OwnCluster)
                 && self.queue_index(other) != own
-                && self.queue(other).can_spare();
-            let waiting = spared.then(|| self.queue(other).iter().map(|entry| entry.thread));
-            running.into_iter().chain(waiting.into_iter().flatten())
-        });
-        threads.filter(move |&thread| {
-            self.allows(thread, core) && except != Some(self.plan(thread).prefer)
-        })
+                && queue.can_spare()
+            {
+                queue.iter().for_each(|entry| consider(entry.thread));
+            }
+        }
     }
 
     /// The order in which a filter takes threads, the least first; none if it does not take the thread.
@@ -214,16 +223,16 @@ impl Sched {
         filter: LoadFilter,
         now_ns: Ns,
     ) -> Option<(Reverse<u32>, u32, ThreadId)> {
-        let load = self.load_of(thread, now_ns);
         match filter {
             LoadFilter::Any => Some((Reverse(0), 0, thread)),
             LoadFilter::Heavy { band } => {
-                self.is_heavy(thread, band, now_ns).then_some((Reverse(load), 0, thread))
+                let load = self.heavy_load(thread, band, now_ns)?;
+                Some((Reverse(load), 0, thread))
             }
             LoadFilter::Starved { max_served } => {
                 let starves =
                     self.idle_big(thread).is_none() && self.served_of(thread, now_ns) <= max_served;
-                starves.then_some((Reverse(0), load, thread))
+                starves.then(|| (Reverse(0), self.load_of(thread, now_ns), thread))
             }
             LoadFilter::Misfit => {
                 let util = self.util_of(thread, now_ns);

@@ -85,7 +85,8 @@ impl Engine<'_> {
         let mut tracking = None;
         for spec in chosen.iter().flatten() {
             if find_governor(&spec.name).map_err(bad)?.reads_util {
-                tracking = self.supervisor.needs.load_tracking.is_none().then_some(LoadTracking::ByWork);
+                tracking =
+                    self.supervisor.needs.load_tracking.is_none().then_some(LoadTracking::ByWork);
             }
         }
         if let Some(how) = tracking {

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A task becomes runnable: where it goes, and in which queue it waits. */
+#ifndef AMPSCHED_SCHEDULER_ENQUEUE_H
+#define AMPSCHED_SCHEDULER_ENQUEUE_H
+
+/* A thread that wakes up, or is new, is placed. That only reads the state, without the lock: what it sees may have
+ * changed until the thread gets there in any case. If its core has nothing else to do, as after most wake-ups, the
+ * thread begins at once; otherwise ampsched_enqueue follows. */
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+    u32 thread = thread_of_task(p), waker = thread_of_task(bpf_get_current_task_btf());
+    if (thread == NONE)
+        return prev_cpu;
+    if (settings.blames)
+        blame_for_pi(bpf_get_current_task_btf(), p);
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns();
+    thread_t *own = thread_of(s, thread);
+    if (own->held)
+        return prev_cpu;
+    u32 core = place(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
+    own->chosen = core;
+    if (core == NONE)
+        return prev_cpu;
+    s32 cpu = cpu_at(core);
+    if (!is_idle(s, core) || !scx_bpf_test_and_clear_cpu_idle(cpu))
+        return cpu;
+    bpf_spin_lock(&lock);
+    bool begins = begin_before_enqueue(s, thread, core, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+    if (begins)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    return cpu;
+}
+
+/* A task that is not ours: at once to its core, where it interrupts what runs; if it has used up its time, behind one
+ * of ours. */
+inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
+{
+    s32 cpu = scx_bpf_task_cpu(p);
+    if (enq_flags & SCX_ENQ_WAKEUP) {
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
+        return;
+    }
+    scx_bpf_dsq_insert(p, OTHERS | cpu, SCX_SLICE_DFL, enq_flags);
+    scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return enqueue_other(p, enq_flags);
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    s32 cpu = scx_bpf_task_cpu(p);
+    bool is_idle = enq_flags & SCX_ENQ_WAKEUP && scx_bpf_test_and_clear_cpu_idle(cpu), begins = false;
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    u32 core = hand_over(s, thread, now_ns);
+    if (core == NONE)
+        begins = is_idle ? begin_at_once(s, thread, core_at(cpu), now_ns) : take_over(s, thread, core_at(cpu), now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    if (begins) {
+        /* It is on that CPU's run queue already and has not to migrate. */
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | (is_idle ? 0 : SCX_ENQ_PREEMPT));
+    } else if (core != NONE) {
+        scx_bpf_dsq_insert(p, OURS | cpu_at(core), SCX_SLICE_INF, enq_flags);
+        scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
+    }
+    tell(&kicks);
+}
+
+SEC("struct_ops/dequeue")
+void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    u64 now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    suspend(s, thread, now_ns);
+    bpf_spin_unlock(&lock);
+}
+
+#endif

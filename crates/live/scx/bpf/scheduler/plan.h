@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Changes of the plan, which the policy's slow plane makes in user space. */
+#ifndef AMPSCHED_SCHEDULER_PLAN_H
+#define AMPSCHED_SCHEDULER_PLAN_H
+
+struct apply_arguments {
+    u64 count;
+};
+
+/* Carries out changes of the plan that the loader has written into the arena. Changes for a thread that has ended are
+ * left out. */
+SEC("syscall")
+int apply(struct apply_arguments *arguments)
+{
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns();
+    for (u64 i = s->zero; i < arguments->count && can_go_on; i++) {
+        struct operation arena *op = &at(operations(), i);
+        bpf_spin_lock(&lock);
+        thread_t *own = thread_of(s, op->thread);
+        if (own->in_use && own->generation == op->generation && change(s, op))
+            relocate(s, op->thread, now_ns);
+        take_kicks(s, kicks);
+        bpf_spin_unlock(&lock);
+        tell(&kicks);
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The scheduler begins, looks after itself by a timer, and ends. */
+#ifndef AMPSCHED_SCHEDULER_SESSION_H
+#define AMPSCHED_SCHEDULER_SESSION_H
+
+struct bpf_timer {
+    u64 opaque[2];
+} __attribute__((aligned(8)));
+
+struct look {
+    struct bpf_timer timer;
+    u64 balance_due_ns;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, u32);
+    __type(value, struct look);
+} looks SEC(".maps");
+
+/* A sign of life of the slow plane is overdue. Before the first one the scheduler is being enabled. */
+inlined bool is_stuck(u64 now_ns)
+{
+    u64 alive_ns = shared_state()->alive_ns;
+    return settings.epoch_limit_ns > 0 && alive_ns > 0 && less(now_ns, alive_ns) > settings.epoch_limit_ns;
+}
+
+static int on_look(void *map, int *key, struct look *look)
+{
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 now_ns = bpf_ktime_get_ns(), period_ns = s->rules.balance.period_ns;
+    bool balances = period_ns > 0 && now_ns >= look->balance_due_ns;
+    if (balances)
+        look->balance_due_ns = now_ns + period_ns;
+    bpf_spin_lock(&lock);
+    look_after(s, balances, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+    if (is_stuck(now_ns)) {
+        static char text[] = "the policy has not given a sign of life for %llu ms";
+        unsigned long long arguments[] = { less(now_ns, shared_state()->alive_ns) / 1000000 };
+        scx_bpf_error_bstr(text, arguments, sizeof(arguments));
+    }
+    bpf_timer_start(&look->timer, settings.look_period_ns, 0);
+    return 0;
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(ampsched_init)
+{
+    u32 zero = 0;
+    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++) {
+        s32 error = scx_bpf_create_dsq(OURS | cpu, -1);
+        if (!error)
+            error = scx_bpf_create_dsq(OTHERS | cpu, -1);
+        if (error)
+            return error;
+    }
+    struct look *look = bpf_map_lookup_elem(&looks, &zero);
+    if (!look)
+        return -2; /* ENOENT */
+    bpf_timer_init(&look->timer, &looks, CLOCK_MONOTONIC);
+    bpf_timer_set_callback(&look->timer, on_look);
+    return bpf_timer_start(&look->timer, settings.look_period_ns, 0);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(ampsched_exit, struct scx_exit_info *info)
+{
+    bpf_probe_read_kernel_str(report.reason, TEXT_MAX, info->reason);
+    bpf_probe_read_kernel_str(report.message, TEXT_MAX, info->msg);
+    report.exit_code = info->exit_code;
+    report.exit_kind = info->kind;
+}
+
+#endif

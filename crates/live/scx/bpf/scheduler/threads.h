@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads of the interpreter come, change and go with their tasks. */
+#ifndef AMPSCHED_SCHEDULER_THREADS_H
+#define AMPSCHED_SCHEDULER_THREADS_H
+
+#define MAX_RT_PRIO 100 /* include/linux/sched/prio.h; nice -20 has this static priority */
+
+inlined u32 weight_of(struct task_struct *p)
+{
+    return settings.weight_of_nice[(p->static_prio - MAX_RT_PRIO) & 63];
+}
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(ampsched_set_weight, struct task_struct *p, u32 weight)
+{
+    u32 thread = thread_of_task(p), own = weight_of(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    bpf_spin_lock(&lock);
+    reweigh(s, thread, own);
+    bpf_spin_unlock(&lock);
+}
+
+/* The cores in a set of CPUs. */
+apart u64 cores_in(const struct cpumask *cpumask)
+{
+    u64 cores = 0;
+    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++)
+        if (bpf_cpumask_test_cpu(cpu, cpumask))
+            cores |= bit(core_at(cpu));
+    return cores;
+}
+
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(ampsched_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        return;
+    sched_t *s = shared_state();
+    struct kicks kicks;
+    u64 cores = cores_in(cpumask), now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    if (restrict_user(s, thread, cores))
+        relocate(s, thread, now_ns);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
+}
+
+SEC("struct_ops/init_task")
+s32 BPF_PROG(ampsched_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+    /* Only room: threads are known from the moment on in which they are ours. */
+    return bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12 /* ENOMEM */;
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(ampsched_enable, struct task_struct *p)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
+    if (!slot || p->flags & PF_KTHREAD)
+        return;
+    sched_t *s = shared_state();
+    u32 weight = weight_of(p), thread, pid = p->pid, process = p->tgid;
+    u64 cores = cores_in(p->cpus_ptr), now_ns = bpf_ktime_get_ns();
+    bpf_spin_lock(&lock);
+    thread = add_thread(s, weight, cores);
+    if (thread != NONE) {
+        thread_of(s, thread)->pid = pid;
+        thread_of(s, thread)->process = process;
+        thread_of(s, thread)->since_ns = now_ns;
+    }
+    bpf_spin_unlock(&lock);
+    slot->thread = thread;
+    slot->ours = thread != NONE;
+    if (thread == NONE) {
+        static char text[] = "more threads than the %llu for which there is room";
+        unsigned long long arguments[] = { s->threads_max };
+        scx_bpf_error_bstr(text, arguments, sizeof(arguments));
+    }
+}
+
+SEC("struct_ops/disable")
+void BPF_PROG(ampsched_disable, struct task_struct *p)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
+    if (!slot || !slot->ours)
+        return;
+    sched_t *s = shared_state();
+    u32 thread = slot->thread;
+    u64 now_ns = bpf_ktime_get_ns();
+    slot->ours = false;
+    bpf_spin_lock(&lock);
+    take_out(s, thread, STATE_EXITED, now_ns);
+    free_thread(s, thread);
+    bpf_spin_unlock(&lock);
+}
+
+#endif

@@ -1,0 +1,69 @@
+"""Markdown that is written by code."""
+
+import pytest
+from conftest import ROOT
+from markdown_it import MarkdownIt
+
+from ampsched.markdown import ALL_BUT_FIRST, WIDTH, page, table, wrapped
+
+WORDS = "Some words of a paragraph that is longer than forty columns are here."
+
+
+def rendered(text: str) -> str:
+    """HTML, in which it does not matter where lines break."""
+    return " ".join(MarkdownIt("commonmark").enable("table").render(text).split())
+
+
+def test_paragraphs_and_items_are_filled() -> None:
+    assert wrapped(f"{WORDS}\n\n- {WORDS}\n- short", 40) == (
+        "Some words of a paragraph that is longer\nthan forty columns are here.\n\n"
+        "- Some words of a paragraph that is\n  longer than forty columns are here.\n- short"
+    )
+
+
+def test_lines_that_were_broken_elsewhere_are_filled_anew() -> None:
+    assert wrapped("Some\nwords of\na paragraph.\n") == "Some words of a paragraph.\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# {WORDS}",
+        f"| a | {WORDS} |\n|---|---|\n| 1 | 2 |",
+        f"```sh\n{WORDS}\n{WORDS}\n\n```",
+        f"    {WORDS}",
+        f"![{WORDS}](figure.svg)",
+        f"<!-- {WORDS} -->",
+        f"[1]: https://example.org/{'x' * 60}",
+        "x" * 60,
+    ],
+)
+def test_what_is_no_text_is_left_alone(text: str) -> None:
+    assert wrapped(text, 40) == text
+
+
+@pytest.mark.parametrize("word", ["-", "+", "*", "1.", "12)", "#", ">", "|"])
+def test_no_line_begins_with_what_would_begin_a_block(word: str) -> None:
+    for length in range(30, 44):
+        text = f"{'x' * length} {word} then more words that fill another line or two"
+        assert rendered(wrapped(text, 40)) == rendered(text), (word, length)
+
+
+def test_breaks_of_lines_stay() -> None:
+    assert wrapped("one  \ntwo\nthree\\\nfour") == "one  \ntwo three\\\nfour"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
+def test_pages_say_the_same_when_wrapped(path) -> None:
+    text = path.read_text(encoding="utf-8")
+    again = wrapped(text)
+    assert wrapped(again) == again
+    assert rendered(again) == rendered(text)
+    tables = [line for line in again.splitlines() if len(line) > WIDTH and line.startswith("|")]
+    assert tables == [line for line in text.splitlines() if len(line) > WIDTH and line.startswith("|")]
+
+
+def test_tables_and_pages() -> None:
+    numbers = table(("", "a"), [("x", "1")], ALL_BUT_FIRST)
+    assert numbers == "| | a |\n|---|---:|\n| x | 1 |"
+    assert page("# Title", "", numbers) == f"# Title\n\n{numbers}\n"

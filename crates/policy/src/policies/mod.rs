@@ -1,6 +1,8 @@
 //! One file per policy and one row here.
 
 mod support;
+#[cfg(test)]
+mod tests;
 
 use crate::PolicyInfo;
 

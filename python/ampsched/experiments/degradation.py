@@ -1,16 +1,17 @@
 """How wrong and how old speed-ups may be before a policy suffers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ampsched import markdown
 from ampsched.api import compare
-from ampsched.experiments.colab import workloads
+from ampsched.execution import Progress
+from ampsched.experiments.colab.setup import workloads
 from ampsched.experiments.normalised import Normalised
 from ampsched.statistics import Estimate
 
-Progress = Callable[[int, int], object]
 MACHINES = ("2B2S", "4B4S")
 POLICIES = ("wash", "colab", "camp", "hsp", "prop-sp")
 REFERENCE = "cfs"
@@ -173,10 +174,9 @@ def table(points: Sequence[Point], series: str, head: str) -> str:
     """A Markdown table: a row per value of the series, a column per policy."""
     mine = [point for point in points if point.series == series]
     policies = list(dict.fromkeys(point.policy for point in mine))
-    lines = [f"| {head} | {' | '.join(policies)} |", f"|---|{'---:|' * len(policies)}"]
+    rows = []
     for x in dict.fromkeys(point.x for point in mine):
         found = {point.policy: point.value for point in mine if point.x == x}
-        cells = [f"{found[policy].mean:.3f} ± {found[policy].half_width:.3f}" for policy in policies]
-        lines.append(f"| {x:g} | " if isinstance(x, float) else f"| `{x}` | ")
-        lines[-1] += f"{' | '.join(cells)} |"
-    return "\n".join(lines)
+        cells = (f"{found[policy].mean:.3f} ± {found[policy].half_width:.3f}" for policy in policies)
+        rows.append([f"{x:g}" if isinstance(x, float) else f"`{x}`", *cells])
+    return markdown.table([head, *policies], rows, markdown.ALL_BUT_FIRST)

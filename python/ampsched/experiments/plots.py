@@ -1,8 +1,10 @@
 """Bar charts of figures, as SVG with reproducible bytes."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ampsched.experiments.colab_figures import Bar, Figure
+from ampsched.statistics import Estimate
 
 # Colour-blind safe (Okabe and Ito).
 COLOURS = {
@@ -33,6 +35,50 @@ COLOURS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a chart: a group on the x axis, one policy."""
+
+    panel: str
+    """Title of the panel: machine, or the metric's name."""
+    group: str
+    policy: str
+    value: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: panels of grouped bars."""
+
+    name: str
+    title: str
+    rows: dict[str, tuple[Bar, ...]]
+    """Bars by what is on the y axis."""
+    reference: float | None
+    """Value of the horizontal line."""
+
+    def panels(self, row: str) -> list[str]:
+        """Panels of a row from left to right."""
+        return list(dict.fromkeys(bar.panel for bar in self.rows[row]))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat record per bar."""
+        return [
+            {
+                "figure": self.name,
+                "metric": row,
+                "panel": bar.panel,
+                "group": bar.group,
+                "policy": bar.policy,
+                "value": bar.value.mean,
+                "low": bar.value.low,
+                "high": bar.value.high,
+            }
+            for row, bars in self.rows.items()
+            for bar in bars
+        ]
+
+
 def draw(figure: Figure, path: Path) -> None:
     """Draws a figure: one row of panels per quantity, grouped bars with 95 % intervals."""
     import matplotlib as mpl
@@ -46,9 +92,13 @@ def draw(figure: Figure, path: Path) -> None:
         columns = max(len(figure.panels(row)) for row in figure.rows)
         width = max(6.4, sum(_width(figure, next(iter(figure.rows)))))
         canvas, axes = pyplot.subplots(
-            len(figure.rows), columns, figsize=(width, 0.3 + 2.7 * len(figure.rows)), squeeze=False, sharey="row",
+            len(figure.rows),
+            columns,
+            figsize=(width, 0.3 + 2.7 * len(figure.rows)),
+            squeeze=False,
+            sharey="row",
             width_ratios=_width(figure, next(iter(figure.rows))),
-        )  # fmt: skip
+        )
         for row, (label, bars) in enumerate(figure.rows.items()):
             for column, panel in enumerate(figure.panels(label)):
                 _panel(axes[row][column], [bar for bar in bars if bar.panel == panel], figure.reference)

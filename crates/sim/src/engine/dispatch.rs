@@ -1,11 +1,12 @@
 //! Cores get threads and lose them: timers, turns, picking, starting.
 
 use ampsched_model::{CoreId, Ns, ThreadId};
-use ampsched_policy::{EnqueueKind, Event, Pick, RunState};
+use ampsched_policy::{DecidedBy, EnqueueKind, Event, NoWitness, Pick, Reason, RunState};
 
 use super::steps::Next;
 use super::threads::Work;
 use super::timers::NEVER;
+use super::watch::{Ending, why_waits};
 use super::{Engine, Fallible};
 
 /// Weight of nice 0.
@@ -51,13 +52,22 @@ impl Engine<'_> {
                 Next::Work => {}
                 Next::Blocked => return self.release(core, thread, RunState::Blocked),
                 Next::Exited => return self.release(core, thread, RunState::Exited),
-                Next::GivesUp => return self.switch_out(core, thread),
-                Next::Moves => return self.relocate(thread),
+                Next::GivesUp => {
+                    let yields = || Reason::new(DecidedBy::Program, "it yields the core");
+                    self.record.watch.because(yields);
+                    return self.switch_out(core, thread);
+                }
+                Next::Moves => {
+                    let because = "it restricts itself to other cores";
+                    self.record.watch.because(|| Reason::new(DecidedBy::Program, because));
+                    return self.relocate(thread);
+                }
             }
         }
         let state = &mut self.cores[core];
         let slice_over = self.events.now_ns() >= state.slice_end_ns;
         if state.resched || (slice_over && self.sched.is_contended(core)) {
+            self.record.watch.turn_over(core, state.resched);
             return self.switch_out(core, thread);
         }
         if slice_over {
@@ -83,6 +93,7 @@ impl Engine<'_> {
 
     /// The running thread blocks or exits.
     fn release(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Fallible {
+        self.record.watch.because(|| why_waits(&self.threads[thread], &self.objects));
         self.take_off(core, thread, state);
         self.threads.runnable -= 1;
         if state == RunState::Exited {
@@ -106,8 +117,8 @@ impl Engine<'_> {
         let state = &mut self.cores[core];
         let retired = std::mem::take(&mut state.retired);
         state.resched = false;
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.stop(core, thread, retired, self.events.now_ns());
+        if let Some(watch) = &mut self.record.watch {
+            watch.stops(core, thread, retired, &self.sched, self.events.now_ns());
         }
         self.governors_hear(core);
     }
@@ -135,7 +146,13 @@ impl Engine<'_> {
 
     #[inline]
     fn pick(&mut self, core: CoreId) -> Fallible<Pick> {
-        let pick = self.supervisor.pick(&self.sched, core, self.events.now_ns());
+        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
+        let pick = match &mut self.record.watch {
+            None => supervisor.pick(sched, core, now_ns, NoWitness),
+            Some(watch) => {
+                watch.pick(core, now_ns, |told| supervisor.pick(sched, core, now_ns, told))
+            }
+        };
         if self.supervisor.needs.hooks.pick {
             self.check_pick(core, pick)?;
         }
@@ -164,6 +181,7 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         let from = self.sched.thread(thread).core;
         self.account(from);
+        self.record.watch.pulled();
         self.take_off(from, thread, RunState::Ready);
         self.threads[thread].involuntary += 1;
         self.sched.enqueue(thread, from, EnqueueKind::Requeue, now_ns);
@@ -189,9 +207,8 @@ impl Engine<'_> {
         state.rate = self.speeds.rate(profile, state.cluster);
         state.resched = false;
         state.slice_end_ns = slice_end_ns;
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.run(core, thread, now_ns);
-            trace.queue_len(core, self.sched.queue_len(core), now_ns);
+        if let Some(watch) = &mut self.record.watch {
+            watch.runs(core, thread, self.sched.queue_len(core), now_ns);
         }
         self.arm(core, thread);
         if self.sched.idle_cores() > 0 {
@@ -218,8 +235,13 @@ impl Engine<'_> {
     /// When the running thread has to let others run. It must be accounted up to now.
     #[inline]
     pub(super) fn slice_end_ns(&mut self, core: CoreId, thread: ThreadId) -> Ns {
-        let now_ns = self.events.now_ns();
-        self.supervisor.slice_end_ns(&self.sched, core, thread, now_ns).unwrap_or(NEVER)
+        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
+        let end_ns = match &mut self.record.watch {
+            None => supervisor.slice_end_ns(sched, core, thread, now_ns, NoWitness),
+            Some(watch) => watch
+                .slice_end(core, |told| supervisor.slice_end_ns(sched, core, thread, now_ns, told)),
+        };
+        end_ns.unwrap_or(NEVER)
     }
 
     /// Sets a core's timer to the end of the running thread's work or slice.

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ampsched.experiments import plots
-from ampsched.experiments.colab_figures import Bar, Figure
-from ampsched.experiments.hfee import grid
-from ampsched.experiments.hfee.hold import Series
-from ampsched.experiments.hfee.programs import Alone
-from ampsched.experiments.hfee.schedulers import Results
+from ampsched.experiments.hfee.runs import grid
+from ampsched.experiments.hfee.runs.hold import Series
+from ampsched.experiments.hfee.runs.programs import Alone
+from ampsched.experiments.hfee.runs.schedulers import Results
 from ampsched.experiments.hfee.setup import (
     CLASSES,
     F_THRESHOLD_MHZ,
@@ -20,6 +19,7 @@ from ampsched.experiments.hfee.setup import (
     UNIFORMITY_THRESHOLD,
     WORKLOADS,
 )
+from ampsched.experiments.plots import Bar, Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,7 @@
 //! Nothing of this runs unless there is a trace.
 
 use ampsched_model::{CoreId, Ns, ThreadId};
-use ampsched_policy::{
-    Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony,
-};
+use ampsched_policy::{Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony};
 
 use super::objects::Objects;
 use super::threads::{Thread, WaitsFor};

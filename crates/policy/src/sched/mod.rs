@@ -28,6 +28,7 @@ use crate::{
     Prefer, QueueScope, Refusal, Rules, ThreadPlan, Topology,
 };
 pub(crate) use load::fits;
+pub use moves::Turn;
 use place::LastSearch;
 use rounds::Rounds;
 

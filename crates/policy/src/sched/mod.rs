@@ -30,6 +30,7 @@ use crate::{
     Prefer, QueueScope, Rules, ThreadPlan, Topology,
 };
 pub(crate) use load::fits;
+pub use moves::Turn;
 use place::LastSearch;
 pub use planned::Effect;
 use rounds::Rounds;

@@ -109,6 +109,9 @@ fn a_hybrid_processor() {
     assert_eq!(classes(&hybrid()), expected);
     let (cores, _) = detect_cores(&hybrid().root(), &ByHand::default()).unwrap();
     assert_eq!(cores.speed_ratio(), None, "neither PMUs nor frequencies say it");
+    let stated = ByHand { classes: Vec::new(), ratios: vec![1.6] };
+    let (cores, evidence) = detect_cores(&hybrid().root(), &stated).unwrap();
+    assert_eq!((cores.speed_ratio(), evidence), (Some(1.6), Evidence::HybridPmus));
     // Favoured cores are of the same class, but they are not alike.
     let expected =
         ["golden-cove-0 0-3 5200 4", "golden-cove-1 4-7 5000 4", "gracemont-2 8-11 3900 10"];
@@ -117,7 +120,7 @@ fn a_hybrid_processor() {
 
 #[test]
 fn a_hybrid_processor_with_capacities() {
-    let tree = hybrid().per_cpu(CAPACITY, &runs(&[(4, 1024), (4, 985), (4, 623)]));
+    let tree = hybrid().per_cpu(CAPACITY, &runs(&[(4, 1024), (4, 985), (2, 600), (2, 623)]));
     assert_eq!(classes(&tree), ("big 0-7, little 8-11".to_owned(), Evidence::Capacity));
     let (cores, _) = detect_cores(&tree.root(), &ByHand::default()).unwrap();
     assert_eq!(cores.speed_ratio(), Some(1024.0 / 623.0));
@@ -173,9 +176,12 @@ fn a_virtual_machine_that_shows_nothing() {
 fn cpus_that_are_offline_do_not_count() {
     let tree = pixel().file("sys/devices/system/cpu/online", "0-2,6");
     assert_eq!(classes(&tree).0, "big 6, little 0-2");
-    // Their PMU lists them no more, and has no file of theirs.
-    let tree = hybrid().file("sys/devices/system/cpu/online", "0-7").pmu("cpu_atom", 10, "");
-    assert_eq!(classes(&tree), ("all 0-7".to_owned(), Evidence::AllAlike));
+    // Whether their PMU still lists them or not.
+    for listed in ["", "8-11"] {
+        let tree = hybrid().file("sys/devices/system/cpu/online", "0-7");
+        let tree = tree.pmu("cpu_atom", 10, listed);
+        assert_eq!(classes(&tree), ("all 0-7".to_owned(), Evidence::AllAlike));
+    }
     // Drivers that do not know a frequency say 0.
     let tree = Tree::new("0-1").per_cpu(MAX_KHZ, &[0, 2_000_000]);
     assert_eq!(classes(&tree), ("all 0-1".to_owned(), Evidence::AllAlike));

@@ -9,6 +9,12 @@ SOURCES := $(shell find crates python tools/check-bpf.sh Cargo.toml Cargo.lock p
 	-type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PYO3_PYTHON := $(abspath $(BIN)/python)
+ifndef RUSTUP_TOOLCHAIN
+TOOLCHAIN := $(shell sh tools/toolchain.sh)
+ifneq ($(TOOLCHAIN),)
+export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
+endif
+endif
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -30,7 +36,8 @@ test: rust-test python-test ## Run every test
 
 .PHONY: rust-test
 rust-test: $(BUILD)/venv
-	cargo test --workspace --locked --quiet
+	cargo test --workspace --locked --quiet \
+		--config 'target."cfg(unix)".runner = ["sh", "$(CURDIR)/tools/timed-test.sh"]'
 
 .PHONY: python-test
 python-test: $(BUILD)/dev
@@ -70,15 +77,55 @@ lint: $(BUILD)/dev ## Check format, style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+.PHONY: hooks
+hooks: $(BUILD)/dev ## Let git format what is committed, and run make lint before a push
+	$(BIN)/pre-commit install
+
 .PHONY: format
 format: $(BUILD)/dev ## Format all sources
 	$(RUSTFMT) {} +
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# The checkout's own package, built for short waiting and not installed: an edit of a policy counts after seconds.
+FRESH := PYTHONPATH=$(abspath $(BUILD)/fresh) $(abspath $(BIN)/python)
+
+.PHONY: fresh
+fresh: $(BUILD)/libraries
+	@cargo build --profile try --locked --quiet -p ampsched-py
+	@sh tools/fresh-package.sh $(BUILD)/fresh $${CARGO_TARGET_DIR:-target}/try/lib_core.so
+
+AGAINST ?= cfs
+MACHINE ?= 2B2S
+WORKLOAD ?= sync-2
+
+.PHONY: try
+try: $(if $(POLICY),fresh) ## Compare a policy seconds after its edit: POLICY=NAME or FILE.py [AGAINST, MACHINE, WORKLOAD, MORE='--details']
+	@[ -n "$(POLICY)" ] || { echo "say which: make try POLICY=rr" >&2; exit 2; }
+	@$(FRESH) -m ampsched compare -m $(MACHINE) -w $(WORKLOAD) -p $(if $(AGAINST),$(AGAINST)$(,))$(POLICY) $(MORE)
+
+.PHONY: new
+new: fresh ## Begin a policy in Rust: POLICY=NAME writes its file, its row and a unit test
+	@$(FRESH) -m ampsched new policy $(POLICY)
+
+.PHONY: try-live
+try-live: fresh ## Load a policy into a kernel in a virtual machine under load: POLICY=NAME (root) [SECONDS=6]
+	@sh tools/check-live.sh
+	@cargo build --locked --quiet -p ampsched-scx --features bpf
+	@POLICIES=$(POLICY) SECONDS_PER_POLICY=$(SECONDS) AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(FRESH) -m pytest \
+		tests/live/test_kernel.py -k test_a_policy_holds_under_load
+
+.PHONY: bless
+bless: fresh ## Write all generated files that are committed anew, show what changed and how to read it [ONLY=golden]
+	@$(BIN)/python tools/bless.py --fresh "$(FRESH)" $(ONLY)
+
+.PHONY: check-howto
+check-howto: $(BUILD)/libraries ## Follow the how-to for authors of policies in a copy of the checkout, from nothing to the kernel
+	$(BIN)/python tools/check_howto.py
+
 .PHONY: bench
-bench: $(BUILD)/bench ## Measure engine, growth and peers (some minutes)
-	$(BIN)/python benchmarks/run.py
+bench: $(BUILD)/bench ## Measure engine, growth, peers and the loop of an author of policies (some minutes)
+	$(BIN)/python benchmarks/run.py $(if $(REPORT),--report $(REPORT))
 
 .PHONY: bench-runtime
 bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
@@ -169,6 +216,13 @@ $(BUILD)/tools: tools/check-tools.sh
 $(BUILD)/venv: $(BUILD)/tools constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --constraint constraints.txt maturin
+	@touch $@
+
+# What the package needs to run, without the package.
+$(BUILD)/libraries: $(BUILD)/venv pyproject.toml
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*p["dependencies"], *p["optional-dependencies"]["test"], sep="\n")' >$@.in
+	$(PIP) install --constraint constraints.txt --requirement $@.in
 	@touch $@
 
 $(BUILD)/package: $(BUILD)/venv $(SOURCES)

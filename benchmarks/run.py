@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import author_loop
 import measure
 import peers
 import task_speed
@@ -20,7 +21,8 @@ from measure import Sample
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+MEASURED = ("<!-- measured: begin -->", "<!-- measured: end -->")
+AUTHOR = ("<!-- author: begin -->", "<!-- author: end -->")
 
 # The peers' work: CPU-bound threads on 8 cores, round robin, slices of 1 ms.
 CORES = 8
@@ -46,19 +48,26 @@ def main() -> int:
     """Runs what the options ask for."""
     options = parse_options()
     try:
-        engine, tasks = (
-            str(measure.build_example(ROOT, "ampsched-sim", name)) for name in ("engine_bench", "task_bench")
-        )
-        sections = [] if options.tasks else list(report(engine, options))
-        sections += task_speed.report(tasks, BUILD / "benchmarks", options.rounds, options.install_peers)
+        texts = {} if options.author else {MEASURED: "\n".join(measured(options))}
+        if not options.tasks:
+            texts[AUTHOR] = "\n".join(author_loop.report(options.rounds))
     except measure.MeasurementFailed as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
-    text = "\n".join(sections)
-    print(text)
-    if options.report is not None:
-        replace_measured(options.report, text)
+    print("\n".join(texts.values()))
+    for markers, text in texts.items() if options.report else ():
+        replace_measured(options.report, text, markers)
     return 0
+
+
+def measured(options: argparse.Namespace) -> Iterator[str]:
+    """What is measured unless a part is asked for."""
+    engine, tasks = (
+        str(measure.build_example(ROOT, "ampsched-sim", name)) for name in ("engine_bench", "task_bench")
+    )
+    if not options.tasks:
+        yield from report(engine, options)
+    yield from task_speed.report(tasks, BUILD / "benchmarks", options.rounds, options.install_peers)
 
 
 def parse_options() -> argparse.Namespace:
@@ -67,6 +76,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each measurement (5)")
     parser.add_argument("--install-peers", action="store_true", help="install SimPy and SimGrid")
     parser.add_argument("--tasks", action="store_true", help="measure task policies only")
+    parser.add_argument("--author", action="store_true", help="measure the loop of an author only")
     parser.add_argument("--reproduce", action="store_true", help="also time `reproduce colab`")
     parser.add_argument("--report", type=Path, help="Markdown file whose measured part is replaced")
     return parser.parse_args()
@@ -275,7 +285,7 @@ def verdict(reached: bool) -> str:
     return "reached" if reached else "missed"
 
 
-def replace_measured(file: Path, text: str, markers: tuple[str, str] = (BEGIN, END)) -> None:
+def replace_measured(file: Path, text: str, markers: tuple[str, str]) -> None:
     """Puts the tables between the two markers of a Markdown file."""
     old = file.read_text(encoding="utf-8")
     before, begin, rest = old.partition(markers[0])

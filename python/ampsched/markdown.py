@@ -7,9 +7,9 @@ from textwrap import wrap
 WIDTH = 120
 """Columns of a line; those of tables may be longer."""
 
-# What may not begin a line that continues a paragraph: it would begin a list, a heading, a quotation or a table.
+# What may not begin a line that continues a paragraph: it would begin a list, heading, quotation or table.
 _BEGINS_A_BLOCK = re.compile(r" (?=(?:[-+*]|\d+[.)]|#{1,6}|>|\|)(?: |$))")
-# Lines that stay as they are: headings, tables, images, HTML, quotations, rules, definitions of links and notes.
+# Lines that stay as they are: headings, tables, images, HTML, quotations, rules, definitions of links, notes.
 _STAYS = re.compile(r"\s*(?:#{1,6} |\||!\[|<|>|(?:---+|\*\*\*+)$|\[[^\]]+\]: |!!! |\?\?\? )")
 _ITEM = re.compile(r"(\s*)([-+*]|\d+[.)])( +)")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -21,7 +21,8 @@ _GLUE = "\0"
 def wrapped(text: str, width: int = WIDTH) -> str:
     """Markdown with its paragraphs and list items filled anew; everything else is left as it is.
 
-    What it yields it leaves as it is. A line is longer only if it is a table's, a heading, code or one long word, such as a link.
+    What it yields it leaves as it is. A line is longer only if it is a table's, a heading, code or one long
+    word, such as a link.
 
     Args:
         text: A paragraph or a whole page.
@@ -34,16 +35,20 @@ def wrapped(text: str, width: int = WIDTH) -> str:
     )
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int | None = None) -> str:
+NO_COLUMNS = slice(0)
+ALL_BUT_FIRST = slice(1, None)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: slice = NO_COLUMNS) -> str:
     """A Markdown table.
 
     Args:
         heads: The first row.
         rows: The others.
-        text_columns: How many of the columns, from the left, are text; the others are numbers and are set to the right. All by default.
+        numbers: The columns that hold numbers and are set to the right; the others hold text.
     """
-    texts = len(heads) if text_columns is None else text_columns
-    rule = "---|" * texts + "---:|" * (len(heads) - texts)
+    right = range(len(heads))[numbers]
+    rule = "".join("---:|" if column in right else "---|" for column in range(len(heads)))
     # An empty head has one space, an empty cell two: that is how pages have always been written.
     lines = [f"|{'|'.join(f' {head} ' if head else ' ' for head in heads)}|", f"|{rule}"]
     return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows)])
@@ -55,7 +60,7 @@ def page(*blocks: str) -> str:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
-    """Lines in groups, and whether a group is words: a paragraph or a list item; any other line is a group of its own."""
+    """Lines in groups, and whether a group is words: a paragraph or a list item; other lines stand alone."""
     paragraph: list[str] = []
     fence = ""
     for line in lines:

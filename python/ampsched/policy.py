@@ -2,46 +2,19 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypedDict, get_args
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
 
-from ampsched import _core
+from ampsched import _core, policy_file
 from ampsched._core import Event, InputError, Pick, Plan, Topology, View
 from ampsched.registry import Registered
+from ampsched.rules import Rules
 from ampsched.spec import parse_spec
 from ampsched.units import NS_PER_MS
 
 EventGroup = Literal["lifecycle", "blocking", "dispatch"]
 EVENT_GROUPS: tuple[EventGroup, ...] = get_args(EventGroup)
-
-
-class Rules(TypedDict, total=False):
-    """Single rules that a policy written in Python replaces in those of its base."""
-
-    queues: Literal["per_core", "per_cluster", "global"]
-    """Which cores share a run queue."""
-    order: Literal["fifo", "vruntime", "deadline", "highest_rank", "rounds"]
-    """Which waiting thread comes first."""
-    allocator: Literal["wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with"]
-    """Where a thread is put when it starts or wakes."""
-    steal: Sequence[Literal["own_cluster", "other_clusters", "running_on_slower"]]
-    """Where an idle core looks for work, in this order."""
-    kick_idle: bool
-    """Whether idle cores are told at once when a thread has to wait."""
-    slice_ms: float
-    """A fixed slice."""
-    slice_by_speed: bool
-    """Whether slices are divided by the predicted speed on the core."""
-    charge: Literal["time", "progress", "rated"]
-    """What run time counts."""
-    wake_preemption: Literal[False]
-    """Woken threads never interrupt."""
-    sleeper_credit_ms: float
-    """How far behind the queue's least virtual run time a woken thread may be."""
-    fork_debit: bool
-    """Whether a new thread starts one slice behind."""
-    balance: Literal[False]
-    """Loads of run queues are not balanced periodically."""
 
 
 class Policy:
@@ -186,12 +159,15 @@ class PolicySpec:
     params: tuple[tuple[str, float], ...] = ()
     make: Callable[[], Policy] | None = None
     """Makes a fresh Python policy for each simulation; absent for shipped policies."""
+    file: Path | None = None
+    """The file that was named, of a policy that was loaded from one; its mistakes are reported as bad input."""
 
     @staticmethod
     def of(policy: "PolicyLike") -> "PolicySpec":
-        """From ``"colab:literal=1"``, a subclass of `Policy`, an instance, or a function that makes one.
+        """From ``"colab:literal=1"``, ``"FILE.py:CLASS"``, a subclass of `Policy`, an instance, or a function that makes one.
 
-        An instance is copied for each simulation, so that none sees the state of another.
+        An instance is copied for each simulation, so that none sees the state of another. Parameters of a class in a file
+        are its numbers: ``"FILE.py:CLASS:epoch_ms=20"``.
 
         Raises:
             InputError: If the policy or a parameter does not exist, or a value is out of its limits.
@@ -199,14 +175,67 @@ class PolicySpec:
         if isinstance(policy, PolicySpec):
             return policy
         if isinstance(policy, str):
+            if policy_file.is_file(policy):
+                return PolicySpec._of_file(policy)
             name, params = parse_spec(policy, "policy")
             _core.check_policy(name, params)
             return PolicySpec(policy.strip(), name, params)
-        sample, make = _sample_of(policy)
+        return PolicySpec._of_python(*_sample_of(policy))
+
+    @staticmethod
+    def _of_file(policy: str) -> "PolicySpec":
+        cls, file, values = policy_file.load(policy, Policy)
+        attributes = {key: _checked(cls, key, value) for key, value in values}
+
+        def make() -> Policy:
+            try:
+                made = cls()
+            except Exception as error:
+                raise policy_file.mistake(file, error) from None
+            for key, value in attributes.items():
+                setattr(made, key, value)
+            return made
+
+        spec = PolicySpec._of_python(make(), make)
+        label = ":".join([spec.label, *(f"{key}={value:g}" for key, value in values)])
+        return replace(spec, label=label, file=file)
+
+    @staticmethod
+    def _of_python(sample: Policy, make: Callable[[], Policy]) -> "PolicySpec":
         name, params = parse_spec(sample.base, "policy")
         _core.check_policy(name, params)
         sample.needs()
         return PolicySpec(sample.label(), name, params, make)
+
+
+def numbers_of(cls: type[Policy]) -> dict[str, float]:
+    """The parameters of a class: the numbers that it declares, by name, with their defaults."""
+    found: dict[str, float] = {}
+    for each in reversed(cls.__mro__):
+        own = {} if each in (Policy, object) else vars(each)
+        found |= {n: v for n, v in own.items() if isinstance(v, int | float) and not n.startswith("_")}
+    if "epoch_ms" in found:
+        found["epoch_ms"] = float(found["epoch_ms"])  # it need not be a whole number, however it is declared
+    return found
+
+
+def _checked(cls: type[Policy], key: str, value: float) -> float:
+    """The value for a number that a class declares.
+
+    Raises:
+        InputError: If it declares no such number, or one of another type.
+    """
+    known = numbers_of(cls)
+    title = f"policy {cls.label()}"
+    if key not in known:
+        hint = _core.suggest(key, sorted(known)) if known else "the class declares no numbers"
+        raise InputError(f'{title} has no parameter "{key}" ({hint})')
+    if isinstance(known[key], bool) and value not in (0, 1):
+        raise InputError(f"{title}: parameter {key} = {value:g} is not 0 or 1")
+    if isinstance(known[key], int) and not value.is_integer():
+        hint = f"write {key} = {known[key]:.1f} in the class to allow fractions"
+        raise InputError(f"{title}: parameter {key} = {value:g} is not a whole number ({hint})")
+    return type(known[key])(value)
 
 
 _WANTED = (

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,22 @@ import pytest
 from ampsched.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+# What takes longer is a campaign (make sweep, fuzz, stress ...), not a test.
+TEST_CAP_S = float(os.environ.get("TEST_CAP_S", "20"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that passes, but takes too long, fails; so does the preparation of one."""
+    report = yield
+    if report.passed and call.duration > TEST_CAP_S:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid}: {call.when} took {call.duration:.1f} s, {TEST_CAP_S:g} s are allowed"
+        )
+    return report
 
 
 @dataclass(frozen=True)

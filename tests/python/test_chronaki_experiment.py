@@ -1,13 +1,15 @@
 """The experiment of Chronaki et al.: metrics, claims, bounds, and the committed report."""
 
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
 import polars
 import pytest
 
-from ampsched.experiments.chronaki import claims, runs
-from ampsched.experiments.chronaki.report import PARTS, reproduce_chronaki
+from ampsched.experiments.chronaki import runs
+from ampsched.experiments.chronaki.measurements import Facts
+from ampsched.experiments.chronaki.report import CLAIMS, PARTS, reproduce
 from ampsched.experiments.chronaki.runs import Results, Row
 from ampsched.experiments.chronaki.setup import (
     CORES,
@@ -26,6 +28,7 @@ from ampsched.experiments.chronaki.setup import (
     Cores,
     Method,
 )
+from ampsched.experiments.claims.judging import judge
 from ampsched.tasks import task_programs
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "chronaki"
@@ -67,21 +70,19 @@ def test_metrics_are_the_paper_s() -> None:
 def test_a_claim_can_be_met_and_missed() -> None:
     mixed = FOUR[1]
     found = results({(STATIC, mixed): 20.0, (TASK, mixed): 14.0})
-    verdicts = {
-        claim.id: claim.measure().verdict
-        for claim in (
-            *claims.four(found, dict.fromkeys(FOUR, 0.0)),
-            *claims.eight(found),
-            *claims.loops(found),
-        )
-    }
+    facts = asdict(Facts.of(found, dict.fromkeys(FOUR, 0.0)))
+    judged = [each for part in PARTS for each in judge(CLAIMS.of(part), found, facts=facts)]
+    verdicts = {each.claim.id: each.result.verdict for each in judged}
     assert verdicts["K5-static"] == verdicts["K5-task"] == "reproduced"
     assert verdicts["K5-GTS"] == "not reproduced"
     assert verdicts["K4b"] == "reproduced"
     assert verdicts["K4a"] == verdicts["K11-task"] == verdicts["K12b"] == "not reproduced"
     numbers = {int("".join(filter(str.isdigit, id_.split("-")[0]))) for id_ in verdicts}
     assert numbers == set(range(1, 21))
-    assert set(claims.CAUSES) <= set(verdicts)
+    causes = {each.claim.id: each.cause for each in judged}
+    assert not causes["K5-static"]
+    assert "{" not in causes["K8a"] + causes["K12b"]
+    assert "+0.00 W" in causes["K8a"]
 
 
 def test_ratios_are_those_of_the_programs() -> None:
@@ -112,7 +113,7 @@ def test_heat_capped_no_clock() -> None:
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The part that takes seconds, written."""
     folder = tmp_path_factory.mktemp("chronaki")
-    result = reproduce_chronaki("loops", jobs=2, repeats=1)
+    result = reproduce("loops", jobs=2, repeats=1)
     result.write(folder)
     return folder, result.markdown()
 

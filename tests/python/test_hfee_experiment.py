@@ -5,9 +5,12 @@ from pathlib import Path
 import polars
 import pytest
 
-from ampsched.experiments.hfee import claims, grid, hold, programs, schedulers, setup
-from ampsched.experiments.hfee.report import PARTS, reproduce_hfee
-from ampsched.experiments.hfee.schedulers import Results, Row
+from ampsched.experiments.claims.judging import judge
+from ampsched.experiments.hfee import setup
+from ampsched.experiments.hfee.measurements import has_single_peak
+from ampsched.experiments.hfee.report import CLAIMS, PARTS, reproduce
+from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
+from ampsched.experiments.hfee.runs.schedulers import Results, Row
 from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, SCRIPTS, WORKLOADS
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "hfee"
@@ -77,7 +80,8 @@ def verdicts(**of_scheduler: dict[str, float]) -> dict[str, str]:
         for mix in WORKLOADS
         for each in SCHEDULERS
     ]
-    return {claim.id: claim.measure().verdict for claim in claims.comparison(Results(tuple(rows)))}
+    judged = judge(CLAIMS.of("schedulers"), Results(tuple(rows)))
+    return {each.claim.id: each.result.verdict for each in judged}
 
 
 def test_claims_of_the_comparison_can_hold_and_fail() -> None:
@@ -106,15 +110,15 @@ def test_metrics_of_a_row() -> None:
 
 
 def test_single_peaks_are_told_from_others() -> None:
-    assert claims._single_peak({1: 0.1, 2: 0.5, 3: 0.2})
-    assert not claims._single_peak({1: 0.1, 2: 0.5, 3: 0.2, 4: 0.4})
+    assert has_single_peak({1: 0.1, 2: 0.5, 3: 0.2})
+    assert not has_single_peak({1: 0.1, 2: 0.5, 3: 0.2, 4: 0.4})
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory) -> tuple[Path, str]:
     """The parts that take a second, written."""
     folder = tmp_path_factory.mktemp("hfee")
-    result = reproduce_hfee("grid", jobs=2)
+    result = reproduce("grid", jobs=2)
     result.write(folder)
     return folder, result.markdown()
 

@@ -10,17 +10,20 @@ import pytest
 from conftest import Ampsched
 
 from ampsched import InputError
+from ampsched.cli.passing import session_options
 from ampsched.live import (
-    Cores,
     LiveComparison,
     LiveRun,
     Mix,
     MixProgram,
+    compare,
     compare_live,
     live_program,
     read_mix,
 )
 from ampsched.live import _under as under
+from ampsched.live.commands import Option, subcommands
+from ampsched.live.program import preview
 from ampsched.metrics import mix_metrics
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -29,9 +32,9 @@ needs_two_cpus = pytest.mark.skipif(
 )
 
 
-def cores() -> Cores:
+def cores() -> list[str]:
     """The first two CPUs as if one were faster."""
-    return Cores(big=str(CPUS[0]), little=str(CPUS[1]), ratio="2")
+    return [f"--big={CPUS[0]}", f"--little={CPUS[1]}", "--ratio=2"]
 
 
 def mix_file(folder: Path, text: str) -> Path:
@@ -94,8 +97,7 @@ def test_policies_are_compared(tmp_path: Path) -> None:
         mix,
         ["default", "hsp"],
         rounds=2,
-        cores=cores(),
-        options=["--backend=daemon"],
+        options=[*cores(), "--backend=daemon"],
         progress=lambda done, total: steps.append((done, total)),
     )
     assert steps[0] == (0, 8)
@@ -124,7 +126,7 @@ def test_policies_are_compared(tmp_path: Path) -> None:
 def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: float, message: str) -> None:
     mix = read_mix(mix_file(tmp_path, f'[[programs]]\nname = "a"\ncommand = "{command}"\n'))
     with pytest.raises(InputError, match=message):
-        compare_live(mix, ["default"], rounds=1, cores=cores(), limit_s=limit_s)
+        compare_live(mix, ["default"], rounds=1, options=cores(), limit_s=limit_s)
 
 
 @needs_two_cpus
@@ -172,6 +174,72 @@ def test_other_commands_are_passed_on_as_they_are(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(SystemExit):
             cli.main(["live", *arguments])
         assert passed.pop() == ["ampsched-live", *arguments]
+
+
+# A value for each kind of option that is not its default; what the others need is anything with a blank.
+VALUES = {
+    "CPUS": "2-3",
+    "RATIOS": "1.5",
+    "FACTOR": "8",
+    "PID": "7",
+    "NAME=NUMBER": "sigma=0.3",
+    "BACKEND": "daemon",
+}
+# Lists of CPUs are given for several classes or none.
+NEEDED = {"big": ["--little=1"], "middle": ["--big=4", "--little=1"], "little": ["--big=4"]}
+
+
+def given(option: Option) -> tuple[list[str], list[object]]:
+    """An option with a value as arguments, and what the setting may be then."""
+    if option.metavar is None:
+        return [option.flags[-1]], [True]
+    value = VALUES.get(option.metavar, "some thing")
+    meant: list[object] = [value, [value]]
+    if value.replace(".", "").isdecimal():
+        meant += [float(value), [float(value)]]
+    return ([f"{option.flags[-1]}={value}"] if option.flags else ["--", value]), meant
+
+
+@pytest.mark.parametrize("option", subcommands()["run"].options, ids=lambda option: option.name)
+def test_run_passes_every_option_on(option: Option, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ampsched.cli import app as cli
+
+    seen: list[dict[str, object]] = []
+
+    def instead(program: str, arguments: list[str]) -> None:
+        assert (program, arguments[1]) == (str(live_program()), "run")
+        seen.append(preview(arguments[2:])["settings"])
+
+    monkeypatch.setattr(os, "execv", instead)
+    words, meant = given(option)
+    policy = [] if option.name == "policy" else ["--policy=hsp"]
+    with pytest.raises(SystemExit):
+        cli.main(["live", "run", *policy, *NEEDED.get(option.name, []), *words])
+    [settings] = seen
+    assert settings[option.name] in meant
+
+
+def test_compare_passes_every_option_on(
+    ampsched_here: Ampsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each option of a session is one of a comparison, too, unless the comparison sees to it itself."""
+    told, fake = tmp_path / "told", tmp_path / "ampsched-live"
+    run = f'for word; do echo "$word"; done >{told}; while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
+    fake.write_text(f"#!/bin/sh\n{run}\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(compare, "live_program", lambda: fake)
+    monkeypatch.setattr(compare, "core_classes", lambda _options: {"all": CPUS})
+    path = mix_file(tmp_path, '[[programs]]\ncommand = "true"\n')
+    options = session_options()
+    words = [word for option in options for word in given(option)[0]]
+    ended = ampsched_here("live", "compare", "-p", "hsp", "-r", "1", "--json", *words, "--", str(path))
+    assert ended.code == 0, ended.err
+    settings = preview(told.read_text().splitlines()[1:])["settings"]
+    for option in options:
+        assert settings[option.name] in given(option)[1], option.name
+    assert {option.name for option in options} >= {"model", "param", "facts", "dilation", "big"}
+    own = {"policy", "pid", "cgroup", "everything", "command", "trace", "result", "quiet", "run_dir"}
+    assert {option.name for option in options} | own == set(settings)
 
 
 def test_a_summary_is_paired_by_round() -> None:
@@ -262,4 +330,4 @@ def test_a_scheduler_needs_a_kernel_that_is_free(kernel: FakeKernel, monkeypatch
 def test_comparing_with_others_schedulers_needs_sched_ext(tmp_path: Path) -> None:
     mix = Mix("mix", (MixProgram("a", ("true",)),))
     with pytest.raises(InputError, match=r"under scx_bpfland: .*this kernel has no sched_ext"):
-        compare_live(mix, ["scx_bpfland"], rounds=1, cores=cores(), limit_s=60)
+        compare_live(mix, ["scx_bpfland"], rounds=1, options=cores(), limit_s=60)

@@ -4,7 +4,7 @@ import pytest
 from conftest import ROOT
 from markdown_it import MarkdownIt
 
-from ampsched.markdown import WIDTH, page, table, wrapped
+from ampsched.markdown import ALL_BUT_FIRST, WIDTH, page, table, wrapped
 
 WORDS = "Some words of a paragraph that is longer than forty columns are here."
 
@@ -64,6 +64,6 @@ def test_pages_say_the_same_when_wrapped(path) -> None:
 
 
 def test_tables_and_pages() -> None:
-    numbers = table(("", "a"), [("x", "1")], text_columns=1)
+    numbers = table(("", "a"), [("x", "1")], ALL_BUT_FIRST)
     assert numbers == "| | a |\n|---|---:|\n| x | 1 |"
     assert page("# Title", "", numbers) == f"# Title\n\n{numbers}\n"

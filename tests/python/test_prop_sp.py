@@ -8,12 +8,15 @@ import pytest
 from conftest import Ampsched
 
 from ampsched.analytic import POLICIES, TABLE_1, Mix, predict, predict_all, table_1
-from ampsched.experiments import prop_sp_claims
-from ampsched.experiments.claims import Verdict
-from ampsched.experiments.prop_sp_figures import COLOURS, MARKERS, PLACES, Point, draw, figure_1
+from ampsched.experiments.claims.comparisons import Verdict
+from ampsched.experiments.claims.judging import judge
+from ampsched.experiments.prop_sp.figures import COLOURS, MARKERS, PLACES, Point, draw, figure_1
+from ampsched.experiments.prop_sp.measurements import Model
+from ampsched.experiments.prop_sp.report import CLAIMS
+from ampsched.experiments.prop_sp.runs import Results
 
 # Paper's value, ours, verdict: the numbers from the tables of the nine workloads.
-CLAIMS: dict[str, tuple[str, str, Verdict]] = {
+EXPECTED: dict[str, tuple[str, str, Verdict]] = {
     "P1a": ("all", "9 of 9", "reproduced"),
     "P1b": ("all", "8 of 9", "direction only"),
     "P2a": ("up to -20 %", "-20.4 % (W2)", "reproduced"),
@@ -34,19 +37,13 @@ def points(*policies: str) -> dict[tuple[str, str], Point]:
 
 
 def test_claims() -> None:
-    rows = prop_sp_claims.analytic()
-    ours = {row.id: (row.paper, row.measure().text, row.measure().verdict) for row in rows}
-    assert ours == CLAIMS
-    missed = {row.id for row in rows if row.measure().verdict != "reproduced"}
-    assert missed == set(prop_sp_claims.CAUSES) & set(CLAIMS), (
-        "every miss of a model without randomness has a cause"
-    )
-
-
-def test_claims_can_be_missed() -> None:
-    """The two rules that only this paper needs."""
-    assert prop_sp_claims._within([0.0, 0.101], 0.0, 0.1).verdict == "not reproduced"
-    assert prop_sp_claims._named("W1", "W2").verdict == "not reproduced"
+    claims = [claim for claim in CLAIMS.of("fig1") if claim.id in EXPECTED]
+    judged = judge(claims, Model.with_simulation(Results(())))
+    ours = {each.claim.id: (each.claim.published, each.result.text, each.result.verdict) for each in judged}
+    assert ours == EXPECTED
+    for each in judged:
+        missed = each.result.verdict != "reproduced"
+        assert missed == bool(each.cause), "every miss of a model without randomness has a cause"
 
 
 def test_figure_1_is_normalised_over_all_workloads() -> None:

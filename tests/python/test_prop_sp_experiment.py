@@ -5,9 +5,20 @@ from pathlib import Path
 import polars
 import pytest
 
-from ampsched.experiments import prop_sp, prop_sp_claims, prop_sp_report
-from ampsched.experiments.claims import claim_records, claims_table
-from ampsched.experiments.prop_sp import IDEAL, MODEL_POLICIES, PARTS, Part, Results, Row
+from ampsched.experiments.claims.judging import judge
+from ampsched.experiments.claims.tables import claim_records, claims_section
+from ampsched.experiments.prop_sp import report, setup
+from ampsched.experiments.prop_sp.measurements import Model
+from ampsched.experiments.prop_sp.runs import (
+    PARTS,
+    Part,
+    Results,
+    Row,
+    model_errors,
+    pareto_front,
+    with_predictions,
+)
+from ampsched.experiments.prop_sp.setup import IDEAL, MODEL_POLICIES
 from ampsched.statistics import Estimate
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "prop-sp"
@@ -20,8 +31,11 @@ def model() -> Results:
 
 def test_simulations_without_costs_are_within_two_percent_of_the_model(model: Results) -> None:
     """Slowdowns and ASP of W1 to W9 under HSP, RR and Prop-SP."""
-    for (mix, policy), errors in prop_sp.model_errors(model, IDEAL).items():
+    for (mix, policy), errors in model_errors(model, IDEAL).items():
         assert max(errors) < 0.02, (mix, policy, errors)
+    claims = [claim for claim in report.CLAIMS.of("fig1") if claim.id.startswith("S-")]
+    judged = judge(claims, Model.with_simulation(model))
+    assert [each.result.verdict for each in judged] == ["reproduced"] * 3
 
 
 def test_the_committed_report_is_what_comes_out(model: Results) -> None:
@@ -35,14 +49,14 @@ def test_the_committed_report_is_what_comes_out(model: Results) -> None:
 
 
 def test_results_do_not_depend_on_jobs() -> None:
-    part = Part("x", "x", ((prop_sp.LARGE, "1psh-1psl"),), ("prop-sp", "a-dwrr"))
+    part = Part(((setup.LARGE, "1psh-1psl"),), ("prop-sp", "a-dwrr"))
     assert part.run(jobs=1, repeats=1) == part.run(jobs=2, repeats=1)
 
 
 def test_predictions_reach_the_dynamic_policies_only() -> None:
-    part = Part("x", "x", ((prop_sp.SMALL, "4sth"),), ("rr-amp", "prop-sp:static=1", *prop_sp.DYNAMIC))
+    part = Part(((setup.SMALL, "4sth"),), ("rr-amp", "prop-sp:static=1", *setup.DYNAMIC))
     exact = part.run(jobs=2, repeats=1)
-    again = prop_sp.with_predictions(part, exact, jobs=2, repeats=1)
+    again = with_predictions(part, exact, jobs=2, repeats=1)
     changed = {policy: exact.of("4sth", policy) != again.of("4sth", policy) for policy in part.policies}
     assert changed["prop-sp"]
     assert not changed["rr-amp"]
@@ -51,27 +65,28 @@ def test_predictions_reach_the_dynamic_policies_only() -> None:
 
 
 def test_claims_without_speedups_have_no_prediction() -> None:
-    claims = prop_sp_claims.mixes(results())[:2]
-    judged = [(claim, claim.measure()) for claim in claims]
-    lines = claims_table(judged, [None, judged[1][1]]).splitlines()
+    claims = report.CLAIMS.of("fig2")[:2]
+    without, with_ = judge(claims[:1], results()), judge(claims[1:], results(), results())
+    lines = claims_section([*without, *with_]).splitlines()
     assert lines[-2].endswith("|  |")
-    assert lines[-1].endswith(f"{judged[1][1].text} |")
-    records = claim_records(judged, [None, judged[1][1]])
-    assert [record["predicted"] for record in records] == [None, judged[1][1].text]
+    assert lines[-1].endswith(f"{with_[0].result.text} |")
+    records = claim_records([*without, *with_])
+    assert [record["predicted"] for record in records] == [None, with_[0].result.text]
+    assert "predicted" not in claim_records(without)[0]
 
 
 def test_parts_run_every_mix_of_table_3() -> None:
-    assert len(prop_sp.SINGLE_THREADED) == 9
-    assert len(prop_sp.MULTITHREADED) == 8, "one row of the table is lost"
-    assert {mix for _, mix in PARTS["fig2"].mixes} == set(prop_sp.MIXES)
+    assert len(setup.SINGLE_THREADED) == 9
+    assert len(setup.MULTITHREADED) == 8, "one row of the table is lost"
+    assert {mix for _, mix in PARTS["fig2"].mixes} == set(setup.MIXES)
     assert set(MODEL_POLICIES.values()) <= set(PARTS["fig1"].policies)
 
 
 def results(**by_policy: tuple[float, float]) -> Results:
     """Every mix with the same ASP and unfairness of each policy; underscores stand for hyphens."""
     rows = []
-    for mix, machine in prop_sp.MIXES.items():
-        for policy in prop_sp.POLICIES:
+    for mix, machine in setup.MIXES.items():
+        for policy in setup.POLICIES:
             key = policy.replace("-", "_").replace(":static=1", "_static")
             asp, unfairness = by_policy.get(key, (2.0, 1.1))
             rows.append(Row(machine, mix, policy, 1, (1.0, unfairness), asp, unfairness))
@@ -79,7 +94,7 @@ def results(**by_policy: tuple[float, float]) -> Results:
 
 
 def verdicts(measured: Results) -> dict[str, str]:
-    return {claim.id: claim.measure().verdict for claim in prop_sp_claims.mixes(measured)}
+    return {each.claim.id: each.result.verdict for each in judge(report.CLAIMS.of("fig2"), measured)}
 
 
 def test_claims_of_figure_2_can_hold_and_fail() -> None:
@@ -93,7 +108,7 @@ def test_claims_of_figure_2_can_hold_and_fail() -> None:
 
 def test_the_pareto_front_holds_who_is_not_beaten_in_both() -> None:
     points = {"fast": (3.0, 2.0), "fair": (1.0, 1.0), "between": (2.0, 1.5), "beaten": (2.0, 1.6)}
-    assert prop_sp.pareto_front(points) == {"fast", "fair", "between"}
+    assert pareto_front(points) == {"fast", "fair", "between"}
 
 
 def test_the_committed_report_shows_what_was_measured() -> None:
@@ -107,13 +122,8 @@ def test_the_committed_report_shows_what_was_measured() -> None:
 
 
 def test_priorities_are_told_by_the_slowdowns_of_both_pairs() -> None:
-    rows = [
-        Row(prop_sp.SMALL, f"nice-{nice}", policy, 1, (1.0, 1.2, 2.0, 2.2), 1.0, 2.0)
-        for nice in prop_sp.NICE
-        for policy in prop_sp.PRIORITY_POLICIES
-    ]
-    text = prop_sp_report._priorities_section(Results(tuple(rows)))
-    assert text.count("1.100 / 2.100") == len(rows)
+    row = Row(setup.SMALL, "nice-5", "cfs", 1, (1.0, 1.2, 2.0, 2.2), 1.0, 2.0)
+    assert report._pairs([row]) == "1.100 / 2.100"
 
 
 def test_means_over_mixes() -> None:

@@ -1,110 +1,47 @@
-"""The commands of the tutorial, the how-to pages and the README work, and print what the pages show.
+"""The commands of the tutorial, the how-to pages and the README work, and print what the pages show (tools/pages.py).
 
-A code block with a title is written to a file of that name. A block of type `console` is executed:
-lines that begin with `$ ` are commands, the others are output, of which each line must appear in this
-order; `...` stands for lines that are left out or, inside a line, for anything.
+Commands that run in a checkout are executed by `make check-howto`.
 """
 
 import os
-import re
 import shlex
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tools.pages import Block, Command, blocks, first_missing, parse_console, run, terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@dataclass
-class Command:
-    """A command of a page and the output that the page shows."""
-
-    line: str
-    output: list[str]
+def is_executed(block: Block) -> bool:
+    """Whether a block's commands run in an empty folder with the installed package."""
+    return block.kind == "console" and not block.title
 
 
 def pages() -> list[Path]:
     """All pages with commands."""
     found = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    return [page for page in found if "```console" in page.read_text()]
-
-
-def parse_console(body: str) -> list[Command]:
-    """The commands of a console block."""
-    commands: list[Command] = []
-    for line in body.splitlines():
-        if line.startswith("$ "):
-            commands.append(Command(line[2:], []))
-        elif line.startswith("> "):
-            commands[-1].line += "\n" + line[2:]
-        elif line.strip():
-            commands[-1].output.append(line)
-    return commands
-
-
-def squeeze(line: str) -> str:
-    """The line with every run of blanks as one: the width of columns depends on the terminal."""
-    return " ".join(line.split())
-
-
-def matches(shown: str, printed: str) -> bool:
-    """Whether a printed line is the shown one."""
-    pattern = ".*".join(re.escape(squeeze(part)) for part in shown.split("..."))
-    return re.fullmatch(pattern, squeeze(printed)) is not None
-
-
-def first_missing(shown: list[str], printed: list[str]) -> str | None:
-    """The first shown line that is not printed, in this order."""
-    rest = iter(printed)
-    for line in shown:
-        if line.strip() != "..." and not any(matches(line, other) for other in rest):
-            return line
-    return None
+    return [page for page in found if any(map(is_executed, blocks(page.read_text())))]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """A terminal of fixed width without colours, with the installed commands in the path."""
+    """The installed commands are in the path."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    fixed = {"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb", "XDG_CACHE_HOME": str(folder / ".cache")}
-    return {**os.environ, "PATH": path, **fixed}
-
-
-def run(command: Command, folder: Path) -> None:
-    """Executes a command and compares."""
-    result = subprocess.run(
-        ["bash", "-euc", command.line],
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    everything = result.stdout + result.stderr
-    refused = "error:" in "\n".join(command.output)
-    assert result.returncode == (2 if refused else 0), (
-        f"{command.line} returned {result.returncode}\n{everything}"
-    )
-    missing = first_missing(command.output, everything.splitlines())
-    assert missing is None, f"{command.line} does not print\n  {missing}\nbut\n{everything}"
+    return {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(folder / ".cache"), **terminal()}
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     executed = 0
-    for block in BLOCK.finditer(page.read_text()):
-        kind, *rest = block["info"].split(maxsplit=1)
-        title = re.search(r'title="([^"]+)"', rest[0]) if rest else None
-        if title and "/" not in title[1]:
-            (tmp_path / title[1]).write_text(block["body"])
-        if kind == "console":
-            for command in parse_console(block["body"]):
+    for block in blocks(page.read_text()):
+        if block.title and block.kind != "console" and "/" not in block.title:
+            (tmp_path / block.title).write_text(block.body)
+        if is_executed(block):
+            for command in parse_console(block.body):
                 assert shlex.split(command.line), f"{page}: empty command"
-                run(command, tmp_path)
+                run(command, tmp_path, environment(tmp_path))
                 executed += 1
     assert executed > 0
 
@@ -112,11 +49,8 @@ def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
 def test_the_tutorial_shows_output() -> None:
     """A tutorial whose blocks lost their output would pass the other test without checking anything."""
     text = (DOCS / "tutorial/first-comparison.md").read_text()
-    commands = [
-        command
-        for block in BLOCK.finditer(text)
-        if block["info"] == "console"
-        for command in parse_console(block["body"])
+    commands: list[Command] = [
+        command for block in blocks(text) if is_executed(block) for command in parse_console(block.body)
     ]
     assert len(commands) >= 5
     assert sum(len([line for line in command.output if line != "..."]) for command in commands) >= 15

@@ -7,7 +7,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from ampsched.experiments import plots
-from ampsched.experiments.colab_figures import Bar, Figure
+from ampsched.experiments.plots import Bar, Figure
 from ampsched.markdown import wrapped
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.statistics import Estimate, estimate

@@ -2,7 +2,8 @@
 //! threads of 8 applications on 4 big and 4 little cores.
 //!
 //! Prints one line per policy: name, ns per decision, ns per epoch (0 if it has none). Medians of
-//! several rounds, with all policies in each round. `make bench` shows them as a table.
+//! several rounds, with all policies in each round; with names as arguments, only those. `make bench` shows them
+//! as a table.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,16 +22,21 @@ const EPOCHS: usize = 400;
 const STEP_NS: Ns = 700_000;
 
 fn main() {
-    let mut costs = vec![(Vec::new(), Vec::new()); REGISTRY.len()];
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut names: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        names = REGISTRY.iter().map(|info| info.name).collect();
+    }
+    let mut costs = vec![(Vec::new(), Vec::new()); names.len()];
     for _ in 0..ROUNDS {
-        for (info, (decisions, epochs)) in REGISTRY.iter().zip(&mut costs) {
-            let (decision_ns, epoch_ns) = System::new(info.name).measure();
+        for (name, (decisions, epochs)) in names.iter().zip(&mut costs) {
+            let (decision_ns, epoch_ns) = System::new(name).measure();
             decisions.push(decision_ns);
             epochs.push(epoch_ns);
         }
     }
-    for (info, (mut decisions, mut epochs)) in REGISTRY.iter().zip(costs) {
-        println!("{} {:.1} {:.1}", info.name, median(&mut decisions), median(&mut epochs));
+    for (name, (mut decisions, mut epochs)) in names.into_iter().zip(costs) {
+        println!("{name} {:.1} {:.1}", median(&mut decisions), median(&mut epochs));
     }
 }
 
@@ -51,7 +57,7 @@ struct System {
 
 impl System {
     fn new(name: &str) -> Self {
-        let policy = build_policy(name, &[]).expect("the defaults are valid");
+        let policy = build_policy(name, &[]).unwrap_or_else(|error| panic!("{error}"));
         let cluster = |class, cores: std::ops::Range<usize>, pipeline| ClusterInfo {
             class: ClassId(class),
             cores: cores.map(CoreId::from).collect(),

@@ -76,17 +76,30 @@ const Y_TO_THE: [u32; HALF_LIFE as usize] = [
     0x82cd_8698,
 ];
 
-/// A sum as it counts some periods later, rounded down.
-fn decay(sum: u64, periods: u64) -> u64 {
-    if periods == 0 {
-        return sum;
+/// What some periods leave of a sum: sum / 2^halvings x factor / 2^32, rounded down.
+///
+/// Computed once and without branches, because averages are brought up to date at every change of state.
+#[derive(Clone, Copy)]
+struct Decay {
+    halvings: u32,
+    factor: u64,
+}
+
+impl Decay {
+    #[inline]
+    fn over(periods: u64) -> Self {
+        let factor = match periods {
+            0 => 1 << 32,
+            _ if periods > FORGOTTEN => 0,
+            _ => Y_TO_THE[(periods % HALF_LIFE) as usize].into(),
+        };
+        Self { halvings: (periods / HALF_LIFE).min(63) as u32, factor }
     }
-    if periods > FORGOTTEN {
-        return 0;
+
+    #[inline]
+    fn of(self, sum: u64) -> u64 {
+        ((u128::from(sum >> self.halvings) * u128::from(self.factor)) >> 32) as u64
     }
-    let factor = Y_TO_THE[(periods % HALF_LIFE) as usize];
-    let decayed = u128::from(sum >> (periods / HALF_LIFE)) * u128::from(factor);
-    (decayed >> 32) as u64
 }
 
 /// What an entity does.
@@ -162,31 +175,24 @@ impl Pelt {
     /// which the kernel asks for a fitting frequency (fair.c, `cfs_rq_util_change`).
     ///
     /// A time before the last update changes nothing.
+    #[inline]
     pub fn update(&mut self, now_ns: Ns, done: Activity) -> bool {
         let units = now_ns.saturating_sub(self.updated_ns) / UNIT_NS;
         self.updated_ns += units * UNIT_NS;
         let (periods, part) = ((self.part + units) / UNITS, (self.part + units) % UNITS);
-        let active = self.active_units(units, periods, part);
+        let past = Decay::over(periods);
+        // What activity adds: the rest of the first period, decayed; the whole periods between, y^1 to y^(periods -
+        // 1), which is all there is without what is older and without y^0; the begun period.
+        let active = past.of(UNITS - self.part) + SUM_MAX + part - past.of(SUM_MAX) - UNITS;
         for (sum, share) in [
             (&mut self.load_sum, done.load),
             (&mut self.runnable_sum, done.runnable * u64::from(CAPACITY_ONE)),
             (&mut self.util_sum, u64::from(done.running) * u64::from(CAPACITY_ONE)),
         ] {
-            *sum = decay(*sum, periods) + share * active;
+            *sum = past.of(*sum) + share * active;
         }
         self.part = part;
         periods > 0
-    }
-
-    /// What activity during some units adds to a sum: the rest of the first period, decayed; the whole
-    /// periods between; the begun period.
-    fn active_units(&self, units: u64, periods: u64, part: u64) -> u64 {
-        if periods == 0 {
-            return units;
-        }
-        // Between lie y^1 to y^(periods - 1): all there is, without what is older and without y^0.
-        let between = SUM_MAX - decay(SUM_MAX, periods) - UNITS;
-        decay(UNITS - self.part, periods) + between + part
     }
 
     /// Greatest sum at this place in the period (pelt.h, `get_pelt_divider`): the part that has not yet

@@ -247,7 +247,7 @@ struct HoldsFirst(Box<dyn ampsched_policy::Policy>);
 
 impl ampsched_policy::Policy for HoldsFirst {
     fn needs(&self) -> ampsched_policy::Needs {
-        ampsched_policy::Needs { epoch_ns: Some(5_000_000), ..self.0.needs() }
+        ampsched_policy::Needs { epoch_ns: Some(5_000_000), holds: true, ..self.0.needs() }
     }
 
     fn rules(&self, topology: &ampsched_policy::Topology) -> ampsched_policy::Rules {

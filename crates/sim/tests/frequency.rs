@@ -19,7 +19,7 @@ struct Scripted {
 
 impl Policy for Scripted {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(1_000_000), ..self.base.needs() }
+        Needs { epoch_ns: Some(1_000_000), frequencies: true, ..self.base.needs() }
     }
 
     fn rules(&self, topology: &Topology) -> Rules {

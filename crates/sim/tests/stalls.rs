@@ -47,6 +47,8 @@ impl Policy for Probe {
     fn needs(&self) -> Needs {
         Needs {
             stalls: self.needs_stalls,
+            instructions: true,
+            frequencies: true,
             epoch_ns: Some(EPOCH_NS),
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()

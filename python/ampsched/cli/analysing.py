@@ -13,7 +13,7 @@ from ampsched.cli import options, render
 
 if TYPE_CHECKING:
     from ampsched.analytic import Mix, Prediction
-    from ampsched.experiments.prop_sp_figures import Tradeoff
+    from ampsched.experiments.prop_sp.figures import Tradeoff
 
 EXAMPLES = render.examples(
     "ampsched analytic --workload W6",
@@ -153,7 +153,7 @@ def _write(
     """Writes what is wanted; nothing is loaded for it otherwise."""
     if figure is None and data is None:
         return []
-    from ampsched.experiments.prop_sp_figures import draw, figure_1
+    from ampsched.experiments.prop_sp.figures import draw, figure_1
 
     points = figure_1(mixes, policies)
     if figure is not None:

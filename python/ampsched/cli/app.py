@@ -13,6 +13,8 @@ from ampsched.cli import (
     calibrating,
     comparing,
     counting,
+    creating,
+    explaining,
     importing,
     listing,
     living,
@@ -36,6 +38,7 @@ app = typer.Typer(
 )
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
+app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
@@ -44,6 +47,7 @@ app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
+app.add_typer(creating.app)
 app.add_typer(tasks.app)
 app.add_typer(living.app)
 app.add_typer(virtual.app)
@@ -76,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = app(args=arguments, prog_name="ampsched", standalone_mode=False)
     except (ampsched.InputError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        if not text:  # a group of commands without one of them has shown its help
+            sys.exit(BAD_INPUT)
         _fail(text)
     except BrokenPipeError:
         # Whoever reads the output has seen enough; what is still buffered must not raise once more.

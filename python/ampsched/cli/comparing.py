@@ -15,11 +15,13 @@ from ampsched.api import CoreOrders
 from ampsched.cli import options, render
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
+from ampsched.policy import PolicySpec
 
 EXAMPLES = render.examples(
     "ampsched compare -m 2B2S -w sync-2 -p cfs,wash,colab",
     "ampsched compare -m 2B2S,4B4S -w ferret -p cfs,colab:literal=1 --repeat 5",
     "ampsched compare -m my_phone.toml -w my_program.toml -p cfs,eevdf --factors noisy:cv=0.2:stale_ms=100",
+    "ampsched compare -m 2B2S -w sync-2 -p cfs,my_policy.py:FastestFirst",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --trace out.pftrace   (open in https://ui.perfetto.dev)",
 )
 
@@ -65,7 +67,7 @@ def compare(
     """
     catalog = options.catalog_with(file)
     machines, workloads = options.split(machine, "machine"), options.split(workload, "workload")
-    policies = options.split(policy, "policy")
+    policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
     with render.progress_bar("Simulating", hidden=json) as progress:
@@ -111,14 +113,14 @@ def _write_traces(
     result: Comparison,
     machine: str,
     workload: str,
-    policies: Sequence[str],
+    policies: Sequence[PolicySpec],
     how: Mapping[str, Any],
 ) -> list[Path]:
     """Runs each policy's first run once more with a trace: ``out.pftrace``, or ``out.cfs.pftrace`` and so on."""
     paths = []
     first = result.runs[0]
     for policy in policies:
-        label = policy.replace(":", "-").replace("=", "-")
+        label = policy.label.replace(":", "-").replace("=", "-")
         path = trace if len(policies) == 1 else trace.with_name(f"{trace.stem}.{label}{trace.suffix}")
         api.simulate(
             machine,

@@ -1,5 +1,6 @@
 """``ampsched list`` and ``ampsched describe``."""
 
+import inspect
 from enum import StrEnum
 from typing import Annotated
 
@@ -7,12 +8,13 @@ import typer
 from rich.console import Console
 from rich.markdown import Markdown
 
+from ampsched import policy_file
 from ampsched._core import InputError, suggest
 from ampsched.catalog import Catalog, Entry, is_path
 from ampsched.cli import options, render
 from ampsched.governor import governors
 from ampsched.kinds import Kind
-from ampsched.policy import policies
+from ampsched.policy import Policy, PolicySpec, numbers_of, policies
 from ampsched.registry import Registered
 from ampsched.tasks import task_policies, task_programs
 
@@ -22,6 +24,7 @@ DESCRIBE_EXAMPLES = render.examples(
     "ampsched describe colab",
     "ampsched describe ondemand",
     "ampsched describe my_program.toml",
+    "ampsched describe my_policy.py:FastestFirst",
 )
 
 
@@ -92,6 +95,9 @@ def describe(
 ) -> None:
     """Describe a machine, workload, program, (task) policy, governor, profile or core type; a file is checked by this, too."""
     console = render.console()
+    if policy_file.is_file(name):
+        _describe_class(console, name, json=json)
+        return
     infos = [(kind, info) for kind, info in _registered() if info.name == name]
     texts = _texts(name, options.catalog_with(file), known=bool(infos))
     if json:
@@ -103,6 +109,23 @@ def describe(
     for kind, text in texts:
         console.print(f"[bold]{kind.replace('_', ' ')}[/bold] ", end="")
         console.print(text, markup=False, soft_wrap=True)
+
+
+def _describe_class(console: Console, name: str, *, json: bool) -> None:
+    """A policy in a Python file: what it says of itself, and how its numbers are set."""
+    PolicySpec.of(name)
+    found, path, _ = policy_file.load(name, Policy)
+    text = inspect.cleandoc(vars(found).get("__doc__") or "No docstring.")
+    numbers = numbers_of(found)
+    if json:
+        render.print_json([{"kind": "policy", "text": text, "base": found.base, "params": numbers}])
+        return
+    console.print(
+        f"[bold]policy[/bold] {path}:{found.__name__}, with the rules of {found.base}", soft_wrap=True
+    )
+    console.print(Markdown(text))
+    for key, value in numbers.items():
+        console.print(f"\nparameter {key} = {value:g}", soft_wrap=True, markup=False)
 
 
 def _registered() -> list[tuple[str, Registered]]:

@@ -1,17 +1,16 @@
 """``ampsched live``: policies on this computer."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from typer._click.core import Context
-from typer.core import TyperCommand
 
-from ampsched._core import InputError
-from ampsched.cli import options, render
-from ampsched.live import Cores, LiveComparison, compare_live, live_program, read_mix
+from ampsched.cli import options as read
+from ampsched.cli import render
+from ampsched.cli.passing import PassedOn, pass_on, with_session_options
+from ampsched.live import LiveComparison, compare_live, read_mix
+from ampsched.live.commands import subcommands
 from ampsched.statistics import Estimate
 
 app = typer.Typer(
@@ -26,56 +25,14 @@ app = typer.Typer(
 
 THEIRS = "Options: `--help`, or the man page of `ampsched-live`, which gets all arguments as they are."
 
-
-class PassedOn(TyperCommand):
-    """A command whose arguments, ``--`` and ``--help`` included, are those of ``ampsched-live``."""
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Takes the arguments as they are."""
-        ctx.args = list(args)
-        return []
-
-
-def _pass_on(context: typer.Context) -> None:
-    """Becomes ``ampsched-live`` with the same arguments."""
-    program = str(live_program())
-    os.execv(program, [program, str(context.info_name), *context.args])  # noqa: S606
-
-
-@app.command("run", cls=PassedOn, epilog=THEIRS)
-def run(context: typer.Context) -> None:
-    """Run a policy for a command, for processes or for a cgroup, until it ends or is stopped."""
-    _pass_on(context)
-
-
-@app.command("status", cls=PassedOn, epilog=THEIRS)
-def status(context: typer.Context) -> None:
-    """Show what the running session does."""
-    _pass_on(context)
-
-
-@app.command("stop", cls=PassedOn, epilog=THEIRS)
-def stop(context: typer.Context) -> None:
-    """Stop the running session; everything that it touched is put back."""
-    _pass_on(context)
-
-
-@app.command("restore", cls=PassedOn, epilog=THEIRS)
-def restore(context: typer.Context) -> None:
-    """Put back what sessions left behind that were killed together with their guardians."""
-    _pass_on(context)
-
-
-@app.command("doctor", cls=PassedOn, epilog=THEIRS)
-def doctor(context: typer.Context) -> None:
-    """Say what this computer can do, and which policies it can run."""
-    _pass_on(context)
-
+for _each in subcommands().values():
+    app.command(_each.name, cls=PassedOn, help=f"{_each.about}.", epilog=THEIRS)(pass_on)
 
 COMPARE_EXAMPLES = render.examples("ampsched live compare mix.toml -p default,hsp --big 0-3 --little 4-7")
 
 
 @app.command("compare", epilog=COMPARE_EXAMPLES)
+@with_session_options
 def compare(
     mix: Annotated[
         Path,
@@ -94,61 +51,32 @@ def compare(
     repeat: Annotated[
         int,
         typer.Option(
-            "--repeat", "-r", parser=options.whole, metavar="N", help="Number of rounds, each a sample."
+            "--repeat", "-r", parser=read.whole, metavar="N", help="Number of rounds, each a sample."
         ),
     ] = 5,
     seed: Annotated[
-        int, typer.Option("--seed", parser=options.whole, metavar="N", help="Seed of the order of runs.")
+        int, typer.Option("--seed", parser=read.whole, metavar="N", help="Seed of the order of runs.")
     ] = 1,
-    big: Annotated[str, typer.Option("--big", metavar="CPUS", help="CPUs of the fastest class.")] = "",
-    middle: Annotated[
-        list[str] | None, typer.Option("--middle", metavar="CPUS", help="CPUs of a class in between.")
-    ] = None,
-    little: Annotated[str, typer.Option("--little", metavar="CPUS", help="CPUs of the slowest class.")] = "",
-    ratio: Annotated[
-        str,
-        typer.Option("--ratio", metavar="RATIOS", help="Speed of the fastest class over that of the others."),
-    ] = "",
-    facts: Annotated[
-        Path | None, typer.Option("--facts", metavar="FILE", help="What was measured of programs beforehand.")
-    ] = None,
-    degrade: Annotated[
-        bool, typer.Option("--degrade", help="Run policies although something essential of them is missing.")
-    ] = False,
-    allow_dvfs: Annotated[bool, typer.Option("--allow-dvfs", help="Let policies set clocks.")] = False,
-    backend: Annotated[str, typer.Option("--backend", help="auto, scx or daemon.")] = "auto",
-    dilation: Annotated[
-        float,
-        typer.Option(
-            "--dilation", parser=options.number, metavar="D", help="Let policies' time pass so much slower."
-        ),
-    ] = 1.0,
     limit_s: Annotated[
-        float, typer.Option("--limit-s", parser=options.number, metavar="S", help="Longest time of a run.")
+        float, typer.Option("--limit-s", parser=read.number, metavar="S", help="Longest time of a run.")
     ] = 3600.0,
-    json: options.Json = False,
+    json: read.Json = False,
+    *,
+    options: list[str],
 ) -> None:
     """Run a mix of real programs under each policy, repeatedly and in random order, and compare.
 
     H_ANTT is the mean slowdown of the programs against running alone on the fast CPUs (lower is better); H_STP is the sum of their
     progress (higher is better). Changes are against the first policy.
     """
-    more = [f"--backend={backend}"]
-    more += [f"--facts={facts}"] if facts else []
-    more += ["--degrade"] if degrade else []
-    more += ["--allow-dvfs"] if allow_dvfs else []
-    more += [f"--dilation={dilation:g}"] if dilation != 1 else []
-    if backend not in ("auto", "scx", "daemon"):
-        raise InputError(f'--backend "{backend}" is not auto, scx or daemon')
     programs = read_mix(mix)
     with render.progress_bar("Running", hidden=json) as progress:
         result = compare_live(
             programs,
-            options.split(policy, "policies"),
+            read.split(policy, "policies"),
             rounds=repeat,
             seed=seed,
-            cores=Cores(big, tuple(middle or ()), little, ratio),
-            options=more,
+            options=options,
             limit_s=limit_s,
             progress=progress,
         )

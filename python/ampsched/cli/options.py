@@ -80,7 +80,7 @@ WORKLOAD_HELP = (
     "Workload or program: a name, a .toml file (FILE.toml:NAME for one of several), or rt-app .json; "
     "PROGRAM:n=8 sets a parameter"
 )
-POLICY_HELP = "Policy with parameters, such as colab:literal=1"
+POLICY_HELP = "Policy with parameters, such as colab:literal=1, or a class in a file, FILE.py:CLASS"
 
 Machine = Annotated[
     str,

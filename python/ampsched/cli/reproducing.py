@@ -9,28 +9,19 @@ from rich.markdown import Markdown
 
 from ampsched._core import InputError, suggest
 from ampsched.cli import options, render
+from ampsched.experiments.registry import EXPERIMENTS
 
 EXAMPLES = render.examples(
-    "ampsched reproduce colab",
-    "ampsched reproduce colab --only fig5 --jobs 2 --out results",
-    "ampsched reproduce prop-sp",
-    "ampsched reproduce hfee --only schedulers",
-    "ampsched reproduce chronaki",
+    *(f"ampsched reproduce {row.name}{with_}" for row in EXPERIMENTS.values() for with_ in row.examples)
 )
+Paper = StrEnum("Paper", {name: name for name in sorted(EXPERIMENTS)})  # type: ignore[misc]
+"""Papers whose experiments can be reproduced."""
+PAPERS = "; ".join(f"{name}: {EXPERIMENTS[name].paper}" for name in sorted(EXPERIMENTS))
 REPEATS_MAX = 1000
 
 
-class Paper(StrEnum):
-    """Papers whose experiments can be reproduced: the keys of `ampsched.experiments.registry.EXPERIMENTS`."""
-
-    CHRONAKI = "chronaki"
-    COLAB = "colab"
-    HFEE = "hfee"
-    PROP_SP = "prop-sp"
-
-
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Paper.")],
+    paper: Annotated[Paper, typer.Argument(help=f"Paper. {PAPERS}.")],
     only: Annotated[
         str | None, typer.Option("--only", metavar="PART", help="One figure or part, such as fig5.")
     ] = None,
@@ -44,10 +35,8 @@ def reproduce(
 
     Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
     """
-    from ampsched.experiments.registry import EXPERIMENTS
-
-    experiment = EXPERIMENTS[paper.value]
-    parts = list(experiment.parts)
+    experiment = EXPERIMENTS[paper.value].load()
+    parts = list(experiment.PARTS)
     if only is not None and only not in parts:
         raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, parts)})')
     if not 1 <= repeats <= REPEATS_MAX:

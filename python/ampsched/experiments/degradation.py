@@ -1,16 +1,18 @@
 """How wrong and how old speed-ups may be before a policy suffers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ampsched import markdown
 from ampsched.api import compare
-from ampsched.experiments.colab import workloads
+from ampsched.execution import Progress
+from ampsched.experiments import plots
+from ampsched.experiments.colab.setup import workloads
 from ampsched.experiments.normalised import Normalised
 from ampsched.statistics import Estimate
 
-Progress = Callable[[int, int], object]
 MACHINES = ("2B2S", "4B4S")
 POLICIES = ("wash", "colab", "camp", "hsp", "prop-sp")
 REFERENCE = "cfs"
@@ -139,15 +141,7 @@ def curve(points: Sequence[Point], series: str) -> dict[str, list[Point]]:
 
 def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
     """Draws H_ANTT over a numeric series, with 95 % intervals over seeds, as SVG with reproducible bytes."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    with mpl.rc_context():
-        mpl.rcParams["svg.hashsalt"] = series
-        mpl.rcParams["font.size"] = 8
-        canvas, axes = pyplot.subplots(figsize=(6.4, 3.4))
+    with plots.canvas(path, series, (1, 1), (6.4, 3.4)) as (_, [[axes]]):
         for policy, found in curve(points, series).items():
             values = [point.value for point in found]
             spread = [[each.mean - each.low for each in values], [each.high - each.mean for each in values]]
@@ -162,21 +156,16 @@ def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
             axes.set_xscale("log")
         axes.set_xlabel(label)
         axes.set_ylabel("H_ANTT (lower is better)")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
-        canvas.tight_layout()
-        canvas.savefig(path, metadata={"Date": None})
-        pyplot.close(canvas)
 
 
 def table(points: Sequence[Point], series: str, head: str) -> str:
     """A Markdown table: a row per value of the series, a column per policy."""
     mine = [point for point in points if point.series == series]
     policies = list(dict.fromkeys(point.policy for point in mine))
-    lines = [f"| {head} | {' | '.join(policies)} |", f"|---|{'---:|' * len(policies)}"]
+    rows = []
     for x in dict.fromkeys(point.x for point in mine):
         found = {point.policy: point.value for point in mine if point.x == x}
-        cells = [f"{found[policy].mean:.3f} ± {found[policy].half_width:.3f}" for policy in policies]
-        lines.append(f"| {x:g} | " if isinstance(x, float) else f"| `{x}` | ")
-        lines[-1] += f"{' | '.join(cells)} |"
-    return "\n".join(lines)
+        cells = (f"{found[policy].mean:.3f} ± {found[policy].half_width:.3f}" for policy in policies)
+        rows.append([f"{x:g}" if isinstance(x, float) else f"`{x}`", *cells])
+    return markdown.table([head, *policies], rows, markdown.ALL_BUT_FIRST)

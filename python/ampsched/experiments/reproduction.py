@@ -2,24 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ampsched.experiments import plots
-from ampsched.experiments.claims import (
-    RULE,
-    Claim,
-    Judged,
-    Result,
-    Verdict,
-    causes_of_misses,
-    claim_records,
-    claims_table,
-    verdicts,
-)
-from ampsched.experiments.colab_figures import Figure
+from ampsched.experiments.claims.comparisons import RULE, Verdict
+from ampsched.experiments.claims.judging import Judged, judge
+from ampsched.experiments.claims.reading import Claims
+from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
+from ampsched.experiments.plots import Figure
+from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.markdown import page
 
 if TYPE_CHECKING:
     import polars
@@ -37,16 +32,13 @@ class Reproduction:
     """By which command, with what; Markdown."""
     rules: str
     """How this paper's claims are judged beyond `RULE`; Markdown."""
-    claims: Judged
+    claims: Sequence[Judged]
     sections: tuple[str, ...]
     """Markdown that follows the claims; figures are expected beside the report."""
     figures: Mapping[str, Draw]
     """By file name, what draws the file."""
     frames: Mapping[str, Frame]
     """By file name (.parquet), the data."""
-    predicted: tuple[Result | None, ...] = field(default=())
-    """The claims anew, with speed-ups predicted from counters instead of exact ones, if that was done; None where speed-ups play no
-    part."""
 
     def verdicts(self) -> Counter[Verdict]:
         """How many claims have which verdict."""
@@ -54,22 +46,21 @@ class Reproduction:
 
     def records(self) -> list[dict[str, Any]]:
         """The claims as flat records."""
-        return claim_records(self.claims, self.predicted)
+        return claim_records(self.claims)
 
     def markdown(self) -> str:
         """The report; figures are expected beside it."""
         counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts().items()))
-        blocks = [
+        return page(
             f"# {self.title}",
             self.introduction,
             f"**Verdicts:** {counts}." if counts else "",
             RULE,
             self.rules,
-            claims_table(self.claims, self.predicted),
-            causes_of_misses(self.claims),
+            claims_section(self.claims),
+            causes_section(self.claims),
             *self.sections,
-        ]
-        return "\n\n".join(block for block in blocks if block) + "\n"
+        )
 
     def write(self, out: Path) -> list[Path]:
         """Writes report.md, claims.csv, the data and the figures into a folder.
@@ -91,37 +82,66 @@ class Reproduction:
 class Findings:
     """What the parts of an experiment add to its report, one after the other."""
 
-    def __init__(self) -> None:
-        self.claims: list[Claim] = []
-        self.sections: list[str] = []
+    def __init__(self, name: str, only: str | None, repeats: int, claims: Claims) -> None:
+        """Begins a report.
+
+        Args:
+            name: Name of the experiment in the registry.
+            only: The part that is run, or None for all.
+            repeats: Seeds.
+            claims: The claims of all parts.
+        """
         self.figures: dict[str, Draw] = {}
         self.frames: dict[str, Frame] = {}
+        self._command = f"ampsched reproduce {name}{f' --only {only}' if only else ''} --repeats {repeats}"
+        self._paper = EXPERIMENTS[name].paper
+        self._claims = claims
+        self._judged: list[Judged] = []
+        self._sections: list[str] = []
+
+    def judge(
+        self,
+        part: str,
+        results: object,
+        predicted: object | None = None,
+        facts: Mapping[str, object] | None = None,
+    ) -> None:
+        """Judges the claims of a part; the arguments are those of `claims.judging.judge`."""
+        self._judged += judge(self._claims.of(part), results, predicted, facts)
+
+    def section(self, title: str, *blocks: str) -> None:
+        """Adds a section to the report, of blocks of Markdown."""
+        self._sections.append("\n\n".join([f"## {title}", *blocks]))
 
     def draw(self, figure: Figure) -> str:
         """Adds a bar chart and returns its Markdown."""
-        self.figures[f"{figure.name}.svg"] = partial(plots.draw, figure)
-        return f"![{figure.title}]({figure.name}.svg)"
+        return self.picture(figure.name, figure.title, partial(plots.draw, figure))
+
+    def picture(self, name: str, title: str, draw: Draw) -> str:
+        """Adds the drawing NAME.svg and returns its Markdown."""
+        self.figures[f"{name}.svg"] = draw
+        return f"![{title}]({name}.svg)"
 
     def keep(self, name: str, records: Sequence[Mapping[str, Any]]) -> None:
         """Adds flat records as the data file NAME.parquet."""
         self.frames[f"{name}.parquet"] = partial(frame_of_records, records)
 
-    def reproduction(self, title: str, introduction: str, rules: str) -> Reproduction:
-        """The report, with the claims judged."""
+    def reproduction(self, introduction: str, how: str = "reproduced in simulation") -> Reproduction:
+        """The report.
+
+        Args:
+            introduction: What was run, behind the words "Made by" and the command; Markdown.
+            how: Its head, behind the paper's name.
+        """
         return Reproduction(
-            title=title,
-            introduction=introduction,
-            rules=rules,
-            claims=tuple((claim, claim.measure()) for claim in self.claims),
-            sections=tuple(self.sections),
+            title=f"{self._paper}, {how}",
+            introduction=f"Made by `{self._command}`{introduction}",
+            rules=self._claims.rules,
+            claims=self._judged,
+            sections=tuple(self._sections),
             figures=self.figures,
             frames=self.frames,
         )
-
-
-def command_of(paper: str, only: str | None, repeats: int) -> str:
-    """The command that makes a report."""
-    return f"ampsched reproduce {paper}{f' --only {only}' if only else ''} --repeats {repeats}"
 
 
 def frame_of_records(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":

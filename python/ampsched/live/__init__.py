@@ -2,11 +2,10 @@
 
 from ampsched.live.compare import LiveComparison, LiveRun, LiveSummaryRow, compare_live
 from ampsched.live.mix import Mix, MixProgram, read_mix
-from ampsched.live.program import Cores, live_program
+from ampsched.live.program import live_program
 from ampsched.live.running import run_programs
 
 __all__ = [
-    "Cores",
     "LiveComparison",
     "LiveRun",
     "LiveSummaryRow",

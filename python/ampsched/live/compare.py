@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ampsched._core import InputError
 from ampsched.execution import Progress
 from ampsched.live.mix import Mix, MixProgram
-from ampsched.live.program import Cores, live_program
+from ampsched.live.program import core_classes, live_program
 from ampsched.live.running import run_programs
 from ampsched.metrics import MixMetrics, mix_metrics
+from ampsched.policy_file import SIMULATION_ONLY, is_file
 from ampsched.statistics import Estimate, estimate
 from ampsched.units import NS_PER_S
 
@@ -163,7 +164,6 @@ def compare_live(
     *,
     rounds: int = 5,
     seed: int = 1,
-    cores: Cores | None = None,
     options: Sequence[str] = (),
     limit_s: float = 3600.0,
     progress: Progress | None = None,
@@ -178,8 +178,7 @@ def compare_live(
             and others that begin with ``scx_`` are sched_ext schedulers of that name in the path, with options if need be.
         rounds: Number of rounds, each a sample.
         seed: Seed of the orders.
-        cores: Classes of cores; as the kernel shows by default.
-        options: Further arguments of ``ampsched-live run``, such as ``--degrade``.
+        options: Arguments of ``ampsched-live run`` for all sessions, such as ``--big=0-3`` or ``--degrade``.
         limit_s: Longest time of a run in s.
         progress: Called with the number of finished runs and of all.
 
@@ -187,9 +186,7 @@ def compare_live(
         InputError: If a policy is given twice or refused, or a program fails.
     """
     _check(policies, rounds, limit_s)
-    cores = cores or Cores()
-    classes = cores.classes()
-    host = _Host(mix, cores, classes, tuple(options), limit_s)
+    host = _Host(mix, core_classes(options), tuple(options), limit_s)
     tell = progress or (lambda done, total: None)
     draw = random.Random(seed)  # noqa: S311
     total, done = rounds * (len(mix.programs) + len(policies)), 0
@@ -220,6 +217,8 @@ def _ns(times_s: Sequence[float]) -> list[int]:
 
 
 def _check(policies: Sequence[str], rounds: int, limit_s: float) -> None:
+    for policy in filter(is_file, policies):
+        raise InputError(f'policy "{policy}": {SIMULATION_ONLY}')
     if not policies or len(set(policies)) < len(policies):
         raise InputError(f"policies: {', '.join(policies) or 'none'}: at least one is needed, each once")
     if rounds < 1:
@@ -233,7 +232,6 @@ class _Host:
     """Runs programs on some CPUs of this computer."""
 
     mix: Mix
-    cores: Cores
     classes: dict[str, list[int]]
     options: tuple[str, ...]
     limit_s: float
@@ -273,4 +271,4 @@ class _Host:
         if policy.startswith(OTHERS):
             return [sys.executable, "-I", "-S", str(UNDER), *shlex.split(policy), "--"]
         own = ["--quiet", f"--policy={policy}", f"--result={folder / SESSION}", f"--run-dir={folder}"]
-        return [str(live_program()), "run", *own, *self.cores.arguments(), *self.options, "--"]
+        return [str(live_program()), "run", *own, *self.options, "--"]

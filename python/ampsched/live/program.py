@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,42 +32,34 @@ def live_program() -> Path:
     return Path(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Cores:
-    """Which CPUs are fast and which slow, as lists such as ``0-1``; all empty: as the kernel shows."""
+def preview(arguments: Sequence[str]) -> dict[str, Any]:
+    """What ``ampsched-live run`` would do with the same arguments: its settings, and the classes of cores.
 
-    big: str = ""
-    middle: tuple[str, ...] = ()
-    little: str = ""
-    ratio: str = ""
-    """Speed of the fastest class over that of the others, from the next to the slowest, such as ``1.4,2.5``."""
-
-    def arguments(self) -> list[str]:
-        """The same as arguments of ``ampsched-live``."""
-        named = [("big", self.big), *(("middle", cpus) for cpus in self.middle), ("little", self.little)]
-        named.append(("ratio", self.ratio))
-        return [f"--{name}={value}" for name, value in named if value]
-
-    def classes(self) -> dict[str, list[int]]:
-        """The CPUs of each class by its name, the fastest first.
-
-        Raises:
-            InputError: If the lists are wrong, or classes cannot be told apart.
-        """
-        found = doctor(self)
-        if not found["classes"]:
-            raise InputError(found["evidence"])
-        return {row["name"]: row["cpus"] for row in found["classes"]}
-
-
-def doctor(cores: Cores) -> dict[str, Any]:
-    """What ``ampsched-live doctor`` says of this computer."""
-    command = [str(live_program()), "doctor", "--json", *cores.arguments()]
+    Raises:
+        InputError: If an argument is wrong.
+    """
+    command = [str(live_program()), "preview", *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode != 0:
         raise InputError(error_of(ended.stderr))
     value: dict[str, Any] = json.loads(ended.stdout)
     return value
+
+
+def core_classes(options: Sequence[str]) -> dict[str, list[int]]:
+    """The CPUs of each class of cores by its name, the fastest first.
+
+    Args:
+        options: Arguments of ``ampsched-live run``.
+
+    Raises:
+        InputError: If an option is wrong, or classes cannot be told apart.
+    """
+    # No session runs for this, so any policy will do.
+    found = preview(["--policy=none", *options])
+    if "error" in found:
+        raise InputError(found["error"])
+    return {row["name"]: row["cpus"] for row in found["classes"]}
 
 
 def error_of(text: str) -> str:

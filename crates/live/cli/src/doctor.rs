@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use ampsched_computer::{Capabilities, CoreMap, Root};
+use ampsched_computer::{Capabilities, Root};
+use ampsched_live_driver::{Backend, Demand, demands};
 use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
-use ampsched_live_host::{Backend, Demand, demands};
-use ampsched_model::{ClassId, InputError};
+use ampsched_live_session::arguments::classes;
+use ampsched_model::InputError;
 use ampsched_policy::{Needs, REGISTRY, build_policy};
 use serde_json::{Value, json};
 
@@ -97,15 +98,6 @@ fn needs_of(name: &str) -> Needs {
 
 fn names(is_meant: impl Fn(&str) -> bool) -> Vec<&'static str> {
     REGISTRY.iter().map(|info| info.name).filter(|name| is_meant(name)).collect()
-}
-
-/// The classes of cores, the fastest first.
-fn classes(map: &CoreMap) -> Vec<Value> {
-    let class = |class: ClassId| {
-        let cpus: Vec<usize> = map.cpus_of_class(class).into_iter().collect();
-        json!({ "name": map.class_name(class), "cpus": cpus })
-    };
-    (0..map.class_count()).rev().map(ClassId::from).map(class).collect()
 }
 
 /// What a policy lacks by each means.

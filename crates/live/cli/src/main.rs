@@ -1,40 +1,39 @@
 //! The command `ampsched-live`: runs scheduling policies on this computer.
 
+mod args;
+mod choice;
 mod doctor;
-mod refusal;
-mod run;
+mod kernel_program;
 mod status;
+mod stop;
 
 use std::process::ExitCode;
 
-use ampsched_live_cli::{args, command, instruments, policy_text, record, run_dir, signals};
+use ampsched_live_daemon::Daemon;
+use ampsched_live_driver::Backend;
+use ampsched_live_session::arguments::exit_code;
+use ampsched_live_session::{Settings, Setup};
 use ampsched_model::InputError;
 use clap::Parser;
 
-use args::{Arguments, Task};
-
-/// Exit code of everything that a user can get wrong.
-const BAD_INPUT: u8 = 2;
+use args::{Arguments, LiveTask};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let done = match arguments.task {
-        Task::Run(wanted) => run::run(*wanted),
-        Task::Status(wanted) => status::status(&wanted),
-        Task::Stop(wanted) => run_dir::stop(&wanted),
-        Task::Restore(wanted) => run_dir::restore_remains(&wanted),
-        Task::Doctor(wanted) => doctor::doctor(&wanted),
-        Task::Guardian { journal } => guard(&journal),
-    };
-    done.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        ExitCode::from(BAD_INPUT)
+    exit_code(match Arguments::parse().task {
+        LiveTask::Session(task) => task.execute::<Daemon>(run),
+        LiveTask::Status(wanted) => status::status(&wanted),
+        LiveTask::Stop(folder) => stop::stop(&folder),
+        LiveTask::Doctor(wanted) => doctor::doctor(&wanted),
     })
 }
 
-fn guard(journal: &std::path::Path) -> Result<ExitCode, InputError> {
-    if let Some(restored) = ampsched_live_daemon::keep_watch(journal)? {
-        run_dir::report(&restored);
+/// Runs a policy by the means that can run it here.
+fn run(settings: Settings) -> Result<ExitCode, InputError> {
+    let mut setup = Setup::new(settings)?;
+    let (backend, lacks) = choice::choose(&setup)?;
+    if backend == Backend::Scx {
+        return Err(kernel_program::become_it(&setup.settings));
     }
-    Ok(ExitCode::SUCCESS)
+    setup.lacks = lacks;
+    ampsched_live_session::run::<Daemon>(setup)
 }

@@ -4,12 +4,11 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ampsched_live_daemon::Status;
-use ampsched_live_factors::Energy;
+use ampsched_live_session::{RunDir, Status};
 use ampsched_model::InputError;
 
 use crate::args::StatusArgs;
-use crate::run_dir::{RunDir, nobody};
+use crate::stop::nobody;
 
 /// Clears a terminal and goes to its upper left corner (ECMA-48: ED, CUP).
 const CLEAR: &str = "\x1b[2J\x1b[H";
@@ -53,7 +52,7 @@ fn text_of(status: &Status) -> String {
         let _ = writeln!(text, "{line}");
     }
     for energy in &status.energy {
-        let _ = writeln!(text, "{}", energy_text(energy));
+        let _ = writeln!(text, "{}", energy.in_words());
     }
     let cores = status.on_cores.iter().map(|core| {
         vec![
@@ -89,14 +88,6 @@ fn text_of(status: &Status) -> String {
     text + &table(&heads, threads.collect())
 }
 
-/// What a sensor has shown, in a line.
-pub fn energy_text(energy: &Energy) -> String {
-    let Energy { of, energy_j, power_w } = energy;
-    format!(
-        "{of}: {energy_j:.1} J, {power_w:.2} W on average (of the whole computer, not of this session alone)"
-    )
-}
-
 /// Rows in columns as wide as their widest cell.
 pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
     let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
@@ -115,7 +106,7 @@ pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ampsched_live_daemon::{CoreStatus, ThreadStatus};
+    use ampsched_live_session::{CoreStatus, ThreadStatus};
 
     use super::*;
 

@@ -255,6 +255,52 @@ fn when_both_are_killed_restore_puts_back() {
     assert_eq!(session.call(&["restore"]).stdout, b"nothing to put back\n");
 }
 
+/// A copy of the program with what stands in for the other one beside it, and a folder of sessions in which that one has
+/// left a journal.
+fn beside_another(script: &str) -> (TempDir, impl Fn(&[&str]) -> (Option<i32>, String)) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    fs::copy(PROGRAM, path.join("ampsched-live")).unwrap();
+    let other = path.join("ampsched-live-scx");
+    fs::write(&other, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&other, fs::metadata(PROGRAM).unwrap().permissions()).unwrap();
+    fs::write(path.join("journal-ampsched-live-scx-7"), "").unwrap();
+    let call = move |arguments: &[&str]| {
+        let mut command = Command::new(path.join("ampsched-live"));
+        let output = command.args(arguments).arg("--run-dir").arg(&path).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    (folder, call)
+}
+
+#[test]
+fn a_journal_is_left_to_the_program_that_wrote_it() {
+    let (folder, call) = beside_another("read line || echo \"$@\" >\"$0.told\"; rm \"$2\"");
+    assert_eq!(call(&["restore"]).0, Some(0));
+    let told = fs::read_to_string(folder.path().join("ampsched-live-scx.told")).unwrap();
+    let journal = folder.path().join("journal-ampsched-live-scx-7");
+    assert_eq!(told, format!("guardian {}\n", journal.display()));
+    assert!(!journal.exists());
+}
+
+#[test]
+fn a_journal_that_cannot_be_restored_stops_no_session() {
+    let (folder, call) = beside_another("");
+    fs::remove_file(folder.path().join("ampsched-live-scx")).unwrap();
+    let (code, errors) = call(&["restore"]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("ampsched-live-scx: cannot be run: No such file"), "{errors}");
+    let command = ["run", "--policy=hsp", "--backend=daemon"];
+    let mut shell = Command::new(folder.path().join("ampsched-live"));
+    let output =
+        shell.args(command).arg("--run-dir").arg(folder.path()).args(["--", "true"]).output();
+    let errors = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(
+        errors.contains("not put back: ") && errors.contains("hsp as written for "),
+        "{errors}"
+    );
+}
+
 #[test]
 fn two_sessions_do_not_meet() {
     let counters = Counters::new(1);
@@ -388,7 +434,7 @@ fn bad_input_is_one_line_that_names_it() {
         ),
         (
             &["--policy=hsp"],
-            "run: nothing to schedule (give a command behind --, or --pid, or --cgroup)",
+            "run: nothing to schedule (give a command behind --, or --pid, --cgroup or --everything)",
         ),
         (&["--policy=hsp", "--pid=2147483647"], "--pid: there is no process 2147483647"),
         (&["--policy=hsp", "--cgroup=/tmp"], "--cgroup: /tmp is not a cgroup"),

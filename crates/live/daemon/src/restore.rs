@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ampsched_computer::{CgroupVersion, Proc, ThreadKey, parse_cpus};
+use ampsched_live_session::PutBack;
 use ampsched_model::InputError;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
@@ -26,6 +27,16 @@ pub struct Restored {
     pub clocks: usize,
     /// What could not be put back, and why.
     pub failures: Vec<String>,
+}
+
+impl From<Restored> for PutBack {
+    fn from(restored: Restored) -> Self {
+        let Restored { threads, released, clocks, failures } = restored;
+        let what = format!(
+            "CPUs and nice values of {threads} threads, {released} let go on, {clocks} settings of clocks"
+        );
+        Self { what, failures }
+    }
 }
 
 impl Restored {

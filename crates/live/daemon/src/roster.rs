@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ampsched_computer::{CoreMap, Proc, ThreadKey, ThreadStat, format_cpus};
-use ampsched_live_host::Sighting;
+use ampsched_live_driver::Observation;
 use ampsched_model::{AppId, Ns, ThreadId};
 use ampsched_policy::RunState;
 
@@ -68,7 +68,6 @@ pub struct Roster {
     members: BTreeMap<ThreadKey, Member>,
     by_thread: BTreeMap<ThreadId, ThreadKey>,
     processes: BTreeMap<i32, Given>,
-    apps: BTreeMap<i32, AppId>,
 }
 
 impl Roster {
@@ -83,7 +82,12 @@ impl Roster {
     }
 
     /// The member with that number for the policy, if it has not ended.
-    pub fn member(&mut self, thread: ThreadId) -> Option<&mut Member> {
+    pub fn member(&self, thread: ThreadId) -> Option<&Member> {
+        self.members.get(self.by_thread.get(&thread)?)
+    }
+
+    /// The same, to be changed.
+    pub fn member_mut(&mut self, thread: ThreadId) -> Option<&mut Member> {
         self.members.get_mut(self.by_thread.get(&thread)?)
     }
 
@@ -100,15 +104,14 @@ impl Roster {
         })
     }
 
-    /// The application of a process group.
-    pub fn app(&mut self, group: i32) -> AppId {
-        // The numbers are 16 bits wide; beyond, all further groups count as one.
-        let next = AppId(u16::try_from(self.apps.len()).unwrap_or(u16::MAX));
-        *self.apps.entry(group).or_insert(next)
-    }
-
-    /// Takes a thread in.
-    pub fn join(&mut self, stat: &ThreadStat, thread: ThreadId, before: Before, proc: &Proc) {
+    /// Takes a thread in, with its number for the policy and its application.
+    pub fn join(
+        &mut self,
+        stat: &ThreadStat,
+        (thread, app): (ThreadId, AppId),
+        before: Before,
+        proc: &Proc,
+    ) {
         let (run_ns, wait_ns) = times(proc, stat);
         let given = Given {
             start_ticks: stat.key.start_ticks,
@@ -121,7 +124,6 @@ impl Roster {
         if stat.key.tid == stat.pid && process.start_ticks > stat.key.start_ticks {
             *process = given;
         }
-        let app = self.app(stat.group);
         self.by_thread.insert(thread, stat.key);
         self.members.insert(
             stat.key,
@@ -169,9 +171,9 @@ impl Roster {
     }
 
     /// Charges members for the time that others have waited for them, by their thread numbers.
-    pub fn blame(&mut self, blame_ns: &BTreeMap<i32, Ns>, sightings: &mut [Sighting]) {
-        for seen in sightings {
-            let Some(member) = self.member(seen.thread) else { continue };
+    pub fn blame(&mut self, blame_ns: &BTreeMap<i32, Ns>, observations: &mut [Observation]) {
+        for seen in observations {
+            let Some(member) = self.member_mut(seen.thread) else { continue };
             seen.blame_ns = blame_ns.get(&member.key.tid).copied().unwrap_or(0);
             member.blame_ns += seen.blame_ns;
         }
@@ -185,7 +187,7 @@ impl Roster {
         cores: &CoreMap,
         elapsed_ns: Ns,
         is_held: impl Fn(&Member) -> bool,
-    ) -> Vec<Sighting> {
+    ) -> Vec<Observation> {
         let members = self.members.values_mut();
         members
             .map(|member| {
@@ -206,7 +208,7 @@ impl Member {
         cores: &CoreMap,
         elapsed_ns: Ns,
         held: bool,
-    ) -> Sighting {
+    ) -> Observation {
         let (mut ran_ns, mut waited_ns) = (0, 0);
         let was_runnable = self.state == 'R';
         if let Some(stat) = stat {
@@ -223,7 +225,7 @@ impl Member {
             let can_wait_ns = elapsed_ns - ran_ns;
             waited_ns = self.waited(counted_ns, was_runnable, held, can_wait_ns);
         }
-        Sighting {
+        Observation {
             thread: self.thread,
             state: match (stat, self.state) {
                 (None, _) => RunState::Exited,

@@ -5,10 +5,12 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ampsched_computer::{ByHand, Capabilities, Proc, Root, detect_cores};
-use ampsched_live_daemon::{Journal, Observed, Session, Setup};
-use ampsched_live_factors::{Instruments, Perf, SensorSurvey, Source, Speedups};
-use ampsched_live_host::{Dilation, Driver, Facts, Scope};
+use ampsched_computer::{ByHand, Root, detect_cores};
+use ampsched_live_daemon::Daemon;
+use ampsched_live_factors::{Instruments, Perf, Source, Speedups};
+use ampsched_live_session::{
+    Backend, CoreSettings, Means, Observed, RecordSettings, ScopeSettings, Session, Settings, Setup,
+};
 use ampsched_policy::build_policy;
 use ampsched_predict::Models;
 
@@ -51,38 +53,40 @@ fn a_session_counts_and_predicts() {
         Instruments::start(Perf, &pmu_root, &cores, &policy.needs(), Some(model)).unwrap();
     assert_eq!(instruments.reasons(), Vec::<String>::new());
     let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-    let setup = Setup {
-        driver: Driver::new(policy, cores.topology(), Dilation::default()),
-        cores,
-        capabilities: Capabilities::detect(&root),
-        scope: Scope::trees(&Proc::default(), &[child.id() as i32]).unwrap(),
-        facts: Facts::default(),
-        instruments,
-        sensors: SensorSurvey::default(),
-        allow_dvfs: false,
-        lacks: Vec::new(),
+    let settings = Settings {
         policy: "wash-orig".to_owned(),
+        param: Vec::new(),
+        cores: CoreSettings::default(),
+        backend: Means::Daemon,
+        degrade: false,
+        allow_dvfs: false,
+        facts: None,
+        model: None,
+        dilation: 1.0,
+        scope: ScopeSettings { pid: vec![child.id() as i32], ..ScopeSettings::default() },
+        record: RecordSettings::default(),
     };
-    let journal = Journal::create(&folder.path().join("journal")).unwrap();
-    let mut session = Session::new(setup, journal).unwrap();
+    let setup = Setup { instruments, ..Setup::new(settings).unwrap() };
+    let mut session = Session::new(setup).unwrap();
+    let mut daemon = Daemon::start(&mut session, &folder.path().join("journal")).unwrap();
     let (started, mut speedup) = (Instant::now(), None);
-    let ran = |session: &Session| {
-        let thread = session.scheduled().next().expect("it is scheduled").thread;
-        let stats = session.driver().sched().stats(thread);
-        let instructions = session.driver().sched().instructions(thread);
+    let ran = |session: &Session, daemon: &Daemon| {
+        let thread = daemon.scheduled().next().expect("it is scheduled").thread;
+        let stats = session.driver.sched().stats(thread);
+        let instructions = session.driver.sched().instructions(thread);
         (stats.run_ns.iter().sum::<u64>() as f64, instructions.iter().sum::<u64>() as f64)
     };
-    while speedup.is_none() || ran(&session).0 < 100e6 {
-        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", session.status());
+    while speedup.is_none() || ran(&session, &daemon).0 < 100e6 {
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", session.status(&daemon));
         std::thread::sleep(Duration::from_millis(20));
-        session.step(started.elapsed().as_nanos() as u64).unwrap();
-        speedup = session.status().threads[0].speedup;
+        session.step(&mut daemon, started.elapsed().as_nanos() as u64).unwrap();
+        speedup = session.status(&daemon).threads[0].speedup;
     }
-    let (ran_ns, instructions) = ran(&session);
-    let status = session.status();
+    let (ran_ns, instructions) = ran(&session, &daemon);
+    let status = session.status(&daemon);
     child.kill().unwrap();
     child.wait().unwrap();
-    session.finish().unwrap();
+    daemon.finish(&mut session).unwrap();
     assert!((0.8..1.2).contains(&(instructions / ran_ns)), "{instructions} in {ran_ns} ns");
     let speedup = speedup.unwrap();
     assert!((1.45..1.55).contains(&speedup), "{speedup}");

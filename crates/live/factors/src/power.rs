@@ -219,6 +219,16 @@ pub struct Energy {
     pub power_w: f64,
 }
 
+impl Energy {
+    /// What a sensor has shown, in a line.
+    pub fn in_words(&self) -> String {
+        let Self { of, energy_j, power_w } = self;
+        format!(
+            "{of}: {energy_j:.1} J, {power_w:.2} W on average (of the whole computer, not of this session alone)"
+        )
+    }
+}
+
 /// A sensor that is read again and again.
 #[derive(Clone, Debug)]
 struct Meter {

@@ -78,8 +78,8 @@ fn load() -> Kernel {
         timeout_ms: 10_000,
         epoch_limit_ns: 0,
     };
-    let initial = lower::state(lowered, rules.queues, topology, 64);
-    Kernel::load(initial, &options, needs.blame).expect("sched_ext")
+    let initial = lower::state(lowered, &rules, topology, 64);
+    Kernel::load(initial, &rules, &options, needs.blame).expect("sched_ext")
 }
 
 /// Starts a thread under the policy; it stays until the stage is over, so that its blame can be read.

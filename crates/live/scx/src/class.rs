@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ampsched_computer::{Proc, ThreadKey, ThreadStat};
@@ -175,18 +175,6 @@ fn class_before(exceptions: &BTreeMap<i32, Exception>, stat: &ThreadStat) -> i32
         .filter(|exception| exception.start_ticks <= stat.key.start_ticks)
         .filter(|exception| exception.class & RESET_ON_FORK == 0)
         .map_or(libc::SCHED_OTHER, |exception| exception.class)
-}
-
-/// What a guardian does: waits for the end of its standard input, then puts back.
-///
-/// # Errors
-///
-/// The file cannot be read.
-pub fn keep_watch(path: &Path) -> Result<usize, InputError> {
-    let mut rest = Vec::new();
-    // Nothing is ever written; an error means that the other end is gone, too.
-    let _ = io::stdin().read_to_end(&mut rest);
-    restore(path)
 }
 
 fn wrong(path: &Path, error: &dyn std::error::Error) -> InputError {

@@ -12,7 +12,10 @@ pub mod layout;
 pub mod lower;
 pub mod native;
 #[cfg(feature = "bpf")]
-pub mod session;
+mod scx;
+
+#[cfg(feature = "bpf")]
+pub use scx::{Scx, ScxOutcome};
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,14 +26,6 @@ pub enum ScxError {
         /// The policy.
         policy: String,
         /// The reasons.
-        why: String,
-    },
-    /// The policy asks for something that its own rules or needs rule out.
-    #[error("policy {policy} {why}")]
-    Contract {
-        /// The policy.
-        policy: String,
-        /// What it asks for, and why not.
         why: String,
     },
     /// The kernel lacks the interface.

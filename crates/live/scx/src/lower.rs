@@ -1,6 +1,6 @@
 //! Rules and topology as the interpreter in C reads them; what it cannot honour is refused by name.
 
-use ampsched_live_host::kernel_lacks;
+use ampsched_live_driver::kernel_lacks;
 use ampsched_model::CoreId;
 use ampsched_policy::{Change, Choice, Needs, Order, QueueScope, Rules, STEPS_MAX, Topology, Wire};
 

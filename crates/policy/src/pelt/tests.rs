@@ -28,11 +28,11 @@ fn constants_follow_from_the_half_life() {
     }
     let mut sum = 0;
     for _ in 0..FORGOTTEN {
-        sum = decay(sum, 1) + UNITS;
+        sum = Decay::over(1).of(sum) + UNITS;
     }
     assert_eq!(sum, SUM_MAX);
     assert_eq!(
-        [0, 32, 64, 2016, 2017].map(|n| decay(1 << 20, n)),
+        [0, 32, 64, 2016, 2017].map(|n| Decay::over(n).of(1 << 20)),
         [1 << 20, 524_287, 262_143, 0, 0]
     );
 }

@@ -52,19 +52,38 @@ struct TrackedThread {
 
 impl TrackedCore {
     /// Brings the core's averages up to now.
+    #[inline]
     fn advance(&mut self, now_ns: Ns) {
         if now_ns == self.seen_ns {
             return;
         }
+        self.clock = self.clock_at(now_ns);
         self.seen_ns = now_ns;
+        self.pelt.update(self.clock.time_ns(), self.activity);
+    }
+
+    /// Its clock as it will be then if nothing changes.
+    #[inline]
+    fn clock_at(&self, now_ns: Ns) -> PeltClock {
+        let mut clock = self.clock;
+        if now_ns == self.seen_ns {
+            return clock;
+        }
         if self.activity.running {
-            self.clock.busy_until(now_ns, self.present);
+            clock.busy_until(now_ns, self.present);
         } else {
             // It has been idle since the last change; only the first call after that makes a difference.
-            self.clock.fall_idle(&self.pelt);
-            self.clock.idle_until(now_ns);
+            clock.fall_idle(&self.pelt);
+            clock.idle_until(now_ns);
         }
-        self.pelt.update(self.clock.time_ns(), self.activity);
+        clock
+    }
+
+    /// Brings the averages of one of its threads, and its own, up to now.
+    #[inline]
+    fn settle(&mut self, thread: &mut TrackedThread, now_ns: Ns) {
+        self.advance(now_ns);
+        thread.pelt.update(self.clock.time_ns(), thread.activity);
     }
 
     fn advanced(&self, now_ns: Ns) -> Self {
@@ -145,21 +164,15 @@ impl LoadTracker {
         now_ns: Ns,
     ) {
         if self.threads.len() <= thread.index() {
-            let absent = TrackedThread {
-                core: None,
-                pelt: Pelt::new(now_ns),
-                estimate: UtilEst::default(),
-                activity: Activity::ASLEEP,
-                weight,
-            };
-            self.threads.resize(thread.index() + 1, absent);
+            self.make_room(thread, weight, now_ns);
         }
-        self.settle(thread, now_ns);
         let entry = &mut self.threads[thread.index()];
-        let falls_asleep = entry.activity.runnable > 0 && activity.runnable == 0;
         if let Some(from) = entry.core {
-            self.cores[from.index()].remove(entry);
+            let from = &mut self.cores[from.index()];
+            from.settle(entry, now_ns);
+            from.remove(entry);
         }
+        let falls_asleep = entry.activity.runnable > 0 && activity.runnable == 0;
         if entry.core != Some(core) || entry.weight != weight {
             self.attach(thread, core, weight, now_ns);
         }
@@ -171,24 +184,27 @@ impl LoadTracker {
         on.add(entry);
     }
 
+    #[cold]
+    fn make_room(&mut self, thread: ThreadId, weight: u32, now_ns: Ns) {
+        let absent = TrackedThread {
+            core: None,
+            pelt: Pelt::new(now_ns),
+            estimate: UtilEst::default(),
+            activity: Activity::ASLEEP,
+            weight,
+        };
+        self.threads.resize(thread.index() + 1, absent);
+    }
+
     /// A thread has ended.
     pub fn exit(&mut self, thread: ThreadId, now_ns: Ns) {
-        self.settle(thread, now_ns);
         let Some(entry) = self.threads.get_mut(thread.index()) else { return };
         let Some(from) = entry.core.take() else { return };
         let from = &mut self.cores[from.index()];
+        from.settle(entry, now_ns);
         from.remove(entry);
         from.pelt.detach(&entry.pelt, entry.weight);
         entry.activity = Activity::ASLEEP;
-    }
-
-    /// Brings a thread and its core up to now.
-    fn settle(&mut self, thread: ThreadId, now_ns: Ns) {
-        let Some(entry) = self.threads.get_mut(thread.index()) else { return };
-        let Some(core) = entry.core else { return };
-        let core = &mut self.cores[core.index()];
-        core.advance(now_ns);
-        entry.pelt.update(core.clock.time_ns(), entry.activity);
     }
 
     /// Makes a settled thread part of a core, and of none else.
@@ -212,10 +228,11 @@ impl LoadTracker {
     }
 
     /// A thread's averages now; none before its start and after its end.
+    #[inline]
     fn thread_now(&self, thread: ThreadId, now_ns: Ns) -> Option<TrackedThread> {
         let mut entry = *self.threads.get(thread.index())?;
-        let core = self.cores[entry.core?.index()].advanced(now_ns);
-        entry.pelt.update(core.clock.time_ns(), entry.activity);
+        let clock = self.cores[entry.core?.index()].clock_at(now_ns);
+        entry.pelt.update(clock.time_ns(), entry.activity);
         Some(entry)
     }
 

@@ -1,6 +1,10 @@
 //! One file per policy and one row here.
 
 mod support;
+/// What `ampsched new policy` begins with; compiled and tested like any other.
+#[cfg(test)]
+#[path = "../../templates/policy.rs"]
+pub(crate) mod template;
 
 use crate::PolicyInfo;
 

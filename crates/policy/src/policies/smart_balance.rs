@@ -4,7 +4,7 @@ mod anneal;
 
 use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
 
-use self::anneal::{Candidate, Cooling, Problem};
+use self::anneal::{Cooling, Figures, Problem};
 use super::cfs::{self, CfsRules};
 use super::support::window::PerThread;
 use super::support::{class_speeds, known_speedup};
@@ -97,6 +97,7 @@ struct SmartBalance {
     random: Draw,
     sensed: PerThread<Sensed>,
     pinned: PerThread<Option<CoreId>>,
+    problem: Problem,
 }
 
 impl SmartBalance {
@@ -109,35 +110,34 @@ impl SmartBalance {
             random: Draw::new(u64::from(params.whole("seed"))),
             sensed: PerThread::default(),
             pinned: PerThread::default(),
+            problem: Problem::default(),
         }
     }
 }
 
-/// Speed and power that are predicted for a thread on every core.
-fn predict(view: &View, thread: ThreadId, demand: f64, measured: Measured) -> Candidate {
+/// Speed and power that are predicted for a thread on every core; `busy_mw` is that of each cluster's busy cores.
+fn predict(
+    view: &View,
+    thread: ThreadId,
+    measured: Measured,
+    busy_mw: &[f64],
+) -> impl Iterator<Item = Figures> {
     let topology = view.topology();
     let speeds = class_speeds(known_speedup(view, thread).unwrap_or(1.0), topology.class_count());
-    let on = |core: CoreId| {
-        let class = topology.core(core).class;
-        measured.ips * speeds[class.index()] / speeds[measured.class.index()]
-    };
     // Of its class the first cluster: where there are several, they are taken to be alike.
     let own = topology.clusters().iter().position(|cluster| cluster.class == measured.class);
-    let own_mw = own.map_or(0.0, |own| believed_mw(view, ClusterId::from(own)));
-    let draws = |core: CoreId| {
-        let there_mw = believed_mw(view, topology.core(core).cluster);
-        match measured.power_mw {
-            Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
-            _ => there_mw,
+    let own_mw = own.map_or(0.0, |own| busy_mw[own]);
+    topology.cores().map(move |core| {
+        let place = topology.core(core);
+        let there_mw = busy_mw[place.cluster.index()];
+        Figures {
+            ips: measured.ips * speeds[place.class.index()] / speeds[measured.class.index()],
+            power_mw: match measured.power_mw {
+                Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
+                _ => there_mw,
+            },
         }
-    };
-    let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
-    Candidate {
-        demand,
-        ips: topology.cores().map(on).collect(),
-        power_mw: topology.cores().map(draws).collect(),
-        allowed: allowed.map(CoreId::index).collect(),
-    }
+    })
 }
 
 /// Power in mW of a busy core of a cluster at its present frequency, as the energy model has it; 0 if it
@@ -189,18 +189,22 @@ impl Policy for SmartBalance {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let (mut threads, mut candidates, mut present) = (Vec::new(), Vec::new(), Vec::new());
+        let topology = view.topology();
+        let clusters = (0..topology.clusters().len()).map(ClusterId::from);
+        let busy_mw: Vec<f64> = clusters.map(|cluster| believed_mw(view, cluster)).collect();
+        let (mut threads, mut present) = (Vec::new(), Vec::new());
+        self.problem.reset(topology.core_count(), uncores_mw(view));
         for thread in view.threads() {
             let sensed = self.sensed.slot(thread);
             sensed.sense(view, thread, self.epoch_ns);
             let (demand, Some(measured)) = (sensed.demand, sensed.ran) else { continue };
+            let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
+            let predicted = predict(view, thread, measured, &busy_mw);
+            self.problem.add(demand, predicted, allowed.map(CoreId::index));
             threads.push(thread);
-            candidates.push(predict(view, thread, demand, measured));
             present.push(view.core(thread).index());
         }
-        let cores = view.topology().core_count();
-        let problem = Problem { threads: candidates, cores, base_mw: uncores_mw(view) };
-        let chosen = problem.anneal(&present, self.cooling, &mut self.random);
+        let chosen = self.problem.anneal(&present, self.cooling, &mut self.random);
         for (thread, core) in threads.into_iter().zip(chosen) {
             let core = CoreId::from(core);
             if self.pinned.slot(thread).replace(core) != Some(core) {

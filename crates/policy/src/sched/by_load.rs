@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{Pick, RunState, Sched, fits};
-use crate::{BalanceWhen, LoadBand, LoadFilter, Prefer, Steal, StealFrom};
+use crate::{
+    BalanceWhen, Choice, DecidedBy, LoadBand, LoadFilter, Prefer, Reason, Steal, StealFrom, Witness,
+};
 
 /// When an idle core looks again for a thread that its load may let go: the period of CFS's balancing
 /// here, one tick at 250 Hz.
@@ -37,23 +39,48 @@ impl Sched {
         waker: Option<CoreId>,
         band: LoadBand,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> CoreId {
         let state = self.thread(thread);
         if state.state == RunState::New {
             let kind = if self.may_go_up(thread, band) { Prefer::Big } else { Prefer::Little };
+            witness.because(|| {
+                self.why_placed("a new thread: the least loaded core of its kind", thread)
+                    .word("kind", kind.word().name)
+                    .count("weight", self.plan(thread).weight)
+                    .count("min_weight", band.min_weight)
+            });
             let core = self.least_loaded_of(kind, thread);
             return core.unwrap_or_else(|| self.least_loaded(thread));
         }
         let here = self.topology.kind(state.core);
-        let elsewhere = match here {
-            Prefer::Little if self.is_heavy(thread, band, now_ns) => self.idle_big(thread),
-            Prefer::Big if self.is_light(thread, band, now_ns) => {
-                self.least_loaded_of(Prefer::Little, thread)
+        let (elsewhere, because) = match here {
+            Prefer::Little if self.heavy_load(thread, band, now_ns).is_some() => {
+                (self.idle_big(thread), "it has become heavy: an idle big core")
             }
-            _ => None,
+            Prefer::Big if self.is_light(thread, band, now_ns) => (
+                self.least_loaded_of(Prefer::Little, thread),
+                "it has become light: the least loaded little core",
+            ),
+            _ => (None, ""),
         };
-        let same_kind = waker.filter(|&core| self.topology.kind(core) == here);
-        elsewhere.unwrap_or_else(|| self.place_wake_affine(thread, same_kind))
+        let core = match elsewhere {
+            Some(core) => {
+                let previous = state.core;
+                witness
+                    .because(|| self.why_placed(because, thread).core("previous_core", previous));
+                core
+            }
+            None => {
+                let same_kind = waker.filter(|&core| self.topology.kind(core) == here);
+                self.place_wake_affine(thread, same_kind, witness)
+            }
+        };
+        witness.adds(|reason| {
+            let reason = reason.count("load", self.load_of(thread, now_ns));
+            reason.count("up", band.up).count("down", band.down)
+        });
+        core
     }
 
     /// Whether the priority filter lets a thread go up.
@@ -66,11 +93,10 @@ impl Sched {
         stats.migrations == 0 || now_ns >= stats.migrated_at_ns + band.min_resident_ns
     }
 
-    /// Whether a thread on a little core may go up.
-    fn is_heavy(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> bool {
-        self.may_go_up(thread, band)
-            && self.has_settled(thread, band, now_ns)
-            && self.load_of(thread, now_ns) >= band.up
+    /// The load of a thread on a little core if it may go up.
+    fn heavy_load(&self, thread: ThreadId, band: LoadBand, now_ns: Ns) -> Option<u32> {
+        let may = self.may_go_up(thread, band) && self.has_settled(thread, band, now_ns);
+        may.then(|| self.load_of(thread, now_ns)).filter(|&load| load >= band.up)
     }
 
     /// Whether a thread on a big core goes down.
@@ -96,16 +122,38 @@ impl Sched {
     pub(super) fn steal_by_load(
         &self,
         core: CoreId,
+        number: u8,
         step: &Steal,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> Result<Option<Pick>, Ns> {
+        let by = DecidedBy::Steal(number);
         let (mut best, mut some) = (None, false);
-        for thread in self.candidates(core, step) {
+        self.for_candidates(core, step, |thread| {
             some = true;
-            let Some(key) = self.key_by_load(thread, step.load, now_ns) else { continue };
+            let Some(key) = self.key_by_load(thread, step.load, now_ns) else {
+                witness.passes(thread, || {
+                    let reason = Reason::new(by, "its load does not let the step take it");
+                    self.with_loads(reason, thread, step.load, now_ns)
+                });
+                return;
+            };
             if best.is_none_or(|(least, _)| key < least) {
                 best = Some((key, thread));
             }
+        });
+        if let Some((_, thread)) = best {
+            witness.because(|| {
+                let because = match step.load {
+                    LoadFilter::Any => "the first that the step may take",
+                    LoadFilter::Heavy { .. } => "the heaviest thread that may go up",
+                    LoadFilter::Starved { .. } => "the lightest of the threads that starve",
+                    LoadFilter::Misfit => "the thread that its core fits least",
+                };
+                let from = self.thread(thread).core;
+                let reason = Reason::new(by, because).core("from", from);
+                self.with_loads(reason, thread, step.load, now_ns)
+            });
         }
         let pick = |(_, thread)| match self.thread(thread).state {
             RunState::Running => Pick::Pull(thread),
@@ -115,26 +163,57 @@ impl Sched {
         if some && best.is_none() { Err(now_ns + LOOK_AGAIN_NS) } else { Ok(best.map(pick)) }
     }
 
-    /// The threads that a step may take at all, whatever their load.
-    fn candidates(&self, core: CoreId, step: &Steal) -> impl Iterator<Item = ThreadId> + '_ {
+    /// A reason with what a filter looks at.
+    fn with_loads(
+        &self,
+        reason: Reason,
+        thread: ThreadId,
+        filter: LoadFilter,
+        now_ns: Ns,
+    ) -> Reason {
+        let reason = reason.count("load", self.load_of(thread, now_ns));
+        match filter {
+            LoadFilter::Any => reason,
+            LoadFilter::Heavy { band } => reason.count("up", band.up),
+            LoadFilter::Starved { max_served } => reason
+                .count("served", self.served_of(thread, now_ns))
+                .count("max_served", max_served),
+            LoadFilter::Misfit => reason
+                .count("util", self.util_of(thread, now_ns))
+                .count("capacity", self.util_max(self.thread(thread).core)),
+        }
+    }
+
+    /// Looks at the threads that a step may take at all, whatever their load.
+    ///
+    /// An idle core does this again and again while all others are busy with light threads.
+    fn for_candidates(&self, core: CoreId, step: &Steal, mut look: impl FnMut(ThreadId)) {
+        let mut consider = |thread: ThreadId| {
+            if self.allows(thread, core) && step.except != Some(self.plan(thread).prefer) {
+                look(thread);
+            }
+        };
         let place = self.topology.core(core);
-        let (from, except, own) = (step.from, step.except, self.queue_index(core));
-        let others = self.topology.cores().filter(move |&other| match from {
-            StealFrom::OwnCluster => self.topology.core(other).cluster == place.cluster,
-            StealFrom::OtherClusters => self.topology.core(other).cluster != place.cluster,
-            StealFrom::RunningOnSlower => self.topology.core(other).class < place.class,
-        });
-        let threads = others.flat_map(move |other| {
-            let running = self.core(other).running.filter(|_| from == StealFrom::RunningOnSlower);
-            let spared = from != StealFrom::RunningOnSlower
+        if step.from == StealFrom::RunningOnSlower {
+            let all = self.topology.cores();
+            let slower = all.filter(|&other| self.topology.core(other).class < place.class);
+            slower.filter_map(|other| self.core(other).running).for_each(consider);
+            return;
+        }
+        if self.waiting == 0 {
+            return;
+        }
+        let own = self.queue_index(core);
+        for other in self.topology.cores() {
+            let same_cluster = self.topology.core(other).cluster == place.cluster;
+            let queue = self.queue(other);
+            if same_cluster == (step.from == StealFrom::OwnCluster)
                 && self.queue_index(other) != own
-                && self.queue(other).can_spare();
-            let waiting = spared.then(|| self.queue(other).iter().map(|entry| entry.thread));
-            running.into_iter().chain(waiting.into_iter().flatten())
-        });
-        threads.filter(move |&thread| {
-            self.allows(thread, core) && except != Some(self.plan(thread).prefer)
-        })
+                && queue.can_spare()
+            {
+                queue.iter().for_each(|entry| consider(entry.thread));
+            }
+        }
     }
 
     /// The order in which a filter takes threads, the least first; none if it does not take the thread.
@@ -144,16 +223,16 @@ impl Sched {
         filter: LoadFilter,
         now_ns: Ns,
     ) -> Option<(Reverse<u32>, u32, ThreadId)> {
-        let load = self.load_of(thread, now_ns);
         match filter {
             LoadFilter::Any => Some((Reverse(0), 0, thread)),
             LoadFilter::Heavy { band } => {
-                self.is_heavy(thread, band, now_ns).then_some((Reverse(load), 0, thread))
+                let load = self.heavy_load(thread, band, now_ns)?;
+                Some((Reverse(load), 0, thread))
             }
             LoadFilter::Starved { max_served } => {
                 let starves =
                     self.idle_big(thread).is_none() && self.served_of(thread, now_ns) <= max_served;
-                starves.then_some((Reverse(0), load, thread))
+                starves.then(|| (Reverse(0), self.load_of(thread, now_ns), thread))
             }
             LoadFilter::Misfit => {
                 let util = self.util_of(thread, now_ns);

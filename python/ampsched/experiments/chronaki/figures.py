@@ -12,7 +12,7 @@ from ampsched.experiments.chronaki.setup import (
     WITH_LOOPS,
     Cores,
 )
-from ampsched.experiments.colab_figures import Bar, Figure
+from ampsched.experiments.plots import Bar, Figure
 
 LABELS: dict[Metric, str] = {
     "speedup": "speed-up over one little core",

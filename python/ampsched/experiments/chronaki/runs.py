@@ -73,8 +73,8 @@ class Results:
     def value(self, metric: Metric, program: str, method: Method, cores: Cores, seed: int) -> float:
         """A metric of a run.
 
-        The speed-up is that over one little core under the same method (equation 1), energy and energy x delay are relative to four
-        little cores under static threading (section 4).
+        The speed-up is that over one little core under the same method (equation 1), energy and energy x
+        delay are relative to four little cores under static threading (section 4).
         """
         row = self.row(program, method, cores, seed)
         if metric == "speedup":
@@ -112,7 +112,7 @@ class Results:
         )
 
     def with_idle_cluster(self, watts: Mapping[Cores, float]) -> "Results":
-        """The same runs if a cluster without cores idled, at such a power by configuration, instead of being off."""
+        """The same runs if clusters without cores idled at such a power by configuration, not off."""
         return Results(
             [
                 replace(row, energy_j=row.energy_j + row.time_s * watts.get(Cores(row.big, row.little), 0.0))
@@ -147,7 +147,7 @@ def run(
 
 
 def idle_cluster_w(jobs: int) -> dict[Cores, float]:
-    """What a cluster without cores in the configuration would draw if it idled instead of being off, in W, by that configuration.
+    """What a cluster without cores would draw if it idled instead of being off, in W, by the configuration.
 
     Measured with a program that has as many threads as cores under static threading.
     """

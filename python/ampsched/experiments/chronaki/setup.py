@@ -26,7 +26,7 @@ class Cores:
         return self.big + self.little
 
     def ideal(self, ratio: float) -> float:
-        """Speed-up over one little core that no schedule exceeds, for that speed of a big core over a little one."""
+        """Speed-up over one little core that no schedule exceeds, for that ratio of speeds."""
         return self.big * ratio + self.little
 
 
@@ -55,7 +55,7 @@ TASK = Method("task", "tasks", "static")
 METHODS = (STATIC, GTS, TASK)
 """Sections 5.1 and 5.2."""
 SPINNING = Method("GTS, no way down", "static", "gts:down=0")
-"""No method of the paper: what GTS does if waiting threads keep their load, as those do that spin at a barrier."""
+"""No method of the paper: GTS if waiting threads keep their load, as those do that spin at a barrier."""
 LOOP_STATIC = Method("loop static", "loop-static", "static")
 LOOP_DYNAMIC = Method("loop dynamic", "loop-dynamic", "static")
 LOOPS = (STATIC, LOOP_STATIC, LOOP_DYNAMIC, TASK)

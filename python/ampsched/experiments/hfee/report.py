@@ -1,26 +1,28 @@
 """Runs `reproduce hfee` and says what came out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
 
-from ampsched.experiments.hfee import claims, figures, grid, hold, programs, schedulers
-from ampsched.experiments.hfee.hold import EPOCHS, SETTLED, Series
-from ampsched.experiments.hfee.programs import Alone
-from ampsched.experiments.hfee.schedulers import Results
+from ampsched.execution import Progress
+from ampsched.experiments.claims.reading import read_claims
+from ampsched.experiments.hfee import figures
+from ampsched.experiments.hfee.measurements import MEASUREMENTS
+from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
+from ampsched.experiments.hfee.runs.hold import EPOCHS, SETTLED, Series
+from ampsched.experiments.hfee.runs.programs import Alone
+from ampsched.experiments.hfee.runs.schedulers import Results
 from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, UNIFORMITY_THRESHOLD, WORKLOADS
-from ampsched.experiments.reproduction import Findings, Reproduction, command_of
-
-if TYPE_CHECKING:
-    pass
+from ampsched.experiments.reproduction import Findings, Reproduction
+from ampsched.markdown import ALL_BUT_FIRST, table
 
 PARTS = ("programs", "grid", "hold", "schedulers")
+CLAIMS = read_claims(__package__, MEASUREMENTS)
 RESIDENCY_MIX = "w3"
 
 
-def reproduce_hfee(
-    only: str | None = None, jobs: int = 0, repeats: int = 3, progress: schedulers.Progress | None = None
+def reproduce(
+    only: str | None = None, jobs: int = 0, repeats: int = 3, progress: Progress | None = None
 ) -> Reproduction:
     """Runs HFEE's experiments, or a part of them, and judges the claims.
 
@@ -30,32 +32,26 @@ def reproduce_hfee(
         repeats: Orders in which the programs of each workload are started.
         progress: Called with the number of finished simulations and of all.
     """
-    found = Findings()
-    run: Mapping[str, Callable[[], None]] = {
-        "programs": lambda: _programs(found, programs.run(jobs)),
-        "grid": lambda: _grid(found, grid.run(jobs)),
-        "hold": lambda: _hold(found, hold.run(jobs)),
-        "schedulers": lambda: _schedulers(found, schedulers.run(jobs, repeats, progress)),
-    }
-    for part in PARTS:
-        if only in (None, part):
-            run[part]()
-    command = command_of("hfee", only, repeats)
+    found = Findings("hfee", only, repeats, CLAIMS)
+    if only in (None, "programs"):
+        _programs(found, programs.run(jobs))
+    if only in (None, "grid"):
+        _grid(found, grid.run(jobs))
+    if only in (None, "hold"):
+        _hold(found, hold.run(jobs))
+    if only in (None, "schedulers"):
+        _schedulers(found, schedulers.run(jobs, repeats, progress))
     return found.reproduction(
-        title="HFEE (IEEE Transactions on Computers 2020), reproduced in simulation",
-        introduction=(
-            f"Made by `{command}` on a simulated Exynos 5422: {MACHINES[0]} as in the paper, {MACHINES[1]} as in its authors' "
-            "scripts. Programs run at the published instruction rates and lengths, and policies read the published energy-efficiency "
-            "ratios; energy is that of our power model, which was fitted to another board of the kind. Nothing was tuned to a claim; "
-            "the explanations of the power model and of HFEE's programs tell the rest."
-        ),
-        rules=claims.RULE,
+        f" on a simulated Exynos 5422: {MACHINES[0]} as in the paper, {MACHINES[1]} as in its authors' "
+        "scripts. Programs run at the published instruction rates and lengths, and policies read the "
+        "published energy-efficiency ratios; energy is that of our power model, which was fitted to "
+        "another board of the kind. Nothing was tuned to a claim; the explanations of the power model and "
+        "of HFEE's programs tell the rest.",
     )
 
 
 def _programs(found: Findings, alone: tuple[Alone, ...]) -> None:
-    found.claims += claims.programs(alone)
-    found.figures["programs.svg"] = partial(figures.draw_programs, alone)
+    found.judge("programs", alone)
     records = [
         {
             "program": each.program,
@@ -68,111 +64,123 @@ def _programs(found: Findings, alone: tuple[Alone, ...]) -> None:
         for each in alone
     ]
     found.keep("programs", records)
-    lines = [
-        "## programs: Each program alone (Figures 5 to 7)",
-        "",
-        "![Instruction rate, EER and freq_eq of each program](programs.svg)",
-        "",
-        "| program | big, 10^9 instr/s | big / little | EER, published | EER, modelled | freq_eq, MHz |",
-        "|---|---:|---:|---:|---:|---:|",
+    heads = [
+        "program",
+        "big, 10^9 instr/s",
+        "big / little",
+        "EER, published",
+        "EER, modelled",
+        "freq_eq, MHz",
     ]
-    lines += [
-        f"| {each.program} | {each.top_ips / 1e9:.2f} | {each.top_ips / each.little_top_ips:.2f} | {each.stated_eer:.2f} "
-        f"| {each.modelled_eer:.2f} | {_or_dash(each.equal_mhz)} |"
+    rows = (
+        [
+            each.program,
+            f"{each.top_ips / 1e9:.2f}",
+            f"{each.top_ips / each.little_top_ips:.2f}",
+            f"{each.stated_eer:.2f}",
+            f"{each.modelled_eer:.2f}",
+            "-" if each.equal_mhz is None else f"{each.equal_mhz:.0f}",
+        ]
         for each in alone
-    ]
-    found.sections.append("\n".join(lines))
-
-
-def _or_dash(mhz: float | None) -> str:
-    return "-" if mhz is None else f"{mhz:.0f}"
+    )
+    title = "Instruction rate, EER and freq_eq of each program"
+    found.section(
+        "programs: Each program alone (Figures 5 to 7)",
+        found.picture("programs", title, partial(figures.draw_programs, alone)),
+        table(heads, rows, ALL_BUT_FIRST),
+    )
 
 
 def _grid(found: Findings, points: tuple[grid.Point, ...]) -> None:
-    found.claims += claims.frequencies(points)
-    found.figures["grid.svg"] = partial(figures.draw_grid, points)
-    found.figures["along-big.svg"] = partial(figures.draw_along_big, points)
+    found.judge("grid", points)
     found.keep("grid", [asdict(point) for point in points])
-    lines = [
-        "## grid: Uniformity at fixed frequencies (Figures 8 and 9)",
-        "",
-        "Three big and three little cores, programs where HFEE's ranking puts them, no clock policy.",
-        "",
-        "![Uniformity at every pair of frequencies](grid.svg)",
-        "",
-        "![Uniformity along the big frequency](along-big.svg)",
-        "",
-        "| workload | best big MHz | uniformity there | at 1400 MHz | at 2000 MHz |",
-        "|---|---:|---:|---:|---:|",
-    ]
+    rows = []
     for mix in WORKLOADS:
         line, best = grid.along_big(points, mix), grid.best_big_mhz(points, mix)
-        lines.append(f"| {mix.upper()} | {best} | {line[best]:.3f} | {line[1400]:.3f} | {line[2000]:.3f} |")
-    found.sections.append("\n".join(lines))
+        rows.append([mix.upper(), str(best), *(f"{line[mhz]:.3f}" for mhz in (best, 1400, 2000))])
+    heads = ["workload", "best big MHz", "uniformity there", "at 1400 MHz", "at 2000 MHz"]
+    draw_grid, draw_line = partial(figures.draw_grid, points), partial(figures.draw_along_big, points)
+    found.section(
+        "grid: Uniformity at fixed frequencies (Figures 8 and 9)",
+        "Three big and three little cores, programs where HFEE's ranking puts them, no clock policy.",
+        found.picture("grid", "Uniformity at every pair of frequencies", draw_grid),
+        found.picture("along-big", "Uniformity along the big frequency", draw_line),
+        table(heads, rows, ALL_BUT_FIRST),
+    )
 
 
 def _hold(found: Findings, series: Sequence[Series]) -> None:
-    found.figures["hold.svg"] = partial(figures.draw_hold, series)
     found.keep("hold", [asdict(each) | {"verdict": each.verdict} for each in series])
-    lines = [
-        "## hold: Does HFEE hold its threshold?",
-        "",
-        f"Workloads whose programs all run for {EPOCHS} epochs; threshold {UNIFORMITY_THRESHOLD}. *Steady* is the uniformity of what "
-        f"was done after epoch {SETTLED}; *reachable* the best at a fixed big frequency of 1300 MHz or more, where HFEE's state machine "
-        "can stay: below, it raises the clock whenever uniformity is too low. *Attainable* is the best at any fixed frequency, with "
-        "HFEE's mapping. *Since epoch* is from when on the uniformity since the start, which HFEE observes, has stayed above the "
-        "threshold.",
-        "",
-        "![Uniformity and clock, epoch by epoch](hold.svg)",
-        "",
-        "| machine | workload | steady | reachable | attainable | at MHz | since epoch | verdict |",
-        "|---|---|---:|---:|---:|---:|---:|---|",
-    ]
-    lines += [
-        f"| {each.machine} | {each.mix.upper()} | {each.steady:.3f} | {each.reachable:.3f} | {each.attainable:.3f} | {each.attainable_mhz} "
-        f"| {each.reached_after or '-'} | {each.verdict} |"
+    heads = ["machine", "workload", "steady", "reachable", "attainable", "at MHz", "since epoch", "verdict"]
+    rows = (
+        [
+            each.machine,
+            each.mix.upper(),
+            *(f"{value:.3f}" for value in (each.steady, each.reachable, each.attainable)),
+            str(each.attainable_mhz),
+            str(each.reached_after or "-"),
+            each.verdict,
+        ]
         for each in series
-    ]
-    found.sections.append("\n".join(lines))
+    )
+    found.section(
+        "hold: Does HFEE hold its threshold?",
+        f"Workloads whose programs all run for {EPOCHS} epochs; threshold {UNIFORMITY_THRESHOLD}. *Steady* "
+        f"is the uniformity of what was done after epoch {SETTLED}; *reachable* the best at a fixed big "
+        "frequency of 1300 MHz or more, where HFEE's state machine can stay: below, it raises the clock "
+        "whenever uniformity is too low. *Attainable* is the best at any fixed frequency, with HFEE's "
+        "mapping. *Since epoch* is from when on the uniformity since the start, which HFEE observes, has "
+        "stayed above the threshold.",
+        found.picture("hold", "Uniformity and clock, epoch by epoch", partial(figures.draw_hold, series)),
+        table(heads, rows, slice(2, -1)),
+    )
 
 
 def _schedulers(found: Findings, results: Results) -> None:
-    found.claims += claims.comparison(results)
+    found.judge("schedulers", results)
     found.keep("schedulers", [row.record() for row in results.rows])
-    lines = ["## schedulers: HFEE and its opponents (Figures 10 to 14)"]
+    blocks = []
     for machine in MACHINES:
-        figure = figures.comparison(results, machine)
-        lines += ["", found.draw(figure), "", _changes(results, machine)]
-    found.figures["usage.svg"] = partial(figures.draw_usage, results)
-    found.figures["residency.svg"] = partial(figures.draw_residency, results, RESIDENCY_MIX)
-    lines += [
-        "",
-        f"![Share of time on big cores, {PAPER}](usage.svg)",
-        "",
-        f"![Big frequency under {RESIDENCY_MIX.upper()}, {PAPER}](residency.svg)",
-    ]
-    found.sections.append("\n".join(lines))
+        title = f"**{machine}: means over workloads, geometric but of uniformity**"
+        blocks += [
+            found.draw(figures.comparison(results, machine)),
+            f"{title}\n\n{_means(results, machine)}",
+        ]
+    mix = RESIDENCY_MIX.upper()
+    draw_residency = partial(figures.draw_residency, results, RESIDENCY_MIX)
+    found.section(
+        "schedulers: HFEE and its opponents (Figures 10 to 14)",
+        *blocks,
+        found.picture("usage", f"Share of time on big cores, {PAPER}", partial(figures.draw_usage, results)),
+        found.picture("residency", f"Big frequency under {mix}, {PAPER}", draw_residency),
+    )
 
 
-def _changes(results: Results, machine: str) -> str:
+COLUMNS: dict[str, tuple[str, float, str]] = {
+    "uniformity": ("uniformity", 1.0, ".3f"),
+    "makespan s": ("makespan_s", 1.0, ".1f"),
+    "energy J": ("energy_j", 1.0, ".1f"),
+    "power W": ("power_w", 1.0, ".3f"),
+    "EDP kJ s": ("edp_js", 1e3, ".2f"),
+    "ED2P MJ s^2": ("ed2p_js2", 1e6, ".3f"),
+    "instructions/nJ": ("instructions_per_j", 1e9, ".3f"),
+}
+"""Means in the table of schedulers: metric, what it is divided by, format."""
+GREATEST = {"peak °C, highest": "peak_c", "throttled s, most": "throttled_s"}
+"""The greatest of all workloads."""
+
+
+def _means(results: Results, machine: str) -> str:
     """Means over the workloads of every metric and scheduler."""
-    lines = [
-        f"**{machine}: means over workloads, geometric but of uniformity**",
-        "",
-        "| | uniformity | makespan s | energy J | power W | EDP kJ s | ED2P MJ s^2 | instructions/nJ "
-        "| peak °C, highest | throttled s, most |",
-        "|---|" + "---:|" * 9,
-    ]
-
-    mean = partial(results.overall, machine)
-
-    for scheduler in SCHEDULERS:
-        name = scheduler.name
-        throttled = max(results.mean(machine, mix, name, "throttled_s").mean for mix in WORKLOADS)
-        peak = max(results.mean(machine, mix, name, "peak_c").mean for mix in WORKLOADS)
-        lines.append(
-            f"| {name} | {mean(name, 'uniformity'):.3f} | {mean(name, 'makespan_s'):.1f} | {mean(name, 'energy_j'):.1f} "
-            f"| {mean(name, 'power_w'):.3f} | {mean(name, 'edp_js') / 1e3:.2f} | {mean(name, 'ed2p_js2') / 1e6:.3f} "
-            f"| {mean(name, 'instructions_per_j') / 1e9:.3f} | {peak:.1f} | {throttled:.1f} |"
+    rows = []
+    for scheduler in (each.name for each in SCHEDULERS):
+        means = (
+            f"{results.overall(machine, scheduler, metric) / unit:{shown}}"
+            for metric, unit, shown in COLUMNS.values()
         )
-    return "\n".join(lines)
+        greatest = (
+            f"{max(results.mean(machine, mix, scheduler, metric).mean for mix in WORKLOADS):.1f}"
+            for metric in GREATEST.values()
+        )
+        rows.append([scheduler, *means, *greatest])
+    return table(["", *COLUMNS, *GREATEST], rows, ALL_BUT_FIRST)

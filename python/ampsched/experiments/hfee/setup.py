@@ -136,7 +136,7 @@ def slowdowns_so_far(outcome: Outcome) -> list[float]:
 
 
 def slowdowns_between(before: Outcome, after: Outcome) -> list[float]:
-    """Slowdown of each program in the time by which one simulation went on longer than another that was the same up to then."""
+    """Slowdown of each program while a simulation went on longer than one that begins alike."""
     return [
         alone_ips(after.apps[late.app].name)
         * (late.end_ns - early.end_ns)

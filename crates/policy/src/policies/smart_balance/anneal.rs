@@ -2,28 +2,27 @@
 
 use ampsched_model::Draw;
 
-/// A thread as the assignment sees it.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// Share of time in which it wants to run, 0 to 1.
-    pub demand: f64,
-    /// Instructions per s on each core.
-    pub ips: Vec<f64>,
-    /// Power in mW while it runs on each core.
-    pub power_mw: Vec<f64>,
-    /// The cores that it may use.
-    pub allowed: Vec<usize>,
+/// What a thread does while it runs on a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Instructions per s.
+    pub ips: f64,
+    /// Power in mW.
+    pub power_mw: f64,
 }
 
-/// Threads, cores and what is drawn whoever runs where.
-#[derive(Clone, Debug)]
+/// Threads, cores and what is drawn whoever runs where. Kept from epoch to epoch for its memory.
+#[derive(Clone, Debug, Default)]
 pub struct Problem {
-    /// The threads.
-    pub threads: Vec<Candidate>,
-    /// Number of cores.
-    pub cores: usize,
-    /// Power that does not depend on the assignment, in mW.
-    pub base_mw: f64,
+    cores: usize,
+    base_mw: f64,
+    /// Share of time in which each thread wants to run, 0 to 1.
+    demands: Vec<f64>,
+    /// Of each thread on each core.
+    figures: Vec<Figures>,
+    /// The cores that each thread may use, one thread after the other, and where each thread's end.
+    allowed: Vec<usize>,
+    allowed_ends: Vec<usize>,
 }
 
 /// How annealing cools down.
@@ -36,63 +35,194 @@ pub struct Cooling {
     pub temperature: f64,
 }
 
+/// A thread goes from a core to another one and, if there is a second, that one the other way.
+#[derive(Clone, Copy, Debug)]
+struct Move {
+    first: usize,
+    second: Option<usize>,
+    from: usize,
+    to: usize,
+}
+
+impl Move {
+    fn back(self) -> Self {
+        Self { from: self.to, to: self.from, ..self }
+    }
+}
+
 impl Problem {
-    /// Sum of instructions per s / sum of power in mW (instructions per s if no power is known) if thread i is
-    /// on core `cores[i]`. Threads that share a core share its time in proportion to their demands.
-    pub fn efficiency(&self, cores: &[usize]) -> f64 {
-        let mut demands = vec![0.0; self.cores];
-        for (thread, &core) in self.threads.iter().zip(cores) {
-            demands[core] += thread.demand;
-        }
-        let (mut ips, mut power_mw) = (0.0, self.base_mw);
-        for (thread, &core) in self.threads.iter().zip(cores) {
-            let share = thread.demand / demands[core].max(1.0);
-            ips += share * thread.ips[core];
-            power_mw += share * thread.power_mw[core];
-        }
-        if power_mw > 0.0 { ips / power_mw } else { ips }
+    /// Begins anew, without threads, on so many cores; `base_mw` is drawn whatever the assignment.
+    pub fn reset(&mut self, cores: usize, base_mw: f64) {
+        (self.cores, self.base_mw) = (cores, base_mw);
+        self.demands.clear();
+        self.figures.clear();
+        self.allowed.clear();
+        self.allowed_ends.clear();
+    }
+
+    /// A thread more that wants to run in a share of time, 0 to 1, on cores that it may use; `on` says what it does
+    /// on each core.
+    pub fn add(
+        &mut self,
+        demand: f64,
+        on: impl Iterator<Item = Figures>,
+        allowed: impl Iterator<Item = usize>,
+    ) {
+        self.demands.push(demand);
+        self.figures.extend(on);
+        self.allowed.extend(allowed);
+        self.allowed_ends.push(self.allowed.len());
+    }
+
+    fn allowed(&self, thread: usize) -> &[usize] {
+        let start = if thread == 0 { 0 } else { self.allowed_ends[thread - 1] };
+        &self.allowed[start..self.allowed_ends[thread]]
     }
 
     /// The best assignment among those that annealing visits, from some assignment on.
     pub fn anneal(&self, from: &[usize], cooling: Cooling, random: &mut Draw) -> Vec<usize> {
-        let (mut present, mut value) = (from.to_vec(), self.efficiency(from));
-        let (mut best, mut best_value) = (present.clone(), value);
-        if self.threads.is_empty() {
+        let mut present = Assignment::new(self, from);
+        let (mut best, mut best_value) = (from.to_vec(), present.value);
+        if from.is_empty() {
             return best;
         }
         for step in 0..cooling.moves {
             let temperature =
                 cooling.temperature * (1.0 - f64::from(step) / f64::from(cooling.moves));
-            let Some(next) = self.neighbour(&present, random) else { continue };
-            let next_value = self.efficiency(&next);
-            let loss = (value - next_value) / value.max(f64::MIN_POSITIVE);
-            if loss <= 0.0 || random.uniform() < (-loss / temperature).exp() {
-                (present, value) = (next, next_value);
+            let Some(change) = self.neighbour(&present.cores, random) else { continue };
+            let value = present.value;
+            present.change(change);
+            let loss = (value - present.value) / value.max(f64::MIN_POSITIVE);
+            let accepted = loss <= 0.0 || random.uniform() < (-loss / temperature).exp();
+            if !accepted {
+                present.undo(change, value);
             }
-            if value > best_value {
-                (best, best_value) = (present.clone(), value);
+            if present.value > best_value {
+                best.copy_from_slice(&present.cores);
+                best_value = present.value;
             }
         }
         best
     }
 
     /// One thread elsewhere or, half of the time, two threads in each other's places; none if they may not.
-    fn neighbour(&self, cores: &[usize], random: &mut Draw) -> Option<Vec<usize>> {
+    fn neighbour(&self, cores: &[usize], random: &mut Draw) -> Option<Move> {
         let below = |count: usize, random: &mut Draw| (random.bits() % count as u64) as usize;
-        let thread = below(cores.len(), random);
-        let allowed = &self.threads[thread].allowed;
-        let mut next = cores.to_vec();
-        if random.bits() % 2 == 0 {
-            next[thread] = allowed[below(allowed.len(), random)];
+        let first = below(cores.len(), random);
+        let (allowed, from) = (self.allowed(first), cores[first]);
+        let (second, to) = if random.bits() % 2 == 0 {
+            (None, allowed[below(allowed.len(), random)])
         } else {
-            let other = below(cores.len(), random);
-            let may = |thread: usize, core: usize| self.threads[thread].allowed.contains(&core);
-            if !may(thread, cores[other]) || !may(other, cores[thread]) {
-                return None;
-            }
-            next.swap(thread, other);
+            let second = below(cores.len(), random);
+            (Some(second), cores[second])
+        };
+        let may = second
+            .is_none_or(|second| allowed.contains(&to) && self.allowed(second).contains(&from));
+        (may && from != to).then_some(Move { first, second, from, to })
+    }
+}
+
+/// Threads on cores, with what a change of it needs to be judged: a move changes the shares on two cores only.
+///
+/// All sums run in the order of the threads, so that an assignment has the same efficiency however it came about.
+struct Assignment<'p> {
+    problem: &'p Problem,
+    /// The core of each thread.
+    cores: Vec<usize>,
+    /// The threads on each core as bits, so many words per core.
+    members: Vec<u64>,
+    words: usize,
+    /// What each thread contributes: its share of a core x its figures there.
+    parts: Vec<Figures>,
+    /// The parts before the last change.
+    parts_before: Vec<Figures>,
+    /// Sum of instructions per s / sum of power in mW, or instructions per s if no power is known.
+    value: f64,
+}
+
+impl<'p> Assignment<'p> {
+    /// Thread i on core `cores[i]`.
+    fn new(problem: &'p Problem, cores: &[usize]) -> Self {
+        let words = cores.len().div_ceil(64);
+        let mut assignment = Self {
+            problem,
+            cores: cores.to_vec(),
+            members: vec![0; words * problem.cores],
+            words,
+            parts: vec![Figures::default(); cores.len()],
+            parts_before: vec![Figures::default(); cores.len()],
+            value: 0.0,
+        };
+        for (thread, &core) in cores.iter().enumerate() {
+            assignment.members[core * words + thread / 64] |= 1 << (thread % 64);
         }
-        (next != cores).then_some(next)
+        (0..problem.cores).for_each(|core| assignment.share_out(core));
+        assignment.value = assignment.efficiency();
+        assignment
+    }
+
+    fn change(&mut self, change: Move) {
+        self.parts_before.copy_from_slice(&self.parts);
+        self.relocate(change);
+        self.share_out(change.from);
+        self.share_out(change.to);
+        self.value = self.efficiency();
+    }
+
+    /// Takes the last change back, before which the value was `value`.
+    fn undo(&mut self, change: Move, value: f64) {
+        self.relocate(change.back());
+        std::mem::swap(&mut self.parts, &mut self.parts_before);
+        self.value = value;
+    }
+
+    fn relocate(&mut self, change: Move) {
+        let mut flip = |thread: usize, core: usize| {
+            self.members[core * self.words + thread / 64] ^= 1 << (thread % 64);
+        };
+        for thread in [Some(change.first), change.second].into_iter().flatten() {
+            flip(thread, change.from);
+            flip(thread, change.to);
+        }
+        self.cores[change.first] = change.to;
+        if let Some(second) = change.second {
+            self.cores[second] = change.from;
+        }
+    }
+
+    /// Threads that share a core share its time in proportion to their demands.
+    fn share_out(&mut self, core: usize) {
+        let problem = self.problem;
+        let members = &self.members[core * self.words..][..self.words];
+        let mut demand = 0.0;
+        for_ones(members, |thread| demand += problem.demands[thread]);
+        let parts = &mut self.parts;
+        for_ones(members, |thread| {
+            let share = problem.demands[thread] / f64::max(demand, 1.0);
+            let figures = problem.figures[thread * problem.cores + core];
+            parts[thread] =
+                Figures { ips: share * figures.ips, power_mw: share * figures.power_mw };
+        });
+    }
+
+    fn efficiency(&self) -> f64 {
+        let mut sum = Figures { ips: 0.0, power_mw: self.problem.base_mw };
+        for part in &self.parts {
+            sum.ips += part.ips;
+            sum.power_mw += part.power_mw;
+        }
+        if sum.power_mw > 0.0 { sum.ips / sum.power_mw } else { sum.ips }
+    }
+}
+
+/// Calls a function with the numbers of the bits that are set, in ascending order.
+fn for_ones(words: &[u64], mut call: impl FnMut(usize)) {
+    for (index, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            call(64 * index + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
     }
 }
 
@@ -104,18 +234,56 @@ mod tests {
 
     const COOLING: Cooling = Cooling { moves: 200, temperature: 0.1 };
 
+    /// A thread as a test states it.
+    #[derive(Clone, Debug)]
+    struct Candidate {
+        demand: f64,
+        ips: Vec<f64>,
+        power_mw: Vec<f64>,
+        allowed: Vec<usize>,
+    }
+
     fn thread(demand: f64, ips: &[f64], power_mw: &[f64]) -> Candidate {
         let allowed = (0..ips.len()).collect();
         Candidate { demand, ips: ips.to_vec(), power_mw: power_mw.to_vec(), allowed }
     }
 
+    /// Threads as a test states them.
+    #[derive(Clone, Debug)]
+    struct Threads {
+        threads: Vec<Candidate>,
+        cores: usize,
+        base_mw: f64,
+    }
+
+    impl Threads {
+        fn problem(&self) -> Problem {
+            let mut problem = Problem::default();
+            problem.reset(self.cores, self.base_mw);
+            for thread in &self.threads {
+                let on = thread.ips.iter().zip(&thread.power_mw);
+                let figures = on.map(|(&ips, &power_mw)| Figures { ips, power_mw });
+                problem.add(thread.demand, figures, thread.allowed.iter().copied());
+            }
+            problem
+        }
+
+        fn efficiency(&self, cores: &[usize]) -> f64 {
+            Assignment::new(&self.problem(), cores).value
+        }
+
+        fn anneal(&self, from: &[usize], cooling: Cooling, random: &mut Draw) -> Vec<usize> {
+            self.problem().anneal(from, cooling, random)
+        }
+    }
+
     /// A big core and a little one; a thread that gains much by the big one and one that does not.
-    fn two(base_mw: f64) -> Problem {
+    fn two(base_mw: f64) -> Threads {
         let threads = vec![
             thread(1.0, &[4000.0, 1000.0], &[1000.0, 200.0]),
             thread(1.0, &[1200.0, 1000.0], &[1000.0, 200.0]),
         ];
-        Problem { threads, cores: 2, base_mw }
+        Threads { threads, cores: 2, base_mw }
     }
 
     #[test]
@@ -134,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_more_is_drawn_anyway_the_more_speed_counts() {
-        let anneal = |problem: &Problem| problem.anneal(&[1, 0], COOLING, &mut Draw::new(1));
+        let anneal = |problem: &Threads| problem.anneal(&[1, 0], COOLING, &mut Draw::new(1));
         assert_eq!(anneal(&two(0.0)), [1, 1]);
         assert_eq!(anneal(&two(600.0)), [0, 1]);
     }
@@ -156,22 +324,22 @@ mod tests {
         assert!(
             problem.anneal(&[1, 0], Cooling { moves: 0, ..COOLING }, &mut Draw::new(1)) == [1, 0]
         );
-        let nobody = Problem { threads: Vec::new(), ..problem };
+        let nobody = Threads { threads: Vec::new(), ..problem };
         assert!(nobody.anneal(&[], COOLING, &mut Draw::new(1)).is_empty());
     }
 
-    fn problems() -> impl Strategy<Value = Problem> {
+    fn problems() -> impl Strategy<Value = Threads> {
         let figures = (0.05..1.0, 500.0..2000.0, 1.0..4.0, 50.0..300.0, 1.0..8.0);
         (prop::collection::vec(figures, 1..5), 0.0..1000.0).prop_map(|(figures, base_mw)| {
             let threads = figures.iter().map(|&(demand, ips, speedup, power_mw, factor)| {
                 let (fast, hungry) = (ips * speedup, power_mw * factor);
                 thread(demand, &[fast, fast, ips, ips], &[hungry, hungry, power_mw, power_mw])
             });
-            Problem { threads: threads.collect(), cores: 4, base_mw }
+            Threads { threads: threads.collect(), cores: 4, base_mw }
         })
     }
 
-    fn optimum(problem: &Problem) -> f64 {
+    fn optimum(problem: &Threads) -> f64 {
         let count = problem.threads.len() as u32;
         let cores = |number: usize| (0..count).map(move |i| number / 4usize.pow(i) % 4);
         let all = (0..4usize.pow(count)).map(|number| cores(number).collect::<Vec<_>>());
@@ -190,7 +358,7 @@ mod tests {
                 thread(demand, &[fast, fast, ips, ips], &[hungry, hungry, power_mw, power_mw])
             };
             let threads = vec![one(), one(), one(), one()];
-            let problem = Problem { threads, cores: 4, base_mw: between(0.0, 1000.0) };
+            let problem = Threads { threads, cores: 4, base_mw: between(0.0, 1000.0) };
             let found = problem.anneal(&[0; 4], COOLING, &mut random);
             problem.efficiency(&found) / optimum(&problem)
         };
@@ -198,6 +366,52 @@ mod tests {
         let mean = ratios.iter().sum::<f64>() / 200.0;
         assert!(mean > 0.99, "{mean}");
         assert!(ratios.iter().all(|&ratio| ratio > 0.7 && ratio < 1.0 + 1e-12), "{ratios:?}");
+    }
+
+    /// The efficiency as it is defined, computed from nothing.
+    fn plain(problem: &Threads, cores: &[usize]) -> f64 {
+        let mut demands = vec![0.0; problem.cores];
+        for (thread, &core) in problem.threads.iter().zip(cores) {
+            demands[core] += thread.demand;
+        }
+        let (mut ips, mut power_mw) = (0.0, problem.base_mw);
+        for (thread, &core) in problem.threads.iter().zip(cores) {
+            let share = thread.demand / f64::max(demands[core], 1.0);
+            ips += share * thread.ips[core];
+            power_mw += share * thread.power_mw[core];
+        }
+        if power_mw > 0.0 { ips / power_mw } else { ips }
+    }
+
+    /// To the last bit, or equally good moves would be judged differently.
+    #[test]
+    fn changes_and_their_undoing_leave_the_exact_efficiency() {
+        let mut random = Draw::new(5);
+        let mut between = |least: f64, most: f64| least + (most - least) * random.uniform();
+        let mut one = || {
+            let ips: Vec<f64> = (0..6).map(|_| between(500.0, 4000.0)).collect();
+            let power_mw: Vec<f64> = (0..6).map(|_| between(50.0, 900.0)).collect();
+            thread(between(0.05, 1.0), &ips, &power_mw)
+        };
+        // More than 64, so that the bits of a core take two words.
+        let threads = (0..70).map(|_| one()).collect();
+        let stated = Threads { threads, cores: 6, base_mw: 300.0 };
+        let problem = stated.problem();
+        let cores: Vec<usize> = (0..70).map(|thread| thread % 6).collect();
+        let mut assignment = Assignment::new(&problem, &cores);
+        for step in 0..500 {
+            let before = assignment.cores.clone();
+            let Some(change) = problem.neighbour(&before, &mut random) else { continue };
+            let value = assignment.value;
+            assignment.change(change);
+            assert_ne!(assignment.cores, before);
+            assert_eq!(assignment.value, plain(&stated, &assignment.cores), "{step}");
+            if step % 3 == 0 {
+                assignment.undo(change, value);
+                assert_eq!(assignment.cores, before);
+                assert_eq!(assignment.efficiency(), plain(&stated, &before), "{step}");
+            }
+        }
     }
 
     proptest! {

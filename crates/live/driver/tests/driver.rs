@@ -1,0 +1,235 @@
+//! Policies on a mirrored system: what they see is what was seen, what they decide comes out.
+
+use ampsched_computer::{CoreMap, Domain};
+use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
+use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
+use ampsched_policy::{Change, Prefer, REGISTRY, RunState, build_policy};
+
+const MS: Ns = 1_000_000;
+
+/// Two fast cores (0, 1) and two slow ones (2, 3).
+fn map() -> CoreMap {
+    let domain = |class, first: usize| Domain {
+        class,
+        cpus: vec![first, first + 1],
+        freqs_mhz: vec![500, 1000],
+        cpufreq: Vec::new(),
+        relative_speed: None,
+    };
+    CoreMap::new(vec![domain(1, 0), domain(0, 2)])
+}
+
+fn driver(policy: &str, dilation: f64) -> Driver {
+    let policy = build_policy(policy, &[]).unwrap();
+    Driver::new(policy, map().topology(), Dilation::new(dilation).unwrap())
+}
+
+fn cores(set: &CoreSet) -> Vec<usize> {
+    set.iter().map(CoreId::index).collect()
+}
+
+/// A thread that has run all the time on a core.
+fn ran(thread: ThreadId, core: u16, ran_ns: Ns) -> Observation {
+    Observation {
+        thread,
+        state: RunState::Running,
+        core: CoreId(core),
+        ran_ns,
+        waited_ns: 0,
+        instructions: 0,
+        blame_ns: 0,
+    }
+}
+
+/// Four hogs with these speed-ups, each on the core of its number, looked at every period.
+struct Hogs {
+    driver: Driver,
+    threads: Vec<ThreadId>,
+    period_ns: Ns,
+    now_ns: Ns,
+}
+
+impl Hogs {
+    fn new(policy: &str, dilation: f64, speedups: [f64; 4]) -> Self {
+        let mut driver = driver(policy, dilation);
+        let threads = (0..4).map(|app| driver.add(AppId(app), 1024, None, 0)).collect();
+        let mut hogs = Self { period_ns: driver.look_period_ns(), driver, threads, now_ns: 0 };
+        for (&thread, speedup) in hogs.threads.iter().zip(speedups) {
+            hogs.driver.set_factors(thread, Facts::default().factors("", Some(speedup), 0));
+        }
+        hogs
+    }
+
+    fn pass(&mut self) -> Vec<Decision> {
+        self.now_ns += self.period_ns;
+        let seen = |(core, &thread): (usize, &ThreadId)| ran(thread, core as u16, self.period_ns);
+        let seen: Vec<Observation> = self.threads.iter().enumerate().map(seen).collect();
+        self.driver.look(&seen, self.now_ns);
+        self.driver.epoch().unwrap()
+    }
+}
+
+#[test]
+fn hsp_gives_fast_cores_to_those_who_gain_most() {
+    let mut hogs = Hogs::new("hsp", 1.0, [1.1, 2.0, 3.0, 1.2]);
+    assert_eq!(hogs.period_ns, 10 * MS);
+    let decisions = hogs.pass();
+    let moved =
+        |kind| move |thread: usize| Decision::Thread(hogs_thread(thread), Change::Move(kind));
+    let (down, up) = (moved(Prefer::Little), moved(Prefer::Big));
+    assert_eq!(decisions, [down(3), down(0), up(2), up(1)]);
+    assert_eq!(cores(&hogs.driver.cores_for(hogs.threads[2])), [0, 1]);
+    assert_eq!(cores(&hogs.driver.cores_for(hogs.threads[0])), [2, 3]);
+    assert_eq!(hogs.driver.epochs(), 1);
+}
+
+fn hogs_thread(number: usize) -> ThreadId {
+    ThreadId::from(number)
+}
+
+#[test]
+fn what_was_seen_is_what_the_policy_sees() {
+    let mut hogs = Hogs::new("hsp", 1.0, [1.0; 4]);
+    for _ in 0..5 {
+        hogs.pass();
+    }
+    let stats = hogs.driver.sched().stats(hogs.threads[3]);
+    assert_eq!(stats.run_ns, [50 * MS, 0, 0, 0]);
+    assert_eq!(hogs.driver.sched().stats(hogs.threads[0]).run_ns, [0, 50 * MS, 0, 0]);
+    assert_eq!(hogs.driver.sched().core(CoreId(1)).busy_ns, 50 * MS);
+    let blocked = Observation {
+        state: RunState::Blocked,
+        waited_ns: 3 * MS,
+        blame_ns: MS,
+        ..ran(hogs.threads[0], 0, 5 * MS)
+    };
+    hogs.driver.look(&[blocked], 60 * MS);
+    let stats = hogs.driver.sched().stats(hogs.threads[0]);
+    assert_eq!((stats.run_ns[1], stats.ready_ns), (55 * MS, 3 * MS));
+    assert_eq!(hogs.driver.sched().blame_ns(hogs.threads[0]), MS);
+    assert_eq!(hogs.driver.sched().thread(hogs.threads[0]).state, RunState::Blocked);
+}
+
+#[test]
+fn a_thread_that_ends_is_gone() {
+    let mut hogs = Hogs::new("hsp", 1.0, [1.1, 2.0, 3.0, 1.2]);
+    hogs.pass();
+    let ended = Observation { state: RunState::Exited, ..ran(hogs.threads[2], 2, 4 * MS) };
+    hogs.driver.look(&[ended], 20 * MS);
+    assert_eq!(hogs.driver.sched().stats(hogs.threads[2]).run_ns_total(), 14 * MS);
+    assert_eq!(hogs.driver.sched().live_threads().count(), 3);
+    assert!(!hogs.driver.epoch().unwrap().is_empty(), "its core goes to another");
+}
+
+#[test]
+fn dilated_policies_decide_the_same_later() {
+    let mut real = Hogs::new("prop-sp", 1.0, [1.1, 2.0, 3.0, 1.2]);
+    let mut slow = Hogs::new("prop-sp", 8.0, [1.1, 2.0, 3.0, 1.2]);
+    assert_eq!(slow.period_ns, 8 * real.period_ns);
+    for _ in 0..100 {
+        assert_eq!(real.pass(), slow.pass());
+    }
+    assert_eq!(
+        real.driver.sched().stats(real.threads[0]),
+        slow.driver.sched().stats(slow.threads[0]),
+        "times are the policy's"
+    );
+}
+
+#[test]
+fn gts_moves_by_load() {
+    let mut driver = driver("gts", 1.0);
+    let light = driver.add(AppId(0), 1024, None, 0);
+    assert_eq!(cores(&driver.cores_for(light)), [0, 1, 2, 3]);
+    let new = driver.epoch().unwrap();
+    assert_eq!(
+        new,
+        [Decision::Thread(light, Change::Move(Prefer::Big))],
+        "new threads start on big"
+    );
+    // It runs a tenth of the time: below 512 / 1024 it goes down.
+    let mut core = 0;
+    for look in 1..=20 {
+        let seen = Observation { state: RunState::Blocked, ..ran(light, core, MS) };
+        driver.look(&[seen], look * 10 * MS);
+        for decision in driver.epoch().unwrap() {
+            assert_eq!(decision, Decision::Thread(light, Change::Move(Prefer::Little)));
+            core = 2;
+        }
+    }
+    assert_eq!(core, 2, "it went down");
+    // It becomes a hog: at 700 / 1024 it goes up again.
+    for look in 21..=40 {
+        driver.look(&[ran(light, core, 10 * MS)], look * 10 * MS);
+        for decision in driver.epoch().unwrap() {
+            assert_eq!(decision, Decision::Thread(light, Change::Move(Prefer::Big)));
+            core = 0;
+        }
+    }
+    assert_eq!(core, 0, "it went up");
+}
+
+#[test]
+fn hfee_holds_programs_and_sets_the_clock() {
+    let mut driver = driver("hfee", 1.0);
+    let threads: Vec<ThreadId> = (0..5).map(|app| driver.add(AppId(app), 1024, None, 0)).collect();
+    assert_eq!(driver.look_period_ns(), 100 * MS, "new threads are found between epochs");
+    let mut decisions = Vec::new();
+    for look in 1..=10 {
+        let seen = |(core, &thread): (usize, &ThreadId)| ran(thread, core as u16 % 4, 80 * MS);
+        let seen: Vec<Observation> = threads.iter().enumerate().map(seen).collect();
+        driver.look(&seen, look * 100 * MS);
+        decisions.extend(driver.epoch().unwrap());
+    }
+    let held = decisions.iter().filter(|d| matches!(d, Decision::Thread(_, Change::Hold(true))));
+    assert_eq!(held.count(), 1, "four cores, five programs");
+    assert!(decisions.iter().any(|d| matches!(d, Decision::Frequency(..))));
+}
+
+/// A computer without cpufreq, power, heat and counters is what policies meet live, if the user insists.
+#[test]
+fn no_policy_fails_where_little_is_known() {
+    let domain = |class, first: usize| Domain {
+        class,
+        cpus: vec![first, first + 1],
+        freqs_mhz: Vec::new(),
+        cpufreq: Vec::new(),
+        relative_speed: None,
+    };
+    let machines =
+        [vec![domain(1, 0), domain(0, 2)], vec![domain(0, 0)], vec![domain(0, 0), domain(2, 2)]];
+    for info in REGISTRY {
+        for domains in &machines {
+            let map = CoreMap::new(domains.clone());
+            let policy = build_policy(info.name, &[]).unwrap();
+            let mut driver = Driver::new(policy, map.topology(), Dilation::default());
+            let threads: Vec<ThreadId> =
+                (0..5).map(|app| driver.add(AppId(app), 1024, None, 0)).collect();
+            let period_ns = driver.look_period_ns();
+            for look in 1..=30 {
+                let seen = |(number, &thread): (usize, &ThreadId)| {
+                    let core = (number + look as usize) % map.topology().core_count();
+                    let state = if number == 4 { RunState::Blocked } else { RunState::Running };
+                    Observation { state, ..ran(thread, core as u16, period_ns / 2) }
+                };
+                let seen: Vec<Observation> = threads.iter().enumerate().map(seen).collect();
+                driver.look(&seen, look * period_ns);
+                driver.epoch().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn missed_epochs_are_not_made_up_for() {
+    let mut hogs = Hogs::new("hsp", 1.0, [1.0; 4]);
+    hogs.now_ns = 95 * MS;
+    hogs.pass();
+    assert_eq!(hogs.driver.epochs(), 1);
+    hogs.driver.look(&[], 109 * MS);
+    hogs.driver.epoch().unwrap();
+    assert_eq!(hogs.driver.epochs(), 1, "the next is due at 110 ms");
+    hogs.driver.look(&[], 110 * MS);
+    hogs.driver.epoch().unwrap();
+    assert_eq!(hogs.driver.epochs(), 2);
+}

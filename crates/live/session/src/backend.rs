@@ -1,0 +1,135 @@
+//! What a means of running policies has to do for a session.
+
+use std::path::Path;
+use std::process::Command;
+
+use ampsched_live_driver::{Decision, Driver, Observation};
+use ampsched_model::{InputError, Ns};
+use serde::Serialize;
+
+use crate::{Observed, Session, Setup};
+
+/// A means of running policies.
+///
+/// A session calls [`start`](Self::start) once, then [`look`](Self::look) and [`carry_out`](Self::carry_out) again and
+/// again, and [`finish`](Self::finish) at the end. What it touches of the system it writes to its journal first, so that
+/// [`restore`](Self::restore) can put it back in another process if this one is killed.
+pub trait Backend: Observed + Sized {
+    /// What status and results call it.
+    const NAME: &'static str;
+    /// The program that runs it, whose subcommand `guardian` restores from its journals.
+    const PROGRAM: &'static str;
+    /// The greatest share of a CPU that a session uses, 0 to 1: where threads are so many that looks take long, looks
+    /// become rarer.
+    const CPU_SHARE_MAX: f64;
+    /// What it says at the end.
+    type Outcome: Outcome;
+
+    /// Refuses what it cannot do. Nothing has been touched yet, and nothing is.
+    ///
+    /// # Errors
+    ///
+    /// The settings ask for something that only another back end does.
+    fn check(setup: &Setup) -> Result<(), InputError>;
+
+    /// Begins. The journal is a file that does not exist yet, in a folder that only this session uses.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let it.
+    fn start(session: &mut Session, journal: &Path) -> Result<Self, InputError>;
+
+    /// Sees to it that a command is scheduled, which is about to be started.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let it.
+    fn prepare(&self, command: &mut Command) -> Result<(), InputError>;
+
+    /// Says that the session is alive; called between the parts of a step.
+    fn sign_of_life(&mut self) {}
+
+    /// What the threads have done since the last look. New ones are made known to the session
+    /// ([`Session::find`], [`Session::add`]); those that have ended are told once.
+    fn look(&mut self, session: &mut Session, now_ns: Ns) -> Vec<Observation>;
+
+    /// Tells the policy's mirror what sensors of the machine show.
+    fn read_sensors(&mut self, _driver: &mut Driver, _now_ns: Ns) {}
+
+    /// Carries out what the policy has decided.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be carried out any more. What fails for single threads is noted ([`Session::note`]).
+    fn carry_out(
+        &mut self,
+        session: &mut Session,
+        decisions: &[Decision],
+    ) -> Result<(), InputError>;
+
+    /// How long to wait between two looks, in real ns.
+    fn period_ns(&self, session: &Session) -> Ns {
+        session.driver.look_period_ns()
+    }
+
+    /// Whether there is anybody to schedule.
+    fn has_threads(&self) -> bool;
+
+    /// Why it has ended by itself; none while it works.
+    fn end(&self) -> Option<End> {
+        None
+    }
+
+    /// Begins anew after an [`End`] that allows it, with a session that has forgotten all threads.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let it.
+    fn restart(&mut self, _session: &mut Session) -> Result<(), InputError> {
+        Ok(())
+    }
+
+    /// Puts everything back.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    fn finish(self, session: &mut Session) -> Result<Self::Outcome, InputError>;
+
+    /// Puts everything back that a journal names, and removes it; none if there is nothing to do. It can be done twice,
+    /// by two at the same time, and by whoever has the journal.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    fn restore(journal: &Path) -> Result<Option<PutBack>, InputError>;
+}
+
+/// Why a back end has ended by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// In a sentence.
+    pub why: String,
+    /// Whether it only has to begin anew.
+    pub can_restart: bool,
+}
+
+/// What a back end has done, for the results.
+pub trait Outcome: Serialize {
+    /// In some words, at the end of a sentence about the session.
+    fn words(&self) -> String;
+
+    /// What could not be put back, and why.
+    fn failures(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// What has been put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutBack {
+    /// In some words.
+    pub what: String,
+    /// What could not be put back, and why.
+    pub failures: Vec<String>,
+}

@@ -1,0 +1,43 @@
+//! What every session that runs a policy on this computer is, whatever its means.
+//!
+//! [`Settings`] say what is wanted, [`Setup`] what that comes to on this computer, and [`run`] runs it until its command
+//! ends or it is stopped: look, decide, carry out, record. How threads are looked at and decisions are carried out is a
+//! [`Backend`]'s business, and so is what it touches of the system; that it is put back in the end, by the session, by
+//! its guardian or by a later one, is the business of this crate.
+
+#[cfg(feature = "clap")]
+pub mod arguments;
+mod backend;
+mod command;
+mod guardian;
+mod instruments;
+mod live_trace;
+mod now;
+mod observed;
+mod own;
+mod policy_text;
+mod record;
+mod restore;
+mod run;
+mod run_dir;
+mod scope;
+mod session;
+mod settings;
+mod setup;
+mod signals;
+mod status;
+mod summary;
+
+pub use backend::{Backend, End, Outcome, PutBack};
+pub use guardian::keep_watch;
+pub use observed::{Account, Observed, Scheduled};
+pub use policy_text::{Named, build as build_policy};
+pub use restore::restore;
+pub use run::run;
+pub use run_dir::{Lock, RunDir};
+pub use scope::Scope;
+pub use session::Session;
+pub use settings::{CoreSettings, FolderSettings, Means, RecordSettings, ScopeSettings, Settings};
+pub use setup::Setup;
+pub use status::{CoreStatus, Status, ThreadStatus};
+pub use summary::Summary;

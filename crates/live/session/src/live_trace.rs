@@ -1,0 +1,146 @@
+//! A trace of a live session in the form of the simulator's: who runs where, as far as looks can tell, and every
+//! decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use ampsched_computer::{CoreMap, format_cpus};
+use ampsched_live_driver::{Decision, Driver};
+use ampsched_model::{CoreId, InputError, Ns, ThreadId};
+use ampsched_policy::{Reason, RunState};
+use ampsched_trace::{
+    Decision as TraceDecision, PerfettoTrace, Trace, TraceMachine, TraceThread, TurnEnd,
+};
+
+use crate::{Observed, Session};
+
+/// A turn whose end was only seen afterwards: nobody knows what it retired, or why it ended.
+const UNSEEN: TurnEnd = TurnEnd { instructions: 0, state: RunState::Ready, why: None };
+
+/// Writes the trace.
+pub struct LiveTrace {
+    file: PathBuf,
+    trace: PerfettoTrace<File>,
+    known: BTreeSet<ThreadId>,
+    /// Who runs on each core, as last written.
+    running: BTreeMap<CoreId, ThreadId>,
+    /// The number in the trace of the session's thread 0.
+    first: u32,
+}
+
+impl LiveTrace {
+    /// Starts a file.
+    pub fn new(file: &Path, cores: &CoreMap) -> Result<Self, InputError> {
+        let wrong = |error: std::io::Error| wrong(file, &error);
+        let created = File::create(file).map_err(wrong)?;
+        let trace = PerfettoTrace::new(created, &describe(cores)).map_err(wrong)?;
+        let (known, running) = (BTreeSet::new(), BTreeMap::new());
+        Ok(Self { file: file.to_owned(), trace, known, running, first: 0 })
+    }
+
+    /// Writes what a step has seen and decided.
+    pub fn step(
+        &mut self,
+        session: &Session,
+        seen: &impl Observed,
+        decisions: &[Decision],
+        now_ns: Ns,
+    ) {
+        for member in seen.scheduled() {
+            let id = self.id(member.thread);
+            if self.known.insert(id) {
+                self.trace.thread(TraceThread {
+                    id,
+                    app: member.app.index(),
+                    app_name: member.program,
+                    name: &format!("{} {}", member.name, member.tid),
+                });
+            }
+        }
+        self.who_runs(session, seen, now_ns);
+        for decision in decisions {
+            match decision {
+                Decision::Thread(thread, change) => {
+                    let cpus = |set: &_| format_cpus(session.cores.cpu_set(set));
+                    let what = change.in_words(|set| format!("CPUs {}", cpus(set)));
+                    let planned = TraceDecision::Planned(&what);
+                    let why = why_planned(&session.driver, *thread, now_ns);
+                    self.trace.decided(self.id(*thread), planned, Some(&why), now_ns);
+                }
+                Decision::Frequency(cluster, mhz) | Decision::Limit(cluster, mhz) => {
+                    self.trace.frequency(*cluster, *mhz, now_ns);
+                }
+            }
+        }
+    }
+
+    fn who_runs(&mut self, session: &Session, seen: &impl Observed, now_ns: Ns) {
+        let cores = || session.cores.topology().cores();
+        let now = |core| seen.running(session, core).map(|thread| self.id(thread));
+        let now: BTreeMap<CoreId, ThreadId> =
+            cores().filter_map(|core| Some((core, now(core)?))).collect();
+        let known = std::mem::take(&mut self.running);
+        for (core, thread) in known {
+            match now.get(&core) == Some(&thread) {
+                true => drop(self.running.insert(core, thread)),
+                false => self.trace.stop(core, thread, UNSEEN, now_ns),
+            }
+        }
+        for (core, thread) in now {
+            // Whoever moves while it is looked at may seem to be on two cores.
+            if !self.running.values().any(|&other| other == thread) {
+                self.running.insert(core, thread);
+                self.trace.run(core, thread, None, now_ns);
+            }
+        }
+        for core in cores() {
+            self.trace.queue_len(core, seen.waiting(session, core), now_ns);
+        }
+    }
+
+    /// The session numbers its threads from 0 again.
+    pub fn begin_anew(&mut self, now_ns: Ns) {
+        for (core, thread) in std::mem::take(&mut self.running) {
+            self.trace.stop(core, thread, UNSEEN, now_ns);
+        }
+        self.first = self.known.last().map_or(0, |thread| thread.0 + 1);
+    }
+
+    /// A thread's number in the trace.
+    fn id(&self, thread: ThreadId) -> ThreadId {
+        ThreadId(self.first + thread.0)
+    }
+
+    /// Completes the file.
+    pub fn finish(self) -> Result<(), InputError> {
+        self.trace.finish().map_err(|error| wrong(&self.file, &error))
+    }
+}
+
+fn wrong(file: &Path, error: &std::io::Error) -> InputError {
+    InputError::new(file.display().to_string(), "", error.to_string())
+}
+
+fn describe(cores: &CoreMap) -> TraceMachine {
+    let topology = cores.topology();
+    let title = |core| {
+        let class = cores.class_name(topology.core(core).class);
+        format!("{class}, CPU {}", cores.cpu(core))
+    };
+    let cluster = |(_, domain): (usize, &ampsched_computer::Domain)| {
+        let class = cores.class_name(ampsched_model::ClassId(domain.class));
+        format!("{class} {}", format_cpus(domain.cpus.iter().copied()))
+    };
+    TraceMachine {
+        name: "this computer".to_owned(),
+        cores: topology.cores().map(title).collect(),
+        clusters: cores.domains().iter().enumerate().map(cluster).collect(),
+    }
+}
+
+/// Why a policy changes the plan for a thread: when it looked, and what it knew, in its own time.
+fn why_planned(driver: &Driver, thread: ThreadId, now_ns: Ns) -> Reason {
+    let now_ns = driver.dilation().to_policy(now_ns);
+    Reason::of_plan(None, driver.epochs(), driver.factors(thread), now_ns)
+}

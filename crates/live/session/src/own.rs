@@ -1,0 +1,42 @@
+//! The process of a session, and what it uses itself.
+
+use std::time::Duration;
+
+use ampsched_computer::{Proc, ThreadKey};
+use ampsched_model::{InputError, Ns};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The process of a session.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// Which.
+    pub key: ThreadKey,
+    /// CPU time that it had used before the session.
+    used_before_ns: Ns,
+}
+
+impl Own {
+    /// This process. Errors: `/proc` does not show it.
+    pub fn process(proc: &Proc) -> Result<Self, InputError> {
+        let own = proc.process(std::process::id() as i32);
+        let own = own.ok_or_else(|| InputError::new("/proc", "", "this process is not in it"))?;
+        Ok(Self { key: own.key, used_before_ns: used_ns(proc, own.key.tid) })
+    }
+
+    /// Share of one CPU that it has used in the time since then.
+    pub fn overhead(&self, proc: &Proc, elapsed_ns: Ns) -> f64 {
+        let used = used_ns(proc, self.key.tid).saturating_sub(self.used_before_ns);
+        if elapsed_ns > 0 { (used as f64 / elapsed_ns as f64).min(1.0) } else { 0.0 }
+    }
+}
+
+/// CPU time of a process's first thread (a session has no other).
+fn used_ns(proc: &Proc, pid: i32) -> Ns {
+    proc.run_and_wait_ns(pid, pid).map_or(0, |(run_ns, _)| run_ns)
+}
+
+/// CPU time of this process so far.
+pub fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

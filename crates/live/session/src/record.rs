@@ -1,0 +1,76 @@
+//! What a running session leaves for others, whatever its means: the lock on its folder, its status, its trace.
+
+use ampsched_computer::CoreMap;
+use ampsched_live_driver::Decision;
+use ampsched_model::{InputError, Ns};
+
+use crate::live_trace::LiveTrace;
+use crate::{Backend, Lock, RecordSettings, RunDir, Session};
+
+/// How often the session's status is written (ours): twice as often as `status --watch` reads it.
+const STATUS_NS: Ns = 500_000_000;
+
+/// The record of a session.
+pub struct Record {
+    folder: RunDir,
+    program: &'static str,
+    trace: Option<LiveTrace>,
+    told_ns: Option<Ns>,
+    _lock: Lock,
+}
+
+impl Record {
+    /// Takes the folder and starts the trace.
+    ///
+    /// Errors: another session has the folder, or a file cannot be made.
+    pub fn open(
+        settings: &RecordSettings,
+        program: &'static str,
+        cores: &CoreMap,
+    ) -> Result<Self, InputError> {
+        let folder = RunDir::new(&settings.folder);
+        let lock = folder.lock()?;
+        let trace =
+            settings.trace.as_deref().map(|file| LiveTrace::new(file, cores)).transpose()?;
+        Ok(Self { folder, program, trace, told_ns: None, _lock: lock })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &RunDir {
+        &self.folder
+    }
+
+    /// Writes what a step has seen and decided, and now and then the status; returns whether it did that.
+    pub fn step(
+        &mut self,
+        session: &Session,
+        backend: &impl Backend,
+        decisions: &[Decision],
+        now_ns: Ns,
+    ) -> bool {
+        if let Some(trace) = &mut self.trace {
+            trace.step(session, backend, decisions, now_ns);
+        }
+        if self.told_ns.is_some_and(|told_ns| now_ns < told_ns + STATUS_NS) {
+            return false;
+        }
+        self.told_ns = Some(now_ns);
+        if let Err(error) = self.folder.write_status(&session.status(backend)) {
+            eprintln!("{}: {}: {error}", self.program, self.folder.path().display());
+        }
+        true
+    }
+
+    /// The session has begun anew, and numbers its threads from 0 again.
+    pub fn begin_anew(&mut self, now_ns: Ns) {
+        if let Some(trace) = &mut self.trace {
+            trace.begin_anew(now_ns);
+        }
+    }
+
+    /// The session has ended. Errors: the trace cannot be completed.
+    pub fn close(self) -> Result<(), InputError> {
+        self.folder.clear_status();
+        self.trace.map_or(Ok(()), LiveTrace::finish)
+    }
+}

@@ -1,0 +1,235 @@
+//! A running session: the policy, its mirror of the system, and what is known of the threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use ampsched_computer::{Capabilities, CoreMap, Proc, Root, ThreadStat};
+use ampsched_live_driver::{Decision, Demand, Dilation, Driver, Facts};
+use ampsched_live_factors::Instruments;
+use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
+use ampsched_policy::{Factor, FactorKind, Refusal};
+use rustix::io::Errno;
+
+use crate::own::{Own, cpu_time};
+use crate::{Backend, Scope, Settings, Setup, instruments, policy_text};
+
+/// How often new threads are looked for, if looks are more frequent: a search reads several files per process (ours).
+const SEARCH_NS: Ns = 50_000_000;
+/// Number of the process whose children are kernel threads.
+const KTHREADD: i32 = 2;
+/// What failures of counters are called.
+const COUNTERS: &str = "counters";
+
+/// A running session, whatever its means.
+pub struct Session {
+    /// What is wanted.
+    pub settings: Settings,
+    /// The policy's name.
+    pub name: String,
+    /// The machine.
+    pub cores: CoreMap,
+    /// What the kernel offers.
+    pub capabilities: Capabilities,
+    /// The policy and its mirror.
+    pub driver: Driver,
+    /// Counters of the threads.
+    pub instruments: Instruments,
+    /// What was measured of programs beforehand.
+    pub(crate) facts: Facts,
+    /// What the policy asks for and does not get.
+    pub(crate) lacks: Vec<Demand>,
+    /// The policy with its parameters, as given.
+    pub(crate) policy: String,
+    pub(crate) own: Own,
+    /// What could not be carried out, each kind once.
+    pub(crate) failures: BTreeSet<String>,
+    pub(crate) counts: Counts,
+    scope: Option<Scope>,
+    /// Processes that are not scheduled whatever the scope.
+    exempt: Vec<i32>,
+    apps: BTreeMap<i32, AppId>,
+    searched_ns: Option<Ns>,
+    looked_ns: Ns,
+}
+
+/// What a session has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Looks at the threads.
+    pub looks: u64,
+    /// Decisions carried out.
+    pub decisions: u64,
+    /// Threads that were scheduled.
+    pub threads: usize,
+    /// CPU time of all looks, with the decisions that followed.
+    pub cpu_ns: Ns,
+    /// Sum over all looks of the threads that were there.
+    pub seen: u64,
+}
+
+impl Session {
+    /// A session that has not looked yet.
+    ///
+    /// # Errors
+    ///
+    /// `/proc` does not show this process.
+    pub fn new(setup: Setup) -> Result<Self, InputError> {
+        let Setup { settings, policy, cores, capabilities, instruments, facts, .. } = setup;
+        let own = Own::process(&Proc::default())?;
+        Ok(Self {
+            settings,
+            name: policy.name,
+            driver: Driver::new(policy.policy, cores.topology(), setup.dilation),
+            policy: policy.text,
+            cores,
+            capabilities,
+            instruments,
+            facts,
+            lacks: setup.lacks,
+            exempt: vec![own.key.tid],
+            own,
+            failures: BTreeSet::new(),
+            counts: Counts::default(),
+            scope: setup.scope,
+            apps: BTreeMap::new(),
+            searched_ns: None,
+            looked_ns: 0,
+        })
+    }
+
+    /// Forgets all threads and all that the policy has learnt.
+    ///
+    /// # Errors
+    ///
+    /// A file that the settings name cannot be read any more.
+    pub fn begin_anew(&mut self) -> Result<(), InputError> {
+        let policy = policy_text::build(&self.settings.policy, &self.settings.param)?.policy;
+        let (root, model) = (Root::default(), self.settings.model.as_deref());
+        self.instruments = instruments::start(&root, &self.cores, &policy.needs(), model)?;
+        let dilation = Dilation::new(self.settings.dilation)?;
+        self.driver = Driver::new(policy, self.cores.topology(), dilation);
+        self.counts = Counts::default();
+        self.apps.clear();
+        Ok(())
+    }
+
+    /// A process that is not scheduled whatever the scope, from now on.
+    pub(crate) fn exempt(&mut self, pid: i32) {
+        self.exempt.push(pid);
+    }
+
+    /// Whether the threads of some processes or of a cgroup have to be looked for; else they come by themselves.
+    pub fn is_of_others(&self) -> bool {
+        matches!(self.scope, Some(Scope::Trees { .. } | Scope::Cgroup { .. }))
+    }
+
+    /// The threads that are to be scheduled, if it is time to look for them again.
+    pub fn find(&mut self, now_ns: Ns) -> Option<Vec<ThreadStat>> {
+        if self.searched_ns.is_some_and(|at_ns| now_ns < at_ns + SEARCH_NS) {
+            return None;
+        }
+        self.searched_ns = Some(now_ns);
+        let mut found = self.scope.as_mut()?.find(&Root::default(), &Proc::default());
+        let is_kernel_thread = |stat: &ThreadStat| stat.parent == KTHREADD || stat.pid == KTHREADD;
+        found.retain(|stat| !self.exempt.contains(&stat.pid) && !is_kernel_thread(stat));
+        Some(found)
+    }
+
+    /// Makes a thread known to the policy: its number, its process group, its weight (1024 is nice 0), the cores that its
+    /// program allows. Returns its number for the policy and its application.
+    pub fn add(
+        &mut self,
+        tid: i32,
+        group: i32,
+        weight: u32,
+        allowed: &CoreSet,
+        now_ns: Ns,
+    ) -> (ThreadId, AppId) {
+        // The numbers are 16 bits wide; beyond, all further groups count as one.
+        let next = AppId(u16::try_from(self.apps.len()).unwrap_or(u16::MAX));
+        let app = *self.apps.entry(group).or_insert(next);
+        let is_restricted = !allowed.is_empty() && allowed.len() < self.cores.cpus().len();
+        let thread = self.driver.add(app, weight, is_restricted.then_some(allowed), now_ns);
+        self.counts.threads += 1;
+        if let Err(error) = self.instruments.follow(tid) {
+            self.note(COUNTERS, &error);
+        }
+        (thread, app)
+    }
+
+    /// Instructions that a thread has retired since the last look; 0 if they are not counted. It was seen on this core.
+    pub fn count(&mut self, tid: i32, core: CoreId, now_ns: Ns) -> u64 {
+        let class = self.cores.topology().core(core).class;
+        self.instruments.look(tid, class, now_ns).unwrap_or_else(|error| {
+            self.note(COUNTERS, &error);
+            0
+        })
+    }
+
+    /// Remembers a failure, each kind once; that a thread has ended meanwhile is none.
+    pub fn note(&mut self, what: &str, error: &io::Error) {
+        let has_ended = error.raw_os_error() == Some(Errno::SRCH.raw_os_error());
+        if has_ended || error.kind() == io::ErrorKind::NotFound {
+            return;
+        }
+        let hint = match error.kind() {
+            io::ErrorKind::PermissionDenied if what == COUNTERS => {
+                " (CAP_PERFMON or the same user is needed)"
+            }
+            io::ErrorKind::PermissionDenied => " (CAP_SYS_NICE or the same user is needed)",
+            _ => "",
+        };
+        self.failures.insert(format!("{what}: {error}{hint}"));
+    }
+
+    /// Time of the last look, in ns since the start.
+    pub fn looked_ns(&self) -> Ns {
+        self.looked_ns
+    }
+
+    /// Looks, lets the policy decide and carries it out; `now_ns` is the time since the start. Returns what was decided.
+    ///
+    /// # Errors
+    ///
+    /// The policy asks for something that its own rules or needs rule out, or the back end cannot carry out anything any
+    /// more.
+    pub fn step<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        now_ns: Ns,
+    ) -> Result<Vec<Decision>, InputError> {
+        let begun = cpu_time();
+        // Thousands of new threads are work for seconds where cores are slow: each part shows that it lives.
+        backend.sign_of_life();
+        let observations = backend.look(self, now_ns);
+        (self.looked_ns, self.counts.looks) = (now_ns, self.counts.looks + 1);
+        self.counts.seen += observations.len() as u64;
+        backend.sign_of_life();
+        self.driver.look(&observations, now_ns);
+        self.tell_factors(backend, now_ns);
+        backend.read_sensors(&mut self.driver, now_ns);
+        backend.sign_of_life();
+        let refused =
+            |why: Refusal| InputError::new("policy", self.policy.clone(), why.to_string());
+        let decisions = self.driver.epoch().map_err(refused)?;
+        self.counts.decisions += decisions.len() as u64;
+        backend.carry_out(self, &decisions)?;
+        backend.sign_of_life();
+        self.counts.cpu_ns += cpu_time().saturating_sub(begun).as_nanos() as Ns;
+        Ok(decisions)
+    }
+
+    /// Says of each thread what is known of the program that it runs now.
+    fn tell_factors(&mut self, backend: &impl Backend, now_ns: Ns) {
+        let ratio = self.cores.speed_ratio();
+        for member in backend.scheduled() {
+            let mut factors = self.facts.factors(member.program, ratio, now_ns);
+            if let Some(blame_ns) = member.blame_ns {
+                let value = blame_ns as f64;
+                factors.blame_ns = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
+            }
+            self.instruments.tell(member.tid, &mut factors);
+            self.driver.set_factors(member.thread, factors);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+"""``ampsched new``: files to begin with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ampsched import scaffold
+from ampsched.cli import render
+
+app = typer.Typer(
+    name="new",
+    help="Files to begin with.",
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+)
+EXAMPLES = render.examples("ampsched new policy big-first", "ampsched new policy --python big-first")
+
+
+@app.callback()
+def _root() -> None:
+    """Files to begin with."""
+
+
+@app.command("policy", epilog=EXAMPLES)
+def policy(
+    name: Annotated[str, typer.Argument(help="Name of the policy: lower-case words joined by '-'.")],
+    python: Annotated[
+        bool, typer.Option("--python", help="A Python file in this folder, for trying out an idea.")
+    ] = False,
+) -> None:
+    """Write a small policy to change: in a checkout of the project a Rust file, its unit test and its row in the registry."""
+    here = Path.cwd()
+    if python:
+        file, _ = scaffold.new_python_policy(Path(), name)
+        written, then = [f"written: {file}"], [f"ampsched compare -m 2B2S -w sync-2 -p cfs,{file}"]
+    else:
+        root = scaffold.checkout(here)
+        new, changed = (path.relative_to(root) for path in scaffold.new_rust_policy(root, name))
+        written = [f"written: {new}", f"row added: {changed}"]
+        then = [
+            f"make try POLICY={name}    after each edit: compares it with cfs",
+            f"cargo test -p ampsched-policy {new.stem}    its unit test",
+            "make bless    writes what is generated anew and shows the differences",
+            "make lint test",
+        ]
+    for line in [*written, "then:", *(f"  {each}" for each in then)]:
+        typer.echo(line)

@@ -1,0 +1,76 @@
+"""Options and commands of ``ampsched-live`` that ``ampsched live`` passes on without knowing them."""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer._click.core import Context
+from typer.core import TyperCommand
+
+from ampsched._core import InputError
+from ampsched.live.commands import Option, subcommands
+from ampsched.live.program import live_program
+
+OWN_GROUPS = ("scope", "record")
+"""Settings that a comparison makes for each of its sessions itself: whom it schedules, and what it writes."""
+
+
+class PassedOn(TyperCommand):
+    """A command whose arguments, ``--`` and ``--help`` included, are those of ``ampsched-live``."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Takes the arguments as they are."""
+        ctx.args = list(args)
+        return []
+
+
+def pass_on(context: typer.Context) -> None:
+    """Becomes ``ampsched-live`` with the same arguments."""
+    program = str(live_program())
+    os.execv(program, [program, str(context.info_name), *context.args])  # noqa: S606
+
+
+def session_options() -> list[Option]:
+    """The options of ``ampsched-live run`` that a comparison passes on to its sessions."""
+    options = subcommands()["run"].options
+    return [option for option in options if option.group not in OWN_GROUPS and option.name != "policy"]
+
+
+def with_session_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command those options; it gets them as arguments in its parameter ``options``."""
+    options = session_options()
+
+    @functools.wraps(command)
+    def wrapped(**values: Any) -> None:  # noqa: ANN401
+        passed = [word for option in options for word in _words(option, values.pop(option.name))]
+        command(**values, options=passed)
+
+    own = inspect.signature(command).parameters
+    parameters = [own[name] for name in own if name != "options"] + [_parameter(each) for each in options]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
+    return wrapped
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: object = list[str] | None if option.is_repeatable else str | None
+    kind, default = (bool, False) if option.metavar is None else (kind, option.default)
+    metavar = "|".join(option.choices) or option.metavar
+    declared = typer.Option(*option.flags, metavar=metavar, help=f"{option.help}.")
+    annotation = Annotated[kind, declared]  # type: ignore[valid-type]
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _words(option: Option, value: Any) -> list[str]:  # noqa: ANN401
+    """An option with a value as arguments."""
+    if value == option.default:
+        return []
+    if option.choices and value not in option.choices:
+        *others, last = option.choices
+        raise InputError(f'{option.flags[-1]} "{value}" is not {", ".join(others)} or {last}')
+    return option.arguments(value)

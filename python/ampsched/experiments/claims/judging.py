@@ -1,0 +1,95 @@
+"""A claim, what was measured for it, and the verdict."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ampsched.experiments.claims.comparisons import Comparison, Published, Verdict
+from ampsched.experiments.claims.measured import Measurement, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How a claim is checked."""
+
+    measurement: Measurement
+    """Where our number comes from."""
+    comparison: Comparison
+    paper: Published
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One checkable statement; a claim of the paper with several numbers has several."""
+
+    id: str
+    part: str
+    """The part of the experiment whose results it needs."""
+    text: str
+    source: str
+    """Section, figure or table of the paper."""
+    published: str
+    """The paper's value, as printed."""
+    check: Check | str
+    """How it is checked, or why it cannot be."""
+    cause_name: str = ""
+    cause: str = ""
+    """Why it is missed, if it is and we know. Braces hold the names of facts that were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was measured for a claim."""
+
+    text: str
+    """As printed."""
+    verdict: Verdict
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim and what came out."""
+
+    claim: Claim
+    result: Result
+    cause: str = ""
+    """Why it is missed, if it is and we know."""
+    predicted: Result | None = None
+    """The result with speed-ups predicted from counters, not exact; None where they play no part."""
+
+
+def measure(claim: Claim, results: object) -> Result:
+    """What results of the claim's part say of it."""
+    if isinstance(claim.check, str):
+        return Result(claim.check, "not testable here")
+    check = claim.check
+    ours = check.measurement(results)
+    return Result(ours.printed(check.unit), check.comparison.judge(ours, check.paper), *ours.numbers)
+
+
+def judge(
+    claims: Sequence[Claim],
+    results: object,
+    predicted: object | None = None,
+    facts: Mapping[str, object] | None = None,
+) -> list[Judged]:
+    """Judges claims of one part.
+
+    Args:
+        claims: Claims of the part.
+        results: The part's results, as its measurements take them.
+        predicted: The same with predicted speed-ups, if there are such.
+        facts: What was measured for the causes of misses, by name.
+    """
+    judged = []
+    for claim in claims:
+        result = measure(claim, results)
+        missed = result.verdict in ("not reproduced", "direction only")
+        cause = claim.cause.format_map(facts or {}) if missed else ""
+        judged.append(
+            Judged(claim, result, cause, measure(claim, predicted) if predicted is not None else None)
+        )
+    return judged

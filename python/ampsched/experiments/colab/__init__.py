@@ -1,0 +1,1 @@
+"""COLAB (CGO 2020), reproduced in simulation."""

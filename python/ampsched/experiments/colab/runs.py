@@ -1,0 +1,88 @@
+"""COLAB's experiments: what is run for its figures.
+
+Each result is the mean of two runs, big cores first and little cores first (section 5.1), and is repeated
+with several seeds.
+"""
+
+from dataclasses import dataclass
+
+from ampsched.api import compare
+from ampsched.comparison import Comparison
+from ampsched.execution import Progress
+from ampsched.experiments.colab.setup import (
+    MACHINES,
+    POLICIES,
+    SINGLES,
+    TEX,
+    TEX_MACHINES,
+    TEX_POLICIES,
+    workloads,
+)
+from ampsched.experiments.progress import shares
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the experiment: what is run together."""
+
+    machines: tuple[str, ...]
+    workloads: tuple[str, ...]
+    policies: tuple[str, ...] = POLICIES
+
+    def run(self, jobs: int, repeats: int, progress: Progress, factors: str) -> Comparison:
+        """Runs it with seeds 1 to `repeats`; policies learn speed-ups from `factors`."""
+        return compare(
+            self.machines,
+            self.workloads,
+            self.policies,
+            repeat=repeats,
+            factors=factors,
+            jobs=jobs,
+            progress=progress,
+        )
+
+    def simulations(self, repeats: int) -> int:
+        """Simulations without baselines: for progress."""
+        return len(self.machines) * len(self.workloads) * len(self.policies) * 2 * repeats
+
+
+PARTS = {
+    "fig4": Part(("2B2S",), SINGLES),
+    "fig5": Part(MACHINES, tuple(workloads("sync", "nsync"))),
+    "fig6": Part(MACHINES, tuple(workloads("comm", "comp"))),
+    "fig7": Part(MACHINES, tuple(workloads("rand"))),
+    "tex": Part(TEX_MACHINES, TEX, TEX_POLICIES),
+}
+NEEDS = {
+    "fig4": ("fig4",),
+    "fig5": ("fig5",),
+    "fig6": ("fig6",),
+    "fig7": ("fig7",),
+    "fig8": ("fig5", "fig6", "fig7"),
+    "fig9": ("fig5", "fig6", "fig7"),
+    "summary": ("fig5", "fig6", "fig7"),
+    "tex": ("tex",),
+}
+"""What each figure needs to be run. Figures 8 and 9 and the summary group all 26 workloads anew."""
+SOURCES = ("oracle", "predicted")
+"""Where policies learn speed-ups from: exact ones, or those that the shipped model predicts from counters."""
+
+
+def run(
+    only: str | None, jobs: int, repeats: int, progress: Progress | None = None
+) -> dict[str, dict[str, Comparison]]:
+    """Runs the parts that a figure needs, or all; results by `SOURCES` and by the name of the part.
+
+    Args:
+        only: A key of `NEEDS`, or None for all.
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds.
+        progress: Called with the number of finished simulations and of all.
+    """
+    names = NEEDS[only] if only else tuple(PARTS)
+    sizes = {(source, name): PARTS[name].simulations(repeats) for source in SOURCES for name in names}
+    steps = shares(progress, sizes)
+    return {
+        source: {name: PARTS[name].run(jobs, repeats, steps[source, name], source) for name in names}
+        for source in SOURCES
+    }

@@ -1,0 +1,231 @@
+"""Prop-SP's Figure 1: fairness against throughput by the analytical model."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from ampsched.analytic import POLICIES, TABLE_1, Mix, predict_all, table_1
+from ampsched.experiments import plots
+from ampsched.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Colour-blind safe (Okabe and Ito). The reference is a ring, so that a policy that reaches it is seen inside.
+COLOURS = {
+    "hsp": "#D55E00",
+    "rr": "#009E73",
+    "prop-sp": "#0072B2",
+    "opt-unfairness": "#CC79A7",
+    "opt-asp-ref": "#000000",
+}
+MARKERS = {"hsp": "^", "rr": "s", "prop-sp": "o", "opt-unfairness": "v", "opt-asp-ref": "o"}
+RING = "opt-asp-ref"
+# Where the workload's name stands, in points from the marker's centre, and how it is aligned.
+RIGHT, LEFT = ((7, 0), "left", "center"), ((-6, 0), "right", "center")
+ABOVE, BELOW = ((0, 6), "center", "bottom"), ((0, -6), "center", "top")
+# Neighbours take turns: Opt-Unfairness's points nearly all lie on one line.
+PLACES = {
+    "hsp": (RIGHT,),
+    "rr": (LEFT,),
+    "prop-sp": (ABOVE,),
+    "opt-unfairness": (ABOVE, BELOW),
+    "opt-asp-ref": (RIGHT,),
+}
+CROWDED = 0.2
+"""Normalised unfairness up to which points are shown again, enlarged, and only there with their names."""
+FAR = 0.5
+"""Policies whose ASP differs from the median by more than this share are named, not drawn."""
+SAME = 0.02
+"""Points of a workload that are nearer than this have one name together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A workload under a policy."""
+
+    workload: str
+    policy: str
+    asp: float
+    unfairness: float
+    asp_normalised: float
+    """ASP / the greatest of all workloads and policies, 0 to 1."""
+    unfairness_normalised: float
+    """(unfairness - 1) / the same of the least fair workload and policy, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """Points of workloads under policies, normalised together."""
+
+    title: str
+    points: tuple[Point, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat record per point."""
+        return [asdict(point) for point in self.points]
+
+
+def figure_1(mixes: Sequence[Mix] | None = None, policies: Sequence[str] | None = None) -> Tradeoff:
+    """The paper's Figure 1, or the same for other mixes or fewer policies.
+
+    The paper does not say what it divides by. Taken over all workloads, the greatest ASP is 4.8 and the
+    greatest unfairness 3.4, and Prop-SP's unfairness comes to lie within 0 to 10 %, as the text says;
+    workload by workload it would not. The scale is that of all policies, whichever are shown.
+
+    Args:
+        mixes: What to show; Table 1 on two fast and two slow cores by default.
+        policies: What to show; all by default.
+    """
+    mixes = [table_1(name) for name in TABLE_1] if mixes is None else mixes
+    predictions = [(mix, each) for mix in mixes for each in predict_all(mix)]
+    asp = max(each.asp for _, each in predictions)
+    unfairness = max(each.unfairness for _, each in predictions)
+    points = tuple(
+        Point(
+            mix.name,
+            each.policy,
+            each.asp,
+            each.unfairness,
+            # Where nobody gains anything, or everything is fair, there is nothing to divide by.
+            each.asp / asp if asp > 0.0 else 1.0,
+            (each.unfairness - 1.0) / (unfairness - 1.0) if unfairness > 1.0 else 0.0,
+        )
+        for mix, each in predictions
+        if each.policy in (POLICIES if policies is None else policies)
+    )
+    return Tradeoff("Throughput and fairness by the analytical model", points)
+
+
+def simulated_figure_1(values: Mapping[tuple[str, str], tuple[float, float]]) -> Tradeoff:
+    """Figure 1 with other values of ASP and unfairness for some workloads and policies, on the same scales.
+
+    Args:
+        values: ASP and unfairness by workload and policy; what is not in it is the model's.
+    """
+    model = figure_1()
+    greatest_asp = max(point.asp for point in model.points)
+    greatest_unfairness = max(point.unfairness for point in model.points)
+
+    def measured(point: Point) -> Point:
+        asp, unfairness = values.get((point.workload, point.policy), (point.asp, point.unfairness))
+        return Point(
+            point.workload,
+            point.policy,
+            asp,
+            unfairness,
+            asp / greatest_asp,
+            (unfairness - 1.0) / (greatest_unfairness - 1.0),
+        )
+
+    return Tradeoff("Throughput and fairness, simulated", tuple(map(measured, model.points)))
+
+
+def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> None:
+    """Draws policies by mean ASP and unfairness, with intervals, and the front beyond which none is.
+
+    Args:
+        points: ASP and unfairness of each policy.
+        path: SVG file.
+    """
+    from ampsched.experiments.prop_sp.runs import pareto_front
+
+    front = pareto_front({name: (asp.mean, fair.mean) for name, (asp, fair) in points.items()})
+    with plots.canvas(path, "pareto", (1, 1), (9, 7.5)) as (_, [[axes]]):
+        best = sorted((points[name] for name in front), key=lambda each: each[0].mean)
+        axes.step(
+            [asp.mean for asp, _ in best],
+            [fair.mean for _, fair in best],
+            where="pre",
+            color="#D55E00",
+            linewidth=0.9,
+            zorder=1,
+        )
+        middle = median(asp.mean for asp, _ in points.values())
+        far = [name for name, (asp, _) in points.items() if abs(asp.mean - middle) > FAR * middle]
+        for turn, (name, (asp, fair)) in enumerate(sorted(points.items(), key=lambda item: item[1][1].mean)):
+            if name in far:
+                continue
+            axes.errorbar(
+                asp.mean,
+                fair.mean,
+                xerr=[[asp.mean - asp.low], [asp.high - asp.mean]],
+                yerr=[[fair.mean - fair.low], [fair.high - fair.mean]],
+                marker="o" if name in front else ".",
+                color="#D55E00" if name in front else "#666666",
+                elinewidth=0.6,
+                zorder=2,
+            )
+            # Neighbours' names take turns on the right and on the left.
+            offset, side = (((5, 3), "left"), ((-5, 3), "right"))[turn % 2]
+            axes.annotate(
+                name, (asp.mean, fair.mean), offset, textcoords="offset points", ha=side, fontsize=7
+            )
+        if far:
+            axes.set_title(f"not shown, far to the left: {', '.join(far)}", fontsize=8, loc="left")
+        axes.set_xlabel("mean aggregate speed-up (higher is better)")
+        axes.set_ylabel("mean unfairness (lower is fairer)")
+
+
+def draw(figure: Tradeoff, path: Path) -> None:
+    """Draws a figure as SVG or PNG, by the path's suffix: all points, and those near fairness enlarged."""
+    shape, size, widths = (1, 2), (11, 5.2), (2, 3)
+    with plots.canvas(path, figure.title, shape, size, font=9, widths=widths) as (canvas, [axes]):
+        whole, enlarged = axes
+        near = [point for point in figure.points if point.unfairness_normalised <= CROWDED]
+        top = 1.1 * max((point.unfairness_normalised for point in near), default=CROWDED) or CROWDED
+        _markers(whole, figure.points)
+        _names(whole, [point for point in figure.points if point not in near])
+        whole.axhspan(-0.03, top, color="#DDDDDD", zorder=0)
+        whole.set_ylim(-0.03, 1.06)
+        whole.set_ylabel("unfairness, normalised (lower is fairer)")
+        _markers(enlarged, near)
+        _names(enlarged, near)
+        enlarged.set_ylim(-0.09 * top, top)
+        enlarged.set_title("the grey part, enlarged", fontsize=9, loc="left")
+        for each in axes:
+            each.set_xlabel("aggregate speed-up, normalised (higher is better)")
+            each.margins(x=0.09)
+        plots.legend_above(canvas, whole)
+        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=11)
+
+
+def _markers(axes: "Axes", points: Sequence[Point]) -> None:
+    for policy in dict.fromkeys(point.policy for point in points):
+        mine = [point for point in points if point.policy == policy]
+        axes.scatter(
+            [point.asp_normalised for point in mine],
+            [point.unfairness_normalised for point in mine],
+            s=110 if policy == RING else 45,
+            marker=MARKERS[policy],
+            facecolors="none" if policy == RING else COLOURS[policy],
+            edgecolors=COLOURS[policy],
+            label=policy,
+            zorder=2,
+        )
+
+
+def _names(axes: "Axes", points: Sequence[Point]) -> None:
+    """Writes the workloads' names beside the points, once for points that (nearly) coincide."""
+    named: list[Point] = []
+    for policy in dict.fromkeys(point.policy for point in points):
+        mine = sorted((point for point in points if point.policy == policy), key=lambda each: each.asp)
+        for turn, point in enumerate(mine):
+            if any(_same(point, other) for other in named):
+                continue
+            named.append(point)
+            offset, side, height = PLACES[policy][turn % len(PLACES[policy])]
+            place = (point.asp_normalised, point.unfairness_normalised)
+            axes.annotate(
+                point.workload, place, offset, textcoords="offset points", ha=side, va=height, fontsize=7
+            )
+
+
+def _same(one: Point, other: Point) -> bool:
+    distance = math.hypot(
+        one.asp_normalised - other.asp_normalised, one.unfairness_normalised - other.unfairness_normalised
+    )
+    return one.workload == other.workload and distance < SAME

@@ -1,0 +1,239 @@
+"""Prop-SP (Saez et al., Euro-Par 2014 workshops): what is run, with the paper's protocol, and what it yields.
+
+All programs of a mix start together; one that has ended starts anew until each has ended three times; a
+program's time is the geometric mean of its completion times. ASP and unfairness compare with each program
+alone (`ampsched.alone`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from statistics import fmean, geometric_mean
+
+from ampsched import metrics
+from ampsched._core import Machine
+from ampsched.alone import run_alone
+from ampsched.analytic import TABLE_1, predict_all, table_1
+from ampsched.catalog import Catalog
+from ampsched.execution import Progress, Settings, run_all
+from ampsched.experiments.progress import shares
+from ampsched.experiments.prop_sp.setup import (
+    DYNAMIC,
+    FACTORS,
+    IDEAL,
+    MIXES,
+    MODEL_POLICIES,
+    NICE,
+    POLICIES,
+    PREDICTED,
+    PRIORITY_POLICIES,
+    REPETITIONS,
+    SMALL,
+    workload_of,
+)
+from ampsched.factors import Factors
+from ampsched.policy import PolicySpec, policies
+from ampsched.statistics import Estimate, estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A policy on a mix with one seed."""
+
+    machine: str
+    mix: str
+    policy: str
+    seed: int
+    slowdowns: tuple[float, ...]
+    """CT_sched / CT_fast of each program."""
+    asp: float
+    unfairness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Rows of an experiment or of a part of it."""
+
+    rows: tuple[Row, ...]
+
+    def of(self, mix: str, policy: str, machine: str | None = None) -> list[Row]:
+        """The rows of a policy on a mix, a row per seed in ascending order."""
+        return [
+            row
+            for row in self.rows
+            if (row.mix, row.policy) == (mix, policy) and machine in (None, row.machine)
+        ]
+
+    def asp(self, mix: str, policy: str) -> Estimate:
+        """ASP with its interval over seeds."""
+        return estimate([row.asp for row in self.of(mix, policy)])
+
+    def unfairness(self, mix: str, policy: str) -> Estimate:
+        """Unfairness with its interval over seeds."""
+        return estimate([row.unfairness for row in self.of(mix, policy)])
+
+    def mean_asp(self, mixes: Sequence[str], policy: str) -> Estimate:
+        """Arithmetic mean of ASP over mixes (it may be near 0), interval over seeds."""
+        return estimate([fmean(values) for values in self._by_seed(mixes, policy, "asp")])
+
+    def mean_unfairness(self, mixes: Sequence[str], policy: str) -> Estimate:
+        """Geometric mean of unfairness over mixes, interval over seeds."""
+        return estimate([geometric_mean(values) for values in self._by_seed(mixes, policy, "unfairness")])
+
+    def asp_change(self, mixes: Sequence[str], policy: str, reference: str) -> Estimate:
+        """Change of mean ASP against another policy, interval over seeds."""
+        pairs = zip(self._by_seed(mixes, policy, "asp"), self._by_seed(mixes, reference, "asp"), strict=True)
+        return estimate([fmean(ours) / fmean(theirs) - 1.0 for ours, theirs in pairs])
+
+    def unfairness_change(self, mixes: Sequence[str], policy: str, reference: str) -> Estimate:
+        """Change of mean unfairness against another policy, interval over seeds."""
+        pairs = zip(
+            self._by_seed(mixes, policy, "unfairness"),
+            self._by_seed(mixes, reference, "unfairness"),
+            strict=True,
+        )
+        return estimate([geometric_mean(ours) / geometric_mean(theirs) - 1.0 for ours, theirs in pairs])
+
+    def _by_seed(self, mixes: Sequence[str], policy: str, metric: str) -> list[tuple[float, ...]]:
+        """Values of all mixes, seed by seed."""
+        per_mix = [[getattr(row, metric) for row in self.of(mix, policy)] for mix in mixes]
+        return list(zip(*per_mix, strict=True))
+
+
+def pareto_front(points: Mapping[str, tuple[float, float]]) -> set[str]:
+    """The policies than which no other has both a higher ASP and a lower unfairness.
+
+    Args:
+        points: ASP and unfairness of each policy.
+    """
+
+    def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+        return one != other and one[0] >= other[0] and one[1] <= other[1]
+
+    return {name for name, own in points.items() if not any(beats(other, own) for other in points.values())}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is run together: mixes on their machines under policies."""
+
+    mixes: tuple[tuple[str, str], ...]
+    """Pairs of machine and mix."""
+    policies: tuple[str, ...]
+    factors: str = FACTORS
+    """Where policies get speed-ups from."""
+
+    def run(self, jobs: int, repeats: int, progress: Progress | None = None) -> Results:
+        """Runs it with seeds 1 to `repeats`.
+
+        Args:
+            jobs: Processors to use; 0: all. Results do not depend on it.
+            repeats: Seeds.
+            progress: Called with the number of finished steps and of all; a mix with a seed is a step.
+        """
+        rows: list[Row] = []
+        steps = list(product(self.mixes, range(1, repeats + 1)))
+        for number, ((machine, mix), seed) in enumerate(steps, start=1):
+            rows += _rows(machine, mix, self.policies, self.factors, seed, jobs)
+            if progress:
+                progress(number, len(steps))
+        return Results(tuple(rows))
+
+
+SETTINGS = Settings(Factors.parse(FACTORS), repetitions=REPETITIONS)
+
+
+@cache
+def _alone_ns(machine: str, mix: str, seed: int, jobs: int) -> tuple[list[int], list[int]]:
+    """CT_fast and CT_slow of each program; parts with the same mixes share them."""
+    catalog = Catalog.shipped()
+    where, what = catalog.machine(machine), catalog.workload(workload_of(mix))
+    references = run_alone(where, what, SETTINGS, seed, processes=jobs)
+    return [each.fast_ns for each in references], [each.slow_ns for each in references]
+
+
+def _rows(machine: str, mix: str, under: Sequence[str], factors: str, seed: int, jobs: int) -> list[Row]:
+    catalog = Catalog.shipped()
+    where: Machine = catalog.machine(machine)
+    what = catalog.workload(workload_of(mix))
+    fast_ns, slow_ns = _alone_ns(machine, mix, seed, jobs)
+    specs = [PolicySpec.of(policy) for policy in under]
+    settings = replace(SETTINGS, factors=Factors.parse(factors))
+    outcomes = run_all([(settings.job(where, what, spec, seed), spec) for spec in specs], jobs)
+    rows = []
+    for policy, outcome in zip(under, outcomes, strict=True):
+        sched_ns = [app.turnaround_ns for app in outcome.apps]
+        slowdowns = metrics.slowdowns(sched_ns, fast_ns)
+        rows.append(
+            Row(
+                machine,
+                mix,
+                policy,
+                seed,
+                tuple(slowdowns),
+                metrics.asp(sched_ns, slow_ns),
+                max(slowdowns) / min(slowdowns),
+            )
+        )
+    return rows
+
+
+TABLE_1_MIXES = tuple(TABLE_1)
+SIMULATED = tuple(MODEL_POLICIES.values())
+PARTS = {
+    "fig1": Part(tuple((machine, mix) for machine in (IDEAL, SMALL) for mix in TABLE_1_MIXES), SIMULATED),
+    "fig2": Part(tuple((machine, mix) for mix, machine in MIXES.items()), POLICIES),
+    "pareto": Part(
+        tuple((machine, mix) for mix, machine in MIXES.items()), tuple(info.name for info in policies())
+    ),
+    "priorities": Part(tuple((SMALL, f"nice-{nice}") for nice in NICE), PRIORITY_POLICIES),
+}
+"""The model simulated (Figure 1), the mixes of Table 3 (Figure 2), all policies, and static weights."""
+
+
+def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = None) -> dict[str, Results]:
+    """Runs a part, or all; results by the name of the part.
+
+    Args:
+        only: A key of `PARTS`, or None for all.
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds.
+        progress: Called with the number of finished simulations and of all.
+    """
+    parts = {name: part for name, part in PARTS.items() if only in (None, name)}
+    sizes = {name: len(part.mixes) * len(part.policies) * repeats for name, part in parts.items()}
+    steps = shares(progress, sizes)
+    return {name: part.run(jobs, repeats, steps[name]) for name, part in parts.items()}
+
+
+def with_predictions(part: Part, results: Results, jobs: int, repeats: int) -> Results:
+    """Results of a part in which the dynamic policies ran anew with speed-ups predicted from counters.
+
+    Args:
+        part: What was run.
+        results: What came out.
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds, as for `results`.
+    """
+    again = replace(part, policies=DYNAMIC, factors=PREDICTED).run(jobs, repeats)
+    kept = tuple(row for row in results.rows if row.policy not in DYNAMIC)
+    return Results(kept + again.rows)
+
+
+def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:
+    """Greatest relative errors of a slowdown and of ASP, simulated against modelled, by (mix, policy)."""
+    errors = {}
+    for mix in TABLE_1:
+        predictions = {each.policy: each for each in predict_all(table_1(mix), list(MODEL_POLICIES))}
+        for model, policy in MODEL_POLICIES.items():
+            rows = results.of(mix, policy, machine)
+            predicted = predictions[model]
+            worst = max(
+                abs(ours / theirs - 1.0)
+                for row in rows
+                for ours, theirs in zip(row.slowdowns, predicted.slowdowns, strict=True)
+            )
+            asp = max(abs(row.asp / predicted.asp - 1.0) for row in rows)
+            errors[mix, model] = (worst, asp)
+    return errors

@@ -1,0 +1,1 @@
+"""What new files are made of."""

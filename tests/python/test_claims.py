@@ -1,0 +1,330 @@
+"""Claims as data: what a file may say, how numbers are judged, and that the shipped ones are measured."""
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import polars
+import pytest
+from conftest import ROOT
+
+from ampsched._core import InputError
+from ampsched.experiments.claims.comparisons import COMPARISONS, Published, Verdict
+from ampsched.experiments.claims.judging import Check, judge, measure
+from ampsched.experiments.claims.measured import (
+    UNITS,
+    Count,
+    Measured,
+    Measurements,
+    Name,
+    Number,
+    Pair,
+    Range,
+    one_of,
+)
+from ampsched.experiments.claims.reading import parse_claims
+from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
+from ampsched.experiments.progress import shares
+from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.statistics import Estimate
+
+EXPECTED = {"colab": 105, "prop-sp": 28, "chronaki": 60, "hfee": 42}
+
+
+def estimate(mean: float, low: float, high: float) -> Number:
+    return Number(Estimate(mean, low, high, n=3))
+
+
+@pytest.mark.parametrize(
+    ("ours", "paper", "verdict"),
+    [
+        ((-0.11, -0.12, -0.10), -0.11, "reproduced"),
+        ((-0.09, -0.10, -0.08), -0.11, "reproduced"),
+        ((-0.20, -0.21, -0.19), -0.11, "direction only"),
+        ((-0.02, -0.05, 0.01), -0.15, "not reproduced"),
+        ((0.05, 0.04, 0.06), -0.05, "not reproduced"),
+        ((0.45, 0.44, 0.46), 0.58, "reproduced"),
+        ((0.02, 0.01, 0.03), 0.0, "reproduced"),
+        ((-0.04, -0.05, -0.03), 0.0, "not reproduced"),
+    ],
+)
+def test_verdict_of_a_change(ours: tuple[float, float, float], paper: float, verdict: str) -> None:
+    for kind in ("change", "up to"):
+        assert COMPARISONS[kind].judge(estimate(*ours), Published(paper)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "paper", "verdict"),
+    [
+        ("change", estimate(0.10, 0.09, 0.11), Published(0.05, tolerance=0.04), "reproduced"),
+        ("change", estimate(0.10, 0.09, 0.11), Published(0.05, tolerance=0.03), "direction only"),
+        ("change", Number(0.10), Published(0.05), "direction only"),
+        ("value", Number(12.0), Published(10.0, tolerance_share=0.25), "reproduced"),
+        ("value", Number(13.0), Published(10.0, tolerance_share=0.25), "not reproduced"),
+        ("value", Number(900), Published(1000, tolerance=100, side_of=1400), "reproduced"),
+        ("value", Number(1300), Published(1000, tolerance=100, side_of=1400), "direction only"),
+        ("value", Number(1500), Published(1000, tolerance=100, side_of=1400), "not reproduced"),
+        ("count", Count(7, 9), Published(7 / 9), "reproduced"),
+        ("count", Count(5, 9), Published(7 / 9), "direction only"),
+        ("count", Count(4, 9), Published(7 / 9), "not reproduced"),
+        ("range", Range(0.8, 2.5), Published((0.9, 2.4), tolerance_share=0.25), "reproduced"),
+        ("range", Range(0.8, 1.2), Published((0.9, 2.4), tolerance_share=0.25), "direction only"),
+        ("range", Range(0.1, 0.2), Published((0.9, 2.4), tolerance_share=0.25), "not reproduced"),
+        ("within", Range(0.0, 0.1), Published((0.0, 0.1)), "reproduced"),
+        ("within", Range(0.0, 0.101), Published((0.0, 0.1)), "not reproduced"),
+        ("alike", Range(10.0, 10.9), Published(tolerance_share=0.1), "reproduced"),
+        ("alike", Range(10.0, 11.1), Published(tolerance_share=0.1), "not reproduced"),
+        ("below", Number(0.49), Published(0.5), "reproduced"),
+        ("below", Number(0.5), Published(0.5), "not reproduced"),
+        ("above", Count(5, 9), Published(0.5), "reproduced"),
+        ("above", Count(1, 2), Published(0.5), "not reproduced"),
+        ("at most", Number(0.02), Published(0.02), "reproduced"),
+        ("at most", Number(0.021), Published(0.02), "not reproduced"),
+        ("at least", Number(0.5), Published(0.5), "reproduced"),
+        ("at least", Number(0.49), Published(0.5), "not reproduced"),
+        ("ordering", Pair(Estimate(1, 1, 1, 1), Estimate(2, 2, 2, 1)), Published(), "reproduced"),
+        ("ordering", Pair(Estimate(2, 2, 2, 1), Estimate(2, 2, 2, 1)), Published(), "not reproduced"),
+        ("name", Name("W2"), Published("W2"), "reproduced"),
+        ("name", Name("W1"), Published("W2"), "not reproduced"),
+    ],
+)
+def test_verdicts(kind: str, ours: Measured, paper: Published, verdict: Verdict) -> None:
+    assert isinstance(ours, COMPARISONS[kind].takes)
+    assert COMPARISONS[kind].judge(ours, paper) == verdict
+
+
+def test_every_kind_of_comparison_is_tested_and_used() -> None:
+    [marks] = (mark for mark in test_verdicts.pytestmark if mark.name == "parametrize")
+    assert {row[0] for row in marks.args[1]} == COMPARISONS.keys() - {"up to"}
+    checks = [claim.check for claim in all_claims() if isinstance(claim.check, Check)]
+    assert {
+        name for name, kind in COMPARISONS.items() if any(check.comparison is kind for check in checks)
+    } == (COMPARISONS.keys())
+
+
+@pytest.mark.parametrize(
+    ("measured", "unit", "text"),
+    [
+        (estimate(-0.112, -0.12, -0.104), "%", "-11.2 % [-12.0, -10.4]"),
+        (Number(Estimate(0.5, 0.4, 0.6, n=1), of="sync-2"), "%", "+50.0 % (sync-2)"),
+        (Number(0.25), "%", "+25.0 %"),
+        (estimate(0.63, 0.62, 0.64), "% of all", "63 % [62, 64]"),
+        (estimate(9.5, 9.4, 9.6), "", "9.50"),
+        (Number(900), "MHz", "900 MHz"),
+        (Number(900, text="slow"), "MHz", "slow"),
+        (Count(7, 9), "%", "7 of 9"),
+        (Range(0.2, 0.61), "", "0.20 to 0.61"),
+        (Range(0.0, 0.0947, digits=".1f"), "% of all", "0.0 to 9.5 %"),
+        (Pair(Estimate(0.1, 0, 0.2, 1), Estimate(0.2, 0, 0, 1)), "%", "+10.0 % against +20.0 %"),
+        (Name("W2"), "", "W2"),
+    ],
+)
+def test_numbers_as_printed(measured: Measured, unit: str, text: str) -> None:
+    assert measured.printed(UNITS[unit]) == text
+
+
+measurement = Measurements({float: lambda text: float(one_of("place", ("1", "2"))(text))})
+
+
+@measurement
+def gain(
+    results: dict[float, float], *, place: float, metric: Literal["h_antt", "h_stp"] = "h_antt"
+) -> Number:
+    return Number(results[place] if metric == "h_antt" else -results[place])
+
+
+@measurement
+def winners(results: dict[float, float]) -> Count:
+    return Count(sum(value < 0 for value in results.values()), len(results))
+
+
+HEAD = '[fig1]\nsource = "Figure 1"\n[fig1.A]\ntext = "a"\n'
+GAIN = 'measure = { name = "gain", place = "1" }\n'
+
+
+def parse(text: str, **others: str):
+    return parse_claims({"claims.toml": text, **others}, {"fig1": measurement}, ["share"])
+
+
+def test_a_claim_is_read_measured_and_judged() -> None:
+    claims = parse(
+        'rules = "Rules."\ncompare = "change"\n[causes]\nshort = """\nShare\n{share:.0%}."""\n'
+        + HEAD + GAIN + 'paper = -12\ncause = "short"\n'
+        + '[fig1.B]\ntext = "b"\nmeasure = "winners"\ncompare = "count"\npaper = [2, 2]\n'
+        + '[fig1.C]\ntext = "c"\nsource = "section 3"\nsaid = "+20 %"\nuntestable = "a\\nphone"\n'
+    )  # fmt: skip
+    judged = judge(claims.of("fig1"), {1.0: -0.3, 2.0: -0.1}, facts={"share": 0.5})
+    assert claims.rules == "Rules."
+    assert [(each.claim.id, each.claim.source, each.claim.published) for each in judged] == [
+        ("A", "Figure 1", "-12 %"), ("B", "Figure 1", "2 of 2"), ("C", "section 3", "+20 %"),
+    ]  # fmt: skip
+    assert [each.result.verdict for each in judged] == ["direction only", "reproduced", "not testable here"]
+    assert [each.result.text for each in judged] == ["-30.0 %", "2 of 2", "a phone"]
+    assert "| ~ | A | a | -12 % | -30.0 % | direction only |" in claims_section(judged)
+    assert causes_section(judged).endswith("- **A:** Share 50%.")
+    assert claim_records(judged)[1]["value"] == 1.0
+    assert verdicts(judged)["reproduced"] == 1
+    assert not judge(claims.of("fig1"), {1.0: -0.12, 2.0: -0.1}, facts={"share": 0.5})[0].cause
+
+
+@pytest.mark.parametrize(
+    ("said", "paper", "published"),
+    [("", "0", "no effect"), ('said = "none"\n', "0", "none"), ('said = "over {}"\n', "5.5", "over +5.5 %")],
+)
+def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str) -> None:
+    text = f'{HEAD}{GAIN}compare = "change"\n{said}paper = {paper}\n'
+    assert parse(text).all[0].published == published
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[fig1", "claims.toml: Expected ']' at the end of a table declaration (at end of document)"),
+        (HEAD + HEAD, "claims.toml: Cannot declare ('fig1',) twice"),
+        (HEAD + '[fig1.A]\ntext = "a"\n', "claims.toml: Cannot declare ('fig1', 'A') twice"),
+        ("[fig2.A]\n", 'claims.toml: part "fig2" is unknown (did you mean "fig1"?)'),
+        ('compar = "change"\n', 'claims.toml: key "compar" is unknown (did you mean "compare"?)'),
+        ('[fig1]\nsorce = "x"\n', 'claims.toml: part fig1: key "sorce" is unknown (did you mean "source"?)'),
+        (HEAD + 'mesure = "x"\n', 'claim A: key "mesure" is unknown (did you mean "measure"?)'),
+        ('[fig1.A]\ntext = "a"\n', 'claim A: there is no "source"'),
+        ('[fig1.A]\nsource = "a"\n', 'claim A: there is no "text"'),
+        (HEAD, 'claim A: there is no "compare"'),
+        (
+            HEAD + 'compare = "chnge"\npaper = 1\n',
+            'claim A: comparison "chnge" is unknown (did you mean "change"?)',
+        ),
+        (HEAD + 'compare = "change"\n' + GAIN, 'claim A: there is no "paper"'),
+        (HEAD + 'compare = "change"\npaper = 1\n', 'claim A: there is no "measure"'),
+        (
+            HEAD + 'compare = "change"\npaper = "much"\n' + GAIN,
+            "claim A: paper 'much' is no number, which comparison \"change\" takes",
+        ),
+        (
+            HEAD + 'compare = "ordering"\npaper = 1\n' + GAIN,
+            'claim A: comparison "ordering" takes no "paper"',
+        ),
+        (
+            HEAD + 'compare = "value"\npaper = 1\n' + GAIN,
+            'claim A: there is no "tolerance" or "tolerance_share", which comparison "value" needs',
+        ),
+        (
+            HEAD + 'compare = "value"\npaper = 1\ntolerance = "x"\n' + GAIN,
+            "claim A: tolerance 'x' is no number",
+        ),
+        (HEAD + 'compare = "change"\npaper = 1\nunit = "km"\n' + GAIN, 'claim A: unit "km" is unknown'),
+        (
+            HEAD + 'compare = "change"\npaper = 1\nmeasure = "gian"\n',
+            'claim A: measurement "gian" is unknown (did you mean "gain"?)',
+        ),
+        (
+            HEAD + 'compare = "change"\npaper = 1\nmeasure = "winners"\n',
+            'claim A: measurement "winners" yields a count, comparison "change" takes a number',
+        ),
+        (
+            HEAD + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", plac = "1" }\n',
+            'claim A: measurement "gain" has no "plac" (did you mean "place"?)',
+        ),
+        (
+            HEAD + 'compare = "change"\npaper = 1\nmeasure = "gain"\n',
+            'claim A: measurement "gain" needs "place"',
+        ),
+        (
+            HEAD + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", place = "3" }\n',
+            'claim A: place "3" is unknown',
+        ),
+        (
+            HEAD
+            + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", place = "1", metric = "h_ant" }\n',
+            'claim A: metric "h_ant" is unknown (did you mean "h_antt"?)',
+        ),
+        (
+            HEAD + 'compare = "change"\npaper = 1\nmeasure = { name = "gain", place = true }\n',
+            "claim A: place True is no float",
+        ),
+        (HEAD + 'untestable = "no"\n', 'claim A: there is no "said"'),
+        ("rules = 1\n", "claims.toml: rules 1 is no text"),
+        ("[causes]\nc = 1\n", "claims.toml: c 1 is no text"),
+        ('[fig1.A]\ntext = 1\nsource = "a"\n', "claim A: text 1 is no text"),
+        (HEAD + 'compare = "change"\npaper = 1\nmeasure = 1\n', "claim A: name 1 is no text"),
+        (HEAD + 'compare = "change"\npaper = 1\nsaid = 1\n' + GAIN, "claim A: said 1 is no text"),
+        (
+            HEAD + 'compare = "count"\npaper = [3, 2]\nmeasure = "winners"\n',
+            'claim A: paper [3, 2] is no share, which comparison "count" takes',
+        ),
+        (
+            HEAD + 'compare = "value"\npaper = 1\ntolerance_share = "x"\n' + GAIN,
+            "claim A: tolerance_share 'x' is no number",
+        ),
+        (
+            HEAD + 'untestable = "no"\nsaid = "x"\n' + GAIN,
+            'claim A: it states "measure" and is "untestable"',
+        ),
+        (HEAD + 'untestable = "no"\nsaid = "x"\ncause = "c"\n', 'claim A: cause "c" is unknown'),
+        ('[causes]\nc = "x"\n', 'claims.toml: cause "c" is no claim\'s'),
+        ('[causes]\nc = "{shre}"\n', 'cause "c": fact "shre" is unknown (did you mean "share"?)'),
+    ],
+)
+def test_errors_name_file_claim_and_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse(text)
+    assert str(error.value).startswith("claims.toml: ")
+    assert message in str(error.value)
+
+
+def test_ids_are_unique_in_all_files() -> None:
+    claim = HEAD + 'untestable = "no"\nsaid = "x"\n'
+    with pytest.raises(InputError, match=r"^draft\.toml: claim A: there is another claim of that id$"):
+        parse(claim, **{"draft.toml": claim})
+
+
+def all_claims():
+    return [claim for row in EXPERIMENTS.values() for claim in row.load().CLAIMS.all]
+
+
+def package(name: str) -> Path:
+    return ROOT / "python/ampsched/experiments" / name.replace("-", "_")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_the_same_files(name: str) -> None:
+    files = {path.stem if path.is_file() else path.name for path in package(name).iterdir()}
+    assert files >= {"__init__", "setup", "runs", "measurements", "claims", "figures", "report"}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_measurement_is_used_by_a_claim(name: str) -> None:
+    """That every claim has a measurement is checked whenever claims are read."""
+    report = EXPERIMENTS[name].load()
+    assert set(report.MEASUREMENTS) <= set(report.PARTS)
+    used = {claim.check.measurement.name for claim in report.CLAIMS.all if isinstance(claim.check, Check)}
+    registered = {each for of_part in report.MEASUREMENTS.values() for each in of_part.names()}
+    assert registered == used
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_committed_claims_are_those_of_the_data(name: str) -> None:
+    claims = EXPERIMENTS[name].load().CLAIMS.all
+    assert len(claims) == EXPECTED[name]
+    committed = polars.read_csv(ROOT / "docs/reports" / name / "claims.csv", infer_schema_length=None)
+    ours = [(claim.id, claim.text, claim.source, claim.published) for claim in claims]
+    assert sorted(committed.select("id", "claim", "source", "paper").rows()) == sorted(ours)
+    for claim in claims:
+        if isinstance(claim.check, str):
+            assert measure(claim, None).verdict == "not testable here"
+
+
+def test_rules_and_causes_are_the_data_s() -> None:
+    for name in EXPERIMENTS:
+        stated = tomllib.loads((package(name) / "claims.toml").read_text(encoding="utf-8"))
+        report = (ROOT / "docs/reports" / name / "report.md").read_text(encoding="utf-8")
+        assert " ".join(stated["rules"].split()) in " ".join(report.split())
+
+
+def test_progress_of_runs_that_follow_one_another_is_one() -> None:
+    seen: list[tuple[int, int]] = []
+    steps = shares(lambda done, total: seen.append((done, total)), {"a": 30, "b": 10})
+    steps["a"](1, 2)
+    steps["a"](2, 2)
+    steps["b"](5, 5)
+    assert seen == [(15, 40), (30, 40), (40, 40)]
+    shares(None, {"a": 1})["a"](1, 1)

@@ -21,6 +21,21 @@ class ParamRow(TypedDict):
     choices: tuple[str, ...]
     help: str
 
+class WordRow(TypedDict):
+    name: str
+    doc: str
+    payload: list[tuple[str, str]]
+    reads: list[str]
+    hides: list[str]
+    kernel: str
+    daemon: str
+
+class WordGroupRow(TypedDict):
+    part: str
+    name: str
+    doc: str
+    words: list[WordRow]
+
 class RegistryRow(TypedDict):
     name: str
     summary: str
@@ -351,6 +366,8 @@ def policies() -> list[RegistryRow]: ...
 def check_policy(name: str, params: Params) -> None: ...
 def governors() -> list[RegistryRow]: ...
 def check_governor(name: str, params: Params) -> None: ...
+def words() -> list[WordGroupRow]: ...
+def rule_keys() -> list[tuple[str, str, str]]: ...
 def suggest(word: str, known: Sequence[str]) -> str: ...
 def simulate(job: Job, purpose: BinaryIO | Question | None = None) -> str: ...
 def simulate_python(

@@ -16,6 +16,7 @@ mod rules;
 mod run;
 mod tasks;
 mod view;
+mod words;
 
 use pyo3::prelude::*;
 
@@ -46,4 +47,6 @@ mod _core {
     };
     #[pymodule_export]
     use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
+    #[pymodule_export]
+    use super::words::{rule_keys, words};
 }

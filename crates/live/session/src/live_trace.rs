@@ -13,10 +13,10 @@ use ampsched_trace::{
     Decision as TraceDecision, PerfettoTrace, Trace, TraceMachine, TraceThread, TurnEnd,
 };
 
+use crate::{Observed, Session};
+
 /// A turn whose end was only seen afterwards: nobody knows what it retired, or why it ended.
 const UNSEEN: TurnEnd = TurnEnd { instructions: 0, state: RunState::Ready, why: None };
-
-use crate::{Observed, Session};
 
 /// Writes the trace.
 pub struct LiveTrace {

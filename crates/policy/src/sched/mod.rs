@@ -377,6 +377,12 @@ impl Sched {
         span.map(CoreId::from)
     }
 
+    /// Whether the same queue serves two cores.
+    #[inline]
+    pub fn share_queue(&self, one: CoreId, other: CoreId) -> bool {
+        self.queue_index(one) == self.queue_index(other)
+    }
+
     /// Number of cores without a running thread.
     #[inline]
     pub fn idle_cores(&self) -> usize {

@@ -186,8 +186,9 @@ impl Engine<'_> {
         }
         for core in cores {
             let Some(thread) = self.sched.core(core).running else { continue };
-            self.cores[core].rate = self.speeds.rate(self.threads[thread].profile, cluster);
-            self.arm(core, thread);
+            let entry = &self.threads[thread];
+            self.cores[core].set_work(entry, self.speeds.rate(entry.profile, cluster));
+            self.arm(core);
         }
         self.meter_cluster(cluster);
     }

@@ -40,8 +40,9 @@ impl Engine<'_> {
             return;
         }
         if let Some(thread) = self.sched.core(core).running {
-            self.cores[core].overhead_left_ns += epoch_ns;
-            self.arm(core, thread);
+            self.account(core);
+            self.cores[core].delay(&self.threads[thread], epoch_ns);
+            self.arm(core);
         }
     }
 

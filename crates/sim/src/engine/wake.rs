@@ -81,7 +81,7 @@ impl Engine<'_> {
             return Ok(());
         }
         let core = self.place(thread, waker)?;
-        self.account(core);
+        self.account_for_move(thread, core);
         self.sched.enqueue(thread, core, kind, now_ns);
         self.threads.runnable += 1;
         self.governors_hear(core);
@@ -178,11 +178,8 @@ impl Engine<'_> {
             self.account(other);
             // Steps that wait to be executed at this very moment keep their timer.
             let slice_end_ns = self.slice_end_ns(other, thread);
-            let state = &mut self.cores[other];
-            state.slice_end_ns = slice_end_ns;
-            let now_ns = self.events.now_ns();
-            let due_ns = if state.resched { now_ns } else { state.done_ns.min(slice_end_ns) };
-            self.events.timers.set(other, due_ns);
+            self.cores[other].slice_end_ns = slice_end_ns;
+            self.arm(other);
         }
     }
 

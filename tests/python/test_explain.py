@@ -47,7 +47,8 @@ def test_who_runs_instead_is_told_while_the_thread_waits() -> None:
     answer = ampsched.explain("2B2S", "rand-9", "rr", thread=5, at_ms=60, window_ms=50)
     instead = [told for told in answer.events if told.what == "instead"]
     passed = [told for told in answer.events if told.what == "passed"]
-    assert instead and passed
+    assert instead
+    assert passed
     assert all(told.other and told.other != answer.name for told in instead)
     # The core chose the one that its order puts first.
     firsts = {(told.at_ns, told.core): told.values.get("first") for told in passed}
@@ -100,9 +101,7 @@ def test_the_command_prints_what_the_function_returns(ampsched_here: Ampsched) -
         (("--thread", "1", "--at", "soon"), "is not a number"),
     ],
 )
-def test_bad_questions_are_one_line(
-    ampsched_here: Ampsched, options: tuple[str, ...], words: str
-) -> None:
+def test_bad_questions_are_one_line(ampsched_here: Ampsched, options: tuple[str, ...], words: str) -> None:
     ended = ampsched_here(*ASK, *options)
     assert ended.code == 2
     assert ended.err.startswith("error: ")

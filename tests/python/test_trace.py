@@ -175,7 +175,8 @@ def test_every_turn_tells_why_it_began_and_why_it_ended(
     assert len(turns) == 2 * outcome.counts.dispatches
     for turn in turns:
         assert turn.values["why.rule"].split(":")[0].split(" step ")[0] in ("order", "steal"), turn
-        assert turn.values["why.because"] and turn.values["end.because"]
+        assert turn.values["why.because"]
+        assert turn.values["end.because"]
         # Whoever is pulled off another core has not waited.
         assert "why.gain" in turn.values or turn.values["why.waited_ns"] >= 0
 

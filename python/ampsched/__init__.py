@@ -20,10 +20,11 @@ from ampsched._core import (
     Workload,
 )
 from ampsched.alone import Reference
-from ampsched.api import compare, references, simulate
+from ampsched.api import compare, explain, references, simulate
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
+from ampsched.explaining import Explanation, Told
 from ampsched.factors import Factors
 from ampsched.governor import GovernorInfo, Governors, governors
 from ampsched.metrics import MixMetrics
@@ -64,6 +65,7 @@ __all__ = [
     "Counts",
     "Estimate",
     "Event",
+    "Explanation",
     "Factors",
     "GovernorInfo",
     "Governors",
@@ -86,10 +88,12 @@ __all__ = [
     "TaskSchedule",
     "ThreadOutcome",
     "ThreadStats",
+    "Told",
     "Topology",
     "View",
     "Workload",
     "compare",
+    "explain",
     "governors",
     "policies",
     "read_recording",

@@ -21,6 +21,21 @@ class ParamRow(TypedDict):
     choices: tuple[str, ...]
     help: str
 
+class WordRow(TypedDict):
+    name: str
+    doc: str
+    payload: list[tuple[str, str]]
+    reads: list[str]
+    hides: list[str]
+    kernel: str
+    daemon: str
+
+class WordGroupRow(TypedDict):
+    part: str
+    name: str
+    doc: str
+    words: list[WordRow]
+
 class RegistryRow(TypedDict):
     name: str
     summary: str
@@ -178,6 +193,12 @@ class Job:
         limit_ns: int,
         check: bool,
     ) -> Job: ...
+
+@final
+class Question:
+    """What somebody wants to know of one thread around one moment."""
+
+    def __new__(cls, thread: str, at_ns: int, window_ns: int) -> Question: ...
 
 @final
 class Topology:
@@ -345,8 +366,10 @@ def policies() -> list[RegistryRow]: ...
 def check_policy(name: str, params: Params) -> None: ...
 def governors() -> list[RegistryRow]: ...
 def check_governor(name: str, params: Params) -> None: ...
+def words() -> list[WordGroupRow]: ...
+def rule_keys() -> list[tuple[str, str, str]]: ...
 def suggest(word: str, known: Sequence[str]) -> str: ...
-def simulate(job: Job, trace: BinaryIO | None = None) -> str: ...
+def simulate(job: Job, purpose: BinaryIO | Question | None = None) -> str: ...
 def simulate_python(
     job: Job,
     policy: object,
@@ -354,7 +377,7 @@ def simulate_python(
     base_params: Params,
     rules: dict[str, Any],
     needs: dict[str, Any],
-    trace: BinaryIO | None = None,
+    purpose: BinaryIO | Question | None = None,
 ) -> str: ...
 def run_batch(
     jobs: Sequence[Job], threads: int, progress: Callable[[int], object]

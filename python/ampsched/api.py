@@ -5,16 +5,27 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from ampsched._core import InputError, Machine, Workload
+from ampsched._core import InputError, Machine, Question, Workload
 from ampsched.alone import SCHEMES, Reference, run_alone
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison
-from ampsched.execution import CoreOrder, Mix, Progress, Settings, ordered, run_mixes, run_one
+from ampsched.execution import (
+    CoreOrder,
+    Mix,
+    Progress,
+    Settings,
+    explain_one,
+    ordered,
+    run_mixes,
+    run_one,
+)
+from ampsched.explaining import Explanation
 from ampsched.factors import Factors
 from ampsched.governor import Governors
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.results import Outcome
+from ampsched.units import NS_PER_MS
 
 MachineLike = str | Path | Machine
 WorkloadLike = str | Path | Workload
@@ -26,6 +37,8 @@ ORDERS: dict[str, tuple[CoreOrder, ...]] = {
     "as-is": ("as-is",),
 }
 REPEAT_MAX = 10_000
+MS_MAX = 1e9
+"""Longest time of a simulation that can be asked about, in ms."""
 
 
 def simulate(
@@ -89,6 +102,72 @@ def simulate(
     numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
     job = settings.job(numbered, catalog.workload(workload), spec, seed)
     return run_one(job, spec, Path(trace) if trace else None)
+
+
+def explain(
+    machine: MachineLike,
+    workload: WorkloadLike,
+    policy: PolicyLike = "cfs",
+    *,
+    thread: str | int,
+    at_ms: float,
+    window_ms: float = 5.0,
+    seed: int = 1,
+    factors: str | Factors = "oracle",
+    overhead: str | Overhead = "none",
+    governor: str | Governors = "none",
+    energy: bool = False,
+    core_order: CoreOrder = "as-is",
+    repetitions: int | None = None,
+    limit_s: float = 3600.0,
+    catalog: Catalog | None = None,
+) -> Explanation:
+    """Simulates one workload under one policy and tells what happened to one thread around a moment, and why.
+
+    Args:
+        machine: As for `simulate`.
+        workload: As for `simulate`.
+        policy: As for `simulate`.
+        thread: The thread: its number, or ``"app/thread"``; of several of that name the one that started last before
+            the moment.
+        at_ms: The moment, in ms since the start.
+        window_ms: What is told begins so long before the moment and ends so long after it.
+        seed: As for `simulate`.
+        factors: As for `simulate`.
+        overhead: As for `simulate`.
+        governor: As for `simulate`.
+        energy: As for `simulate`.
+        core_order: As for `simulate`.
+        repetitions: As for `simulate`.
+        limit_s: As for `simulate`.
+        catalog: As for `simulate`.
+
+    Raises:
+        InputError: If something does not exist or is wrong, the workload cannot go on, no such thread has started by
+            then, or the run was over before.
+
+    Example:
+        >>> answer = explain("2B2S", "sync-1", "cfs", thread=0, at_ms=5)
+        >>> answer.state in ("running", "waiting", "blocked")
+        True
+    """
+    for name, value in (("at_ms", at_ms), ("window_ms", window_ms)):
+        if not 0 <= value <= MS_MAX:
+            raise InputError(f"{name} = {value:g} is not within 0 to {MS_MAX:g}")
+    catalog = catalog or Catalog.shipped()
+    spec = PolicySpec.of(policy)
+    settings = Settings(
+        _factors(factors),
+        _overhead(overhead),
+        _governors(governor),
+        energy,
+        repetitions=repetitions,
+        limit_s=limit_s,
+    )
+    numbered = ordered(catalog.machine(machine), _order(core_order, 1)[0])
+    job = settings.job(numbered, catalog.workload(workload), spec, seed)
+    question = Question(str(thread), round(at_ms * NS_PER_MS), round(window_ms * NS_PER_MS))
+    return explain_one(job, spec, question)
 
 
 def compare(

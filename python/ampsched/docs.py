@@ -26,6 +26,7 @@ from ampsched.markdown import WIDTH, page
 from ampsched.policy import policies
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
+from ampsched.words import Group, Word, words
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
 SECTIONS = ("Args", "Returns", "Raises", "Example")
@@ -150,6 +151,65 @@ def _params(params: tuple[Param, ...]) -> list[str]:
     return ["**Parameters.**", _entries(rows)]
 
 
+def words_page() -> str:
+    """The whole vocabulary of Rules, Plan, Needs and Factors."""
+    groups = words()
+    readers: dict[str, list[str]] = {}
+    for group in groups:
+        for word in group.words:
+            for change in word.reads:
+                readers.setdefault(change, []).append(_rule(group, word))
+    parts = [
+        NOTE,
+        "# The words of a policy",
+        "A policy is made of these words, wherever it runs. The simulator executes all of them as written; what a "
+        "scheduler in the kernel and the daemon do otherwise stands with each word. A change of a plan that no rule "
+        "of the policy reads is refused when it is made, everywhere; what `Needs` does not name arrives as missing.",
+    ]
+    titles = {"rules": "Rules", "plan": "Plan", "needs": "Needs", "factors": "Factors"}
+    for group in groups:
+        if group.part in titles:
+            parts.append(f"## {titles.pop(group.part)}")
+        parts += [f"### `{group.name}`", _plain(group.doc)]
+        parts.append(_entries((_word_head(word), _word_text(group, word, readers)) for word in group.words))
+    return page(*parts)
+
+
+def _rule(group: Group, word: Word) -> str:
+    """How a rule is named: a choice, or a field."""
+    if group.name == "rules":
+        return f"`{word.name}`"
+    if group.name in ("steal", "balance"):
+        return f"`{group.name}.{word.name}`"
+    return f"`{group.name} = {word.name}`"
+
+
+def _word_head(word: Word) -> str:
+    carries = ", ".join(name for name, _ in word.payload)
+    return f"`{word.name}`" + (f" ({carries})" if carries else "")
+
+
+def _word_text(group: Group, word: Word, readers: dict[str, list[str]]) -> str:
+    if group.part == "factors":
+        return _plain(word.doc)
+    parts = [_plain(word.doc)]
+    parts += [f"`{name}`: {_plain(doc)}" for name, doc in word.payload if doc]
+    if word.reads:
+        parts.append(f"Reads {', '.join(f'`{change}`' for change in word.reads)}.")
+    if word.hides:
+        parts.append(f"Takes away the meaning of {', '.join(f'`{change}`' for change in word.hides)}.")
+    if group.name == "change":
+        parts.append(f"Read by {', '.join(readers[word.name])}.")
+    places = (("Kernel", word.kernel), ("Daemon", word.daemon))
+    parts += [f"{place}: {does}." for place, does in places if does != "exact"]
+    return " ".join(parts)
+
+
+def _plain(doc: str) -> str:
+    """Rust's documentation without its links."""
+    return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", doc).replace("crate::", "")
+
+
 def catalog_page() -> str:
     """Everything that is shipped, by kind."""
     catalog = Catalog.shipped()
@@ -260,6 +320,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "governors.md": governors_page,
     "task-policies.md": task_policies_page,
     "task-programs.md": task_programs_page,
+    "policy-words.md": words_page,
     "catalog.md": catalog_page,
     "python.md": python_page,
 }

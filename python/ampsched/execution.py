@@ -16,6 +16,7 @@ from typing import BinaryIO, Literal
 
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
+from ampsched.explaining import Explanation
 from ampsched.factors import Factors
 from ampsched.governor import NO_GOVERNORS, Governors
 from ampsched.metrics import MixMetrics, mix_metrics
@@ -94,25 +95,29 @@ def ordered(machine: Machine, order: CoreOrder) -> Machine:
 def run_one(job: _core.Job, policy: PolicySpec, trace: Path | None = None) -> Outcome:
     """Runs one job, and writes a Perfetto trace if a path is given."""
     if trace is None:
-        return _run_one(job, policy, None)
+        return Outcome.from_json(_run_one(job, policy), policy.label)
     with trace.open("wb") as file:
-        return _run_one(job, policy, file)
+        return Outcome.from_json(_run_one(job, policy, file), policy.label)
 
 
-def _run_one(job: _core.Job, policy: PolicySpec, trace: BinaryIO | None) -> Outcome:
+def explain_one(job: _core.Job, policy: PolicySpec, question: _core.Question) -> Explanation:
+    """Runs one job until the question can be answered, and answers it."""
+    return Explanation.from_json(_run_one(job, policy, question))
+
+
+def _run_one(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Question | None = None) -> str:
     if policy.make is None:
-        return Outcome.from_json(_core.simulate(job, trace), policy.label)
+        return _core.simulate(job, purpose)
     made = policy.make()
-    arguments = (job, made, policy.name, policy.params, dict(made.rules), made.needs(), trace)
+    arguments = (job, made, policy.name, policy.params, dict(made.rules), made.needs(), purpose)
     try:
-        text = _core.simulate_python(*arguments)
+        return _core.simulate_python(*arguments)
     except InputError:
         raise
     except Exception as error:
         if policy.file is None or not _is_mistake(policy.file, error):
             raise
         raise mistake(policy.file, error) from None
-    return Outcome.from_json(text, policy.label)
 
 
 def _is_mistake(file: Path, error: Exception) -> bool:

@@ -4,45 +4,17 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from ampsched import _core, policy_file
 from ampsched._core import Event, InputError, Pick, Plan, Topology, View
 from ampsched.registry import Registered
+from ampsched.rules import Rules
 from ampsched.spec import parse_spec
 from ampsched.units import NS_PER_MS
 
 EventGroup = Literal["lifecycle", "blocking", "dispatch"]
 EVENT_GROUPS: tuple[EventGroup, ...] = get_args(EventGroup)
-
-
-class Rules(TypedDict, total=False):
-    """Single rules that a policy written in Python replaces in those of its base."""
-
-    queues: Literal["per_core", "per_cluster", "global"]
-    """Which cores share a run queue."""
-    order: Literal["fifo", "vruntime", "deadline", "highest_rank", "rounds"]
-    """Which waiting thread comes first."""
-    allocator: Literal["wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with"]
-    """Where a thread is put when it starts or wakes."""
-    steal: Sequence[Literal["own_cluster", "other_clusters", "running_on_slower"]]
-    """Where an idle core looks for work, in this order."""
-    kick_idle: bool
-    """Whether idle cores are told at once when a thread has to wait."""
-    slice_ms: float
-    """A fixed slice."""
-    slice_by_speed: bool
-    """Whether slices are divided by the predicted speed on the core."""
-    charge: Literal["time", "progress", "rated"]
-    """What run time counts."""
-    wake_preemption: Literal[False]
-    """Woken threads never interrupt."""
-    sleeper_credit_ms: float
-    """How far behind the queue's least virtual run time a woken thread may be."""
-    fork_debit: bool
-    """Whether a new thread starts one slice behind."""
-    balance: Literal[False]
-    """Loads of run queues are not balanced periodically."""
 
 
 class Policy:

@@ -20,7 +20,7 @@ MAY_DEPEND_ON = {
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
     "taskrt": {"model", "policy", "computer", "kernels", "task"},
-    "trace": {"model"},
+    "trace": {"model", "policy"},
     "computer": {"model", "policy"},
     "live/driver": {"model", "policy", "computer"},
     "live/factors": {"model", "policy", "predict", "computer"},

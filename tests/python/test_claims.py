@@ -24,6 +24,7 @@ from ampsched.experiments.claims.measured import (
 )
 from ampsched.experiments.claims.reading import parse_claims
 from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
+from ampsched.experiments.progress import shares
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.statistics import Estimate
 
@@ -241,6 +242,19 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
             "claim A: place True is no float",
         ),
         (HEAD + 'untestable = "no"\n', 'claim A: there is no "said"'),
+        ("rules = 1\n", "claims.toml: rules 1 is no text"),
+        ("[causes]\nc = 1\n", "claims.toml: c 1 is no text"),
+        ('[fig1.A]\ntext = 1\nsource = "a"\n', "claim A: text 1 is no text"),
+        (HEAD + 'compare = "change"\npaper = 1\nmeasure = 1\n', "claim A: name 1 is no text"),
+        (HEAD + 'compare = "change"\npaper = 1\nsaid = 1\n' + GAIN, "claim A: said 1 is no text"),
+        (
+            HEAD + 'compare = "count"\npaper = [3, 2]\nmeasure = "winners"\n',
+            'claim A: paper [3, 2] is no share, which comparison "count" takes',
+        ),
+        (
+            HEAD + 'compare = "value"\npaper = 1\ntolerance_share = "x"\n' + GAIN,
+            "claim A: tolerance_share 'x' is no number",
+        ),
         (
             HEAD + 'untestable = "no"\nsaid = "x"\n' + GAIN,
             'claim A: it states "measure" and is "untestable"',
@@ -304,3 +318,13 @@ def test_rules_and_causes_are_the_data_s() -> None:
         stated = tomllib.loads((package(name) / "claims.toml").read_text(encoding="utf-8"))
         report = (ROOT / "docs/reports" / name / "report.md").read_text(encoding="utf-8")
         assert " ".join(stated["rules"].split()) in " ".join(report.split())
+
+
+def test_progress_of_runs_that_follow_one_another_is_one() -> None:
+    seen: list[tuple[int, int]] = []
+    steps = shares(lambda done, total: seen.append((done, total)), {"a": 30, "b": 10})
+    steps["a"](1, 2)
+    steps["a"](2, 2)
+    steps["b"](5, 5)
+    assert seen == [(15, 40), (30, 40), (40, 40)]
+    shares(None, {"a": 1})["a"](1, 1)

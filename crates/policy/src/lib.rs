@@ -31,6 +31,7 @@ mod topology;
 mod traits;
 mod view;
 mod weight;
+mod witness;
 
 pub use affinity::{AffinityId, AffinityTable};
 pub use factors::{Factor, FactorKind, Factors, Stalls};
@@ -56,6 +57,7 @@ pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topolo
 pub use traits::{Event, Policy};
 pub use view::View;
 pub use weight::nice_to_weight;
+pub use witness::{DecidedBy, Moved, NoWitness, Reason, ReasonValue, Testimony, Witness};
 pub use words::{
     Choice, Does, Facts, Field, Group, Means, Part, Payload, Record, Refusal, STEPS_MAX, Slot,
     Source, TABLE, Value, Why, Wire, Word, c_header, python_key, set_rule, words_in_use,

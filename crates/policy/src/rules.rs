@@ -321,7 +321,7 @@ choice! {
         EarlierDeadline as "earlier_deadline" {
             /// Never while the running thread has had no more than its share and its request is not used
             /// up (Linux feature RUN_TO_PARITY).
-            run_to_parity: bool = [],
+            run_to_parity: bool = [0, 1],
         } => {}
     }
 }

@@ -16,6 +16,7 @@ mod rules;
 mod run;
 mod tasks;
 mod view;
+mod words;
 
 use pyo3::prelude::*;
 
@@ -39,11 +40,13 @@ mod _core {
     #[pymodule_export]
     use super::registry::{check_governor, check_policy, governors, policies, suggest};
     #[pymodule_export]
-    use super::run::{FactorSource, Job, run_batch, simulate};
+    use super::run::{FactorSource, Job, Question, run_batch, simulate};
     #[pymodule_export]
     use super::tasks::{
         TaskGraph, TaskSchedule, TaskWorkers, run_task_graph, task_policies, task_programs,
     };
     #[pymodule_export]
     use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
+    #[pymodule_export]
+    use super::words::{rule_keys, words};
 }

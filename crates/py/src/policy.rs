@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
 
 use crate::error;
 use crate::rules::Overrides;
-use crate::run::{Job, run_one};
+use crate::run::{Job, Purpose, run_one};
 use crate::view::{CURRENT, Event, Pick, Plan, Topology, View};
 
 /// Shortest slice that a Python policy may give; 0 would stop time.
@@ -212,7 +212,7 @@ fn event_thread(event: PolicyEvent) -> ThreadId {
 /// `base` and `base_params` name the shipped policy whose rules it uses, `rules` replaces single ones,
 /// `needs` says which methods are to be called.
 #[pyfunction]
-#[pyo3(signature = (job, policy, base, base_params, rules, needs, trace=None))]
+#[pyo3(signature = (job, policy, base, base_params, rules, needs, purpose=None))]
 #[allow(clippy::too_many_arguments)] // one call, from ampsched.Policy
 pub fn simulate_python(
     py: Python<'_>,
@@ -222,7 +222,7 @@ pub fn simulate_python(
     base_params: Vec<(String, f64)>,
     rules: &Bound<'_, PyDict>,
     needs: &Bound<'_, PyDict>,
-    trace: Option<Py<PyAny>>,
+    purpose: Option<Purpose>,
 ) -> PyResult<String> {
     let failure = Failure::default();
     let base = build_policy(base, &base_params).map_err(|error| error::policy(&error))?;
@@ -240,7 +240,7 @@ pub fn simulate_python(
         needs: Needs { load_tracking, ..needs },
         failure: failure.clone(),
     };
-    let result = run_one(&job.inner, Box::new(wrapped), trace);
+    let result = run_one(&job.inner, Box::new(wrapped), purpose);
     let failed = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     match failed {
         Some(error) => Err(error),

@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
-    FactorSource as SimFactorSource, GovernorSpec, Job as SimJob, Options, Outcome, Overhead,
-    PerfettoTrace, Predicted,
+    FactorSource as SimFactorSource, GovernorSpec, Job as SimJob, NoExplanation, Options, Overhead,
+    PerfettoTrace, Predicted, Question as SimQuestion,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde::Serialize;
 
 use crate::catalog::{Machine, Workload};
 use crate::error;
@@ -115,35 +116,79 @@ impl Job {
     }
 }
 
-/// Runs one job and returns its outcome as JSON; writes a Perfetto trace into the binary file `trace` if given.
+/// What somebody wants to know of one thread around one moment: the thread's number or `app/thread`.
+#[pyclass(frozen, module = "ampsched._core", from_py_object)]
+#[derive(Clone)]
+pub struct Question {
+    inner: SimQuestion,
+}
+
+#[pymethods]
+impl Question {
+    #[new]
+    fn new(thread: String, at_ns: Ns, window_ns: Ns) -> Self {
+        Self { inner: SimQuestion { thread, at_ns, window_ns } }
+    }
+}
+
+/// What a run is for besides its outcome.
+#[derive(FromPyObject)]
+pub enum Purpose {
+    /// The answer to a question, instead of the outcome.
+    Answer(Question),
+    /// A Perfetto trace into a binary file.
+    Trace(Py<PyAny>),
+}
+
+/// Runs one job and returns its outcome as JSON; or, if `purpose` is a question, the answer. If `purpose` is a binary
+/// file, a Perfetto trace is written into it.
 #[pyfunction]
-#[pyo3(signature = (job, trace=None))]
-pub fn simulate(py: Python<'_>, job: &Job, trace: Option<Py<PyAny>>) -> PyResult<String> {
+#[pyo3(signature = (job, purpose=None))]
+pub fn simulate(py: Python<'_>, job: &Job, purpose: Option<Purpose>) -> PyResult<String> {
     let inner = &job.inner;
     let policy =
         build_policy(&inner.policy, &inner.params).map_err(|error| error::policy(&error))?;
-    py.detach(|| run_one(inner, policy, trace))
+    py.detach(|| run_one(inner, policy, purpose))
 }
 
 /// Runs one job with a policy that is built already.
 pub fn run_one(
     job: &SimJob,
     policy: Box<dyn Policy>,
-    trace: Option<Py<PyAny>>,
+    purpose: Option<Purpose>,
 ) -> PyResult<String> {
     let SimJob { machine, workload, policy: name, options, .. } = job;
     let fails = |error| error::simulation(&workload.name, &error);
-    let Some(file) = trace else {
-        let outcome =
-            ampsched_sim::simulate(machine, workload, name, policy, options).map_err(fails)?;
-        return Ok(json(&outcome));
-    };
-    let mut sink = PerfettoTrace::new(PyFile(file), &machine.into())?;
-    let result =
-        ampsched_sim::simulate_with(machine, workload, name, policy, options, Some(&mut sink));
-    // What was recorded until an error shows how it came about.
-    sink.finish()?;
-    Ok(json(&result.map_err(fails)?))
+    match purpose {
+        None => {
+            let outcome =
+                ampsched_sim::simulate(machine, workload, name, policy, options).map_err(fails)?;
+            Ok(json(&outcome))
+        }
+        Some(Purpose::Answer(question)) => {
+            let question = question.inner;
+            let answer = ampsched_sim::explain(machine, workload, name, policy, options, question);
+            let answer = answer.map_err(|error| match error {
+                NoExplanation::Simulation(error) => fails(error),
+                NoExplanation::Question(error) => error::input(&error),
+            })?;
+            Ok(json(&answer))
+        }
+        Some(Purpose::Trace(file)) => {
+            let mut sink = PerfettoTrace::new(PyFile(file), &machine.into())?;
+            let result = ampsched_sim::simulate_with(
+                machine,
+                workload,
+                name,
+                policy,
+                options,
+                Some(&mut sink),
+            );
+            // What was recorded until an error shows how it came about.
+            sink.finish()?;
+            Ok(json(&result.map_err(fails)?))
+        }
+    }
 }
 
 /// A binary file of Python's as a writer: only Python opens files.
@@ -163,8 +208,8 @@ impl Write for PyFile {
     }
 }
 
-fn json(outcome: &Outcome) -> String {
-    serde_json::to_string(outcome).expect("an outcome has only text keys and finite numbers")
+fn json(result: &impl Serialize) -> String {
+    serde_json::to_string(result).expect("a result has only text keys and finite numbers")
 }
 
 /// Runs jobs on up to `threads` processors (0: all), without the interpreter lock. Returns, in the order

@@ -6,6 +6,7 @@
 mod batch;
 mod engine;
 mod error;
+mod explain;
 mod factors;
 mod governor;
 mod metrics;
@@ -14,10 +15,14 @@ mod outcome;
 mod schedule_trace;
 mod tasks;
 
-pub use ampsched_trace::{PerfettoTrace, Trace, TraceMachine, TraceThread};
+pub use ampsched_trace::{
+    Decision, ExplainError, Explanation, PerfettoTrace, Question, Told, ToldValue, Trace,
+    TraceMachine, TraceThread, TurnEnd,
+};
 pub use batch::{Job, JobError, run_batch};
 pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
+pub use explain::{NoExplanation, explain};
 pub use factors::{FactorSource, Predicted};
 pub use governor::GovernorSpec;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};

@@ -1,9 +1,12 @@
-//! Traces of schedules in Perfetto's format: of simulations, of task graphs and of live systems alike.
+//! What schedulers do and why: as Perfetto traces of simulations, task graphs and live systems, and as the story of one
+//! thread.
 //!
 //! Architecture invariant: nothing here knows who schedules, or what time it is.
 
+mod explain;
 mod perfetto;
 mod trace;
 
+pub use explain::{ExplainError, Explainer, Explanation, Question, Told, ToldValue};
 pub use perfetto::{PerfettoTrace, SpanTrace, TraceMachine};
-pub use trace::{Trace, TraceThread};
+pub use trace::{Decision, Trace, TraceThread, TurnEnd};

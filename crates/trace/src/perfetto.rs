@@ -3,6 +3,7 @@
 //! Every core has a track with slices named `app/thread` and a counter of its run queue's length;
 //! every application is a process whose threads have tracks with slices `running on core N`.
 //! A wake-up is an instant on the waker's track with an arrow to the woken thread's next slice.
+//! Why a thread runs, and why its turn ended, are values of the slice; other decisions are instants on its track.
 //!
 //! The file is written as time goes. It is kept small by interned names, by timestamps that
 //! are differences to the packet before, by small track numbers, and by writing a counter only when it
@@ -10,17 +11,18 @@
 
 mod packets;
 mod proto;
+mod reasons;
 mod spans;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ampsched_model::{ClusterId, CoreId, Machine, Ns, ThreadId};
+use ampsched_policy::{Reason, Rules};
 
-use crate::{Trace, TraceThread};
-use packets::{INSTRUCTIONS_IID, PacketWriter, track};
+use crate::{Decision, Trace, TraceThread, TurnEnd};
+use packets::{Interned, PacketWriter, track};
 use proto::{
     ChildOrdering, CounterDescriptor, DebugAnnotation, EventType, ProcessDescriptor,
     ThreadDescriptor, TrackDescriptor, TrackEvent,
@@ -43,8 +45,8 @@ pub struct PerfettoTrace<W: Write> {
     /// Name of each cluster, and the counter of its frequency once that has changed.
     clusters: Vec<(String, Option<u64>)>,
     threads: Vec<ThreadTrack>,
-    /// Numbers of the decisions' names.
-    decisions: BTreeMap<String, u64>,
+    /// The rules whose words the reasons use.
+    rules: Option<Rules>,
 }
 
 /// What a trace says of a machine.
@@ -85,7 +87,9 @@ struct CoreTrack {
 #[derive(Clone, Debug, Default)]
 struct ThreadTrack {
     slices: u64,
-    /// Name `app/thread`.
+    /// `app/thread`.
+    name: String,
+    /// That as the name of events.
     name_iid: u64,
     /// Name `wakes app/thread`.
     wakes_iid: u64,
@@ -104,7 +108,7 @@ impl<W: Write> PerfettoTrace<W> {
             cores: Vec::new(),
             clusters: clusters.collect(),
             threads: Vec::new(),
-            decisions: BTreeMap::new(),
+            rules: None,
         };
         trace.describe_cores(machine);
         trace.packets.check()?;
@@ -118,8 +122,8 @@ impl<W: Write> PerfettoTrace<W> {
         for core in 0..self.cores.len() {
             if let Some(thread) = self.cores[core].running.take() {
                 let last_ns = self.packets.last_ns();
-                self.slice_end(self.cores[core].slices, None, last_ns);
-                self.slice_end(self.threads[thread.index()].slices, None, last_ns);
+                self.slice_end(self.cores[core].slices, Vec::new(), last_ns);
+                self.slice_end(self.threads[thread.index()].slices, Vec::new(), last_ns);
             }
         }
         self.packets.finish()
@@ -137,7 +141,9 @@ impl<W: Write> PerfettoTrace<W> {
             let core_track = CoreTrack {
                 slices: self.packets.new_uuid(),
                 counter: self.packets.new_uuid(),
-                running_iid: self.packets.intern(format!("running on core {}", core.0)),
+                running_iid: self
+                    .packets
+                    .intern(Interned::Event, format!("running on core {}", core.0)),
                 running: None,
                 queue_len: None,
             };
@@ -204,24 +210,17 @@ impl<W: Write> PerfettoTrace<W> {
         uuid
     }
 
-    fn slice_end(&mut self, track: u64, instructions: Option<u64>, at_ns: Ns) {
-        let annotation = instructions.map(|count| DebugAnnotation {
-            name_iid: Some(INSTRUCTIONS_IID),
-            uint_value: Some(count),
-        });
-        self.packets.event(
-            EventType::SliceEnd,
-            track,
-            TrackEvent {
-                debug_annotations: annotation.into_iter().collect(),
-                ..TrackEvent::default()
-            },
-            at_ns,
-        );
+    fn slice_end(&mut self, track: u64, values: Vec<DebugAnnotation>, at_ns: Ns) {
+        let end = TrackEvent { debug_annotations: values, ..TrackEvent::default() };
+        self.packets.event(EventType::SliceEnd, track, end, at_ns);
     }
 }
 
 impl<W: Write> Trace for PerfettoTrace<W> {
+    fn rules(&mut self, rules: &Rules) {
+        self.rules = Some(rules.clone());
+    }
+
     fn thread(&mut self, thread: TraceThread) {
         let process = self.app_track(&thread);
         let descriptor = ThreadDescriptor {
@@ -236,23 +235,29 @@ impl<W: Write> Trace for PerfettoTrace<W> {
             ..track(uuid, None)
         });
         let name = format!("{}/{}", thread.app_name, thread.name);
-        let wakes_iid = self.packets.intern(format!("wakes {name}"));
-        let name_iid = self.packets.intern(name);
+        let wakes_iid = self.packets.intern(Interned::Event, format!("wakes {name}"));
+        let name_iid = self.packets.intern(Interned::Event, name.as_str());
         if self.threads.len() <= thread.id.index() {
             self.threads.resize(thread.id.index() + 1, ThreadTrack::default());
         }
         self.threads[thread.id.index()] =
-            ThreadTrack { slices: uuid, name_iid, wakes_iid, flow: None };
+            ThreadTrack { slices: uuid, name, name_iid, wakes_iid, flow: None };
     }
 
-    fn run(&mut self, core: CoreId, thread: ThreadId, at_ns: Ns) {
+    fn run(&mut self, core: CoreId, thread: ThreadId, why: Option<&Reason>, at_ns: Ns) {
+        let why = self.values_of("why", why);
         let (core_track, thread_track) =
             (&mut self.cores[core.index()], &mut self.threads[thread.index()]);
         core_track.running = Some(thread);
-        let on_core = TrackEvent { name_iid: Some(thread_track.name_iid), ..TrackEvent::default() };
+        let on_core = TrackEvent {
+            name_iid: Some(thread_track.name_iid),
+            debug_annotations: why.clone(),
+            ..TrackEvent::default()
+        };
         let on_thread = TrackEvent {
             name_iid: Some(core_track.running_iid),
             terminating_flow_ids: thread_track.flow.take().into_iter().collect(),
+            debug_annotations: why,
             ..TrackEvent::default()
         };
         let (core_uuid, thread_uuid) = (core_track.slices, thread_track.slices);
@@ -260,10 +265,17 @@ impl<W: Write> Trace for PerfettoTrace<W> {
         self.packets.event(EventType::SliceBegin, thread_uuid, on_thread, at_ns);
     }
 
-    fn stop(&mut self, core: CoreId, thread: ThreadId, instructions: u64, at_ns: Ns) {
+    fn stop(&mut self, core: CoreId, thread: ThreadId, end: TurnEnd, at_ns: Ns) {
         self.cores[core.index()].running = None;
-        self.slice_end(self.cores[core.index()].slices, Some(instructions), at_ns);
-        self.slice_end(self.threads[thread.index()].slices, None, at_ns);
+        let ended = self.values_of("end", end.why);
+        let mut on_core = ended.clone();
+        on_core.push(DebugAnnotation {
+            name_iid: Some(self.packets.intern(Interned::Value, "instructions")),
+            uint_value: Some(end.instructions),
+            ..DebugAnnotation::default()
+        });
+        self.slice_end(self.cores[core.index()].slices, on_core, at_ns);
+        self.slice_end(self.threads[thread.index()].slices, ended, at_ns);
     }
 
     fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns) {
@@ -296,13 +308,15 @@ impl<W: Write> Trace for PerfettoTrace<W> {
         self.packets.event(EventType::Counter, uuid, value, at_ns);
     }
 
-    fn decided(&mut self, thread: ThreadId, what: &str, at_ns: Ns) {
-        let known = self.decisions.get(what).copied();
-        let name_iid = known.unwrap_or_else(|| self.packets.intern(what.to_owned()));
-        self.decisions.insert(what.to_owned(), name_iid);
-        let decision = TrackEvent { name_iid: Some(name_iid), ..TrackEvent::default() };
+    fn decided(&mut self, thread: ThreadId, decision: Decision, why: Option<&Reason>, at_ns: Ns) {
+        let name = self.words_of(decision);
+        let instant = TrackEvent {
+            name_iid: Some(self.packets.intern(Interned::Event, name)),
+            debug_annotations: self.values_of("why", why),
+            ..TrackEvent::default()
+        };
         let track = self.threads[thread.index()].slices;
-        self.packets.event(EventType::Instant, track, decision, at_ns);
+        self.packets.event(EventType::Instant, track, instant, at_ns);
     }
 
     fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns) {

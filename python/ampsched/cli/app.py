@@ -14,6 +14,7 @@ from ampsched.cli import (
     comparing,
     counting,
     creating,
+    explaining,
     importing,
     listing,
     living,
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
+app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)

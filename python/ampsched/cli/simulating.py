@@ -18,16 +18,18 @@ EXAMPLES = render.examples(
     "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace",
 )
 
+CoreOrderText = Annotated[
+    CoreOrder,
+    typer.Option("--core-order", help="Which cores come first; as-is: as the machine says."),
+]
+
 
 def simulate(
     machine: options.Machine,
     workload: options.Workload,
     policy: options.Policy = "cfs",
     seed: options.Seed = 1,
-    core_order: Annotated[
-        CoreOrder,
-        typer.Option("--core-order", help="Which cores come first; as-is: as the machine says."),
-    ] = "as-is",
+    core_order: CoreOrderText = "as-is",
     factors: options.FactorsText = "oracle",
     overhead: options.OverheadText = "none",
     governor: options.GovernorText = "none",

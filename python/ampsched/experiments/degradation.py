@@ -8,6 +8,7 @@ from typing import Any
 from ampsched import markdown
 from ampsched.api import compare
 from ampsched.execution import Progress
+from ampsched.experiments import plots
 from ampsched.experiments.colab.setup import workloads
 from ampsched.experiments.normalised import Normalised
 from ampsched.statistics import Estimate
@@ -140,15 +141,7 @@ def curve(points: Sequence[Point], series: str) -> dict[str, list[Point]]:
 
 def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
     """Draws H_ANTT over a numeric series, with 95 % intervals over seeds, as SVG with reproducible bytes."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    with mpl.rc_context():
-        mpl.rcParams["svg.hashsalt"] = series
-        mpl.rcParams["font.size"] = 8
-        canvas, axes = pyplot.subplots(figsize=(6.4, 3.4))
+    with plots.canvas(path, series, (1, 1), (6.4, 3.4)) as (_, [[axes]]):
         for policy, found in curve(points, series).items():
             values = [point.value for point in found]
             spread = [[each.mean - each.low for each in values], [each.high - each.mean for each in values]]
@@ -163,11 +156,7 @@ def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
             axes.set_xscale("log")
         axes.set_xlabel(label)
         axes.set_ylabel("H_ANTT (lower is better)")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
-        canvas.tight_layout()
-        canvas.savefig(path, metadata={"Date": None})
-        pyplot.close(canvas)
 
 
 def table(points: Sequence[Point], series: str, head: str) -> str:

@@ -1,10 +1,16 @@
-"""Bar charts of figures, as SVG with reproducible bytes."""
+"""Bar charts of figures, and what all drawings share: files with the same bytes every time."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ampsched.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 # Colour-blind safe (Okabe and Ito).
 COLOURS = {
@@ -79,49 +85,77 @@ class Figure:
         ]
 
 
-def draw(figure: Figure, path: Path) -> None:
-    """Draws a figure: one row of panels per quantity, grouped bars with 95 % intervals."""
+@contextmanager
+def canvas(
+    path: Path,
+    salt: str,
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    *,
+    font: float = 8,
+    widths: Sequence[float] | None = None,
+    share_y: bool = False,
+) -> Iterator[tuple["Canvas", list[list["Axes"]]]]:
+    """A canvas with axes in rows that is written to a file in the end, with the same bytes every time.
+
+    Args:
+        path: SVG or PNG, by the suffix.
+        salt: Name of what is drawn; ids in the file are made from it.
+        shape: Rows and columns of axes.
+        size: Width and height in inches.
+        font: Size of the text in points.
+        widths: Relative widths of the columns; alike by default.
+        share_y: Whether the axes of a row have the same scale.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    with mpl.rc_context():
-        mpl.rcParams["svg.hashsalt"] = figure.name
-        mpl.rcParams["font.size"] = 8
-        columns = max(len(figure.panels(row)) for row in figure.rows)
-        width = max(6.4, sum(_width(figure, next(iter(figure.rows)))))
-        canvas, axes = pyplot.subplots(
-            len(figure.rows),
-            columns,
-            figsize=(width, 0.3 + 2.7 * len(figure.rows)),
-            squeeze=False,
-            sharey="row",
-            width_ratios=_width(figure, next(iter(figure.rows))),
+    with mpl.rc_context({"svg.hashsalt": salt, "font.size": font}):
+        figure, axes = pyplot.subplots(
+            *shape, figsize=size, squeeze=False, width_ratios=widths, sharey="row" if share_y else False
         )
+        yield figure, [list(row) for row in axes]
+        for each in axes.flat:
+            each.spines[["top", "right"]].set_visible(False)
+        figure.tight_layout()
+        if path.suffix == ".svg":
+            figure.savefig(path, metadata={"Date": None})
+        else:
+            figure.savefig(path, dpi=150)
+        pyplot.close(figure)
+
+
+def draw(figure: Figure, path: Path) -> None:
+    """Draws a figure: one row of panels per quantity, grouped bars with 95 % intervals."""
+    widths = _widths(figure, next(iter(figure.rows)))
+    columns = max(len(figure.panels(row)) for row in figure.rows)
+    size = (max(6.4, sum(widths)), 0.3 + 2.7 * len(figure.rows))
+    shape = (len(figure.rows), columns)
+    with canvas(path, figure.name, shape, size, widths=widths, share_y=True) as (whole, axes):
         for row, (label, bars) in enumerate(figure.rows.items()):
             for column, panel in enumerate(figure.panels(label)):
                 _panel(axes[row][column], [bar for bar in bars if bar.panel == panel], figure.reference)
                 axes[row][column].set_title(panel)
             axes[row][0].set_ylabel(label.replace(" (", "\n("))
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        canvas.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
-        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10)
-        canvas.tight_layout()
-        canvas.savefig(path, metadata={"Date": None})
-        pyplot.close(canvas)
+        legend_above(whole, axes[0][0])
+        whole.suptitle(figure.title, x=0.01, ha="left", fontsize=10)
 
 
-def _width(figure: Figure, row: str) -> list[float]:
+def legend_above(whole: "Canvas", axes: "Axes") -> None:
+    """Puts the legend of some axes above all of them, on the right."""
+    handles, labels = axes.get_legend_handles_labels()
+    whole.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
+
+
+def _widths(figure: Figure, row: str) -> list[float]:
     """Widths of the panels in inches, by their number of bars."""
     bars = figure.rows[row]
     return [1.0 + 0.16 * sum(bar.panel == panel for bar in bars) for panel in figure.panels(row)]
 
 
-def _panel(axes: "object", bars: list[Bar], reference: float | None) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(axes, Axes)
+def _panel(axes: "Axes", bars: list[Bar], reference: float | None) -> None:
     groups = list(dict.fromkeys(bar.group for bar in bars))
     policies = list(dict.fromkeys(bar.policy for bar in bars))
     thickness = 0.8 / max(1, len(policies))
@@ -145,4 +179,3 @@ def _panel(axes: "object", bars: list[Bar], reference: float | None) -> None:
     if reference is not None:
         axes.axhline(reference, color="black", linewidth=0.7)
     axes.set_xticks(range(len(groups)), groups, rotation=45, ha="right", rotation_mode="anchor")
-    axes.spines[["top", "right"]].set_visible(False)

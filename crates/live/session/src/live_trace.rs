@@ -6,12 +6,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ampsched_computer::{CoreMap, format_cpus};
-use ampsched_live_driver::Decision;
+use ampsched_live_driver::{Decision, Driver};
 use ampsched_model::{CoreId, InputError, Ns, ThreadId};
-use ampsched_policy::{Change, Prefer};
-use ampsched_trace::{PerfettoTrace, Trace, TraceMachine, TraceThread};
+use ampsched_policy::{Reason, RunState};
+use ampsched_trace::{
+    Decision as TraceDecision, PerfettoTrace, Trace, TraceMachine, TraceThread, TurnEnd,
+};
 
 use crate::{Observed, Session};
+
+/// A turn whose end was only seen afterwards: nobody knows what it retired, or why it ended.
+const UNSEEN: TurnEnd = TurnEnd { instructions: 0, state: RunState::Ready, why: None };
 
 /// Writes the trace.
 pub struct LiveTrace {
@@ -57,8 +62,11 @@ impl LiveTrace {
         for decision in decisions {
             match decision {
                 Decision::Thread(thread, change) => {
-                    let what = text_of(change, &session.cores);
-                    self.trace.decided(self.id(*thread), &what, now_ns);
+                    let cpus = |set: &_| format_cpus(session.cores.cpu_set(set));
+                    let what = change.in_words(|set| format!("CPUs {}", cpus(set)));
+                    let planned = TraceDecision::Planned(&what);
+                    let why = why_planned(&session.driver, *thread, now_ns);
+                    self.trace.decided(self.id(*thread), planned, Some(&why), now_ns);
                 }
                 Decision::Frequency(cluster, mhz) | Decision::Limit(cluster, mhz) => {
                     self.trace.frequency(*cluster, *mhz, now_ns);
@@ -76,14 +84,14 @@ impl LiveTrace {
         for (core, thread) in known {
             match now.get(&core) == Some(&thread) {
                 true => drop(self.running.insert(core, thread)),
-                false => self.trace.stop(core, thread, 0, now_ns),
+                false => self.trace.stop(core, thread, UNSEEN, now_ns),
             }
         }
         for (core, thread) in now {
             // Whoever moves while it is looked at may seem to be on two cores.
             if !self.running.values().any(|&other| other == thread) {
                 self.running.insert(core, thread);
-                self.trace.run(core, thread, now_ns);
+                self.trace.run(core, thread, None, now_ns);
             }
         }
         for core in cores() {
@@ -94,7 +102,7 @@ impl LiveTrace {
     /// The session numbers its threads from 0 again.
     pub fn begin_anew(&mut self, now_ns: Ns) {
         for (core, thread) in std::mem::take(&mut self.running) {
-            self.trace.stop(core, thread, 0, now_ns);
+            self.trace.stop(core, thread, UNSEEN, now_ns);
         }
         self.first = self.known.last().map_or(0, |thread| thread.0 + 1);
     }
@@ -131,22 +139,8 @@ fn describe(cores: &CoreMap) -> TraceMachine {
     }
 }
 
-/// A decision in words.
-fn text_of(change: &Change, cores: &CoreMap) -> String {
-    let kind = |prefer: Prefer| match prefer {
-        Prefer::Any => "any core",
-        Prefer::Big => "big cores",
-        Prefer::Little => "little cores",
-    };
-    match change {
-        Change::Affinity(set) => format!("to CPUs {}", format_cpus(cores.cpu_set(set))),
-        Change::Prefer(prefer) => format!("prefers {}", kind(*prefer)),
-        Change::Move(prefer) => format!("to {}", kind(*prefer)),
-        Change::Rank(rank) => format!("rank {rank}"),
-        Change::Weight(weight) => format!("weight {weight}"),
-        Change::Speed(_) => "speeds".to_owned(),
-        Change::Slice(slice_ns) => format!("slice {:.2} ms", *slice_ns as f64 / 1e6),
-        Change::Hold(true) => "held back".to_owned(),
-        Change::Hold(false) => "goes on".to_owned(),
-    }
+/// Why a policy changes the plan for a thread: when it looked, and what it knew, in its own time.
+fn why_planned(driver: &Driver, thread: ThreadId, now_ns: Ns) -> Reason {
+    let now_ns = driver.dilation().to_policy(now_ns);
+    Reason::of_plan(None, driver.epochs(), driver.factors(thread), now_ns)
 }

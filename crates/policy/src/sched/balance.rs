@@ -6,7 +6,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
 use crate::queue::{Entry, RunQueue};
-use crate::{Balance, Prefer, SPEED_ONE};
+use crate::{Balance, DecidedBy, NoWitness, Prefer, Reason, SPEED_ONE, Witness};
 
 impl Sched {
     /// Moves waiting threads from the most to the least loaded queues until no move helps, and
@@ -17,6 +17,16 @@ impl Sched {
     /// only swaps the imbalance. Simplified from Linux's `load_balance` (3.16): no groups,
     /// no history.
     pub fn balance(&mut self, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
+        self.balance_watched(balance, now_ns, NoWitness)
+    }
+
+    /// The same, telling a witness of each move.
+    pub fn balance_watched(
+        &mut self,
+        balance: Balance,
+        now_ns: Ns,
+        witness: impl Witness,
+    ) -> Vec<CoreId> {
         let mut receivers = Vec::new();
         if !self.may_balance(now_ns) {
             return receivers;
@@ -35,9 +45,9 @@ impl Sched {
             if self.imbalance(group).is_none() {
                 continue;
             }
-            self.even_out(group, now_ns, &mut receivers);
+            self.even_out(group, now_ns, &mut receivers, witness);
             if now_ns >= self.rotation_due_ns {
-                rotated |= self.rotate(group, now_ns, &mut receivers);
+                rotated |= self.rotate(group, now_ns, &mut receivers, witness);
             }
         }
         if rotated {
@@ -47,9 +57,17 @@ impl Sched {
     }
 
     /// Moves threads while that helps, at most as many as the group has cores.
-    fn even_out(&mut self, group: Group, now_ns: Ns, receivers: &mut Vec<CoreId>) {
+    fn even_out(
+        &mut self,
+        group: Group,
+        now_ns: Ns,
+        receivers: &mut Vec<CoreId>,
+        witness: impl Witness,
+    ) {
         for _ in 0..self.cores_of(group).count() {
             let Some((thread, target)) = self.helpful_move(group) else { break };
+            let because = "it evens out the loads of the two queues";
+            self.tell_move(thread, target, because, group, witness);
             self.dequeue(thread);
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             receivers.push(target);
@@ -61,7 +79,13 @@ impl Sched {
     /// Linux takes a thread if half its load is at most the imbalance, which is half the gap
     /// (3.16 `move_tasks`; later kernels after one failed attempt), the least recently moved first. The
     /// thread that came by the last rotation stays, so that all get their turn. Returns whether one moved.
-    fn rotate(&mut self, group: Group, now_ns: Ns, receivers: &mut Vec<CoreId>) -> bool {
+    fn rotate(
+        &mut self,
+        group: Group,
+        now_ns: Ns,
+        receivers: &mut Vec<CoreId>,
+        witness: impl Witness,
+    ) -> bool {
         let before = receivers.len();
         let mut sources = self.sources(group, 0);
         for target in self.targets(group) {
@@ -74,6 +98,8 @@ impl Sched {
             let source = sources.remove(position);
             let thread = self.swappable(self.queue(source), target, group);
             let thread = thread.expect("found just now");
+            let because = "loads that cannot be evened out take turns: the two queues swap theirs";
+            self.tell_move(thread, target, because, group, witness);
             self.dequeue(thread);
             self.enqueue(thread, target, EnqueueKind::Requeue, now_ns);
             let queue = self.queue_index(target);
@@ -82,6 +108,24 @@ impl Sched {
             receivers.push(target);
         }
         receivers.len() > before
+    }
+
+    /// Tells of a move that is about to happen.
+    fn tell_move(
+        &self,
+        thread: ThreadId,
+        target: CoreId,
+        because: &'static str,
+        group: Group,
+        witness: impl Witness,
+    ) {
+        let from = self.thread(thread).core;
+        witness.moves(thread, from, target, || {
+            Reason::new(DecidedBy::Balance, because)
+                .count("load_from", self.queue(from).scaled_load())
+                .count("load_to", self.queue(target).scaled_load())
+                .count("tolerance_percent", group.tolerance_percent)
+        });
     }
 
     /// The waiting thread that came first among those whose move would not enlarge the imbalance.

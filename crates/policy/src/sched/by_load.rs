@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{Pick, RunState, Sched, fits};
-use crate::{BalanceWhen, LoadBand, LoadFilter, Prefer, Steal, StealFrom};
+use crate::{
+    BalanceWhen, Choice, DecidedBy, LoadBand, LoadFilter, Prefer, Reason, Steal, StealFrom, Witness,
+};
 
 /// When an idle core looks again for a thread that its load may let go: the period of CFS's balancing
 /// here, one tick at 250 Hz.
@@ -37,25 +39,48 @@ impl Sched {
         waker: Option<CoreId>,
         band: LoadBand,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> CoreId {
         let state = self.thread(thread);
         if state.state == RunState::New {
             let kind = if self.may_go_up(thread, band) { Prefer::Big } else { Prefer::Little };
+            witness.because(|| {
+                self.why_placed("a new thread: the least loaded core of its kind", thread)
+                    .word("kind", kind.word().name)
+                    .count("weight", self.plan(thread).weight)
+                    .count("min_weight", band.min_weight)
+            });
             let core = self.least_loaded_of(kind, thread);
             return core.unwrap_or_else(|| self.least_loaded(thread));
         }
         let here = self.topology.kind(state.core);
-        let elsewhere = match here {
+        let (elsewhere, because) = match here {
             Prefer::Little if self.heavy_load(thread, band, now_ns).is_some() => {
-                self.idle_big(thread)
+                (self.idle_big(thread), "it has become heavy: an idle big core")
             }
-            Prefer::Big if self.is_light(thread, band, now_ns) => {
-                self.least_loaded_of(Prefer::Little, thread)
-            }
-            _ => None,
+            Prefer::Big if self.is_light(thread, band, now_ns) => (
+                self.least_loaded_of(Prefer::Little, thread),
+                "it has become light: the least loaded little core",
+            ),
+            _ => (None, ""),
         };
-        let same_kind = waker.filter(|&core| self.topology.kind(core) == here);
-        elsewhere.unwrap_or_else(|| self.place_wake_affine(thread, same_kind))
+        let core = match elsewhere {
+            Some(core) => {
+                let previous = state.core;
+                witness
+                    .because(|| self.why_placed(because, thread).core("previous_core", previous));
+                core
+            }
+            None => {
+                let same_kind = waker.filter(|&core| self.topology.kind(core) == here);
+                self.place_wake_affine(thread, same_kind, witness)
+            }
+        };
+        witness.adds(|reason| {
+            let reason = reason.count("load", self.load_of(thread, now_ns));
+            reason.count("up", band.up).count("down", band.down)
+        });
+        core
     }
 
     /// Whether the priority filter lets a thread go up.
@@ -97,23 +122,66 @@ impl Sched {
     pub(super) fn steal_by_load(
         &self,
         core: CoreId,
+        number: u8,
         step: &Steal,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> Result<Option<Pick>, Ns> {
+        let by = DecidedBy::Steal(number);
         let (mut best, mut some) = (None, false);
         self.for_candidates(core, step, |thread| {
             some = true;
-            let Some(key) = self.key_by_load(thread, step.load, now_ns) else { return };
+            let Some(key) = self.key_by_load(thread, step.load, now_ns) else {
+                witness.passes(thread, || {
+                    let reason = Reason::new(by, "its load does not let the step take it");
+                    self.with_loads(reason, thread, step.load, now_ns)
+                });
+                return;
+            };
             if best.is_none_or(|(least, _)| key < least) {
                 best = Some((key, thread));
             }
         });
+        if let Some((_, thread)) = best {
+            witness.because(|| {
+                let because = match step.load {
+                    LoadFilter::Any => "the first that the step may take",
+                    LoadFilter::Heavy { .. } => "the heaviest thread that may go up",
+                    LoadFilter::Starved { .. } => "the lightest of the threads that starve",
+                    LoadFilter::Misfit => "the thread that its core fits least",
+                };
+                let from = self.thread(thread).core;
+                let reason = Reason::new(by, because).core("from", from);
+                self.with_loads(reason, thread, step.load, now_ns)
+            });
+        }
         let pick = |(_, thread)| match self.thread(thread).state {
             RunState::Running => Pick::Pull(thread),
             _ => Pick::Run(thread),
         };
         // Loads rise and fall with time alone.
         if some && best.is_none() { Err(now_ns + LOOK_AGAIN_NS) } else { Ok(best.map(pick)) }
+    }
+
+    /// A reason with what a filter looks at.
+    fn with_loads(
+        &self,
+        reason: Reason,
+        thread: ThreadId,
+        filter: LoadFilter,
+        now_ns: Ns,
+    ) -> Reason {
+        let reason = reason.count("load", self.load_of(thread, now_ns));
+        match filter {
+            LoadFilter::Any => reason,
+            LoadFilter::Heavy { band } => reason.count("up", band.up),
+            LoadFilter::Starved { max_served } => reason
+                .count("served", self.served_of(thread, now_ns))
+                .count("max_served", max_served),
+            LoadFilter::Misfit => reason
+                .count("util", self.util_of(thread, now_ns))
+                .count("capacity", self.util_max(self.thread(thread).core)),
+        }
     }
 
     /// Looks at the threads that a step may take at all, whatever their load.

@@ -4,8 +4,8 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::time::to_virtual;
 use super::{EnqueueKind, Sched};
-use crate::Slice;
 use crate::queue::RunQueue;
+use crate::{DecidedBy, NoWitness, Reason, Slice, Witness};
 
 impl Sched {
     /// EEVDF: whether choosing anew on a core would yield the woken thread, or the request of the
@@ -16,18 +16,40 @@ impl Sched {
         running: ThreadId,
         core: CoreId,
         run_to_parity: bool,
+        witness: impl Witness,
     ) -> bool {
         let queue = self.queue(core);
         let current = self.thread(running);
+        let tell = |because| {
+            witness.because(|| {
+                let (mean, woken) = (queue.mean_vruntime(), self.thread(woken));
+                Reason::new(DecidedBy::Preempt, because)
+                    .ns_from("deadline_ns", woken.deadline.into(), mean)
+                    .ns_from("vruntime_ns", woken.vruntime.into(), mean)
+                    .ns_from("deadline_of_running_ns", current.deadline.into(), mean)
+                    .ns_from("vruntime_of_running_ns", current.vruntime.into(), mean)
+            });
+        };
         if current.vruntime >= current.deadline {
+            tell("the running thread's request is used up");
             return true;
         }
         let competes = self.is_eligible(running, queue);
         if run_to_parity && competes {
+            tell("the running thread has had no more than its share and runs to parity");
             return false;
         }
-        self.first_of(queue, core, None) == Some(woken)
-            && !(competes && current.deadline <= self.thread(woken).deadline)
+        // The time only says how long others have waited, which nobody hears here.
+        if self.first_of(queue, core, None, 0, NoWitness) != Some(woken) {
+            tell("choosing anew would not choose the woken thread");
+            return false;
+        }
+        if competes && current.deadline <= self.thread(woken).deadline {
+            tell("the running thread's deadline is not later");
+            return false;
+        }
+        tell("choosing anew chooses the woken thread");
+        true
     }
 
     /// Whether a thread has had no more than its share (EEVDF: lag >= 0).

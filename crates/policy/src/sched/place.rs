@@ -3,7 +3,9 @@
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{RunState, Sched};
-use crate::{AffinityId, Allocator, Prefer};
+use crate::{
+    AffinityId, Allocator, Choice, DecidedBy, NoWitness, Prefer, Reason, ReasonValue, Witness,
+};
 
 /// Where the last search for the least loaded core ended.
 #[derive(Clone, Copy, Debug)]
@@ -45,27 +47,88 @@ impl Sched {
         waker: Option<CoreId>,
         now_ns: Ns,
     ) -> CoreId {
+        self.place_watched(thread, waker, now_ns, NoWitness)
+    }
+
+    /// The same, telling a witness why.
+    pub fn place_watched(
+        &self,
+        thread: ThreadId,
+        waker: Option<CoreId>,
+        now_ns: Ns,
+        witness: impl Witness,
+    ) -> CoreId {
         match self.rules.allocator {
-            Allocator::WakeAffine => self.place_wake_affine(thread, waker),
-            Allocator::RoundRobinInClass => self.place_in_turn(thread),
-            Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread),
-            Allocator::LeastLoadedWith => self.place_least_loaded_with(thread),
-            Allocator::ByLoad { band } => self.place_by_load(thread, waker, band, now_ns),
+            Allocator::WakeAffine => self.place_wake_affine(thread, waker, witness),
+            Allocator::RoundRobinInClass => self.place_in_turn(thread, witness),
+            Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread, witness),
+            Allocator::LeastLoadedWith => self.place_least_loaded_with(thread, witness),
+            Allocator::ByLoad { band } => self.place_by_load(thread, waker, band, now_ns, witness),
         }
     }
 
-    pub(super) fn place_wake_affine(&self, thread: ThreadId, waker: Option<CoreId>) -> CoreId {
+    pub(super) fn place_wake_affine(
+        &self,
+        thread: ThreadId,
+        waker: Option<CoreId>,
+        witness: impl Witness,
+    ) -> CoreId {
         let state = self.thread(thread);
         if state.state == RunState::New {
+            witness.because(|| self.why_placed("the least loaded core for a new thread", thread));
             return self.least_loaded(thread);
         }
         let previous = state.core;
         let candidates = [Some(previous), waker];
-        let idle = candidates.into_iter().flatten().find_map(|near| self.idle_near(thread, near));
+        let reason = |because| {
+            let reason = self.why_placed(because, thread);
+            reason.core("previous_core", previous).core("waker_core", waker)
+        };
+        let mut idle = candidates.into_iter().flatten();
+        if let Some(core) = idle.find_map(|near| self.idle_near(thread, near)) {
+            witness.because(|| {
+                let cluster = |core: CoreId| self.topology.core(core).cluster;
+                reason(if core == previous {
+                    "its previous core, which is idle"
+                } else if cluster(core) == cluster(previous) {
+                    "an idle core that shares a cluster with its previous one"
+                } else if Some(core) == waker {
+                    "the waker's core, which is idle"
+                } else {
+                    "an idle core that shares a cluster with the waker's"
+                })
+            });
+            return core;
+        }
         let less_loaded =
             candidates.into_iter().flatten().filter(|&core| self.allows(thread, core));
-        idle.or_else(|| less_loaded.min_by_key(|&core| self.load(core)))
-            .unwrap_or_else(|| self.least_loaded(thread))
+        if let Some(core) = less_loaded.min_by_key(|&core| self.load(core)) {
+            witness.because(|| {
+                let near =
+                    (self.allows(thread, previous), waker.filter(|&c| self.allows(thread, c)));
+                reason(match near {
+                    (true, Some(_)) => {
+                        "no core near is idle: the less loaded of its previous core and the waker's"
+                    }
+                    (true, None) => "no core near is idle: back to its previous one",
+                    (false, _) => {
+                        "no core near is idle: the waker's, for it may not use its previous one"
+                    }
+                })
+            });
+            return core;
+        }
+        witness.because(|| {
+            reason("it may use neither its previous core nor the waker's: the least loaded one")
+        });
+        self.least_loaded(thread)
+    }
+
+    /// A reason of the allocator with the load of each core that a thread may use.
+    pub(super) fn why_placed(&self, because: &'static str, thread: ThreadId) -> Reason {
+        let usable = self.topology.cores().filter(|&core| self.allows(thread, core));
+        let loads = usable.map(|core| (core, self.load(core).0)).collect();
+        Reason::new(DecidedBy::Allocator, because).with("loads", ReasonValue::Loads(loads))
     }
 
     /// An idle core that the thread may use and that shares a cluster with `near`, itself first.
@@ -121,7 +184,7 @@ impl Sched {
         (self.queue(core).scaled_load(), self.core(core).running.is_some())
     }
 
-    fn place_in_turn(&self, thread: ThreadId) -> CoreId {
+    fn place_in_turn(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
         let prefer = self.plan(thread).prefer;
         let exists = self.may_use_preferred(thread);
         let usable = |core: CoreId| {
@@ -135,29 +198,60 @@ impl Sched {
             Prefer::Any => usable_in_turn.min_by_key(|&core| self.load(core)),
             Prefer::Big | Prefer::Little => usable_in_turn.next(),
         };
+        witness.because(|| {
+            let because = match prefer {
+                Prefer::Any => {
+                    "the least loaded core, for it prefers no kind; of equal ones the next in turn"
+                }
+                _ if exists => "the next core in turn of the kind that it prefers",
+                _ => "it may not use the kind that it prefers: the next core in turn of all",
+            };
+            self.why_placed(because, thread).word("prefer", prefer.word().name)
+        });
         let chosen = chosen.expect("an affinity set is never empty");
         cursor.set(((chosen.index() + 1) % count) as u16);
         chosen
     }
 
-    fn place_least_loaded_in_class(&self, thread: ThreadId) -> CoreId {
+    fn place_least_loaded_in_class(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
         let exists = self.may_use_preferred(thread);
         let usable = |&core: &CoreId| {
             self.allows(thread, core) && (!exists || self.is_preferred(thread, core))
         };
         let previous = self.thread(thread).ran_on;
+        witness.because(|| {
+            let prefer = self.plan(thread).prefer;
+            let because = match prefer {
+                Prefer::Any => "the least loaded core, for it prefers no kind; of equal ones its previous one",
+                _ if exists => {
+                    "the least loaded core of the kind that it prefers; of equal ones its previous one"
+                }
+                _ => "it may not use the kind that it prefers: the least loaded core of all",
+            };
+            let reason = self.why_placed(because, thread).core("previous_core", previous);
+            reason.word("prefer", prefer.word().name)
+        });
         let cores = self.topology.cores().filter(usable);
         cores
             .min_by_key(|&core| (self.load(core), previous != Some(core)))
             .expect("an affinity set is never empty")
     }
 
-    fn place_least_loaded_with(&self, thread: ThreadId) -> CoreId {
+    fn place_least_loaded_with(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
         let weight = self.plan(thread).weight;
         let previous = self.thread(thread).ran_on;
         let load = |core: CoreId| {
             (self.queue(core).scaled_load_with(weight), self.core(core).running.is_some())
         };
+        witness.because(|| {
+            let usable = self.topology.cores().filter(|&core| self.allows(thread, core));
+            let loads = usable.map(|core| (core, load(core).0)).collect();
+            let because =
+                "the core that is least loaded with the thread; of equal ones its previous one";
+            Reason::new(DecidedBy::Allocator, because)
+                .with("loads_with_it", ReasonValue::Loads(loads))
+                .core("previous_core", previous)
+        });
         let cores = self.topology.cores().filter(|&core| self.allows(thread, core));
         cores
             .min_by_key(|&core| (load(core), previous != Some(core)))

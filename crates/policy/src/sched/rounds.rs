@@ -14,7 +14,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::time::{to_real, to_virtual};
 use super::{EnqueueKind, Pick, Sched};
-use crate::{Order, SPEED_ONE};
+use crate::{DecidedBy, Order, Reason, SPEED_ONE, Witness};
 
 /// The books of [`Order::Rounds`].
 #[derive(Clone, Debug)]
@@ -142,18 +142,32 @@ impl Sched {
         core: CoreId,
         slice_ns: Option<Ns>,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> Option<Ns> {
         let thread = self.core(core).running?;
         let left = self.rounds.length_ns - self.thread(thread).vruntime % self.rounds.length_ns;
         let left_ns = to_real(left, self.plan(thread).weight) * u64::from(SPEED_ONE);
         let round_end_ns = now_ns + left_ns.div_ceil(self.pace(thread, core).max(1).into());
-        let slice_end_ns = self.slice_end_ns(core, thread, slice_ns, now_ns);
+        let slice_end_ns = self.slice_end_ns(core, thread, slice_ns, now_ns, witness);
+        if round_end_ns < slice_end_ns {
+            witness.because(|| {
+                Reason::new(DecidedBy::Order, "its round ends")
+                    .count("round", self.round(thread))
+                    .ns("left_in_round_ns", left)
+            });
+        }
         Some(self.at_tick(round_end_ns.min(slice_end_ns).max(now_ns)))
     }
 
     /// What a core does whose own next thread is `own`: before it enters a later round with it, it
     /// takes a thread of an earlier one from elsewhere.
-    pub(super) fn pick_in_rounds(&self, core: CoreId, own: ThreadId, now_ns: Ns) -> Pick {
+    pub(super) fn pick_in_rounds(
+        &self,
+        core: CoreId,
+        own: ThreadId,
+        now_ns: Ns,
+        witness: impl Witness,
+    ) -> Pick {
         let earlier = match self.round(own).cmp(&self.rounds.latest) {
             Ordering::Less => false,
             Ordering::Equal => self.rounds.waiting_earlier > 0,
@@ -163,9 +177,14 @@ impl Sched {
         if !earlier {
             return Pick::Run(own);
         }
-        match self.pick_elsewhere(core, Some(own), now_ns) {
+        match self.pick_elsewhere(core, Some(own), now_ns, witness) {
             Pick::Idle { .. } => Pick::Run(own),
-            elsewhere => elsewhere,
+            elsewhere => {
+                witness.adds(|reason| {
+                    reason.thread("instead_of", own).count("round_of_that", self.round(own))
+                });
+                elsewhere
+            }
         }
     }
 

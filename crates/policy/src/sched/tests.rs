@@ -4,6 +4,7 @@ mod moves;
 mod observe;
 mod places;
 mod properties;
+mod reasons;
 mod rounds;
 mod shares;
 mod vectors;

@@ -4,7 +4,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
 use crate::queue::RunQueue;
-use crate::{Charge, Order, SPEED_ONE, Slice, WakePreempt};
+use crate::{Charge, DecidedBy, NoWitness, Order, Reason, SPEED_ONE, Slice, WakePreempt, Witness};
 
 /// Weight of nice 0.
 const WEIGHT_ONE: u64 = 1024;
@@ -78,8 +78,17 @@ impl Sched {
     /// How long a thread may run on a core while others wait, in ns.
     #[inline]
     pub fn slice_by_rules(&self, thread: ThreadId, core: CoreId) -> Ns {
+        self.slice_watched(thread, core, NoWitness)
+    }
+
+    #[inline]
+    fn slice_watched(&self, thread: ThreadId, core: CoreId, witness: impl Witness) -> Ns {
         let plan = &self.plans[thread.index()];
         if plan.slice_ns > 0 {
+            witness.because(|| {
+                Reason::new(DecidedBy::Plan, "the slice that the plan gives it is over")
+                    .ns("slice_ns", plan.slice_ns)
+            });
             return plan.slice_ns;
         }
         let slice = match self.rules.slice {
@@ -89,11 +98,23 @@ impl Sched {
             }
             Slice::Request { base_ns } => base_ns,
         };
-        if self.rules.slice_by_speed {
+        let slice_ns = if self.rules.slice_by_speed {
             slice * u64::from(SPEED_ONE) / u64::from(self.speed(thread, core).max(1))
         } else {
             slice
-        }
+        };
+        witness.because(|| {
+            let reason = Reason::new(DecidedBy::Slice, "its slice is over");
+            let reason = reason.ns("slice_ns", slice_ns);
+            match self.rules.slice_by_speed {
+                true => {
+                    let speed = f64::from(self.speed(thread, core)) / f64::from(SPEED_ONE);
+                    reason.real("divided_by_speed", speed)
+                }
+                false => reason,
+            }
+        });
+        slice_ns
     }
 
     /// When the thread that runs on a core has to let others run; none if nobody waits
@@ -102,14 +123,26 @@ impl Sched {
     /// The running thread must have been charged up to `now_ns`. `slice_ns` replaces the rules' slice.
     #[inline]
     pub fn expiry_ns(&self, core: CoreId, slice_ns: Option<Ns>, now_ns: Ns) -> Option<Ns> {
+        self.expiry_watched(core, slice_ns, now_ns, NoWitness)
+    }
+
+    /// The same, telling a witness why the turn ends then.
+    #[inline]
+    pub fn expiry_watched(
+        &self,
+        core: CoreId,
+        slice_ns: Option<Ns>,
+        now_ns: Ns,
+        witness: impl Witness,
+    ) -> Option<Ns> {
         if self.has_rounds() {
-            return self.expiry_in_rounds(core, slice_ns, now_ns);
+            return self.expiry_in_rounds(core, slice_ns, now_ns, witness);
         }
         if self.queue(core).is_empty() {
             return None;
         }
         let thread = self.cores[core.index()].running?;
-        Some(self.at_tick(self.slice_end_ns(core, thread, slice_ns, now_ns).max(now_ns)))
+        Some(self.at_tick(self.slice_end_ns(core, thread, slice_ns, now_ns, witness).max(now_ns)))
     }
 
     /// When the slice of the thread that runs on a core ends.
@@ -120,11 +153,17 @@ impl Sched {
         thread: ThreadId,
         slice_ns: Option<Ns>,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> Ns {
         let since_ns = self.cores[core.index()].since_ns;
         match slice_ns {
-            Some(slice_ns) => since_ns + slice_ns,
-            None => self.expiry_by_rules(core, thread, since_ns, now_ns),
+            Some(slice_ns) => {
+                witness.because(|| {
+                    Reason::new(DecidedBy::Hook, "its slice is over").ns("slice_ns", slice_ns)
+                });
+                since_ns + slice_ns
+            }
+            None => self.expiry_by_rules(core, thread, since_ns, now_ns, witness),
         }
     }
 
@@ -138,22 +177,43 @@ impl Sched {
     }
 
     #[inline]
-    fn expiry_by_rules(&self, core: CoreId, thread: ThreadId, since_ns: Ns, now_ns: Ns) -> Ns {
+    fn expiry_by_rules(
+        &self,
+        core: CoreId,
+        thread: ThreadId,
+        since_ns: Ns,
+        now_ns: Ns,
+        witness: impl Witness,
+    ) -> Ns {
         let weight = self.plans[thread.index()].weight;
         match self.rules.slice {
-            Slice::Fixed { .. } => since_ns + self.slice_by_rules(thread, core),
+            Slice::Fixed { .. } => since_ns + self.slice_watched(thread, core, witness),
             Slice::Request { .. } => {
                 let state = self.thread(thread);
-                now_ns + to_real(state.deadline.saturating_sub(state.vruntime), weight)
+                let left = state.deadline.saturating_sub(state.vruntime);
+                witness.because(|| {
+                    Reason::new(DecidedBy::Slice, "its request is used up")
+                        .ns("left_of_request_ns", left)
+                });
+                now_ns + to_real(left, weight)
             }
             Slice::LatencyShare { min_granularity_ns, .. } => {
-                let slice = self.slice_by_rules(thread, core);
+                let slice = self.slice_watched(thread, core, witness);
                 let by_share = since_ns + slice;
                 // Linux check_preempt_tick: past the minimum granularity, being a slice ahead of the
                 // leftmost waiting thread also ends the turn.
                 let Some(first) = self.leftmost_key(core) else { return by_share };
                 let ahead = (first + slice).saturating_sub(self.thread(thread).vruntime);
-                by_share.min((since_ns + min_granularity_ns).max(now_ns + to_real(ahead, weight)))
+                let by_lead = (since_ns + min_granularity_ns).max(now_ns + to_real(ahead, weight));
+                if by_lead < by_share {
+                    witness.because(|| {
+                        let because = "it is a slice ahead of the first thread that waits";
+                        Reason::new(DecidedBy::Slice, because)
+                            .ns("slice_ns", slice)
+                            .ns("min_granularity_ns", min_granularity_ns)
+                    });
+                }
+                by_share.min(by_lead)
             }
         }
     }
@@ -171,25 +231,58 @@ impl Sched {
     ///
     /// The running thread must have been charged up to now.
     pub fn preempts_by_rules(&self, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        self.preempts_watched(woken, running, core, NoWitness)
+    }
+
+    /// The same, telling a witness why or why not.
+    pub fn preempts_watched(
+        &self,
+        woken: ThreadId,
+        running: ThreadId,
+        core: CoreId,
+        witness: impl Witness,
+    ) -> bool {
         match self.rules.preempt {
-            WakePreempt::Never => false,
+            WakePreempt::Never => {
+                let because = "a woken thread never interrupts";
+                witness.because(|| Reason::new(DecidedBy::Preempt, because));
+                false
+            }
             WakePreempt::VruntimeGap { granularity_ns } => {
-                self.is_behind_by(woken, self.thread(running).vruntime, granularity_ns)
+                let running = self.thread(running).vruntime;
+                self.is_behind_by(woken, running, granularity_ns, witness)
             }
             WakePreempt::ScaledVruntimeGap { scaled_granularity_ns } => {
                 let scaled = self.scaled_vruntime(running, core);
-                self.is_behind_by(woken, scaled, scaled_granularity_ns)
+                self.is_behind_by(woken, scaled, scaled_granularity_ns, witness)
             }
             WakePreempt::EarlierDeadline { run_to_parity } => {
-                self.is_fresh_pick(woken, running, core, run_to_parity)
+                self.is_fresh_pick(woken, running, core, run_to_parity, witness)
             }
         }
     }
 
     /// Whether a woken thread is behind a virtual run time by more than a granularity.
-    fn is_behind_by(&self, woken: ThreadId, vruntime: Ns, granularity_ns: Ns) -> bool {
-        let gap = vruntime.saturating_sub(self.thread(woken).vruntime);
-        gap > to_virtual(granularity_ns, self.plans[woken.index()].weight)
+    fn is_behind_by(
+        &self,
+        woken: ThreadId,
+        vruntime: Ns,
+        granularity_ns: Ns,
+        witness: impl Witness,
+    ) -> bool {
+        let own = self.thread(woken).vruntime;
+        let granularity = to_virtual(granularity_ns, self.plans[woken.index()].weight);
+        let is_behind = vruntime.saturating_sub(own) > granularity;
+        witness.because(|| {
+            let because = match is_behind {
+                true => "the woken thread's virtual run time is smaller by more than the granularity",
+                false => "the woken thread's virtual run time is not smaller by more than the granularity",
+            };
+            Reason::new(DecidedBy::Preempt, because)
+                .ns_from("gap_ns", vruntime.into(), own.into())
+                .ns("granularity_ns", granularity)
+        });
+        is_behind
     }
 
     /// Virtual run time of the running thread, its part above the queue's least divided by its speed

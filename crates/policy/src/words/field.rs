@@ -6,7 +6,7 @@ use ampsched_model::{CoreSet, MAX_CLASSES, Ns};
 
 use super::{Group, Value, Word};
 use crate::plan::to_fixed;
-use crate::{Balance, LoadBand, Prefer, Steal};
+use crate::{Balance, LoadBand, Prefer, Steal, StealFrom};
 
 /// Most steps of stealing that fit on the wire.
 pub const STEPS_MAX: usize = 8;
@@ -47,6 +47,9 @@ pub trait Field: Sized + Used {
     /// A value drawn from a source; `samples` are the row's.
     fn draw(samples: &'static [u64], source: &mut Source) -> Self;
 
+    /// Its type in Python.
+    fn python_type() -> String;
+
     /// Replaces all times in it.
     fn map_times(&mut self, by: &dyn Fn(Ns) -> Ns);
 
@@ -62,6 +65,21 @@ pub trait Choice: Sized {
     fn number(&self) -> u32;
     /// The word of a number, its payload drawn from a source.
     fn from_number(number: u32, source: &mut Source) -> Self;
+
+    /// Its type in Python: the words that can be chosen by name, and what else stands for one of them.
+    fn python_choice() -> String {
+        let words = Self::group().words;
+        let names = words.iter().filter(|word| word.is_statable());
+        let names: Vec<String> = names.map(|word| format!("\"{}\"", word.name)).collect();
+        let mut types = vec![format!("Literal[{}]", names.join(", "))];
+        if words[0].payload.len() == 1 {
+            types.insert(0, "float".to_owned());
+        }
+        if words.iter().any(|word| word.name == "never") {
+            types.push("Literal[False]".to_owned());
+        }
+        types.join(" | ")
+    }
 
     /// The chosen word.
     fn word(&self) -> &'static Word {
@@ -89,6 +107,8 @@ pub trait Wire: Record {
     fn draw_fields(source: &mut Source) -> Self;
     /// Replaces all times in it.
     fn map_all_times(&mut self, by: &dyn Fn(Ns) -> Ns);
+    /// The types of its fields in Python.
+    fn python_types() -> Vec<String>;
     /// Sets a field by its name; none if there is no such field.
     fn set_field(&mut self, name: &str, value: &Value) -> Option<Result<(), String>>;
 }
@@ -211,6 +231,10 @@ impl Field for Ns {
     fn map_times(&mut self, by: &dyn Fn(Ns) -> Ns) {
         *self = by(*self);
     }
+
+    fn python_type() -> String {
+        "float".to_owned()
+    }
 }
 
 /// A number that is not a time: it has no word in Python.
@@ -245,6 +269,10 @@ macro_rules! number {
             }
 
             fn map_times(&mut self, _by: &dyn Fn(Ns) -> Ns) {}
+
+            fn python_type() -> String {
+                "float".to_owned()
+            }
         }
     )+};
 }
@@ -280,6 +308,10 @@ impl Field for bool {
     }
 
     fn map_times(&mut self, _by: &dyn Fn(Ns) -> Ns) {}
+
+    fn python_type() -> String {
+        "bool".to_owned()
+    }
 }
 
 impl Used for Option<Ns> {
@@ -313,6 +345,10 @@ impl Field for Option<Ns> {
     fn map_times(&mut self, by: &dyn Fn(Ns) -> Ns) {
         *self = self.map(by);
     }
+
+    fn python_type() -> String {
+        "float | Literal[False]".to_owned()
+    }
 }
 
 impl Used for Option<Prefer> {
@@ -345,6 +381,10 @@ impl Field for Option<Prefer> {
     }
 
     fn map_times(&mut self, _by: &dyn Fn(Ns) -> Ns) {}
+
+    fn python_type() -> String {
+        format!("{} | Literal[False]", Prefer::python_type())
+    }
 }
 
 /// One number per class of cores, in units of 1 / [`crate::SPEED_ONE`].
@@ -379,6 +419,10 @@ impl Field for [u16; MAX_CLASSES] {
     }
 
     fn map_times(&mut self, _by: &dyn Fn(Ns) -> Ns) {}
+
+    fn python_type() -> String {
+        "Sequence[float]".to_owned()
+    }
 }
 
 impl Used for Vec<Steal> {
@@ -413,6 +457,10 @@ impl Field for Vec<Steal> {
 
     fn map_times(&mut self, by: &dyn Fn(Ns) -> Ns) {
         self.iter_mut().for_each(|step| step.map_all_times(by));
+    }
+
+    fn python_type() -> String {
+        format!("Sequence[{}]", StealFrom::python_type())
     }
 }
 
@@ -455,6 +503,10 @@ impl Field for Option<Balance> {
             balance.map_all_times(by);
         }
     }
+
+    fn python_type() -> String {
+        "Literal[False]".to_owned()
+    }
 }
 
 /// Loads are tracked outside kernels only, so a band does not go there.
@@ -479,5 +531,9 @@ impl Field for LoadBand {
 
     fn map_times(&mut self, by: &dyn Fn(Ns) -> Ns) {
         self.min_resident_ns = by(self.min_resident_ns);
+    }
+
+    fn python_type() -> String {
+        "object".to_owned()
     }
 }

@@ -113,6 +113,10 @@ macro_rules! choice {
                     Self::from_number(number, source)
                 }
 
+                fn python_type() -> String {
+                    Self::python_choice()
+                }
+
                 #[allow(unused_variables)]
                 fn map_times(&mut self, by: &dyn Fn(ampsched_model::Ns) -> ampsched_model::Ns) {
                     match self {
@@ -229,6 +233,10 @@ macro_rules! record_on_the_wire {
 
                 fn map_all_times(&mut self, by: &dyn Fn(ampsched_model::Ns) -> ampsched_model::Ns) {
                     $(self.$field.map_times(by);)+
+                }
+
+                fn python_types() -> Vec<String> {
+                    vec![$(<$Field as Field>::python_type()),+]
                 }
 
                 fn set_field(&mut self, name: &str, value: &Value) -> Option<Result<(), String>> {

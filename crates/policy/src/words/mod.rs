@@ -123,6 +123,11 @@ pub struct Word {
 }
 
 impl Word {
+    /// Whether it can be chosen by its name alone: what it carries has defaults.
+    pub fn is_statable(&self) -> bool {
+        self.payload.iter().all(|payload| !payload.samples.is_empty())
+    }
+
     /// Its name in Python.
     pub fn python(&self) -> &'static str {
         if self.facts.python.is_empty() { self.name } else { self.facts.python }

@@ -29,7 +29,9 @@ impl Value {
     pub(crate) fn choice<T: Choice>(&self) -> Result<T, String> {
         let words = T::group().words;
         let number = match self {
-            Self::Word(name) => words.iter().position(|word| word.name == name),
+            Self::Word(name) => {
+                words.iter().position(|word| word.name == name && word.is_statable())
+            }
             Self::Flag(false) => words.iter().position(|word| word.name == "never"),
             Self::Number(_) if words[0].payload.len() == 1 => {
                 let number = self.duration_ns(0.001)?;
@@ -37,7 +39,7 @@ impl Value {
             }
             _ => None,
         };
-        let known = words.iter().map(|word| word.name);
+        let known = words.iter().filter(|word| word.is_statable()).map(|word| word.name);
         let number =
             number.ok_or_else(|| format!("one of {}", known.collect::<Vec<_>>().join(", ")))?;
         Ok(T::from_number(number as u32, &mut Source::defaults()))

@@ -10,11 +10,12 @@ use std::slice;
 use std::sync::Arc;
 
 use ampsched_model::{App, AppId, Draw, Ns, Program, ThreadId};
-use ampsched_policy::{Event, RunState};
+use ampsched_policy::{DecidedBy, Event, Reason, RunState};
 
 use super::events::SimEvent;
+use super::watch::Ending;
 use super::{Engine, Fallible};
-use crate::SimError;
+use crate::{Decision, SimError};
 
 /// The part of a repetition's stream of random numbers from which the next repetition draws. Objects
 /// have the numbers below, threads those far above (see `create_thread`).
@@ -221,8 +222,10 @@ impl Engine<'_> {
     fn end_by_force(&mut self, thread: ThreadId) {
         let now_ns = self.events.now_ns();
         let core = self.sched.thread(thread).core;
+        let why = || Reason::new(DecidedBy::Program, "its application's time is over");
         match self.sched.thread(thread).state {
             RunState::Running => {
+                self.record.watch.because(why);
                 self.account(core);
                 self.take_off(core, thread, RunState::Exited);
                 self.events.timers.set(core, now_ns);
@@ -242,6 +245,9 @@ impl Engine<'_> {
                 self.sched.retire(thread, now_ns);
             }
             RunState::New | RunState::Exited => {}
+        }
+        if let Some(watch) = &mut self.record.watch {
+            watch.trace.decided(thread, Decision::Ended, Some(&why()), now_ns);
         }
         self.threads[thread].end_by_force(now_ns);
     }

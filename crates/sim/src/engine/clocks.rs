@@ -181,13 +181,14 @@ impl Engine<'_> {
         let mhz = self.setup.machine.clusters[cluster.index()].opps[target].mhz;
         self.sched.set_frequency(cluster, mhz, now_ns);
         self.supervisor.hear_frequency(&self.setup.machine, cluster, mhz);
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.frequency(cluster, mhz, now_ns);
+        if let Some(watch) = &mut self.record.watch {
+            watch.trace.frequency(cluster, mhz, now_ns);
         }
         for core in cores {
             let Some(thread) = self.sched.core(core).running else { continue };
-            self.cores[core].rate = self.speeds.rate(self.threads[thread].profile, cluster);
-            self.arm(core, thread);
+            let entry = &self.threads[thread];
+            self.cores[core].set_work(entry, self.speeds.rate(entry.profile, cluster));
+            self.arm(core);
         }
         self.meter_cluster(cluster);
     }

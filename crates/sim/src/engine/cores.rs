@@ -9,31 +9,37 @@ use super::speeds::Rate;
 use super::threads::{Thread, Work};
 
 /// Execution state of a core.
+///
+/// What the running thread has retired is a function of the time since its *anchor*: since it was put on the core, its
+/// work or the speed of that changed, or it was delayed. So accounts may be brought up to date as often as anybody
+/// likes: nothing that follows depends on it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Core {
     /// Up to when busy and idle time are accounted.
     accounted_ns: Ns,
-    /// Switching cost that the running thread still has to pay.
-    pub overhead_left_ns: Ns,
-    /// When the running thread's work is done.
-    pub done_ns: Ns,
-    /// When its slice ends.
+    /// When the work at hand began, or begins once switching is paid for: the anchor.
+    works_from_ns: Ns,
+    /// When the work at hand is done.
+    done_ns: Ns,
+    /// When the running thread's slice ends.
     pub slice_end_ns: Ns,
     /// How fast it works.
-    pub rate: Rate,
+    rate: Rate,
+    /// Instructions accounted since the anchor.
+    since_anchor: u64,
+    /// Instructions that the running thread has retired since it was put on the core.
+    pub retired: u64,
+    /// Reschedule at the next opportunity.
+    pub resched: bool,
+    /// Its cluster, as in the topology (kept where the other fields are looked up).
+    pub cluster: ClusterId,
+    /// Number of threads that ran here and wait for devices.
+    pub waiting_io: u32,
     pub idle_ns: Ns,
     /// Of that, time in which threads that had run here waited for devices.
     pub iowait_ns: Ns,
-    /// Number of these threads.
-    pub waiting_io: u32,
     pub overhead_ns: Ns,
     pub switches: u64,
-    /// Reschedule at the next opportunity.
-    pub resched: bool,
-    /// Instructions that the running thread has retired since it was put on the core.
-    pub retired: u64,
-    /// Its cluster, as in the topology (kept where the other fields are looked up).
-    pub cluster: ClusterId,
 }
 
 /// What a core has done for the running thread since it was last accounted.
@@ -55,60 +61,88 @@ impl Core {
         self.accounted_ns = now_ns;
     }
 
-    /// Accounts the time of a core and the progress of the thread on it up to now; none if there is nothing new.
+    /// Accounts the time of a core and the progress of the thread on it up to now.
     #[inline]
-    pub fn account_busy(&mut self, thread: &mut Thread, now_ns: Ns) -> Option<Used> {
-        let elapsed_ns = now_ns - self.accounted_ns;
-        if elapsed_ns == 0 && now_ns < self.done_ns {
-            return None;
+    pub fn account_busy(&mut self, thread: &mut Thread, now_ns: Ns) -> Used {
+        let before_ns = std::mem::replace(&mut self.accounted_ns, now_ns);
+        let elapsed_ns = now_ns - before_ns;
+        let mut worked_ns = elapsed_ns;
+        if before_ns < self.works_from_ns {
+            let overhead_ns = now_ns.min(self.works_from_ns) - before_ns;
+            self.overhead_ns += overhead_ns;
+            worked_ns -= overhead_ns;
         }
-        self.accounted_ns = now_ns;
-        let overhead_ns = elapsed_ns.min(self.overhead_left_ns);
-        self.overhead_left_ns -= overhead_ns;
-        self.overhead_ns += overhead_ns;
-        let instructions = self.work(thread, elapsed_ns - overhead_ns, now_ns >= self.done_ns);
-        if thread.remaining == 0 {
-            thread.work = Work::Steps;
-        }
-        self.retired += instructions;
-        Some(Used { elapsed_ns, instructions })
-    }
-
-    /// Lets a thread do what it can in some time, all that is left if it `finished`; returns the instructions
-    /// that it has retired.
-    #[inline]
-    fn work(&self, thread: &mut Thread, worked_ns: Ns, finished: bool) -> u64 {
-        match thread.work {
+        let instructions = match thread.work {
             Work::Steps => 0,
             Work::Instructions => {
-                let retired = if finished {
+                // Rounding down may leave an instruction for the end, never lose one.
+                let retired = if now_ns >= self.done_ns {
                     thread.remaining
                 } else {
-                    // Rounding down may leave an instruction for the end, never lose one.
-                    self.rate.retired_in(worked_ns).min(thread.remaining)
+                    self.newly_retired(now_ns).min(thread.remaining)
                 };
                 thread.remaining -= retired;
                 retired
             }
             Work::CpuTime => {
+                let retired = self.newly_retired(now_ns);
                 thread.remaining -= worked_ns.min(thread.remaining);
-                let retired = self.rate.retired_in(worked_ns);
                 thread.demanded += retired;
                 retired
             }
+        };
+        if thread.remaining == 0 {
+            thread.work = Work::Steps;
         }
+        self.since_anchor += instructions;
+        self.retired += instructions;
+        Used { elapsed_ns, instructions }
     }
 
-    /// The work of the thread on it is done so much after now. Returns when the core is due: then, at the end of
-    /// the slice, or at once.
+    /// What has been retired since the anchor and is not accounted yet.
     #[inline]
-    pub fn plan(&mut self, thread: &Thread, now_ns: Ns) -> Ns {
+    fn newly_retired(&self, now_ns: Ns) -> u64 {
+        let worked_ns = now_ns.saturating_sub(self.works_from_ns);
+        self.rate.retired_in(worked_ns) - self.since_anchor
+    }
+
+    /// A thread begins a turn after a delay for switching to it. The core must be accounted up to now.
+    #[inline]
+    pub fn begin_turn(&mut self, thread: &Thread, rate: Rate, delay_ns: Ns, slice_end_ns: Ns) {
+        self.slice_end_ns = slice_end_ns;
+        self.resched = false;
+        self.works_from_ns = self.accounted_ns + delay_ns;
+        self.anchor(thread, rate);
+    }
+
+    /// The running thread begins other work, or goes on at another speed. The core must be accounted up to now.
+    #[inline]
+    pub fn set_work(&mut self, thread: &Thread, rate: Rate) {
+        self.works_from_ns = self.works_from_ns.max(self.accounted_ns);
+        self.anchor(thread, rate);
+    }
+
+    /// The running thread is kept from its work for a time. The core must be accounted up to now.
+    pub fn delay(&mut self, thread: &Thread, delay_ns: Ns) {
+        self.works_from_ns = self.works_from_ns.max(self.accounted_ns) + delay_ns;
+        self.anchor(thread, self.rate);
+    }
+
+    #[inline]
+    fn anchor(&mut self, thread: &Thread, rate: Rate) {
+        self.rate = rate;
+        self.since_anchor = 0;
         let work_ns = match thread.work {
             Work::Steps => 0,
-            Work::Instructions => self.rate.duration_ns(thread.remaining),
+            Work::Instructions => rate.duration_ns(thread.remaining),
             Work::CpuTime => thread.remaining,
         };
-        self.done_ns = now_ns + self.overhead_left_ns + work_ns;
+        self.done_ns = self.works_from_ns + work_ns;
+    }
+
+    /// When the core is due for the running thread: when its work is done, at the end of its slice, or at once.
+    #[inline]
+    pub fn due_ns(&self, now_ns: Ns) -> Ns {
         // A branch instead of `min`: when slices end before the work does, as they mostly do, the
         // processor need not wait for the conversions that `done_ns` takes.
         if self.resched {

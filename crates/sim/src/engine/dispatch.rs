@@ -1,11 +1,14 @@
 //! Cores get threads and lose them: timers, turns, picking, starting.
 
 use ampsched_model::{CoreId, Ns, ThreadId};
-use ampsched_policy::{EnqueueKind, Event, Pick, RunState};
+use ampsched_policy::{
+    DecidedBy, EnqueueKind, Event, NoWitness, Order, Pick, Reason, RunState,
+};
 
 use super::steps::Next;
 use super::threads::Work;
 use super::timers::NEVER;
+use super::watch::{Ending, why_waits};
 use super::{Engine, Fallible};
 
 /// Weight of nice 0.
@@ -21,7 +24,7 @@ impl Engine<'_> {
             return state.account_idle(now_ns);
         };
         let entry = &mut self.threads[thread];
-        let Some(used) = state.account_busy(entry, now_ns) else { return };
+        let used = state.account_busy(entry, now_ns);
         if self.supervisor.counts_work() {
             let (profile, cluster) = (entry.profile, state.cluster);
             self.supervisor.count_work(thread, profile, cluster, used.instructions);
@@ -30,6 +33,23 @@ impl Engine<'_> {
         if let Some(governing) = self.governing.as_deref_mut() {
             if self.sched.plan(thread).weight < WEIGHT_ONE {
                 governing.count_nice(core, used.elapsed_ns);
+            }
+        }
+    }
+
+    /// The same for all whose virtual times a thread's own is compared with when it comes to a core: those that serve
+    /// its queue, and those that serve the queue from which the thread comes.
+    pub(super) fn account_for_move(&mut self, thread: ThreadId, to: CoreId) {
+        if self.sched.rules().order == Order::Fifo {
+            return self.account(to);
+        }
+        let from = self.sched.thread(thread).core;
+        for core in self.sched.cores_of_queue(to) {
+            self.account(core);
+        }
+        if !self.sched.share_queue(from, to) {
+            for core in self.sched.cores_of_queue(from) {
+                self.account(core);
             }
         }
     }
@@ -51,20 +71,29 @@ impl Engine<'_> {
                 Next::Work => {}
                 Next::Blocked => return self.release(core, thread, RunState::Blocked),
                 Next::Exited => return self.release(core, thread, RunState::Exited),
-                Next::GivesUp => return self.switch_out(core, thread),
-                Next::Moves => return self.relocate(thread),
+                Next::GivesUp => {
+                    let yields = || Reason::new(DecidedBy::Program, "it yields the core");
+                    self.record.watch.because(yields);
+                    return self.switch_out(core, thread);
+                }
+                Next::Moves => {
+                    let because = "it restricts itself to other cores";
+                    self.record.watch.because(|| Reason::new(DecidedBy::Program, because));
+                    return self.relocate(thread);
+                }
             }
         }
         let state = &mut self.cores[core];
         let slice_over = self.events.now_ns() >= state.slice_end_ns;
         if state.resched || (slice_over && self.sched.is_contended(core)) {
+            self.record.watch.turn_over(core, state.resched);
             return self.switch_out(core, thread);
         }
         if slice_over {
             // Nobody waits any more; whoever comes next sets a new end.
             state.slice_end_ns = NEVER;
         }
-        self.arm(core, thread);
+        self.arm(core);
         Ok(())
     }
 
@@ -83,6 +112,7 @@ impl Engine<'_> {
 
     /// The running thread blocks or exits.
     fn release(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Fallible {
+        self.record.watch.because(|| why_waits(&self.threads[thread], &self.objects));
         self.take_off(core, thread, state);
         self.threads.runnable -= 1;
         if state == RunState::Exited {
@@ -106,8 +136,8 @@ impl Engine<'_> {
         let state = &mut self.cores[core];
         let retired = std::mem::take(&mut state.retired);
         state.resched = false;
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.stop(core, thread, retired, self.events.now_ns());
+        if let Some(watch) = &mut self.record.watch {
+            watch.stops(core, thread, retired, &self.sched, self.events.now_ns());
         }
         self.governors_hear(core);
     }
@@ -135,7 +165,17 @@ impl Engine<'_> {
 
     #[inline]
     fn pick(&mut self, core: CoreId) -> Fallible<Pick> {
-        let pick = self.supervisor.pick(&self.sched, core, self.events.now_ns());
+        if self.sched.rules().order == Order::Deadline && self.sched.queue_len(core) == 0 {
+            // Who is eligible elsewhere depends on how far those are who run there.
+            self.account_all();
+        }
+        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
+        let pick = match &mut self.record.watch {
+            None => supervisor.pick(sched, core, now_ns, NoWitness),
+            Some(watch) => {
+                watch.pick(core, now_ns, |told| supervisor.pick(sched, core, now_ns, told))
+            }
+        };
         if self.supervisor.needs.hooks.pick {
             self.check_pick(core, pick)?;
         }
@@ -164,6 +204,7 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         let from = self.sched.thread(thread).core;
         self.account(from);
+        self.record.watch.pulled();
         self.take_off(from, thread, RunState::Ready);
         self.threads[thread].involuntary += 1;
         self.sched.enqueue(thread, from, EnqueueKind::Requeue, now_ns);
@@ -174,26 +215,26 @@ impl Engine<'_> {
     #[inline]
     fn put_on(&mut self, core: CoreId, thread: ThreadId) -> Fallible {
         let now_ns = self.events.now_ns();
+        if !self.sched.share_queue(self.sched.thread(thread).core, core) {
+            self.account_for_move(thread, core);
+        }
         self.cores[core].account_idle(now_ns);
         let (switched, migrated_from) = self.sched.start(core, thread, now_ns);
         self.record.counts.dispatches += 1;
         self.record.counts.switches += u64::from(switched);
-        let overhead_ns = self.setup.options.overhead.decision_ns
+        let delay_ns = self.setup.options.overhead.decision_ns
             + self.switch_cost_ns(core, switched, migrated_from);
         let slice_end_ns = self.slice_end_ns(core, thread);
         let profile = self.threads[thread].profile;
         self.meter_running(core, thread, profile);
         let state = &mut self.cores[core];
-        state.overhead_left_ns = overhead_ns;
+        let rate = self.speeds.rate(profile, state.cluster);
         state.switches += u64::from(switched);
-        state.rate = self.speeds.rate(profile, state.cluster);
-        state.resched = false;
-        state.slice_end_ns = slice_end_ns;
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.run(core, thread, now_ns);
-            trace.queue_len(core, self.sched.queue_len(core), now_ns);
+        state.begin_turn(&self.threads[thread], rate, delay_ns, slice_end_ns);
+        if let Some(watch) = &mut self.record.watch {
+            watch.runs(core, thread, self.sched.queue_len(core), now_ns);
         }
-        self.arm(core, thread);
+        self.arm(core);
         if self.sched.idle_cores() > 0 {
             self.tell_idle_cores(core, migrated_from.is_some());
         }
@@ -218,14 +259,19 @@ impl Engine<'_> {
     /// When the running thread has to let others run. It must be accounted up to now.
     #[inline]
     pub(super) fn slice_end_ns(&mut self, core: CoreId, thread: ThreadId) -> Ns {
-        let now_ns = self.events.now_ns();
-        self.supervisor.slice_end_ns(&self.sched, core, thread, now_ns).unwrap_or(NEVER)
+        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
+        let end_ns = match &mut self.record.watch {
+            None => supervisor.slice_end_ns(sched, core, thread, now_ns, NoWitness),
+            Some(watch) => watch
+                .slice_end(core, |told| supervisor.slice_end_ns(sched, core, thread, now_ns, told)),
+        };
+        end_ns.unwrap_or(NEVER)
     }
 
     /// Sets a core's timer to the end of the running thread's work or slice.
     #[inline]
-    pub(super) fn arm(&mut self, core: CoreId, thread: ThreadId) {
-        let due_ns = self.cores[core].plan(&self.threads[thread], self.events.now_ns());
+    pub(super) fn arm(&mut self, core: CoreId) {
+        let due_ns = self.cores[core].due_ns(self.events.now_ns());
         self.events.timers.set(core, due_ns);
     }
 }

@@ -1,8 +1,9 @@
 //! Time: what happens next, and when.
 //!
 //! Every core has one timer (its next completion or slice end) in a winner tree; everything else
-//! (sleeps, I/O, epochs, balancing) is in one heap. Simultaneous events are ordered by (time, heap
-//! before cores, serial or core number), so a run is reproducible bit by bit.
+//! (sleeps, I/O, epochs, balancing) is in one heap. Simultaneous events are ordered by class, heap before cores: first
+//! what happens to threads, then what hardware does, then who looks; and within a class by the order in which they were
+//! scheduled, or by core number. So a run is reproducible bit by bit, and does not depend on how often anybody looks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +12,7 @@ use ampsched_model::{AppId, ClusterId, CoreId, Ns, ObjectId, ThreadId};
 
 use super::timers::{CoreTimers, NEVER};
 
-/// What the heap holds.
+/// What the heap holds. Of simultaneous ones those first that stand above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SimEvent {
     /// An application starts.
@@ -24,23 +25,41 @@ pub(super) enum SimEvent {
     Wake(ThreadId),
     /// A device has finished a request of a thread.
     IoDone(ObjectId, ThreadId),
-    /// The policy's slow plane runs.
-    Epoch,
-    /// Run queues are balanced.
-    Balance,
+    /// A cluster's clock has changed, as the given request wanted.
+    Frequency(ClusterId, u32),
     /// A core has idled for long in the given stay.
     Deepen(CoreId, u32),
     /// Temperatures change.
     ThermalStep,
     /// A cluster's power sensor refreshes.
     PowerSample(ClusterId),
-    /// A cluster's clock has changed, as the given request wanted.
-    Frequency(ClusterId, u32),
+    /// The policy's slow plane runs.
+    Epoch,
+    /// Run queues are balanced.
+    Balance,
     /// A cluster's governor may want to look, if it has not done so since the given look.
     GovernorTimer(ClusterId, u32),
 }
 
 impl SimEvent {
+    /// Its place among simultaneous events.
+    fn class(self) -> u8 {
+        match self {
+            Self::AppStart(_) => 0,
+            Self::ThreadStart(..) => 1,
+            Self::AppStop(..) => 2,
+            Self::Wake(_) => 3,
+            Self::IoDone(..) => 4,
+            Self::Frequency(..) => 5,
+            Self::Deepen(..) => 6,
+            Self::ThermalStep => 7,
+            Self::PowerSample(_) => 8,
+            Self::Epoch => 9,
+            Self::Balance => 10,
+            Self::GovernorTimer(..) => 11,
+        }
+    }
+
     /// Whether it can make a thread runnable, or end one.
     fn moves_threads(self) -> bool {
         match self {
@@ -58,6 +77,15 @@ impl SimEvent {
             | Self::GovernorTimer(..) => false,
         }
     }
+}
+
+/// An event and when it happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Scheduled {
+    at_ns: Ns,
+    class: u8,
+    serial: u64,
+    event: SimEvent,
 }
 
 /// What is due first.
@@ -78,7 +106,7 @@ pub(super) struct Events {
     pub timers: CoreTimers,
     /// All idle cores look for work by then, as far as is known.
     pub idle_look_ns: Ns,
-    heap: BinaryHeap<Reverse<(Ns, u64, SimEvent)>>,
+    heap: BinaryHeap<Reverse<Scheduled>>,
     serial: u64,
     /// Events in the heap that can make a thread runnable, or end one.
     pending: usize,
@@ -110,7 +138,8 @@ impl Events {
     pub fn schedule(&mut self, at_ns: Ns, event: SimEvent) {
         self.serial += 1;
         self.pending += usize::from(event.moves_threads());
-        self.heap.push(Reverse((at_ns, self.serial, event)));
+        let (class, serial) = (event.class(), self.serial);
+        self.heap.push(Reverse(Scheduled { at_ns, class, serial, event }));
     }
 
     /// Whether an event is to come that can make a thread runnable, or end one.
@@ -123,13 +152,13 @@ impl Events {
     #[inline]
     pub fn first(&self) -> Due {
         let (core, core_ns) = self.timers.first();
-        let heap_ns = self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns);
+        let heap_ns = self.heap.peek().map_or(NEVER, |Reverse(first)| first.at_ns);
         Due { at_ns: core_ns.min(heap_ns), core, is_event: heap_ns <= core_ns }
     }
 
     /// Takes the first event out of the heap.
     pub fn pop(&mut self) -> SimEvent {
-        let Reverse((_, _, event)) = self.heap.pop().expect("the heap has a first entry");
+        let Reverse(Scheduled { event, .. }) = self.heap.pop().expect("the heap has a first entry");
         self.pending -= usize::from(event.moves_threads());
         event
     }

@@ -44,8 +44,8 @@ impl Engine<'_> {
             None => None,
         };
         let thread = self.sched.add(app, weight, affinity.as_ref());
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.thread(TraceThread {
+        if let Some(watch) = &mut self.record.watch {
+            watch.trace.thread(TraceThread {
                 id: thread,
                 app: app.index(),
                 app_name: &app_name,

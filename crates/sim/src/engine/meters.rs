@@ -58,6 +58,14 @@ struct CoreMeter {
     stay: u32,
 }
 
+impl CoreMeter {
+    /// Energy used since the meter was last settled.
+    #[inline]
+    fn unsettled_pj(&self, now_ns: Ns) -> f64 {
+        self.power_mw * (now_ns - self.since_ns) as f64
+    }
+}
+
 /// The meters of a cluster.
 #[derive(Clone, Debug)]
 struct ClusterMeter {
@@ -172,7 +180,7 @@ impl Meters {
     #[inline]
     fn settle_core(&mut self, core: CoreId, now_ns: Ns) {
         let meter = &mut self.cores[core.index()];
-        let pj = meter.power_mw * (now_ns - meter.since_ns) as f64;
+        let pj = meter.unsettled_pj(now_ns);
         meter.since_ns = now_ns;
         match meter.doing {
             Doing::Idle { .. } => meter.idle_pj += pj,
@@ -245,10 +253,17 @@ impl Meters {
         self.told.push((0.0, 0));
     }
 
-    /// Mean power in mW of a thread while it ran since this was last asked; none if it did not run. Its run time must
-    /// be up to date, and so must the meter of the core on which it runs.
-    pub fn thread_power_mw(&mut self, thread: ThreadId, run_ns: Ns) -> Option<f64> {
-        let now = (self.thread_pj[thread.index()], run_ns);
+    /// Mean power in mW of a thread while it ran since this was last asked; none if it did not run. `on` is the core on
+    /// which it runs now; its run time must be up to date.
+    pub fn thread_power_mw(
+        &mut self,
+        thread: ThreadId,
+        on: Option<CoreId>,
+        run_ns: Ns,
+        now_ns: Ns,
+    ) -> Option<f64> {
+        let unsettled_pj = on.map_or(0.0, |core| self.cores[core.index()].unsettled_pj(now_ns));
+        let now = (self.thread_pj[thread.index()] + unsettled_pj, run_ns);
         let before = std::mem::replace(&mut self.told[thread.index()], now);
         (run_ns > before.1).then(|| (now.0 - before.0) / (run_ns - before.1) as f64)
     }

@@ -16,7 +16,7 @@
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
-//! | [`Record`] | `setup.rs` | totals and the trace |
+//! | [`Record`] | `setup.rs`, `watch.rs` | totals, and the trace with its reasons |
 
 mod apps;
 mod check;
@@ -41,6 +41,7 @@ mod supervisor;
 mod threads;
 mod timers;
 mod wake;
+mod watch;
 
 use ampsched_model::{Machine, ThreadId, Workload};
 use ampsched_policy::{Policy, Sched, Topology};
@@ -134,6 +135,7 @@ impl<'t> Engine<'t> {
         let mut engine = Self {
             events: Events::new(cores.len()),
             cores,
+            record: Record::new(trace, &sched),
             sched,
             threads: Threads::default(),
             apps: Apps::new(options.repetitions),
@@ -142,7 +144,6 @@ impl<'t> Engine<'t> {
             clocks: Clocks::new(machine),
             meters: None,
             governing: None,
-            record: Record::new(trace),
             supervisor,
             setup,
         };

@@ -1,8 +1,10 @@
 //! What is simulated and how, and what a simulation writes down.
 
 use ampsched_model::{Machine, Ns, Workload};
+use ampsched_policy::Sched;
 
 use super::Options;
+use super::watch::Watch;
 use crate::{Counts, SimError, Trace};
 
 /// What is simulated and how; it never changes.
@@ -46,12 +48,14 @@ impl Setup {
 /// What a simulation writes down as it goes.
 pub(super) struct Record<'t> {
     pub counts: Counts,
-    pub trace: Option<&'t mut dyn Trace>,
+    /// None: nobody watches.
+    pub watch: Option<Watch<'t>>,
 }
 
 impl<'t> Record<'t> {
     /// Nothing yet.
-    pub fn new(trace: Option<&'t mut dyn Trace>) -> Self {
-        Self { counts: Counts::default(), trace }
+    pub fn new(trace: Option<&'t mut dyn Trace>, sched: &Sched) -> Self {
+        let watch = trace.map(|trace| Watch::new(trace, sched));
+        Self { counts: Counts::default(), watch }
     }
 }

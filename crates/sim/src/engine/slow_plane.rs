@@ -22,8 +22,11 @@ impl Engine<'_> {
         self.account_all();
         self.refresh_factors();
         let now_ns = self.events.now_ns();
+        if let Some(watch) = &mut self.record.watch {
+            watch.epoch();
+        }
         self.supervisor.epoch(&self.sched, now_ns);
-        self.apply_plan()?;
+        self.apply_plan(None)?;
         self.charge_epoch();
         let epoch_ns = self.supervisor.needs.epoch_ns.expect("an epoch has a cadence");
         self.events.schedule(now_ns + epoch_ns, SimEvent::Epoch);
@@ -37,8 +40,9 @@ impl Engine<'_> {
             return;
         }
         if let Some(thread) = self.sched.core(core).running {
-            self.cores[core].overhead_left_ns += epoch_ns;
-            self.arm(core, thread);
+            self.account(core);
+            self.cores[core].delay(&self.threads[thread], epoch_ns);
+            self.arm(core);
         }
     }
 
@@ -59,8 +63,8 @@ impl Engine<'_> {
         self.supervisor.refresh(&self.sched, &self.speeds, thread, profile, power_mw, now_ns);
     }
 
-    /// Carries out what the policy has asked for.
-    pub(super) fn apply_plan(&mut self) -> Fallible {
+    /// Carries out what the policy has asked for, because of an event or in an epoch.
+    fn apply_plan(&mut self, event: Option<Event>) -> Fallible {
         if self.supervisor.plan.is_empty() {
             return Ok(());
         }
@@ -73,8 +77,15 @@ impl Engine<'_> {
                 let what = format!("plans for thread {}, which does not exist", thread.0);
                 return Err(self.setup.bad_policy(what));
             }
+            let before = self.record.watch.as_ref().map(|_| *self.sched.plan(thread));
             let effect = self.sched.apply(thread, &change);
             opens |= effect.opens;
+            if let Some(watch) = &mut self.record.watch {
+                if effect.moves || before.is_some_and(|before| before != *self.sched.plan(thread)) {
+                    let factors = self.supervisor.factors(thread);
+                    watch.planned(thread, &change, event, factors, self.events.now_ns());
+                }
+            }
             if effect.moves {
                 self.relocate(thread)?;
             }
@@ -94,7 +105,7 @@ impl Engine<'_> {
             return Ok(());
         }
         self.supervisor.hear(&self.sched, event, self.events.now_ns());
-        self.apply_plan()
+        self.apply_plan(Some(event))
     }
 
     /// Balances the run queues.
@@ -102,7 +113,11 @@ impl Engine<'_> {
         let balance = self.sched.rules().balance.expect("balancing has a period");
         self.account_all();
         let now_ns = self.events.now_ns();
-        for core in self.sched.balance(balance, now_ns) {
+        let receivers = match &mut self.record.watch {
+            None => self.sched.balance(balance, now_ns),
+            Some(watch) => watch.balance(&mut self.sched, balance, now_ns),
+        };
+        for core in receivers {
             self.after_enqueue(core, now_ns);
         }
         self.events.schedule(now_ns + balance.period_ns, SimEvent::Balance);

@@ -2,7 +2,8 @@
 
 use ampsched_model::{AppId, ClusterId, CoreId, Machine, Ns, Profile, ThreadId};
 use ampsched_policy::{
-    Event, Factor, FactorKind, Factors, Needs, Pick, Plan, Policy, Sched, Stalls, View,
+    DecidedBy, Event, Factor, FactorKind, Factors, Needs, Pick, Plan, Policy, Reason, Sched,
+    Stalls, View, Witness,
 };
 
 use super::sampler::Sampler;
@@ -151,6 +152,11 @@ impl Supervisor {
         Some(Stalls { class: place.class, counters, at_ns: now_ns })
     }
 
+    /// What it knows of a thread.
+    pub fn factors(&self, thread: ThreadId) -> &Factors {
+        &self.factors[thread.index()]
+    }
+
     /// Whether it wants to hear of an event.
     #[inline]
     pub fn wants(&self, event: Event) -> bool {
@@ -174,10 +180,11 @@ impl Supervisor {
 
     /// What a core does next.
     #[inline]
-    pub fn pick(&mut self, sched: &Sched, core: CoreId, now_ns: Ns) -> Pick {
+    pub fn pick(&mut self, sched: &Sched, core: CoreId, now_ns: Ns, witness: impl Witness) -> Pick {
         if !self.needs.hooks.pick {
-            return sched.pick_by_rules(core, now_ns);
+            return sched.pick_watched(core, now_ns, witness);
         }
+        witness.because(|| Reason::new(DecidedBy::Hook, "the policy's own code chooses it"));
         self.policy.pick(&View::new(sched, &self.factors, now_ns), core)
     }
 
@@ -188,10 +195,12 @@ impl Supervisor {
         thread: ThreadId,
         waker: Option<CoreId>,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> CoreId {
         if !self.needs.hooks.place {
-            return sched.place_by_rules_near(thread, waker, now_ns);
+            return sched.place_watched(thread, waker, now_ns, witness);
         }
+        witness.because(|| Reason::new(DecidedBy::Hook, "the policy's own code puts it there"));
         let view = View::new(sched, &self.factors, now_ns).woken_from(waker);
         self.policy.place(&view, thread)
     }
@@ -204,12 +213,13 @@ impl Supervisor {
         core: CoreId,
         thread: ThreadId,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> Option<Ns> {
         let slice_ns = self.needs.hooks.slice.then(|| {
             let view = View::new(sched, &self.factors, now_ns);
             self.policy.slice(&view, thread, core)
         });
-        sched.expiry_ns(core, slice_ns, now_ns)
+        sched.expiry_watched(core, slice_ns, now_ns, witness)
     }
 
     /// Whether a woken thread interrupts the one that runs on the core where it was put.
@@ -220,10 +230,12 @@ impl Supervisor {
         running: ThreadId,
         core: CoreId,
         now_ns: Ns,
+        witness: impl Witness,
     ) -> bool {
         if !self.needs.hooks.preempts {
-            return sched.preempts_by_rules(woken, running, core);
+            return sched.preempts_watched(woken, running, core, witness);
         }
+        witness.because(|| Reason::new(DecidedBy::Hook, "the policy's own code decides it"));
         self.policy.preempts(&View::new(sched, &self.factors, now_ns), woken, running, core)
     }
 }

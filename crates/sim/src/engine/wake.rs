@@ -1,12 +1,13 @@
 //! Threads become runnable: waking, placing, pre-empting, and which idle cores look.
 
 use ampsched_model::{CoreId, Ns, ObjectId, ThreadId};
-use ampsched_policy::{EnqueueKind, Event, RunState};
+use ampsched_policy::{EnqueueKind, Event, NoWitness, RunState};
 
 use super::events::SimEvent;
 use super::threads::WaitsFor;
 use super::timers::NEVER;
 use super::{Engine, Fallible};
+use crate::Decision;
 
 impl Engine<'_> {
     /// Wakes a blocked thread; its wait is blamed on `waker`.
@@ -74,16 +75,18 @@ impl Engine<'_> {
         if self.sched.plan(thread).held {
             self.threads.held += 1;
             self.sched.hold(thread, now_ns);
+            if let Some(watch) = &mut self.record.watch {
+                watch.trace.decided(thread, Decision::Held, None, now_ns);
+            }
             return Ok(());
         }
         let core = self.place(thread, waker)?;
-        self.account(core);
+        self.account_for_move(thread, core);
         self.sched.enqueue(thread, core, kind, now_ns);
         self.threads.runnable += 1;
         self.governors_hear(core);
-        if let Some(trace) = self.record.trace.as_deref_mut() {
-            trace.wake(waker, thread, now_ns);
-            trace.queue_len(core, self.sched.queue_len(core), now_ns);
+        if let Some(watch) = &mut self.record.watch {
+            watch.queued(thread, core, waker, self.sched.queue_len(core), now_ns);
         }
         if kind == EnqueueKind::Wake {
             self.record.counts.wakeups += 1;
@@ -102,7 +105,13 @@ impl Engine<'_> {
     fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible<CoreId> {
         let waker_core = waker.map(|waker| self.sched.thread(waker).core);
         let now_ns = self.events.now_ns();
-        let core = self.supervisor.place(&self.sched, thread, waker_core, now_ns);
+        let (sched, supervisor) = (&self.sched, &mut self.supervisor);
+        let core = match &mut self.record.watch {
+            None => supervisor.place(sched, thread, waker_core, now_ns, NoWitness),
+            Some(watch) => {
+                watch.place(|told| supervisor.place(sched, thread, waker_core, now_ns, told))
+            }
+        };
         if !self.supervisor.needs.hooks.place
             || (core.index() < self.cores.len() && self.sched.allows(thread, core))
         {
@@ -114,8 +123,16 @@ impl Engine<'_> {
 
     fn should_preempt(&mut self, thread: ThreadId, core: CoreId) -> bool {
         let Some(running) = self.sched.core(core).running else { return false };
-        self.sched.thread(thread).state == RunState::Ready
-            && self.supervisor.preempts(&self.sched, thread, running, core, self.events.now_ns())
+        if self.sched.thread(thread).state != RunState::Ready {
+            return false;
+        }
+        let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
+        match &mut self.record.watch {
+            None => supervisor.preempts(sched, thread, running, core, now_ns, NoWitness),
+            Some(watch) => watch.preempts(thread, running, core, now_ns, |told| {
+                supervisor.preempts(sched, thread, running, core, now_ns, told)
+            }),
+        }
     }
 
     /// Moves a thread that may no longer be where it is.
@@ -161,11 +178,8 @@ impl Engine<'_> {
             self.account(other);
             // Steps that wait to be executed at this very moment keep their timer.
             let slice_end_ns = self.slice_end_ns(other, thread);
-            let state = &mut self.cores[other];
-            state.slice_end_ns = slice_end_ns;
-            let now_ns = self.events.now_ns();
-            let due_ns = if state.resched { now_ns } else { state.done_ns.min(slice_end_ns) };
-            self.events.timers.set(other, due_ns);
+            self.cores[other].slice_end_ns = slice_end_ns;
+            self.arm(other);
         }
     }
 

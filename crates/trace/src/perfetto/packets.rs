@@ -1,5 +1,6 @@
 //! Packets of a trace file: numbers of tracks and names, timestamps relative to the packet before.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use ampsched_model::Ns;
@@ -13,10 +14,19 @@ use super::proto::{
 
 /// All packets are of one sequence, so that timestamps and names are relative to one state.
 const SEQUENCE: u32 = 1;
-/// Number of the annotation name `instructions`.
-pub const INSTRUCTIONS_IID: u64 = 1;
 /// Key of the field `Trace.packet`: field 1, length-delimited.
 const PACKET_KEY: u8 = 1 << 3 | 2;
+
+/// What a text that is written once and then named by a number stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interned {
+    /// The name of events.
+    Event,
+    /// The name of a value.
+    Value,
+    /// A value that is a text.
+    Text,
+}
 
 /// Writes packets; the first I/O error stops it and is kept.
 #[derive(Debug)]
@@ -27,7 +37,8 @@ pub struct PacketWriter<W: Write> {
     /// Time of the packet before, to which the next one's timestamp is relative.
     last_ns: Ns,
     next_uuid: u64,
-    next_iid: u64,
+    /// Numbers of the texts that have one.
+    interned: BTreeMap<(Interned, String), u64>,
 }
 
 impl<W: Write> PacketWriter<W> {
@@ -39,7 +50,7 @@ impl<W: Write> PacketWriter<W> {
             buffer: Vec::new(),
             last_ns: 0,
             next_uuid: 1,
-            next_iid: 1,
+            interned: BTreeMap::new(),
         };
         packets.write(start_of_sequence());
         packets
@@ -67,16 +78,26 @@ impl<W: Write> PacketWriter<W> {
         self.next_uuid - 1
     }
 
-    /// Gives an event name a number.
-    pub fn intern(&mut self, name: String) -> u64 {
-        let iid = self.next_iid;
-        self.next_iid += 1;
-        let event_names = vec![InternedName { iid: Some(iid), name: Some(name) }];
+    /// The number of a text.
+    pub fn intern(&mut self, kind: Interned, text: impl Into<String>) -> u64 {
+        let key = (kind, text.into());
+        if let Some(&iid) = self.interned.get(&key) {
+            return iid;
+        }
+        let iid = self.interned.len() as u64 + 1;
+        let named = vec![InternedName { iid: Some(iid), name: Some(key.1.clone()) }];
+        let mut data = InternedData::default();
+        match kind {
+            Interned::Event => data.event_names = named,
+            Interned::Value => data.debug_annotation_names = named,
+            Interned::Text => data.debug_annotation_string_values = named,
+        }
         self.write(TracePacket {
-            interned_data: Some(InternedData { event_names, debug_annotation_names: Vec::new() }),
+            interned_data: Some(data),
             sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
             ..TracePacket::default()
         });
+        self.interned.insert(key, iid);
         iid
     }
 
@@ -117,7 +138,7 @@ impl<W: Write> PacketWriter<W> {
     }
 }
 
-/// The first packet: the clock whose readings are differences, and the name of the annotation.
+/// The first packet: the clock whose readings are differences.
 fn start_of_sequence() -> TracePacket {
     let clock = |clock_id, is_incremental| Clock {
         clock_id: Some(clock_id),
@@ -125,13 +146,8 @@ fn start_of_sequence() -> TracePacket {
         is_incremental,
     };
     let clocks = vec![clock(CLOCK_BOOTTIME, None), clock(CLOCK_INCREMENTAL, Some(true))];
-    let name = InternedName { iid: Some(INSTRUCTIONS_IID), name: Some("instructions".to_owned()) };
     TracePacket {
         clock_snapshot: Some(ClockSnapshot { clocks }),
-        interned_data: Some(InternedData {
-            event_names: Vec::new(),
-            debug_annotation_names: vec![name],
-        }),
         sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED),
         trace_packet_defaults: Some(TracePacketDefaults {
             timestamp_clock_id: Some(CLOCK_INCREMENTAL),

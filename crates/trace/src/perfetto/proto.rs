@@ -75,9 +75,11 @@ pub struct InternedData {
     pub event_names: Vec<InternedName>,
     #[prost(message, repeated, tag = "3")]
     pub debug_annotation_names: Vec<InternedName>,
+    #[prost(message, repeated, tag = "29")]
+    pub debug_annotation_string_values: Vec<InternedName>,
 }
 
-/// `EventName` and `DebugAnnotationName`, which have the same fields.
+/// `EventName`, `DebugAnnotationName` and `InternedString`, which have the same fields.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct InternedName {
     #[prost(uint64, optional, tag = "1")]
@@ -179,11 +181,21 @@ pub enum EventType {
     Counter = 4,
 }
 
-/// A named value that is shown with an event.
-#[derive(Clone, Copy, PartialEq, Eq, Message)]
+/// A named value, or several in a group, that is shown with an event.
+#[derive(Clone, PartialEq, Message)]
 pub struct DebugAnnotation {
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
     #[prost(uint64, optional, tag = "3")]
     pub uint_value: Option<u64>,
+    #[prost(int64, optional, tag = "4")]
+    pub int_value: Option<i64>,
+    #[prost(double, optional, tag = "5")]
+    pub double_value: Option<f64>,
+    #[prost(string, optional, tag = "6")]
+    pub string_value: Option<String>,
+    #[prost(message, repeated, tag = "11")]
+    pub dict_entries: Vec<DebugAnnotation>,
+    #[prost(uint64, optional, tag = "17")]
+    pub string_value_iid: Option<u64>,
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ampsched_model::Ns;
 
-use super::packets::{PacketWriter, track};
+use super::packets::{Interned, PacketWriter, track};
 use super::proto::{ChildOrdering, EventType, TrackDescriptor, TrackEvent};
 
 /// A trace of tracks under one title; each track has one span after another.
@@ -44,7 +44,7 @@ impl<W: Write> SpanTrace<W> {
         at_ns: Ns,
     ) {
         let begin = TrackEvent {
-            name_iid: Some(self.packets.intern(name)),
+            name_iid: Some(self.packets.intern(Interned::Event, name)),
             flow_ids: outgoing,
             terminating_flow_ids: incoming.into_iter().collect(),
             ..TrackEvent::default()

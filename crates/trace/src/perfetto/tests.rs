@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use ampsched_model::{
     ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Ns, Opp, Pipeline, ThreadId,
 };
+use ampsched_policy::{DecidedBy, Reason, ReasonValue, RunState};
 use prost::Message;
 
 use super::proto::{self, CLOCK_INCREMENTAL, EventType, TrackDescriptor};
 use super::{PerfettoTrace, SpanTrace};
-use crate::{Trace, TraceThread};
+use crate::{Decision, Trace, TraceThread, TurnEnd};
 
 const CORE_PARAMS: CoreParams = CoreParams {
     pipeline: Pipeline::OutOfOrder,
@@ -59,6 +60,8 @@ struct Slice {
     start_ns: Ns,
     end_ns: Option<Ns>,
     instructions: Option<u64>,
+    /// Values such as `why.rule`, in their order.
+    values: Vec<(String, String)>,
     flows_out: Vec<u64>,
     flows_in: Vec<u64>,
 }
@@ -69,6 +72,7 @@ struct Reader {
     tracks: HashMap<u64, TrackDescriptor>,
     names: HashMap<u64, String>,
     annotations: HashMap<u64, String>,
+    texts: HashMap<u64, String>,
     slices: Vec<Slice>,
     /// Index of the open slice of a track.
     open: HashMap<u64, usize>,
@@ -107,6 +111,7 @@ impl Reader {
                 assert!(self.names.insert(iid, name).is_none(), "number {iid} is given once");
             }
             self.annotations.extend(data.debug_annotation_names.iter().map(new));
+            self.texts.extend(data.debug_annotation_string_values.iter().map(new));
         }
         if let Some(track) = packet.track_descriptor {
             if let Some(parent) = track.parent_uuid {
@@ -137,10 +142,12 @@ impl Reader {
             EventType::SliceEnd => {
                 let index = self.open.remove(&track).expect("an end has a beginning");
                 self.slices[index].end_ns = Some(self.now_ns);
-                for annotation in &event.debug_annotations {
-                    assert_eq!(self.annotations[&annotation.name_iid.unwrap()], "instructions");
-                    self.slices[index].instructions = annotation.uint_value;
-                }
+                let values = self.values("", &event.debug_annotations);
+                let (instructions, values): (Vec<_>, Vec<_>) =
+                    values.into_iter().partition(|(name, _)| name == "instructions");
+                let slice = &mut self.slices[index];
+                slice.instructions = instructions.first().map(|(_, count)| count.parse().unwrap());
+                slice.values.extend(values);
             }
             EventType::Instant => {
                 self.add_slice(&event, Some(self.now_ns));
@@ -152,6 +159,25 @@ impl Reader {
         }
     }
 
+    /// Values as a viewer shows them, those of groups by a path.
+    fn values(&self, group: &str, values: &[proto::DebugAnnotation]) -> Vec<(String, String)> {
+        let mut shown = Vec::new();
+        for value in values {
+            let name = format!("{group}{}", self.annotations[&value.name_iid.unwrap()]);
+            if !value.dict_entries.is_empty() {
+                shown.extend(self.values(&format!("{name}."), &value.dict_entries));
+                continue;
+            }
+            let text = value.string_value_iid.map(|iid| self.texts[&iid].clone());
+            let text = text.or_else(|| value.uint_value.map(|number| number.to_string()));
+            let text = text.or_else(|| value.int_value.map(|number| number.to_string()));
+            let text = text.or_else(|| value.double_value.map(|number| number.to_string()));
+            let text = text.or_else(|| value.string_value.clone());
+            shown.push((name, text.expect("a value has a value")));
+        }
+        shown
+    }
+
     fn add_slice(&mut self, event: &proto::TrackEvent, end_ns: Option<Ns>) -> usize {
         self.slices.push(Slice {
             track: event.track_uuid.unwrap(),
@@ -159,6 +185,7 @@ impl Reader {
             start_ns: self.now_ns,
             end_ns,
             instructions: None,
+            values: self.values("", &event.debug_annotations),
             flows_out: event.flow_ids.clone(),
             flows_in: event.terminating_flow_ids.clone(),
         });
@@ -204,6 +231,10 @@ impl Reader {
     }
 }
 
+fn ended(instructions: u64) -> TurnEnd<'static> {
+    TurnEnd { instructions, state: RunState::Ready, why: None }
+}
+
 fn introduce<W: Write>(
     trace: &mut PerfettoTrace<W>,
     id: u32,
@@ -220,16 +251,16 @@ fn small_trace() -> Reader {
     let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     introduce(&mut trace, 0, 0, "a", "main");
     trace.wake(None, ThreadId(0), 0);
-    trace.run(CoreId(0), ThreadId(0), 0);
+    trace.run(CoreId(0), ThreadId(0), None, 0);
     introduce(&mut trace, 1, 1, "b", "work");
     trace.wake(Some(ThreadId(0)), ThreadId(1), 3_000);
     trace.queue_len(CoreId(2), 1, 3_000);
-    trace.run(CoreId(2), ThreadId(1), 3_500);
+    trace.run(CoreId(2), ThreadId(1), None, 3_500);
     trace.queue_len(CoreId(2), 0, 3_500);
     trace.queue_len(CoreId(2), 0, 3_600);
-    trace.stop(CoreId(0), ThreadId(0), 12_345, 4_000);
-    trace.run(CoreId(0), ThreadId(0), 4_000);
-    trace.stop(CoreId(0), ThreadId(0), 1, 9_000_000_000);
+    trace.stop(CoreId(0), ThreadId(0), ended(12_345), 4_000);
+    trace.run(CoreId(0), ThreadId(0), None, 4_000);
+    trace.stop(CoreId(0), ThreadId(0), ended(1), 9_000_000_000);
     trace.finish().unwrap();
     Reader::read(&bytes)
 }
@@ -303,10 +334,10 @@ fn a_thread_woken_twice_before_it_runs_has_one_arrow() {
     introduce(&mut trace, 1, 0, "a", "y");
     trace.wake(Some(ThreadId(0)), ThreadId(1), 10);
     trace.wake(Some(ThreadId(0)), ThreadId(1), 20);
-    trace.run(CoreId(0), ThreadId(1), 30);
-    trace.stop(CoreId(0), ThreadId(1), 0, 40);
+    trace.run(CoreId(0), ThreadId(1), None, 30);
+    trace.stop(CoreId(0), ThreadId(1), ended(0), 40);
     trace.wake(Some(ThreadId(0)), ThreadId(1), 50);
-    trace.run(CoreId(1), ThreadId(1), 60);
+    trace.run(CoreId(1), ThreadId(1), None, 60);
     trace.finish().unwrap();
     let reader = Reader::read(&bytes);
     assert_eq!(reader.check_flows(), 2);
@@ -328,9 +359,9 @@ fn a_slice_costs_about_a_hundred_bytes() {
             (CoreId((slice % 4) as u16), ThreadId(slice % 20), 500_000 * u64::from(slice));
         trace.wake(Some(ThreadId((slice + 1) % 20)), thread, at_ns);
         trace.queue_len(core, 4, at_ns);
-        trace.run(core, thread, at_ns + 1_000);
+        trace.run(core, thread, None, at_ns + 1_000);
         trace.queue_len(core, 3, at_ns + 1_000);
-        trace.stop(core, thread, 1_500_000, at_ns + 400_000);
+        trace.stop(core, thread, ended(1_500_000), at_ns + 400_000);
     }
     trace.finish().unwrap();
     assert_eq!(Reader::read(&bytes).check_flows(), slices as usize);
@@ -363,8 +394,8 @@ fn an_error_of_the_writer_is_returned_at_the_end() {
         let mut trace = PerfettoTrace::new(Full { left }, &(&machine()).into()).unwrap();
         introduce(&mut trace, 0, 0, "a", "main");
         for slice in 0..20_000 {
-            trace.run(CoreId(0), ThreadId(0), 10 * slice);
-            trace.stop(CoreId(0), ThreadId(0), slice, 10 * slice + 5);
+            trace.run(CoreId(0), ThreadId(0), None, 10 * slice);
+            trace.stop(CoreId(0), ThreadId(0), ended(slice), 10 * slice + 5);
         }
         let error = trace.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
@@ -394,10 +425,68 @@ fn decisions_are_instants_of_their_thread() {
     let mut bytes = Vec::new();
     let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     introduce(&mut trace, 0, 0, "a", "main");
-    trace.decided(ThreadId(0), "to big cores", 5);
-    trace.decided(ThreadId(0), "to little cores", 9);
-    trace.decided(ThreadId(0), "to big cores", 12);
+    for (change, at_ns) in [("to big cores", 5), ("to little cores", 9), ("to big cores", 12)] {
+        trace.decided(ThreadId(0), Decision::Planned(change), None, at_ns);
+    }
     trace.finish().unwrap();
     let (big, little) = ("to big cores", "to little cores");
     assert_eq!(Reader::read(&bytes).on("main"), [(big, 5, 5), (little, 9, 9), (big, 12, 12)]);
+}
+
+/// The values of the slice or instant that begins then on a track.
+fn values_at<'a>(reader: &'a Reader, title: &str, start_ns: Ns) -> Vec<(&'a str, &'a str)> {
+    let track = reader.track(title);
+    let mut slices = reader.slices.iter();
+    let slice = slices.find(|slice| slice.track == track && slice.start_ns == start_ns).unwrap();
+    slice.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+#[test]
+fn a_slice_tells_why_it_began_and_why_it_ended() {
+    let mut bytes = Vec::new();
+    let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
+    introduce(&mut trace, 0, 0, "a", "main");
+    introduce(&mut trace, 1, 0, "a", "next");
+    let loads = ReasonValue::Loads(vec![(CoreId(0), 1024), (CoreId(2), 0)]);
+    let placed = Reason::new(DecidedBy::Allocator, "its previous core, which is idle")
+        .with("loads", loads)
+        .core("previous_core", CoreId(2));
+    trace.decided(ThreadId(0), Decision::Placed(CoreId(2)), Some(&placed), 10);
+    let chosen = Reason::new(DecidedBy::Order, "it comes first in the queue")
+        .with("vruntime_ns", ReasonValue::Ns(-5))
+        .count("waiting", 2_u64)
+        .thread("first", ThreadId(1))
+        .real("gain", 1.5);
+    trace.run(CoreId(2), ThreadId(0), Some(&chosen), 20);
+    let over = Reason::new(DecidedBy::Slice, "its slice is over").ns("slice_ns", 30);
+    let end = TurnEnd { instructions: 7, state: RunState::Ready, why: Some(&over) };
+    trace.stop(CoreId(2), ThreadId(0), end, 50);
+    let interrupts = Decision::Interrupts { running: ThreadId(0), core: CoreId(2), yes: true };
+    trace.decided(ThreadId(1), interrupts, None, 60);
+    trace.finish().unwrap();
+    let reader = Reader::read(&bytes);
+    assert_eq!(reader.on("main"), [("put on core 2", 10, 10), ("running on core 2", 20, 50)]);
+    assert_eq!(reader.on("next"), [("interrupts a/main", 60, 60)]);
+    assert_eq!(
+        values_at(&reader, "main", 10),
+        [
+            ("why.rule", "allocator"),
+            ("why.because", "its previous core, which is idle"),
+            ("why.loads", "0: 1024, 2: 0"),
+            ("why.previous_core", "2"),
+        ]
+    );
+    let slice = [
+        ("why.rule", "order"),
+        ("why.because", "it comes first in the queue"),
+        ("why.vruntime_ns", "-5"),
+        ("why.waiting", "2"),
+        ("why.first", "a/next"),
+        ("why.gain", "1.5"),
+        ("end.rule", "slice"),
+        ("end.because", "its slice is over"),
+        ("end.slice_ns", "30"),
+    ];
+    assert_eq!(values_at(&reader, "main", 20), slice);
+    assert_eq!(values_at(&reader, "core 2 little little-type 1200 MHz", 20), slice);
 }

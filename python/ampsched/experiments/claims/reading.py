@@ -81,10 +81,10 @@ def parse_claims(
 ) -> Claims:
     """The same from the text of each file. Files share their causes."""
     tables = {file: _in_file(file, tomllib.loads, text) for file, text in texts.items()}
-    rules = [table.pop("rules").strip() for table in tables.values() if "rules" in table]
+    rules = [_in_file(file, _text, table, "rules", "").strip() for file, table in tables.items()]
     causes: dict[str, str] = {}
     for file, table in tables.items():
-        causes |= _in_file(file, _causes, table.pop("causes", {}), facts)
+        causes |= _in_file(file, _causes, table.get("causes", {}), facts)
     claims: dict[str, Claim] = {}
     for file, table in tables.items():
         for claim in _in_file(file, _Reader(table, measurements, causes).claims):
@@ -94,7 +94,7 @@ def parse_claims(
     unused = causes.keys() - {claim.cause_name for claim in claims.values()}
     if unused:
         raise InputError(f'{", ".join(texts)}: cause "{min(unused)}" is no claim\'s')
-    return Claims("\n\n".join(rules), tuple(claims.values()))
+    return Claims("\n\n".join(filter(None, rules)), tuple(claims.values()))
 
 
 def _in_file(file: str, read: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -105,13 +105,14 @@ def _in_file(file: str, read: Callable[P, T], *arguments: P.args, **named: P.kwa
         raise InputError(f"{file}: {error}") from None
 
 
-def _causes(table: Mapping[str, str], facts: Sequence[str]) -> dict[str, str]:
+def _causes(table: Mapping[str, object], facts: Sequence[str]) -> dict[str, str]:
     """Causes by name, each in one line."""
-    for name, text in table.items():
+    texts = {name: " ".join(_text(table, name).split()) for name in table}
+    for name, text in texts.items():
         for _, fact, _, _ in Formatter().parse(text):
             if fact is not None:
                 _known("fact", fact, facts, f'cause "{name}": ')
-    return {name: " ".join(text.split()) for name, text in table.items()}
+    return texts
 
 
 class _Reader:
@@ -120,8 +121,9 @@ class _Reader:
     def __init__(
         self, table: Mapping[str, Any], measurements: Mapping[str, Measurements], causes: Mapping[str, str]
     ) -> None:
-        self._parts = {key: value for key, value in table.items() if isinstance(value, dict)}
-        self._common = {key: value for key, value in table.items() if key not in self._parts}
+        own = {key: value for key, value in table.items() if key not in ("rules", "causes")}
+        self._parts = {key: value for key, value in own.items() if isinstance(value, dict)}
+        self._common = {key: value for key, value in own.items() if key not in self._parts}
         self._measurements = measurements
         self._causes = causes
 
@@ -143,29 +145,25 @@ class _Reader:
 
     def _claim(self, id_: str, part: str, stated: dict[str, Any], row: dict[str, Any]) -> Claim:
         _check_keys(stated, KEYS, "")
-        for key in ("text", "source"):
-            _need(row, key)
-        cause = stated.get("cause", "")
+        text, source, cause = _text(row, "text"), _text(row, "source"), _text(row, "cause", "")
         if cause:
             _known("cause", cause, tuple(self._causes), "")
         published, check = self._untestable(stated) if "untestable" in stated else self._check(part, row)
-        return Claim(
-            id_, part, row["text"], row["source"], published, check, cause, self._causes.get(cause, "")
-        )
+        return Claim(id_, part, text, source, published, check, cause, self._causes.get(cause, ""))
 
     @staticmethod
     def _untestable(stated: dict[str, Any]) -> tuple[str, str]:
         for key in ("measure", "paper", "compare"):
             if key in stated:
                 raise InputError(f'it states "{key}" and is "untestable"')
-        return _need(stated, "said"), " ".join(stated["untestable"].split())
+        return _text(stated, "said"), " ".join(_text(stated, "untestable").split())
 
     def _check(self, part: str, row: dict[str, Any]) -> tuple[str, Check]:
         """How the paper's value is printed, and how the claim is checked."""
-        compare = _need(row, "compare")
+        compare = _text(row, "compare")
         _known("comparison", compare, tuple(COMPARISONS), "")
         comparison = COMPARISONS[compare]
-        unit_name = row.get("unit", comparison.unit)
+        unit_name = _text(row, "unit", comparison.unit)
         _known("unit", unit_name, tuple(UNITS), "")
         unit = UNITS[unit_name]
         if comparison.tolerance and not any(key in row for key in comparison.tolerance):
@@ -173,9 +171,9 @@ class _Reader:
             raise InputError(f'there is no {wanted}, which comparison "{compare}" needs')
         paper = Published(
             _paper(row, compare, comparison, unit),
-            _scaled(row, "tolerance", unit),
-            row.get("tolerance_share"),
-            _scaled(row, "side_of", unit),
+            _number(row, "tolerance", unit.per_one),
+            _number(row, "tolerance_share"),
+            _number(row, "side_of", unit.per_one),
         )
         measurement = self._measurement(part, row)
         if measurement.yields not in comparison.takes:
@@ -187,11 +185,10 @@ class _Reader:
 
     def _measurement(self, part: str, row: dict[str, Any]) -> Measurement:
         stated = _need(row, "measure")
-        arguments = {"name": stated} if isinstance(stated, str) else dict(stated)
-        name = _need(arguments, "name")
-        return self._measurements[part].find(
-            name, {key: value for key, value in arguments.items() if key != "name"}
-        )
+        arguments = dict(stated) if isinstance(stated, dict) else {"name": stated}
+        name = _text(arguments, "name")
+        del arguments["name"]
+        return self._measurements[part].find(name, arguments)
 
 
 def _paper(row: dict[str, Any], compare: str, comparison: Comparison, unit: Unit) -> PaperValue:
@@ -203,8 +200,10 @@ def _paper(row: dict[str, Any], compare: str, comparison: Comparison, unit: Unit
     value: Any = _need(row, "paper")
     if comparison.paper == "number" and _is_number(value):
         return float(value / unit.per_one)
-    if comparison.paper == "share" and (value == "all" or _is_pair(value)):
-        return 1.0 if value == "all" else value[0] / value[1]
+    if comparison.paper == "share" and value == "all":
+        return 1.0
+    if comparison.paper == "share" and _is_pair(value) and 0 <= value[0] <= value[1] != 0:
+        return float(value[0] / value[1])
     if comparison.paper == "range" and _is_pair(value):
         return value[0] / unit.per_one, value[1] / unit.per_one
     if comparison.paper == "name" and isinstance(value, str):
@@ -223,15 +222,15 @@ def _published(row: dict[str, Any], comparison: Comparison, unit: Unit) -> str:
         text = f"{value:{unit.published}}{unit.suffix}" if value or not unit.interval else "no effect"
     else:
         text = str(value)
-    return str(row.get("said", comparison.published)).format(text)
+    return _text(row, "said", comparison.published).replace("{}", text)
 
 
-def _scaled(row: dict[str, Any], key: str, unit: Unit) -> float | None:
+def _number(row: Mapping[str, Any], key: str, per_one: int = 1) -> float | None:
     if key not in row:
         return None
     if not _is_number(row[key]):
         raise InputError(f"{key} {row[key]!r} is no number")
-    return float(row[key] / unit.per_one)
+    return float(row[key] / per_one)
 
 
 def _is_number(value: object) -> bool:
@@ -242,10 +241,17 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
 
 
-def _need(row: dict[str, Any], key: str) -> str:
+def _need(row: Mapping[str, object], key: str) -> object:
     if key not in row:
         raise InputError(f'there is no "{key}"')
-    return row[key]  # type: ignore[no-any-return]
+    return row[key]
+
+
+def _text(row: Mapping[str, object], key: str, default: str | None = None) -> str:
+    value = row.get(key, default) if default is not None else _need(row, key)
+    if not isinstance(value, str):
+        raise InputError(f"{key} {value!r} is no text")
+    return value
 
 
 def _known(what: str, name: str, known: Sequence[str], where: str) -> None:

@@ -51,10 +51,8 @@ def workloads(*classes: str) -> list[str]:
     return [f"{name}-{number}" for name in classes or CLASSES for number in range(1, CLASSES[name] + 1)]
 
 
-def of(*classes: str, on: str | None = None) -> Filter:
-    """Cases of some workload classes (all if none is named), on one machine or all."""
-    names = set(workloads(*classes))
-    return lambda case: case.workload in names and on in (None, case.machine)
+def _named(names: tuple[str, ...]) -> Filter:
+    return lambda case: case.workload in names
 
 
 def threads_of(workload: str) -> int:
@@ -81,18 +79,14 @@ def _four_programs(case: Case) -> bool:
     return case.workload in set(workloads()) - TWO_PROGRAMS
 
 
-def _named(names: tuple[str, ...]) -> Filter:
-    return lambda case: case.workload in names
-
-
 def _drafts(programs: str = "") -> Filter:
     return _named(tuple(name for name in TEX if name.startswith(f"tex-{programs}")))
 
 
 GROUPS: dict[str, Filter] = {
     "single": _named(SINGLES),
-    "all": of(),
-    **{name: of(name) for name in CLASSES},
+    "all": _named(tuple(workloads())),
+    **{name: _named(tuple(workloads(name))) for name in CLASSES},
     "few threads": few_threads,
     "many threads": many_threads,
     "two programs": _two_programs,

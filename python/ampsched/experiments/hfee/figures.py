@@ -1,10 +1,8 @@
 """Drawings of HFEE's figures, as SVG with reproducible bytes."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ampsched.experiments import plots
 from ampsched.experiments.hfee.runs import grid
@@ -21,10 +19,6 @@ from ampsched.experiments.hfee.setup import (
 )
 from ampsched.experiments.plots import Bar, Figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
 METRICS = {
     "uniformity": "uniformity (higher is fairer)",
     "edp_js": "energy x delay / Linux's",
@@ -36,32 +30,11 @@ DRAWN = tuple(scheduler.name for scheduler in SCHEDULERS if not scheduler.name.e
 BIG_BLUE, LITTLE_ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
 
 
-@contextmanager
-def _canvas(
-    path: Path, rows: int, columns: int, size: tuple[float, float]
-) -> Iterator[tuple["Canvas", list[list["Axes"]]]]:
-    """A canvas with axes that is written to a file in the end."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    with mpl.rc_context({"svg.hashsalt": path.stem, "font.size": 8}):
-        canvas, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False)
-        yield canvas, [list(row) for row in axes]
-        for row in axes:
-            for each in row:
-                each.spines[["top", "right"]].set_visible(False)
-        canvas.tight_layout()
-        canvas.savefig(path, metadata={"Date": None})
-        pyplot.close(canvas)
-
-
 def draw_programs(alone: Sequence[Alone], path: Path) -> None:
     """Figures 5, 6 and 7: instruction rate, energy-efficiency ratio and freq_eq of each program."""
     ordered = sorted(alone, key=lambda each: each.top_ips)
     places = range(len(ordered))
-    with _canvas(path, 3, 1, (9, 7)) as (_, [[speed], [ratio], [equal]]):
+    with plots.canvas(path, path.stem, (3, 1), (9, 7)) as (_, [[speed], [ratio], [equal]]):
         speed.bar(
             places,
             [each.top_ips / 1e9 for each in ordered],
@@ -104,7 +77,7 @@ def draw_programs(alone: Sequence[Alone], path: Path) -> None:
 
 def draw_grid(points: tuple[grid.Point, ...], path: Path) -> None:
     """Figure 8: uniformity at every pair of frequencies."""
-    with _canvas(path, 1, len(grid.WHOLE_GRID), (11, 4)) as (canvas, [panels]):
+    with plots.canvas(path, path.stem, (1, len(grid.WHOLE_GRID)), (11, 4)) as (canvas, [panels]):
         for axes, mix in zip(panels, grid.WHOLE_GRID, strict=True):
             own = [point for point in points if point.mix == mix]
             big = sorted({point.big_mhz for point in own})
@@ -131,7 +104,7 @@ def draw_grid(points: tuple[grid.Point, ...], path: Path) -> None:
 def draw_along_big(points: tuple[grid.Point, ...], path: Path) -> None:
     """Figure 9: uniformity along the big frequency, little cores at their highest."""
     styles = cycle(["-", "--", ":"])
-    with _canvas(path, 1, 1, (8, 4.5)) as (_, [[axes]]):
+    with plots.canvas(path, path.stem, (1, 1), (8, 4.5)) as (_, [[axes]]):
         for mix in WORKLOADS:
             line = grid.along_big(points, mix)
             axes.plot(
@@ -151,7 +124,7 @@ def draw_along_big(points: tuple[grid.Point, ...], path: Path) -> None:
 def draw_hold(series: Sequence[Series], path: Path) -> None:
     """What HFEE observes, epoch by epoch, and the clock that it chooses."""
     machines = list(dict.fromkeys(each.machine for each in series))
-    with _canvas(path, 2, len(machines), (10, 5.5)) as (_, [observed, clocks]):
+    with plots.canvas(path, path.stem, (2, len(machines)), (10, 5.5)) as (_, [observed, clocks]):
         for top, bottom, machine in zip(observed, clocks, machines, strict=True):
             styles = cycle(["-", "--", ":"])
             for each in (each for each in series if each.machine == machine):
@@ -190,7 +163,7 @@ def comparison(results: Results, machine: str) -> Figure:
 
 def draw_usage(results: Results, path: Path) -> None:
     """Figure 13: the share of the programs' time on big cores."""
-    with _canvas(path, 1, 1, (10, 3)) as (_, [[axes]]):
+    with plots.canvas(path, path.stem, (1, 1), (10, 3)) as (_, [[axes]]):
         width = 0.85 / len(DRAWN)
         for index, name in enumerate(DRAWN):
             places = [place + (index - (len(DRAWN) - 1) / 2) * width for place in range(len(WORKLOADS))]
@@ -204,7 +177,7 @@ def draw_usage(results: Results, path: Path) -> None:
 
 def draw_residency(results: Results, mix: str, path: Path) -> None:
     """Figure 14: share of time at each big frequency or below."""
-    with _canvas(path, 1, 1, (7, 3.5)) as (_, [[axes]]):
+    with plots.canvas(path, path.stem, (1, 1), (7, 3.5)) as (_, [[axes]]):
         for name in DRAWN:
             row = results.of(PAPER, mix, name)[0]
             total = sum(ns for _, ns in row.big_mhz)

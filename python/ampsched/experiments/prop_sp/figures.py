@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ampsched.analytic import POLICIES, TABLE_1, Mix, predict_all, table_1
+from ampsched.experiments import plots
 from ampsched.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -130,18 +131,10 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
         points: ASP and unfairness of each policy.
         path: SVG file.
     """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
     from ampsched.experiments.prop_sp.runs import pareto_front
 
     front = pareto_front({name: (asp.mean, fair.mean) for name, (asp, fair) in points.items()})
-    with mpl.rc_context():
-        mpl.rcParams["svg.hashsalt"] = "pareto"
-        mpl.rcParams["font.size"] = 8
-        canvas, axes = pyplot.subplots(figsize=(9, 7.5))
+    with plots.canvas(path, "pareto", (1, 1), (9, 7.5)) as (_, [[axes]]):
         best = sorted((points[name] for name in front), key=lambda each: each[0].mean)
         axes.step(
             [asp.mean for asp, _ in best],
@@ -175,23 +168,13 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
             axes.set_title(f"not shown, far to the left: {', '.join(far)}", fontsize=8, loc="left")
         axes.set_xlabel("mean aggregate speed-up (higher is better)")
         axes.set_ylabel("mean unfairness (lower is fairer)")
-        axes.spines[["top", "right"]].set_visible(False)
-        canvas.tight_layout()
-        canvas.savefig(path, metadata={"Date": None})
-        pyplot.close(canvas)
 
 
 def draw(figure: Tradeoff, path: Path) -> None:
     """Draws a figure as SVG or PNG, by the path's suffix: all points, and those near fairness enlarged."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    with mpl.rc_context():
-        mpl.rcParams["svg.hashsalt"] = figure.title
-        mpl.rcParams["font.size"] = 9
-        canvas, (whole, enlarged) = pyplot.subplots(1, 2, figsize=(11, 5.2), width_ratios=(2, 3))
+    shape, size, widths = (1, 2), (11, 5.2), (2, 3)
+    with plots.canvas(path, figure.title, shape, size, font=9, widths=widths) as (canvas, [axes]):
+        whole, enlarged = axes
         near = [point for point in figure.points if point.unfairness_normalised <= CROWDED]
         top = 1.1 * max((point.unfairness_normalised for point in near), default=CROWDED) or CROWDED
         _markers(whole, figure.points)
@@ -203,16 +186,11 @@ def draw(figure: Tradeoff, path: Path) -> None:
         _names(enlarged, near)
         enlarged.set_ylim(-0.09 * top, top)
         enlarged.set_title("the grey part, enlarged", fontsize=9, loc="left")
-        for axes in (whole, enlarged):
-            axes.set_xlabel("aggregate speed-up, normalised (higher is better)")
-            axes.margins(x=0.09)
-            axes.spines[["top", "right"]].set_visible(False)
-        handles, labels = whole.get_legend_handles_labels()
-        canvas.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
+        for each in axes:
+            each.set_xlabel("aggregate speed-up, normalised (higher is better)")
+            each.margins(x=0.09)
+        plots.legend_above(canvas, whole)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=11)
-        canvas.tight_layout()
-        canvas.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-        pyplot.close(canvas)
 
 
 def _markers(axes: "Axes", points: Sequence[Point]) -> None:

@@ -3,7 +3,7 @@
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 
 use crate::testing::{build, topology};
-use crate::{EnqueueKind, Pick, Rules, RunState, Sched};
+use crate::{EnqueueKind, Pick, Reason, Rules, RunState, Sched, Testimony};
 
 pub const MS: Ns = 1_000_000;
 
@@ -48,8 +48,38 @@ impl Host {
         thread
     }
 
+    /// What a core does next; a witness changes nothing and hears why.
     pub fn pick(&self, core: usize) -> Pick {
-        self.sched.pick_by_rules(core.into(), self.now_ns)
+        let pick = self.sched.pick_by_rules(core.into(), self.now_ns);
+        let told = Testimony::default();
+        assert_eq!(self.sched.pick_watched(core.into(), self.now_ns, &told), pick);
+        assert!(
+            told.why().is_some() || matches!(pick, Pick::Idle { .. }),
+            "no reason for {pick:?}"
+        );
+        pick
+    }
+
+    /// Why a core does what it does next.
+    pub fn why_picked(&self, core: usize) -> Reason {
+        let told = Testimony::default();
+        self.sched.pick_watched(core.into(), self.now_ns, &told);
+        told.why().expect("it picks a thread")
+    }
+
+    /// Why a core that looks for work does not take a thread.
+    pub fn why_passed(&self, core: usize, thread: ThreadId) -> Reason {
+        let told = Testimony::about(Some(thread));
+        self.sched.pick_watched(core.into(), self.now_ns, &told);
+        told.passed().expect("it was considered")
+    }
+
+    /// Why a thread is put where it is put, and where.
+    pub fn why_placed(&self, thread: ThreadId, waker: Option<usize>) -> (CoreId, Reason) {
+        let told = Testimony::default();
+        let waker = waker.map(CoreId::from);
+        let core = self.sched.place_watched(thread, waker, self.now_ns, &told);
+        (core, told.why().expect("a placement has a reason"))
     }
 
     pub fn start(&mut self, core: usize, thread: ThreadId) {

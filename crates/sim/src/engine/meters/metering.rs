@@ -57,11 +57,9 @@ impl Engine<'_> {
     pub(in crate::engine) fn thread_power_mw(&mut self, thread: ThreadId) -> Option<f64> {
         let run_ns = self.sched.stats(thread).run_ns_total();
         let state = self.sched.thread(thread);
+        let on = (state.state == RunState::Running).then_some(state.core);
         let meters = self.meters.as_deref_mut()?;
-        if state.state == RunState::Running {
-            meters.settle_core(state.core, self.events.now_ns());
-        }
-        meters.thread_power_mw(thread, run_ns)
+        meters.thread_power_mw(thread, on, run_ns, self.events.now_ns())
     }
 
     /// A core runs a thread, or goes on with another behaviour.

@@ -49,7 +49,7 @@ impl Engine<'_> {
         }
         entry.begin(work, amount, profile);
         let state = &mut self.cores[core];
-        state.rate = self.speeds.rate(profile, state.cluster);
+        state.set_work(entry, self.speeds.rate(profile, state.cluster));
         Step::Stop(Next::Work)
     }
 

@@ -170,8 +170,3 @@ def _throttled_s(cluster: ClusterOutcome) -> float:
 def share_at_least(residency: Sequence[tuple[int, int]], mhz: int) -> float:
     """Share of time at that frequency or a higher one."""
     return sum(ns for at, ns in residency if at >= mhz) / sum(ns for _, ns in residency)
-
-
-def mean_mhz(residency: Sequence[tuple[int, int]]) -> float:
-    """Mean frequency over time."""
-    return sum(at * ns for at, ns in residency) / sum(ns for _, ns in residency)

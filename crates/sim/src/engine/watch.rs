@@ -1,0 +1,239 @@
+//! A simulation that is watched: its trace hears why everything was decided.
+//!
+//! Reasons arise when the interpreter decides and are told when what was decided happens; in between they are kept here.
+//! Nothing of this runs unless there is a trace.
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+use ampsched_policy::{Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony};
+
+use super::objects::Objects;
+use super::threads::{Thread, WaitsFor};
+use crate::{Decision, Trace, TurnEnd};
+
+/// The trace, and reasons that it has not heard yet.
+pub(super) struct Watch<'t> {
+    pub trace: &'t mut dyn Trace,
+    /// Why the thread that was placed last was put there.
+    placed: Option<Reason>,
+    /// Why the thread that was picked last was chosen.
+    picked: Option<Reason>,
+    /// Why the next turn that ends does so.
+    ending: Option<Reason>,
+    /// Why each core's present slice will be over.
+    slices: Vec<Option<Reason>>,
+    /// By what each core's present turn has been interrupted.
+    cuts: Vec<Option<Reason>>,
+    /// Epochs of the policy so far.
+    epochs: u64,
+}
+
+impl<'t> Watch<'t> {
+    /// A trace of a system in which nothing has happened.
+    pub fn new(trace: &'t mut dyn Trace, sched: &Sched) -> Self {
+        trace.rules(sched.rules());
+        let none = vec![None; sched.topology().core_count()];
+        Self {
+            trace,
+            placed: None,
+            picked: None,
+            ending: None,
+            slices: none.clone(),
+            cuts: none,
+            epochs: 0,
+        }
+    }
+
+    /// Lets somebody decide where a thread is put.
+    #[cold]
+    pub fn place(&mut self, decide: impl FnOnce(&Testimony) -> CoreId) -> CoreId {
+        let told = Testimony::default();
+        let core = decide(&told);
+        self.placed = told.why();
+        core
+    }
+
+    /// Lets somebody decide what a core does next.
+    #[cold]
+    pub fn pick(
+        &mut self,
+        core: CoreId,
+        now_ns: Ns,
+        decide: impl FnOnce(&Testimony) -> Pick,
+    ) -> Pick {
+        let about = self.trace.asks_about();
+        let told = Testimony::about(about);
+        let pick = decide(&told);
+        self.picked = told.why();
+        let chosen = match pick {
+            Pick::Run(thread) | Pick::Pull(thread) => Some(thread),
+            Pick::Idle { .. } => None,
+        };
+        if let (Some(thread), Some(why)) = (about.filter(|_| about != chosen), told.passed()) {
+            self.trace.decided(thread, Decision::PassedOver(core), Some(&why), now_ns);
+        }
+        pick
+    }
+
+    /// Lets somebody decide when the slice of the thread on a core is over.
+    #[cold]
+    pub fn slice_end(
+        &mut self,
+        core: CoreId,
+        decide: impl FnOnce(&Testimony) -> Option<Ns>,
+    ) -> Option<Ns> {
+        let told = Testimony::default();
+        let end_ns = decide(&told);
+        self.slices[core.index()] = told.why();
+        end_ns
+    }
+
+    /// Lets somebody decide whether a woken thread interrupts the one that runs on a core.
+    #[cold]
+    pub fn preempts(
+        &mut self,
+        woken: ThreadId,
+        running: ThreadId,
+        core: CoreId,
+        now_ns: Ns,
+        decide: impl FnOnce(&Testimony) -> bool,
+    ) -> bool {
+        let told = Testimony::default();
+        let yes = decide(&told);
+        let why = told.why();
+        let decision = Decision::Interrupts { running, core, yes };
+        self.trace.decided(woken, decision, why.as_ref(), now_ns);
+        if yes {
+            let because = "a woken thread interrupts it";
+            let cut = why.map(|why| Reason { because, ..why }.thread("woken", woken));
+            self.cuts[core.index()] = cut;
+        }
+        yes
+    }
+
+    /// Lets the interpreter balance the queues.
+    #[cold]
+    pub fn balance(&mut self, sched: &mut Sched, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
+        let told = Testimony::default();
+        let receivers = sched.balance_watched(balance, now_ns, &told);
+        for moved in told.moved() {
+            let decision = Decision::Moved { from: moved.from, to: moved.to };
+            self.trace.decided(moved.thread, decision, Some(&moved.why), now_ns);
+        }
+        receivers
+    }
+
+    /// The policy looks at the system.
+    #[cold]
+    pub fn epoch(&mut self) {
+        self.epochs += 1;
+    }
+
+    /// The plan for a thread has changed. If the thread has to leave its core, this is why.
+    #[cold]
+    pub fn planned(
+        &mut self,
+        thread: ThreadId,
+        change: &Change,
+        event: Option<Event>,
+        factors: &Factors,
+        now_ns: Ns,
+    ) {
+        let why = Reason::of_plan(event, self.epochs, factors, now_ns);
+        let words = change.in_words(|cores| {
+            let cores: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
+            format!("cores {}", cores.join(","))
+        });
+        self.trace.decided(thread, Decision::Planned(&words), Some(&why), now_ns);
+        self.ending = Some(why);
+    }
+
+    /// A thread is in the queue of a core, woken by another one or not.
+    #[cold]
+    pub fn queued(
+        &mut self,
+        thread: ThreadId,
+        core: CoreId,
+        waker: Option<ThreadId>,
+        len: usize,
+        now_ns: Ns,
+    ) {
+        self.trace.wake(waker, thread, now_ns);
+        let why = self.placed.take();
+        self.trace.decided(thread, Decision::Placed(core), why.as_ref(), now_ns);
+        self.trace.queue_len(core, len, now_ns);
+    }
+
+    /// A core runs the thread that was picked last.
+    #[cold]
+    pub fn runs(&mut self, core: CoreId, thread: ThreadId, len: usize, now_ns: Ns) {
+        let why = self.picked.take();
+        self.trace.run(core, thread, why.as_ref(), now_ns);
+        self.trace.queue_len(core, len, now_ns);
+    }
+
+    /// The turn of a thread has ended for the reason told last.
+    #[cold]
+    pub fn stops(
+        &mut self,
+        core: CoreId,
+        thread: ThreadId,
+        instructions: u64,
+        sched: &Sched,
+        now_ns: Ns,
+    ) {
+        let why = self.ending.take();
+        self.cuts[core.index()] = None;
+        let state = sched.thread(thread).state;
+        self.trace.stop(core, thread, TurnEnd { instructions, state, why: why.as_ref() }, now_ns);
+    }
+}
+
+/// What a simulation that may be watched says of its turns' ends; nothing if it is not.
+pub(super) trait Ending {
+    /// The next turn that ends does so because of that.
+    fn because(&mut self, reason: impl FnOnce() -> Reason);
+    /// The turn on a core ends, interrupted or because its slice is over.
+    fn turn_over(&mut self, core: CoreId, interrupted: bool);
+    /// The thread that was picked last loses its core to the one that picked it.
+    fn pulled(&mut self);
+}
+
+impl Ending for Option<Watch<'_>> {
+    #[inline]
+    fn because(&mut self, reason: impl FnOnce() -> Reason) {
+        if let Some(watch) = self {
+            watch.ending = Some(reason());
+        }
+    }
+
+    #[inline]
+    fn turn_over(&mut self, core: CoreId, interrupted: bool) {
+        if let Some(watch) = self {
+            let cut = watch.cuts[core.index()].take().filter(|_| interrupted);
+            watch.ending = cut.or_else(|| watch.slices[core.index()].clone());
+        }
+    }
+
+    #[inline]
+    fn pulled(&mut self) {
+        if let Some(watch) = self {
+            watch.ending.clone_from(&watch.picked);
+        }
+    }
+}
+
+/// Why a thread's program leaves the core.
+pub(super) fn why_waits(thread: &Thread, objects: &Objects) -> Reason {
+    let because = match thread.waits_for {
+        WaitsFor::Object(object) => {
+            let named = format!("{} {}", objects.state(object).kind(), objects.name(object));
+            let reason = Reason::new(DecidedBy::Program, "it waits for an object");
+            return reason.word("object", named);
+        }
+        WaitsFor::Children => "it waits for the threads that it has created",
+        WaitsFor::Resume => "it waits until another thread resumes it",
+        WaitsFor::Time => "it sleeps until a time",
+        WaitsFor::Nothing => "it has ended",
+    };
+    Reason::new(DecidedBy::Program, because)
+}

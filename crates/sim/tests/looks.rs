@@ -1,0 +1,158 @@
+//! A look changes nothing: whole outcomes are the same, byte for byte, if the engine brings its books up to date and
+//! tells the policy more often, and if plans ask for what holds already.
+
+mod common;
+
+use ampsched_model::{CoreId, CoreSet, Ns, ThreadId};
+use ampsched_policy::{
+    Change, Event, Needs, Pick, Plan, Policy, REGISTRY, Rules, SPEED_ONE, Sched, Topology, View,
+    build_policy,
+};
+use ampsched_sim::{Outcome, simulate};
+use common::{Host, workload};
+
+/// How often is looked at least.
+const LOOK_NS: Ns = 1_000_000;
+
+/// A policy that is called more often than it asks for and does nothing then, or asks for what holds already.
+struct Onlooker {
+    inner: Box<dyn Policy>,
+    plans: bool,
+}
+
+impl Onlooker {
+    fn look_ns(&self) -> Ns {
+        match self.inner.needs().epoch_ns {
+            // A divisor, so that the policy's own epochs stay when they are.
+            Some(epoch_ns) => (epoch_ns.div_ceil(LOOK_NS)..)
+                .find(|n| epoch_ns % n == 0)
+                .map_or(epoch_ns, |n| epoch_ns / n),
+            None => LOOK_NS,
+        }
+    }
+
+    fn is_own(&self, now_ns: Ns) -> bool {
+        self.inner.needs().epoch_ns.is_some_and(|epoch_ns| now_ns % epoch_ns == 0)
+    }
+}
+
+/// Everything that a thread has already.
+fn what_holds(view: &View, thread: ThreadId) -> [Change; 7] {
+    let held = view.plan(thread);
+    let cores: CoreSet =
+        view.topology().cores().filter(|&core| view.may_run(thread, core)).collect();
+    [
+        Change::Affinity(cores),
+        Change::Prefer(held.prefer),
+        Change::Rank(held.rank),
+        Change::Weight(held.weight),
+        Change::Speed(held.speed.map(|speed| f64::from(speed) / f64::from(SPEED_ONE))),
+        Change::Slice(held.slice_ns),
+        Change::Hold(held.held),
+    ]
+}
+
+impl Onlooker {
+    /// Asks for everything that a thread has already, as far as the policy may ask for it.
+    fn plan_what_holds(&self, view: &View, thread: ThreadId, plan: &mut Plan) {
+        let mut judge = Sched::new(view.topology().clone(), self.inner.rules(view.topology()));
+        judge.serve(&self.inner.needs());
+        for change in what_holds(view, thread) {
+            let mut one = Plan::new();
+            one.set(thread, change.clone());
+            if judge.check(&one).is_ok() {
+                plan.set(thread, change);
+            }
+        }
+    }
+}
+
+impl Policy for Onlooker {
+    fn needs(&self) -> Needs {
+        Needs { epoch_ns: Some(self.look_ns()), ..self.inner.needs() }
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        self.inner.rules(topology)
+    }
+
+    fn caveat(&self, topology: &Topology, sensors: bool) -> Option<String> {
+        self.inner.caveat(topology, sensors)
+    }
+
+    fn epoch(&mut self, view: &View, plan: &mut Plan) {
+        if self.is_own(view.now_ns()) {
+            self.inner.epoch(view, plan);
+        } else if self.plans {
+            view.threads().for_each(|thread| self.plan_what_holds(view, thread, plan));
+        }
+    }
+
+    fn on_event(&mut self, view: &View, event: Event, plan: &mut Plan) {
+        self.inner.on_event(view, event, plan);
+    }
+
+    fn place(&mut self, view: &View, thread: ThreadId) -> CoreId {
+        self.inner.place(view, thread)
+    }
+
+    fn pick(&mut self, view: &View, core: CoreId) -> Pick {
+        self.inner.pick(view, core)
+    }
+
+    fn slice(&mut self, view: &View, thread: ThreadId, core: CoreId) -> Ns {
+        self.inner.slice(view, thread, core)
+    }
+
+    fn preempts(&mut self, view: &View, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        self.inner.preempts(view, woken, running, core)
+    }
+}
+
+/// Locks, a barrier, sleeps, a device, amounts that no slice divides, threads of several weights.
+const MIX: &str = "\
+[mutexes.m]\n[barriers.b]\n[devices.d]\n\
+[[threads]]\nname='worker'\ncount=4\nbody=[{loop=40,body=[{compute={low=1e5,high=9e6},profile='unit'},\
+{lock='m'},{compute={low=1e4,high=9e5},profile='unit'},{unlock='m'},{barrier='b'}]}]\n\
+[[threads]]\nname='sleeper'\ncount=3\nNICEbody=[{loop=60,body=[{compute={low=1e5,high=4e6},profile='unit'},\
+{sleep_us={low=50,high=5000}}]}]\n\
+[[threads]]\nname='reader'\ncount=2\nbody=[{loop=50,body=[{io_us={low=100,high=900},device='d'},\
+{compute={low=1e5,high=3e6},profile='unit'}]}]\n\
+[[threads]]\nname='hog'\nNICEbody=[{compute=3.1e8,profile='unit'}]\n";
+
+fn run(host: &Host, text: &str, policy: Box<dyn Policy>, name: &str) -> Outcome {
+    simulate(&host.machine, &workload(&[text]), name, policy, &host.options).unwrap()
+}
+
+/// Policies whose outcomes differ between a plain run and one with an onlooker.
+fn differing(plans: bool, nice: &str) -> Vec<&'static str> {
+    let text = MIX.replace("NICE", nice);
+    let host = Host::unequal(2, 2, 1.7);
+    let differs = |name: &&'static str| {
+        let build = || build_policy(name, &[]).unwrap();
+        let watched = Box::new(Onlooker { inner: build(), plans });
+        let (plain, watched) = (run(&host, &text, build(), name), run(&host, &text, watched, name));
+        format!("{plain:?}") != format!("{watched:?}")
+    };
+    REGISTRY.iter().map(|info| info.name).filter(differs).collect()
+}
+
+#[test]
+fn looks_change_nothing() {
+    assert_eq!(differing(false, ""), [""; 0]);
+}
+
+#[test]
+fn looks_change_nothing_for_unequal_weights() {
+    assert_eq!(differing(false, "nice=7\n"), [""; 0]);
+}
+
+#[test]
+fn plans_of_what_holds_change_nothing() {
+    assert_eq!(differing(true, ""), [""; 0]);
+}
+
+#[test]
+fn plans_of_what_holds_change_nothing_for_unequal_weights() {
+    assert_eq!(differing(true, "nice=7\n"), [""; 0]);
+}

@@ -1,0 +1,78 @@
+"""``ampsched explain``."""
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from ampsched import api
+from ampsched.cli import options, render
+from ampsched.cli.simulating import CoreOrderText
+
+EXAMPLES = render.examples(
+    "ampsched explain -m 2B2S -w ferret -p colab --thread ferret/rank.0 --at 20",
+    "ampsched explain -m 2B2S -w sync-2 -p cfs --thread 3 --at 120 --window 1 --json",
+)
+
+
+def explain(
+    machine: options.Machine,
+    workload: options.Workload,
+    thread: Annotated[
+        str,
+        typer.Option("--thread", "-t", metavar="THREAD", help="The thread: app/thread, or its number."),
+    ],
+    at_ms: Annotated[
+        float,
+        typer.Option("--at", parser=options.number, metavar="MS", help="The moment, in ms since the start."),
+    ],
+    policy: options.Policy = "cfs",
+    window_ms: Annotated[
+        float,
+        typer.Option(
+            "--window",
+            parser=options.number,
+            metavar="MS",
+            help="Tell what happened from so long before the moment to so long after it.",
+        ),
+    ] = 5.0,
+    seed: options.Seed = 1,
+    core_order: CoreOrderText = "as-is",
+    factors: options.FactorsText = "oracle",
+    overhead: options.OverheadText = "none",
+    governor: options.GovernorText = "none",
+    energy: options.Energy = False,
+    repetitions: options.Repetitions = None,
+    limit_s: options.LimitS = 3600.0,
+    file: options.Files = None,
+    json: options.Json = False,
+) -> None:
+    """Simulate one workload under one policy and tell what happened to one thread around a moment, and why.
+
+    Where it was put, what it waited for, who ran instead, when it was chosen, interrupted or moved: each with the rule that
+    decided and the values that counted.
+    """
+    answer = api.explain(
+        machine,
+        workload,
+        policy,
+        thread=thread,
+        at_ms=at_ms,
+        window_ms=window_ms,
+        seed=seed,
+        core_order=core_order,
+        factors=factors,
+        overhead=overhead,
+        governor=governor,
+        energy=energy,
+        repetitions=repetitions,
+        limit_s=limit_s,
+        catalog=options.catalog_with(file),
+    )
+    if json:
+        render.print_json(dataclasses.asdict(answer))
+        return
+    console = render.console()
+    for line in answer.lines():
+        style = "dim" if line.lstrip().startswith("[") else None
+        console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,5 @@
+from typing import TypedDict
+
+
+class Rules(TypedDict, total=False):
+    pass

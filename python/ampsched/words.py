@@ -1,0 +1,91 @@
+"""The words of a policy: what Rules, Plan, Needs and Factors can say, who reads it, and what each place does with it.
+
+``python -m ampsched.words FILE`` writes the types of the rules that Python may replace.
+"""
+
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from ampsched import _core
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A rule, a change, a need or a factor."""
+
+    name: str
+    """In snake case."""
+    doc: str
+    """What it means."""
+    payload: tuple[tuple[str, str], ...]
+    """What it carries: name, unit last, and meaning."""
+    reads: tuple[str, ...]
+    """The changes of a plan that it reads."""
+    hides: tuple[str, ...]
+    """The changes of a plan that mean nothing where it holds."""
+    kernel: str
+    """What a scheduler in the kernel does with it: `exact`, `refused: ...`, `if ...`."""
+    daemon: str
+    """What the daemon does with it: `exact`, `instead: ...`, `refused: ...`, `if ...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Words of which one is chosen, or which stand side by side."""
+
+    part: str
+    """`rules`, `plan`, `needs` or `factors`."""
+    name: str
+    """In snake case."""
+    doc: str
+    """What it is about."""
+    words: tuple[Word, ...]
+    """Its words; on the wire each has its place as its number."""
+
+
+def words() -> tuple[Group, ...]:
+    """The whole table, group by group."""
+    return tuple(
+        Group(row["part"], row["name"], row["doc"], tuple(_word(word) for word in row["words"]))
+        for row in _core.words()
+    )
+
+
+def _word(row: _core.WordRow) -> Word:
+    payload = tuple((name, doc) for name, doc in row["payload"])
+    return Word(
+        row["name"],
+        row["doc"],
+        payload,
+        tuple(row["reads"]),
+        tuple(row["hides"]),
+        row["kernel"],
+        row["daemon"],
+    )
+
+
+HEAD = '''"""The rules that a policy written in Python may replace; written by `make bless` from the table of words."""
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+
+class Rules(TypedDict, total=False):
+    """Single rules that a policy written in Python replaces in those of its base."""
+'''
+
+
+def rules_module() -> str:
+    """The text of `ampsched/rules.py`: a type for each rule."""
+    fields = []
+    for key, kind, doc in _core.rule_keys():
+        lines = textwrap.wrap(doc, 98)
+        text = "\n    ".join(lines)
+        fields.append(f'\n    {key}: {kind}\n    """{text}"""')
+    return HEAD + "".join(fields) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(rules_module(), encoding="utf-8")

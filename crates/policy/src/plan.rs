@@ -16,6 +16,7 @@ choice! {
     }
 }
 
+#[allow(clippy::derivable_impls)] // The enum is declared by the table of words.
 impl Default for Prefer {
     fn default() -> Self {
         Self::Any

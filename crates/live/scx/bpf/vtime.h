@@ -47,8 +47,10 @@ inlined u64 counted_ns(sched_t *s, u32 thread, u32 core, u64 ran_ns)
 inlined void begin_turn_anew(sched_t *s, u32 thread)
 {
     core_t *cpu = core_of(s, thread_of(s, thread)->core);
-    if (cpu->running == thread)
-        cpu->turn_ns = cpu->turn_virtual_ns = 0;
+    if (cpu->running != thread)
+        return;
+    cpu->turn_ns = 0;
+    cpu->turn_virtual_ns = 0;
 }
 
 /* Charges the thread that runs on a core. */

@@ -7,9 +7,6 @@ use ampsched_computer::{ByHand, CoreMap, Evidence, Root, detect_cores};
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
-/// How many times slower than real time the policy's time passes if nothing is said.
-const DILATION: f64 = 1.0;
-
 /// What a session is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -41,7 +38,7 @@ pub struct Settings {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub model: Option<PathBuf>,
     /// How many times slower than real time the policy's time passes.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "FACTOR", default_value_t = DILATION))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FACTOR", default_value_t = 1.0))]
     pub dilation: f64,
     /// Which threads are scheduled.
     #[cfg_attr(feature = "clap", command(flatten))]

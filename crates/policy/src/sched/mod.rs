@@ -3,7 +3,8 @@
 //! It holds the scheduler's state and takes the fast-plane decisions; the host (a simulator, or a
 //! test that replays a kernel's events) tells it what happens: `add`, `enqueue`, `start`, `charge`,
 //! `stop`. The host asks `place_by_rules`, `pick_by_rules`, `expiry_ns`, `preempts_by_rules` and
-//! `balance` what to do. A host that only watches another scheduler says what it sees: `observe`. Nothing here knows a clock: `now_ns` is always passed in.
+//! `balance` what to do. A host that only watches another scheduler says what it sees: `observe`.
+//! Nothing here knows a clock: `now_ns` is always passed in.
 
 mod balance;
 mod by_load;
@@ -13,164 +14,27 @@ mod moves;
 mod observe;
 mod pick;
 mod place;
+mod planned;
 mod rounds;
+mod state;
 mod time;
 
 use std::cell::Cell;
 
-use ampsched_model::{AppId, ClassId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
-use crate::plan::to_fixed;
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
-    AffinityId, AffinityTable, Change, ClusterInfo, Factor, LoadTracker, Needs, Order, Plan,
-    Prefer, QueueScope, Refusal, Rules, ThreadPlan, Topology,
+    AffinityId, AffinityTable, ClusterInfo, Factor, LoadTracker, Needs, Prefer, QueueScope, Rules,
+    ThreadPlan, Topology,
 };
 pub(crate) use load::fits;
 pub use moves::Turn;
 use place::LastSearch;
+pub use planned::Effect;
 use rounds::Rounds;
-
-choice! {
-    /// Where a thread is in its life.
-    pub enum RunState as "state" {
-        /// Not started.
-        New as "new" => {}
-        /// Waiting in a run queue.
-        Ready as "ready" => {}
-        /// On a core.
-        Running as "running" => {}
-        /// Waiting for an object, a timer or a device.
-        Blocked as "blocked" => {}
-        /// It could run but is held back by the plan ([`Change::Hold`]).
-        Held as "held" => {}
-        /// Ended.
-        Exited as "exited" => {}
-    }
-}
-
-impl Default for RunState {
-    fn default() -> Self {
-        Self::New
-    }
-}
-
-impl RunState {
-    /// Started and not exited.
-    pub fn is_live(self) -> bool {
-        matches!(self, Self::Ready | Self::Running | Self::Blocked | Self::Held)
-    }
-
-    /// Running or waiting for a core.
-    pub fn is_runnable(self) -> bool {
-        matches!(self, Self::Ready | Self::Running)
-    }
-}
-
-/// Scheduling state of a thread.
-#[derive(Clone, Debug, Default)]
-pub struct ThreadState {
-    /// Where it is in its life.
-    pub state: RunState,
-    /// Its application.
-    pub app: AppId,
-    /// The core on which it runs, waits or last ran.
-    pub core: CoreId,
-    /// The core on which it runs or last ran; none if it never has.
-    pub ran_on: Option<CoreId>,
-    /// Virtual run time in ns, relative to its queue.
-    pub vruntime: Ns,
-    /// Virtual deadline in ns (EEVDF).
-    pub deadline: Ns,
-    /// Since when it is in its state.
-    pub since_ns: Ns,
-    /// Mean virtual run time of its queue minus its own when it left it (EEVDF).
-    lag: i64,
-}
-
-/// What a thread has used and suffered since its start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadStats {
-    /// Time on cores of each class, switching included.
-    pub run_ns: [Ns; MAX_CLASSES],
-    /// Time in run queues.
-    pub ready_ns: Ns,
-    /// Longest single stay in a run queue.
-    pub ready_ns_max: Ns,
-    /// Time blocked.
-    pub blocked_ns: Ns,
-    /// Times that it was put on a core after another thread had used it.
-    pub switches: u64,
-    /// Times that it was put on another core than before.
-    pub migrations: u64,
-    /// When it last changed cores.
-    pub migrated_at_ns: Ns,
-    /// Instructions retired on cores of each class. Policies read them through the [`crate::View`].
-    instructions: [u64; MAX_CLASSES],
-    /// Time that other threads have waited for this one; a policy's factor.
-    blame_ns: Ns,
-}
-
-impl ThreadStats {
-    /// Time on cores in total.
-    pub fn run_ns_total(&self) -> Ns {
-        self.run_ns.iter().sum()
-    }
-
-    #[inline]
-    fn count_wait(&mut self, waited_ns: Ns) {
-        self.ready_ns += waited_ns;
-        self.ready_ns_max = self.ready_ns_max.max(waited_ns);
-    }
-}
-
-/// Scheduling state of a core.
-#[derive(Clone, Debug, Default)]
-pub struct CoreState {
-    /// The thread that runs on it.
-    pub running: Option<ThreadId>,
-    /// Since when that thread runs (slices are counted from here), or since when the core is idle.
-    pub since_ns: Ns,
-    /// The thread that ran last.
-    pub last: Option<ThreadId>,
-    /// Time that it has spent with threads, switching included.
-    pub busy_ns: Ns,
-    /// Time that the running thread has been charged for since it was started, or its pace last changed.
-    turn_ns: Ns,
-    /// What of its virtual run time that was.
-    turn_virtual_ns: Ns,
-    /// Its queue.
-    queue: u16,
-    /// Its speed class, as in the topology (kept where the other fields are looked up).
-    class: ClassId,
-}
-
-choice! {
-    /// How a thread comes into a run queue.
-    pub enum EnqueueKind as "enqueue" {
-        /// It has just been created.
-        Fork as "fork" => {}
-        /// It was blocked.
-        Wake as "wake" => {}
-        /// It was running and has lost the core.
-        Requeue as "requeue" => {}
-    }
-}
-
-/// What a core does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// Run this waiting thread.
-    Run(ThreadId),
-    /// Interrupt this thread, which runs on a slower core, and run it here.
-    Pull(ThreadId),
-    /// Nothing to do; ask again at that time if nothing has happened before.
-    Idle {
-        /// Time in ns.
-        recheck_ns: Option<Ns>,
-    },
-}
+pub use state::{CoreState, EnqueueKind, Pick, RunState, ThreadState, ThreadStats};
 
 /// State and interpreter of the fast plane.
 #[derive(Clone, Debug)]
@@ -213,16 +77,6 @@ pub struct Sched {
     needs: Needs,
     /// What the policy may ask for; none: the host has no policy to hold to it.
     contract: Option<Contract>,
-}
-
-/// What a change of the plan has brought about; nothing if it was so before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effect {
-    /// The thread is on a core, or in the queue of a core, that it may not use, or held back though it need
-    /// not be, or runnable though it is held back: the host must move it.
-    pub moves: bool,
-    /// Idle cores may be allowed to take the thread now: the host must let them look.
-    pub opens: bool,
 }
 
 impl Sched {
@@ -275,30 +129,6 @@ impl Sched {
             needs: Needs::default(),
             contract: None,
         }
-    }
-
-    /// Serves a policy with these needs: tracks load as they say, shows it what they name and nothing else, and
-    /// holds it to its contract ([`Sched::check`]).
-    pub fn serve(&mut self, needs: &Needs) {
-        self.needs = *needs;
-        self.contract = Some(Contract::new(needs, &self.rules));
-        if let Some(how) = needs.load_tracking {
-            self.track_load(how);
-        }
-    }
-
-    /// What the policy's needs name.
-    pub fn needs(&self) -> &Needs {
-        &self.needs
-    }
-
-    /// Whether the policy may ask for all of a plan.
-    ///
-    /// # Errors
-    ///
-    /// A change that none of its rules reads, or that its needs do not name.
-    pub fn check(&self, plan: &Plan) -> Result<(), Refusal> {
-        self.contract.map_or(Ok(()), |contract| contract.check(plan))
     }
 
     /// Cores and clusters.
@@ -494,88 +324,6 @@ impl Sched {
         self.stats[thread.index()].blame_ns
     }
 
-    /// Carries out a change of the plan. What holds already is left alone.
-    pub fn apply(&mut self, thread: ThreadId, change: &Change) -> Effect {
-        let index = thread.index();
-        match change {
-            Change::Affinity(set) => {
-                let user = self.plans[index].user_affinity;
-                let affinity = self.affinities.restrict(set, user);
-                let is_new =
-                    std::mem::replace(&mut self.plans[index].affinity, affinity) != affinity;
-                Effect { moves: is_new && self.is_misplaced(thread), opens: is_new }
-            }
-            Change::Prefer(prefer) => Effect { opens: self.prefer(thread, *prefer), moves: false },
-            Change::Move(prefer) => {
-                let opens = self.prefer(thread, *prefer);
-                Effect { moves: self.is_on_wrong_kind(thread), opens }
-            }
-            Change::Rank(rank) => {
-                self.plans[index].rank = *rank;
-                Effect::default()
-            }
-            Change::Weight(weight) => {
-                self.reweigh(thread, (*weight).max(1));
-                Effect::default()
-            }
-            Change::Speed(speed) => {
-                let speed = speed.map(to_fixed);
-                let is_new = std::mem::replace(&mut self.plans[index].speed, speed) != speed;
-                if is_new {
-                    self.begin_turn_anew(thread);
-                }
-                Effect { moves: false, opens: is_new }
-            }
-            Change::Slice(slice_ns) => {
-                self.plans[index].slice_ns = *slice_ns;
-                Effect::default()
-            }
-            Change::Hold(held) => {
-                self.plans[index].held = *held;
-                let state = self.thread(thread).state;
-                let moves = if *held { state.is_runnable() } else { state == RunState::Held };
-                Effect { moves, opens: false }
-            }
-        }
-    }
-
-    /// Returns whether that is another preference than before.
-    fn prefer(&mut self, thread: ThreadId, prefer: Prefer) -> bool {
-        std::mem::replace(&mut self.plans[thread.index()].prefer, prefer) != prefer
-    }
-
-    /// The pace at which a thread is charged changes: what it has run so far has been charged for.
-    fn begin_turn_anew(&mut self, thread: ThreadId) {
-        let core = self.threads[thread.index()].core;
-        let cpu = &mut self.cores[core.index()];
-        if cpu.running == Some(thread) {
-            (cpu.turn_ns, cpu.turn_virtual_ns) = (0, 0);
-        }
-    }
-
-    /// The program itself restricts its thread. Returns whether it is now where it may not be.
-    pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
-        let id = self.affinities.intern(set);
-        let plan = &mut self.plans[thread.index()];
-        plan.user_affinity = id;
-        plan.affinity = id;
-        self.is_misplaced(thread)
-    }
-
-    fn is_misplaced(&self, thread: ThreadId) -> bool {
-        let state = self.thread(thread);
-        state.state.is_runnable() && !self.allows(thread, state.core)
-    }
-
-    /// Whether a runnable thread is on a core of a kind that it does not prefer, though it may use one
-    /// that it does.
-    fn is_on_wrong_kind(&self, thread: ThreadId) -> bool {
-        let state = self.thread(thread);
-        state.state.is_runnable()
-            && !self.is_preferred(thread, state.core)
-            && self.may_use_preferred(thread)
-    }
-
     /// Whether a core is of the kind that a thread prefers.
     #[inline]
     fn is_preferred(&self, thread: ThreadId, core: CoreId) -> bool {
@@ -589,24 +337,6 @@ impl Sched {
     fn may_use_preferred(&self, thread: ThreadId) -> bool {
         let mut cores = self.topology.cores();
         cores.any(|core| self.is_preferred(thread, core) && self.allows(thread, core))
-    }
-
-    fn reweigh(&mut self, thread: ThreadId, weight: u32) {
-        let old = std::mem::replace(&mut self.plans[thread.index()].weight, weight);
-        if old == weight {
-            return;
-        }
-        self.begin_turn_anew(thread);
-        let state = &self.threads[thread.index()];
-        if state.state.is_runnable() {
-            self.serial += 1;
-            let vruntime = i128::from(state.vruntime);
-            let queue = &mut self.queues[usize::from(self.cores[state.core.index()].queue)];
-            queue.load = queue.load - u64::from(old) + u64::from(weight);
-            if self.rules.order == Order::Deadline {
-                queue.weighted_vruntime += (i128::from(weight) - i128::from(old)) * vruntime;
-            }
-        }
     }
 
     #[inline]

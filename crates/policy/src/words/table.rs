@@ -19,8 +19,11 @@ pub enum Part {
     Factors,
 }
 
+/// A group, and the part of the contract to which it belongs.
+pub type Entry = (Part, fn() -> &'static Group);
+
 /// All words, group by group.
-pub static TABLE: &[(Part, fn() -> &'static Group)] = &[
+pub static TABLE: &[Entry] = &[
     (Part::Rules, <Rules as Record>::group),
     (Part::Rules, <QueueScope as Choice>::group),
     (Part::Rules, <Order as Choice>::group),

@@ -5,7 +5,10 @@ mod host;
 mod subjects;
 
 use ampsched_model::Draw;
-use ampsched_policy::{Needs, REGISTRY, Topology, Wire, build_policy};
+use ampsched_policy::{
+    Balance, Needs, Part, REGISTRY, Rules, Slot, Steal, TABLE, Topology, Wire, build_policy,
+    words_in_use,
+};
 use ampsched_scx::{layout, lower, native};
 
 use crate::host::Host;
@@ -136,6 +139,110 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
         ("wash-orig", retired.to_owned()),
     ];
     assert_eq!(refused, expected);
+}
+
+/// Words that the interpreter does not execute itself: the host in the kernel does, or the state that the loader makes.
+const EXECUTED_ELSEWHERE: [(&str, &str); 6] = [
+    ("queues", "the loader assigns cores to queues"),
+    ("kick_idle", "the host tells idle cores"),
+    ("period_ns", "the host balances when it is due"),
+    ("load", "only `any` is executed, and no other is drawn"),
+    ("max_served", "as `load`"),
+    ("balance_when", "only `always` is executed, and no other is drawn"),
+];
+
+/// The names of the words of Rules on the wire, in order.
+fn wire_names() -> Vec<String> {
+    fn expand<T: Wire>(out: &mut Vec<String>) {
+        let mut slots = Vec::new();
+        T::fields(&mut slots);
+        for slot in slots {
+            match slot {
+                Slot::Scalar(name) => out.push(name.to_owned()),
+                Slot::Array(name, count) => out.extend(std::iter::repeat_n(name.to_owned(), count)),
+                Slot::Struct(..) => expand::<Balance>(out),
+                Slot::Structs(_, _, count) => (0..count).for_each(|_| expand::<Steal>(out)),
+            }
+        }
+    }
+    let mut names = Vec::new();
+    expand::<Rules>(&mut names);
+    names
+}
+
+/// Whether the interpreter in C, given one other word, does what the rules do not say, for some trace.
+fn some_trace_notices(names: &[String], at: usize) -> bool {
+    let length = names.iter().position(|name| name == "length_ns").expect("rounds have a length");
+    let rules_of = |seed: u64| random_rules(&mut Draw::new(seed).child(1));
+    (0..traces(1500)).any(|seed| {
+        let (rules, topology) = (rules_of(seed), topology_of(seed));
+        let lowered = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
+        let other = (seed + 1..seed + 20).find_map(|other| {
+            let other =
+                lower::rules("other", &Needs::default(), &rules_of(other), &topology).unwrap();
+            (other[at] != lowered[at]).then_some(other[at])
+        });
+        let Some(other) = other else { return false };
+        let mut changed = lowered;
+        changed[at] = other;
+        // With rounds instead of another order their length counts, by which C divides.
+        changed[length] = changed[length].max(1_000_000);
+        let mut host = Host::new(topology, rules, changed, seed);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| host.run(STEPS))).is_err()
+    })
+}
+
+/// A word that C does not execute, or that the traces do not exercise, would go unnoticed otherwise.
+#[test]
+fn every_word_on_the_wire_makes_a_difference() {
+    let names = wire_names();
+    assert_eq!(names.len(), <Rules as Wire>::LEN);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut noticed = std::collections::BTreeMap::new();
+    for (at, name) in names.iter().enumerate() {
+        let known = noticed.entry(name).or_insert(false);
+        *known = *known
+            || EXECUTED_ELSEWHERE.iter().any(|(elsewhere, _)| elsewhere == name)
+            || some_trace_notices(&names, at);
+    }
+    std::panic::set_hook(hook);
+    let unnoticed: Vec<_> = noticed.into_iter().filter(|(_, known)| !known).collect();
+    assert!(unnoticed.is_empty(), "no trace notices another value of {unnoticed:?}");
+}
+
+#[test]
+fn every_word_that_a_kernel_executes_is_drawn() {
+    let mut drawn = std::collections::BTreeSet::new();
+    for seed in 0..traces(2000) {
+        let rules = random_rules(&mut Draw::new(seed).child(1));
+        for word in words_in_use(&Needs::default(), &rules) {
+            drawn.insert(std::ptr::from_ref(word) as usize);
+        }
+    }
+    let groups = TABLE.iter().filter(|(part, _)| *part == Part::Rules).map(|(_, group)| group());
+    // Their values are words themselves.
+    let holders = [
+        "queues",
+        "order",
+        "allocator",
+        "steal",
+        "slice",
+        "charge",
+        "preempt",
+        "balance",
+        "balance_when",
+        "from",
+        "who",
+        "load",
+    ];
+    let missing: Vec<String> = groups
+        .flat_map(|group| group.words.iter().map(move |word| (group.name, word)))
+        .filter(|(_, word)| word.facts.kernel.is_exact() && !holders.contains(&word.name))
+        .filter(|(_, word)| !drawn.contains(&(std::ptr::from_ref(*word) as usize)))
+        .map(|(group, word)| format!("{group}.{}", word.name))
+        .collect();
+    assert!(missing.is_empty(), "never drawn: {missing:?}");
 }
 
 /// A trace of what happens under random rules.

@@ -3,7 +3,9 @@
 use ampsched_computer::{CoreMap, Domain};
 use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Change, Prefer, REGISTRY, RunState, build_policy};
+use ampsched_policy::{
+    Change, Needs, Plan, Policy, Prefer, REGISTRY, Rules, RunState, Topology, View, build_policy,
+};
 
 const MS: Ns = 1_000_000;
 
@@ -232,4 +234,34 @@ fn missed_epochs_are_not_made_up_for() {
     hogs.driver.look(&[], 110 * MS);
     hogs.driver.epoch().unwrap();
     assert_eq!(hogs.driver.epochs(), 2);
+}
+
+/// CFS whose plans nobody reads.
+struct Prefers;
+
+impl Policy for Prefers {
+    fn needs(&self) -> Needs {
+        Needs { epoch_ns: Some(MS), ..Needs::default() }
+    }
+
+    fn rules(&self, topology: &Topology) -> Rules {
+        build_policy("cfs", &[]).unwrap().rules(topology)
+    }
+
+    fn epoch(&mut self, view: &View, plan: &mut Plan) {
+        view.threads().for_each(|thread| plan.set(thread, Change::Prefer(Prefer::Big)));
+    }
+}
+
+#[test]
+fn a_change_that_no_rule_reads_is_refused_as_in_simulation() {
+    let mut driver = Driver::new(Box::new(Prefers), map().topology(), Dilation::default());
+    let thread = driver.add(AppId(0), 1024, None, 0);
+    driver.look(&[ran(thread, 0, MS)], MS);
+    let refusal = driver.epoch().unwrap_err().to_string();
+    assert!(
+        refusal.starts_with("asks for `prefer`, which none of its rules reads; rules that would: "),
+        "{refusal}"
+    );
+    assert!(refusal.contains("allocator = least_loaded_in_class"), "{refusal}");
 }

@@ -1,6 +1,7 @@
 //! A simulation that is watched: its trace hears why everything was decided.
 //!
-//! Reasons arise when the interpreter decides and are told when what was decided happens; in between they are kept here.
+//! Reasons arise when the interpreter decides and are told when what was decided happens; in between they are kept
+//! here.
 //! Nothing of this runs unless there is a trace.
 
 use ampsched_model::{CoreId, Ns, ThreadId};

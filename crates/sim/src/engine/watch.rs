@@ -7,6 +7,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony};
 
 use super::objects::Objects;
+use super::setup::Record;
 use super::threads::{Thread, WaitsFor};
 use crate::{Decision, Trace, TurnEnd};
 
@@ -188,35 +189,29 @@ impl<'t> Watch<'t> {
     }
 }
 
-/// What a simulation that may be watched says of its turns' ends; nothing if it is not.
-pub(super) trait Ending {
+/// What a simulation says of the ends of turns; nothing if it is not watched.
+impl Record<'_> {
     /// The next turn that ends does so because of that.
-    fn because(&mut self, reason: impl FnOnce() -> Reason);
-    /// The turn on a core ends, interrupted or because its slice is over.
-    fn turn_over(&mut self, core: CoreId, interrupted: bool);
-    /// The thread that was picked last loses its core to the one that picked it.
-    fn pulled(&mut self);
-}
-
-impl Ending for Option<Watch<'_>> {
     #[inline]
-    fn because(&mut self, reason: impl FnOnce() -> Reason) {
-        if let Some(watch) = self {
+    pub fn because(&mut self, reason: impl FnOnce() -> Reason) {
+        if let Some(watch) = &mut self.watch {
             watch.ending = Some(reason());
         }
     }
 
+    /// The turn on a core ends, interrupted or because its slice is over.
     #[inline]
-    fn turn_over(&mut self, core: CoreId, interrupted: bool) {
-        if let Some(watch) = self {
+    pub fn turn_over(&mut self, core: CoreId, interrupted: bool) {
+        if let Some(watch) = &mut self.watch {
             let cut = watch.cuts[core.index()].take().filter(|_| interrupted);
             watch.ending = cut.or_else(|| watch.slices[core.index()].clone());
         }
     }
 
+    /// The thread that was picked last loses its core to the one that picked it.
     #[inline]
-    fn pulled(&mut self) {
-        if let Some(watch) = self {
+    pub fn pulled(&mut self) {
+        if let Some(watch) = &mut self.watch {
             watch.ending.clone_from(&watch.picked);
         }
     }

@@ -46,6 +46,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide where a thread is put.
     #[cold]
+    #[inline(never)]
     pub fn place(&mut self, decide: impl FnOnce(&Testimony) -> CoreId) -> CoreId {
         let told = Testimony::default();
         let core = decide(&told);
@@ -55,6 +56,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide what a core does next.
     #[cold]
+    #[inline(never)]
     pub fn pick(
         &mut self,
         core: CoreId,
@@ -77,6 +79,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide when the slice of the thread on a core is over.
     #[cold]
+    #[inline(never)]
     pub fn slice_end(
         &mut self,
         core: CoreId,
@@ -90,6 +93,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide whether a woken thread interrupts the one that runs on a core.
     #[cold]
+    #[inline(never)]
     pub fn preempts(
         &mut self,
         woken: ThreadId,
@@ -113,6 +117,7 @@ impl<'t> Watch<'t> {
 
     /// Lets the interpreter balance the queues.
     #[cold]
+    #[inline(never)]
     pub fn balance(&mut self, sched: &mut Sched, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let told = Testimony::default();
         let receivers = sched.balance_watched(balance, now_ns, &told);
@@ -125,12 +130,14 @@ impl<'t> Watch<'t> {
 
     /// The policy looks at the system.
     #[cold]
+    #[inline(never)]
     pub fn epoch(&mut self) {
         self.epochs += 1;
     }
 
     /// The plan for a thread has changed. If the thread has to leave its core, this is why.
     #[cold]
+    #[inline(never)]
     pub fn planned(
         &mut self,
         thread: ThreadId,
@@ -150,6 +157,7 @@ impl<'t> Watch<'t> {
 
     /// A thread is in the queue of a core, woken by another one or not.
     #[cold]
+    #[inline(never)]
     pub fn queued(
         &mut self,
         thread: ThreadId,
@@ -166,14 +174,31 @@ impl<'t> Watch<'t> {
 
     /// A core runs the thread that was picked last.
     #[cold]
+    #[inline(never)]
     pub fn runs(&mut self, core: CoreId, thread: ThreadId, len: usize, now_ns: Ns) {
         let why = self.picked.take();
         self.trace.run(core, thread, why.as_ref(), now_ns);
         self.trace.queue_len(core, len, now_ns);
     }
 
+    /// The next turn that ends does so because of that. Kept apart: what dispatches must stay small enough to be
+    /// inlined.
+    #[cold]
+    #[inline(never)]
+    fn ends_by(&mut self, reason: impl FnOnce() -> Reason) {
+        self.ending = Some(reason());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ends_turn(&mut self, core: CoreId, interrupted: bool) {
+        let cut = self.cuts[core.index()].take().filter(|_| interrupted);
+        self.ending = cut.or_else(|| self.slices[core.index()].clone());
+    }
+
     /// The turn of a thread has ended for the reason told last.
     #[cold]
+    #[inline(never)]
     pub fn stops(
         &mut self,
         core: CoreId,
@@ -195,7 +220,7 @@ impl Record<'_> {
     #[inline]
     pub fn because(&mut self, reason: impl FnOnce() -> Reason) {
         if let Some(watch) = &mut self.watch {
-            watch.ending = Some(reason());
+            watch.ends_by(reason);
         }
     }
 
@@ -203,8 +228,7 @@ impl Record<'_> {
     #[inline]
     pub fn turn_over(&mut self, core: CoreId, interrupted: bool) {
         if let Some(watch) = &mut self.watch {
-            let cut = watch.cuts[core.index()].take().filter(|_| interrupted);
-            watch.ending = cut.or_else(|| watch.slices[core.index()].clone());
+            watch.ends_turn(core, interrupted);
         }
     }
 

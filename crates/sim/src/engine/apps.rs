@@ -13,7 +13,6 @@ use ampsched_model::{App, AppId, Draw, Ns, Program, ThreadId};
 use ampsched_policy::{DecidedBy, Event, Reason, RunState};
 
 use super::events::SimEvent;
-use super::watch::Ending;
 use super::{Engine, Fallible};
 use crate::{Decision, SimError};
 
@@ -225,7 +224,7 @@ impl Engine<'_> {
         let why = || Reason::new(DecidedBy::Program, "its application's time is over");
         match self.sched.thread(thread).state {
             RunState::Running => {
-                self.record.watch.because(why);
+                self.record.because(why);
                 self.account(core);
                 self.take_off(core, thread, RunState::Exited);
                 self.events.timers.set(core, now_ns);

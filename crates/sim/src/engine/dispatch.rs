@@ -8,7 +8,7 @@ use ampsched_policy::{
 use super::steps::Next;
 use super::threads::Work;
 use super::timers::NEVER;
-use super::watch::{Ending, why_waits};
+use super::watch::why_waits;
 use super::{Engine, Fallible};
 
 /// Weight of nice 0.
@@ -73,12 +73,12 @@ impl Engine<'_> {
                 Next::Exited => return self.release(core, thread, RunState::Exited),
                 Next::GivesUp => {
                     let yields = || Reason::new(DecidedBy::Program, "it yields the core");
-                    self.record.watch.because(yields);
+                    self.record.because(yields);
                     return self.switch_out(core, thread);
                 }
                 Next::Moves => {
                     let because = "it restricts itself to other cores";
-                    self.record.watch.because(|| Reason::new(DecidedBy::Program, because));
+                    self.record.because(|| Reason::new(DecidedBy::Program, because));
                     return self.relocate(thread);
                 }
             }
@@ -86,7 +86,7 @@ impl Engine<'_> {
         let state = &mut self.cores[core];
         let slice_over = self.events.now_ns() >= state.slice_end_ns;
         if state.resched || (slice_over && self.sched.is_contended(core)) {
-            self.record.watch.turn_over(core, state.resched);
+            self.record.turn_over(core, state.resched);
             return self.switch_out(core, thread);
         }
         if slice_over {
@@ -130,7 +130,7 @@ impl Engine<'_> {
 
     /// The running thread blocks or exits.
     fn release(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Fallible {
-        self.record.watch.because(|| why_waits(&self.threads[thread], &self.objects));
+        self.record.because(|| why_waits(&self.threads[thread], &self.objects));
         self.take_off(core, thread, state);
         self.threads.runnable -= 1;
         if state == RunState::Exited {
@@ -222,7 +222,7 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         let from = self.sched.thread(thread).core;
         self.account(from);
-        self.record.watch.pulled();
+        self.record.pulled();
         self.take_off(from, thread, RunState::Ready);
         self.threads[thread].involuntary += 1;
         self.sched.enqueue(thread, from, EnqueueKind::Requeue, now_ns);

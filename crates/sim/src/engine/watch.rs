@@ -8,6 +8,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony};
 
 use super::objects::Objects;
+use super::setup::Record;
 use super::threads::{Thread, WaitsFor};
 use crate::{Decision, Trace, TurnEnd};
 
@@ -46,6 +47,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide where a thread is put.
     #[cold]
+    #[inline(never)]
     pub fn place(&mut self, decide: impl FnOnce(&Testimony) -> CoreId) -> CoreId {
         let told = Testimony::default();
         let core = decide(&told);
@@ -55,6 +57,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide what a core does next.
     #[cold]
+    #[inline(never)]
     pub fn pick(
         &mut self,
         core: CoreId,
@@ -77,6 +80,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide when the slice of the thread on a core is over.
     #[cold]
+    #[inline(never)]
     pub fn slice_end(
         &mut self,
         core: CoreId,
@@ -90,6 +94,7 @@ impl<'t> Watch<'t> {
 
     /// Lets somebody decide whether a woken thread interrupts the one that runs on a core.
     #[cold]
+    #[inline(never)]
     pub fn preempts(
         &mut self,
         woken: ThreadId,
@@ -113,6 +118,7 @@ impl<'t> Watch<'t> {
 
     /// Lets the interpreter balance the queues.
     #[cold]
+    #[inline(never)]
     pub fn balance(&mut self, sched: &mut Sched, balance: Balance, now_ns: Ns) -> Vec<CoreId> {
         let told = Testimony::default();
         let receivers = sched.balance_watched(balance, now_ns, &told);
@@ -125,12 +131,14 @@ impl<'t> Watch<'t> {
 
     /// The policy looks at the system.
     #[cold]
+    #[inline(never)]
     pub fn epoch(&mut self) {
         self.epochs += 1;
     }
 
     /// The plan for a thread has changed. If the thread has to leave its core, this is why.
     #[cold]
+    #[inline(never)]
     pub fn planned(
         &mut self,
         thread: ThreadId,
@@ -150,6 +158,7 @@ impl<'t> Watch<'t> {
 
     /// A thread is in the queue of a core, woken by another one or not.
     #[cold]
+    #[inline(never)]
     pub fn queued(
         &mut self,
         thread: ThreadId,
@@ -166,14 +175,31 @@ impl<'t> Watch<'t> {
 
     /// A core runs the thread that was picked last.
     #[cold]
+    #[inline(never)]
     pub fn runs(&mut self, core: CoreId, thread: ThreadId, len: usize, now_ns: Ns) {
         let why = self.picked.take();
         self.trace.run(core, thread, why.as_ref(), now_ns);
         self.trace.queue_len(core, len, now_ns);
     }
 
+    /// The next turn that ends does so because of that. Kept apart: what dispatches must stay small enough to be
+    /// inlined.
+    #[cold]
+    #[inline(never)]
+    fn ends_by(&mut self, reason: impl FnOnce() -> Reason) {
+        self.ending = Some(reason());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ends_turn(&mut self, core: CoreId, interrupted: bool) {
+        let cut = self.cuts[core.index()].take().filter(|_| interrupted);
+        self.ending = cut.or_else(|| self.slices[core.index()].clone());
+    }
+
     /// The turn of a thread has ended for the reason told last.
     #[cold]
+    #[inline(never)]
     pub fn stops(
         &mut self,
         core: CoreId,
@@ -189,35 +215,28 @@ impl<'t> Watch<'t> {
     }
 }
 
-/// What a simulation that may be watched says of its turns' ends; nothing if it is not.
-pub(super) trait Ending {
+/// What a simulation says of the ends of turns; nothing if it is not watched.
+impl Record<'_> {
     /// The next turn that ends does so because of that.
-    fn because(&mut self, reason: impl FnOnce() -> Reason);
+    #[inline]
+    pub fn because(&mut self, reason: impl FnOnce() -> Reason) {
+        if let Some(watch) = &mut self.watch {
+            watch.ends_by(reason);
+        }
+    }
+
     /// The turn on a core ends, interrupted or because its slice is over.
-    fn turn_over(&mut self, core: CoreId, interrupted: bool);
+    #[inline]
+    pub fn turn_over(&mut self, core: CoreId, interrupted: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch.ends_turn(core, interrupted);
+        }
+    }
+
     /// The thread that was picked last loses its core to the one that picked it.
-    fn pulled(&mut self);
-}
-
-impl Ending for Option<Watch<'_>> {
     #[inline]
-    fn because(&mut self, reason: impl FnOnce() -> Reason) {
-        if let Some(watch) = self {
-            watch.ending = Some(reason());
-        }
-    }
-
-    #[inline]
-    fn turn_over(&mut self, core: CoreId, interrupted: bool) {
-        if let Some(watch) = self {
-            let cut = watch.cuts[core.index()].take().filter(|_| interrupted);
-            watch.ending = cut.or_else(|| watch.slices[core.index()].clone());
-        }
-    }
-
-    #[inline]
-    fn pulled(&mut self) {
-        if let Some(watch) = self {
+    pub fn pulled(&mut self) {
+        if let Some(watch) = &mut self.watch {
             watch.ending.clone_from(&watch.picked);
         }
     }

@@ -29,7 +29,7 @@ from ampsched.factors import Factors
 from ampsched.governor import GovernorInfo, Governors, governors
 from ampsched.metrics import MixMetrics
 from ampsched.overhead import Overhead
-from ampsched.policy import Policy, PolicyInfo, Rules, policies
+from ampsched.policy import Policy, PolicyInfo, policies
 from ampsched.results import (
     AppOutcome,
     ClusterEnergy,
@@ -39,6 +39,7 @@ from ampsched.results import (
     Outcome,
     ThreadOutcome,
 )
+from ampsched.rules import Rules
 from ampsched.statistics import Estimate
 from ampsched.tasks import (
     TaskPolicyInfo,

@@ -26,7 +26,7 @@ from ampsched.markdown import WIDTH, page
 from ampsched.policy import policies
 from ampsched.registry import Param, Registered
 from ampsched.tasks import task_policies, task_programs
-from ampsched.words import Group, Word, words
+from ampsched.words import Group, Word, plain, words
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
 SECTIONS = ("Args", "Returns", "Raises", "Example")
@@ -170,7 +170,7 @@ def words_page() -> str:
     for group in groups:
         if group.part in titles:
             parts.append(f"## {titles.pop(group.part)}")
-        parts += [f"### `{group.name}`", _plain(group.doc)]
+        parts += [f"### `{group.name}`", plain(group.doc)]
         parts.append(_entries((_word_head(word), _word_text(group, word, readers)) for word in group.words))
     return page(*parts)
 
@@ -191,9 +191,9 @@ def _word_head(word: Word) -> str:
 
 def _word_text(group: Group, word: Word, readers: dict[str, list[str]]) -> str:
     if group.part == "factors":
-        return _plain(word.doc)
-    parts = [_plain(word.doc)]
-    parts += [f"`{name}`: {_plain(doc)}" for name, doc in word.payload if doc]
+        return plain(word.doc)
+    parts = [plain(word.doc)]
+    parts += [f"`{name}`: {plain(doc)}" for name, doc in word.payload if doc]
     if word.reads:
         parts.append(f"Reads {', '.join(f'`{change}`' for change in word.reads)}.")
     if word.hides:
@@ -203,11 +203,6 @@ def _word_text(group: Group, word: Word, readers: dict[str, list[str]]) -> str:
     places = (("Kernel", word.kernel), ("Daemon", word.daemon))
     parts += [f"{place}: {does}." for place, does in places if does != "exact"]
     return " ".join(parts)
-
-
-def _plain(doc: str) -> str:
-    """Rust's documentation without its links."""
-    return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", doc).replace("crate::", "")
 
 
 def catalog_page() -> str:

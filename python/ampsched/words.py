@@ -3,6 +3,7 @@
 ``python -m ampsched.words FILE`` writes the types of the rules that Python may replace.
 """
 
+import re
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -53,7 +54,12 @@ def words() -> tuple[Group, ...]:
     )
 
 
-def _word(row: _core.WordRow) -> Word:
+def plain(doc: str) -> str:
+    """Rust's documentation without its links."""
+    return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", doc).replace("crate::", "")
+
+
+def _word(row: "_core.WordRow") -> Word:
     payload = tuple((name, doc) for name, doc in row["payload"])
     return Word(
         row["name"],
@@ -81,7 +87,7 @@ def rules_module() -> str:
     """The text of `ampsched/rules.py`: a type for each rule."""
     fields = []
     for key, kind, doc in _core.rule_keys():
-        lines = textwrap.wrap(doc, 98)
+        lines = textwrap.wrap(plain(doc), 98)
         text = "\n    ".join(lines)
         fields.append(f'\n    {key}: {kind}\n    """{text}"""')
     return HEAD + "".join(fields) + "\n"

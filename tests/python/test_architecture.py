@@ -182,16 +182,6 @@ def test_everything_registered_is_one_file_and_one_row(module: str, info: str) -
     assert len(set(declared.values())) == len(declared), "two of one name"
 
 
-def test_policies_that_read_instructions_say_so() -> None:
-    """A live back end has to know beforehand; `Needs` says what, and nothing else can tell."""
-    reads = re.compile(r"instructions_total\(\)|\.instructions\[")
-    for path in sorted((CRATES / "policy/src/policies").glob("*.rs")):
-        family = [path, *sorted(path.with_suffix("").glob("*.rs"))]
-        text = "".join(strip_comments_and_tests(part.read_text()) for part in family if part.stem != "tests")
-        if reads.search(text):
-            assert "instructions: true" in text, f"{path.relative_to(ROOT)} reads instructions"
-
-
 def test_data_files_are_named_after_what_they_describe() -> None:
     for kind in ("machines", "programs"):
         for path in sorted((DATA / kind).glob("*.toml")):

@@ -19,6 +19,8 @@ class Slice:
     start_ns: int
     end_ns: int = -1
     instructions: int = 0
+    values: dict[str, Any] = field(default_factory=dict)
+    """Values by path, such as `why.rule`."""
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Decoded:
 
     tracks: dict[int, Any] = field(default_factory=dict)
     slices: dict[int, list[Slice]] = field(default_factory=lambda: defaultdict(list))
+    instants: dict[int, list[Slice]] = field(default_factory=lambda: defaultdict(list))
     counters: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     starts: Counter[int] = field(default_factory=Counter)
     """Flows by where they begin."""
@@ -43,14 +46,38 @@ def title(track: Any) -> str:
     return track.thread.thread_name or track.name
 
 
+@dataclass
+class Names:
+    """Texts that are written once and then named by a number."""
+
+    events: dict[int, str] = field(default_factory=dict)
+    values: dict[int, str] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+
+    def read(self, annotations: Any, group: str = "") -> dict[str, Any]:
+        """Values by path."""
+        found: dict[str, Any] = {}
+        for each in annotations:
+            name = group + self.values[each.name_iid]
+            if each.dict_entries:
+                found |= self.read(each.dict_entries, f"{name}.")
+            elif each.HasField("string_value_iid"):
+                found[name] = self.texts[each.string_value_iid]
+            else:
+                found[name] = getattr(each, each.WhichOneof("value"))
+        return found
+
+
 def decode(path: Path) -> Decoded:
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
-    decoded, names, now_ns = Decoded(), {}, 0
+    decoded, names, now_ns = Decoded(), Names(), 0
     for packet in trace.packet:
         assert packet.trusted_packet_sequence_id == 1
-        for name in packet.interned_data.event_names:
-            names[name.iid] = name.name
+        data = packet.interned_data
+        names.events.update((name.iid, name.name) for name in data.event_names)
+        names.values.update((name.iid, name.name) for name in data.debug_annotation_names)
+        names.texts.update((text.iid, text.str.decode()) for text in data.debug_annotation_string_values)
         if packet.HasField("track_descriptor"):
             assert packet.track_descriptor.uuid not in decoded.tracks
             decoded.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
@@ -61,7 +88,7 @@ def decode(path: Path) -> Decoded:
     return decoded
 
 
-def add(decoded: Decoded, event: Any, names: dict[int, str], now_ns: int) -> None:
+def add(decoded: Decoded, event: Any, names: Names, now_ns: int) -> None:
     assert event.track_uuid in decoded.tracks
     slices = decoded.slices[event.track_uuid]
     decoded.starts.update(event.flow_ids)
@@ -69,11 +96,18 @@ def add(decoded: Decoded, event: Any, names: dict[int, str], now_ns: int) -> Non
     match event.type:
         case TrackEvent.TYPE_SLICE_BEGIN:
             assert not slices or slices[-1].end_ns >= 0, "a slice begins inside another"
-            slices.append(Slice(names[event.name_iid], now_ns))
+            values = names.read(event.debug_annotations)
+            slices.append(Slice(names.events[event.name_iid], now_ns, values=values))
         case TrackEvent.TYPE_SLICE_END:
             assert slices[-1].end_ns < 0, "a slice ends twice"
             slices[-1].end_ns = now_ns
-            slices[-1].instructions = sum(note.uint_value for note in event.debug_annotations)
+            values = names.read(event.debug_annotations)
+            slices[-1].instructions = values.pop("instructions", 0)
+            slices[-1].values |= values
+        case TrackEvent.TYPE_INSTANT:
+            values = names.read(event.debug_annotations)
+            instant = Slice(names.events[event.name_iid], now_ns, now_ns, values=values)
+            decoded.instants[event.track_uuid].append(instant)
         case TrackEvent.TYPE_COUNTER:
             decoded.counters[event.track_uuid].append((now_ns, event.counter_value))
 
@@ -130,6 +164,41 @@ def test_arrows_lead_from_wakers_to_woken(traced: tuple[ampsched.Outcome, Decode
     assert 0 < len(decoded.starts) <= outcome.counts.wakeups + len(outcome.threads)
     assert set(decoded.starts.values()) == {1}
     assert decoded.ends == decoded.starts
+
+
+def test_every_turn_tells_why_it_began_and_why_it_ended(
+    traced: tuple[ampsched.Outcome, Decoded],
+) -> None:
+    outcome, decoded = traced
+    turns = [each for slices in decoded.slices.values() for each in slices]
+    # Each is on the track of its core and on that of its thread.
+    assert len(turns) == 2 * outcome.counts.dispatches
+    for turn in turns:
+        assert turn.values["why.rule"].split(":")[0].split(" step ")[0] in ("order", "steal"), turn
+        assert turn.values["why.because"]
+        assert turn.values["end.because"]
+        # Whoever is pulled off another core has not waited.
+        assert "why.gain" in turn.values or turn.values["why.waited_ns"] >= 0
+
+
+def test_decisions_are_instants_with_a_reason(traced: tuple[ampsched.Outcome, Decoded]) -> None:
+    outcome, decoded = traced
+    instants = [each for track in decoded.instants.values() for each in track]
+    decided = [each for each in instants if not each.name.startswith("wakes ")]
+    assert all(each.values["why.because"] for each in decided)
+    placed = [each for each in decided if each.name.startswith("put on core ")]
+    assert len(placed) >= outcome.counts.wakeups + len(outcome.threads)
+    assert {each.values["why.rule"].split(":")[0] for each in placed} == {"allocator"}
+    interrupts = [each for each in decided if each.name.startswith("interrupts ")]
+    assert len(interrupts) == outcome.counts.preemptions
+    planned = [each for each in decided if each.values["why.rule"] == "plan"]
+    if outcome.policy == "colab":
+        assert any(each.values["why.epoch"] > 1 for each in planned)
+        assert {"speedup", "speedup_kind", "speedup_age_ns"} <= {
+            name.removeprefix("why.") for each in planned for name in each.values
+        }
+    else:
+        assert planned == []
 
 
 def test_run_queues_are_counted(traced: tuple[ampsched.Outcome, Decoded]) -> None:

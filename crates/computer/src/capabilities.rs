@@ -6,27 +6,9 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
+use crate::Root;
+use crate::cgroups::{CgroupVersion, Delegation, Mount, cgroup_v1, mounts, own_cgroups};
 use crate::pmus::core_pmu_names;
-use crate::{Proc, Root};
-
-/// Version of the cgroup interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CgroupVersion {
-    /// A hierarchy per controller; the freezer stops single threads.
-    V1,
-    /// One hierarchy; the freezer stops whole processes.
-    V2,
-}
-
-/// A cgroup below which this process may make others that freeze.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Delegation {
-    /// Of which interface.
-    pub version: CgroupVersion,
-    /// Its folder, as an absolute name.
-    pub folder: String,
-}
 
 /// What the kernel offers and this process may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -86,7 +68,6 @@ impl Capabilities {
     /// What is found below a root for this process.
     pub fn detect(root: &Root) -> Self {
         let mounts = mounts(root);
-        let cgroup_v1 = cgroup_v1(&mounts);
         let of_kind = |kind: &str| mounts.iter().find(|mount| mount.kind == kind);
         let cgroup_v2 = of_kind("cgroup2").map(|mount| mount.point.clone());
         Self {
@@ -98,8 +79,8 @@ impl Capabilities {
             counts_instructions: false,
             counts_stalls: false,
             cpufreq: cpufreq(root),
-            freezer: freezer(root, &cgroup_v1, cgroup_v2.as_deref()),
-            cgroup_v1,
+            freezer: freezer(root, &mounts),
+            cgroup_v1: cgroup_v1(&mounts),
             cgroup_v2,
             tracefs: of_kind("tracefs")
                 .map(|mount| mount.point.clone())
@@ -161,49 +142,11 @@ impl Capabilities {
     }
 }
 
-struct Mount {
-    point: String,
-    kind: String,
-    options: Vec<String>,
-}
-
-fn mounts(root: &Root) -> Vec<Mount> {
-    let text = root.text("/proc/self/mounts").unwrap_or_default();
-    let row = |line: &str| {
-        let mut fields = line.split(' ').skip(1);
-        Some(Mount {
-            point: fields.next()?.to_owned(),
-            kind: fields.next()?.to_owned(),
-            options: fields.next()?.split(',').map(str::to_owned).collect(),
-        })
-    };
-    text.lines().filter_map(row).collect()
-}
-
-/// Controllers of version 1 that live back ends know.
-const CONTROLLERS: [&str; 4] = ["freezer", "cpuset", "cpu", "cpuacct"];
-
-fn cgroup_v1(mounts: &[Mount]) -> BTreeMap<String, String> {
-    let v1 = mounts.iter().filter(|mount| mount.kind == "cgroup");
-    let named = v1
-        .flat_map(|mount| mount.options.iter().map(|option| (option.clone(), mount.point.clone())));
-    named.filter(|(name, _)| CONTROLLERS.contains(&name.as_str())).collect()
-}
-
 /// Version 1 comes first, because it can stop single threads.
-fn freezer(root: &Root, v1: &BTreeMap<String, String>, v2: Option<&str>) -> Option<Delegation> {
-    let own = Proc::new(root.clone()).own_cgroups();
-    let folder = |mount: &str, controller: &str| {
-        let path = own.iter().find(|(names, _)| names.split(',').any(|name| name == controller))?.1;
-        let folder = format!("{mount}{}", path.trim_end_matches('/'));
-        is_writable(&root.path(&folder)).then_some(folder)
-    };
-    let by_v1 = v1.get("freezer").and_then(|mount| folder(mount, "freezer"));
-    let by_v1 = by_v1.map(|folder| Delegation { version: CgroupVersion::V1, folder });
-    by_v1.or_else(|| {
-        let folder = folder(v2?, "")?;
-        Some(Delegation { version: CgroupVersion::V2, folder })
-    })
+fn freezer(root: &Root, mounts: &[Mount]) -> Option<Delegation> {
+    own_cgroups(root, mounts, "freezer")
+        .into_iter()
+        .find(|own| is_writable(&root.path(&own.folder)))
 }
 
 fn is_writable(path: &Path) -> bool {

@@ -6,6 +6,7 @@
 
 mod by_hand;
 mod capabilities;
+mod cgroups;
 mod classes;
 mod cores;
 mod cpu_list;
@@ -16,7 +17,8 @@ mod procfs;
 mod root;
 
 pub use by_hand::ByHand;
-pub use capabilities::{Capabilities, CgroupVersion, Delegation};
+pub use capabilities::Capabilities;
+pub use cgroups::{CgroupVersion, Delegation};
 pub use classes::{CpuClass, CpuClasses, Evidence, class_name, online_cpus};
 pub use cores::{CoreMap, Domain};
 pub use cpu_list::{format_cpus, parse_cpus};

@@ -52,7 +52,9 @@ pub use rules::{
     Steal, StealFrom, WakePreempt,
 };
 pub use sampling::SpeedupSampler;
-pub use sched::{CoreState, Effect, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats};
+pub use sched::{
+    CoreState, Effect, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats, Turn,
+};
 pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topology};
 pub use traits::{Event, Policy};
 pub use view::View;

@@ -1,6 +1,6 @@
 //! A run queue: storage only; what comes first is decided by [`crate::Sched`].
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque, binary_heap, vec_deque};
 use std::slice;
 
@@ -9,11 +9,33 @@ use ampsched_model::{Ns, ThreadId};
 use crate::{Order, SPEED_ONE};
 
 /// A waiting thread. Ordered by (key, serial): the serial numbers entries in order of arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub key: u64,
     pub serial: u64,
     pub thread: ThreadId,
+}
+
+impl Entry {
+    /// Both as one number: a comparison needs no branch then.
+    #[inline]
+    fn rank(&self) -> u128 {
+        u128::from(self.key) << u64::BITS | u128::from(self.serial)
+    }
+}
+
+impl Ord for Entry {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Entry {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +75,8 @@ const VIRTUAL_START: Ns = 1 << 40;
 #[derive(Clone, Debug)]
 pub(crate) struct RunQueue {
     store: Store,
+    /// Number of its waiting threads.
+    len: usize,
     /// Sum of the weights of its waiting and running threads.
     pub load: u64,
     /// Threads that run on its cores.
@@ -82,6 +106,7 @@ impl RunQueue {
         };
         Self {
             store,
+            len: 0,
             load: 0,
             running: 0,
             cores: 0,
@@ -96,11 +121,7 @@ impl RunQueue {
 
     #[inline]
     pub fn len(&self) -> usize {
-        match &self.store {
-            Store::Fifo(queue) => queue.len(),
-            Store::Heap(heap) => heap.len(),
-            Store::Bag(bag) => bag.len(),
-        }
+        self.len
     }
 
     #[inline]
@@ -118,6 +139,7 @@ impl RunQueue {
     #[inline]
     pub fn push(&mut self, entry: Entry) {
         self.least = self.least.min(entry.key);
+        self.len += 1;
         match &mut self.store {
             Store::Fifo(queue) => queue.push_back(entry),
             Store::Heap(heap) => heap.push(Reverse(entry)),
@@ -141,9 +163,44 @@ impl RunQueue {
         (!self.is_empty()).then_some(self.least)
     }
 
+    /// The entry that would be first with another one; none of a bag.
+    #[inline]
+    pub fn first_with(&self, entry: &Entry) -> Option<Entry> {
+        match &self.store {
+            Store::Fifo(queue) => Some(*queue.front().unwrap_or(entry)),
+            Store::Heap(heap) => {
+                Some(heap.peek().map_or(*entry, |Reverse(first)| *first.min(entry)))
+            }
+            Store::Bag(_) => None,
+        }
+    }
+
+    /// Puts an entry in and takes out the one that is first then, which is `first_with` it.
+    #[inline]
+    pub fn exchange(&mut self, entry: Entry) {
+        match &mut self.store {
+            Store::Fifo(queue) => {
+                queue.push_back(entry);
+                queue.pop_front();
+            }
+            Store::Heap(heap) => {
+                if heap.peek().is_none_or(|Reverse(first)| entry < *first) {
+                    return;
+                }
+                // The heap is put in order when the guard goes.
+                if let Some(mut first) = heap.peek_mut() {
+                    *first = Reverse(entry);
+                }
+                self.least = heap.peek().map_or(u64::MAX, |Reverse(first)| first.key);
+            }
+            Store::Bag(_) => unreachable!("a bag has no first entry"),
+        }
+    }
+
     /// Removes a thread, which must be in the queue; cheap for the first one of a FIFO or heap.
     #[inline]
     pub fn remove(&mut self, thread: ThreadId) {
+        self.len -= 1;
         match &mut self.store {
             Store::Fifo(queue) => {
                 if queue.front().is_some_and(|entry| entry.thread == thread) {

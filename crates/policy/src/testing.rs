@@ -3,8 +3,8 @@
 use ampsched_model::{AppId, ClassId, CoreId, Ns, ThreadId};
 
 use crate::{
-    ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Pick, Plan, Policy, RunState,
-    Sched, Topology, View, build_policy,
+    ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Needs, Pick, Plan, Policy,
+    RunState, Sched, Topology, View, build_policy,
 };
 
 /// A topology of clusters, each a class and a number of cores.
@@ -30,8 +30,12 @@ pub struct PolicyHost {
     pub sched: Sched,
     pub factors: Vec<Factors>,
     pub now_ns: Ns,
+    /// All that the policy has asked for.
+    pub asked: Vec<String>,
     policy: Box<dyn Policy>,
     plan: Plan,
+    /// The factors that the policy's needs name.
+    named: Vec<Factors>,
 }
 
 impl PolicyHost {
@@ -40,10 +44,24 @@ impl PolicyHost {
     }
 
     pub fn on(topology: Topology, policy: Box<dyn Policy>) -> Self {
+        let needs = policy.needs();
+        Self::giving(&needs, topology, policy)
+    }
+
+    /// A host that gives the policy what these needs name, whatever its own.
+    pub fn giving(needs: &Needs, topology: Topology, policy: Box<dyn Policy>) -> Self {
         let rules = policy.rules(&topology);
         let mut sched = Sched::new(topology, rules);
-        sched.serve(&policy.needs());
-        Self { sched, factors: Vec::new(), now_ns: 0, policy, plan: Plan::new() }
+        sched.serve(needs);
+        Self {
+            sched,
+            factors: Vec::new(),
+            now_ns: 0,
+            asked: Vec::new(),
+            policy,
+            plan: Plan::new(),
+            named: Vec::new(),
+        }
     }
 
     /// A new thread, blocked and not yet told to the policy.
@@ -66,7 +84,7 @@ impl PolicyHost {
     pub fn add_to(&mut self, app: AppId, speedup: Option<f64>) -> ThreadId {
         let thread = self.add_silent(app, speedup);
         self.refresh();
-        let view = View::new(&self.sched, &self.factors, self.now_ns);
+        let view = View::new(&self.sched, &self.named, self.now_ns);
         self.policy.on_event(&view, Event::Added(thread), &mut self.plan);
         self.apply();
         let core = self.sched.place_by_rules(thread, self.now_ns);
@@ -128,7 +146,23 @@ impl PolicyHost {
         }
     }
 
-    /// What a policy sees now.
+    /// Lets a running thread block.
+    pub fn block(&mut self, thread: ThreadId) {
+        let core = self.sched.thread(thread).core;
+        self.sched.stop(core, RunState::Blocked, self.now_ns);
+    }
+
+    /// Lets a blocked thread wake up where the policy puts it.
+    pub fn wake(&mut self, thread: ThreadId) {
+        let view = View::new(&self.sched, &self.named, self.now_ns);
+        let target = match self.sched.needs().hooks.place {
+            true => self.policy.place(&view, thread),
+            false => self.sched.place_by_rules(thread, self.now_ns),
+        };
+        self.sched.enqueue(thread, target, EnqueueKind::Wake, self.now_ns);
+    }
+
+    /// What a policy sees now, if its needs name all factors.
     pub fn view(&self) -> View<'_> {
         View::new(&self.sched, &self.factors, self.now_ns)
     }
@@ -157,7 +191,7 @@ impl PolicyHost {
 
     fn epoch_now(&mut self) -> usize {
         self.refresh();
-        let view = View::new(&self.sched, &self.factors, self.now_ns);
+        let view = View::new(&self.sched, &self.named, self.now_ns);
         self.policy.epoch(&view, &mut self.plan);
         self.apply()
     }
@@ -168,12 +202,16 @@ impl PolicyHost {
             factors.blame_ns =
                 Factor { value: blame_ns as f64, kind: FactorKind::Measured, at_ns: self.now_ns };
         }
+        let needs = self.sched.needs();
+        self.named = self.factors.iter().map(|factors| factors.named_by(needs)).collect();
     }
 
     fn apply(&mut self) -> usize {
         self.sched.check(&self.plan).unwrap_or_else(|refusal| panic!("the policy {refusal}"));
-        let (_, _) = (self.plan.drain_frequencies().count(), self.plan.drain_limits().count());
+        self.asked.extend(self.plan.drain_frequencies().map(|asked| format!("{asked:?}")));
+        self.asked.extend(self.plan.drain_limits().map(|asked| format!("at most {asked:?}")));
         let changes: Vec<_> = self.plan.drain().collect();
+        self.asked.extend(changes.iter().map(|asked| format!("{asked:?}")));
         for (thread, change) in &changes {
             if self.sched.apply(*thread, change).moves {
                 match self.sched.thread(*thread).state {

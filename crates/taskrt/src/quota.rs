@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Duration;
 
+use ampsched_computer::{CgroupVersion, Delegation, Root};
+
 use crate::{Error, Runtime};
 
-/// Where Linux lists the mounted file systems, and the cgroups of this process.
-const MOUNTS: &str = "/proc/self/mountinfo";
-const OWN_CGROUPS: &str = "/proc/self/cgroup";
 /// Shortest quota that the kernel accepts (Linux, `kernel/sched/core.c`, `min_cfs_quota_period`).
 const QUOTA_MIN: Duration = Duration::from_millis(1);
 /// Longest period that the kernel accepts (the same, `max_cfs_quota_period`).
@@ -24,28 +23,18 @@ const WEIGHT_MAX: &str = "10000";
 const HINT: &str =
     "run as root, or in a delegated cgroup: systemd-run --user --scope -p Delegate=yes COMMAND";
 
-/// The two interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    /// A hierarchy per controller; threads are listed in `tasks`.
-    V1,
-    /// One hierarchy; threads are listed in `cgroup.threads` of threaded groups.
-    V2,
-}
-
-impl Version {
-    fn threads_file(self) -> &'static str {
-        match self {
-            Self::V1 => "tasks",
-            Self::V2 => "cgroup.threads",
-        }
+/// The file that lists the threads of a cgroup: in version 2, one of a threaded group.
+fn threads_file(version: CgroupVersion) -> &'static str {
+    match version {
+        CgroupVersion::V1 => "tasks",
+        CgroupVersion::V2 => "cgroup.threads",
     }
 }
 
 /// CPU quotas, one per worker; dropping them removes them.
 #[derive(Debug)]
 pub struct Quotas {
-    version: Version,
+    version: CgroupVersion,
     parent: PathBuf,
     groups: Vec<PathBuf>,
 }
@@ -57,14 +46,12 @@ impl Quotas {
     ///
     /// Errors: a share or period out of range; no CPU controller; cgroups that this process may not change.
     pub fn new(shares: &[f64], period: Duration) -> Result<Self, Error> {
-        let mounts = read(Path::new(MOUNTS))?;
-        let own = read(Path::new(OWN_CGROUPS))?;
-        let (version, parent) = controller(&mounts, &own)?;
-        Self::create(version, parent, shares, period)
+        let own = own_cgroup(&Root::default())?;
+        Self::create(own.version, own.folder.into(), shares, period)
     }
 
     fn create(
-        version: Version,
+        version: CgroupVersion,
         parent: PathBuf,
         shares: &[f64],
         period: Duration,
@@ -85,12 +72,12 @@ impl Quotas {
         make(&group)?;
         self.groups.push(group.clone());
         match self.version {
-            Version::V1 => {
+            CgroupVersion::V1 => {
                 write(&group.join("cpu.shares"), SHARES_MAX)?;
                 write(&group.join("cpu.cfs_period_us"), &period_us.to_string())?;
                 write(&group.join("cpu.cfs_quota_us"), &quota_us.to_string())
             }
-            Version::V2 => {
+            CgroupVersion::V2 => {
                 write(&group.join("cgroup.type"), "threaded")?;
                 self.enable_controller()?;
                 write(&group.join("cpu.weight"), WEIGHT_MAX)?;
@@ -125,15 +112,15 @@ impl Quotas {
     /// The files that put a thread under each of the quotas if its identifier is written into them: for threads of other programs
     /// (v2: only for threads of this process).
     pub fn thread_files(&self) -> Vec<PathBuf> {
-        self.groups.iter().map(|group| group.join(self.version.threads_file())).collect()
+        self.groups.iter().map(|group| group.join(threads_file(self.version))).collect()
     }
 }
 
 impl Drop for Quotas {
     fn drop(&mut self) {
-        let back = self.parent.join(self.version.threads_file());
+        let back = self.parent.join(threads_file(self.version));
         for group in &self.groups {
-            let threads = fs::read_to_string(group.join(self.version.threads_file()));
+            let threads = fs::read_to_string(group.join(threads_file(self.version)));
             for thread in threads.unwrap_or_default().lines() {
                 // A thread that has ended meanwhile is gone from its group, too.
                 let _ = fs::write(&back, thread);
@@ -163,46 +150,14 @@ fn quota(share: f64, period: Duration) -> Result<Duration, Error> {
     Ok(quota)
 }
 
-/// The interface and this process's cgroup of the CPU controller: in a v1 hierarchy if it has one, else in v2.
-fn controller(mounts: &str, own: &str) -> Result<(Version, PathBuf), Error> {
-    let v1 = mount_of(mounts, |kind, options| kind == "cgroup" && has(options, "cpu"));
-    let v2 = mount_of(mounts, |kind, _| kind == "cgroup2");
-    let own_path = |wanted: &dyn Fn(&str) -> bool| {
-        own.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
-            wanted(controllers).then(|| path.trim_start_matches('/').to_owned())
-        })
-    };
-    let found = match (v1, v2) {
-        (Some(mount), _) => {
-            own_path(&|names| has(names, "cpu")).map(|own| (Version::V1, mount.join(own)))
-        }
-        (None, Some(mount)) => own_path(&str::is_empty).map(|own| (Version::V2, mount.join(own))),
-        (None, None) => None,
-    };
-    found.ok_or_else(|| {
+/// This process's cgroup of the CPU controller.
+fn own_cgroup(root: &Root) -> Result<Delegation, Error> {
+    Delegation::of_controller(root, "cpu").ok_or_else(|| {
         let text = io::Error::new(
             io::ErrorKind::NotFound,
             "no cgroup hierarchy with a CPU controller is mounted",
         );
         Error::system("CPU quotas", text, "mount -t cgroup2 none /sys/fs/cgroup")
-    })
-}
-
-fn has(list: &str, word: &str) -> bool {
-    list.split(',').any(|each| each == word)
-}
-
-/// Where the first file system that `wanted` accepts by its type and options is mounted.
-fn mount_of(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        // proc(5): fields before " - " end with the mount options; after it: type, source, options.
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let (kind, options) = (after.next()?, after.nth(1)?);
-        let place = before.split(' ').nth(4)?;
-        wanted(kind, options).then(|| PathBuf::from(place))
     })
 }
 
@@ -230,24 +185,11 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    const V1: &str = "\
-25 1 0:23 / /sys/fs/cgroup rw - tmpfs tmpfs rw
-26 25 0:24 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset
-27 25 0:25 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct
-28 25 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
-";
-    const V2: &str =
-        "30 1 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-
     #[test]
-    fn the_cpu_controller_is_found_in_either_interface() {
-        let own = "7:cpuset:/x\n4:cpu,cpuacct:/user/me\n0::/unified/me\n";
-        let (version, path) = controller(V1, own).unwrap();
-        assert_eq!((version, path), (Version::V1, "/sys/fs/cgroup/cpu,cpuacct/user/me".into()));
-        let (version, path) = controller(V2, "0::/user.slice/run.scope\n").unwrap();
-        assert_eq!((version, path), (Version::V2, "/sys/fs/cgroup/user.slice/run.scope".into()));
+    fn without_a_controller_it_is_said_what_to_mount() {
+        let error = own_cgroup(&Root::new("/nonexistent")).unwrap_err().to_string();
         assert_eq!(
-            controller("", "").unwrap_err().to_string(),
+            error,
             "CPU quotas: no cgroup hierarchy with a CPU controller is mounted (mount -t cgroup2 none /sys/fs/cgroup)"
         );
     }
@@ -256,7 +198,8 @@ mod tests {
     fn v1_groups_get_period_and_quota() {
         let root = tempfile::tempdir().unwrap();
         let period = Duration::from_millis(10);
-        let quotas = Quotas::create(Version::V1, root.path().into(), &[0.5, 0.2], period).unwrap();
+        let quotas =
+            Quotas::create(CgroupVersion::V1, root.path().into(), &[0.5, 0.2], period).unwrap();
         let files = quotas.thread_files();
         assert!(files[1].ends_with(format!("ampsched-{}-1/tasks", process::id())));
         let get = |name: &str| fs::read_to_string(files[1].with_file_name(name)).unwrap();
@@ -270,7 +213,8 @@ mod tests {
     fn v2_groups_are_threaded_and_the_controller_is_enabled() {
         let root = tempfile::tempdir().unwrap();
         let period = Duration::from_millis(20);
-        let quotas = Quotas::create(Version::V2, root.path().into(), &[0.25], period).unwrap();
+        let quotas =
+            Quotas::create(CgroupVersion::V2, root.path().into(), &[0.25], period).unwrap();
         let file = &quotas.thread_files()[0];
         let get = |name: &str| fs::read_to_string(file.with_file_name(name)).unwrap();
         assert_eq!((get("cgroup.type"), get("cpu.max")), ("threaded".into(), "5000 20000".into()));
@@ -281,7 +225,7 @@ mod tests {
     fn errors_name_the_file_and_what_to_do() {
         let period = Duration::from_millis(2);
         let error_of = |share: f64| {
-            let made = Quotas::create(Version::V1, "/nowhere".into(), &[share], period);
+            let made = Quotas::create(CgroupVersion::V1, "/nowhere".into(), &[share], period);
             made.unwrap_err().to_string()
         };
         assert_eq!(error_of(0.0), "CPU quota: share 0 is not above 0 and at most 1");

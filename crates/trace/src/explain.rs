@@ -183,6 +183,9 @@ impl Explainer {
         };
         let state = self.at_moment.as_ref().unwrap_or(&self.state);
         let summary = self.summary(about, state);
+        let mut events: Vec<Told> =
+            self.plan.iter().chain(&self.before).chain(&self.told).cloned().collect();
+        events.sort_by_key(|told| told.at_ns);
         Ok(Explanation {
             thread: about.0,
             name: self.name(about),
@@ -193,7 +196,7 @@ impl Explainer {
             core: state.core.map(|core| core.0),
             since_ns: state.since_ns,
             summary,
-            events: self.plan.into_iter().chain(self.before).chain(self.told).collect(),
+            events,
         })
     }
 
@@ -308,7 +311,10 @@ impl Explainer {
             _ => {}
         }
         if self.before.len() == KEPT_BEFORE {
-            self.before.remove(1);
+            // Who else ran matters least.
+            let mut before = self.before.iter();
+            let others = before.position(|told| matches!(told.what, "instead" | "passed"));
+            self.before.remove(others.unwrap_or(0));
         }
         self.before.push_back(told);
     }

@@ -1,6 +1,6 @@
 //! What a kernel can do and this process may, on trees of files.
 
-use ampsched_computer::{Capabilities, CgroupVersion};
+use ampsched_computer::{Capabilities, CgroupVersion, Delegation};
 
 use crate::tree::Tree;
 
@@ -41,6 +41,24 @@ fn version_2_stands_in() {
     assert!(
         rows.contains(&("freezer", "whole processes, below /sys/fs/cgroup/b (cgroup v2)".into()))
     );
+}
+
+#[test]
+fn the_cgroup_of_a_controller_is_found_in_either_interface() {
+    let of_cpu = |mounts: &str, own: &str| {
+        let tree = Tree::new("0").file("proc/self/mounts", mounts).file("proc/self/cgroup", own);
+        let found = Delegation::of_controller(&tree.root(), "cpu");
+        found.map(|found| (found.version, found.folder))
+    };
+    let v1 = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
+              cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n";
+    let own = "7:cpuset:/x\n4:cpu,cpuacct:/user/me\n0::/unified/me\n";
+    let expected = (CgroupVersion::V1, "/sys/fs/cgroup/cpu,cpuacct/user/me".to_owned());
+    assert_eq!(of_cpu(&format!("{}{v1}", V2.1), own), Some(expected));
+    let expected = (CgroupVersion::V2, "/sys/fs/cgroup/user.slice/run.scope".to_owned());
+    assert_eq!(of_cpu(V2.1, "0::/user.slice/run.scope"), Some(expected));
+    assert_eq!(of_cpu(V2.1, "0::/"), Some((CgroupVersion::V2, "/sys/fs/cgroup".to_owned())));
+    assert_eq!(of_cpu("proc /proc proc rw 0 0", own), None);
 }
 
 #[test]

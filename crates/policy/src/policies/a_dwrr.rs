@@ -2,7 +2,7 @@
 
 use ampsched_model::Ns;
 
-use super::cfs::{self, CfsRules, scaled};
+use super::cfs::{self, scaled};
 use super::support::rating::{self, ratings};
 use crate::{
     Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, Prefer, Rules, Slice, Steal,
@@ -65,20 +65,17 @@ impl Policy for ADwrr {
     }
 
     fn rules(&self, topology: &Topology) -> Rules {
-        let base = CfsRules::default().on(topology);
+        let base = Rules::default();
         let pull = Steal { who: Prefer::Big, ..Steal::any(StealFrom::RunningOnSlower) };
         Rules {
             rating: ratings(self.rating, topology),
             order: Order::Rounds { length_ns: self.round_ns },
             steal: [&base.steal[..], &[pull]].concat(),
-            kick_idle: true,
             slice: Slice::Fixed { slice_ns: self.round_ns },
             charge: Charge::Rated,
             preempt: WakePreempt::VruntimeGap {
                 granularity_ns: scaled(self.wakeup_granularity_ns, 1_000_000, topology),
             },
-            fork_debit: false,
-            balance: None,
             ..base
         }
     }

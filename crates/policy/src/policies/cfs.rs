@@ -1,10 +1,10 @@
 //! Linux CFS.
 
-use ampsched_model::{MAX_CLASSES, Ns};
+use ampsched_model::Ns;
 
 use crate::{
-    Allocator, Balance, BalanceWhen, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo,
-    QueueScope, Rules, SPEED_ONE, Slice, Steal, StealFrom, Topology, WakePreempt,
+    Balance, Needs, Order, ParamInfo, Params, Policy, PolicyInfo, Rules, Slice, Topology,
+    WakePreempt,
 };
 
 /// The registry's row.
@@ -117,33 +117,24 @@ impl CfsRules {
         let scaled = |given_ns, base_ns| scaled(given_ns, base_ns, topology);
         let latency_ns = self.latency_ns(topology);
         Rules {
-            queues: QueueScope::PerCore,
-            rating: [SPEED_ONE; MAX_CLASSES],
             order: Order::Vruntime,
-            allocator: Allocator::WakeAffine,
-            steal: vec![Steal::any(StealFrom::OwnCluster), Steal::any(StealFrom::OtherClusters)],
             kick_idle: false,
             slice: Slice::LatencyShare {
                 latency_ns,
                 min_granularity_ns: scaled(self.min_granularity_ns, 750_000),
             },
-            slice_by_speed: false,
-            charge: Charge::Time,
             preempt: WakePreempt::VruntimeGap {
                 granularity_ns: scaled(self.wakeup_granularity_ns, 1_000_000),
             },
             sleeper_credit_ns: latency_ns / 2,
             fork_debit: true,
-            tick_ns: None,
             balance: Some(Balance {
                 period_ns: BALANCE_NS,
                 rotate_period_ns: topology.core_count() as Ns * BUSY_BALANCE_NS,
                 tolerance_percent: 25,
-                within_kind: false,
-                min_resident_ns: 0,
-                by_preference: false,
+                ..Balance::default()
             }),
-            balance_when: BalanceWhen::Always,
+            ..Rules::default()
         }
     }
 }
@@ -174,7 +165,7 @@ mod tests {
     fn constants(cores: usize, params: &[(&str, f64)]) -> [Ns; 3] {
         let rules = build("cfs", params).rules(&topology(&[(0, cores)]));
         let Slice::LatencyShare { latency_ns, min_granularity_ns } = rules.slice else { panic!() };
-        let WakePreempt::VruntimeGap { granularity_ns, .. } = rules.preempt else { panic!() };
+        let WakePreempt::VruntimeGap { granularity_ns } = rules.preempt else { panic!() };
         assert_eq!(rules.sleeper_credit_ns, latency_ns / 2);
         [latency_ns, min_granularity_ns, granularity_ns].map(|ns| ns / 1000)
     }

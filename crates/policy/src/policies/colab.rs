@@ -193,7 +193,8 @@ pub struct Colab {
     labels: LabelRule,
     hysteresis_windows: u32,
     keep: f64,
-    min_gain: f64,
+    /// In 1/1024.
+    min_gain: u16,
     min_resident_ns: Ns,
     fair_window_latencies: f64,
     epoch_ns: Ns,
@@ -242,7 +243,7 @@ impl Colab {
             },
             hysteresis_windows: params.number("hysteresis_windows") as u32,
             keep: keep_after(epoch_ns, decay, DECAY_PERIOD_NS),
-            min_gain: params.number("min_gain"),
+            min_gain: (params.number("min_gain") * f64::from(SPEED_ONE)).round() as u16,
             min_resident_ns: params.ms("min_resident_ms"),
             fair_window_latencies: params.number("fair_window_latencies"),
             epoch_ns,
@@ -263,7 +264,7 @@ impl Colab {
     fn steal(&self) -> Vec<Steal> {
         let big = |from| Steal { who: Prefer::Big, ..Steal::any(from) };
         let pull = Steal {
-            min_gain: (self.min_gain * f64::from(SPEED_ONE)).round() as u16,
+            min_gain: self.min_gain,
             min_resident_ns: self.min_resident_ns,
             ..big(StealFrom::RunningOnSlower)
         };
@@ -315,6 +316,10 @@ impl Colab {
     }
 
     fn speeds(&mut self, view: &View, plan: &mut Plan, thread: ThreadId) {
+        // Only then has it a rule that reads them.
+        if self.scaling == Scaling::None && self.min_gain == 0 {
+            return;
+        }
         let speedup = known_speedup(view, thread);
         let judged = self.judged.slot(thread);
         if judged.speedup != speedup {

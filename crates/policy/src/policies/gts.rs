@@ -2,8 +2,8 @@
 
 use super::cfs::{self, CfsRules};
 use crate::{
-    Allocator, LoadBand, LoadFilter, LoadTracking, Needs, ParamInfo, Params, Policy, PolicyInfo,
-    Prefer, Rules, Steal, StealFrom, Topology, nice_to_weight,
+    Allocator, Balance, LoadBand, LoadFilter, LoadTracking, Needs, ParamInfo, Params, Policy,
+    PolicyInfo, Prefer, Rules, Steal, StealFrom, Topology, nice_to_weight,
 };
 
 /// The registry's row.
@@ -112,7 +112,7 @@ impl Policy for Gts {
 
     fn rules(&self, topology: &Topology) -> Rules {
         let rules = self.cfs.on(topology);
-        let balance = rules.balance.map(|balance| crate::Balance { within_kind: true, ..balance });
+        let balance = rules.balance.map(|balance| Balance { within_kind: true, ..balance });
         Rules {
             allocator: Allocator::ByLoad { band: self.band },
             steal: self.steal(),

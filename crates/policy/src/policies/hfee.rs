@@ -261,12 +261,13 @@ impl Hfee {
 
 impl Policy for Hfee {
     fn needs(&self) -> Needs {
+        let (tries, clocks) = (self.variant.trials.is_some(), self.variant.clock);
         Needs {
-            alone: true,
-            power: self.variant.trials.is_some(),
+            alone: clocks || !tries,
+            power: tries,
             holds: true,
-            frequencies: true,
-            instructions: true,
+            frequencies: clocks,
+            instructions: clocks || tries,
             epoch_ns: Some(self.epoch_ns),
             events: Events { lifecycle: true, ..Events::default() },
             ..Needs::default()

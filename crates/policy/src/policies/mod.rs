@@ -5,6 +5,8 @@ mod support;
 #[cfg(test)]
 #[path = "../../templates/policy.rs"]
 pub(crate) mod template;
+#[cfg(test)]
+mod tests;
 
 use crate::PolicyInfo;
 

@@ -1,10 +1,7 @@
 //! Global round robin.
 
-use ampsched_model::MAX_CLASSES;
-
 use crate::{
-    Allocator, BalanceWhen, Charge, Needs, Order, ParamInfo, Params, Policy, PolicyInfo,
-    QueueScope, Rules, SPEED_ONE, Slice, Topology, WakePreempt,
+    Needs, Order, ParamInfo, Params, Policy, PolicyInfo, QueueScope, Rules, Slice, Topology,
 };
 
 /// The registry's row.
@@ -45,20 +42,10 @@ impl Policy for RoundRobin {
     fn rules(&self, _topology: &Topology) -> Rules {
         Rules {
             queues: QueueScope::Global,
-            rating: [SPEED_ONE; MAX_CLASSES],
             order: Order::Fifo,
-            allocator: Allocator::WakeAffine,
             steal: Vec::new(),
-            kick_idle: true,
             slice: Slice::Fixed { slice_ns: self.slice_ns },
-            slice_by_speed: false,
-            charge: Charge::Time,
-            preempt: WakePreempt::Never,
-            sleeper_credit_ns: 0,
-            fork_debit: false,
-            tick_ns: None,
-            balance: None,
-            balance_when: BalanceWhen::Always,
+            ..Rules::default()
         }
     }
 }

@@ -6,6 +6,17 @@ use super::{EnqueueKind, RunState, Sched};
 use crate::queue::Entry;
 use crate::{Activity, Order};
 
+/// A thread is on a core now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Whether the core had run another thread before.
+    pub switched: bool,
+    /// The other core on which the thread had been before, if so.
+    pub migrated_from: Option<CoreId>,
+}
+
 impl Sched {
     /// Puts a thread that is not in a queue into the queue of a core.
     #[inline]
@@ -124,6 +135,51 @@ impl Sched {
         queue.running -= 1;
         queue.push(Entry { key: state.vruntime, serial: self.serial, thread });
         self.track(thread, core, Activity::WAITING, now_ns);
+    }
+
+    /// The running thread's turn ends and the core takes what comes first: [`Sched::requeue`],
+    /// [`Sched::pick_by_rules`] and [`Sched::start`] in one. None, and nothing has happened, if that takes more than
+    /// looking at the head of the queue.
+    #[inline]
+    pub fn next_turn(&mut self, core: CoreId, now_ns: Ns) -> Option<Turn> {
+        if self.load.is_some() || !matches!(self.rules.order, Order::Fifo | Order::Vruntime) {
+            return None;
+        }
+        let cpu = &mut self.cores[core.index()];
+        let thread = cpu.running?;
+        let queue = &mut self.queues[usize::from(cpu.queue)];
+        let ended = &mut self.threads[thread.index()];
+        let entry = Entry { key: ended.vruntime, serial: self.serial + 1, thread };
+        let next = queue.first_with(&entry)?.thread;
+        if !self.affinities.allows(self.plans[next.index()].affinity, core) {
+            return None;
+        }
+        queue.exchange(entry);
+        self.serial += 1;
+        cpu.since_ns = now_ns;
+        (cpu.turn_ns, cpu.turn_virtual_ns) = (0, 0);
+        if next == thread {
+            ended.since_ns = now_ns;
+            return Some(Turn { thread, switched: false, migrated_from: None });
+        }
+        ended.state = RunState::Ready;
+        ended.since_ns = now_ns;
+        cpu.running = Some(next);
+        cpu.last = Some(next);
+        let begun = &mut self.threads[next.index()];
+        let waited_ns = now_ns - begun.since_ns;
+        begun.state = RunState::Running;
+        begun.since_ns = now_ns;
+        begun.core = core;
+        let migrated_from = begun.ran_on.replace(core).filter(|&from| from != core);
+        let stats = &mut self.stats[next.index()];
+        stats.count_wait(waited_ns);
+        stats.switches += 1;
+        if migrated_from.is_some() {
+            stats.migrations += 1;
+            stats.migrated_at_ns = now_ns;
+        }
+        Some(Turn { thread: next, switched: true, migrated_from })
     }
 
     /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.

@@ -7,4 +7,5 @@ mod properties;
 mod reasons;
 mod rounds;
 mod shares;
+mod turns;
 mod vectors;

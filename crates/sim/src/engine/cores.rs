@@ -111,6 +111,7 @@ impl Core {
     pub fn begin_turn(&mut self, thread: &Thread, rate: Rate, delay_ns: Ns, slice_end_ns: Ns) {
         self.slice_end_ns = slice_end_ns;
         self.resched = false;
+        self.retired = 0;
         self.works_from_ns = self.accounted_ns + delay_ns;
         self.anchor(thread, rate);
     }

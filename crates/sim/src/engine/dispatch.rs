@@ -2,7 +2,7 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{
-    DecidedBy, EnqueueKind, Event, NoWitness, Order, Pick, Reason, RunState,
+    DecidedBy, EnqueueKind, Event, NoWitness, Order, Pick, Reason, RunState, Turn,
 };
 
 use super::steps::Next;
@@ -100,6 +100,12 @@ impl Engine<'_> {
     /// The running thread goes back into the queue and the core takes what comes first.
     #[inline]
     fn switch_out(&mut self, core: CoreId, thread: ThreadId) -> Fallible {
+        if let Some(turn) = self.next_turn(core) {
+            if turn.thread != thread {
+                self.threads[thread].involuntary += 1;
+            }
+            return self.begin_turn(core, turn);
+        }
         self.sched.requeue(core, self.events.now_ns());
         self.close_turn(core, thread);
         self.tell(Event::Stopped(thread, core))?;
@@ -108,6 +114,18 @@ impl Engine<'_> {
             self.threads[thread].involuntary += 1;
         }
         Ok(())
+    }
+
+    /// The next turn of a core in one step, if nobody hears of the end of the present one, or interferes.
+    #[inline]
+    fn next_turn(&mut self, core: CoreId) -> Option<Turn> {
+        if self.supervisor.follows_turns()
+            || self.record.watch.is_some()
+            || self.governing.is_some()
+        {
+            return None;
+        }
+        self.sched.next_turn(core, self.events.now_ns())
     }
 
     /// The running thread blocks or exits.
@@ -220,21 +238,30 @@ impl Engine<'_> {
         }
         self.cores[core].account_idle(now_ns);
         let (switched, migrated_from) = self.sched.start(core, thread, now_ns);
+        self.begin_turn(core, Turn { thread, switched, migrated_from })
+    }
+
+    /// A thread has got a core, which must be accounted up to now.
+    #[inline]
+    fn begin_turn(&mut self, core: CoreId, turn: Turn) -> Fallible {
+        let Turn { thread, switched, migrated_from } = turn;
+        let now_ns = self.events.now_ns();
         self.record.counts.dispatches += 1;
         self.record.counts.switches += u64::from(switched);
         let delay_ns = self.setup.options.overhead.decision_ns
             + self.switch_cost_ns(core, switched, migrated_from);
         let slice_end_ns = self.slice_end_ns(core, thread);
-        let profile = self.threads[thread].profile;
-        self.meter_running(core, thread, profile);
+        let entry = &self.threads[thread];
+        let profile = entry.profile;
         let state = &mut self.cores[core];
         let rate = self.speeds.rate(profile, state.cluster);
         state.switches += u64::from(switched);
-        state.begin_turn(&self.threads[thread], rate, delay_ns, slice_end_ns);
+        state.begin_turn(entry, rate, delay_ns, slice_end_ns);
+        self.events.timers.set(core, state.due_ns(now_ns));
+        self.meter_running(core, thread, profile);
         if let Some(watch) = &mut self.record.watch {
             watch.runs(core, thread, self.sched.queue_len(core), now_ns);
         }
-        self.arm(core);
         if self.sched.idle_cores() > 0 {
             self.tell_idle_cores(core, migrated_from.is_some());
         }

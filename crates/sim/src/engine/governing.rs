@@ -173,6 +173,12 @@ impl Engine<'_> {
     /// Those governors look that want to; the event before must be over.
     #[inline]
     pub(super) fn let_governors_look(&mut self) {
+        if self.governing.is_some() {
+            self.look_all();
+        }
+    }
+
+    fn look_all(&mut self) {
         let Some(governing) = self.governing.as_deref_mut() else { return };
         if !std::mem::take(&mut governing.some_look) {
             return;

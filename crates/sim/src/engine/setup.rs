@@ -4,6 +4,7 @@ use ampsched_model::{Machine, Ns, Workload};
 use ampsched_policy::Sched;
 
 use super::Options;
+use super::timers::NEVER;
 use super::watch::Watch;
 use crate::{Counts, SimError, Trace};
 
@@ -28,7 +29,7 @@ impl Setup {
             machine: machine.clone(),
             workload_name: workload.name.clone(),
             policy_name: policy_name.to_owned(),
-            stop_ns: options.until_ns.unwrap_or(Ns::MAX).min(options.limit_ns),
+            stop_ns: options.until_ns.unwrap_or(NEVER).min(options.limit_ns).min(NEVER - 1),
             options: options.clone(),
         }
     }

@@ -168,6 +168,12 @@ impl Supervisor {
         }
     }
 
+    /// Whether it takes part whenever a core goes from one thread to the next.
+    #[inline]
+    pub fn follows_turns(&self) -> bool {
+        self.needs.hooks.pick || self.needs.events.dispatch
+    }
+
     /// Lets it react to an event that it wants to hear of.
     pub fn hear(&mut self, sched: &Sched, event: Event, now_ns: Ns) {
         self.policy.on_event(&View::new(sched, &self.factors, now_ns), event, &mut self.plan);

@@ -5,63 +5,69 @@ use ampsched_model::{CoreId, Ns};
 /// No event.
 pub const NEVER: Ns = Ns::MAX;
 
-/// Bits of a timer that hold the core.
-const CORE_BITS: u32 = u16::BITS;
-
 /// One timer per core, and the core whose timer is due first (ties: lowest core).
+///
+/// A timer is one number, the time above the core, so that the lowest core wins a tie and a comparison needs no branch.
+/// What is due later than fits beside the number of a core (2^54 ns, half a year, with 1024 cores) never is.
 #[derive(Debug)]
 pub struct CoreTimers {
     /// A complete binary tree: node 1 is the root, nodes `leaves..` are the cores' timers, and every
-    /// inner node is a copy of its earlier child. A timer is one number, the time above the core, so
-    /// that the lowest core wins a tie and a comparison needs no branch.
-    nodes: Vec<u128>,
+    /// inner node is a copy of its earlier child.
+    nodes: Vec<u64>,
     leaves: usize,
+    /// Bits of a timer that hold the core.
+    core_bits: u32,
 }
 
 impl CoreTimers {
     pub fn new(cores: usize) -> Self {
         let leaves = cores.next_power_of_two();
+        let core_bits = leaves.trailing_zeros();
         let mut nodes = vec![0; 2 * leaves];
         for (core, node) in nodes[leaves..].iter_mut().enumerate() {
-            *node = timer(core as u16, NEVER);
+            *node = NEVER >> core_bits << core_bits | core as u64;
         }
         for node in (1..leaves).rev() {
             nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
         }
-        Self { nodes, leaves }
+        Self { nodes, leaves, core_bits }
     }
 
     /// The core that is due first and when.
     #[inline]
     pub fn first(&self) -> (CoreId, Ns) {
         let first = self.nodes[1];
-        (CoreId(first as u16), (first >> CORE_BITS) as Ns)
+        let core = first & (self.leaves as u64 - 1);
+        (CoreId(core as u16), self.due_ns(first))
     }
 
     #[inline]
     pub fn get(&self, core: CoreId) -> Ns {
-        (self.nodes[self.leaves + core.index()] >> CORE_BITS) as Ns
+        self.due_ns(self.nodes[self.leaves + core.index()])
+    }
+
+    #[inline]
+    fn due_ns(&self, timer: u64) -> Ns {
+        let due_ns = timer >> self.core_bits;
+        if due_ns == NEVER >> self.core_bits { NEVER } else { due_ns }
     }
 
     #[inline]
     pub fn set(&mut self, core: CoreId, due_ns: Ns) {
+        let due_ns = due_ns.min(NEVER >> self.core_bits);
+        let mut first = due_ns << self.core_bits | u64::from(core.0);
         let mut node = self.leaves + core.index();
-        let mut first = timer(core.0, due_ns);
+        let nodes = self.nodes.as_mut_slice();
         // A node that keeps its value leaves everything above as it is.
-        while self.nodes[node] != first {
-            self.nodes[node] = first;
+        while nodes[node] != first {
+            nodes[node] = first;
             if node == 1 {
                 return;
             }
-            first = first.min(self.nodes[node ^ 1]);
+            first = first.min(nodes[node ^ 1]);
             node /= 2;
         }
     }
-}
-
-#[inline]
-fn timer(core: u16, due_ns: Ns) -> u128 {
-    u128::from(due_ns) << CORE_BITS | u128::from(core)
 }
 
 #[cfg(test)]

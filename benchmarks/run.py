@@ -19,6 +19,8 @@ import peers
 import task_speed
 from measure import Sample
 
+from ampsched.markdown import wrapped
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
 MEASURED = ("<!-- measured: begin -->", "<!-- measured: end -->")
@@ -50,7 +52,7 @@ def main() -> int:
     try:
         texts = {} if options.author else {MEASURED: "\n".join(measured(options))}
         if not options.tasks:
-            texts[AUTHOR] = "\n".join(author_loop.report(options.rounds))
+            texts[AUTHOR] = wrapped("\n".join(author_loop.report(options.rounds)))
     except measure.MeasurementFailed as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1

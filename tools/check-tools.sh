@@ -30,6 +30,7 @@ command -v cc >/dev/null 2>&1 ||
 command -v cargo >/dev/null 2>&1 && command -v rustc >/dev/null 2>&1 ||
     stop "cargo or rustc is missing; Rust 1.85 or newer is needed (https://rustup.rs)"
 version=$(rustc --version | cut -d ' ' -f 2)
-[ -n "$version" ] || stop "rustc --version does not work; Rust 1.85 or newer is needed (https://rustup.rs)"
+[ -n "$version" ] || stop "rustc --version does not work; Rust 1.85 or newer is needed (https://rustup.rs). \
+Where rustup cannot fetch the version of rust-toolchain.toml, another one serves, too: make RUSTUP_TOOLCHAIN=stable ..."
 at_least "$version" 1.85 ||
     stop "rustc is $version; 1.85 or newer is needed (rustup update stable; Debian 12's own is too old)"

@@ -10,7 +10,7 @@ from tools import bless
 
 ROWS = bless.generated(bless.LIST.read_text(encoding="utf-8"))
 # What generators write at the head of a file.
-MARK = re.compile(r"(?i)\b(?:written|generated) by [`\w].*|do not edit")
+MARK = re.compile(r"(?i)\b(?:written|generated) by (?:`|calibration/|tools/)|do not edit")
 
 
 def matching(row: bless.Generated) -> set[str]:

@@ -13,6 +13,7 @@ mod field;
 #[macro_use]
 mod macros;
 mod table;
+mod types;
 mod value;
 
 pub use c_header::c_header;

@@ -32,7 +32,7 @@ def run_all(spec: dict[str, Any]) -> list[dict[str, Any]]:
             while waiting and spec["programs"][waiting[0]]["delay_s"] <= now_s:
                 index = waiting.pop(0)
                 _start(spec["programs"][index], rows[index], running, index, selector)
-            if now_s > spec["limit_s"]:
+            if now_s > spec["limit_s"] or not (waiting or running):
                 break
             next_s = spec["programs"][waiting[0]]["delay_s"] if waiting else spec["limit_s"]
             for key, _ in selector.select(max(0.0, min(next_s, spec["limit_s"]) - now_s) + 0.001):

@@ -49,7 +49,7 @@ def test_status_and_stop_know_sessions_in_the_kernel(sessions) -> None:
 def test_the_kernel_is_chosen_where_it_can_run_the_policy(sessions) -> None:
     found = sessions["command"]
     assert (found["code"], found["output"]) == (7, "enabled\n"), found
-    assert "ampsched-live-scx: colab for " in found["errors"]
+    assert "ampsched-live-scx: colab as written for " in found["errors"]
     assert_left_clean(found)
 
 

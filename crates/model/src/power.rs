@@ -106,14 +106,18 @@ impl ClusterPower {
     /// If power is not known, or there is no such operating point or idle state.
     #[inline]
     pub fn core_power_mw(&self, opp: usize, state: CoreState, celsius: f64) -> f64 {
-        let point = &self.points[opp];
+        let leakage_mw = self.core_leakage.power_mw(self.points[opp].volt, celsius);
+        self.core_power_with_mw(opp, state, leakage_mw)
+    }
+
+    /// The same if its leakage at that operating point is known already.
+    #[inline]
+    pub fn core_power_with_mw(&self, opp: usize, state: CoreState, leakage_mw: f64) -> f64 {
         match state {
-            CoreState::Running { activity } => {
-                activity * point.core_mw + self.core_leakage.power_mw(point.volt, celsius)
-            }
+            CoreState::Running { activity } => activity * self.points[opp].core_mw + leakage_mw,
             CoreState::Idle(index) => {
                 let left = self.idle_states[index].core;
-                left.constant_mw + left.share * self.core_leakage.power_mw(point.volt, celsius)
+                left.constant_mw + left.share * leakage_mw
             }
             CoreState::Off => 0.0,
         }
@@ -128,11 +132,17 @@ impl ClusterPower {
     /// If power is not known, or there is no such operating point or idle state.
     #[inline]
     pub fn uncore_power_mw(&self, opp: usize, idle: Option<usize>, celsius: f64) -> f64 {
+        let leakage_mw = self.uncore_leakage.power_mw(self.points[opp].volt, celsius);
+        self.uncore_power_with_mw(opp, idle, leakage_mw)
+    }
+
+    /// The same if its leakage at that operating point is known already.
+    #[inline]
+    pub fn uncore_power_with_mw(&self, opp: usize, idle: Option<usize>, leakage_mw: f64) -> f64 {
         let left = idle.map_or(Remaining { constant_mw: 0.0, share: 1.0 }, |index| {
             self.idle_states[index].uncore
         });
-        let point = &self.points[opp];
-        let full = point.uncore_mw + self.uncore_leakage.power_mw(point.volt, celsius);
+        let full = self.points[opp].uncore_mw + leakage_mw;
         left.constant_mw + left.share * full
     }
 }

@@ -1,6 +1,8 @@
 //! The words of a policy as Python values.
 
-use ampsched_policy::{Does, Facts, Group, Means, Part, Payload, Record, Rules, TABLE, Wire, Word, python_key};
+use ampsched_policy::{
+    Does, Facts, Group, Means, Part, Payload, Record, Rules, TABLE, Wire, Word, python_key,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -129,8 +129,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         s->idle_cores--;
     own->switches += cpu->last != thread;
     cpu->running = cpu->last = thread;
-    cpu->turn_ns = 0;
-    cpu->turn_virtual_ns = 0;
+    begin_turn(cpu);
     cpu->since_ns = now_ns;
 }
 

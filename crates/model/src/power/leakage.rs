@@ -39,10 +39,15 @@ impl Leakage {
     /// Power in mW at a voltage in V and a temperature in degrees Celsius above absolute zero.
     #[inline]
     pub fn power_mw(&self, volt: f64, celsius: f64) -> f64 {
+        self.power_at_reference_mw(volt) * self.temperature_factor(celsius)
+    }
+
+    /// Power in mW at a voltage in V and the reference temperature.
+    pub fn power_at_reference_mw(&self, volt: f64) -> f64 {
         if self.reference_mw == 0.0 {
             return 0.0;
         }
-        self.reference_mw * self.voltage_factor(volt) * self.temperature_factor(celsius)
+        self.reference_mw * self.voltage_factor(volt)
     }
 
     /// Power at a voltage relative to that at the reference voltage.

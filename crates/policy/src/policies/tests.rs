@@ -13,8 +13,11 @@ use crate::{
 const MS: Ns = 1_000_000;
 const THREADS: usize = 14;
 
+/// Takes a need away.
+type Without = fn(&mut Needs);
+
 /// What can be named, and how a policy does without it.
-const INPUTS: [(&str, fn(&mut Needs)); 9] = [
+const INPUTS: [(&str, Without); 9] = [
     ("speedup", |needs| needs.speedup = false),
     ("offline_speedup", |needs| needs.offline_speedup = false),
     ("alone", |needs| needs.alone = false),

@@ -26,8 +26,8 @@ use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadI
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
-    AffinityId, AffinityTable, ClusterInfo, Factor, LoadTracker, Needs,
-    Prefer, QueueScope, Rules, ThreadPlan, Topology,
+    AffinityId, AffinityTable, ClusterInfo, Factor, LoadTracker, Needs, Prefer, QueueScope, Rules,
+    ThreadPlan, Topology,
 };
 pub(crate) use load::fits;
 pub use moves::Turn;
@@ -78,7 +78,6 @@ pub struct Sched {
     /// What the policy may ask for; none: the host has no policy to hold to it.
     contract: Option<Contract>,
 }
-
 
 impl Sched {
     /// An empty system.

@@ -46,8 +46,10 @@ enum Doing {
 struct CoreMeter {
     cluster: ClusterId,
     doing: Doing,
+    /// Activity of what it runs, at its cluster's operating point.
+    activity: f64,
     power_mw: f64,
-    /// Of that, what does not depend on what it runs.
+    /// What leaks at the present voltage and temperature while it runs.
     leakage_mw: f64,
     since_ns: Ns,
     running_pj: f64,
@@ -59,17 +61,32 @@ struct CoreMeter {
 }
 
 impl CoreMeter {
+    /// Power while the core does something, at its present activity and leakage.
+    fn power_while_mw(&self, doing: Doing, site: Site) -> f64 {
+        let state = match doing {
+            Doing::Idle { state } => CoreState::Idle(state),
+            Doing::Running { .. } => CoreState::Running { activity: self.activity },
+        };
+        let opp = site.speeds.opp(self.cluster);
+        site.power(self.cluster).core_power_with_mw(opp, state, self.leakage_mw)
+    }
+
     /// Energy used since the meter was last settled.
     #[inline]
     fn unsettled_pj(&self, now_ns: Ns) -> f64 {
-        self.power_mw * (now_ns - self.since_ns) as f64
+        // Times are below 2^63: through a signed integer the conversion is one machine instruction.
+        self.power_mw * (now_ns - self.since_ns) as i64 as f64
     }
 }
 
 /// The meters of a cluster.
 #[derive(Clone, Debug)]
 struct ClusterMeter {
+    /// The operating point for which the activities of its cores hold.
+    opp: usize,
     uncore_mw: f64,
+    /// Leakage of the uncore at the present voltage and temperature.
+    leakage_mw: f64,
     uncore_since_ns: Ns,
     uncore_pj: f64,
     stepped_pj: f64,
@@ -83,6 +100,13 @@ struct ClusterMeter {
     throttled_ns: Ns,
 }
 
+/// Leakage of a core and of the uncore at some voltage and the reference temperature.
+#[derive(Clone, Copy, Debug)]
+struct AtReference {
+    core_mw: f64,
+    uncore_mw: f64,
+}
+
 /// The meters of all cores, clusters and threads.
 pub(super) struct Meters {
     cores: Vec<CoreMeter>,
@@ -92,6 +116,8 @@ pub(super) struct Meters {
     told: Vec<(f64, Ns)>,
     /// Activity of each profile (rows) at each operating point of each cluster; NaN: not computed yet.
     activities: Vec<f64>,
+    /// Leakage at each operating point of each cluster; none: not computed yet.
+    at_reference: Vec<Option<AtReference>>,
     /// First column of each cluster, and the number of columns.
     columns: Vec<usize>,
     heat: Option<Heat>,
@@ -117,6 +143,7 @@ impl Meters {
         }
         let core = |cluster: ClusterId| CoreMeter {
             cluster,
+            activity: 0.0,
             doing: Doing::Idle { state: 0 },
             power_mw: 0.0,
             leakage_mw: 0.0,
@@ -127,7 +154,9 @@ impl Meters {
             stay: 0,
         };
         let cluster = ClusterMeter {
+            opp: usize::MAX,
             uncore_mw: 0.0,
+            leakage_mw: 0.0,
             uncore_since_ns: 0,
             uncore_pj: 0.0,
             stepped_pj: 0.0,
@@ -144,6 +173,7 @@ impl Meters {
             thread_pj: Vec::new(),
             told: Vec::new(),
             activities: Vec::new(),
+            at_reference: vec![None; columns[columns.len() - 1]],
             columns,
             heat: Heat::new(machine)?,
         })
@@ -271,14 +301,19 @@ impl Meters {
     /// A core runs a thread, or goes on with another behaviour.
     #[inline]
     pub fn run(&mut self, core: CoreId, thread: ThreadId, profile: u32, site: Site, now_ns: Ns) {
-        let doing = Doing::Running { thread, profile };
-        match self.cores[core.index()].doing {
+        let meter = &mut self.cores[core.index()];
+        let pj = meter.unsettled_pj(now_ns);
+        match &mut meter.doing {
             // Mostly threads of one program take turns: nothing changes but who pays.
-            Doing::Running { profile: same, .. } if same == profile => {
-                self.settle_core(core, now_ns);
-                self.cores[core.index()].doing = doing;
+            Doing::Running { thread: payer, profile: same } if *same == profile => {
+                meter.since_ns = now_ns;
+                meter.running_pj += pj;
+                let payer = std::mem::replace(payer, thread);
+                self.thread_pj[payer.index()] += pj;
             }
-            Doing::Running { .. } | Doing::Idle { .. } => self.set(core, doing, site, now_ns),
+            Doing::Running { .. } | Doing::Idle { .. } => {
+                self.set(core, Doing::Running { thread, profile }, site, now_ns);
+            }
         }
     }
 
@@ -318,17 +353,11 @@ impl Meters {
     fn set(&mut self, core: CoreId, doing: Doing, site: Site, now_ns: Ns) {
         self.settle_core(core, now_ns);
         let cluster = self.cores[core.index()].cluster;
-        let (opp, power) = (site.speeds.opp(cluster), site.power(cluster));
-        let power_mw = match doing {
-            Doing::Idle { state } => {
-                power.core_power_mw(opp, CoreState::Idle(state), self.core_c(core))
-            }
-            Doing::Running { profile, .. } => {
-                let activity = self.activity(site, profile, cluster);
-                activity * power.points[opp].core_mw + self.cores[core.index()].leakage_mw
-            }
-        };
+        if let Doing::Running { profile, .. } = doing {
+            self.cores[core.index()].activity = self.activity(site, profile, cluster);
+        }
         let meter = &mut self.cores[core.index()];
+        let power_mw = meter.power_while_mw(doing, site);
         let was_running = matches!(meter.doing, Doing::Running { .. });
         let is_running = matches!(doing, Doing::Running { .. });
         let by_mw = power_mw - meter.power_mw;
@@ -343,11 +372,16 @@ impl Meters {
         }
     }
 
+    /// Power of a cluster's uncore, at its present leakage.
+    fn uncore_mw(&self, cluster: ClusterId, site: Site) -> f64 {
+        let idle = self.shallowest(site.cores(cluster));
+        let leakage_mw = self.clusters[cluster.index()].leakage_mw;
+        site.power(cluster).uncore_power_with_mw(site.speeds.opp(cluster), idle, leakage_mw)
+    }
+
     /// The uncore's power may have changed.
     fn set_uncore(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
-        let (idle, celsius) = (self.shallowest(site.cores(cluster)), self.uncore_c(cluster));
-        let uncore_mw =
-            site.power(cluster).uncore_power_mw(site.speeds.opp(cluster), idle, celsius);
+        let uncore_mw = self.uncore_mw(cluster, site);
         let by_mw = uncore_mw - self.clusters[cluster.index()].uncore_mw;
         if by_mw != 0.0 {
             self.settle_uncore(cluster, now_ns);
@@ -356,32 +390,55 @@ impl Meters {
         }
     }
 
-    /// A cluster's frequency, or the temperature, has changed: all its powers have.
+    /// A cluster's frequency, or the temperature, has changed: all its powers have. Their sum is added up anew, so
+    /// that the rounding errors of differences do not pile up.
     pub fn renew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
-        for &core in site.cores(cluster) {
-            self.update_leakage(core, site);
-            self.set(core, self.cores[core.index()].doing, site, now_ns);
-        }
-        self.set_uncore(cluster, site, now_ns);
-        self.sum_up_anew(cluster, site, now_ns);
-    }
-
-    /// Leakage of a core that runs, at the present voltage and temperature.
-    fn update_leakage(&mut self, core: CoreId, site: Site) {
-        let cluster = self.cores[core.index()].cluster;
-        let still = CoreState::Running { activity: 0.0 };
-        let opp = site.speeds.opp(cluster);
-        let leakage_mw = site.power(cluster).core_power_mw(opp, still, self.core_c(core));
-        self.cores[core.index()].leakage_mw = leakage_mw;
-    }
-
-    /// Differences of powers leave rounding errors behind; the sum itself has none.
-    fn sum_up_anew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
         self.change_total(cluster, 0.0, now_ns);
-        let power_mw = |core: &CoreId| self.cores[core.index()].power_mw;
-        let sum: f64 = site.cores(cluster).iter().map(power_mw).sum();
+        self.renew_activities(cluster, site);
+        let power = site.power(cluster);
+        let at_reference = self.leakage_at_reference(cluster, site);
+        let mut total_mw = 0.0;
+        for &core in site.cores(cluster) {
+            self.settle_core(core, now_ns);
+            let factor = power.core_leakage.temperature_factor(self.core_c(core));
+            let meter = &mut self.cores[core.index()];
+            meter.leakage_mw = at_reference.core_mw * factor;
+            meter.power_mw = meter.power_while_mw(meter.doing, site);
+            total_mw += meter.power_mw;
+        }
+        let factor = power.uncore_leakage.temperature_factor(self.uncore_c(cluster));
+        self.clusters[cluster.index()].leakage_mw = at_reference.uncore_mw * factor;
+        self.set_uncore(cluster, site, now_ns);
         let meter = &mut self.clusters[cluster.index()];
-        meter.total_mw = sum + meter.uncore_mw;
+        meter.total_mw = total_mw + meter.uncore_mw;
+    }
+
+    /// Activities follow the operating point, if that is another one than before.
+    fn renew_activities(&mut self, cluster: ClusterId, site: Site) {
+        let opp = site.speeds.opp(cluster);
+        if std::mem::replace(&mut self.clusters[cluster.index()].opp, opp) == opp {
+            return;
+        }
+        for &core in site.cores(cluster) {
+            if let Doing::Running { profile, .. } = self.cores[core.index()].doing {
+                self.cores[core.index()].activity = self.activity(site, profile, cluster);
+            }
+        }
+    }
+
+    /// Leakage of a cluster's parts at its present voltage and the reference temperature, computed once for each
+    /// operating point.
+    fn leakage_at_reference(&mut self, cluster: ClusterId, site: Site) -> AtReference {
+        let opp = site.speeds.opp(cluster);
+        let power = site.power(cluster);
+        let known = &mut self.at_reference[self.columns[cluster.index()] + opp];
+        *known.get_or_insert_with(|| {
+            let volt = power.points[opp].volt;
+            AtReference {
+                core_mw: power.core_leakage.power_at_reference_mw(volt),
+                uncore_mw: power.uncore_leakage.power_at_reference_mw(volt),
+            }
+        })
     }
 
     /// A power sensor refreshes: mean power since its last sample.

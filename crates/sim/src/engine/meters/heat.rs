@@ -13,6 +13,8 @@ pub(super) struct Heat {
     throttle_period_ns: Ns,
     throttle_due_ns: Ns,
     temperatures_c: Vec<f64>,
+    /// Mean power of each node in the last period.
+    power_mw: Vec<f64>,
     hottest_c: f64,
     stepped_ns: Ns,
 }
@@ -27,6 +29,7 @@ impl Heat {
             SimError::BadMachine { machine: machine.name.clone(), what: error.to_string() }
         })?;
         Ok(Some(Self {
+            power_mw: vec![0.0; network.cold_c().len()],
             temperatures_c: network.cold_c(),
             hottest_c: thermal.ambient_c,
             throttle: Throttle::new(thermal, machine),
@@ -74,7 +77,8 @@ impl Meters {
     pub(super) fn heat_up(&mut self, now_ns: Ns) -> bool {
         let Some(heat) = self.heat.as_mut() else { return false };
         let elapsed_ns = (now_ns - heat.stepped_ns) as f64;
-        let mut power_mw = vec![0.0; heat.temperatures_c.len()];
+        let power_mw = &mut heat.power_mw;
+        power_mw.fill(0.0);
         for (index, meter) in self.cores.iter_mut().enumerate() {
             let pj = meter.running_pj + meter.idle_pj;
             power_mw[heat.network.core_node(CoreId::from(index))] +=
@@ -86,7 +90,7 @@ impl Meters {
                 (meter.uncore_pj - meter.stepped_pj) / elapsed_ns;
             meter.stepped_pj = meter.uncore_pj;
         }
-        heat.network.step(&mut heat.temperatures_c, &power_mw);
+        heat.network.step(&mut heat.temperatures_c, power_mw);
         heat.stepped_ns = now_ns;
         let hottest_c = heat.temperatures_c.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         heat.hottest_c = heat.hottest_c.max(hottest_c);
@@ -109,31 +113,25 @@ impl Meters {
         Some(Factor { value, kind: FactorKind::Measured, at_ns: now_ns })
     }
 
-    /// The highest operating point that heat allows each cluster now; counts the past period as throttled for those
-    /// that it caps.
-    pub(super) fn throttle(
-        &mut self,
-        machine: &Machine,
-        period_ns: Ns,
-        now_ns: Ns,
-    ) -> Vec<(ClusterId, usize)> {
-        let Some(heat) = self.heat.as_mut() else { return Vec::new() };
-        if now_ns >= heat.throttle_due_ns {
-            heat.throttle_due_ns = now_ns + heat.throttle_period_ns;
-            let sensors = heat.network.sensors();
-            let shown = sensors.iter().map(|(node, _)| heat.temperatures_c[*node]);
-            let hottest_c = shown.fold(f64::NEG_INFINITY, f64::max);
-            heat.throttle.look(hottest_c);
+    /// Looks whether it is too hot, if it is time to.
+    pub(super) fn check_heat(&mut self, now_ns: Ns) {
+        let Some(heat) = self.heat.as_mut().filter(|heat| now_ns >= heat.throttle_due_ns) else {
+            return;
+        };
+        heat.throttle_due_ns = now_ns + heat.throttle_period_ns;
+        let sensors = heat.network.sensors();
+        let shown = sensors.iter().map(|(node, _)| heat.temperatures_c[*node]);
+        heat.throttle.look(shown.fold(f64::NEG_INFINITY, f64::max));
+    }
+
+    /// The highest of some operating points that heat allows a cluster now; if that is not the highest of all, the past
+    /// period counts as throttled.
+    pub(super) fn cap(&mut self, cluster: ClusterId, opps: usize, period_ns: Ns) -> Option<usize> {
+        let cap = self.heat.as_ref()?.throttle.highest_opp(cluster);
+        if cap + 1 < opps {
+            self.clusters[cluster.index()].throttled_ns += period_ns;
         }
-        let mut caps = Vec::with_capacity(self.clusters.len());
-        for (index, meter) in self.clusters.iter_mut().enumerate() {
-            let cap = heat.throttle.highest_opp(ClusterId::from(index));
-            if cap + 1 < machine.clusters[index].opps.len() {
-                meter.throttled_ns += period_ns;
-            }
-            caps.push((ClusterId::from(index), cap));
-        }
-        caps
+        Some(cap)
     }
 }
 

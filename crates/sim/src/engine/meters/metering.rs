@@ -143,7 +143,9 @@ impl Engine<'_> {
         for cluster in self.clocks.clusters() {
             self.meter_cluster(cluster);
         }
-        self.read_temperatures();
+        if self.supervisor.needs.sensors {
+            self.read_temperatures();
+        }
         self.throttle(period_ns);
         self.events.schedule(now_ns + period_ns, SimEvent::ThermalStep);
         Ok(())
@@ -165,8 +167,13 @@ impl Engine<'_> {
     fn throttle(&mut self, period_ns: Ns) {
         let now_ns = self.events.now_ns();
         let Some(meters) = self.meters.as_deref_mut() else { return };
-        for (cluster, cap) in meters.throttle(&self.setup.machine, period_ns, now_ns) {
-            self.cap_frequency(cluster, cap);
+        meters.check_heat(now_ns);
+        for cluster in self.clocks.clusters() {
+            let opps = self.setup.machine.clusters[cluster.index()].opps.len();
+            let Some(meters) = self.meters.as_deref_mut() else { return };
+            if let Some(cap) = meters.cap(cluster, opps, period_ns) {
+                self.cap_frequency(cluster, cap);
+            }
         }
     }
 }

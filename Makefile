@@ -214,6 +214,7 @@ $(BUILD)/tools: tools/check-tools.sh
 	@mkdir -p $(BUILD) && touch $@
 
 $(BUILD)/venv: $(BUILD)/tools constraints.txt
+	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link: what it leads to would be emptied; remove it" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --constraint constraints.txt maturin
 	@touch $@

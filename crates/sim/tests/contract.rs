@@ -12,13 +12,16 @@ use ampsched_policy::{
 use ampsched_sim::{SimError, simulate};
 use common::{Host, workload};
 
+/// What a policy asks for in its first epoch.
+type Ask = fn(&View, &mut Plan);
+
 const HOG: &str = "[[threads]]\nname='hog'\nbody=[{compute=20e6,profile='unit'}]";
 
 /// Asks for one thing in its first epoch and notes what it is told of the thread.
 struct Asks {
     rules: Rules,
     needs: Needs,
-    ask: fn(&View, &mut Plan),
+    ask: Ask,
     /// Which of speed-up, blame, instructions and power of the thread are known.
     seen: Arc<Mutex<[bool; 4]>>,
 }
@@ -47,11 +50,7 @@ impl Policy for Asks {
     }
 }
 
-fn outcome(
-    rules: Rules,
-    needs: Needs,
-    ask: fn(&View, &mut Plan),
-) -> (Result<(), String>, [bool; 4]) {
+fn outcome(rules: Rules, needs: Needs, ask: Ask) -> (Result<(), String>, [bool; 4]) {
     let host = Host::unequal(1, 1, 2.0);
     let seen = Arc::new(Mutex::new([false; 4]));
     let policy = Asks { rules, needs, ask, seen: seen.clone() };
@@ -71,7 +70,7 @@ fn each(view: &View, plan: &mut Plan, change: &Change) {
 
 #[test]
 fn a_change_that_no_rule_reads_is_refused_with_the_rules_that_would() {
-    let cases: [(fn(&View, &mut Plan), &str); 4] = [
+    let cases: [(Ask, &str); 4] = [
         (
             |view, plan| each(view, plan, &Change::Prefer(Prefer::Big)),
             "asks for `prefer`, which none of its rules reads; rules that would: allocator = round_robin_in_class, \
@@ -115,8 +114,8 @@ fn a_change_whose_meaning_a_rule_takes_away_is_refused() {
 
 #[test]
 fn means_that_needs_do_not_name_are_refused() {
-    let holds: fn(&View, &mut Plan) = |view, plan| each(view, plan, &Change::Hold(true));
-    let clocks: fn(&View, &mut Plan) = |_, plan| plan.limit_frequency(ClusterId(0), 500);
+    let holds: Ask = |view, plan| each(view, plan, &Change::Hold(true));
+    let clocks: Ask = |_, plan| plan.limit_frequency(ClusterId(0), 500);
     let (done, _) = outcome(Rules::default(), Needs::default(), holds);
     assert_eq!(done.unwrap_err(), "asks for holds, which its needs do not name");
     let (done, _) = outcome(Rules::default(), Needs::default(), clocks);
@@ -139,7 +138,7 @@ fn what_a_rule_reads_is_carried_out() {
 
 #[test]
 fn what_needs_do_not_name_is_missing() {
-    let nothing: fn(&View, &mut Plan) = |_, _| {};
+    let nothing: Ask = |_, _| {};
     let (_, seen) = outcome(Rules::default(), Needs::default(), nothing);
     assert_eq!(seen, [false; 4]);
     let needs = Needs { speedup: true, blame: true, instructions: true, ..Needs::default() };

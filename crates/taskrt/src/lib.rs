@@ -34,15 +34,15 @@
 #[doc = include_str!("../../../docs/howto/use-the-runtime.md")]
 mod how_to {}
 
-mod bell;
-mod board;
 pub mod c_api;
 mod cores;
 mod datum;
+mod dispatcher;
 mod erase;
 mod error;
 mod graph_job;
 mod loop_job;
+mod parker;
 mod policy_text;
 mod quota;
 mod ranges;

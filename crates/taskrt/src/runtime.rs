@@ -11,15 +11,15 @@ use ampsched_kernels::Kernel;
 use ampsched_task::{Graph, Schedule, Slot, TaskId, WorkerId, Workers, build_task_policy};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
-use crate::bell::Bell;
-use crate::board::{Board, Job, Serial, Waiter};
+use crate::dispatcher::{Dispatcher, Job, Serial, Waiter};
 use crate::erase::{self, Parts};
 use crate::graph_job::{GraphJob, NewTask, Scheduling, Stop};
 use crate::loop_job::LoopJob;
+use crate::parker::Parker;
 use crate::policy_text::parse_policy;
 use crate::recording::recording;
 use crate::scope::Scope;
-use crate::shared::{Shared, ring};
+use crate::shared::{Shared, wake_all};
 use crate::{Cores, Error, Recording};
 
 /// Stack of a worker: that of a program's main thread on Linux; waits may be nested on it.
@@ -60,7 +60,7 @@ pub struct Runtime {
 }
 
 /// What a worker's thread says of itself when it has started.
-type Started = Result<(u32, Arc<Bell>), Error>;
+type Started = Result<(u32, Arc<Parker>), Error>;
 
 impl Runtime {
     /// Starts the workers.
@@ -76,14 +76,15 @@ impl Runtime {
         for (worker, cpu) in workers.ids().zip(config.cores.cpus()) {
             team.push(start(worker, config.pin.then_some(cpu), report.clone())?);
         }
-        let mut started: Vec<(WorkerId, (u32, Arc<Bell>))> = Vec::new();
+        let mut started: Vec<(WorkerId, (u32, Arc<Parker>))> = Vec::new();
         for (worker, said) in reports.iter().take(workers.len()) {
             started.push((worker, said?));
         }
         started.sort_by_key(|(worker, _)| *worker);
-        let bells: Vec<Arc<Bell>> = started.iter().map(|(_, (_, bell))| Arc::clone(bell)).collect();
-        let board = Board::new(workers, bells.clone());
-        let shared = Shared::new(board, bells, (policy, build, params), config.record);
+        let parkers: Vec<Arc<Parker>> =
+            started.iter().map(|(_, (_, parker))| Arc::clone(parker)).collect();
+        let dispatcher = Dispatcher::new(workers, parkers.clone());
+        let shared = Shared::new(dispatcher, parkers, (policy, build, params), config.record);
         let shared = Arc::new(shared);
         let mut threads = Vec::new();
         for (thread, begin) in team {
@@ -204,21 +205,23 @@ impl Runtime {
         let body = unsafe { erase::loop_body(body) };
         let shared = &*self.shared;
         let waiter = shared.waiter();
-        let (serial, work) = shared.change(|board, rung| {
-            let site = board.rates.of_site(site, name);
+        let (serial, work) = shared.change(|dispatcher, to_wake| {
+            let site = dispatcher.rates.of_site(site, name);
             let speed = |worker| {
-                let class = board.workers.class_of(worker);
-                let seconds = board.rates.seconds(site, class, &board.workers);
-                seconds.map_or(board.workers.classes()[class.index()].speed, |each_s| 1.0 / each_s)
+                let class = dispatcher.workers.class_of(worker);
+                let seconds = dispatcher.rates.seconds(site, class, &dispatcher.workers);
+                seconds.map_or(dispatcher.workers.classes()[class.index()].speed, |each_s| {
+                    1.0 / each_s
+                })
             };
-            let supposed = board.workers.ids().map(speed).collect();
+            let supposed = dispatcher.workers.ids().map(speed).collect();
             let work = Arc::new(LoopJob::new(body, range, site, supposed, shared.is_recorded));
-            (board.open_loop(Arc::clone(&work), waiter.clone(), rung), work)
+            (dispatcher.open_loop(Arc::clone(&work), waiter.clone(), to_wake), work)
         });
         if let Waiter::Worker(me) = waiter {
-            let mut rung = Vec::new();
-            shared.help(serial, &work, me, &mut rung);
-            ring(&mut rung);
+            let mut to_wake = Vec::new();
+            shared.help(serial, &work, me, &mut to_wake);
+            wake_all(&mut to_wake);
         }
         let Job::Loop(open) = shared.wait(serial, &waiter) else { unreachable!("it is a loop") };
         if let Some(payload) = work.take_panic() {
@@ -279,9 +282,9 @@ impl Runtime {
     }
 
     fn open(&self, is_held: bool, with: impl FnOnce(&Shared, &Workers) -> Scheduling) -> Serial {
-        self.shared.change(|board, _| {
-            let scheduling = with(&self.shared, &board.workers);
-            board.open_graph(GraphJob::new(scheduling, None, is_held, self.shared.is_recorded))
+        self.shared.change(|dispatcher, _| {
+            let scheduling = with(&self.shared, &dispatcher.workers);
+            dispatcher.open_graph(GraphJob::new(scheduling, None, is_held, self.shared.is_recorded))
         })
     }
 
@@ -313,14 +316,16 @@ impl Runtime {
         #[allow(unsafe_code)]
         let each = unsafe { erase::each(body) };
         let mut job = GraphJob::new(scheduling, Some(each), true, self.shared.is_recorded);
-        let serial = self.shared.change(|board, _| {
+        let serial = self.shared.change(|dispatcher, _| {
             for (kind, name, costs_s, before) in tasks {
-                let kind = board.rates.of_kind(kind);
-                let known =
-                    crate::graph_job::Known { rates: &board.rates, workers: &board.workers };
+                let kind = dispatcher.rates.of_kind(kind);
+                let known = crate::graph_job::Known {
+                    rates: &dispatcher.rates,
+                    workers: &dispatcher.workers,
+                };
                 job.add(known, NewTask { kind, name, costs_s, before, body: None });
             }
-            board.open_graph(job)
+            dispatcher.open_graph(job)
         });
         self.close(serial)
     }
@@ -328,7 +333,7 @@ impl Runtime {
     /// No more tasks are created; waits for those that there are.
     fn close(&self, serial: Serial) -> Result<(), Error> {
         let waiter = self.shared.waiter();
-        self.shared.change(|board, _| board.close_graph(serial, waiter.clone()));
+        self.shared.change(|dispatcher, _| dispatcher.close_graph(serial, waiter.clone()));
         let Job::Graph(mut graph) = self.shared.wait(serial, &waiter) else {
             unreachable!("it is a graph")
         };
@@ -375,8 +380,8 @@ impl Runtime {
             .collect();
         let slowest = speeds.iter().copied().fold(f64::INFINITY, f64::min);
         let relative: Vec<f64> = speeds.iter().map(|speed| speed / slowest).collect();
-        let mut board = self.shared.lock();
-        let workers = &board.workers;
+        let mut dispatcher = self.shared.lock();
+        let workers = &dispatcher.workers;
         let mut classes = workers.classes().to_vec();
         for (number, class) in classes.iter_mut().enumerate() {
             let of_class = workers.ids().filter(|&of| workers.class_of(of).index() == number);
@@ -384,7 +389,7 @@ impl Runtime {
             class.speed = speeds.fold(f64::INFINITY, f64::min);
         }
         let workers = Workers::new(classes)?;
-        board.set_workers(workers);
+        dispatcher.set_workers(workers);
         Ok(relative)
     }
 
@@ -393,8 +398,8 @@ impl Runtime {
     /// Errors: too many executions for a graph.
     pub fn take_recording(&self) -> Result<Option<Recording>, Error> {
         let (all, workers) = {
-            let mut board = self.shared.lock();
-            (std::mem::take(&mut board.recorded), board.workers.clone())
+            let mut dispatcher = self.shared.lock();
+            (std::mem::take(&mut dispatcher.recorded), dispatcher.workers.clone())
         };
         Ok(recording(all, workers)?)
     }
@@ -402,7 +407,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        self.shared.change(|board, rung| board.close(rung));
+        self.shared.change(|dispatcher, to_wake| dispatcher.close(to_wake));
         for thread in self.threads.drain(..) {
             // A worker's thread has no result, and panics of bodies are caught.
             let _ = thread.join();
@@ -420,8 +425,8 @@ fn start(
     let name = format!("ampsched-{}", worker.0);
     let thread = Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || {
         let pinned = cpu.map_or(Ok(()), pin);
-        let bell = || (gettid().as_raw_pid() as u32, Arc::new(Bell::new()));
-        let said = pinned.map(|()| bell());
+        let parker = || (gettid().as_raw_pid() as u32, Arc::new(Parker::new()));
+        let said = pinned.map(|()| parker());
         let is_fine = said.is_ok();
         // If nobody listens any more another worker could not start, and this one ends.
         let is_heard = report.send((worker, said)).is_ok();

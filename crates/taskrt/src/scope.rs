@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ampsched_task::TaskId;
 
-use crate::board::Serial;
+use crate::dispatcher::Serial;
 use crate::erase;
 use crate::graph_job::NewTask;
 use crate::shared::Shared;
@@ -53,9 +53,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Starts no more tasks of this scope; those that run go on. Running it then ends with [`crate::Error::Cancelled`].
     pub fn cancel(&self) {
-        self.shared.change(|board, rung| {
-            board.graph(self.serial).cancel();
-            board.tell_waiter(self.serial, rung);
+        self.shared.change(|dispatcher, to_wake| {
+            dispatcher.graph(self.serial).cancel();
+            dispatcher.tell_waiter(self.serial, to_wake);
         });
     }
 
@@ -132,24 +132,24 @@ impl<'scope> TaskBuilder<'scope, '_, '_> {
         #[allow(unsafe_code)]
         let body = unsafe { erase::once(Box::new(body)) };
         let Scope { shared, serial, users, .. } = self.scope;
-        // Held until the task is on the board: tasks get their numbers in the order in which they use data.
+        // Held until the task is on the dispatcher: tasks get their numbers in the order in which they use data.
         let mut users = users.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = self.after;
         before.extend(writers(&users, &self.reads));
         before.extend(self.writes.iter().flat_map(|data| all_users(&users, *data)));
         before.sort_unstable();
         before.dedup();
-        let (task, stopped) = shared.change(|board, _| {
+        let (task, stopped) = shared.change(|dispatcher, _| {
             let costs_s = self.cost_s.map(|cost_s| {
-                board.workers.classes().iter().map(|class| cost_s / class.speed).collect()
+                dispatcher.workers.classes().iter().map(|class| cost_s / class.speed).collect()
             });
-            let tasks = board.graph(*serial).len();
+            let tasks = dispatcher.graph(*serial).len();
             if let Some(unknown) = before.last().filter(|last| last.index() >= tasks) {
                 let (kind, unknown) = (self.kind, unknown.0);
                 panic!("a {kind:?} task waits for task {unknown}, but its scope has {tasks} tasks so far");
             }
-            let kind = board.rates.of_kind(self.kind);
-            board.add_task(
+            let kind = dispatcher.rates.of_kind(self.kind);
+            dispatcher.add_task(
                 *serial,
                 NewTask { kind, name: self.name, costs_s, before, body: Some(body) },
             )

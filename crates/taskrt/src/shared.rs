@@ -1,4 +1,4 @@
-//! How workers and callers go to the board, work, and wait.
+//! How workers and callers come to the dispatcher, work, and wait.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use ampsched_policy::Params;
 use ampsched_task::{Build, Slot, TaskId, WorkerId};
 
-use crate::bell::Bell;
-use crate::board::{Board, Job, Rung, Serial, WAKE_S, Waiter, Work};
+use crate::dispatcher::{Dispatcher, Job, Serial, ToWake, WAKE_S, Waiter, Work};
 use crate::graph_job::{Body, Executions};
 use crate::loop_job::{LoopJob, Step};
+use crate::parker::Parker;
 use crate::rates::Rates;
 
 thread_local! {
@@ -28,8 +28,8 @@ pub fn current_task() -> Option<TaskId> {
 
 /// What a runtime's threads share.
 pub struct Shared {
-    board: Mutex<Board>,
-    bells: Vec<Arc<Bell>>,
+    dispatcher: Mutex<Dispatcher>,
+    parkers: Vec<Arc<Parker>>,
     /// How graphs are scheduled.
     pub build: Build,
     /// Parameters of the policy.
@@ -44,19 +44,19 @@ pub struct Shared {
 impl Shared {
     /// Workers have not started.
     pub fn new(
-        board: Board,
-        bells: Vec<Arc<Bell>>,
+        dispatcher: Dispatcher,
+        parkers: Vec<Arc<Parker>>,
         (policy, build, params): (&'static str, Build, Params),
         is_recorded: bool,
     ) -> Self {
-        let (board, zero) = (Mutex::new(board), Instant::now());
-        Self { board, bells, build, params, policy, is_recorded, zero }
+        let (dispatcher, zero) = (Mutex::new(dispatcher), Instant::now());
+        Self { dispatcher, parkers, build, params, policy, is_recorded, zero }
     }
 
-    /// The board.
-    pub fn lock(&self) -> MutexGuard<'_, Board> {
-        // Nothing panics under the lock but a faulty policy; what it leaves is still a board.
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The dispatcher.
+    pub fn lock(&self) -> MutexGuard<'_, Dispatcher> {
+        // Nothing panics under the lock but a faulty policy; what it leaves is still a dispatcher.
+        self.dispatcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The worker that the calling thread is.
@@ -71,75 +71,80 @@ impl Shared {
 
     /// Who the calling thread is when it waits.
     pub fn waiter(&self) -> Waiter {
-        self.current().map_or_else(|| Waiter::Outside(Arc::new(Bell::new())), Waiter::Worker)
+        self.current().map_or_else(|| Waiter::Outside(Arc::new(Parker::new())), Waiter::Worker)
     }
 
     /// What a worker's thread does until the runtime ends.
     pub fn work(&self, me: WorkerId) {
         SELF.set(Some((self.address(), me)));
-        self.serve(me, 0, |board| board.is_closing);
+        self.serve(me, 0, |dispatcher| dispatcher.is_closing);
         SELF.set(None);
     }
 
-    /// Changes the board, feeds idle workers, and wakes who has to be woken.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Board, &mut Rung) -> T) -> T {
-        let mut rung = Rung::new();
-        let mut board = self.lock();
-        let result = change(&mut board, &mut rung);
-        board.feed(None, &mut rung);
-        board.end_stalled(&mut rung);
-        drop(board);
-        ring(&mut rung);
+    /// Changes the dispatcher, feeds idle workers, and wakes who has to be woken.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Dispatcher, &mut ToWake) -> T) -> T {
+        let mut to_wake = ToWake::new();
+        let mut dispatcher = self.lock();
+        let result = change(&mut dispatcher, &mut to_wake);
+        dispatcher.feed(None, &mut to_wake);
+        dispatcher.end_stalled(&mut to_wake);
+        drop(dispatcher);
+        wake_all(&mut to_wake);
         result
     }
 
-    /// Waits for the end of a graph or loop and takes it off the board; a worker helps meanwhile.
+    /// Waits for the end of a graph or loop and takes it off the dispatcher; a worker helps meanwhile.
     pub fn wait(&self, serial: Serial, waiter: &Waiter) -> Job {
         match waiter {
-            Waiter::Worker(me) => self.serve(*me, serial, |board| board.is_done(serial)),
-            Waiter::Outside(bell) => {
+            Waiter::Worker(me) => self.serve(*me, serial, |dispatcher| dispatcher.is_done(serial)),
+            Waiter::Outside(parker) => {
                 while !self.lock().is_done(serial) {
-                    bell.wait(spin());
+                    parker.wait(spin());
                 }
             }
         }
-        let mut board = self.lock();
-        let job = board.finish(serial);
+        let mut dispatcher = self.lock();
+        let job = dispatcher.finish(serial);
         if self.is_recorded {
             let executions = match &job {
-                Job::Graph(graph) => graph.recorded(&board.rates),
-                Job::Loop(open) => self.recorded(open.work(), &board.rates),
+                Job::Graph(graph) => graph.recorded(&dispatcher.rates),
+                Job::Loop(open) => self.recorded(open.work(), &dispatcher.rates),
             };
-            board.recorded.extend(executions);
+            dispatcher.recorded.extend(executions);
         }
         job
     }
 
     /// Executes what the policies have for a worker, nothing older than `from`, until `is_over`.
-    fn serve(&self, me: WorkerId, from: Serial, is_over: impl Fn(&Board) -> bool) {
-        let mut rung = Rung::new();
-        let mut board = self.lock();
-        while !is_over(&board) {
-            let mut work = board.feed(Some((me, from)), &mut rung);
+    fn serve(&self, me: WorkerId, from: Serial, is_over: impl Fn(&Dispatcher) -> bool) {
+        let mut to_wake = ToWake::new();
+        let mut dispatcher = self.lock();
+        while !is_over(&dispatcher) {
+            let mut work = dispatcher.feed(Some((me, from)), &mut to_wake);
             if work.is_none() {
-                board.rest(me, from, &mut rung);
-                drop(board);
-                ring(&mut rung);
-                self.bells[me.index()].wait(spin());
-                board = self.lock();
-                work = board.given(me);
+                dispatcher.rest(me, from, &mut to_wake);
+                drop(dispatcher);
+                wake_all(&mut to_wake);
+                self.parkers[me.index()].wait(spin());
+                dispatcher = self.lock();
+                work = dispatcher.given(me);
             }
             let Some(work) = work else { continue };
-            drop(board);
-            ring(&mut rung);
-            board = self.execute(me, work, &mut rung);
+            drop(dispatcher);
+            wake_all(&mut to_wake);
+            dispatcher = self.execute(me, work, &mut to_wake);
         }
-        drop(board);
-        ring(&mut rung);
+        drop(dispatcher);
+        wake_all(&mut to_wake);
     }
 
-    /// Executes something and says so on the board.
-    fn execute(&self, me: WorkerId, work: Work, rung: &mut Rung) -> MutexGuard<'_, Board> {
+    /// Executes something and says so on the dispatcher.
+    fn execute(
+        &self,
+        me: WorkerId,
+        work: Work,
+        to_wake: &mut ToWake,
+    ) -> MutexGuard<'_, Dispatcher> {
         match work {
             Work::Task(serial, task, body) => {
                 let outer = TASK.replace(Some(task));
@@ -151,24 +156,24 @@ impl Shared {
                 }));
                 let end_s = self.seconds(Instant::now());
                 TASK.set(outer);
-                let mut board = self.lock();
+                let mut dispatcher = self.lock();
                 let slot = Slot { task, worker: me, start_s, end_s };
-                board.end_task(serial, slot, outcome.err(), rung);
-                board
+                dispatcher.end_task(serial, slot, outcome.err(), to_wake);
+                dispatcher
             }
             Work::Loop(serial, work) => {
-                self.help(serial, &work, me, rung);
+                self.help(serial, &work, me, to_wake);
                 self.lock()
             }
         }
     }
 
     /// Helps with a loop that the worker has joined, then leaves it.
-    pub fn help(&self, serial: Serial, work: &LoopJob, me: WorkerId, rung: &mut Rung) {
+    pub fn help(&self, serial: Serial, work: &LoopJob, me: WorkerId, to_wake: &mut ToWake) {
         let outer = TASK.take();
         let done = work.help(me);
         TASK.set(outer);
-        self.lock().leave_loop(serial, me, &done, rung);
+        self.lock().leave_loop(serial, me, &done, to_wake);
     }
 
     fn seconds(&self, at: Instant) -> f64 {
@@ -189,9 +194,9 @@ impl Shared {
     }
 }
 
-/// Rings all bells.
-pub fn ring(rung: &mut Rung) {
-    rung.drain(..).for_each(|bell| bell.ring());
+/// Rings all parkers.
+pub fn wake_all(to_wake: &mut ToWake) {
+    to_wake.drain(..).for_each(|parker| parker.unpark());
 }
 
 /// True for the time that a waiting thread stays awake: as long as a wake-up costs, so that waiting never costs more than twice

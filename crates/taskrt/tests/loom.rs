@@ -2,8 +2,8 @@
 //!
 //! The sources are compiled a second time here, against loom's primitives instead of the standard library's.
 
-#[path = "../src/bell.rs"]
-mod bell;
+#[path = "../src/parker.rs"]
+mod parker;
 #[path = "../src/ranges.rs"]
 #[allow(dead_code)]
 mod ranges;
@@ -50,7 +50,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use bell::Bell;
+use parker::Parker;
 use ranges::Share;
 
 /// Three threads take minutes with any number of pre-emptions per run; loom's authors advise 2 or 3.
@@ -61,43 +61,43 @@ fn bounded() -> loom::model::Builder {
 }
 
 #[test]
-fn a_ring_is_never_lost() {
+fn an_unpark_is_never_lost() {
     loom::model(|| {
         let given = Arc::new(AtomicUsize::new(0));
-        let bell = Arc::new(Bell::new());
-        let ringer = {
-            let (given, bell) = (Arc::clone(&given), Arc::clone(&bell));
+        let parker = Arc::new(Parker::new());
+        let waker = {
+            let (given, parker) = (Arc::clone(&given), Arc::clone(&parker));
             thread::spawn(move || {
                 given.store(1, Ordering::Relaxed);
-                bell.ring();
+                parker.unpark();
             })
         };
-        // Would block for ever, which loom reports, if the ring could be missed.
-        bell.wait(|| false);
+        // Would block for ever, which loom reports, if the unpark could be missed.
+        parker.wait(|| false);
         assert_eq!(given.load(Ordering::Relaxed), 1, "what was written before is seen");
-        ringer.join().unwrap();
+        waker.join().unwrap();
     });
 }
 
 #[test]
-fn two_rings_end_at_least_one_wait_and_harm_no_later_one() {
+fn two_unparks_end_at_least_one_wait_and_harm_no_later_one() {
     bounded().check(|| {
         let given = Arc::new(Mutex::new(0));
-        let bell = Arc::new(Bell::new());
+        let parker = Arc::new(Parker::new());
         let ringers: Vec<_> = (0..2)
             .map(|_| {
-                let (given, bell) = (Arc::clone(&given), Arc::clone(&bell));
+                let (given, parker) = (Arc::clone(&given), Arc::clone(&parker));
                 thread::spawn(move || {
                     *given.lock().unwrap() += 1;
-                    bell.ring();
+                    parker.unpark();
                 })
             })
             .collect();
         // As workers do: look, wait, look again.
         while *given.lock().unwrap() < 2 {
-            bell.wait(|| false);
+            parker.wait(|| false);
         }
-        ringers.into_iter().for_each(|ringer| ringer.join().unwrap());
+        ringers.into_iter().for_each(|waker| waker.join().unwrap());
     });
 }
 

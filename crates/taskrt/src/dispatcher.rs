@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use ampsched_task::{Slot, TaskId, WorkerId, Workers};
 
-use crate::bell::Bell;
 use crate::graph_job::{Body, Executions, GraphJob, Known, NewTask, Once, Payload};
 use crate::loop_job::{Done, LoopJob};
+use crate::parker::Parker;
 use crate::rates::Rates;
 
 /// Number of a graph or loop; later ones have greater numbers.
@@ -34,7 +34,7 @@ pub enum Work {
 #[derive(Clone)]
 pub enum Waiter {
     /// A thread that is no worker.
-    Outside(Arc<Bell>),
+    Outside(Arc<Parker>),
     /// A worker.
     Worker(WorkerId),
 }
@@ -97,7 +97,7 @@ struct Entry {
 }
 
 struct Desk {
-    bell: Arc<Bell>,
+    parker: Arc<Parker>,
     /// If the worker is idle: the oldest work that it may do.
     idle_from: Option<Serial>,
     /// What it does when it wakes up.
@@ -105,7 +105,7 @@ struct Desk {
 }
 
 /// What all workers share.
-pub struct Board {
+pub struct Dispatcher {
     /// The workers.
     pub workers: Workers,
     /// What has been measured.
@@ -122,26 +122,26 @@ pub struct Board {
     next_serial: Serial,
 }
 
-/// Bells that are to be rung when the lock has been released.
-pub type Rung = Vec<Arc<Bell>>;
+/// Parkers of the threads that are to be woken when the lock has been released.
+pub type ToWake = Vec<Arc<Parker>>;
 
-impl Board {
-    /// Nothing to do; every worker has a bell.
-    pub fn new(workers: Workers, bells: Vec<Arc<Bell>>) -> Self {
-        let desk = |bell| Desk { bell, idle_from: None, given: None };
-        let mut board = Self {
+impl Dispatcher {
+    /// Nothing to do; every worker has a parker.
+    pub fn new(workers: Workers, parkers: Vec<Arc<Parker>>) -> Self {
+        let desk = |parker| Desk { parker, idle_from: None, given: None };
+        let mut dispatcher = Self {
             rates: Rates::new(workers.classes().len()),
             recorded: Vec::new(),
             is_closing: false,
             jobs: Vec::new(),
-            desks: bells.into_iter().map(desk).collect(),
+            desks: parkers.into_iter().map(desk).collect(),
             by_speed: Vec::new(),
             idle: 0,
             next_serial: 1,
             workers: workers.clone(),
         };
-        board.set_workers(workers);
-        board
+        dispatcher.set_workers(workers);
+        dispatcher
     }
 
     /// Replaces what is known of the workers' speeds.
@@ -158,7 +158,12 @@ impl Board {
     }
 
     /// Opens a loop; if a worker has called it, that worker helps, too, and everybody who is idle is told to.
-    pub fn open_loop(&mut self, work: Arc<LoopJob>, waiter: Waiter, rung: &mut Rung) -> Serial {
+    pub fn open_loop(
+        &mut self,
+        work: Arc<LoopJob>,
+        waiter: Waiter,
+        to_wake: &mut ToWake,
+    ) -> Serial {
         let caller = if let Waiter::Worker(worker) = waiter { Some(worker) } else { None };
         let active_max = work.len();
         let is_idle = |worker: &&WorkerId| self.desks[worker.index()].idle_from.is_some();
@@ -168,7 +173,7 @@ impl Board {
         let active = usize::from(caller.is_some());
         let open = OpenLoop { left: work.len(), work, active, active_max };
         let serial = self.open(Job::Loop(open), Some(waiter));
-        members.into_iter().for_each(|member| self.give_if_any(member, rung));
+        members.into_iter().for_each(|member| self.give_if_any(member, to_wake));
         serial
     }
 
@@ -203,7 +208,7 @@ impl Board {
         self.jobs[place(&self.jobs, serial)].job.is_done()
     }
 
-    /// Takes a graph or loop that has ended off the board.
+    /// Takes a graph or loop that has ended off the dispatcher.
     pub fn finish(&mut self, serial: Serial) -> Job {
         let entry = self.jobs.remove(place(&self.jobs, serial));
         debug_assert!(entry.job.is_done());
@@ -216,18 +221,24 @@ impl Board {
         serial: Serial,
         slot: Slot,
         panic: Option<Payload>,
-        rung: &mut Rung,
+        to_wake: &mut ToWake,
     ) {
         let Self { rates, workers, jobs, .. } = self;
         let job = graph(jobs, serial);
         let class = workers.class_of(slot.worker);
         rates.note(job.kind(slot.task), class, 1.0, slot.end_s - slot.start_s);
         job.end(Known { rates, workers }, slot, panic);
-        self.tell_waiter(serial, rung);
+        self.tell_waiter(serial, to_wake);
     }
 
     /// A worker has left a loop.
-    pub fn leave_loop(&mut self, serial: Serial, worker: WorkerId, done: &Done, rung: &mut Rung) {
+    pub fn leave_loop(
+        &mut self,
+        serial: Serial,
+        worker: WorkerId,
+        done: &Done,
+        to_wake: &mut ToWake,
+    ) {
         let place = place(&self.jobs, serial);
         let Job::Loop(open) = &mut self.jobs[place].job else { unreachable!("it is a loop") };
         open.active -= 1;
@@ -236,46 +247,50 @@ impl Board {
             let (site, class) = (open.work.site, self.workers.class_of(worker));
             self.rates.note(site, class, done.iterations as f64, done.seconds);
         }
-        self.tell_waiter(serial, rung);
+        self.tell_waiter(serial, to_wake);
     }
 
     /// Wakes who waits for a graph or loop if it has ended.
-    pub fn tell_waiter(&mut self, serial: Serial, rung: &mut Rung) {
+    pub fn tell_waiter(&mut self, serial: Serial, to_wake: &mut ToWake) {
         let entry = &self.jobs[place(&self.jobs, serial)];
         if !entry.job.is_done() {
             return;
         }
         match entry.waiter.clone() {
-            Some(Waiter::Outside(bell)) => rung.push(bell),
+            Some(Waiter::Outside(parker)) => to_wake.push(parker),
             // A worker that is not idle looks by itself.
-            Some(Waiter::Worker(worker)) => self.wake(worker, rung),
+            Some(Waiter::Worker(worker)) => self.wake(worker, to_wake),
             None => {}
         }
     }
 
-    fn wake(&mut self, worker: WorkerId, rung: &mut Rung) {
+    fn wake(&mut self, worker: WorkerId, to_wake: &mut ToWake) {
         let desk = &mut self.desks[worker.index()];
         if desk.idle_from.take().is_some() {
             self.idle -= 1;
-            rung.push(Arc::clone(&desk.bell));
+            to_wake.push(Arc::clone(&desk.parker));
         }
     }
 
     /// Tells all workers to end.
-    pub fn close(&mut self, rung: &mut Rung) {
+    pub fn close(&mut self, to_wake: &mut ToWake) {
         self.is_closing = true;
-        (0..self.desks.len()).for_each(|worker| self.wake(WorkerId::from(worker), rung));
+        (0..self.desks.len()).for_each(|worker| self.wake(WorkerId::from(worker), to_wake));
     }
 
     /// Gives work to idle workers as long as there is some, and returns what `asking`, who is awake, does next.
     ///
     /// The fastest ask first, so that they get what they wait for; but where tasks are so short that waking somebody
     /// takes longer, whoever is awake comes first.
-    pub fn feed(&mut self, asking: Option<(WorkerId, Serial)>, rung: &mut Rung) -> Option<Work> {
+    pub fn feed(
+        &mut self,
+        asking: Option<(WorkerId, Serial)>,
+        to_wake: &mut ToWake,
+    ) -> Option<Work> {
         if self.idle == 0 || self.is_fine() {
             let work = asking.and_then(|(worker, from)| self.find(worker, from));
             if work.is_some() || self.idle == 0 {
-                self.give_to_idle(rung);
+                self.give_to_idle(to_wake);
                 return work;
             }
         }
@@ -284,27 +299,27 @@ impl Board {
             let worker = self.by_speed[place];
             match asking {
                 Some((asker, from)) if asker == worker => own = self.find(worker, from),
-                _ => self.give_if_any(worker, rung),
+                _ => self.give_if_any(worker, to_wake),
             }
         }
         own
     }
 
-    fn give_to_idle(&mut self, rung: &mut Rung) {
+    fn give_to_idle(&mut self, to_wake: &mut ToWake) {
         if self.idle == 0 || !self.jobs.iter().any(|entry| entry.job.has_work()) {
             return;
         }
         for place in 0..self.by_speed.len() {
-            self.give_if_any(self.by_speed[place], rung);
+            self.give_if_any(self.by_speed[place], to_wake);
         }
     }
 
     /// Gives a worker something if it is idle and there is something for it.
-    fn give_if_any(&mut self, worker: WorkerId, rung: &mut Rung) {
+    fn give_if_any(&mut self, worker: WorkerId, to_wake: &mut ToWake) {
         let Some(from) = self.desks[worker.index()].idle_from else { return };
         if let Some(work) = self.find(worker, from) {
             self.desks[worker.index()].given = Some(work);
-            self.wake(worker, rung);
+            self.wake(worker, to_wake);
         }
     }
 
@@ -338,14 +353,14 @@ impl Board {
     }
 
     /// A worker goes to sleep.
-    pub fn rest(&mut self, worker: WorkerId, from: Serial, rung: &mut Rung) {
+    pub fn rest(&mut self, worker: WorkerId, from: Serial, to_wake: &mut ToWake) {
         self.desks[worker.index()].idle_from = Some(from);
         self.idle += 1;
-        self.end_stalled(rung);
+        self.end_stalled(to_wake);
     }
 
     /// If nobody is awake any more although all have asked for work, ends graphs whose policies hand out nothing.
-    pub fn end_stalled(&mut self, rung: &mut Rung) {
+    pub fn end_stalled(&mut self, to_wake: &mut ToWake) {
         if self.idle < self.desks.len() {
             return;
         }
@@ -354,7 +369,7 @@ impl Board {
             let (serial, is_worker) = (*serial, matches!(waiter, Some(Waiter::Worker(_))));
             let Job::Graph(graph) = job else { continue };
             if graph.end_if_stalled() {
-                self.tell_waiter(serial, rung);
+                self.tell_waiter(serial, to_wake);
                 if is_worker {
                     return; // It goes on, and may help older graphs.
                 }

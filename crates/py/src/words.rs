@@ -65,7 +65,6 @@ fn does_text(does: Does) -> String {
                 Means::Clocks => "clocks can be set",
                 Means::Instructions => "instructions are counted",
                 Means::Stalls => "stalls are counted",
-                Means::Sensors => "sensors are read",
                 Means::Freezer => "there is a freezer",
             };
             format!("if {means}")

@@ -123,7 +123,7 @@ impl Offer<'_> {
             Means::Freezer => self.lacks_freezer(what),
             Means::Instructions if self.capabilities.counts_instructions => None,
             Means::Stalls if self.capabilities.counts_stalls => None,
-            Means::Instructions | Means::Stalls | Means::Sensors => {
+            Means::Instructions | Means::Stalls => {
                 let instead = match backend {
                     Backend::Scx => "not inside the kernel",
                     Backend::Daemon => "it is missing",
@@ -168,10 +168,7 @@ pub fn kernel_lacks(needs: &Needs, rules: &Rules) -> Vec<&'static str> {
     for word in words_in_use(needs, rules) {
         let what = match word.facts.kernel.of(needs, rules) {
             Does::Refuses { what, .. } => what,
-            Does::With {
-                means: Means::Instructions | Means::Stalls | Means::Clocks | Means::Sensors,
-                what,
-            } => what,
+            Does::With { means: Means::Instructions | Means::Stalls | Means::Clocks, what } => what,
             _ => continue,
         };
         if !lacks.contains(&what) {

@@ -58,6 +58,10 @@ fn a_tree_is_a_process_and_what_is_below() {
     let mut below = Scope::Below { parent: family.pid() };
     assert_eq!(found_names(&mut below), ["sleep"]);
     let sleep = proc.children(family.pid())[0];
+    // For a moment a process that executes a program has no command line.
+    while proc.command(sleep).is_empty() {
+        std::thread::yield_now();
+    }
     assert_eq!(proc.command(sleep), ["sleep", "600"]);
 }
 

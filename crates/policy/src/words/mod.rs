@@ -79,8 +79,6 @@ pub enum Means {
     Instructions,
     /// Counters of stalls.
     Stalls,
-    /// Sensors of power or temperature.
-    Sensors,
     /// Ways of holding a thread back.
     Freezer,
 }

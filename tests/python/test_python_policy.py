@@ -120,6 +120,7 @@ def test_epoch_sees_the_system() -> None:
 def test_plan_moves_threads() -> None:
     class LittleOnly(Policy):
         epoch_ms = 1
+        rules = {"order": "highest_rank", "allocator": "least_loaded_in_class", "charge": "progress"}  # noqa: RUF012
 
         def epoch(self, view: View, plan: Plan) -> None:
             for thread in view.threads():
@@ -131,6 +132,21 @@ def test_plan_moves_threads() -> None:
 
     outcome = run(LittleOnly, "sync-1")
     assert sum(thread.big_ns for thread in outcome.threads) <= 4 * 1_100_000
+
+
+def test_a_change_that_no_rule_reads_is_refused() -> None:
+    class Prefers(Policy):
+        epoch_ms = 1
+
+        def epoch(self, view: View, plan: Plan) -> None:
+            for thread in view.threads():
+                plan.prefer(thread, "big")
+
+    with pytest.raises(
+        ampsched.InputError, match="policy Prefers asks for `prefer`, which none of its rules reads"
+    ) as caught:
+        run(Prefers, "sync-1")
+    assert "allocator = least_loaded_in_class" in str(caught.value)
 
 
 def test_each_simulation_gets_a_fresh_policy() -> None:
@@ -211,7 +227,7 @@ def test_mistakes_of_a_policy_are_reported(
         ({"rules": {"order": "lifo"}}, "rule order = 'lifo' is not one of fifo, vruntime"),
         ({"rules": {"slice_ms": 0}}, "rule slice_ms = 0 is not a number of ms within 0.001"),
         ({"rules": {"kick_idle": "yes"}}, "rule kick_idle = 'yes' is not True or False"),
-        ({"rules": {"steal": ["moon"]}}, "rule steal = 'moon' is not one of own_cluster"),
+        ({"rules": {"steal": ["moon"]}}, "rule steal = ['moon'] is not a list of own_cluster"),
         ({"rules": {"balance": True}}, "rule balance = True is not False"),
     ],
 )

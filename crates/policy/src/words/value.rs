@@ -46,10 +46,9 @@ impl Value {
     }
 
     pub(super) fn choices(&self) -> Result<Vec<StealFrom>, String> {
-        match self {
-            Self::List(values) => values.iter().map(Self::choice).collect(),
-            _ => Err("a list of words".to_owned()),
-        }
+        let Self::List(values) = self else { return Err("a list of words".to_owned()) };
+        let one_of = |wanted: String| wanted.replacen("one of", "a list of", 1);
+        values.iter().map(|value| value.choice().map_err(one_of)).collect()
     }
 
     pub(super) fn flag(&self) -> Result<bool, String> {

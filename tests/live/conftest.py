@@ -20,6 +20,12 @@ TRIES = 3
 Found = dict[str, Any]
 
 
+def seen_by_guest() -> Path:
+    """The least folder that holds the checkout and what it links to: below ``/tmp`` the guest sees no other."""
+    linked = [ROOT, (ROOT / ".venv").resolve(), (ROOT / "target").resolve()]
+    return Path(os.path.commonpath(linked))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def loader() -> Path:
     """The program that loads policies; ``make test-live`` builds it."""
@@ -34,7 +40,7 @@ def in_guest(loader: Path) -> Callable[..., Found]:
 
     def run(*arguments: str, script: str = "guest.py") -> Found:
         command = [sys.executable, str(ROOT / "tests/live" / script), str(loader), *arguments]
-        done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=ROOT, tries=TRIES)
+        done = vm.run(command, limit_s=LIMIT_S, throttle=False, cwd=seen_by_guest(), tries=TRIES)
         if done.code != 0:
             pytest.fail(f"exit code {done.code}\n{done.output[-3000:]}\n{done.console[-3000:]}")
         found: Found = done.results()[-1]

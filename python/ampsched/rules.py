@@ -28,9 +28,7 @@ class Rules(TypedDict, total=False):
     """Divide slices by the predicted speed on the core: equal work instead of equal time."""
     charge: Literal["time", "progress", "rated"]
     """What run time counts."""
-    wake_preemption: (
-        Literal["never", "vruntime_gap", "scaled_vruntime_gap", "earlier_deadline"] | Literal[False]
-    )
+    wake_preemption: Literal["never", "vruntime_gap", "scaled_vruntime_gap", "earlier_deadline", False]
     """Wake-up preemption."""
     sleeper_credit_ms: float
     """How far behind the queue's least virtual run time a woken thread may be (CFS: latency / 2)."""

@@ -11,6 +11,7 @@ from ampsched.governor import governors
 from ampsched.policy import policies
 from ampsched.registry import Registered
 from ampsched.tasks import task_policies
+from ampsched.words import rules_module, words
 
 REFERENCE = ROOT / "docs/reference"
 
@@ -38,6 +39,20 @@ def test_every_row_of_a_registry_is_documented(page: str, infos: Sequence[Regist
             assert f"`{param.name}`" in chapter
             assert param.min <= param.default <= param.max
             assert param.help
+
+
+def test_the_rules_of_python_are_those_of_the_table() -> None:
+    written = (ROOT / "python/ampsched/rules.py").read_text(encoding="utf-8")
+    assert written == rules_module(), "run: make bless ONLY=rules"
+
+
+def test_every_word_is_documented() -> None:
+    page = docs.words_page()
+    for group in words():
+        assert f"### `{group.name}`" in page
+        assert group.doc, group.name
+        for word in group.words:
+            assert len(word.doc) > 3, f"{group.name}.{word.name}"
 
 
 def test_every_option_is_documented() -> None:

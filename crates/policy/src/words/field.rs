@@ -70,15 +70,12 @@ pub trait Choice: Sized {
     fn python_choice() -> String {
         let words = Self::group().words;
         let names = words.iter().filter(|word| word.is_statable());
-        let names: Vec<String> = names.map(|word| format!("\"{}\"", word.name)).collect();
-        let mut types = vec![format!("Literal[{}]", names.join(", "))];
-        if words[0].payload.len() == 1 {
-            types.insert(0, "float".to_owned());
-        }
+        let mut names: Vec<String> = names.map(|word| format!("\"{}\"", word.name)).collect();
         if words.iter().any(|word| word.name == "never") {
-            types.push("Literal[False]".to_owned());
+            names.push("False".to_owned());
         }
-        types.join(" | ")
+        let choice = format!("Literal[{}]", names.join(", "));
+        if words[0].payload.len() == 1 { format!("float | {choice}") } else { choice }
     }
 
     /// The chosen word.

@@ -9,6 +9,8 @@ SOURCES := $(shell find crates python tools/check-bpf.sh Cargo.toml Cargo.lock p
 	-type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PYO3_PYTHON := $(abspath $(BIN)/python)
+# As maturin does: the binding is loaded by a Python and needs no library of Python's.
+export PYO3_BUILD_EXTENSION_MODULE := 1
 ifndef RUSTUP_TOOLCHAIN
 TOOLCHAIN := $(shell sh tools/toolchain.sh)
 ifneq ($(TOOLCHAIN),)
@@ -39,23 +41,41 @@ rust-test: $(BUILD)/venv
 	cargo test --workspace --locked --quiet \
 		--config 'target."cfg(unix)".runner = ["sh", "$(CURDIR)/tools/timed-test.sh"]'
 
+# The checkout's own package as the Rust tests have compiled it, every check of the sources on; nothing is installed.
+TESTED := $(abspath $(BUILD)/tested)
+
+# Files of tests run side by side.
 .PHONY: python-test
-python-test: $(BUILD)/dev
-	$(BIN)/python -m pytest
+python-test: $(BUILD)/dev ## Run the Python tests [TESTS='FILE ...']
+	cargo build --locked --quiet -p ampsched-py -p ampsched-live-cli
+	@sh tools/fresh-package.sh $(TESTED) $${CARGO_TARGET_DIR:-target}/debug/lib_core.so
+	AMPSCHED_LIVE="$$(realpath $${CARGO_TARGET_DIR:-target}/debug/ampsched-live)" PYTHONPATH=$(TESTED) \
+		PATH="$(TESTED)/bin:$$PATH" $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(TESTS)
 
 SECONDS ?= 6
 
 .PHONY: test-live
-test-live: $(BUILD)/dev ## Load policies into a kernel in a virtual machine and make it hard for them (root; SECONDS per policy)
+test-live: $(BUILD)/simulator $(BUILD)/dev ## Load policies into a kernel in a virtual machine and make it hard for them (root; SECONDS per policy)
 	sh tools/check-live.sh
 	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf --bins --examples
 	cargo test --locked --quiet -p ampsched-scx --features bpf
+	$(clock)
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
+
+# Linked statically, for guests of arm64: Rust's own linker, clang, and Debian's headers and libraries in the cache.
+ARM64 := $(abspath $(VENV))/lib/ampsched/aarch64
+
+.PHONY: live-arm64
+live-arm64: $(BUILD)/simulator ## Build the program that loads policies into a kernel for virtual machines of arm64
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python tools/fetch_packages.py sysroot-aarch64 >$(BUILD)/sysroot
+	sh tools/live-arm64.sh "$$(cat $(BUILD)/sysroot)" --locked --quiet --release
+	install -D -m 755 $${CARGO_TARGET_DIR:-target}/aarch64-unknown-linux-gnu/release/ampsched-live-scx \
+		$(ARM64)/ampsched-live-scx
 
 CAMPAIGN := colab hsp prop-sp wash cfs
 
 .PHONY: campaign-live
-campaign-live: $(BUILD)/dev ## The policies of the papers and a plain one in a kernel, 60 s each under stress, hackbench, storms and real programs
+campaign-live: $(BUILD)/simulator $(BUILD)/dev ## The policies of the papers and a plain one in a kernel, 60 s each under stress, hackbench, storms and real programs
 	sh tools/check-live.sh
 	cargo build --locked --quiet -p ampsched-scx --features bpf
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=60 $(BIN)/python -m pytest -rP \
@@ -162,22 +182,42 @@ gain: $(BUILD)/package $(GAIN:%=$(BUILD)/truth/%) $(PEERS)/scx_bpfland $(PEERS)/
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/truth \
 		--schedulers $(BIN) $(PEERS) --boots $(BOOTS) --out docs/reports/live
 
-CASES ?= 20000
-SEED ?= $(shell date +%s)
+PARTS ?= simulations,parsers,kills,rounds,tsan
+SEED ?= 1
+SIMULATIONS ?= 1000000
+INPUTS ?= 10000000
+KILLS ?= 2000
+ROUNDS ?= 1000000
+TSAN ?= 1000000
 
-.PHONY: fuzz
-fuzz: $(BUILD)/venv ## Feed the parsers and the engine random input for longer than the tests do (CASES, SEED)
-	PROPTEST_CASES=$(CASES) FUZZ_SEED=$(SEED) cargo test --workspace --locked --test fuzz
+.PHONY: attack
+attack: $(BUILD)/tools ## Attack with random simulations, mutated inputs, kills, runtime rounds (an hour; PARTS, SEED, SIMULATIONS, INPUTS, ...)
+	$(PYTHON) tests/attack/attack.py --parts "$(PARTS)" --seed $(SEED) --jobs $(JOBS) --simulations $(SIMULATIONS) \
+		--inputs $(INPUTS) --kills $(KILLS) --rounds $(ROUNDS) --tsan $(TSAN) $(if $(KEEP),--keep) \
+		--report $(or $(REPORT),docs/reports/attack)
+
+# Without ThreadSanitizer, for which the standard library has to be compiled.
+.PHONY: attack-part
+attack-part: $(BUILD)/tools ## A small part of the attack, the same in every run (some minutes)
+	$(PYTHON) tests/attack/attack.py --parts simulations,parsers,kills,rounds --seed 1 --jobs $(JOBS) \
+		--simulations 8000 --inputs 200000 --kills 66 --rounds 30000
+
+.PHONY: check-fresh
+check-fresh: ## Follow the README on an empty Debian 12 and 13 as an ordinary user (root; half an hour; SUITES, COMMANDS)
+	$(PYTHON) tools/check_fresh.py $(if $(SUITES),--suites "$(SUITES)") $(COMMANDS)
+
+# What failed on fresh computers before, on the older Debian.
+.PHONY: check-fresh-part
+check-fresh-part: ## A part of it: the demo, and the tests that run programs
+	$(PYTHON) tools/check_fresh.py --suites bookworm 'make demo' \
+		'make python-test TESTS=tests/python/test_training.py' \
+		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo test --locked --quiet -p ampsched-live-daemon -p ampsched-taskrt'
 
 EVERY ?= 20
 
 .PHONY: sweep
-sweep: $(BUILD)/dev ## Run every workload on every machine under every policy with all checks (one combination in EVERY)
+sweep: $(BUILD)/simulator $(BUILD)/dev ## Run every workload on every machine under every policy with all checks (one combination in EVERY)
 	$(BIN)/python tests/sweep.py --every $(EVERY)
-
-.PHONY: stress
-stress: $(BUILD)/venv ## Execute ten thousand random task graphs on real threads
-	GRAPHS=10000 cargo test --locked --quiet -p ampsched-taskrt --test graphs
 
 .PHONY: calibrate
 calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements
@@ -192,7 +232,7 @@ calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew fro
 	$(BIN)/python calibration/power/report_power.py
 
 .PHONY: prediction
-prediction: $(BUILD)/dev ## Train the shipped models and judge predictions of speed-ups anew
+prediction: $(BUILD)/simulator $(BUILD)/dev ## Train the shipped models and judge predictions of speed-ups anew
 	$(BIN)/python calibration/prediction/report.py
 
 .PHONY: lock
@@ -207,6 +247,9 @@ lock: $(BUILD)/venv ## Renew constraints.txt: the newest versions that fit toget
 clean: ## Remove everything that was built
 	rm -rf $(VENV) $(BUILD) target
 
+# The clock of exact virtual machines.
+clock = $(MAKE) --silent -C crates/live/exact OUT=$(abspath $(VENV))/lib/ampsched
+
 # Stamps -----------------------------------------------------------------------------------------
 
 $(BUILD)/tools: tools/check-tools.sh
@@ -219,20 +262,24 @@ $(BUILD)/venv: $(BUILD)/tools constraints.txt
 	$(PIP) install --constraint constraints.txt maturin
 	@touch $@
 
-# What the package needs to run, without the package.
-$(BUILD)/libraries: $(BUILD)/venv pyproject.toml
-	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-		print(*p["dependencies"], *p["optional-dependencies"]["test"], sep="\n")' >$@.in
-	$(PIP) install --constraint constraints.txt --requirement $@.in
-	@touch $@
+# $(call libraries,extra ...) installs what the package and optional groups of it need, without the package.
+libraries = $(BIN)/python tools/requirements.py $(1) >$@.in && \
+	$(PIP) install --constraint constraints.txt --requirement $@.in && touch $@
 
-$(BUILD)/package: $(BUILD)/venv $(SOURCES)
+$(BUILD)/libraries: $(BUILD)/venv pyproject.toml
+	@$(call libraries,test)
+
+$(BUILD)/simulator: $(BUILD)/venv $(SOURCES)
 	rm -rf $(BUILD)/wheel
 	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
 	$(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
 	$(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
+	@touch $@
+
+$(BUILD)/package: $(BUILD)/simulator
 	cargo build --release --locked --quiet -p ampsched-live-cli
 	install -m 755 target/release/ampsched-live $(BIN)/ampsched-live
+	$(clock)
 	@if why=$$(sh tools/check-bpf.sh 2>&1); then \
 		cargo build --release --locked --quiet -p ampsched-scx --features bpf && \
 		install -m 755 target/release/ampsched-live-scx $(BIN)/ampsched-live-scx; \
@@ -244,8 +291,9 @@ $(BUILD)/package: $(BUILD)/venv $(SOURCES)
 # $(call install,extra) adds an optional group of dependencies of the built package.
 install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.whl)[$(1)]" && touch $@
 
-$(BUILD)/dev: $(BUILD)/package
-	@$(call install,test$(,)lint$(,)calibrate$(,)train)
+# What tests and checks of the sources need beside the package.
+$(BUILD)/dev: $(BUILD)/libraries
+	@$(call libraries,test lint calibrate train)
 
 $(BUILD)/docs: $(BUILD)/package
 	@$(call install,docs)

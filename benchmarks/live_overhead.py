@@ -1,9 +1,10 @@
-"""Measures what scheduling in the kernel costs: ours (policy cfs) beside the kernel's EEVDF and scx_bpfland, in a virtual machine.
+"""Measures what scheduling costs in the kernel of a virtual machine: ours (cfs) beside EEVDF and scx_bpfland.
 
-cfs runs without wake-up pre-emption, which scx_bpfland has not either, and as it is. Each round boots the machine, loads all in random
-order and runs the same programs under each; ratios of a round are comparable, absolute numbers of translated instructions are not. Also
-prints the CPU time of an epoch of COLAB by the number of threads. Needs what `make test-live` needs, ampsched-live-scx as `make build`
-installs it, and scx_bpfland in PATH; `make bench-live` sees to all.
+cfs runs without wake-up pre-emption, which scx_bpfland has not either, and as it is. Each round boots the machine,
+loads all in random order and runs the same programs under each; ratios of a round are comparable, absolute numbers of
+translated instructions are not. Also prints the CPU time of an epoch of COLAB by the number of threads. Needs what
+`make test-live` needs, ampsched-live-scx as `make build` installs it, and scx_bpfland in PATH; `make bench-live` sees
+to all.
 """
 
 import argparse

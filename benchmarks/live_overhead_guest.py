@@ -1,4 +1,7 @@
-"""The part of live_overhead.py inside the virtual machine: a round of measurements, or the cost of epochs. Prints one JSON object."""
+"""The part of live_overhead.py inside the virtual machine: a round of measurements, or the cost of epochs.
+
+Prints one JSON object.
+"""
 
 import json
 import re

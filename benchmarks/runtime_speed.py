@@ -1,7 +1,8 @@
 """Measures the task runtime beside rayon and OpenMP (gcc's libgomp), all in the same rounds; prints Markdown.
 
-Ratios of the same round are comparable between computers, absolute numbers are not. The unequal machine is made of equal cores by
-CPU quotas, for which the process must be allowed to create cgroups; the ratio of speeds is measured, not supposed.
+Ratios of the same round are comparable between computers, absolute numbers are not. The unequal machine is made of
+equal cores by CPU quotas, for which the process must be allowed to create cgroups; the ratio of speeds is measured, not
+supposed.
 """
 
 import argparse

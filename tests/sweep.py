@@ -1,4 +1,4 @@
-"""Every workload and program on every machine under every policy, with the simulator's invariants checked after every event.
+"""Every workload and program on every machine under every policy, with invariants checked after every event.
 
     make sweep             one combination of machine and workload in 20
     make sweep EVERY=1     all of them, which takes about ten minutes
@@ -14,8 +14,9 @@ from itertools import product
 from rich.progress import track
 
 from ampsched.catalog import Catalog
-from ampsched.execution import Settings, run_one
+from ampsched.execution import job_of, run_one
 from ampsched.policy import PolicySpec, policies
+from ampsched.settings import RunSettings
 
 UNTIL_MS = 2000.0
 """Long programs are stopped then: they repeat themselves."""
@@ -23,13 +24,13 @@ UNTIL_MS = 2000.0
 
 def commands(machine: str, workload: str, catalog: Catalog) -> list[str]:
     """Runs a workload on a machine under every policy; the commands that failed, with their errors."""
-    settings = Settings(check=True, until_ms=UNTIL_MS)
+    settings = RunSettings(check=True, until_ms=UNTIL_MS)
     where, what = catalog.machine(machine), catalog.workload(workload)
     failed = []
     for info in policies():
         policy = PolicySpec.of(info.name)
         try:
-            run_one(settings.job(where, what, policy, 1), policy)
+            run_one(job_of(settings, where, what, policy), policy)
         except Exception as error:
             command = f"ampsched simulate --machine {machine} --workload {workload} --policy {info.name} --until-ms {UNTIL_MS:g} --check"
             failed.append(f"{command}\n    {type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
 """Follows docs/howto/policy-in-rust.md in a copy of the checkout: `make check-howto`.
 
-Every command and every edit of the page is executed as it stands there. What the author did by hand must be one new file and
-one row; what is generated is counted apart. Commands that need a virtual machine run where there is one.
+Every command and every edit of the page is executed as it stands there. What the author did by hand must be one new
+file and one row; what is generated is counted apart. Commands that need a virtual machine run where there is one.
 """
 
 import fnmatch

@@ -39,9 +39,9 @@ class Copy:
 def copy(name: str) -> Copy:
     """Copies all files that git knows or would know into ``.build/NAME/checkout``.
 
-    What is built goes to ``.build/NAME/target``, which is kept from one copy to the next: cargo takes path and time of a
-    source for its identity, so a folder shared with the original would leave the copy's policies in the original's programs.
-    What others wrote is the same everywhere, and taken from the original's target folder at first.
+    What is built goes to ``.build/NAME/target``, which is kept from one copy to the next: cargo takes path and time of
+    a source for its identity, so a folder shared with the original would leave the copy's policies in the original's
+    programs. What others wrote is the same everywhere, and taken from the original's target folder at first.
     """
     where = ROOT / ".build" / name
     made, target = Copy(where / "checkout"), where / "target"

@@ -1,7 +1,8 @@
 """Writes the index at the top of docs/explanation/DECISIONS.md: ``python tools/decisions.py``.
 
-Below its heading each decision has a line with the day on which it was taken and the earlier ones that it replaces, wholly
-or in part: ``*2026-11-22. Supersedes 12. Amends 80, 88.*``. What became of a decision follows from the later ones.
+Below its heading each decision has a line with the day on which it was taken and the earlier ones that it replaces,
+wholly or in part: ``*2026-11-22. Supersedes 12. Amends 80, 88.*``. What became of a decision follows from the later
+ones.
 """
 
 import re

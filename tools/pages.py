@@ -1,8 +1,9 @@
 """Commands in pages of the documentation: read, executed, compared with what the page shows.
 
-A block of type `console` holds commands: lines that begin with `$ `. The others are output, of which each line must appear
-in this order; `...` stands for lines that are left out or, inside a line, for anything. A block with a title is for a file of
-that name; that of a `console` block says where its commands run, if not in an empty folder with the installed package.
+A block of type `console` holds commands: lines that begin with `$ `. The others are output, of which each line must
+appear in this order; `...` stands for lines that are left out or, inside a line, for anything. A block with a title is
+for a file of that name; that of a `console` block says where its commands run, if not in an empty folder with the
+installed package.
 """
 
 import re

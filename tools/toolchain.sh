@@ -1,6 +1,7 @@
 #!/bin/sh
-# Says which toolchain rustup has to use, if not the pinned one: the default one if that is the same version under another
-# name, so that nothing has to be downloaded. Says nothing if there is no rustup, or if the choice is made already.
+# Says which toolchain rustup has to use, if not the pinned one: the default one if that is the same version under
+# another name, so that nothing has to be downloaded. Says nothing if there is no rustup, or if the choice is made
+# already.
 set -u
 cd "$(dirname "$0")/.."
 command -v rustup >/dev/null 2>&1 || exit 0

@@ -1,8 +1,8 @@
 /* The loop and the empty tasks of crates/taskrt/examples/runtime_bench.rs under OpenMP (gcc's libgomp).
  *
  * usage: openmp_loop MODE ITERATIONS ROUNDS [FILE...]
- * MODE: static, dynamic, tasks. One thread per FILE, into which it writes its own identifier: the cgroup that limits it.
- * Without FILE: two threads, each bound to a CPU by OMP_PROC_BIND. Prints seconds.
+ * MODE: static, dynamic, tasks. One thread per FILE, into which it writes its own identifier: the cgroup that limits
+ * it. Without FILE: two threads, each bound to a CPU by OMP_PROC_BIND. Prints seconds.
  */
 #define _GNU_SOURCE
 #include <omp.h>

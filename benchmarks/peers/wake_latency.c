@@ -1,5 +1,5 @@
-/* How long threads take from being woken to running, after the shape of schbench: messengers wake their workers, which compute a little
- * and wait again.
+/* How long threads take from being woken to running, after the shape of schbench: messengers wake their workers, which
+ * compute a little and wait again.
  *
  * usage: wake_latency MESSENGERS WORKERS SECONDS
  * WORKERS per messenger. Prints the 50th and the 99th percentile of the latency in us, and the number of wake-ups.

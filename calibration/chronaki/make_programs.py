@@ -2,11 +2,11 @@
 """Writes the programs of Chronaki et al. (JPDC 2018): nine PARSEC programs in up to four variants.
 
     python calibration/chronaki/make_programs.py            writes the files
-    python calibration/chronaki/make_programs.py --check    compares with the committed files instead; exit code 1 if they differ
+    python calibration/chronaki/make_programs.py --check    compares with the files; exit code 1 if they differ
 
-A data-parallel program is a region over its task graph (`ampsched tasks describe NAME`); the variant says who divides the work. The
-pthreads versions of dedup and ferret are pools of threads around queues. Total work is the same in all variants: 100 s on one little core.
-"""
+A data-parallel program is a region over its task graph (`ampsched tasks describe NAME`); the variant says who divides
+the work. The pthreads versions of dedup and ferret are pools of threads around queues. Total work is the same in all
+variants: 100 s on one little core."""
 
 import sys
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ GENERATED = "# Written by calibration/chronaki/make_programs.py; run it again in
 TOTAL_US = 100e6
 """Work on one little core, that of all task programs; the paper publishes no times."""
 GRAB_US = 0.2
-"""Taking a task or a chunk from something shared, on a big core: an estimate, one contended atomic operation across clusters."""
+"""Taking a task or a chunk from something shared, on a big core: an estimate, one contended atomic operation across
+clusters."""
 CAPACITIES = {"ferret": 19, "dedup": 1048576}
 """Queues of PARSEC 3.0."""
 LOOPS = {"loop-static": "OpenMP loop, static schedule", "loop-dynamic": "OpenMP loop, dynamic schedule"}
@@ -35,7 +36,8 @@ class Subject:
     """Measured speed of a big core at 1.6 GHz / a little one at 0.8 GHz."""
     profile: str
     threads: str = "static"
-    """Who divides the work in the pthreads version: `static` shares, or `loop-dynamic` for a shared counter of work units."""
+    """Who divides the work in the pthreads version: `static` shares, or `loop-dynamic` for a shared counter of work
+    units."""
     barriers: bool = True
     """Whether its graph has the parameter `barriers`."""
     loops: bool = False

@@ -2,11 +2,11 @@
 """Writes the programs and workloads of HFEE (subjects.py) and their table in the documentation.
 
     python calibration/hfee/make_programs.py            writes the files
-    python calibration/hfee/make_programs.py --check    compares with the committed files instead; exit code 1 if they differ
+    python calibration/hfee/make_programs.py --check    compares with the committed files; exit code 1 if they differ
 
-Rule for behaviour: a program is its profile, but everything takes so many times the cycles that it runs at the published instruction
-rate alone on a big core at 2 GHz. That keeps the profile's balance of core and memory, and so the ratio of big and little. Deterministic:
-the same profiles and core model give the same bytes.
+Rule for behaviour: a program is its profile, but everything takes so many times the cycles that it runs at the
+published instruction rate alone on a big core at 2 GHz. That keeps the profile's balance of core and memory, and so the
+ratio of big and little. Deterministic: the same profiles and core model give the same bytes.
 """
 
 import sys

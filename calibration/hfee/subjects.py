@@ -1,7 +1,7 @@
 """The programs and workloads of HFEE (IEEE Transactions on Computers 2020), with what is known of them.
 
-Time, instruction rate and energy-efficiency ratio (EER) are those in the scripts that the authors have published: each program alone on a
-big core at 2 GHz. Classes and workloads are the paper's Tables 2 and 3.
+Time, instruction rate and energy-efficiency ratio (EER) are those in the scripts that the authors have published: each
+program alone on a big core at 2 GHz. Classes and workloads are the paper's Tables 2 and 3.
 """
 
 from dataclasses import dataclass

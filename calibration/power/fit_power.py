@@ -2,7 +2,7 @@
 """Fits power and heat of the Exynos 5422 to measurements of an Odroid XU3.
 
     python calibration/power/fit_power.py            writes the machine files
-    python calibration/power/fit_power.py --check    compares with the committed files instead; exit code 1 if they differ
+    python calibration/power/fit_power.py --check    compares with the committed files; exit code 1 if they differ
 
 Needs numpy and scipy. Deterministic: the same measurements give the same numbers, as far as they are stated.
 """

@@ -1,6 +1,7 @@
 """Which recipe is the default for the counters of big cores, and of little ones: nested cross-validation.
 
-One recipe for all core types of a side: with some dozens of programs the choice for one of them alone is decided by chance.
+One recipe for all core types of a side: with some dozens of programs the choice for one of them alone is decided by
+chance.
 """
 
 from collections import Counter
@@ -15,8 +16,8 @@ from ampsched.training.model import Method, fit
 from ampsched.training.pmu import pmu_of
 from ampsched.training.rows import TrainingSet
 
-# The first is the papers' (CGO 2020, section 4.1: principal components, a linear model of counts per instruction), the second
-# the same per cycle, the third trees.
+# The first is the papers' (CGO 2020, section 4.1: principal components, a linear model of counts per instruction), the
+# second the same per cycle, the third trees.
 TARGETS: tuple[Literal["ratio", "log"], ...] = ("ratio", "log")
 SELECTIONS: tuple[Literal["components", "forward", "backward"], ...] = ("components", "forward", "backward")
 RECIPES = (

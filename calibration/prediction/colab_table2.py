@@ -8,7 +8,8 @@ from gem5_rows import number, read
 
 from ampsched.models import FOLDER
 
-# Lines of a 32 KiB L1 data cache of 64-byte lines: the most that tags in use can be. The collected files leave the statistic out.
+# Lines of a 32 KiB L1 data cache of 64-byte lines: the most that tags in use can be. The collected files leave the
+# statistic out.
 TAGS_MAX = 512
 
 

@@ -13,7 +13,7 @@ MIX = ("uops_per_instruction", "load", "store", "branch", "fp_simd", "int_mul_di
 
 
 def errors() -> dict[str, float]:
-    """Mean absolute errors, as shares, of the out-of-order core's part on programs left out of a least-squares fit of relative errors:
+    """Mean absolute errors, as shares, of the out-of-order core's part on programs left out of a least-squares fit:
     of a constant, of a line through the in-order core's part, and of one through it and the mix of instructions."""
     folder = files("ampsched") / "data" / "profiles"
     profiles = {

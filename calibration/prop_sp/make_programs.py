@@ -2,13 +2,14 @@
 """Writes the programs and mixes of Prop-SP's Table 3 (subjects.py) and their table in the documentation.
 
     python calibration/prop_sp/make_programs.py            writes the files
-    python calibration/prop_sp/make_programs.py --check    compares with the committed files instead; exit code 1 if they differ
+    python calibration/prop_sp/make_programs.py --check    compares with the committed files; exit code 1 if they differ
 
-Rule for speed-ups: a program runs at the speed-up that the core model gives its measured profile on the Opteron, if that is in
-the published class, else at the middle of the class. What it takes to get there is said in misses of the L1 data cache and the L2,
-up to twice the profile's; more would be other code, so what is missing then is stated as a ratio.
-A program with several inputs has two phases for each, of equal time on a fast core: with speed-ups above and below that by half
-the width of a class, or as much as the clocks allow above it. Deterministic: the same profiles and core model give the same bytes.
+Rule for speed-ups: a program runs at the speed-up that the core model gives its measured profile on the Opteron, if
+that is in the published class, else at the middle of the class. What it takes to get there is said in misses of the L1
+data cache and the L2, up to twice the profile's; more would be other code, so what is missing then is stated as a
+ratio. A program with several inputs has two phases for each, of equal time on a fast core: with speed-ups above and
+below that by half the width of a class, or as much as the clocks allow above it. Deterministic: the same profiles and
+core model give the same bytes.
 """
 
 import sys

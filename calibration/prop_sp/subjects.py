@@ -1,14 +1,14 @@
 """The programs and mixes of Prop-SP's Table 3 (Saez et al., Euro-Par 2014 workshops), with what is known of them.
 
-Class (H, M, L: high, medium, low speed-up) and kind (ST single-threaded, HP highly parallel, PS partially sequential: more than a
-quarter of the time) are the paper's. The rest has its source beside it, or is an assumption that says so.
+Class (H, M, L: high, medium, low speed-up) and kind (ST single-threaded, HP highly parallel, PS partially sequential:
+more than a quarter of the time) are the paper's. The rest has its source beside it, or is an assumption that says so.
 """
 
 from dataclasses import dataclass
 
 # The speed-ups of a program on the paper's machine lie between 1.2, the least of its Table 1, and the ratio of clocks,
-# 2600 MHz / 800 MHz: fast and slow cores differ in nothing else. Assumption, as the paper prints no limits: the classes are
-# thirds of that.
+# 2600 MHz / 800 MHz: fast and slow cores differ in nothing else. Assumption, as the paper prints no limits: the classes
+# are thirds of that.
 RATIO_MIN, RATIO_MAX = 1.2, 2600 / 800
 THIRD = (RATIO_MAX - RATIO_MIN) / 3
 LOWEST = {"L": RATIO_MIN, "M": RATIO_MIN + THIRD, "H": RATIO_MIN + 2 * THIRD}

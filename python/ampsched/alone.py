@@ -1,17 +1,17 @@
 """Completion times alone, to which Prop-SP's metrics refer.
 
-Prop-SP (Saez et al., Euro-Par 2014 workshops, sections 2 and 4) measures every program twice by itself: ``CT_fast`` on the whole
-machine, with the distribution of fast-core time over its threads that suits it best, and ``CT_slow`` on the slow cores only.
-Slowdown is CT_sched / CT_fast; ASP (`ampsched.metrics.asp`) compares with CT_slow.
+Prop-SP (Saez et al., Euro-Par 2014 workshops, sections 2 and 4) measures every program twice by itself: ``CT_fast`` on
+the whole machine, with the distribution of fast-core time over its threads that suits it best, and ``CT_slow`` on the
+slow cores only. Slowdown is CT_sched / CT_fast; ASP (`ampsched.metrics.asp`) compares with CT_slow.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ampsched._core import Machine, Workload
-from ampsched.execution import BASELINE_POLICY, NO_OVERHEAD, Progress, Settings, run_all
-from ampsched.governor import NO_GOVERNORS
+from ampsched.execution import BASELINE_POLICY, Progress, job_of, run_all
 from ampsched.policy import PolicySpec
+from ampsched.settings import AloneSettings, only
 
 SCHEMES = ("prop-sp:even=0", "prop-sp:even=1")
 """The paper's two ways to share a program's credits: BusyFCs and Even."""
@@ -35,8 +35,7 @@ class Reference:
 def run_alone(
     machine: Machine,
     workload: Workload,
-    settings: Settings,
-    seed: int = 1,
+    settings: AloneSettings,
     *,
     schemes: Sequence[PolicySpec] = (),
     processes: int = 0,
@@ -44,14 +43,13 @@ def run_alone(
 ) -> list[Reference]:
     """Measures CT_fast and CT_slow of each application of a workload.
 
-    CT_fast is the least of the times under each of the schemes on the whole machine, and under `cfs` on its fast cores alone: a
-    program with a single thread has nothing to distribute, and spends its time on a fast core.
+    CT_fast is the least of the times under each of the schemes on the whole machine, and under `cfs` on its fast cores
+    alone: a program with a single thread has nothing to distribute, and spends its time on a fast core.
 
     Args:
         machine: The machine with its fast and slow cores.
         workload: The applications; when they start is left out.
-        settings: How: seed and repetitions as in the mix give it the same random amounts; policies cost nothing.
-        seed: Seed of all random amounts.
+        settings: How: seed and repetitions as in the mix give it the same random amounts. Policies cost nothing.
         schemes: Policies for CT_fast; by default Prop-SP's two distributions, `SCHEMES`.
         processes: Processors to use; 0: all.
         progress: Called with the number of finished simulations and of all.
@@ -59,14 +57,14 @@ def run_alone(
     Raises:
         InputError: If an application cannot go on, or does not end within the limit.
     """
-    settings = replace(settings, overhead=NO_OVERHEAD, governors=NO_GOVERNORS, until_ms=None)
+    settings = only(AloneSettings, settings)
     schemes = tuple(schemes) or tuple(map(PolicySpec.of, SCHEMES))
     baseline = PolicySpec.of(BASELINE_POLICY)
     fast, slow = machine.only_big(), machine.only_little()
     ways = [(fast, baseline), *((machine, scheme) for scheme in schemes), (slow, baseline)]
     names = [FAST_CORES, *(scheme.label for scheme in schemes)]
     alone = [workload.alone(app) for app in range(len(workload.apps))]
-    jobs = [(settings.job(where, app, policy, seed), policy) for app in alone for where, policy in ways]
+    jobs = [(job_of(settings, where, app, policy), policy) for app in alone for where, policy in ways]
     outcomes = iter(run_all(jobs, processes, progress))
     found = []
     for app in alone:

@@ -1,7 +1,8 @@
 """The analytical model of Prop-SP: what a share of fast-core time is worth, and what the best shares are.
 
 Saez et al. (Euro-Par 2014 workshops), section 2. Nothing is simulated: each policy is the share of time that every
-program spends on a fast core, and throughput and fairness follow from it. The page "The analytical model" derives the formulas.
+program spends on a fast core, and throughput and fairness follow from it. The page "The analytical model" derives the
+formulas.
 
 Example:
     >>> mix = table_1("W6")
@@ -22,8 +23,8 @@ from ampsched._core import InputError, suggest
 Array = npt.NDArray[np.float64]
 """One number per program."""
 
-# Far beyond any processor, and nearer to 1 than anybody can measure. Within these limits rounding errors of shares, which are
-# losses divided by gains, stay below 1e-9.
+# Far beyond any processor, and nearer to 1 than anybody can measure. Within these limits rounding errors of shares,
+# which are losses divided by gains, stay below 1e-9.
 SPEEDUP_MAX = 1000.0
 GAIN_MIN = 1e-5
 WEIGHT_MIN, WEIGHT_MAX = 1e-6, 1e6
@@ -216,8 +217,9 @@ def rr(mix: Mix) -> Array:
 def prop_sp(mix: Mix) -> Array:
     """Prop-SP: shares in proportion to (speed-up - 1) x static weight, the dynamic weight of section 3.
 
-    A single-threaded program cannot use more than one core. What becomes of the rest is a reconstruction, as the paper does not
-    say: the others have it in the same proportion. If no program gains from a fast core, all have the same share.
+    A single-threaded program cannot use more than one core. What becomes of the rest is a reconstruction, as the paper
+    does not say: the others have it in the same proportion. If no program gains from a fast core, all have the same
+    share.
     """
     return capped_shares(mix.fast_time, (mix.speedup_array() - 1.0) * mix.weight_array())
 
@@ -225,12 +227,13 @@ def prop_sp(mix: Mix) -> Array:
 def opt_unfairness(mix: Mix) -> Array:
     """Opt-Unfairness: the shares with the least unfairness, exactly.
 
-    A program with share F has the progress (1 / slowdown) 1 - (1 - F) g, where g = 1 - 1/SF. Let everybody lose the same
-    progress d, by slow-core shares d/g, except those with g < d, which never leave the slow cores and lose g. Take the d at
-    which the slow cores are used up. No shares have a smaller greatest loss: all who lose d would need more fast-core time, and
-    the others have none to give. And the greatest progress of any program is at least 1 - min g, whatever the shares. So unfairness,
-    greatest progress / least, is at least max(1, (1 - min g) / (1 - d)), and these shares reach it. They are the only ones that do
-    (but for programs with g = 0, to which all cores are alike: they take slow-core time first), so there is no ASP to choose by.
+    A program with share F has the progress (1 / slowdown) 1 - (1 - F) g, where g = 1 - 1/SF. Let everybody lose the
+    same progress d, by slow-core shares d/g, except those with g < d, which never leave the slow cores and lose g. Take
+    the d at which the slow cores are used up. No shares have a smaller greatest loss: all who lose d would need more
+    fast-core time, and the others have none to give. And the greatest progress of any program is at least 1 - min g,
+    whatever the shares. So unfairness, greatest progress / least, is at least max(1, (1 - min g) / (1 - d)), and these
+    shares reach it. They are the only ones that do (but for programs with g = 0, to which all cores are alike: they
+    take slow-core time first), so there is no ASP to choose by.
     """
     gains = mix.gains()
     alike = gains == 0.0
@@ -249,12 +252,12 @@ def opt_asp_ref(mix: Mix) -> Array:
 def most_asp(mix: Mix, unfairness_max: float) -> Array:
     """The shares of fast-core time with the highest ASP under a limit on unfairness, exactly.
 
-    Fix the greatest loss of progress, D. Unfairness at most u means that everybody's loss is within max(0, 1 - u (1 - D)) and D,
-    so slow-core shares, loss / g, have limits, too. Slow-core time costs (SF - 1) of ASP each, so it goes to the smallest
-    speed-ups first, up to their limits. This is best for this D. As D changes, cost is a straight line, except where
-    a limit has a kink (D = g; 1 - u (1 - D) = 0) or where slow-core time ends exactly between two programs. These
-    points, and the ends of the range in which slow-core time can be placed, are all looked at: one of them is the optimum.
-    Equal programs have equal shares. Of several optima the one with the smallest D is taken.
+    Fix the greatest loss of progress, D. Unfairness at most u means that everybody's loss is within max(0, 1 - u (1 -
+    D)) and D, so slow-core shares, loss / g, have limits, too. Slow-core time costs (SF - 1) of ASP each, so it goes to
+    the smallest speed-ups first, up to their limits. This is best for this D. As D changes, cost is a straight line,
+    except where a limit has a kink (D = g; 1 - u (1 - D) = 0) or where slow-core time ends exactly between two
+    programs. These points, and the ends of the range in which slow-core time can be placed, are all looked at: one of
+    them is the optimum. Equal programs have equal shares. Of several optima the one with the smallest D is taken.
 
     Args:
         mix: The programs.
@@ -275,7 +278,8 @@ def most_asp(mix: Mix, unfairness_max: float) -> Array:
     gain, price = mix.gains()[first], mix.speedup_array()[first] - 1.0
     knots = _kinks(gain, unfairness_max)
     least, most = _slow_limits(knots, gain, unfairness_max)
-    # Slow-core time taken if the first k columns are at their upper limits, the others at their lower ones: grows with D.
+    # Slow-core time taken if the first k columns are at their upper limits, the others at their lower ones: grows with
+    # D.
     filled = _sums_before(most * count) + _sums_from(least * count)
     ends = np.array([np.interp(mix.slow_time, column, knots) for column in filled.T])
     losses = np.unique(np.clip(np.concatenate([knots, ends]), ends[-1], ends[0]))
@@ -301,7 +305,8 @@ POLICIES: dict[str, Callable[[Mix], Array]] = {
 def capped_shares(total: float, weights: Array) -> Array:
     """Divides a number of cores in proportion to weights, at most one core each: min(1, level x weight).
 
-    What is above one core goes to the others in the same proportion, and to weights of 0, equally, when all others have one.
+    What is above one core goes to the others in the same proportion, and to weights of 0, equally, when all others have
+    one.
 
     Args:
         total: Cores, 0 to the number of weights.
@@ -320,7 +325,7 @@ def capped_shares(total: float, weights: Array) -> Array:
 
 
 def _kinks(gain: Array, unfairness: float) -> Array:
-    """Greatest losses D at which a limit of `_slow_limits` has a kink, and both ends of the range of D, in ascending order.
+    """Greatest losses D at which a limit of `_slow_limits` has a kink, and both ends of D's range, in ascending order.
 
     Beyond the upper end the least gain is below the lower limit of losses.
     """

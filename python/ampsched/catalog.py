@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from ampsched import _core
-from ampsched._core import InputError, Machine, Workload
+from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Workload
 from ampsched.files import read_text
 from ampsched.kinds import Kind
 from ampsched.spec import parse_spec
@@ -207,7 +207,7 @@ def _add_missing(core: _core.Catalog) -> None:
                 core.add(kind, path, path, read_text(Path(path)))
     for path in core.missing_graphs():
         if Path(path).is_file():
-            core.add_graph(path, read_text(Path(path)))
+            core.add_graph(path, read_text(Path(path), DATA_BYTES_MAX))
 
 
 @functools.cache

@@ -32,6 +32,22 @@ def makespan_ms(run: Run) -> float:
     return run.outcome.makespan_ns / 1e6
 
 
+def waiting_ms(run: Run) -> float:
+    """Mean time of a thread in run queues, in ms."""
+    threads = run.outcome.threads
+    return sum(thread.ready_ns for thread in threads) / max(1, len(threads)) / 1e6
+
+
+def longest_wait_ms(run: Run) -> float:
+    """Longest stay of a thread in a run queue, in ms."""
+    return max((thread.ready_ns_max for thread in run.outcome.threads), default=0) / 1e6
+
+
+def instructions(run: Run) -> float:
+    """Instructions that all threads of a run have retired."""
+    return float(sum(thread.instructions for thread in run.outcome.threads))
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
     """One policy on one workload and machine: means over core orders, estimates over seeds."""
@@ -46,6 +62,14 @@ class SummaryRow:
     h_stp_change: Estimate
     """Relative to the first policy: 0.1 is 10 % higher (better)."""
     makespan_ms: Estimate
+    instructions: Estimate
+    """Work done; it differs between policies if a program is stopped by time."""
+    instructions_change: Estimate
+    """Relative to the first policy: 0.1 is 10 % more."""
+    waiting_ms: float
+    """Mean time of a thread in run queues."""
+    longest_wait_ms: float
+    """Longest stay of a thread in a run queue, mean over the runs."""
     unfairness: float
     uniformity: float
     utilisation: float
@@ -59,7 +83,7 @@ class SummaryRow:
     """Energy x makespan."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """All runs of a comparison; the first policy is the one that others are measured against."""
 
@@ -67,6 +91,10 @@ class Comparison:
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
     """What a reader must know of how it was run."""
+
+    def __repr__(self) -> str:
+        """A line; `summary`, `to_dict` and `to_polars` show everything."""
+        return f"<Comparison of {', '.join(self.policies)}: {len(self.runs)} runs>"
 
     def select(self, machine: str, workload: str, policy: str) -> list[Run]:
         """The runs of one policy on one workload and machine: all core orders and seeds."""
@@ -78,11 +106,26 @@ class Comparison:
         return list(dict.fromkeys((run.machine, run.workload) for run in self.runs))
 
     def caveats(self) -> list[str]:
-        """What policies could not do on a machine, one sentence each, in order of appearance."""
+        """What a reader must know before comparing, one sentence each.
+
+        What policies could not do on a machine, and programs that are stopped by time, so that their turnaround says
+        nothing.
+        """
         found = ((run.policy, run.machine, run.outcome.caveat) for run in self.runs)
-        return list(
-            dict.fromkeys(f"{policy} on {machine}: {what}" for policy, machine, what in found if what)
-        )
+        lacks = [f"{policy} on {machine}: {what}" for policy, machine, what in found if what]
+        times = [
+            f"{workload} on {machine}: a duration stops {', '.join(apps)} under every policy: compare work done and waiting "
+            "(and energy), not H_ANTT, H_STP and makespan"
+            for machine, workload in self.mixes()
+            if (apps := self.timed(machine, workload))
+        ]
+        return list(dict.fromkeys(lacks + times))
+
+    def timed(self, machine: str, workload: str) -> list[str]:
+        """The applications whose turnaround is the duration that their program states, under every policy."""
+        runs = [run for policy in self.policies for run in self.select(machine, workload, policy)]
+        apps = enumerate(runs[0].outcome.apps)
+        return [app.name for number, app in apps if all(run.timed[number] for run in runs)]
 
     def summary(self) -> list[SummaryRow]:
         """One row per machine, workload and policy."""
@@ -104,6 +147,10 @@ class Comparison:
             h_antt_change=change(runs, first, h_antt),
             h_stp_change=change(runs, first, h_stp),
             makespan_ms=estimate(per_seed(runs, makespan_ms)),
+            instructions=estimate(per_seed(runs, instructions)),
+            instructions_change=change(runs, first, instructions),
+            waiting_ms=fmean(waiting_ms(run) for run in runs),
+            longest_wait_ms=fmean(longest_wait_ms(run) for run in runs),
             unfairness=fmean(run.metrics.unfairness for run in runs),
             uniformity=fmean(run.metrics.uniformity for run in runs),
             utilisation=fmean(run.outcome.utilisation for run in runs),
@@ -177,9 +224,9 @@ def per_seed(runs: Sequence[Run], value: Value) -> list[float]:
 
 
 def change(runs: Sequence[Run], reference: Sequence[Run], value: Value) -> Estimate:
-    """Relative change against a reference, paired by seed: 0.1 is 10 % more."""
+    """Relative change against a reference, paired by seed: 0.1 is 10 % more; 0 against nothing."""
     pairs = zip(per_seed(runs, value), per_seed(reference, value), strict=True)
-    return estimate([mine / other - 1.0 for mine, other in pairs])
+    return estimate([mine / other - 1.0 if other else 0.0 for mine, other in pairs])
 
 
 def _keys(run: Run) -> dict[str, Any]:
@@ -209,6 +256,8 @@ def _run_row(run: Run) -> dict[str, Any]:
         "switches": outcome.counts.switches,
         "migrations": outcome.counts.migrations,
         "preemptions": outcome.counts.preemptions,
+        "instructions": sum(thread.instructions for thread in outcome.threads),
+        "ready_ns_max": max((thread.ready_ns_max for thread in outcome.threads), default=0),
         "ready_ns": sum(thread.ready_ns for thread in outcome.threads),
         "blocked_ns": sum(thread.blocked_ns for thread in outcome.threads),
         "energy_j": outcome.energy_j,
@@ -227,6 +276,9 @@ def _app_rows(run: Run, *, keys: bool = True) -> list[dict[str, Any]]:
             "turnaround_ns": app.turnaround_ns,
             "alone_ns": alone_ns,
             "h_ntt": h_ntt,
+            "timed": timed,
         }
-        for app, alone_ns, h_ntt in zip(run.outcome.apps, run.alone_ns, run.metrics.h_ntt, strict=True)
+        for app, alone_ns, h_ntt, timed in zip(
+            run.outcome.apps, run.alone_ns, run.metrics.h_ntt, run.timed, strict=True
+        )
     ]

@@ -1,10 +1,10 @@
 """Performance counters: what gem5, perf and others wrote, as one table.
 
-A row is one counter of one core or thread over one window of time. Columns: ``source``, ``file``, ``program``, ``window``
-(number of the dump or interval in its file), ``end_s`` and ``duration_s`` (of the window, in seconds), ``core``, ``core_type``,
-``thread``, ``counter`` (name in the vocabulary, see `vocabulary`; else the native name), ``native`` (name in the file), ``unit``,
-``value`` (null if it was not counted) and ``running_share`` (share of the window in which it was counted; less than 1 if
-events took turns). What a source does not say is null.
+A row is one counter of one core or thread over one window of time. Columns: ``source``, ``file``, ``program``,
+``window`` (number of the dump or interval in its file), ``end_s`` and ``duration_s`` (of the window, in seconds),
+``core``, ``core_type``, ``thread``, ``counter`` (name in the vocabulary, see `vocabulary`; else the native name),
+``native`` (name in the file), ``unit``, ``value`` (null if it was not counted) and ``running_share`` (share of the
+window in which it was counted; less than 1 if events took turns). What a source does not say is null.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ampsched import _core
-from ampsched._core import InputError, suggest
-from ampsched.files import read_text
+from ampsched._core import DATA_BYTES_MAX, InputError, suggest
+from ampsched.files import read_text, write_csv, write_parquet
 
 if TYPE_CHECKING:
     import polars
@@ -49,7 +49,8 @@ def import_counters(
     """Reads counters that another program wrote.
 
     Args:
-        path: A ``stats.txt`` of gem5, the output of ``perf stat -x`` or ``-j``, or a CSV file with one column per counter.
+        path: A ``stats.txt`` of gem5, the output of ``perf stat -x`` or ``-j``, or a CSV file with one column per
+            counter.
         source: Which of them.
         program: What ran; the file's name without its ending where neither this nor the file says.
         core_type: Type of the cores where the file does not say.
@@ -63,7 +64,7 @@ def import_counters(
     if source == "csv":
         frame = _read_csv(path)
     else:
-        columns = _core.read_counters(source, str(path), read_text(path))
+        columns = _core.read_counters(source, str(path), read_text(path, DATA_BYTES_MAX))
         frame = polars.DataFrame(columns, schema_overrides=_schema(columns), strict=False)
     missing = [name for name in COLUMNS if name not in frame.columns]
     frame = frame.with_columns(polars.lit(None, dtype=_schema(missing)[name]).alias(name) for name in missing)
@@ -85,9 +86,9 @@ def import_counters(
 def write_counters(frame: "polars.DataFrame", path: str | Path) -> None:
     """Writes a counter table: Parquet, or CSV if the path ends in ``.csv``."""
     if Path(path).suffix == ".csv":
-        frame.write_csv(path)
+        write_csv(path, frame)
     else:
-        frame.write_parquet(path)
+        write_parquet(path, frame)
 
 
 def read_counters(path: str | Path) -> "polars.DataFrame":
@@ -100,7 +101,11 @@ def read_counters(path: str | Path) -> "polars.DataFrame":
 
     path = Path(path)
     if path.suffix == ".csv":
-        frame = polars.read_csv(path, schema_overrides=_schema(COLUMNS))
+        text = read_text(path, DATA_BYTES_MAX)
+        try:
+            frame = polars.read_csv(text.encode(), schema_overrides=_schema(COLUMNS))
+        except polars.exceptions.PolarsError as error:
+            raise InputError(f"{path}: is no CSV table: {str(error).splitlines()[0]}") from None
     else:
         if not path.is_file():
             raise InputError(f"{path}: cannot be read: No such file")
@@ -126,7 +131,7 @@ def _schema(names: "list[str] | tuple[str, ...] | dict[str, list[object]]") -> "
 def _read_csv(path: Path) -> "polars.DataFrame":
     import polars
 
-    text = read_text(path)
+    text = read_text(path, DATA_BYTES_MAX)
     try:
         wide = polars.read_csv(text.encode(), infer_schema=False)
     except polars.exceptions.PolarsError as error:

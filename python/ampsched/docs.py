@@ -20,6 +20,7 @@ import ampsched
 from ampsched import analytic
 from ampsched.catalog import FOLDERS, Catalog
 from ampsched.cli.app import app
+from ampsched.files import write_text
 from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.markdown import WIDTH, page
@@ -154,34 +155,21 @@ def _params(params: tuple[Param, ...]) -> list[str]:
 def words_page() -> str:
     """The whole vocabulary of Rules, Plan, Needs and Factors."""
     groups = words()
-    readers: dict[str, list[str]] = {}
-    for group in groups:
-        for word in group.words:
-            for change in word.reads:
-                readers.setdefault(change, []).append(_rule(group, word))
     parts = [
         NOTE,
         "# The words of a policy",
-        "A policy is made of these words, wherever it runs. The simulator executes all of them as written; what a "
-        "scheduler in the kernel and the daemon do otherwise stands with each word. A change of a plan that no rule "
-        "of the policy reads is refused when it is made, everywhere; what `Needs` does not name arrives as missing.",
+        "A policy is made of these words, wherever it runs. The simulator executes all of them as written; what "
+        "a scheduler in the kernel and the daemon do otherwise stands with each word. A change of a plan that no "
+        "rule of the policy reads is refused when it is made, everywhere, and a rule that reads tracked load when "
+        "the policy begins, unless `Needs` says how to track it; what `Needs` does not name arrives as missing.",
     ]
     titles = {"rules": "Rules", "plan": "Plan", "needs": "Needs", "factors": "Factors"}
     for group in groups:
         if group.part in titles:
             parts.append(f"## {titles.pop(group.part)}")
         parts += [f"### `{group.name}`", plain(group.doc)]
-        parts.append(_entries((_word_head(word), _word_text(group, word, readers)) for word in group.words))
+        parts.append(_entries((_word_head(word), _word_text(group, word)) for word in group.words))
     return page(*parts)
-
-
-def _rule(group: Group, word: Word) -> str:
-    """How a rule is named: a choice, or a field."""
-    if group.name == "rules":
-        return f"`{word.name}`"
-    if group.name in ("steal", "balance"):
-        return f"`{group.name}.{word.name}`"
-    return f"`{group.name} = {word.name}`"
 
 
 def _word_head(word: Word) -> str:
@@ -189,7 +177,7 @@ def _word_head(word: Word) -> str:
     return f"`{word.name}`" + (f" ({carries})" if carries else "")
 
 
-def _word_text(group: Group, word: Word, readers: dict[str, list[str]]) -> str:
+def _word_text(group: Group, word: Word) -> str:
     if group.part == "factors":
         return plain(word.doc)
     parts = [plain(word.doc)]
@@ -198,8 +186,10 @@ def _word_text(group: Group, word: Word, readers: dict[str, list[str]]) -> str:
         parts.append(f"Reads {', '.join(f'`{change}`' for change in word.reads)}.")
     if word.hides:
         parts.append(f"Takes away the meaning of {', '.join(f'`{change}`' for change in word.hides)}.")
-    if group.name == "change":
-        parts.append(f"Read by {', '.join(readers[word.name])}.")
+    if word.reads_load:
+        parts.append("Needs `load_tracking`.")
+    if word.readers:
+        parts.append(f"Read by {', '.join(f'`{rule}`' for rule in word.readers)}.")
     places = (("Kernel", word.kernel), ("Daemon", word.daemon))
     parts += [f"{place}: {does}." for place, does in places if does != "exact"]
     return " ".join(parts)
@@ -296,7 +286,11 @@ def _docstring(value: object) -> str:
 
 
 def _first_line(value: object) -> str:
-    documented = value.fget if isinstance(value, property) else value
+    documented = value
+    if isinstance(value, property):
+        documented = value.fget
+    elif isinstance(value, staticmethod):  # it documents itself, differently in each version of Python
+        documented = value.__func__
     return (inspect.getdoc(documented) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
 
 
@@ -325,7 +319,7 @@ def main(folder: Path) -> None:
     """Writes all pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in PAGES.items():
-        (folder / name).write_text(text(), encoding="utf-8")
+        write_text(folder / name, text())
 
 
 if __name__ == "__main__":

@@ -1,103 +1,97 @@
 """Runs simulations, many at once, with the baselines that their metrics need.
 
-A baseline is an application alone, under `cfs`, on the machine of only big cores (and on the same machine, if asked for),
-with the same seed and repeated as often, so that its random amounts are those of the mix. Baselines are kept in memory by
-content: the same application with the same parameters on an equal machine is run once per seed, however many mixes it is
-in. They are not kept on disk: all of an experiment's take a few seconds, and a file could outlive the simulator that wrote
-it.
+A baseline is an application alone, under `cfs`, on the machine of only big cores (and on the same machine, if asked
+for), with the same seed and repeated as often, so that its random amounts are those of the mix. Baselines are kept in
+memory by content: the same application with the same parameters on an equal machine is run once per seed, however many
+mixes it is in. They are not kept on disk: all of an experiment's take a few seconds, and a file could outlive the
+simulator that wrote it.
 """
 
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
 from ampsched.explaining import Explanation
 from ampsched.factors import Factors
-from ampsched.governor import NO_GOVERNORS, Governors
+from ampsched.files import writing
+from ampsched.governor import Governors
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicySpec
 from ampsched.policy_file import line_of, mistake
 from ampsched.results import Outcome
+from ampsched.settings import AloneSettings, CoreOrder, MixSettings, RunSettings, complete, only
 from ampsched.units import NS_PER_MS, NS_PER_S
 
-CoreOrder = Literal["as-is", "big-first", "little-first"]
 Progress = Callable[[int, int], object]
 BASELINE_POLICY = "cfs"
-SEED_MAX = 2**64 - 1
-REPETITIONS_MAX = 10_000
-ORACLE = Factors()
-NO_OVERHEAD = Overhead()
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
 CHUNK = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How simulations are run."""
+def job_of(
+    settings: AloneSettings | MixSettings | RunSettings,
+    machine: Machine,
+    workload: Workload,
+    policy: PolicySpec,
+) -> _core.Job:
+    """A job for the simulator; of a Python policy it has the label only.
 
-    factors: Factors = ORACLE
-    overhead: Overhead = NO_OVERHEAD
-    """What the policy's own work costs; nothing when an application runs alone for comparison."""
-    governors: Governors = NO_GOVERNORS
-    """Who sets the frequencies; nobody when an application runs alone for comparison."""
-    energy: bool = False
-    """Account for power, energy and heat."""
-    until_ms: float | None = None
-    """Stop at this time, whatever still runs."""
-    repetitions: int | None = None
-    """Start programs that have ended anew until each has ended so often; None: each runs once."""
-    limit_s: float = 3600.0
-    """Fail if the workload has not ended by then (simulated time)."""
-    check: bool = False
-    """Check the simulator's invariants after every event (slow)."""
+    Args:
+        settings: How; the others have their defaults.
+        machine: The machine.
+        workload: The workload.
+        policy: The policy.
 
-    def __post_init__(self) -> None:
-        if self.until_ms is not None and not 0 < self.until_ms <= 1e9:
-            raise InputError(f"until_ms = {self.until_ms:g} is not above 0 and at most 1e9")
-        if self.repetitions is not None and not 1 <= self.repetitions <= REPETITIONS_MAX:
-            raise InputError(f"repetitions = {self.repetitions} is not within 1 to {REPETITIONS_MAX}")
-        if not 0 < self.limit_s <= 1e6:
-            raise InputError(f"limit_s = {self.limit_s:g} is not above 0 and at most 1e6")
-
-    def job(self, machine: Machine, workload: Workload, policy: PolicySpec, seed: int) -> _core.Job:
-        """A job for the simulator; of a Python policy it has the label only."""
-        if not 0 <= seed <= SEED_MAX:
-            raise InputError(f"seed = {seed} is not within 0 to {SEED_MAX}")
-        python = policy.make is not None
-        return _core.Job(
-            machine,
-            workload,
-            policy.label if python else policy.name,
-            () if python else policy.params,
-            seed=seed,
-            factors=self.factors.source(machine),
-            overhead_ns=self.overhead.costs_ns(),
-            governors=self.governors.specs(),
-            energy=self.energy,
-            until_ns=None if self.until_ms is None else round(self.until_ms * NS_PER_MS),
-            repetitions=self.repetitions,
-            limit_ns=round(self.limit_s * NS_PER_S),
-            check=self.check,
-        )
+    Raises:
+        InputError: If a setting is wrong, or not for this machine.
+    """
+    run = complete(RunSettings, settings)
+    until_ms = run["until_ms"]
+    numbered = ordered(machine, run["core_order"])
+    python = policy.make is not None
+    return _core.Job(
+        numbered,
+        workload.renumbered(machine, numbered),
+        policy.label if python else policy.name,
+        () if python else policy.params,
+        seed=run["seed"],
+        factors=Factors.of(run["factors"]).source(numbered),
+        overhead_ns=Overhead.of(run["overhead"]).costs_ns(),
+        governors=Governors.of(run["governor"]).specs(),
+        energy=run["energy"],
+        until_ns=None if until_ms is None else round(until_ms * NS_PER_MS),
+        repetitions=run["repetitions"],
+        limit_ns=round(run["limit_s"] * NS_PER_S),
+        check=run["check"],
+    )
 
 
 def ordered(machine: Machine, order: CoreOrder) -> Machine:
-    """The machine with its cores numbered in that order."""
+    """The machine with its cores numbered in that order; `Workload.renumbered` lets programs follow."""
     return machine if order == "as-is" else machine.ordered(fastest_first=order == "big-first")
 
 
 def run_one(job: _core.Job, policy: PolicySpec, trace: Path | None = None) -> Outcome:
     """Runs one job, and writes a Perfetto trace if a path is given."""
-    if trace is None:
-        return Outcome.from_json(_run_one(job, policy), policy.label)
-    with trace.open("wb") as file:
-        return Outcome.from_json(_run_one(job, policy, file), policy.label)
+    text = _run_one(job, policy) if trace is None else _run_traced(job, policy, trace)
+    return Outcome.from_json(text, policy.label)
+
+
+def _run_traced(job: _core.Job, policy: PolicySpec, trace: Path) -> str:
+    with writing(trace) as file:
+        try:
+            return _run_one(job, policy, file)
+        except OSError:
+            raise
+        except Exception as error:
+            failure = error  # what was recorded until then shows how it came about
+    raise failure
 
 
 def explain_one(job: _core.Job, policy: PolicySpec, question: _core.Question) -> Explanation:
@@ -106,6 +100,20 @@ def explain_one(job: _core.Job, policy: PolicySpec, question: _core.Question) ->
 
 
 def _run_one(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Question | None = None) -> str:
+    try:
+        return _simulate(job, policy, purpose)
+    except Exception as error:
+        raise _naming(policy, error)  # noqa: B904 (the same error)
+
+
+def _naming(policy: PolicySpec, error: Exception) -> Exception:
+    """The error with a note of the policy under which it happened, unless its text says so."""
+    if policy.label not in str(error):
+        error.add_note(f"under policy {policy.label}")
+    return error
+
+
+def _simulate(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Question | None) -> str:
     if policy.make is None:
         return _core.simulate(job, purpose)
     made = policy.make()
@@ -121,7 +129,7 @@ def _run_one(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Quest
 
 
 def _is_mistake(file: Path, error: Exception) -> bool:
-    """Whether it is the file's: what a method raises, or returns of a wrong kind; the simulator has errors of its own."""
+    """Whether it is the file's: what a method raises, or returns of a wrong kind; the simulator's errors differ."""
     return line_of(file, error) is not None or isinstance(error, TypeError | ValueError)
 
 
@@ -150,7 +158,7 @@ def run_all(
         texts = _core.run_batch([jobs[index][0] for index in chunk], processes or os.cpu_count() or 1, step)
         for index, text in zip(chunk, texts, strict=True):
             if isinstance(text, Exception):
-                raise text
+                raise _naming(jobs[index][1], text)
             outcomes[index] = Outcome.from_json(text, jobs[index][1].label)
     for index, (job, policy) in enumerate(jobs):
         if policy.make is not None:
@@ -169,8 +177,13 @@ class Mix:
     policy: PolicySpec
     seed: int
 
+    def job(self, settings: MixSettings) -> _core.Job:
+        """It as a job."""
+        run: RunSettings = {**only(RunSettings, settings), "seed": self.seed, "core_order": self.order}
+        return job_of(run, self.machine, self.workload, self.policy)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A simulation with its metrics."""
 
@@ -179,6 +192,12 @@ class Run:
     alone_ns: tuple[int, ...]
     """Turnaround of each application alone on the machine of only big cores."""
     metrics: MixMetrics
+    timed: tuple[bool, ...]
+    """Whether each application was stopped by the duration that its program states, not by its work."""
+
+    def __repr__(self) -> str:
+        """A line."""
+        return f"<Run: {self.outcome!r}, cores {self.core_order}, H_ANTT {self.metrics.h_antt:.4g}>"
 
     @property
     def machine(self) -> str:
@@ -201,34 +220,34 @@ class Run:
         return self.outcome.seed
 
 
-# Turnaround in ns of applications alone, by content of machine and application, settings and seed.
-_Key = tuple[str, str, Settings, int]
+# Turnaround in ns of applications alone, by content of machine and application, and settings.
+_Key = tuple[str, str, tuple[tuple[str, object], ...]]
 _alone_ns: dict[_Key, int] = {}
 
 
 class _Baselines:
     """The baselines of a list of mixes: which are missing, and where each is found."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = replace(settings, overhead=NO_OVERHEAD, governors=NO_GOVERNORS)
+    def __init__(self, settings: MixSettings) -> None:
+        self._settings = complete(AloneSettings, only(AloneSettings, settings))
         self._policy = PolicySpec.of(BASELINE_POLICY)
         self._contents: dict[int, tuple[object, str]] = {}
         self._machines: dict[tuple[int, CoreOrder | None], Machine] = {}
-        self._apps: dict[tuple[int, int], Workload] = {}
+        self._apps: dict[tuple[int, int, tuple[int, CoreOrder] | None], Workload] = {}
         self.missing: dict[_Key, _core.Job] = {}
 
     def keys(self, mix: Mix, order: CoreOrder | None) -> list[_Key]:
         """Keys of a mix's baselines; `order` is None for the machine of only big cores."""
         machine = self._machine(mix.machine, order)
         return [
-            self._key(machine, self._app(mix.workload, app), mix.seed)
-            for app in range(len(mix.workload.apps))
+            self._key(machine, self._app(mix, app, order), mix.seed) for app in range(len(mix.workload.apps))
         ]
 
     def _key(self, machine: Machine, app: Workload, seed: int) -> _Key:
-        key = (self._content(machine), self._content(app), self._settings, seed)
+        settings: AloneSettings = {**self._settings, "seed": seed}
+        key = (self._content(machine), self._content(app), tuple(settings.items()))
         if key not in _alone_ns and key not in self.missing:
-            self.missing[key] = self._settings.job(machine, app, self._policy, seed)
+            self.missing[key] = job_of(settings, machine, app, self._policy)
         return key
 
     def jobs(self) -> list[tuple[_core.Job, PolicySpec]]:
@@ -246,10 +265,14 @@ class _Baselines:
             self._machines[key] = machine.all_big() if order is None else ordered(machine, order)
         return self._machines[key]
 
-    def _app(self, workload: Workload, app: int) -> Workload:
-        key = (id(workload), app)
+    def _app(self, mix: Mix, app: int, order: CoreOrder | None) -> Workload:
+        """An application alone; if it names cores, with their numbers in that order."""
+        numbering = (id(mix.machine), order) if order and mix.workload.names_cores else None
+        key = (id(mix.workload), app, numbering)
         if key not in self._apps:
-            self._apps[key] = workload.alone(app)
+            alone = mix.workload.alone(app)
+            machine = self._machine(mix.machine, order) if numbering else mix.machine
+            self._apps[key] = alone.renumbered(mix.machine, machine)
         return self._apps[key]
 
     def _content(self, value: Machine | Workload) -> str:
@@ -262,7 +285,7 @@ class _Baselines:
 
 def run_mixes(
     mixes: Sequence[Mix],
-    settings: Settings,
+    settings: MixSettings,
     *,
     same_machine: bool = False,
     processes: int = 0,
@@ -272,7 +295,7 @@ def run_mixes(
 
     Args:
         mixes: What to run.
-        settings: How.
+        settings: How; the seed is that of each mix.
         same_machine: Run also the baselines for ANTT and STP.
         processes: Processors to use; 0: all.
         progress: Called with the number of finished simulations and of all.
@@ -284,10 +307,7 @@ def run_mixes(
     big = [baselines.keys(mix, None) for mix in mixes]
     same = [baselines.keys(mix, mix.order) for mix in mixes] if same_machine else []
     alone_jobs = baselines.jobs()
-    mix_jobs = [
-        (settings.job(ordered(mix.machine, mix.order), mix.workload, mix.policy, mix.seed), mix.policy)
-        for mix in mixes
-    ]
+    mix_jobs = [(mix.job(settings), mix.policy) for mix in mixes]
     outcomes = run_all([*alone_jobs, *mix_jobs], processes, progress)
     baselines.store(outcomes[: len(alone_jobs)])
     return list(_runs(mixes, outcomes[len(alone_jobs) :], big, same))
@@ -300,4 +320,8 @@ def _runs(
         mix_ns = [app.turnaround_ns for app in outcome.apps]
         alone_ns = [_alone_ns[key] for key in big[index]]
         same_ns = [_alone_ns[key] for key in same[index]] if same else None
-        yield Run(mix.order, outcome, tuple(alone_ns), mix_metrics(mix_ns, alone_ns, same_ns))
+        timed = tuple(
+            set(app.completions_ns) == {duration_ns}
+            for app, duration_ns in zip(outcome.apps, mix.workload.durations_ns, strict=True)
+        )
+        yield Run(mix.order, outcome, tuple(alone_ns), mix_metrics(mix_ns, alone_ns, same_ns), timed)

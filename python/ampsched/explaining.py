@@ -17,8 +17,8 @@ class Told:
     at_ns: int
     """When, since the start."""
     what: str
-    """In a word: ``starts``, ``woken``, ``placed``, ``interrupts``, ``runs``, ``stops``, ``moved``, ``planned``, ``held``,
-    ``ended``, ``passed`` (a core did not choose it) or ``instead`` (another thread runs where it waits)."""
+    """In a word: ``starts``, ``woken``, ``placed``, ``interrupts``, ``runs``, ``stops``, ``moved``, ``planned``,
+    ``held``, ``ended``, ``passed`` (a core did not choose it) or ``instead`` (another thread runs where it waits)."""
     sentence: str
     """What happened and, if somebody decided it, why."""
     core: int | None
@@ -55,7 +55,8 @@ class Explanation:
     to_ns: int
     """What is told ends then."""
     state: str
-    """What the thread did at the moment: ``not started``, ``waiting``, ``running``, ``blocked``, ``held`` or ``ended``."""
+    """What the thread did at the moment: ``not started``, ``waiting``, ``running``, ``blocked``, ``held`` or
+    ``ended``."""
     core: int | None
     """Where it ran or waited at the moment, or had run before."""
     since_ns: int

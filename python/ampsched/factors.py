@@ -16,8 +16,9 @@ class Factors:
 
     `kind` is ``oracle`` (the truth), ``noisy`` (the truth as it was up to `stale_ms` ago, times a log-normal
     error of coefficient of variation `cv`), ``sampled`` (instructions per time that the thread has shown on both
-    kinds of core, looked at every `interval_ms`), ``predicted`` (by a trained `model` from simulated performance counters, each
-    of which errs by `cv`, read anew after `stale_ms`), ``constant`` (`value` for every thread) or ``none``.
+    kinds of core, looked at every `interval_ms`), ``predicted`` (by a trained `model` from simulated performance
+    counters, each of which errs by `cv`, read anew after `stale_ms`), ``constant`` (`value` for every thread) or
+    ``none``.
 
     `model` is the name of a shipped model or the path of a model file; empty: the shipped one for the machine's cores.
     """
@@ -67,6 +68,11 @@ class Factors:
                 hint = f"it takes {', '.join(known[name])}" if known[name] else "it takes none"
                 raise InputError(f'factors: source {name} has no parameter "{key}" ({hint})')
         return Factors(name, **params, model=model)  # type: ignore[arg-type]  # name is a key of `known`
+
+    @staticmethod
+    def of(value: "str | Factors") -> "Factors":
+        """From a text, see `parse`; what is not one is returned as it is."""
+        return Factors.parse(value) if isinstance(value, str) else value
 
     def __str__(self) -> str:
         match self.kind:

@@ -45,8 +45,8 @@ class Governors:
     """The governors of a machine's clusters: pairs of a cluster's name, or None for all others, and a governor.
 
     Clusters without one stay at their highest frequency. From the first time that a policy sets a cluster's frequency
-    itself, that cluster has no governor any more. Runs alone, with which others are compared, have none: they are at the
-    highest frequency.
+    itself, that cluster has no governor any more. Runs alone, with which others are compared, have none: they are at
+    the highest frequency.
     """
 
     entries: tuple[tuple[str | None, GovernorSpec], ...] = ()
@@ -56,7 +56,8 @@ class Governors:
         """Reads ``none``, ``schedutil``, ``ondemand:up_threshold=80`` or ``big=performance,little=powersave``.
 
         Raises:
-            InputError: If a governor or a parameter does not exist, a value is out of its limits, or a cluster is named twice.
+            InputError: If a governor or a parameter does not exist, a value is out of its limits, or a cluster is named
+                twice.
         """
         if text.strip() == "none":
             return Governors()
@@ -68,6 +69,11 @@ class Governors:
                 raise InputError(f'governor: "{text}" gives two governors for {whose}')
         return Governors(entries)
 
+    @staticmethod
+    def of(value: "str | Governors") -> "Governors":
+        """From a text, see `parse`; what is not one is returned as it is."""
+        return Governors.parse(value) if isinstance(value, str) else value
+
     def __str__(self) -> str:
         labels = (
             spec.label if cluster is None else f"{cluster}={spec.label}" for cluster, spec in self.entries
@@ -77,9 +83,6 @@ class Governors:
     def specs(self) -> list[tuple[str | None, str, tuple[tuple[str, float], ...]]]:
         """Cluster, name and parameters of each, for the simulator."""
         return [(cluster, spec.name, spec.params) for cluster, spec in self.entries]
-
-
-NO_GOVERNORS = Governors()
 
 
 def _entry(text: str) -> tuple[str | None, GovernorSpec]:

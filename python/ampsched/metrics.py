@@ -1,7 +1,8 @@
 """Metrics that compare programs in a mix with the same programs running alone.
 
-Slowdown (normalised turnaround time) is T_mix / T_alone. The ``h_`` metrics of COLAB (CGO 2020, section 5.1) take T_alone
-from a machine of as many cores, all big; the classic ones (Eyerman and Eeckhout, IEEE Micro 2008) from the same machine.
+Slowdown (normalised turnaround time) is T_mix / T_alone. The ``h_`` metrics of COLAB (CGO 2020, section 5.1) take
+T_alone from a machine of as many cores, all big; the classic ones (Eyerman and Eeckhout, IEEE Micro 2008) from the same
+machine.
 """
 
 import math
@@ -34,7 +35,8 @@ def stp(slowdown: Sequence[float]) -> float:
 def unfairness(slowdown: Sequence[float]) -> float:
     """Greatest slowdown / smallest slowdown (Prop-SP, Euro-Par 2014, section 2); 1 is fair.
 
-    The paper's slowdowns are against CT_fast (`ampsched.references`), those of `MixMetrics` against the machine of only big cores.
+    The paper's slowdowns are against CT_fast (`ampsched.references`), those of `MixMetrics` against the machine of only
+    big cores.
     """
     return max(slowdown) / min(slowdown)
 
@@ -42,8 +44,8 @@ def unfairness(slowdown: Sequence[float]) -> float:
 def asp(sched_ns: Sequence[float], slow_ns: Sequence[float]) -> float:
     """Aggregate speed-up (Prop-SP, Euro-Par 2014, section 2): the sum of CT_slow / CT_sched - 1; higher is better.
 
-    0 if all programs run as if alone on slow cores; with constant speed-ups the sum of F (SF - 1), where F is the share of time
-    on a fast core.
+    0 if all programs run as if alone on slow cores; with constant speed-ups the sum of F (SF - 1), where F is the share
+    of time on a fast core.
 
     Args:
         sched_ns: Completion time of each application in the mix.
@@ -58,8 +60,8 @@ def asp(sched_ns: Sequence[float], slow_ns: Sequence[float]) -> float:
 def uniformity(slowdown: Sequence[float], *, of_progress: bool = False, sample: bool = False) -> float:
     """1 - sigma / mean; 1 is fair.
 
-    HFEE (IEEE TC 2020, section 3) defines it on slowdowns and does not say which sigma; the authors' program applies the
-    sample sigma to progress (1 / slowdown), Kim and Huh's (IEEE TC 2018) the population sigma.
+    HFEE (IEEE TC 2020, section 3) defines it on slowdowns and does not say which sigma; the authors' program applies
+    the sample sigma to progress (1 / slowdown), Kim and Huh's (IEEE TC 2018) the population sigma.
 
     Args:
         slowdown: Slowdown of each application.

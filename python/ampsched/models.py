@@ -4,7 +4,7 @@ import functools
 from importlib.resources import files
 from pathlib import Path
 
-from ampsched._core import InputError, Machine, Models, suggest
+from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Models, suggest
 from ampsched.files import read_text
 
 FOLDER = files("ampsched") / "data" / "models"
@@ -25,7 +25,7 @@ def load_models(name: str) -> Models:
         InputError: If there is no such name or file, or the file is wrong.
     """
     if name.endswith(SUFFIX):
-        return Models.parse(name, read_text(Path(name)))
+        return Models.parse(name, read_text(Path(name), DATA_BYTES_MAX))
     return _shipped(name)
 
 

@@ -43,6 +43,11 @@ class Overhead:
                 raise InputError(f'overhead: unknown cost "{key}" ({hint})')
         return Overhead(**params)
 
+    @staticmethod
+    def of(value: "str | Overhead") -> "Overhead":
+        """From a text, see `parse`; what is not one is returned as it is."""
+        return Overhead.parse(value) if isinstance(value, str) else value
+
     def __str__(self) -> str:
         if self == Overhead():
             return "none"

@@ -1,9 +1,10 @@
 """Policies: the shipped ones with parameters, and the base class for policies written in Python."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, ClassVar, Literal, get_args
 
 from ampsched import _core, policy_file
@@ -47,8 +48,8 @@ class Policy:
     events: ClassVar[Sequence[EventGroup]] = EVENT_GROUPS
     """Groups of events that `on_event` hears of: added and exited; woken and blocked; started and stopped."""
     load_tracking: ClassVar[Literal["by_work", "by_time"] | None] = None
-    """Whether `View.load`, `View.util` and `View.core_util` are kept: as in Linux since 5.1 (by work, the same on every core
-    at every frequency) or as in older kernels (by time). A base that needs it chooses itself."""
+    """Whether `View.load`, `View.util` and `View.core_util` are kept: as in Linux since 5.1 (by work, the same on every
+    core at every frequency) or as in older kernels (by time). A base that needs it chooses itself."""
     work_conserving: ClassVar[bool] = False
     """Promises that no core idles while a thread that may run there waits; checked when checks are on."""
 
@@ -97,9 +98,10 @@ class Policy:
         """What the simulator has to call, from the methods that the class overrides.
 
         Raises:
-            InputError: If `epoch` is overridden without `epoch_ms`, or the other way round, or a group of
-                events is unknown.
+            InputError: If `epoch` is overridden without `epoch_ms`, or the other way round, a group of events is
+                unknown, or the class has something whose name is nearly that of a member of `Policy`.
         """
+        _refuse_misspelt(type(self))
         if self._overrides("epoch") != (self.epoch_ms is not None):
             raise InputError(f"policy {self.label()}: epoch and epoch_ms go together; define both or neither")
         if self.epoch_ms is not None and not 0.001 <= self.epoch_ms <= 1e6:
@@ -164,10 +166,11 @@ class PolicySpec:
 
     @staticmethod
     def of(policy: "PolicyLike") -> "PolicySpec":
-        """From ``"colab:literal=1"``, ``"FILE.py:CLASS"``, a subclass of `Policy`, an instance, or a function that makes one.
+        """From ``"colab:literal=1"``, ``"FILE.py:CLASS"``, a subclass of `Policy`, an instance, or what makes one.
 
-        An instance is copied for each simulation, so that none sees the state of another. Parameters of a class in a file
-        are its numbers: ``"FILE.py:CLASS:epoch_ms=20"``.
+        An instance is copied for each simulation, so that none sees the state of another. Its label is its `name` with
+        the numbers that its class declares and it has changed, so that several instances of one class can be compared.
+        Parameters of a class in a file are its numbers: ``"FILE.py:CLASS:epoch_ms=20"``.
 
         Raises:
             InputError: If the policy or a parameter does not exist, or a value is out of its limits.
@@ -197,7 +200,7 @@ class PolicySpec:
             return made
 
         spec = PolicySpec._of_python(make(), make)
-        label = ":".join([spec.label, *(f"{key}={value:g}" for key, value in values)])
+        label = _with_numbers(cls.label(), dict(values))
         return replace(spec, label=label, file=file)
 
     @staticmethod
@@ -205,7 +208,38 @@ class PolicySpec:
         name, params = parse_spec(sample.base, "policy")
         _core.check_policy(name, params)
         sample.needs()
-        return PolicySpec(sample.label(), name, params, make)
+        return PolicySpec(_label_of(sample), name, params, make)
+
+
+def _refuse_misspelt(cls: type[Policy]) -> None:
+    """Refuses what a class defines under nearly the name of a member of `Policy`, unless its own code uses it.
+
+    Raises:
+        InputError: As nobody would ever call or read it.
+    """
+    members = [name for name in vars(Policy) if not name.startswith("_")] + ["topology"]
+    own = [vars(each) for each in cls.__mro__ if issubclass(each, Policy) and each is not Policy]
+    used = {name for names in own for value in names.values() for name in _names_in(value)}
+    for name in (name for names in own for name in names):
+        if name.startswith("_") or name in members or name in used:
+            continue
+        hint = _core.suggest(name, members)
+        if hint.startswith("did you mean"):
+            raise InputError(f'policy {cls.label()}: nothing uses "{name}" ({hint})')
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """The names that the code of a method uses, the functions within it included."""
+    if isinstance(value, property):
+        value = value.fget
+    elif isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if isinstance(value, FunctionType):
+        value = value.__code__
+    if isinstance(value, CodeType):
+        yield from value.co_names
+        for each in value.co_consts:
+            yield from _names_in(each)
 
 
 def numbers_of(cls: type[Policy]) -> dict[str, float]:
@@ -236,6 +270,18 @@ def _checked(cls: type[Policy], key: str, value: float) -> float:
         hint = f"write {key} = {known[key]:.1f} in the class to allow fractions"
         raise InputError(f"{title}: parameter {key} = {value:g} is not a whole number ({hint})")
     return type(known[key])(value)
+
+
+def _label_of(policy: Policy) -> str:
+    """The name of an instance, with the numbers in which it differs from its class."""
+    declared = numbers_of(type(policy))
+    own = {name: value for name, value in vars(policy).items() if name in declared}
+    changed = {name: value for name, value in own.items() if value != declared[name]}
+    return _with_numbers(policy.name or policy.label(), changed)
+
+
+def _with_numbers(label: str, numbers: Mapping[str, float]) -> str:
+    return ":".join([label, *(f"{name}={value:g}" for name, value in numbers.items())])
 
 
 _WANTED = (

@@ -162,7 +162,7 @@ class Counts(_FromDict):
     """Wake-ups that interrupted the running thread."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """Results of one simulation; times in ns."""
 
@@ -181,6 +181,11 @@ class Outcome:
     counts: Counts
     caveat: str | None = None
     """What the policy could not do on this machine, for want of what it would have to know."""
+
+    def __repr__(self) -> str:
+        """A line; `to_dict` and `to_polars` show everything."""
+        where = f"{self.workload} on {self.machine} under {self.policy}"
+        return f"<Outcome: {where}, seed {self.seed}, {self.makespan_ns / 1e6:g} ms, {len(self.threads)} threads>"
 
     @staticmethod
     def from_json(text: str, policy: str | None = None) -> "Outcome":

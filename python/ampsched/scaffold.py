@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from ampsched._core import InputError
-from ampsched.files import read_text
+from ampsched.files import read_text, write_text
 
 POLICIES = Path("crates/policy/src/policies")
 REGISTRY = POLICIES / "mod.rs"
@@ -60,7 +60,7 @@ def new_rust_policy(root: Path, name: str) -> tuple[Path, Path]:
     position = later[0].start() if later else rows[-1][1].end() + 1
     row = f"{rows[0][1]['indent']}{module},\n"
     _write_new(file, _filled(read_text(root / TEMPLATE), name, module, title))
-    registry.write_text(text[:position] + row + text[position:], encoding="utf-8")
+    write_text(registry, text[:position] + row + text[position:])
     return file, registry
 
 

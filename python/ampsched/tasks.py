@@ -1,19 +1,23 @@
 """Task graphs: generating, reading and writing them, and executing them under a task policy on unequal workers."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import polars as pl
 
 from ampsched import _core
-from ampsched._core import InputError, TaskGraph, TaskWorkers
+from ampsched._core import DATA_BYTES_MAX, TaskGraph, TaskWorkers
+from ampsched.files import check_suffix, read_text, write_text, writing
 from ampsched.registry import Param, Registered
+from ampsched.settings import GraphSettings, TaskSettings, only, takes_settings
 from ampsched.spec import parse_spec
 
 BYTES_PER_MB = 1e6
 S_PER_US = 1e-6
+GANTT_SUFFIXES = (".svg",)
+WORKERS = "4x10,4x4"
+"""Who executes a graph if nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,13 @@ def task_programs() -> tuple[TaskProgramInfo, ...]:
     )
 
 
-def task_graph(source: str | Path | TaskGraph, *, bandwidth_mb_s: float | None = None) -> TaskGraph:
+@takes_settings
+def task_graph(source: str | Path | TaskGraph, **settings: Unpack[GraphSettings]) -> TaskGraph:
     """The task graph of a program or in a file.
 
     Args:
         source: A program with parameters (``"fluidanimate:frames=50:barriers=1"``, see `task_programs`), the path of a
             file (see `read_task_graph`), or a graph. A text with a dot or a slash before any colon is a path.
-        bandwidth_mb_s: As of `read_task_graph`.
 
     Raises:
         InputError: If there is no such program, parameter or file, or something is wrong with it.
@@ -74,12 +78,13 @@ def task_graph(source: str | Path | TaskGraph, *, bandwidth_mb_s: float | None =
         return source
     head = str(source).partition(":")[0]
     if isinstance(source, Path) or "." in head or "/" in head:
-        return read_task_graph(source, bandwidth_mb_s=bandwidth_mb_s)
+        return read_task_graph(source, **settings)
     name, params = parse_spec(source, "task program")
     return TaskGraph.program(name, params)
 
 
-def read_task_graph(path: str | Path, *, bandwidth_mb_s: float | None = None) -> TaskGraph:
+@takes_settings
+def read_task_graph(path: str | Path, **settings: Unpack[GraphSettings]) -> TaskGraph:
     """Reads a task graph from a file; the ending of its name tells the format.
 
     Formats: ``.csv`` (``id,work,kind,dep;dep``), ``.stg`` (Standard Task Graph set), ``.dot`` or ``.gv`` (Graphviz),
@@ -87,27 +92,29 @@ def read_task_graph(path: str | Path, *, bandwidth_mb_s: float | None = None) ->
 
     Args:
         path: The file.
-        bandwidth_mb_s: MB per second between workers, for formats that state sizes of data; without it data takes no time.
 
     Raises:
         InputError: If the file cannot be read, or is wrong; its text names file, line and task.
     """
-    return TaskGraph.read(str(path), _text(path), _bytes_per_s(bandwidth_mb_s))
+    return TaskGraph.read(str(path), read_text(Path(path), DATA_BYTES_MAX), _bytes_per_s(settings))
 
 
-def write_task_graph(graph: TaskGraph, path: str | Path, *, bandwidth_mb_s: float | None = None) -> None:
+@takes_settings
+def write_task_graph(graph: TaskGraph, path: str | Path, **settings: Unpack[GraphSettings]) -> None:
     """Writes a task graph into a file; the ending of its name tells the format, see `read_task_graph`.
+
+    With a bandwidth, times become sizes of files (``.json``).
 
     Args:
         graph: The graph.
         path: The file; it is replaced if it exists.
-        bandwidth_mb_s: MB per second between workers, to turn times into sizes of files (``.json``).
 
     Raises:
-        InputError: If the format cannot hold something of the graph.
+        InputError: If the format cannot hold something of the graph, such as sizes of data that no bandwidth made times
+            of.
     """
-    text = graph.write(str(path), _bytes_per_s(bandwidth_mb_s))
-    Path(path).write_text(text, encoding="utf-8")
+    text = graph.write(str(path), _bytes_per_s(settings))
+    write_text(path, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +169,27 @@ class TaskSchedule:
         return pl.DataFrame(dict(zip(names, self.core.columns(), strict=True)))
 
     def write_gantt(self, path: str | Path, title: str = "") -> None:
-        """Draws the schedule as SVG: one row per worker, time from left to right."""
+        """Draws the schedule as SVG: one row per worker, time from left to right.
+
+        Raises:
+            InputError: If the path does not end with ``.svg``.
+        """
+        check_suffix("drawing", Path(path), *GANTT_SUFFIXES)
         heading = title or f"{self.policy}: {self.makespan_s:g} s"
-        Path(path).write_text(self.core.gantt(heading), encoding="utf-8")
+        write_text(path, self.core.gantt(heading))
 
     def write_trace(self, path: str | Path) -> None:
         """Writes a trace for https://ui.perfetto.dev; times are rounded to ns."""
-        with Path(path).open("wb") as file:
+        with writing(path) as file:
             self.core.perfetto(file)
 
 
 def read_recording(path: str | Path) -> TaskSchedule:
     """Reads what a real task runtime has executed, to look at it as at a simulated schedule.
 
-    The file is CSV with the columns ``task``, ``kind``, ``worker``, ``start_s``, ``end_s`` and ``after`` (names separated by
-    ``;``), as the task runtime writes it; ``kind`` and ``after`` may be absent. A first line such as
-    ``# workers big:2.5x4,little:1x4`` states the workers (name, speed, number).
+    The file is CSV with the columns ``task``, ``kind``, ``worker``, ``start_s``, ``end_s`` and ``after`` (names
+    separated by ``;``), as the task runtime writes it; ``kind`` and ``after`` may be absent. A first line such as ``#
+    workers big:2.5x4,little:1x4`` states the workers (name, speed, number).
 
     Args:
         path: The file.
@@ -185,17 +197,17 @@ def read_recording(path: str | Path) -> TaskSchedule:
     Raises:
         InputError: If the file cannot be read, or is wrong; its text names file, line and task.
     """
-    return TaskSchedule("recorded", _core.TaskSchedule.recorded(str(path), _text(path)))
+    return TaskSchedule(
+        "recorded", _core.TaskSchedule.recorded(str(path), read_text(Path(path), DATA_BYTES_MAX))
+    )
 
 
+@takes_settings
 def run_tasks(
     graph: str | Path | TaskGraph,
-    workers: str = "4x10,4x4",
+    workers: str = WORKERS,
     policy: str = "fifo",
-    *,
-    ratio: float | None = None,
-    grab_us: Sequence[float] | None = None,
-    bandwidth_mb_s: float | None = None,
+    **settings: Unpack[TaskSettings],
 ) -> TaskSchedule:
     """Executes a task graph under a task policy, simulated; each worker has a core for itself.
 
@@ -205,9 +217,6 @@ def run_tasks(
         graph: A program, the path of a file, or a graph; see `task_graph`.
         workers: ``COUNTxSPEED,...``; ``big`` and ``little`` stand for `ratio` and 1.
         policy: Task policy with parameters, such as ``cats:steal=1``.
-        ratio: Speed of a big core over that of a little one; the graph's own by default.
-        grab_us: What taking a task from a shared queue costs, in microseconds, for each class of workers.
-        bandwidth_mb_s: As of `read_task_graph`.
 
     Raises:
         InputError: If something does not exist or is wrong.
@@ -217,27 +226,14 @@ def run_tasks(
         >>> run_tasks(graph, "1x2,1x1", "heft").makespan_s
         2.0
     """
-    graph = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
-    if ratio is not None and not (math.isfinite(ratio) and ratio > 0):
-        raise InputError(f"ratio = {ratio:g} is not above 0")
-    grab_s = None if grab_us is None else [us * S_PER_US for us in grab_us]
+    graph = task_graph(graph, **only(GraphSettings, settings))
+    ratio, grab_us = settings["ratio"], settings["grab_us"]
+    grab_s = None if grab_us is None else [float(us) * S_PER_US for us in grab_us]
     crew = TaskWorkers(workers, graph.ratio if ratio is None else ratio, grab_s)
     name, params = parse_spec(policy, "policy")
     return TaskSchedule(policy.strip(), _core.run_task_graph(graph, crew, name, params))
 
 
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
-
-
-def _bytes_per_s(bandwidth_mb_s: float | None) -> float | None:
-    if bandwidth_mb_s is None:
-        return None
-    if not (math.isfinite(bandwidth_mb_s) and bandwidth_mb_s > 0):
-        raise InputError(f"bandwidth = {bandwidth_mb_s:g} MB/s is not above 0")
-    return bandwidth_mb_s * BYTES_PER_MB
+def _bytes_per_s(settings: GraphSettings) -> float | None:
+    bandwidth_mb_s = settings["bandwidth_mb_s"]
+    return None if bandwidth_mb_s is None else bandwidth_mb_s * BYTES_PER_MB

@@ -24,8 +24,12 @@ class Word:
     """What it carries: name, unit last, and meaning."""
     reads: tuple[str, ...]
     """The changes of a plan that it reads."""
+    readers: tuple[str, ...]
+    """Of a change: the rules that read it, as in `allocator = wake_affine`."""
     hides: tuple[str, ...]
     """The changes of a plan that mean nothing where it holds."""
+    reads_load: bool
+    """Whether it reads tracked load: a policy with this rule must need `load_tracking`."""
     kernel: str
     """What a scheduler in the kernel does with it: `exact`, `refused: ...`, `if ...`."""
     daemon: str
@@ -66,7 +70,9 @@ def _word(row: "_core.WordRow") -> Word:
         row["doc"],
         payload,
         tuple(row["reads"]),
+        tuple(row["readers"]),
         tuple(row["hides"]),
+        row["reads_load"],
         row["kernel"],
         row["daemon"],
     )

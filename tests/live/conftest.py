@@ -36,7 +36,7 @@ def loader() -> Path:
 
 @pytest.fixture(scope="session")
 def in_guest(loader: Path) -> Callable[..., Found]:
-    """Runs ``guest.py`` or another script of this folder with arguments in a virtual machine and returns the object that it prints."""
+    """Runs a script of this folder with arguments in a virtual machine and returns the object that it prints."""
 
     def run(*arguments: str, script: str = "guest.py") -> Found:
         command = [sys.executable, str(ROOT / "tests/live" / script), str(loader), *arguments]

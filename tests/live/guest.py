@@ -164,7 +164,10 @@ def shares_of_big(seconds, threads):
 
 
 def placement(program, name, seconds):
-    """Two threads that gain much and two that gain little, on two big and two little cores. They begin when the policy knows them."""
+    """Two threads that gain much and two that gain little, on two big and two little cores.
+
+    They begin when the policy knows them.
+    """
     facts = Path("/run/facts.toml")
     facts.write_text("[programs.gains]\nspeedup = 3.0\n[programs.stays]\nspeedup = 1.1\n")
     hog = "exec -a {name} sh -c 'read begin; while :; do :; done'"

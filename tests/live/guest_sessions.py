@@ -1,4 +1,6 @@
-"""Runs inside the virtual machine: sessions as users have them, by the program ``ampsched-live``. Prints one JSON object.
+"""Runs inside the virtual machine: sessions as users have them, by the program ``ampsched-live``.
+
+Prints one JSON object.
 
 Arguments: the program that loads policies, and names of scenes.
 """
@@ -6,6 +8,7 @@ Arguments: the program that loads policies, and names of scenes.
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +48,16 @@ for _ in range(4):
         os.write(writer, b"%d " % storm()); os._exit(0)
     os.close(writer); pipes.append(reader)
 print(sum(int(os.read(reader, 64)) for reader in pipes))
+"""
+
+
+# Says whose it is, its class (proc_pid_stat(5)) and what it may gain; then it waits for its end.
+WHO = """
+read -r line < /proc/$$/stat
+set -- ${line##*) }
+echo it is $(id -u), class ${39}
+grep -E 'NoNewPrivs|CapEff' /proc/$$/status
+exec sleep 600
 """
 
 
@@ -136,7 +149,7 @@ def touches_of(pid, tid):
 
 
 def touched():
-    """Threads of programs that are pinned, in the extensible class, stopped or preferred, and cgroups that are frozen or throttled."""
+    """Threads that are pinned, in the extensible class, stopped or preferred, and cgroups frozen or throttled."""
     found = []
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         try:
@@ -157,7 +170,7 @@ def touched_in_the_end():
 
 
 def told():
-    """A command under COLAB, chosen by the program itself: what status, a second session, stop, trace and result say."""
+    """A command under COLAB, as the program chooses: what status, a second session, stop, trace and result say."""
     trace, result = Path("/run/out.pftrace"), Path("/run/result.json")
     three = f"sh -c '{HOG}' & sh -c '{HOG}' & sh -c '{HOG}'"
     files = [f"--trace={trace}", f"--result={result}"]
@@ -208,7 +221,7 @@ def command():
 
 
 def processes():
-    """``--pid``: a process with threads and a child, one of the class SCHED_BATCH, one real-time; others are left alone."""
+    """``--pid``: a process with threads and a child, one SCHED_BATCH, one real-time; others are left alone."""
     program = subprocess.Popen([sys.executable, "-c", THREADS], stdin=subprocess.PIPE, process_group=0)
     with (
         hogs(1) as [other],
@@ -302,6 +315,42 @@ def killed():
     return found
 
 
+def user():
+    """A command of another user in the kernel's class, and what its session tells a service manager."""
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind("/run/notify")
+    manager.settimeout(WAIT_S)
+    os.environ |= {"NOTIFY_SOCKET": "/run/notify", "WATCHDOG_USEC": "2000000"}
+    try:
+        words = ["--policy=hsp", "--user=nobody", "--", "sh", "-c", WHO]
+        with session(*words) as process:
+            told = [manager.recv(64).decode() for _ in range(3)]
+            process.terminate()
+            while told[-1] != "STOPPING=1" and len(told) < 100:
+                told.append(manager.recv(64).decode())
+            code = process.wait(WAIT_S)
+    finally:
+        for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC"):
+            del os.environ[name]
+    return {"told": [told[0], *sorted({*told[1:-1]}), told[-1]], "code": code, "said": process.said}
+
+
+def stopped():
+    """A session in the kernel that is stopped: its guardian puts classes back, and it ends when it goes on."""
+    with hogs(3) as pids:
+
+        def all_are(wanted):
+            return all(classes(pid) == [wanted] for pid in pids)
+
+        with session("--policy=hsp", "--quiet", *(f"--pid={pid}" for pid in pids)) as process:
+            taken = until(lambda: all_are(SCHED_EXT))
+            process.send_signal(signal.SIGSTOP)
+            back = until(lambda: all_are(os.SCHED_OTHER))
+            process.send_signal(signal.SIGCONT)
+            code = process.wait(WAIT_S)
+        return {"taken": bool(taken), "back": bool(back), "code": code, "left": all_are(os.SCHED_OTHER)}
+
+
 def storm():
     """10,000 short processes under COLAB."""
     with session("--policy=colab", "--", sys.executable, "-c", STORM) as process:
@@ -375,6 +424,8 @@ SCENES = {
     "processes": processes,
     "cgroup": cgroup,
     "killed": killed,
+    "user": user,
+    "stopped": stopped,
     "storm": storm,
     "executed": executed,
     "daemon": daemon,

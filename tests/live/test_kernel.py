@@ -10,8 +10,8 @@ from ampsched import vm
 POLICIES = os.environ.get("POLICIES", "cfs,rr,eevdf,a-dwrr,colab,hsp,prop-sp,wash").split(",")
 # Time under load per policy; 60 s in the long campaign (make campaign-live).
 SECONDS = os.environ.get("SECONDS_PER_POLICY", "6")
-# Two programs that gain 3 times and two that gain 10 %, on two big and two little cores: who is on the big ones. The margins
-# leave room for other tasks of the guest; a policy that ignored its labels would give each half.
+# Two programs that gain 3 times and two that gain 10 %, on two big and two little cores: who is on the big ones. The
+# margins leave room for other tasks of the guest; a policy that ignored its labels would give each half.
 MOSTLY, SELDOM = 0.8, 0.35
 
 
@@ -50,7 +50,8 @@ def test_who_lets_others_wait_at_a_futex_is_blamed(in_guest) -> None:
 
 
 def test_placement_follows_labels(in_guest) -> None:
-    # One boot each: the more often schedulers come and go, the more often the translated kernel trips over its own patches.
+    # One boot each: the more often schedulers come and go, the more often the translated kernel trips over its own
+    # patches.
     for name in ("colab", "hsp", "wash"):
         result = in_guest("placement", "6", name)[name]
         shares = result["shares_of_big"]

@@ -1,4 +1,4 @@
-"""Sessions of ``ampsched-live`` in a real kernel: status, stop, trace, whom they take in, and what is left whoever is killed."""
+"""Sessions of ``ampsched-live`` in a real kernel: status, stop, trace, whom they take in, what killed ones leave."""
 
 import os
 import signal
@@ -13,6 +13,11 @@ KILLED = 128 + signal.SIGKILL
 @pytest.fixture(scope="module")
 def sessions(in_guest):
     return in_guest("told", "command", "processes", "cgroup", "killed", script="guest_sessions.py")
+
+
+@pytest.fixture(scope="module")
+def guarded(in_guest):
+    return in_guest("user", "stopped", script="guest_sessions.py")
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +103,23 @@ def test_classes_are_put_back_whoever_is_killed(sessions) -> None:
     assert found["left"], "nobody has yet"
     assert found["both"], "restore does"
     assert "put back: scheduling class of 3 threads" in found["restore"]
+    assert_left_clean(found)
+
+
+def test_a_command_of_another_user_is_scheduled_and_a_manager_hears_of_its_session(guarded) -> None:
+    found = guarded["user"]
+    nobody, none = 65534, "0" * 16
+    for words in (f"it is {nobody}, class {SCHED_EXT}\n", "NoNewPrivs:\t1\n", f"CapEff:\t{none}\n"):
+        assert words in found["said"], found
+    assert found["told"] == ["READY=1", "WATCHDOG=1", "STOPPING=1"], found
+    assert found["code"] == 128 + signal.SIGTERM
+    assert_left_clean(found)
+
+
+def test_a_stopped_session_in_the_kernel_holds_nobody(guarded) -> None:
+    found = guarded["stopped"]
+    steps = [found[step] for step in ("taken", "back", "left")]
+    assert steps == [True] * 3, found
     assert_left_clean(found)
 
 

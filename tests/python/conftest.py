@@ -1,6 +1,8 @@
 """What several tests need."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -14,6 +16,11 @@ from ampsched.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 # What takes longer is a campaign (make sweep, fuzz, stress ...), not a test.
 TEST_CAP_S = float(os.environ.get("TEST_CAP_S", "20"))
+
+# Whoever started the tests in the background ignores some of these, and every program that they start would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(each, signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,12 +65,17 @@ def ampsched_here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     return run
 
 
+def command_path() -> str:
+    """The command ``ampsched``: in the path, or beside the interpreter."""
+    return shutil.which("ampsched") or str(Path(sys.executable).parent / "ampsched")
+
+
 @pytest.fixture
 def ampsched_process(tmp_path: Path) -> Ampsched:
-    """Runs the installed command as a process of its own, in an empty folder."""
+    """Runs the command as a process of its own, in an empty folder."""
 
     def run(*arguments: str) -> Finished:
-        command = [str(Path(sys.executable).parent / "ampsched"), *arguments]
+        command = [command_path(), *arguments]
         environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
         ended = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

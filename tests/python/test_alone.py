@@ -9,8 +9,8 @@ import ampsched
 from ampsched import analytic, metrics
 
 IDEAL = "opteron-2FC-2SC-ideal"
-# Left out: where HSP must choose between equal speed-ups. The model's choice holds for ever, the simulated one is made anew
-# whenever a program ends.
+# Left out: where HSP must choose between equal speed-ups. The model's choice holds for ever, the simulated one is made
+# anew whenever a program ends.
 HSP_TIES = {("hsp", "W5"), ("hsp", "W7")}
 COMPARED = [pair for pair in product(("hsp", "rr", "prop-sp"), analytic.TABLE_1) if pair not in HSP_TIES]
 # Two threads on the fast cores, or one each, between barriers: the distribution of fast cores matters.

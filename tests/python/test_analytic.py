@@ -88,7 +88,7 @@ def test_order_of_the_policies(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_opt_unfairness_is_what_linear_programming_finds(seed: int) -> None:
-    """Least greatest progress for a least progress of 1, with everything scaled by t: F t, t and the greatest progress."""
+    """Least greatest progress for a least progress of 1, all scaled by t: F t, t and the greatest progress."""
     mix = random_mix(seed)
     count, gains = len(mix.speedups), mix.gains()
     # Progress of each program times t is (1 - g) t + g (F t).
@@ -109,7 +109,10 @@ def test_opt_unfairness_is_what_linear_programming_finds(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("policy", ["prop-sp", "hsp", "rr"])
 def test_most_asp_is_what_linear_programming_finds(seed: int, policy: str) -> None:
-    """Under the unfairness of another policy. Variables: F and the least progress q; everybody's is within q and u q."""
+    """Under the unfairness of another policy.
+
+    Variables: F and the least progress q; everybody's is within q and u q.
+    """
     mix = random_mix(seed)
     limit = predict(mix, policy).unfairness
     count, gains = len(mix.speedups), mix.gains()
@@ -178,7 +181,7 @@ def test_most_asp_refuses_what_is_out_of_reach() -> None:
 
 
 def test_static_weights_are_priorities() -> None:
-    """Dynamic weights (2, 1, 1, 1) x (1.5, 1.1, 0.6, 0.2): 3 of 4.9 of two cores would be 1.22, so 1, the rest is shared."""
+    """Weights (2, 1, 1, 1) x (1.5, 1.1, 0.6, 0.2): 3 of 4.9 of two cores would be 1.22, so 1; the rest is shared."""
     ours = predict(Mix("m", (2.5, 2.1, 1.6, 1.2), weights=(2, 1, 1, 1)), "prop-sp")
     assert ours.fast_shares == pytest.approx((1.0, 1.1 / 1.9, 0.6 / 1.9, 0.2 / 1.9))
     scaled = predict(Mix("m", (2.5, 2.1, 1.6, 1.2), weights=(200, 100, 100, 100)), "prop-sp")

@@ -13,6 +13,7 @@ from ampsched import _core, execution
 from ampsched.metrics import geometric_mean
 from ampsched.policy import PolicySpec
 from ampsched.results import AppOutcome, CoreOutcome, Counts, ThreadOutcome
+from ampsched.settings import RunSettings
 
 PAIR = """
 [queues.records]
@@ -47,7 +48,7 @@ def test_outcome_keeps_what_the_simulator_reports() -> None:
     """A field that is added to the simulator's outcome must not be lost here."""
     catalog = ampsched.Catalog.shipped()
     spec = PolicySpec.of("cfs")
-    job = execution.Settings().job(catalog.machine("2B2S"), catalog.workload("sync-1"), spec, 1)
+    job = execution.job_of(RunSettings(), catalog.machine("2B2S"), catalog.workload("sync-1"), spec)
     values = json.loads(_core.simulate(job))
     left_out = {"threads": {"instructions_demanded"}}
     for key, kind in {"apps": AppOutcome, "threads": ThreadOutcome, "cores": CoreOutcome}.items():
@@ -89,6 +90,9 @@ def test_until_stops_an_endless_program(tmp_path: Path) -> None:
     )
     outcome = ampsched.simulate("sym-2", file, until_ms=25)
     assert outcome.makespan_ns == 25_000_000
+    with pytest.raises(ampsched.InputError, match=r"repeats for ever, and nothing ends it"):
+        ampsched.simulate("sym-2", file)
+    file.write_text('[[threads]]\nname = "t"\nbody = [ { run_us = 3e6, profile = "fft" } ]\n')
     with pytest.raises(ampsched.InputError, match=r"has not ended after 2 s"):
         ampsched.simulate("sym-2", file, limit_s=2)
 
@@ -127,13 +131,13 @@ def test_repetitions_go_on_until_the_slowest_has_ended_so_often(unequal: str) ->
 
 def test_repetitions_reach_mixes_baselines_and_notes(unequal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs: list[int | None] = []
-    job = execution.Settings.job
+    job = _core.Job
 
-    def counting(settings: execution.Settings, *rest: object) -> object:
-        jobs.append(settings.repetitions)
-        return job(settings, *rest)  # type: ignore[arg-type]
+    def counting(*arguments: object, **settings: object) -> object:
+        jobs.append(settings["repetitions"])  # type: ignore[arg-type]
+        return job(*arguments, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(execution.Settings, "job", counting)
+    monkeypatch.setattr(_core, "Job", counting)
     result = ampsched.compare("sym-2", unequal, ["cfs"], repetitions=3)
     assert jobs == [3, 3, 3]
     (run,) = result.runs

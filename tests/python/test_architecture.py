@@ -46,7 +46,7 @@ ONLY_FOR = {
     "pyo3": {"py"},
     "rayon": {"sim"},
     "libc": {"taskrt", "live/scx"},
-    "nix": {"taskrt"},
+    "nix": {"taskrt", "live/session"},
     "perf-event2": {"live/factors"},
     "rustix": {"computer", "live/factors", "live/session", "live/daemon", "live/cli", "taskrt"},
     "signal-hook": {"live/session"},

@@ -269,8 +269,8 @@ FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
         ("simulate", "-m", "2B2S", "-w", "f.toml", "--repetitions", "2"),
         'no thread can run: f/x waits for condition "f/c"',
     ),
-    "repetitions of very many threads": (
-        '[[threads]]\nname = "x"\ncount = 1000000\nbody = [ { run_us = 1, profile = "fft" } ]\n',
+    "low: repetitions of very many threads": (
+        '[[threads]]\nname = "x"\ncount = 1000000\nbody = [ { sleep_us = 1 } ]\n',
         ("simulate", "-m", "2B2S", "-w", "f.toml", "--repetitions", "2"),
         "f: application f has started more than 1000000 threads",
     ),
@@ -284,7 +284,7 @@ FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "rt-app without end": (
         '{"tasks": {"t": {"run": 1000, "sleep": 1000}}}',
         ("simulate", "-m", "2B2S", "-w", "f.json", "--limit-s", "1"),
-        "f: the workload has not ended after 1 s",
+        "f: thread f/t repeats for ever, and nothing ends it (give its program a duration",
     ),
 }
 

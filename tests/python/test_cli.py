@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Ampsched
+from conftest import Ampsched, command_path
 
 import ampsched
 from ampsched.governor import governors
@@ -182,11 +182,10 @@ def test_python_dash_m(ampsched_process: Ampsched) -> None:
     assert ampsched_process("list", "policies").out.startswith("policies")
 
 
-def test_reader_that_leaves_early_gets_no_traceback(tmp_path: Path) -> None:
+def test_low_reader_that_leaves_early_gets_no_traceback(tmp_path: Path) -> None:
     import subprocess
-    import sys
 
-    command = f"{Path(sys.executable).parent}/ampsched list profiles --json | head -1"
+    command = f"{command_path()} list profiles --json | head -1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert ended.stdout == "[\n"
     assert ended.stderr == ""

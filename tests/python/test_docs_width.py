@@ -1,4 +1,4 @@
-"""The Markdown of the project can be read, and its changes reviewed, without rendering it: its lines are not too long."""
+"""The project's Markdown can be read, and its changes reviewed, without rendering it: no line is too long."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def has_wide_tables(page: Path) -> bool:
 
 
 def too_long(text: str, *, tables: bool = False) -> list[int]:
-    """Numbers of the lines that should be broken: not those of a single word, such as an address, and perhaps not tables'."""
+    """Numbers of the lines that should be broken: not those of one word (an address), and perhaps not tables'."""
     single_word = re.compile(r"\s*(?:[-*] )?\S+")
     return [
         number

@@ -39,7 +39,7 @@ def test_programs_run_as_long_and_as_fast_as_published(table) -> None:
 
 
 def test_classes_are_those_of_the_instruction_rates_but_for_what_the_paper_prints(table) -> None:
-    """Table 2: L below 1e9 instructions per s, M up to 1.5e9, H above; two programs are printed in the next lower class."""
+    """Table 2: L below 1e9 instructions per s, M up to 1.5e9, H above; two programs stand in the next lower class."""
     subjects = {subject.name: subject for subject in table["SUBJECTS"]}
     found = {name: "LMH"[(each.ips_m >= 1000) + (each.ips_m > 1500)] for name, each in subjects.items()}
     others = {name for name, each in subjects.items() if each.speed_class != found[name]}

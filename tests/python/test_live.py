@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from ampsched.live import (
     compare_live,
     live_program,
     read_mix,
+    run_programs,
 )
 from ampsched.live import _under as under
 from ampsched.live.commands import Option, subcommands
@@ -85,8 +89,18 @@ def test_a_missing_program_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "ampsched")])
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("AMPSCHED_LIVE", raising=False)
     with pytest.raises(InputError, match=r"there is no such program beside .*make build"):
         live_program()
+
+
+def test_the_program_to_use_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    monkeypatch.setenv("AMPSCHED_LIVE", str(mine))
+    with pytest.raises(InputError, match=r"AMPSCHED_LIVE: .*mine is not a program"):
+        live_program()
+    mine.touch(mode=0o755)
+    assert live_program() == mine
 
 
 @needs_two_cpus
@@ -119,7 +133,7 @@ def test_policies_are_compared(tmp_path: Path) -> None:
     ("command", "limit_s", "message"),
     [
         ("sh -c 'echo no luck; exit 3'", 60.0, "under .*: program a: exit code 3: no luck"),
-        ("/nonexistent", 60.0, "under .*: program a: cannot be run: No such file"),
+        ("/nonexistent", 60.0, "^program a: cannot be run: /nonexistent: No such file"),
         ("sleep 60", 0.2, r"under .*: program a: did not end within 0\.2 s"),
     ],
 )
@@ -127,6 +141,75 @@ def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: fl
     mix = read_mix(mix_file(tmp_path, f'[[programs]]\nname = "a"\ncommand = "{command}"\n'))
     with pytest.raises(InputError, match=message):
         compare_live(mix, ["default"], rounds=1, options=cores(), limit_s=limit_s)
+
+
+@needs_two_cpus
+@pytest.mark.parametrize(
+    ("bad", "policies", "message"),
+    [
+        ("/nonexistent", ["default", "hsp"], "program bad: cannot be run: /nonexistent: No such file"),
+        ("/etc/passwd", ["default"], "program bad: cannot be run: /etc/passwd: it is not a program that may"),
+        ("true", ["default", "prop-spp"], 'under prop-spp: .*policy "prop-spp" does not exist'),
+        ("true", ["default", "hsp:no=1"], "under hsp:no=1: .*no"),
+        ("true", ["default", "colab"], "under colab: policy: colab: cannot be run by the daemon"),
+        ("true", ["default", "scx_no 'x"], 'policy "scx_no \'x": No closing quotation'),
+    ],
+)
+def test_m16_everything_is_checked_before_anything_runs(
+    tmp_path: Path, bad: str, policies: list[str], message: str
+) -> None:
+    ran = MixProgram("ran", ("touch", str(tmp_path / "ran")))
+    mix = Mix("mix", (ran, MixProgram("bad", (bad,))))
+    with pytest.raises(InputError, match=message):
+        compare_live(mix, policies, rounds=1, options=[*cores(), "--backend=daemon"])
+    assert not (tmp_path / "ran").exists()
+
+
+@needs_two_cpus
+def test_m16_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/nonexistent\n")
+    script.chmod(0o755)
+    mix = Mix("mix", (MixProgram("endless", ("sleep", "60")), MixProgram("bad", (str(script),))))
+    with pytest.raises(InputError, match=r"^program bad: cannot be run: No such file"):
+        run_programs(mix.programs, CPUS, 60)
+    mix = Mix("mix", (MixProgram("endless", ("sleep", "60")), MixProgram("bad", ("false",))))
+    with pytest.raises(InputError, match=r"^program bad: exit code 1"):
+        run_programs(mix.programs, CPUS, 60)
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("policy", ["default", "hsp"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_signals_end_a_comparison_soon_and_all_that_it_runs(
+    tmp_path: Path, number: signal.Signals, policy: str
+) -> None:
+    said = tmp_path / "said"
+    script = f"echo $$ >>{said}; exec sleep 60"
+    mix_file(tmp_path, f'[[programs]]\nname = "a"\ncommand = ["sh", "-c", "{script}"]\n')
+    options = [*cores(), "--backend=daemon", "-p", policy, "-r", "1", "mix.toml"]
+    command = [sys.executable, "-m", "ampsched", "live", "compare", *options]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=-3, stderr=-1) as comparison:
+        _wait_until(lambda: said.exists() and said.read_text().endswith("\n"))
+        asked_s = time.monotonic()
+        comparison.send_signal(number)
+        code = comparison.wait(10)
+        took_s = time.monotonic() - asked_s
+    expected = -number if number == signal.SIGKILL else 128 + number
+    assert (code, took_s < SOON_S) == (expected, True), took_s
+    program = Path("/proc", said.read_text().strip(), "cmdline")
+    _wait_until(lambda: not program.exists() or program.read_bytes() == b"")
+
+
+SOON_S = 2.0
+"""Half a second (0.15 s were measured), and what it takes longer where other tests run, too."""
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + 15
+    while not holds():
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
 
 
 @needs_two_cpus
@@ -229,6 +312,7 @@ def test_compare_passes_every_option_on(
     fake.chmod(0o755)
     monkeypatch.setattr(compare, "live_program", lambda: fake)
     monkeypatch.setattr(compare, "core_classes", lambda _options: {"all": CPUS})
+    monkeypatch.setattr(compare, "refusal", lambda _policy, _options: None)
     path = mix_file(tmp_path, '[[programs]]\ncommand = "true"\n')
     options = session_options()
     words = [word for option in options for word in given(option)[0]]
@@ -238,7 +322,7 @@ def test_compare_passes_every_option_on(
     for option in options:
         assert settings[option.name] in given(option)[1], option.name
     assert {option.name for option in options} >= {"model", "param", "facts", "dilation", "big"}
-    own = {"policy", "pid", "cgroup", "everything", "command", "trace", "result", "quiet", "run_dir"}
+    own = {"policy", "pid", "cgroup", "everything", "command", "trace", "result", "quiet", "run_dir", "user"}
     assert {option.name for option in options} | own == set(settings)
 
 

@@ -1,4 +1,4 @@
-"""The machine files of the Exynos 5422 are what the fit makes of the measurements, and its errors are those on the page."""
+"""The Exynos 5422's machine files are what the fit makes of the measurements, and its errors those on the page."""
 
 import sys
 import tomllib

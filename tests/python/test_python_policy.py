@@ -134,6 +134,23 @@ def test_plan_moves_threads() -> None:
     assert sum(thread.big_ns for thread in outcome.threads) <= 4 * 1_100_000
 
 
+@pytest.mark.parametrize("speed", [63.5, 1e-9, 0.0, float("inf"), float("nan")])
+def test_low_speeds_that_cannot_be_held_are_refused(speed: float) -> None:
+    class Fast(Policy):
+        epoch_ms = 1
+        rules = {"allocator": "least_loaded_in_class", "charge": "progress"}  # noqa: RUF012
+
+        def epoch(self, view: View, plan: Plan) -> None:
+            for thread in view.threads():
+                plan.speed(thread, [1.0, speed])
+
+    with pytest.raises(
+        ValueError, match=r"needs 1 to 4 speeds, each within 1/1024 to 63, not \[1\.0, "
+    ) as caught:
+        run(Fast, "sync-1")
+    assert caught.value.__notes__ == ["under policy Fast"]
+
+
 def test_a_change_that_no_rule_reads_is_refused() -> None:
     class Prefers(Policy):
         epoch_ms = 1
@@ -147,6 +164,30 @@ def test_a_change_that_no_rule_reads_is_refused() -> None:
     ) as caught:
         run(Prefers, "sync-1")
     assert "allocator = least_loaded_in_class" in str(caught.value)
+
+
+def test_a_rule_that_reads_load_needs_load_that_is_tracked() -> None:
+    """Without it nothing was ever balanced, silently."""
+
+    class Saves(Policy):
+        rules = {"balance_when": "over_utilised"}  # noqa: RUF012
+
+    with pytest.raises(
+        ampsched.InputError,
+        match="policy Saves has the rule balance_when = over_utilised, which reads tracked load, but its needs do not "
+        "name load_tracking",
+    ):
+        run(Saves, "sync-1")
+
+    class Tracks(Saves):
+        load_tracking = "by_work"
+
+    assert run(Tracks, "sync-2").counts.migrations > 0
+
+    class OfBase(Saves):
+        base = "eas"
+
+    run(OfBase, "sync-1")
 
 
 def test_each_simulation_gets_a_fresh_policy() -> None:

@@ -14,7 +14,8 @@ from ampsched import InputError
 
 TOPCUOGLU = ROOT / "crates/sim/tests/task_graphs/topcuoglu.dot"
 EIGHT = "4x10,4x4"
-# Makespans of an independent program in Python, to four decimals: FIFO (ready queue, lowest idle core first), HEFT (insertion).
+# Makespans of an independent program in Python, to four decimals: FIFO (ready queue, lowest idle core first), HEFT
+# (insertion).
 REFERENCE = {
     "layered10k": ("992.2130", "990.5736"),
     "layered100k": ("9831.8360", "9830.4452"),
@@ -254,7 +255,7 @@ def test_wrong_files(
         (("run", "small.csv", "-p", "fifo,fifo"), 'policy "fifo" is given twice'),
         (("run", "small.csv", "-p", "fifo,"), '--policy "fifo," has an empty item'),
         (("run", "small.csv", "--grab-us", "1,x"), '"x" is not a number'),
-        (("run", "small.csv", "--bandwidth-mb-s", "0"), "bandwidth = 0 MB/s is not above 0"),
+        (("run", "small.csv", "--bandwidth-mb-s", "0"), "bandwidth_mb_s = 0 is not above 0"),
         (("schedule", "small.csv", "--gantt", "no/g.svg"), "no/g.svg: No such file"),
         (("convert", "small.csv", "out.xml"), 'out.xml: unknown format of a task graph: ".xml"'),
         (("describe",), "GRAPH"),

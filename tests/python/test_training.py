@@ -42,7 +42,7 @@ WIDE = Pmu(32, frozenset({"cycles", "instructions"}))
 
 
 def rows(count: int = 30, seed: int = 1, *, is_big: bool = True) -> TrainingSet:
-    """Programs whose speed-up is 1 + 2 x misses per cycle + 0.5 x branches per cycle, beside two counters that say nothing."""
+    """Programs whose speed-up is 1 + 2 x misses + 0.5 x branches per cycle, beside two counters that say nothing."""
     random = np.random.default_rng(seed)
     cycles = random.uniform(1e6, 2e6, count)
     share = random.uniform(0.1, 0.9, (count, 4))
@@ -403,3 +403,13 @@ def test_predicted_factors_reach_the_policy() -> None:
     assert again == runs["predicted:cv=0.5"]
     constant = ampsched.simulate("2B2S", "rand-1", "colab", factors="constant:2.6109")
     assert constant.makespan_ns == runs["predicted:colab-table2"].makespan_ns
+
+
+def test_low_a_file_that_training_would_not_read_is_refused(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[[threads]]\nname = "t"\nbody = [{ sleep_us = 1 }]\n')
+    finished = ampsched_here("train", "t.parquet", "--big", "a", "--little", "b", "--file", str(file))
+    assert (finished.code, finished.err) == (
+        2,
+        "error: --file adds to the catalogue, which --machine reads; counter tables need none\n",
+    )

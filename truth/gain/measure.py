@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SHAPE = vm.Shape(vm.CoreShape(2, 40), vm.CoreShape(2, 16), period_us=20_000, steady=True)
 BIG, LITTLE, RATIO = "0-1", "2-3", SHAPE.big.percent / SHAPE.little.percent
 DILATION = 20
-"""A step of the programs takes 20 ms on a big core, 20 times what it might on a real one: so the policy's time passes 20 times slower."""
+"""A step of the programs takes 20 ms on a big core, 20 times what it might on a real one: so the policy's time passes
+20 times slower."""
 SCHEDULERS = {
     "default": [],
     "colab": [

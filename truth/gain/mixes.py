@@ -1,6 +1,7 @@
 """What is run: mixes of the truth check's programs, each with threads for which others wait.
 
-The amounts were chosen once, from what alone would take some 4 s on the big cores of the virtual machine, before any policy was measured.
+The amounts were chosen once, from what alone would take some 4 s on the big cores of the virtual machine, before any
+policy was measured.
 """
 
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from pathlib import Path
 from truth.scenarios import Scenario
 
 STEP = 6_400_000
-"""Iterations that take some 20 ms on a big core of the virtual machine: several periods of its quotas per step of a program would be better
-still, but a mix has to end."""
+"""Iterations that take some 20 ms on a big core of the virtual machine: several periods of its quotas per step of a
+program would be better still, but a mix has to end."""
 
 
 @dataclass(frozen=True)

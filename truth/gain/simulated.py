@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import ampsched
-from ampsched.execution import CoreOrder
 from truth.gain.measure import DILATION, SHAPE, Boot
 from truth.gain.mixes import Mix
 from truth.scenarios import Scenario
@@ -31,11 +30,18 @@ cores = {cores}
 class = {rank}
 opps = [{{ mhz = {mhz}, volt = 1.0 }}]
 """
+HOG = """
+[[threads]]
+name = "hog"
+cores = [{core}]
+body = [{{ run_us = 1e6, profile = "blackscholes" }}]
+"""
 # As the shipped machine sym-2 has them; nothing beside the steps of these programs.
 SWITCH_NS, MIGRATE_NS, WAKEUP_NS = 1_500, 5_000, 2_000
 _PAUSE = 1 - SHAPE.little.percent / 100
 PAUSED_MIGRATE_NS = round(_PAUSE**2 * SHAPE.period_us * 1000 / 2)
-"""How long a thread that is to leave a running little core waits on average until that core, which quotas make pause, runs again."""
+"""How long a thread that is to leave a running little core waits on average until that core, which quotas make pause,
+runs again."""
 
 
 class Simulator:
@@ -49,7 +55,8 @@ class Simulator:
         self.migrate_ns = migrate_ns
         self.ns_per_iteration = boot.big_ns_per_iteration
         self.ratio = boot.ratio
-        # Memory does not become slower with the clock, so a core of a 2.5th of the clock is not quite 2.5 times as slow.
+        # Memory does not become slower with the clock, so a core of a 2.5th of the clock is not quite 2.5 times as
+        # slow.
         self.little_mhz = BIG_MHZ / self.ratio
         for _ in range(FITS):
             self.little_mhz *= self.simulated_ratio() / self.ratio
@@ -66,12 +73,15 @@ class Simulator:
 
     def simulated_ratio(self) -> float:
         """Speed of a big core over that of a little one, for these programs on this machine."""
-        pinned = Scenario("hogs-one-cpu", "hogs", "", {"work": 10**9}, {}, {})
-        big_s, little_s = (
-            self._simulate([pinned], "eevdf", 1, little=1, big=1, core_order=order)[0]
-            for order in ("big-first", "little-first")
-        )
-        return little_s / big_s
+        machine = self._machine(big=1, little=1, dilation=1)
+        big_ns, little_ns = (self._turnaround_ns(machine, core) for core in (0, 1))
+        return little_ns / big_ns
+
+    def _turnaround_ns(self, machine: Path, core: int) -> int:
+        """How long one of these programs' steps takes on a core."""
+        program = self.folder / "hog.toml"
+        program.write_text(HOG.format(core=core), encoding="utf-8")
+        return ampsched.simulate(machine, program, "eevdf").apps[0].turnaround_ns
 
     def _simulate(
         self,
@@ -80,7 +90,6 @@ class Simulator:
         dilation: int,
         little: int,
         big: int = SHAPE.big.count,
-        core_order: CoreOrder = "as-is",
     ) -> list[float]:
         apps = "\n".join(
             f'  {{ name = "{number}", program = "{PROGRAMS / f"{scenario.name}.toml"}", '
@@ -92,7 +101,7 @@ class Simulator:
             f'[workloads.mix]\ndescription = "A mix"\napps = [\n{apps}\n]\n', encoding="utf-8"
         )
         machine = self._machine(big, little, dilation)
-        outcome = ampsched.simulate(machine, workload, policy, core_order=core_order, limit_s=36_000)
+        outcome = ampsched.simulate(machine, workload, policy, limit_s=36_000)
         return [app.turnaround_ns * dilation / 1e9 for app in outcome.apps]
 
     def _params(self, scenario: Scenario, dilation: int) -> str:

@@ -41,7 +41,8 @@ void spin(uint64_t iterations);
 int64_t now_ns(void);
 
 /* Restricts the process to the CPUs of `--cpus` (default: those that it may use), measures the cost of one spin
- * iteration (the least of --calibrations, default 100), runs the threads, waits for them, and prints the report. Returns the exit code. */
+ * iteration (the least of --calibrations, default 100), runs the threads, waits for them, and prints the report.
+ * Returns the exit code. */
 int run_workers(int argc, char **argv, const char *program, struct worker *workers, int count);
 
 #endif

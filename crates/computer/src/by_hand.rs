@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use ampsched_model::{InputError, MAX_CLASSES};
+use ampsched_policy::SPEED_MAX;
 
 use crate::classes::{Lists, Speeds};
 use crate::{format_cpus, parse_cpus};
 
 /// What errors name.
 const SOURCE: &str = "classes of cores";
-/// Greatest ratio of speeds that is believed: what fixed-point speeds can hold (`Change::Speed`).
-const RATIO_MAX: f64 = 63.0;
 
 /// Classes of cores as the user states them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,9 +61,9 @@ impl ByHand {
         }
         let mut before = 1.0;
         for &ratio in &self.ratios {
-            if !(ratio.is_finite() && ratio > before && ratio <= RATIO_MAX) {
+            if !(ratio.is_finite() && ratio > before && ratio <= SPEED_MAX) {
                 return Err(wrong(format!(
-                    "{ratio} is not above {before} and at most {RATIO_MAX}"
+                    "{ratio} is not above {before} and at most {SPEED_MAX}"
                 )));
             }
             before = ratio;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::Root;
 use crate::cgroups::{CgroupVersion, Delegation, Mount, cgroup_v1, mounts, own_cgroups};
+use crate::online_cpus;
 use crate::pmus::core_pmu_names;
 
 /// What the kernel offers and this process may use.
@@ -39,8 +40,23 @@ pub struct Capabilities {
     pub tracefs: Option<String>,
     /// Whether waiting for a CPU is counted per thread (`CONFIG_SCHED_INFO`).
     pub run_delay: bool,
+    /// The highest number of a CPU that is online; none if the kernel does not say.
+    pub last_cpu: Option<usize>,
     /// Privileges of this process.
     pub privileges: Vec<String>,
+    /// What sessions do that the kernel does not let everybody do, and whether it lets this process.
+    pub rights: Vec<Right>,
+}
+
+/// Something that sessions do and that takes privileges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Right {
+    /// What.
+    pub what: &'static str,
+    /// The capabilities that it takes, all of them.
+    pub needs: &'static [&'static str],
+    /// Whether this process has them.
+    pub is_held: bool,
 }
 
 /// A clock that cpufreq controls.
@@ -54,15 +70,34 @@ pub struct Cpufreq {
     pub writable: bool,
 }
 
-/// Capabilities of Linux that the back ends use (include/uapi/linux/capability.h), by number.
-const PRIVILEGES: [(u32, &str); 6] = [
-    (5, "CAP_KILL"),
+/// Capabilities of Linux that sessions use (include/uapi/linux/capability.h), by number.
+const PRIVILEGES: [(u32, &str); 8] = [
     (1, "CAP_DAC_OVERRIDE"),
+    (5, "CAP_KILL"),
+    (6, "CAP_SETGID"),
+    (7, "CAP_SETUID"),
     (21, "CAP_SYS_ADMIN"),
     (23, "CAP_SYS_NICE"),
     (38, "CAP_PERFMON"),
     (39, "CAP_BPF"),
 ];
+
+/// The right without which no policy runs in the kernel.
+pub const LOAD_SCHEDULER: &str = "a scheduler in the kernel";
+
+/// What takes privileges, and which (capabilities(7)). Nothing of it is needed for one's own processes, but that nice
+/// values can only be lowered with `CAP_SYS_NICE`.
+pub const RIGHTS: [(&str, &[&str]); 6] = [
+    ("CPUs, nice values and classes of other users' threads", &["CAP_SYS_NICE"]),
+    ("stopping other users' processes where no cgroup can freeze them", &["CAP_KILL"]),
+    ("counters of other users' threads", &["CAP_PERFMON"]),
+    (LOAD_SCHEDULER, &["CAP_BPF", "CAP_PERFMON"]),
+    ("running a command as another user", &["CAP_SETGID", "CAP_SETUID"]),
+    ("files of root: cgroups, cpufreq, tracefs, sensors of energy", &["CAP_DAC_OVERRIDE"]),
+];
+
+/// Before Linux 5.8 it was all of these.
+const OLD_ADMIN: [&str; 2] = ["CAP_BPF", "CAP_PERFMON"];
 
 impl Capabilities {
     /// What is found below a root for this process.
@@ -86,6 +121,8 @@ impl Capabilities {
                 .map(|mount| mount.point.clone())
                 .filter(|point| root.has(&format!("{point}/events/sched"))),
             run_delay: root.has("/proc/self/schedstat"),
+            last_cpu: online_cpus(root).ok().and_then(|cpus| cpus.last().copied()),
+            rights: rights(&privileges(root)),
             privileges: privileges(root),
         }
     }
@@ -93,6 +130,11 @@ impl Capabilities {
     /// Whether this process holds a privilege.
     pub fn holds(&self, privilege: &str) -> bool {
         self.privileges.iter().any(|held| held == privilege)
+    }
+
+    /// A right that this process does not have; none if it has it.
+    pub fn lacks(&self, what: &str) -> Option<&Right> {
+        self.rights.iter().find(|right| right.what == what && !right.is_held)
     }
 
     /// Pairs of what there is and what was found, for people.
@@ -127,6 +169,15 @@ impl Capabilities {
         ]
     }
 
+    /// What takes privileges, each in a line, for people.
+    pub fn rights_in_words(&self) -> Vec<String> {
+        let line = |right: &Right| {
+            let may = if right.is_held { "may" } else { "may not" };
+            format!("{may}: {} ({})", right.what, right.needs.join(", "))
+        };
+        self.rights.iter().map(line).collect()
+    }
+
     fn describe_freezer(&self) -> String {
         match &self.freezer {
             Some(Delegation { version: CgroupVersion::V1, folder }) => {
@@ -147,6 +198,17 @@ fn freezer(root: &Root, mounts: &[Mount]) -> Option<Delegation> {
     own_cgroups(root, mounts, "freezer")
         .into_iter()
         .find(|own| is_writable(&root.path(&own.folder)))
+}
+
+fn rights(held: &[String]) -> Vec<Right> {
+    let holds = |name: &str| held.iter().any(|held| held == name);
+    let has = |name: &&str| holds(name) || OLD_ADMIN.contains(name) && holds("CAP_SYS_ADMIN");
+    let right = |(what, needs): (&'static str, &'static [&'static str])| Right {
+        what,
+        needs,
+        is_held: needs.iter().all(has),
+    };
+    RIGHTS.into_iter().map(right).collect()
 }
 
 fn is_writable(path: &Path) -> bool {

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use ampsched_model::InputError;
-
-/// Most CPUs that Linux can be built for (`CONFIG_NR_CPUS` on x86-64 with `MAXSMP`).
-const CPUS_MAX: usize = 8192;
+use ampsched_model::limits::CPUS_MAX;
 
 /// Reads CPUs and ranges of CPUs, such as `0-3,8`. Like the kernel's own reader it takes white space for a comma and
 /// passes over empty parts, so that empty text is the empty set.

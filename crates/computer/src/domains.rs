@@ -82,21 +82,22 @@ fn cpufreq_policies(root: &Root) -> Result<BTreeMap<usize, String>, InputError> 
 
 /// Step of the frequencies of drivers that do not list them: Intel's ratios count 100 MHz
 /// (drivers/cpufreq/intel_pstate.c).
-const STEP_MHZ: u64 = 100;
+const STEP_MHZ: usize = 100;
+/// No clock is faster (ours): ten times what any processor has reached.
+const MHZ_MAX: u32 = 100_000;
 
-/// Frequencies of a cpufreq policy in MHz, ascending; none if they cannot be read.
+/// Frequencies of a cpufreq policy in MHz, ascending; none if they cannot be read or cannot be.
 fn frequencies(root: &Root, policy: &str) -> Vec<u32> {
     let folder = format!("{CPU}/cpufreq/{policy}");
-    let mhz = |khz: u64| (khz / 1000) as u32;
+    let mhz = |khz: u64| u32::try_from(khz / 1000).ok().filter(|mhz| *mhz <= MHZ_MAX);
     if let Some(list) = root.text(&format!("{folder}/scaling_available_frequencies")) {
-        let listed = list.split_whitespace().filter_map(|khz| khz.parse().ok().map(mhz));
+        let listed = list.split_whitespace().filter_map(|khz| mhz(khz.parse().ok()?));
         let listed: BTreeSet<u32> = listed.collect();
         return listed.into_iter().collect();
     }
-    let limit = |name: &str| root.number(&format!("{folder}/{name}")).ok().flatten();
+    let limit = |name: &str| root.number(&format!("{folder}/{name}")).ok().flatten().and_then(mhz);
     let (Some(min), Some(max)) = (limit("cpuinfo_min_freq"), limit("cpuinfo_max_freq")) else {
         return Vec::new();
     };
-    let steps = (min / 1000..max / 1000).step_by(STEP_MHZ as usize);
-    steps.map(|mhz| mhz as u32).chain([mhz(max)]).collect()
+    (min..max).step_by(STEP_MHZ).chain([max]).collect()
 }

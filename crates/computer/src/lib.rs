@@ -17,7 +17,7 @@ mod procfs;
 mod root;
 
 pub use by_hand::ByHand;
-pub use capabilities::Capabilities;
+pub use capabilities::{Capabilities, Cpufreq, LOAD_SCHEDULER, RIGHTS, Right};
 pub use cgroups::{CgroupVersion, Delegation};
 pub use classes::{CpuClass, CpuClasses, Evidence, class_name, online_cpus};
 pub use cores::{CoreMap, Domain};
@@ -25,5 +25,5 @@ pub use cpu_list::{format_cpus, parse_cpus};
 pub use domains::detect_cores;
 pub use kinds::{CoreKind, core_kinds};
 pub use pmus::CorePmu;
-pub use procfs::{Proc, ThreadKey, ThreadStat};
+pub use procfs::{Proc, ThreadKey, ThreadStat, boot_id};
 pub use root::Root;

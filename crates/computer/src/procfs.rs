@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ampsched_model::Ns;
+use serde::{Deserialize, Serialize};
 
 use crate::{Root, parse_cpus};
 
-/// A thread that cannot be mistaken for a later one with the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A thread that cannot be mistaken for a later one with the same number. A process is meant by its first thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadKey {
     /// Number of the thread.
     pub tid: i32,
@@ -74,6 +75,12 @@ impl ThreadStat {
     }
 }
 
+/// What tells this start of the computer from all others, since which threads are numbered and times counted; none if
+/// the kernel does not say.
+pub fn boot_id(root: &Root) -> Option<String> {
+    root.text("/proc/sys/kernel/random/boot_id")
+}
+
 /// `/proc`.
 #[derive(Clone, Debug, Default)]
 pub struct Proc {
@@ -115,6 +122,14 @@ impl Proc {
         let text = self.root.text(&format!("/proc/{pid}/task/{tid}/status"))?;
         let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
         parse_cpus("/proc", "", list).ok()
+    }
+
+    /// The user as whom a process acts; none if it does not exist (any more).
+    pub fn user(&self, pid: i32) -> Option<u32> {
+        let text = self.root.text(&format!("/proc/{pid}/status"))?;
+        // Real, effective, saved and file system's user.
+        let users = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        users.split_whitespace().nth(1)?.parse().ok()
     }
 
     /// The threads of a process.

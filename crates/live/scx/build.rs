@@ -1,4 +1,5 @@
-//! Compiles the interpreter in `bpf/`: always for this computer, which the tests use, and with the feature `bpf` for the kernel.
+//! Compiles the interpreter in `bpf/`: always for this computer, which the tests use, and with the feature `bpf` for
+//! the kernel.
 
 use std::env;
 use std::path::PathBuf;

@@ -14,12 +14,15 @@
 
 mod counters;
 mod issue;
+mod kinds;
 mod machine_speed;
 mod memory;
 mod stalls;
 
 pub use counters::{CounterRates, counters};
+pub use kinds::{KindCycles, kind_cycles};
 pub use machine_speed::machine_speed_ips;
+pub use memory::{MissCycles, miss_cycles};
 pub use stalls::{StallCounters, machine_stall_counters, stall_counters};
 
 use crate::Profile;
@@ -57,6 +60,11 @@ pub struct CoreParams {
     pub fp_single_latency_cycles: f64,
     /// The same for double precision.
     pub fp_double_latency_cycles: f64,
+    /// Cycles for which a basic integer operation on 128-bit vectors occupies the SIMD units, divided by
+    /// the number of units.
+    pub simd_cycles: f64,
+    /// Cycles until its result can be used.
+    pub simd_latency_cycles: f64,
     /// L1 instruction cache in KiB.
     pub l1i_kib: f64,
     /// L1 data cache in KiB.

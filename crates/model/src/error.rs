@@ -4,7 +4,8 @@ use std::fmt;
 
 /// What is wrong with an input: where it stands, what it says, what is allowed, and what to do.
 ///
-/// Printed as one line: `FILE:LINE: KEY: MESSAGE (HINT)`; parts that are unknown are left out.
+/// Printed as one line: `FILE:LINE: KEY: MESSAGE (HINT)`; parts that are unknown are left out, and control characters
+/// that an input had are written as in Rust (`\n`). Of a part that is very long, beginning and end are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub struct InputError {
     /// The file, or a name such as `<text>` for input that is not a file.
@@ -46,19 +47,39 @@ impl InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
+        f.write_str(&shown(&self.file))?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
         if !self.key.is_empty() {
-            write!(f, ": {}", self.key)?;
+            write!(f, ": {}", shown(&self.key))?;
         }
-        write!(f, ": {}", self.message)?;
+        write!(f, ": {}", shown(&self.message))?;
         if let Some(hint) = &self.hint {
-            write!(f, " ({hint})")?;
+            write!(f, " ({})", shown(hint))?;
         }
         Ok(())
     }
+}
+
+/// Most characters of each part of an error that are shown (ours): more than those of any name or hint of ours.
+const SHOWN_MAX: usize = 1500;
+
+/// A text in one line, without what is in its middle if it is long.
+fn shown(text: &str) -> String {
+    let mut line = String::new();
+    for c in text.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_debug()),
+            false => line.push(c),
+        }
+    }
+    let length = line.chars().count();
+    if length <= SHOWN_MAX {
+        return line;
+    }
+    let begin = line.chars().take(SHOWN_MAX / 2);
+    begin.chain(" ... ".chars()).chain(line.chars().skip(length - SHOWN_MAX / 2)).collect()
 }
 
 /// A hint that names the known word nearest to `word`, or lists all known words if none is near.
@@ -91,6 +112,20 @@ mod tests {
             error.to_string(),
             "m.toml:7: clusters[0].cores: 0 cores, at least 1 is needed (remove the cluster)"
         );
+    }
+
+    #[test]
+    fn low_an_error_about_a_text_of_several_lines_is_one_line() {
+        let error = InputError::new("--policy", "a\nb", "\"0\r\n1\" \u{1b}[2J é");
+        assert_eq!(error.to_string(), r#"--policy: a\nb: "0\r\n1" \u{1b}[2J é"#);
+    }
+
+    #[test]
+    fn low_an_error_about_a_long_text_is_short() {
+        let error = InputError::new("f", "", format!("<{}> is wrong", "\u{18}é".repeat(100_000)));
+        let text = error.to_string();
+        assert!(text.starts_with(r"f: <\u{18}é") && text.ends_with(r"\u{18}é> is wrong"), "{text}");
+        assert!(text.len() < 3000, "{}", text.len());
     }
 
     #[test]

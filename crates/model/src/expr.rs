@@ -4,14 +4,11 @@
 //! however long it is; only parentheses nest in the parser, up to [`DEPTH_MAX`].
 
 use crate::InputError;
+use crate::limits::{DEPTH_MAX, EXPRESSION_BYTES_MAX};
 use crate::reader::{Node, Spot, out_of_range, plain, quoted};
 
 /// Largest value of an amount.
 pub(crate) const AMOUNT_MAX: f64 = 1e18;
-/// Deepest nesting of parentheses, calls and signs.
-const DEPTH_MAX: usize = 32;
-/// Longest expression in bytes.
-const LENGTH_MAX: usize = 2000;
 /// Functions with their number of arguments.
 const FUNCTIONS: [(&str, usize, Item); 5] = [
     ("min", 2, Item::Min),
@@ -93,9 +90,9 @@ impl Expr {
 
     /// Parses the text of an expression.
     pub fn parse(text: &str, spot: Spot) -> Result<Expr, InputError> {
-        if text.len() > LENGTH_MAX {
+        if text.len() > EXPRESSION_BYTES_MAX {
             return Err(spot.error(format!(
-                "expression of {} bytes, at most {LENGTH_MAX} are allowed",
+                "expression of {} bytes, at most {EXPRESSION_BYTES_MAX} are allowed",
                 text.len()
             )));
         }
@@ -427,13 +424,16 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(value(text), Err(expected.to_owned()), "{text}");
         }
-        let deep = format!("{}1{}", "(".repeat(33), ")".repeat(33));
-        assert!(value(&deep).unwrap_err().contains("nested deeper than 32"));
-        assert!(
-            value(&"1+".repeat(1001))
-                .unwrap_err()
-                .contains("expression of 2002 bytes, at most 2000 are allowed")
-        );
+    }
+
+    #[test]
+    fn low_deep_and_long_expressions_are_refused() {
+        let deep = |depth: usize| value(&format!("{}1{}", "(".repeat(depth), ")".repeat(depth)));
+        // What is not in parentheses is the first level.
+        assert_eq!(deep(31), Ok(1.0));
+        assert!(deep(32).unwrap_err().contains("nested deeper than 32"));
+        let long = value(&"1+".repeat(1001)).unwrap_err();
+        assert!(long.contains("expression of 2002 bytes, at most 2000 are allowed"), "{long}");
     }
 
     #[test]

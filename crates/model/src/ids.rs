@@ -97,6 +97,15 @@ impl CoreSet {
     }
 }
 
+/// The set of that core alone.
+impl From<CoreId> for CoreSet {
+    fn from(core: CoreId) -> Self {
+        let mut words = vec![0; core.index() / 64 + 1];
+        words[core.index() / 64] = 1 << (core.index() % 64);
+        Self { words }
+    }
+}
+
 impl FromIterator<CoreId> for CoreSet {
     fn from_iter<I: IntoIterator<Item = CoreId>>(cores: I) -> Self {
         let mut set = Self::new();

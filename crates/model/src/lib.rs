@@ -10,6 +10,7 @@ mod energy_model;
 mod error;
 mod expr;
 mod ids;
+pub mod limits;
 mod machine;
 mod machine_part;
 mod power;
@@ -32,8 +33,9 @@ mod workload;
 
 pub use catalog::{Catalog, FileKind};
 pub use core_model::{
-    CoreParams, CounterRates, CpiStack, Pipeline, StallCounters, counters, cpi_stack,
-    cycles_per_instruction, machine_speed_ips, machine_stall_counters, speed_ips, stall_counters,
+    CoreParams, CounterRates, CpiStack, KindCycles, MissCycles, Pipeline, StallCounters, counters,
+    cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips, machine_stall_counters,
+    miss_cycles, speed_ips, stall_counters,
 };
 pub use energy_model::energy_models;
 pub use error::{InputError, suggest};

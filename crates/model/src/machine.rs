@@ -1,8 +1,10 @@
 //! A machine: clusters of equal cores, their operating points, and what moving a thread costs.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::{ClassId, ClusterId, ClusterPower, CoreId, CoreParams, Ns, Thermal};
+use crate::rtapp::run_loop;
+use crate::{ClassId, ClusterId, ClusterPower, CoreId, CoreParams, Ns, Thermal, speed_ips};
 
 /// An operating performance point of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +38,18 @@ impl Cluster {
     /// The highest frequency in MHz.
     pub fn max_mhz(&self) -> u32 {
         self.opps.last().map_or(0, |opp| opp.mhz)
+    }
+
+    /// Compares two clusters at their highest frequencies: the faster one comes first, measured as the capacity of
+    /// cores is ([`crate::energy_models`]).
+    pub(crate) fn by_speed(&self, other: &Cluster) -> Ordering {
+        if self.params == other.params && self.max_mhz() == other.max_mhz() {
+            return Ordering::Equal; // as most are, without two evaluations of the model
+        }
+        let speed = |cluster: &Cluster| {
+            speed_ips(&run_loop(), &cluster.params, f64::from(cluster.max_mhz()))
+        };
+        speed(other).total_cmp(&speed(self))
     }
 }
 
@@ -78,11 +92,47 @@ impl Machine {
         self.clusters.iter().map(|cluster| cluster.cores.len()).sum()
     }
 
+    /// What it takes to bring a thread to another core of its cluster, on top of the switch; 0 if there is no
+    /// such core.
+    pub fn migration_within_ns(&self) -> Ns {
+        let has_neighbours = self.clusters.iter().any(|cluster| cluster.cores.len() > 1);
+        if has_neighbours { self.costs.migrate_same_cluster_ns } else { 0 }
+    }
+
+    /// What it takes at most to bring a thread to another core, on top of the switch; 0 if there is no other.
+    pub fn dearest_migration_ns(&self) -> Ns {
+        let across_ns =
+            if self.clusters.len() > 1 { self.costs.migrate_cross_cluster_ns } else { 0 };
+        self.migration_within_ns().max(across_ns)
+    }
+
     /// The kind of core that stated ratios of speeds and work stated in time refer to: the fastest of
     /// the machine, or of the one from which it was made.
     pub fn fastest(&self) -> &Cluster {
-        let own = self.clusters.iter().max_by_key(|cluster| cluster.class);
-        self.reference.as_ref().or(own).expect("a machine has a cluster")
+        self.reference.as_ref().unwrap_or_else(|| self.top())
+    }
+
+    /// The cluster that stands for the fastest class ([`Machine::standing_for`]).
+    pub fn top(&self) -> &Cluster {
+        let classes = self.clusters.iter().map(|cluster| cluster.class);
+        self.standing_for(classes.max().expect("a machine has a cluster"))
+    }
+
+    /// The cluster that stands for the slowest class ([`Machine::standing_for`]).
+    pub fn bottom(&self) -> &Cluster {
+        let classes = self.clusters.iter().map(|cluster| cluster.class);
+        self.standing_for(classes.min().expect("a machine has a cluster"))
+    }
+
+    /// The cluster that stands for a class: of its clusters the fastest one at its highest frequency, of equally fast
+    /// ones the first by name. So it does not depend on the order of clusters.
+    ///
+    /// Panics if no cluster is of that class.
+    pub fn standing_for(&self, class: ClassId) -> &Cluster {
+        let of_class = self.clusters.iter().filter(|cluster| cluster.class == class);
+        let first =
+            of_class.min_by(|one, other| one.by_speed(other).then(one.name.cmp(&other.name)));
+        first.expect("a cluster is of the class")
     }
 
     /// The cluster of a core.
@@ -105,34 +155,30 @@ impl Machine {
         machine
     }
 
-    /// The machine with the same number of cores, all of the fastest kind (its heat is not described): the reference of H_ANTT
-    /// and H_STP (CGO 2020, section 5.1: "only big cores").
+    /// The machine with the same number of cores, all of the fastest kind (its heat is not described): the reference of
+    /// H_ANTT and H_STP (CGO 2020, section 5.1: "only big cores").
     #[must_use]
     pub fn all_big(&self) -> Machine {
-        let fastest = self.clusters.iter().max_by_key(|cluster| cluster.class);
-        self.all_like(fastest.expect("a machine has a cluster"), "big", "fastest")
+        self.all_like(self.top(), "big", "fastest")
     }
 
     /// The machine with the same number of cores, all of the slowest kind.
     #[must_use]
     pub fn all_little(&self) -> Machine {
-        let slowest = self.clusters.iter().min_by_key(|cluster| cluster.class);
-        self.all_like(slowest.expect("a machine has a cluster"), "little", "slowest")
+        self.all_like(self.bottom(), "little", "slowest")
     }
 
     /// The machine without any cores but those of the fastest kind.
     #[must_use]
     pub fn only_big(&self) -> Machine {
-        let classes = self.clusters.iter().map(|cluster| cluster.class);
-        self.only(classes.max().expect("a machine has a cluster"), "big", "fastest")
+        self.only(self.top().class, "big", "fastest")
     }
 
     /// The machine without any cores but those of the slowest kind: where Prop-SP measures `CT_slow`
     /// (Euro-Par 2014 workshops, section 2).
     #[must_use]
     pub fn only_little(&self) -> Machine {
-        let classes = self.clusters.iter().map(|cluster| cluster.class);
-        self.only(classes.min().expect("a machine has a cluster"), "little", "slowest")
+        self.only(self.bottom().class, "little", "slowest")
     }
 
     fn only(&self, class: ClassId, label: &str, kind: &str) -> Machine {

@@ -24,14 +24,14 @@ impl Share {
 }
 
 impl Machine {
-    /// The machine with only some of its cores on and with capped clocks: `big=2@1600` leaves two cores of cluster `big`, and of
-    /// its operating points those up to 1600 MHz. Clusters that are not named stay whole; one of which nothing is left is off
-    /// and draws no power. Stated ratios of speeds refer to the clusters' highest frequencies that are left, and to the
-    /// fastest cluster even if it is off.
+    /// The machine with only some of its cores on and with capped clocks: `big=2@1600` leaves two cores of cluster
+    /// `big`, and of its operating points those up to 1600 MHz. Clusters that are not named stay whole; one of which
+    /// nothing is left is off and draws no power. Stated ratios of speeds refer to the clusters' highest frequencies
+    /// that are left, and to the fastest cluster even if it is off.
     ///
     /// # Errors
-    /// A share of another form, a cluster that does not exist or is named twice, more cores than it has, no operating point
-    /// that is low enough, or no core at all.
+    /// A share of another form, a cluster that does not exist or is named twice, more cores than it has, no operating
+    /// point that is low enough, or no core at all.
     pub fn part(&self, shares: &[&str]) -> Result<Machine, InputError> {
         let mut machine = self.clone();
         machine.name = format!("{}:{}", self.name, shares.join(":"));
@@ -60,7 +60,8 @@ impl Machine {
         if machine.clusters.is_empty() {
             return Err(error("no core is left".to_owned()));
         }
-        if machine.clusters.iter().all(|cluster| cluster.class != fastest.class) {
+        let top = machine.top();
+        if top.class != fastest.class || fastest.by_speed(top).is_lt() {
             machine.reference = Some(fastest);
         }
         machine.close_classes();

@@ -52,6 +52,11 @@ impl Amount {
         Self { mean, dist: Dist::Constant }
     }
 
+    /// What every draw yields, if it does not vary.
+    pub fn always(&self) -> Option<u64> {
+        (self.dist == Dist::Constant).then_some(self.mean as u64)
+    }
+
     /// A draw, rounded to the nearest whole number.
     #[inline]
     pub fn draw(&self, random: &mut Draw) -> u64 {
@@ -374,5 +379,43 @@ impl Program {
     /// Threads that start with the program (forked ones come on top).
     pub fn initial_threads(&self) -> u32 {
         self.threads.iter().map(|thread| thread.count).sum()
+    }
+
+    /// The greatest nice value that one of its threads may get, without its application's.
+    pub fn greatest_nice(&self) -> i8 {
+        let at_first = self.threads.iter().map(|thread| thread.nice);
+        let later = self.code.iter().filter_map(|op| match op {
+            Op::SetNice(nice) => Some(*nice),
+            _ => None,
+        });
+        at_first.chain(later).max().unwrap_or(0)
+    }
+
+    /// The name of a thread that starts with the program and then, whatever happens, repeats something for ever; and no
+    /// duration ends the program.
+    pub fn endless_thread(&self) -> Option<&str> {
+        let started = self.threads.iter().filter(|thread| thread.count > 0);
+        let endless =
+            started.filter(|thread| self.duration_ns.is_none() && self.is_endless(thread));
+        endless.map(|thread| thread.name.as_str()).next()
+    }
+
+    /// Whether a thread cannot get to its end: on the way that it certainly goes there is a loop without end. (It may
+    /// also wait for ever before that.)
+    fn is_endless(&self, thread: &ThreadSpec) -> bool {
+        let mut pc = thread.entry;
+        loop {
+            pc = match &self.code[pc.index()] {
+                Op::Loop { count, end } => match count.always() {
+                    Some(u64::MAX) => return true,
+                    Some(1..) => CodePtr(pc.0 + 1),
+                    // What may be repeated no times is passed.
+                    Some(0) | None => *end,
+                },
+                Op::Pop { end, .. } | Op::Take { end, .. } => *end,
+                Op::Exit => return false,
+                _ => CodePtr(pc.0 + 1),
+            };
+        }
     }
 }

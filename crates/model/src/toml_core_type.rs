@@ -4,7 +4,7 @@ use crate::reader::{Document, Table};
 use crate::{CoreParams, InputError, Pipeline};
 
 /// Keys of a core type file.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "description",
     "source",
     "pipeline",
@@ -16,6 +16,8 @@ const KEYS: [&str; 18] = [
     "fp_double_cycles",
     "fp_single_latency_cycles",
     "fp_double_latency_cycles",
+    "simd_cycles",
+    "simd_latency_cycles",
     "l1i_kib",
     "l1d_kib",
     "l2_kib",
@@ -27,6 +29,11 @@ const KEYS: [&str; 18] = [
 
 /// Limits of an L2 cache in KiB, also for the `l2_kib` of a machine's cluster.
 pub(crate) const L2_KIB: std::ops::RangeInclusive<f64> = 16.0..=1_048_576.0;
+
+/// Limits of the cycles for which an operation occupies its units.
+const OCCUPIED_CYCLES: std::ops::RangeInclusive<f64> = 0.05..=50.0;
+/// Limits of the cycles until a result can be used.
+const LATENCY_CYCLES: std::ops::RangeInclusive<f64> = 1.0..=100.0;
 
 /// A kind of core.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,16 +66,25 @@ fn params(root: &Table<'_>) -> Result<CoreParams, InputError> {
             "in-order" => Pipeline::InOrder,
             _ => Pipeline::OutOfOrder,
         };
+    let fp_single_cycles = root.number("fp_single_cycles", OCCUPIED_CYCLES)?;
+    let fp_single_latency_cycles = root.number("fp_single_latency_cycles", LATENCY_CYCLES)?;
     Ok(CoreParams {
         pipeline,
         width: root.number("width", 1.0..=32.0)?,
         window: root.number("window", 1.0..=4096.0)?,
         mispredict_cycles: root.number("mispredict_cycles", 0.0..=100.0)?,
         load_cycles: root.number("load_cycles", 1.0..=20.0)?,
-        fp_single_cycles: root.number("fp_single_cycles", 0.05..=50.0)?,
-        fp_double_cycles: root.number("fp_double_cycles", 0.05..=50.0)?,
-        fp_single_latency_cycles: root.number("fp_single_latency_cycles", 1.0..=100.0)?,
-        fp_double_latency_cycles: root.number("fp_double_latency_cycles", 1.0..=100.0)?,
+        fp_single_cycles,
+        fp_double_cycles: root.number("fp_double_cycles", OCCUPIED_CYCLES)?,
+        fp_single_latency_cycles,
+        fp_double_latency_cycles: root.number("fp_double_latency_cycles", LATENCY_CYCLES)?,
+        // On nearly all cores the same pipes do both.
+        simd_cycles: root.number_or("simd_cycles", fp_single_cycles, OCCUPIED_CYCLES)?,
+        simd_latency_cycles: root.number_or(
+            "simd_latency_cycles",
+            fp_single_latency_cycles,
+            LATENCY_CYCLES,
+        )?,
         l1i_kib: root.number("l1i_kib", 1.0..=4096.0)?,
         l1d_kib: root.number("l1d_kib", 1.0..=4096.0)?,
         l2_kib: root.number("l2_kib", L2_KIB)?,

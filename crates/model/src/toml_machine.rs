@@ -3,19 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::limits::{CLUSTERS_MAX, CORES_MAX};
 use crate::reader::{Document, Node, Spot, Table, stem};
 use crate::toml_core_type::L2_KIB;
 use crate::toml_power::{self, cluster_power};
 use crate::toml_thermal::{self, ClusterSize};
 use crate::{
     ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine,
-    Ns, Opp, Thermal,
+    Ns, Opp, Thermal, energy_models,
 };
 
-/// Most cores of a machine.
-const CORES_MAX: i64 = 4096;
-/// Most clusters of a machine.
-const CLUSTERS_MAX: usize = 128;
 /// Longest cost, 1 s.
 const COST_NS_MAX: i64 = 1_000_000_000;
 
@@ -33,6 +30,7 @@ pub struct MachineTemplate {
 struct ClusterTemplate {
     name: String,
     class: ClassId,
+    class_spot: Spot,
     cores: usize,
     core_type: String,
     core_type_spot: Spot,
@@ -102,14 +100,39 @@ impl MachineTemplate {
             clusters.push(template.cluster(params, next_core));
             next_core += template.cores;
         }
-        Ok(Machine {
+        let machine = Machine {
             name: self.name.clone(),
             description: self.description.clone(),
             clusters,
             costs: self.costs,
             thermal: self.thermal.clone().map(Arc::new),
             reference: None,
-        })
+        };
+        self.check_speeds(&machine)?;
+        Ok(machine)
+    }
+
+    /// Refuses classes that contradict the speeds: 0 is the slowest.
+    fn check_speeds(&self, machine: &Machine) -> Result<(), InputError> {
+        let capacities: Vec<f64> = energy_models(machine)
+            .iter()
+            .map(|points| points.last().map_or(0.0, |point| point.capacity))
+            .collect();
+        for (high, capacity) in self.clusters.iter().zip(&capacities) {
+            let faster = self
+                .clusters
+                .iter()
+                .zip(&capacities)
+                .find(|(low, low_capacity)| low.class < high.class && *low_capacity > capacity);
+            if let Some((low, low_capacity)) = faster {
+                let message = format!(
+                    "class {}, but it is slower than {:?} of class {} (capacity {capacity:.0} against {low_capacity:.0})",
+                    high.class.0, low.name, low.class.0
+                );
+                return Err(high.class_spot.error(message).with_hint("class 0 is the slowest"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -130,11 +153,12 @@ impl ClusterTemplate {
 fn cluster(node: &Node<'_>) -> Result<ClusterTemplate, InputError> {
     const KEYS: [&str; 6] = ["name", "core_type", "cores", "class", "l2_kib", "opps"];
     let table = node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS].concat())?;
-    let core_type = table.require("core_type")?;
+    let (core_type, class) = (table.require("core_type")?, table.require("class")?);
     let opps = opps(&table)?;
     Ok(ClusterTemplate {
         name: table.require("name")?.name()?.to_owned(),
-        class: ClassId(table.whole("class", 0..=MAX_CLASSES as i64 - 1)? as u8),
+        class: ClassId(class.whole(0..=MAX_CLASSES as i64 - 1)? as u8),
+        class_spot: class.spot.clone(),
         cores: table.whole("cores", 1..=CORES_MAX)? as usize,
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::limits::THERMAL_NODES_MAX;
 use crate::reader::{Node, Spot, Table};
 use crate::toml_power::{CELSIUS, PERIOD_MS, ms, sensor_keys, sensor_of};
 use crate::{
@@ -10,8 +11,6 @@ use crate::{
 
 /// How a link calls the surroundings.
 const AMBIENT: &str = "ambient";
-/// Most nodes of a file; the exact step's cost grows with their square.
-const NODES_MAX: usize = 256;
 /// Heat capacities in J/K: from a grain of silicon to a bucket of water.
 const J_PER_K: RangeInclusive<f64> = 1e-6..=1e5;
 /// Thermal resistances in K/W.
@@ -77,8 +76,8 @@ fn nodes(table: &Table<'_>, clusters: &[ClusterSize<'_>]) -> Result<Vec<ThermalN
         }
         nodes.push(read);
     }
-    if nodes.len() > NODES_MAX {
-        let message = format!("{} nodes, at most {NODES_MAX} are allowed", nodes.len());
+    if nodes.len() > THERMAL_NODES_MAX {
+        let message = format!("{} nodes, at most {THERMAL_NODES_MAX} are allowed", nodes.len());
         return Err(list.spot.error(message));
     }
     for (cluster, _) in clusters {

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::limits::APPS_MAX;
 use crate::reader::{Document, Node, Spot, quoted};
 use crate::{App, InputError, Ns, Program, Workload};
 
 /// Latest start of an application, 10^6 s.
 const START_MS_MAX: f64 = 1e9;
-/// Most applications of a workload.
-const APPS_MAX: usize = 1000;
 
 /// A parsed workload file; its programs are still names.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CoreId, CoreSet, InputError, Machine, Ns, Op, Program};
+use crate::{Cluster, CoreId, CoreSet, InputError, Machine, Ns, Op, Program};
 
 /// One application of a workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,25 +52,67 @@ impl Workload {
         Workload { apps, ..self.clone() }
     }
 
+    /// Whether a program says by number which cores it may use.
+    pub fn names_cores(&self) -> bool {
+        self.apps.iter().any(|app| core_sets(&app.program).next().is_some())
+    }
+
+    /// The workload for a machine whose cores are numbered in another order: the numbers that programs name become
+    /// those of the same cores on `to`, which has the clusters of `from`. Numbers that the machine does not have stay
+    /// as they are.
+    #[must_use]
+    pub fn renumbered(&self, from: &Machine, to: &Machine) -> Workload {
+        if !self.names_cores() {
+            return self.clone();
+        }
+        let number_on_to = |core: CoreId| {
+            let of_cluster = |cluster: &&Cluster| cluster.cores.contains(&core);
+            let named = from.clusters.iter().find(of_cluster);
+            let same = named.and_then(|cluster| {
+                let place = cluster.cores.iter().position(|other| *other == core)?;
+                let same = to.clusters.iter().find(|other| other.name == cluster.name)?;
+                same.cores.get(place).copied()
+            });
+            same.unwrap_or(core)
+        };
+        let renumber = |cores: &CoreSet| cores.iter().map(number_on_to).collect::<CoreSet>();
+        let apps = self.apps.iter().map(|app| {
+            let mut program = Program::clone(&app.program);
+            for cores in program.threads.iter_mut().filter_map(|thread| thread.affinity.as_mut()) {
+                *cores = renumber(cores);
+            }
+            for op in &mut program.code {
+                if let Op::SetAffinity(cores) = op {
+                    *cores = renumber(cores);
+                }
+            }
+            App { program: Arc::new(program), ..app.clone() }
+        });
+        Workload { apps: apps.collect(), ..self.clone() }
+    }
+
     /// Checks that every thread may use at least one core of the machine, whatever affinity it states.
     ///
     /// # Errors
     /// The first thread that could never run; the error names the application instead of a file.
     pub fn check_cores(&self, machine: &Machine) -> Result<(), InputError> {
         self.apps.iter().try_for_each(|app| {
-            let program = &app.program;
-            let stated = program.threads.iter().filter_map(|thread| {
-                thread.affinity.as_ref().map(|cores| (format!("thread {}", thread.name), cores))
-            });
-            let changed = program.code.iter().filter_map(|op| match op {
-                Op::SetAffinity(cores) => Some(("set_cores".to_owned(), cores)),
-                _ => None,
-            });
-            stated
-                .chain(changed)
+            core_sets(&app.program)
                 .try_for_each(|(key, cores)| check_core_set(&app.name, &key, cores, machine))
         })
     }
+}
+
+/// The cores that a program names, and where.
+fn core_sets(program: &Program) -> impl Iterator<Item = (String, &CoreSet)> {
+    let stated = program.threads.iter().filter_map(|thread| {
+        thread.affinity.as_ref().map(|cores| (format!("thread {}", thread.name), cores))
+    });
+    let changed = program.code.iter().filter_map(|op| match op {
+        Op::SetAffinity(cores) => Some(("set_cores".to_owned(), cores)),
+        _ => None,
+    });
+    stated.chain(changed)
 }
 
 fn check_core_set(
@@ -141,6 +183,23 @@ mod tests {
         assert_eq!(check("", "cores = [3, 9]"), Err(thread.to_owned()));
         let step = "a: set_cores: may use core 5, but machine m has cores 0 to 2";
         assert_eq!(check("{ set_cores = [5] }", ""), Err(step.to_owned()));
+    }
+
+    #[test]
+    fn m12_named_cores_stay_the_same_cores_in_another_order() {
+        let (stated, workload) = (machine(), workload("{ set_cores = [2, 9] }", "cores = [0]"));
+        let named = |workload: &Workload| -> Vec<Vec<usize>> {
+            core_sets(&workload.apps[0].program)
+                .map(|(_, cores)| cores.iter().map(CoreId::index).collect())
+                .collect()
+        };
+        // Stated: core 0 is big, 1 and 2 are little.
+        let big_first = workload.renumbered(&stated, &stated.ordered(true));
+        assert_eq!(named(&big_first), [vec![0], vec![2, 9]]);
+        let little_first = workload.renumbered(&stated, &stated.ordered(false));
+        assert_eq!(named(&little_first), [vec![2], vec![1, 9]]);
+        assert!(workload.names_cores());
+        assert!(!super::tests::workload("", "").names_cores());
     }
 
     #[test]

@@ -188,3 +188,20 @@ fn descriptions_say_what_there_is() {
     let workload = catalog.describe(FileKind::Workload, "p").unwrap();
     assert_eq!(workload, "p: d\napp p: p, 3 threads at the start\nthreads at the start: 3");
 }
+
+#[test]
+fn low_classes_that_contradict_speeds_are_refused() {
+    let swapped = machine("c").replace("class = 1", "class = X").replace("class = 0", "class = 1");
+    let files = |text: &str| {
+        let files =
+            [(FileKind::Machine, "m", "m.toml", text), (FileKind::CoreType, "c", "c.toml", CORE)];
+        catalog(&files).machine("m").map(|machine| machine.clusters.len())
+    };
+    assert_eq!(
+        message(files(&swapped.replace("class = X", "class = 0"))),
+        "m.toml:14: clusters[1].class: class 1, but it is slower than \"big\" of class 0 \
+         (capacity 819 against 1024) (class 0 is the slowest)"
+    );
+    // Equal speeds contradict no order.
+    assert_eq!(files(&machine("c").replace("mhz = 800", "mhz = 1000")), Ok(2));
+}

@@ -70,7 +70,7 @@ impl System {
             cluster(0, CORES / 2..CORES, Pipeline::InOrder),
         ]);
         let mut sched = Sched::new(topology.clone(), policy.rules(&topology));
-        sched.serve(&policy.needs());
+        sched.serve(&policy.needs()).expect("a shipped policy keeps to its contract");
         let mut system =
             Self { policy, sched, factors: Vec::new(), plan: Plan::new(), now_ns: 0, decisions: 0 };
         for index in 0..THREADS {

@@ -45,7 +45,7 @@ pub use pelt::{
     Activity, CAPACITY_ONE, LoadTracker, LoadTracking, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst,
     core_util, core_util_boosted,
 };
-pub use plan::{Change, ChangeKind, Plan, Prefer, SPEED_ONE, ThreadPlan};
+pub use plan::{Change, ChangeKind, Plan, Prefer, SPEED_MAX, SPEED_MIN, SPEED_ONE, ThreadPlan};
 pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};
 pub use rules::{
     Allocator, Balance, BalanceWhen, Charge, LoadBand, LoadFilter, Order, QueueScope, Rules, Slice,
@@ -61,6 +61,7 @@ pub use view::View;
 pub use weight::nice_to_weight;
 pub use witness::{DecidedBy, Moved, NoWitness, Reason, ReasonValue, Testimony, Witness};
 pub use words::{
-    Choice, Does, Facts, Field, Group, Means, Part, Payload, Record, Refusal, STEPS_MAX, Slot,
-    Source, TABLE, Value, Why, Wire, Word, c_header, python_key, set_rule, words_in_use,
+    Choice, Does, Facts, Field, Group, Means, NOT_IN_KERNEL, Part, Payload, Record, Refusal,
+    STEPS_MAX, Slot, Source, TABLE, Value, Why, Wire, Word, c_header, python_key, set_rule,
+    words_in_use,
 };

@@ -169,7 +169,7 @@ impl Params {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// Nothing of that kind has that name.
-    #[error("{kind} \"{name}\" does not exist ({hint})")]
+    #[error("{kind} {name:?} does not exist ({hint})")]
     Unknown {
         /// `policy` or `governor`.
         kind: &'static str,
@@ -179,7 +179,7 @@ pub enum PolicyError {
         hint: String,
     },
     /// It has no such parameter.
-    #[error("{kind} {owner} has no parameter \"{name}\" ({hint})")]
+    #[error("{kind} {owner} has no parameter {name:?} ({hint})")]
     UnknownParam {
         /// `policy` or `governor`.
         kind: &'static str,
@@ -203,6 +203,18 @@ pub enum PolicyError {
         value: String,
         /// What is allowed.
         limit: String,
+    },
+    /// What the values ask for together does not fit into memory.
+    #[error("{kind} {owner}: more than {limit} {what}, which is the limit (lower its parameters)")]
+    TooMuch {
+        /// `task program`.
+        kind: &'static str,
+        /// The program.
+        owner: String,
+        /// What there would be too many of.
+        what: &'static str,
+        /// How many are allowed.
+        limit: usize,
     },
 }
 
@@ -293,6 +305,14 @@ mod tests {
     fn values(given: &[(&str, f64)]) -> Result<Params, String> {
         let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         OWNER.values(&given).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn low_names_of_several_lines_are_refused_in_one() {
+        let error = values(&[("lo\nad", 1.0)]).unwrap_err();
+        assert_eq!(error, r#"governor test has no parameter "lo\nad" (did you mean "load"?)"#);
+        let error = unknown("policy", "x\ry\u{1b}", ["cfs"]).to_string();
+        assert_eq!(error, r#"policy "x\ry\u{1b}" does not exist (known: cfs)"#);
     }
 
     #[test]

@@ -62,9 +62,14 @@ impl Default for ThreadPlan {
     }
 }
 
-/// A relative speed in the plan's fixed point, between 1/1024 and 63.
+/// Least relative speed of the plan's fixed point.
+pub const SPEED_MIN: f64 = 1.0 / SPEED_ONE as f64;
+/// Greatest relative speed of the plan's fixed point.
+pub const SPEED_MAX: f64 = 63.0;
+
+/// A relative speed in the plan's fixed point; what is out of its range is at its end.
 pub(crate) fn to_fixed(speed: f64) -> u16 {
-    (speed * f64::from(SPEED_ONE)).round().clamp(1.0, 64_512.0) as u16
+    (speed.clamp(SPEED_MIN, SPEED_MAX) * f64::from(SPEED_ONE)).round() as u16
 }
 
 changes! {

@@ -2,8 +2,9 @@
 
 use ampsched_model::{MAX_CLASSES, Ns};
 
+use crate::weight::to_real;
 use crate::words::Does;
-use crate::{Needs, Prefer, SPEED_ONE};
+use crate::{Needs, Prefer, SPEED_ONE, Topology};
 
 /// The daemon leaves the choice to the kernel.
 const KERNEL_CHOOSES: &str = "the kernel's fair scheduler chooses";
@@ -103,12 +104,13 @@ choice! {
         }
         /// Start: the least loaded big core. Wake-up: an idle big core for a thread on a little one that has
         /// become heavy, the least loaded little one for a thread on a big one that has become light, else as
-        /// [`Allocator::WakeAffine`] among the cores of its kind. Needs tracked load.
+        /// [`Allocator::WakeAffine`] among the cores of its kind.
         ByLoad as "by_load" {
             /// Loads between which a thread stays where it is.
             band: LoadBand = [],
         } => {
             reads: &[Changes::Weight],
+            reads_load: true,
             kernel: not_in_kernel("needs tracked load"),
             daemon: Approximates {
                 what: "moves threads by load when they wake up and at each tick",
@@ -140,16 +142,16 @@ choice! {
         Heavy as "heavy" {
             /// Loads between which a thread stays where it is.
             band: LoadBand = [],
-        } => { kernel: not_in_kernel("needs tracked load"), }
+        } => { reads_load: true, kernel: not_in_kernel("needs tracked load"), }
         /// While no big core that they may use is idle: those that have run in at most this share, in 1/1024,
         /// of the time in which they were runnable; the lightest first.
         Starved as "starved" {
             /// The share, 0 to 1024.
             max_served: u32 = [],
-        } => { kernel: not_in_kernel("needs tracked load"), }
+        } => { reads_load: true, kernel: not_in_kernel("needs tracked load"), }
         /// Those that use more than four fifths of the capacity of the core on which they are, the heaviest
         /// first (Linux, misfit tasks).
-        Misfit as "misfit" => { kernel: not_in_kernel("needs tracked load"), }
+        Misfit as "misfit" => { reads_load: true, kernel: not_in_kernel("needs tracked load"), }
     }
 }
 
@@ -159,8 +161,9 @@ choice! {
         /// Whenever the steps of stealing and the periodic balancing say so.
         Always as "always" => {}
         /// Only while some core is over-utilised, that is, has less than a fifth of its capacity to spare
-        /// (Linux with an energy model). Needs tracked load.
+        /// (Linux with an energy model).
         OverUtilised as "over_utilised" => {
+            reads_load: true,
             kernel: not_in_kernel("balances only while a core is over-utilised, which needs tracked load"),
             daemon: Refuses {
                 what: "balances only while a core is over-utilised",
@@ -411,6 +414,47 @@ fn rated_by_daemon(_needs: &Needs, rules: &Rules) -> Does {
 }
 
 impl Rules {
+    /// How long each of two threads of one weight that share a core runs at a time where that is shortest, in ns,
+    /// unless the policy's plan or code says otherwise.
+    pub fn turn_ns(&self, topology: &Topology, weight: u32) -> Ns {
+        let slice_ns = match self.slice {
+            Slice::Fixed { slice_ns } => slice_ns,
+            Slice::LatencyShare { latency_ns, min_granularity_ns } => {
+                (latency_ns / 2).max(min_granularity_ns)
+            }
+            Slice::Request { base_ns } => base_ns,
+        };
+        let limited_ns = match self.order {
+            Order::Rounds { length_ns } => {
+                let pace = self.greatest_pace(topology.class_count()).max(1);
+                let left_ns = to_real(length_ns, weight) * u64::from(SPEED_ONE) / u64::from(pace);
+                slice_ns.min(left_ns)
+            }
+            Order::Fifo | Order::Vruntime | Order::Deadline | Order::HighestRank { .. } => slice_ns,
+        };
+        limited_ns.max(self.tick_ns.unwrap_or(0))
+    }
+
+    /// How much faster than real time threads of weight 1024 are charged where that is most, in 1/[`SPEED_ONE`]; of
+    /// speeds that a plan tells nothing is known here.
+    fn greatest_pace(&self, classes: usize) -> u16 {
+        match self.charge {
+            Charge::Time | Charge::Progress => SPEED_ONE,
+            Charge::Rated => self.rating.into_iter().take(classes).max().unwrap_or(SPEED_ONE),
+        }
+    }
+
+    /// Among which cores a thread may be on another one with each turn, by design: not only because a core is idle or
+    /// overloaded.
+    pub fn turns_reach(&self) -> QueueScope {
+        match self.order {
+            Order::Rounds { .. } => QueueScope::Global,
+            Order::Fifo | Order::Vruntime | Order::Deadline | Order::HighestRank { .. } => {
+                self.queues
+            }
+        }
+    }
+
     /// Whether idle cores may interrupt threads that run on slower ones.
     pub fn pulls_running(&self) -> bool {
         self.steal.iter().any(|step| step.from == StealFrom::RunningOnSlower)

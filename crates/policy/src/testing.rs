@@ -4,7 +4,7 @@ use ampsched_model::{AppId, ClassId, CoreId, Ns, ThreadId};
 
 use crate::{
     ClusterInfo, EnqueueKind, Event, Factor, FactorKind, Factors, Needs, Pick, Plan, Policy,
-    RunState, Sched, Topology, View, build_policy,
+    Refusal, RunState, Sched, Topology, View, build_policy,
 };
 
 /// A topology of clusters, each a class and a number of cores.
@@ -45,15 +45,19 @@ impl PolicyHost {
 
     pub fn on(topology: Topology, policy: Box<dyn Policy>) -> Self {
         let needs = policy.needs();
-        Self::giving(&needs, topology, policy)
+        Self::giving(&needs, topology, policy).unwrap_or_else(|why| panic!("the policy {why}"))
     }
 
     /// A host that gives the policy what these needs name, whatever its own.
-    pub fn giving(needs: &Needs, topology: Topology, policy: Box<dyn Policy>) -> Self {
+    pub fn giving(
+        needs: &Needs,
+        topology: Topology,
+        policy: Box<dyn Policy>,
+    ) -> Result<Self, Refusal> {
         let rules = policy.rules(&topology);
         let mut sched = Sched::new(topology, rules);
-        sched.serve(needs);
-        Self {
+        sched.serve(needs)?;
+        Ok(Self {
             sched,
             factors: Vec::new(),
             now_ns: 0,
@@ -61,7 +65,7 @@ impl PolicyHost {
             policy,
             plan: Plan::new(),
             named: Vec::new(),
-        }
+        })
     }
 
     /// A new thread, blocked and not yet told to the policy.

@@ -19,7 +19,7 @@ mod simulated;
 
 pub use counter::{COUNTERS, CounterInfo, Unit, counter_index};
 pub use gem5::parse_gem5;
-pub use model::{FEATURES_MAX, Feature, Model, Models, Node, Predicts, Regression};
+pub use model::{Feature, Model, Models, Node, Predicts, Regression};
 pub use noise::{counter_cv, noise_factor};
 pub use perf::{counter_of_event, parse_perf};
 pub use predictor::{Origin, Prediction, Predictor};

@@ -10,6 +10,7 @@
 //! A feature is a count divided by another one, standardised. A model is for the counters of one kind
 //! of core and predicts how much faster the thread is on the machine's fastest cores than on its slowest.
 
+use ampsched_model::limits::{FEATURES_MAX, NODES_MAX};
 use ampsched_model::{InputError, suggest};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,10 +19,6 @@ use crate::{COUNTERS, counter_index};
 
 /// What the files say they are.
 const FORMAT: &str = "ampsched-speedup-1";
-/// Most features of a model.
-pub const FEATURES_MAX: usize = 32;
-/// Most nodes of a model's trees together.
-const NODES_MAX: usize = 10_000;
 
 /// Models of one machine or pair of cores: one per kind of core whose counters are read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

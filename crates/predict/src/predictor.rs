@@ -1,6 +1,8 @@
 //! Inference: counts of a window in, speed-up out. No allocation, no more than some tens of ns.
 
-use crate::model::{FEATURES_MAX, Model, Node, Predicts, Regression};
+use ampsched_model::limits::FEATURES_MAX;
+
+use crate::model::{Model, Node, Predicts, Regression};
 
 /// Where a prediction comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,7 +60,10 @@ proptest! {
     }
 
     #[test]
-    fn corrupted_files(text in seed_text(), changes in prop::collection::vec((any::<Index>(), any::<Index>(), ".{0,8}"), 1..5)) {
+    fn corrupted_files(
+        text in seed_text(),
+        changes in prop::collection::vec((any::<Index>(), any::<Index>(), ".{0,8}"), 1..5),
+    ) {
         let mut text = text.to_owned();
         for (from, length, put) in changes {
             let from = at(&text, from);

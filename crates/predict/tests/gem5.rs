@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ampsched_predict::parse_gem5;
 
@@ -140,4 +141,35 @@ fn every_error_names_the_place() {
     ] {
         assert_eq!(parse_gem5("f", &text).unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn low_a_path_of_many_components_is_read_in_linear_time() {
+    let path = "a.".repeat(1_000_000);
+    let text = format!(
+        "---------- Begin Simulation Statistics ----------\n{path}numCycles 5\n\
+         ---------- End Simulation Statistics   ----------\n"
+    );
+    let start = Instant::now();
+    let readings = parse_gem5("stats.txt", &text).unwrap();
+    assert_eq!(readings.iter().filter(|reading| reading.counter == "cycles").count(), 1);
+    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
+}
+
+#[test]
+fn low_many_cores_are_read_in_linear_time() {
+    let cores: String = (0..20_000)
+        .map(|n| {
+            format!("system.cpu{n}.numCycles {n}\nsystem.l1dcaches{n}.overall_misses::total 1\n")
+        })
+        .collect();
+    let text = format!(
+        "---------- Begin Simulation Statistics ----------\n{cores}\
+         ---------- End Simulation Statistics   ----------\n"
+    );
+    let start = Instant::now();
+    let readings = parse_gem5("stats.txt", &text).unwrap();
+    let last = readings.iter().find(|reading| reading.core == "system.cpu19999").unwrap();
+    assert_eq!(last.value, Some(19_999.0));
+    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
 }

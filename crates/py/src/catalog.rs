@@ -1,11 +1,16 @@
 //! Machines, programs and workloads by name.
 
+use std::mem;
+use std::sync::Arc;
+
 use ampsched_model::{
-    Catalog as ModelCatalog, FileKind, Machine as ModelMachine, Workload as ModelWorkload,
+    Catalog as ModelCatalog, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
+    Workload as ModelWorkload, kind_cycles, miss_cycles,
 };
 use pyo3::prelude::*;
 
 use crate::error::{InputError, input};
+use crate::interrupt::interruptible;
 
 /// The words for kinds of files.
 const KINDS: [(&str, FileKind); 5] = [
@@ -31,8 +36,11 @@ fn word_of(kind: FileKind) -> &'static str {
 #[pyclass(module = "ampsched._core")]
 #[derive(Default)]
 pub struct Catalog {
-    inner: ModelCatalog,
+    inner: Arc<ModelCatalog>,
 }
+
+/// Bytes of a text that is read before anybody could want to interrupt that.
+const SHORT: usize = 1 << 16;
 
 impl Catalog {
     /// The catalogue itself.
@@ -50,18 +58,36 @@ impl Catalog {
 
     /// A copy to which files can be added without changing this one.
     fn copy(&self) -> Self {
-        Self { inner: self.inner.clone() }
+        Self { inner: Arc::clone(&self.inner) }
     }
 
-    /// Adds a file of a kind under a name; `file` is its path for messages.
-    fn add(&mut self, kind: &str, name: &str, file: &str, text: &str) -> PyResult<()> {
-        self.inner.add(kind_of(kind)?, name, file, text).map_err(|error| input(&error))
+    /// Adds a file of a kind under a name; `file` is its path for messages. If that is interrupted, the catalogue is
+    /// empty.
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        kind: &str,
+        name: String,
+        file: String,
+        text: String,
+    ) -> PyResult<()> {
+        let kind = kind_of(kind)?;
+        let mut catalog = Arc::unwrap_or_clone(mem::take(&mut self.inner));
+        let is_short = text.len() < SHORT;
+        let add = move || {
+            let added = catalog.add(kind, &name, &file, &text);
+            (catalog, added)
+        };
+        let (catalog, added) = if is_short { add() } else { interruptible(py, |_| add())? };
+        self.inner = Arc::new(catalog);
+        added.map_err(|error| input(&error))
     }
 
     /// The kind of a file, told from its text.
     #[staticmethod]
-    fn detect(file: &str, text: &str) -> PyResult<&'static str> {
-        FileKind::detect(file, text).map(word_of).map_err(|error| input(&error))
+    fn detect(py: Python<'_>, file: String, text: String) -> PyResult<&'static str> {
+        let found = interruptible(py, move |_| FileKind::detect(&file, &text))?;
+        found.map(word_of).map_err(|error| input(&error))
     }
 
     /// Files that added files refer to by path and that are not there yet: (kind, path).
@@ -76,7 +102,7 @@ impl Catalog {
 
     /// Adds the text of a task graph's file for the programs that refer to it by that path.
     fn add_graph(&mut self, path: &str, text: &str) {
-        self.inner.add_graph(path, text);
+        Arc::make_mut(&mut self.inner).add_graph(path, text);
     }
 
     /// Names of a kind with their one-line descriptions, in alphabetical order.
@@ -111,19 +137,29 @@ impl Catalog {
     }
 
     /// The machine of that name.
-    fn machine(&self, name: &str) -> PyResult<Machine> {
-        self.inner.machine(name).map(|inner| Machine { inner }).map_err(|error| input(&error))
+    fn machine(&self, py: Python<'_>, name: String) -> PyResult<Machine> {
+        let catalog = Arc::clone(&self.inner);
+        let found = interruptible(py, move |_| catalog.machine(&name))?;
+        found.map(|inner| Machine { inner }).map_err(|error| input(&error))
     }
 
     /// The workload of that program alone, with parameters set.
-    fn program(&self, name: &str, params: Vec<(String, f64)>) -> PyResult<Workload> {
-        let found = self.inner.program_alone(name, &params);
+    fn program(
+        &self,
+        py: Python<'_>,
+        name: String,
+        params: Vec<(String, f64)>,
+    ) -> PyResult<Workload> {
+        let catalog = Arc::clone(&self.inner);
+        let found = interruptible(py, move |_| catalog.program_alone(&name, &params))?;
         found.map(|inner| Workload { inner }).map_err(|error| input(&error))
     }
 
     /// The workload of that name.
-    fn workload(&self, name: &str) -> PyResult<Workload> {
-        self.inner.workload(name).map(|inner| Workload { inner }).map_err(|error| input(&error))
+    fn workload(&self, py: Python<'_>, name: String) -> PyResult<Workload> {
+        let catalog = Arc::clone(&self.inner);
+        let found = interruptible(py, move |_| catalog.workload(&name))?;
+        found.map(|inner| Workload { inner }).map_err(|error| input(&error))
     }
 }
 
@@ -152,7 +188,8 @@ impl Machine {
         self.inner.cores()
     }
 
-    /// Clusters in the order of their cores: name, core type, cores, highest frequency in MHz, class (0 is the slowest).
+    /// Clusters in the order of their cores: name, core type, cores, highest frequency in MHz, class (0 is the
+    /// slowest).
     #[getter]
     fn clusters(&self) -> Vec<(String, String, usize, u32, u8)> {
         let row = |cluster: &ampsched_model::Cluster| {
@@ -171,6 +208,39 @@ impl Machine {
     fn issue(&self, cluster: usize) -> PyResult<(f64, f64)> {
         let cluster = self.cluster(cluster)?;
         Ok((cluster.params.width, cluster.params.window))
+    }
+
+    /// Cycles per instruction of integer, memory, branch, floating-point and SIMD instructions on the cores of each
+    /// cluster, as means over the profiles of a catalogue.
+    fn kind_cycles(&self, catalog: &Catalog) -> Vec<[f64; 5]> {
+        let profiles = &catalog.inner().profiles().profiles;
+        let on = |cluster: &ampsched_model::Cluster| {
+            let all: Vec<_> =
+                profiles.iter().map(|profile| kind_cycles(profile, &cluster.params)).collect();
+            let mean = KindCycles::mean(&all);
+            [mean.integer, mean.memory, mean.branch, mean.float, mean.simd]
+        };
+        self.inner.clusters.iter().map(on).collect()
+    }
+
+    /// What an access that misses caches costs on the cores of each cluster at its highest frequency, in cycles, as
+    /// means over the profiles of a catalogue: a load that hits the L2; one that misses it, beside that; a line.
+    fn miss_cycles(&self, catalog: &Catalog) -> Vec<[f64; 3]> {
+        let profiles = &catalog.inner().profiles().profiles;
+        let on = |cluster: &ampsched_model::Cluster| {
+            let mhz = f64::from(cluster.max_mhz());
+            let all: Vec<_> =
+                profiles.iter().map(|profile| miss_cycles(profile, &cluster.params, mhz)).collect();
+            let mean = MissCycles::mean(&all);
+            [mean.l2, mean.memory, mean.line]
+        };
+        self.inner.clusters.iter().map(on).collect()
+    }
+
+    /// Sizes of the L1 data cache and the L2 in KiB, and the share of prefetchable misses that prefetchers cover.
+    fn caches(&self, cluster: usize) -> PyResult<(f64, f64, f64)> {
+        let params = &self.cluster(cluster)?.params;
+        Ok((params.l1d_kib, params.l2_kib, params.prefetch_share))
     }
 
     /// The same machine with its cores numbered from the fastest or from the slowest on.
@@ -249,6 +319,24 @@ impl Workload {
     #[getter]
     fn energy_ratios(&self) -> Vec<Option<f64>> {
         self.inner.apps.iter().map(|app| app.program.energy_ratio).collect()
+    }
+
+    /// After how many ns each application's program stops where it is, if it does.
+    #[getter]
+    fn durations_ns(&self) -> Vec<Option<Ns>> {
+        self.inner.apps.iter().map(|app| app.program.duration_ns).collect()
+    }
+
+    /// Whether a program says by number which cores it may use.
+    #[getter]
+    fn names_cores(&self) -> bool {
+        self.inner.names_cores()
+    }
+
+    /// The workload for a machine that numbers the cores of `machine` in another order: named cores stay the same
+    /// cores.
+    fn renumbered(&self, machine: &Machine, to: &Machine) -> Workload {
+        Workload { inner: self.inner.renumbered(&machine.inner, &to.inner) }
     }
 
     /// The workload of one of its applications alone, started at once.

@@ -5,10 +5,11 @@ use ampsched_predict::{
     COUNTERS, Reading, SIMULATED_COUNTERS, counts_per_instruction, parse_gem5, parse_perf,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 use crate::catalog::{Catalog, Machine};
 use crate::error::{InputError as PyInputError, input};
+use crate::interrupt::interruptible;
 
 /// The vocabulary of counters: name, unit, what it counts.
 #[pyfunction]
@@ -21,16 +22,21 @@ pub fn counters() -> Vec<(&'static str, &'static str, &'static str)> {
 pub fn read_counters<'py>(
     py: Python<'py>,
     format: &str,
-    file: &str,
-    text: &str,
+    file: String,
+    text: String,
 ) -> PyResult<Bound<'py, PyDict>> {
     let parse: for<'a> fn(&str, &'a str) -> Result<Vec<Reading<'a>>, InputError> = match format {
         "gem5" => parse_gem5,
         "perf" => parse_perf,
         _ => return Err(PyInputError::new_err(format!("unknown format \"{format}\""))),
     };
-    let readings = py.detach(|| parse(file, text)).map_err(|error| input(&error))?;
-    columns(py, &readings)
+    let read = interruptible(py, move |_| parse(&file, &text).map(|readings| columns(&readings)))?;
+    let table = PyDict::new(py);
+    for (name, column) in read.map_err(|error| input(&error))? {
+        table.set_item(name, column)?;
+        py.check_signals()?;
+    }
+    Ok(table)
 }
 
 /// What every profile of a catalogue counts per instruction on every cluster of a machine at its highest frequency:
@@ -60,24 +66,32 @@ pub fn simulated_counter_names() -> Vec<&'static str> {
     SIMULATED_COUNTERS.to_vec()
 }
 
-fn columns<'py>(py: Python<'py>, readings: &[Reading<'_>]) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    let texts = |column: fn(&Reading<'_>) -> String| {
-        PyList::new(py, readings.iter().map(column).collect::<Vec<_>>())
-    };
+/// A column of a counter table.
+#[derive(IntoPyObject)]
+enum Column {
+    Whole(Vec<u32>),
+    Numbers(Vec<Option<f64>>),
+    Texts(Vec<String>),
+}
+
+/// The columns by name.
+fn columns(readings: &[Reading<'_>]) -> [(&'static str, Column); 11] {
+    let texts =
+        |column: fn(&Reading<'_>) -> String| Column::Texts(readings.iter().map(column).collect());
     let numbers = |column: fn(&Reading<'_>) -> Option<f64>| {
-        PyList::new(py, readings.iter().map(column).collect::<Vec<_>>())
+        Column::Numbers(readings.iter().map(column).collect())
     };
-    table.set_item("window", PyList::new(py, readings.iter().map(|row| row.window))?)?;
-    table.set_item("end_s", numbers(|row| row.end_s)?)?;
-    table.set_item("duration_s", numbers(|row| row.duration_s)?)?;
-    table.set_item("core", texts(|row| row.core.to_string())?)?;
-    table.set_item("core_type", texts(|row| row.core_type.to_string())?)?;
-    table.set_item("thread", texts(|row| row.thread.to_string())?)?;
-    table.set_item("counter", texts(|row| row.counter.to_string())?)?;
-    table.set_item("native", texts(|row| row.native.to_string())?)?;
-    table.set_item("unit", texts(|row| row.unit.to_string())?)?;
-    table.set_item("value", numbers(|row| row.value)?)?;
-    table.set_item("running_share", numbers(|row| Some(row.running_share))?)?;
-    Ok(table)
+    [
+        ("window", Column::Whole(readings.iter().map(|row| row.window).collect())),
+        ("end_s", numbers(|row| row.end_s)),
+        ("duration_s", numbers(|row| row.duration_s)),
+        ("core", texts(|row| row.core.to_string())),
+        ("core_type", texts(|row| row.core_type.to_string())),
+        ("thread", texts(|row| row.thread.to_string())),
+        ("counter", texts(|row| row.counter.to_string())),
+        ("native", texts(|row| row.native.to_string())),
+        ("unit", texts(|row| row.unit.to_string())),
+        ("value", numbers(|row| row.value)),
+        ("running_share", numbers(|row| Some(row.running_share))),
+    ]
 }

@@ -1,9 +1,16 @@
 //! Calibration kernels.
 
+use std::hint::black_box;
+use std::time::Instant;
+
 use ampsched_kernels::{KERNELS, Kernel as Inner};
 use pyo3::prelude::*;
 
 use crate::error::InputError;
+use crate::interrupt::LOOK;
+
+/// Rounds after which signals are looked for first: microseconds of the fastest kernel.
+const FIRST_ROUNDS: u64 = 1024;
 
 /// Names of the kernels and what they do.
 #[pyfunction]
@@ -25,8 +32,18 @@ impl Kernel {
         kernel.ok_or_else(|| InputError::new_err(format!("unknown kernel \"{name}\"")))
     }
 
-    /// Does so many rounds and returns a check sum.
-    fn run(&mut self, py: Python<'_>, rounds: u64) -> u64 {
-        py.detach(|| self.inner.run(rounds))
+    /// Does so many rounds on this thread; signals are looked for in between.
+    fn run(&mut self, py: Python<'_>, rounds: u64) -> PyResult<()> {
+        let (mut left, mut part) = (rounds, FIRST_ROUNDS);
+        while left > 0 {
+            let (begin, done) = (Instant::now(), part.min(left));
+            black_box(py.detach(|| self.inner.run(done)));
+            left -= done;
+            if begin.elapsed() < LOOK {
+                part *= 2;
+            }
+            py.check_signals()?;
+        }
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod catalog;
 mod computer;
 mod counters;
 mod error;
+mod interrupt;
 mod kernels;
 mod models;
 mod policy;
@@ -23,6 +24,17 @@ use pyo3::prelude::*;
 /// The compiled part of ampsched.
 #[pymodule]
 mod _core {
+    /// Most bytes of a file that people write.
+    #[pymodule_export]
+    const DESCRIPTION_BYTES_MAX: usize = ampsched_model::limits::DESCRIPTION_BYTES_MAX;
+    /// Most bytes of a file that programs write.
+    #[pymodule_export]
+    const DATA_BYTES_MAX: usize = ampsched_model::limits::DATA_BYTES_MAX;
+
+    /// Most features of a model that predicts speed-ups.
+    #[pymodule_export]
+    const FEATURES_MAX: usize = ampsched_model::limits::FEATURES_MAX;
+
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
     #[pymodule_export]

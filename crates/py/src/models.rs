@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::catalog::Machine;
 use crate::error::input;
+use crate::interrupt::interruptible;
 
 /// The models of a file.
 #[pyclass(frozen, module = "ampsched._core")]
@@ -19,8 +20,9 @@ pub struct Models {
 impl Models {
     /// Reads a model file; `file` is its path for messages.
     #[staticmethod]
-    fn parse(file: &str, text: &str) -> PyResult<Self> {
-        let models = PredictModels::parse(file, text).map_err(|error| input(&error))?;
+    fn parse(py: Python<'_>, file: String, text: String) -> PyResult<Self> {
+        let read = interruptible(py, move |_| PredictModels::parse(&file, &text))?;
+        let models = read.map_err(|error| input(&error))?;
         Ok(Self { inner: Arc::new(models) })
     }
 

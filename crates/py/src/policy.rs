@@ -2,9 +2,9 @@
 //!
 //! The fast plane is that of a shipped policy, its base, with single rules replaced; the slow plane and
 //! single decisions are methods of the Python object. An exception stops nothing at once: from then on
-//! the rules alone decide, the simulation ends soon, and the exception is raised instead of a result.
+//! the rules alone decide, the simulation is interrupted, and the exception is raised instead of a result.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{
@@ -12,6 +12,7 @@ use ampsched_policy::{
     Plan as PolicyPlan, Policy, Rules, Topology as PolicyTopology, View as PolicyView,
     build_policy,
 };
+use ampsched_sim::Interrupt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -62,8 +63,24 @@ impl From<PyNeeds> for Needs {
     }
 }
 
-/// The first exception of a simulation.
+/// The first exception of a simulation: of the policy's methods or a signal's handler.
 type Failure = Arc<Mutex<Option<PyErr>>>;
+
+fn lock(failure: &Failure) -> MutexGuard<'_, Option<PyErr>> {
+    failure.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends a simulation that has failed. The policy runs on the thread that was called, so signals are looked for there.
+fn interrupt_on(failure: &Failure) -> Interrupt {
+    let failure = Arc::clone(failure);
+    Interrupt::new(move || {
+        let mut failure = lock(&failure);
+        if failure.is_none() {
+            *failure = Python::attach(|py| py.check_signals()).err();
+        }
+        failure.is_some()
+    })
+}
 
 struct PyPolicy {
     object: Py<PyAny>,
@@ -81,7 +98,7 @@ impl PyPolicy {
         view: &PolicyView,
         run: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
-        let mut failure = self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut failure = lock(&self.failure);
         if failure.is_some() {
             return None;
         }
@@ -240,8 +257,9 @@ pub fn simulate_python(
         needs: Needs { load_tracking, ..needs },
         failure: failure.clone(),
     };
-    let result = run_one(&job.inner, Box::new(wrapped), purpose);
-    let failed = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    let interrupt = interrupt_on(&failure);
+    let result = run_one(job.inner.clone(), Box::new(wrapped), purpose, interrupt);
+    let failed = lock(&failure).take();
     match failed {
         Some(error) => Err(error),
         None => result,

@@ -1,14 +1,15 @@
 //! Simulations: one with or without a trace, or many at once.
 
 use std::io::{self, Write};
-use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
-    FactorSource as SimFactorSource, GovernorSpec, Job as SimJob, NoExplanation, Options, Overhead,
-    PerfettoTrace, Predicted, Question as SimQuestion,
+    FactorSource as SimFactorSource, GovernorSpec, Interrupt, Job as SimJob, JobError,
+    NoExplanation, Options, Outcome, Overhead, PerfettoTrace, Predicted, Question as SimQuestion,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use crate::catalog::{Machine, Workload};
 use crate::error;
+use crate::interrupt::interruptible;
 use crate::models::Models;
 
 /// Where policies learn speed-ups from.
@@ -79,7 +81,10 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (machine, workload, policy, params, *, seed, factors, overhead_ns, governors, energy, until_ns, repetitions, limit_ns, check))]
+    #[pyo3(signature = (
+        machine, workload, policy, params, *, seed, factors, overhead_ns, governors, energy, until_ns, repetitions,
+        limit_ns, check
+    ))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
     fn new(
         machine: &Machine,
@@ -110,6 +115,7 @@ impl Job {
             repetitions,
             limit_ns,
             check,
+            interrupt: Interrupt::default(),
         };
         let (machine, workload) = (machine.inner.clone(), workload.inner.clone());
         Self { inner: SimJob { machine, workload, policy, params, options } }
@@ -141,23 +147,27 @@ pub enum Purpose {
 }
 
 /// Runs one job and returns its outcome as JSON; or, if `purpose` is a question, the answer. If `purpose` is a binary
-/// file, a Perfetto trace is written into it.
+/// file, a Perfetto trace is written into it. What a signal's handler raises ends it.
 #[pyfunction]
 #[pyo3(signature = (job, purpose=None))]
 pub fn simulate(py: Python<'_>, job: &Job, purpose: Option<Purpose>) -> PyResult<String> {
-    let inner = &job.inner;
-    let policy =
-        build_policy(&inner.policy, &inner.params).map_err(|error| error::policy(&error))?;
-    py.detach(|| run_one(inner, policy, purpose))
+    let job = job.inner.clone();
+    interruptible(py, move |interrupt| {
+        let policy =
+            build_policy(&job.policy, &job.params).map_err(|error| error::policy(&error))?;
+        run_one(job, policy, purpose, interrupt)
+    })?
 }
 
 /// Runs one job with a policy that is built already.
 pub fn run_one(
-    job: &SimJob,
+    job: SimJob,
     policy: Box<dyn Policy>,
     purpose: Option<Purpose>,
+    interrupt: Interrupt,
 ) -> PyResult<String> {
-    let SimJob { machine, workload, policy: name, options, .. } = job;
+    let SimJob { machine, workload, policy: name, options, .. } = &job;
+    let options = &Options { interrupt, ..options.clone() };
     let fails = |error| error::simulation(&workload.name, &error);
     match purpose {
         None => {
@@ -212,11 +222,11 @@ fn json(result: &impl Serialize) -> String {
     serde_json::to_string(result).expect("a result has only text keys and finite numbers")
 }
 
-/// Runs jobs on up to `threads` processors (0: all), without the interpreter lock. Returns, in the order
-/// of the jobs, each one's outcome as JSON or its exception.
+/// Runs jobs on up to `threads` processors (0, or more than there are: all), without the interpreter lock. Returns, in
+/// the order of the jobs, each one's outcome as JSON or its exception.
 ///
-/// `progress` is called with the number of each finished job, from any thread, one call at a time. If
-/// it raises, it is not called again, and the exception goes on when all jobs are done.
+/// `progress` is called with the number of each finished job, from any thread, one call at a time. If it raises, or a
+/// signal's handler does, that ends all jobs.
 #[pyfunction]
 pub fn run_batch(
     py: Python<'_>,
@@ -225,23 +235,46 @@ pub fn run_batch(
     progress: Py<PyAny>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let inner: Vec<SimJob> = jobs.iter().map(|job| job.get().inner.clone()).collect();
-    let failure: Mutex<Option<PyErr>> = Mutex::new(None);
-    let step = |number: usize| {
-        let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
-            *failure = Python::attach(|py| progress.call1(py, (number,))).err();
-        }
-    };
-    let results = py.detach(|| ampsched_sim::run_batch(&inner, threads, &step));
-    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error);
-    }
-    inner
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = if threads == 0 { processors } else { threads.min(processors) };
+    let names: Vec<String> = inner.iter().map(|job| job.workload.name.clone()).collect();
+    let results =
+        interruptible(py, move |interrupt| run_all(inner, threads, &progress, &interrupt))??;
+    names
         .iter()
         .zip(results)
-        .map(|(job, result)| match result {
+        .map(|(workload, result)| match result {
             Ok(outcome) => Ok(json(&outcome).into_pyobject(py)?.into_any().unbind()),
-            Err(error) => Ok(error::job(&job.workload.name, &error).into_value(py).into_any()),
+            Err(error) => Ok(error::job(workload, &error).into_value(py).into_any()),
         })
         .collect()
+}
+
+/// Runs jobs until all are done, `progress` raises, or somebody interrupts.
+fn run_all(
+    mut jobs: Vec<SimJob>,
+    threads: usize,
+    progress: &Py<PyAny>,
+    interrupt: &Interrupt,
+) -> PyResult<Vec<Result<Outcome, JobError>>> {
+    let failure: Arc<OnceLock<PyErr>> = Arc::default();
+    let (failed, outside) = (Arc::clone(&failure), interrupt.clone());
+    let interrupt = Interrupt::new(move || failed.get().is_some() || outside.is_wanted());
+    for job in &mut jobs {
+        job.options.interrupt = interrupt.clone();
+    }
+    let turn = Mutex::new(());
+    let step = |number: usize| {
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if !interrupt.is_wanted() {
+            if let Err(raised) = Python::attach(|py| progress.call1(py, (number,))) {
+                failure.get_or_init(|| raised);
+            }
+        }
+    };
+    let results = ampsched_sim::run_batch(&jobs, threads, &step);
+    match failure.get() {
+        Some(raised) => Err(Python::attach(|py| raised.clone_ref(py))),
+        None => Ok(results),
+    }
 }

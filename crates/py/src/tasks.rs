@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{self, input};
+use crate::interrupt::interruptible;
 use crate::registry::param_row;
 use crate::run::PyFile;
 
@@ -30,17 +31,23 @@ impl TaskGraph {
     /// Reads a file's text; the format is told by the ending of the file's name.
     #[staticmethod]
     #[pyo3(signature = (file, text, bytes_per_s=None))]
-    fn read(py: Python<'_>, file: &str, text: &str, bytes_per_s: Option<f64>) -> PyResult<Self> {
-        let format = refused(Format::of(file))?;
+    fn read(
+        py: Python<'_>,
+        file: String,
+        text: String,
+        bytes_per_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let format = refused(Format::of(&file))?;
         let options = ReadOptions { bytes_per_s };
-        let graph = refused(py.detach(|| read(format, file, text, &options)))?;
+        let graph = refused(interruptible(py, move |_| read(format, &file, &text, &options))?)?;
         Ok(Self { inner: Arc::new(graph) })
     }
 
     /// The graph of a program.
     #[staticmethod]
-    fn program(name: &str, params: Vec<(String, f64)>) -> PyResult<Self> {
-        let graph = task_program(name, &params).map_err(|found| error::policy(&found))?;
+    fn program(py: Python<'_>, name: String, params: Vec<(String, f64)>) -> PyResult<Self> {
+        let graph = interruptible(py, move |_| task_program(&name, &params))?;
+        let graph = graph.map_err(|found| error::policy(&found))?;
         Ok(Self { inner: Arc::new(graph) })
     }
 
@@ -164,8 +171,9 @@ impl TaskSchedule {
 impl TaskSchedule {
     /// Reads a recording of real executions.
     #[staticmethod]
-    fn recorded(file: &str, text: &str) -> PyResult<Self> {
-        let Recording { graph, workers, schedule } = refused(Recording::read(file, text))?;
+    fn recorded(py: Python<'_>, file: String, text: String) -> PyResult<Self> {
+        let read = interruptible(py, move |_| Recording::read(&file, &text))?;
+        let Recording { graph, workers, schedule } = refused(read)?;
         let bounds = Bounds::of(&refused(Problem::new(&graph, workers.clone()))?);
         Ok(Self { graph: Arc::new(graph), workers, inner: schedule, bounds })
     }
@@ -250,16 +258,14 @@ pub fn run_task_graph(
 ) -> PyResult<TaskSchedule> {
     let (build, params) =
         build_task_policy(policy, &params).map_err(|found| error::policy(&found))?;
-    let problem = refused(Problem::new(&graph.inner, workers.inner.clone()))?;
-    let inner = py
-        .detach(|| run_task_policy(&problem, build, &params))
-        .map_err(|fault| input(&format!("task graph {}: {fault}", graph.inner.name())))?;
-    Ok(TaskSchedule {
-        graph: Arc::clone(&graph.inner),
-        workers: problem.workers().clone(),
-        inner,
-        bounds: Bounds::of(&problem),
-    })
+    let (graph, workers) = (Arc::clone(&graph.inner), workers.inner.clone());
+    interruptible(py, move |_| {
+        let problem = refused(Problem::new(&graph, workers.clone()))?;
+        let inner = run_task_policy(&problem, build, &params)
+            .map_err(|fault| input(&format!("task graph {}: {fault}", graph.name())))?;
+        let bounds = Bounds::of(&problem);
+        Ok(TaskSchedule { graph, workers, inner, bounds })
+    })?
 }
 
 /// All task policies: a dictionary each, as of `policies`, with `off_line`.

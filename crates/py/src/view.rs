@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ampsched_model::{ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
-use ampsched_policy::{self as policy, Change, Factor, Prefer, RunState};
+use ampsched_policy::{
+    self as policy, Change, Factor, Prefer, RunState, SPEED_MAX, SPEED_MIN, SPEED_ONE,
+};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -440,12 +442,11 @@ impl Plan {
 
     /// Sets a thread's predicted speed on each class of cores, slowest class first, relative to the slowest.
     fn speed(&mut self, thread: u32, speeds: Vec<f64>) -> PyResult<()> {
-        if speeds.is_empty()
-            || speeds.len() > MAX_CLASSES
-            || speeds.iter().any(|speed| speed.is_nan() || *speed <= 0.0)
-        {
-            let text =
-                format!("thread {thread} needs 1 to {MAX_CLASSES} speeds above 0, not {speeds:?}");
+        let can_be_held = |speed: &f64| (SPEED_MIN..=SPEED_MAX).contains(speed);
+        if speeds.is_empty() || speeds.len() > MAX_CLASSES || !speeds.iter().all(can_be_held) {
+            let text = format!(
+                "thread {thread} needs 1 to {MAX_CLASSES} speeds, each within 1/{SPEED_ONE} to {SPEED_MAX}, not {speeds:?}"
+            );
             return Err(PyValueError::new_err(text));
         }
         let last = speeds[speeds.len() - 1];

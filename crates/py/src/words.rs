@@ -1,13 +1,16 @@
 //! The words of a policy as Python values.
 
+use std::ptr;
+
 use ampsched_policy::{
-    Does, Facts, Group, Means, Part, Payload, Record, Rules, TABLE, Wire, Word, python_key,
+    ChangeKind, Does, Facts, Group, Means, Part, Payload, Record, Rules, TABLE, Wire, Word,
+    python_key,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// All groups of words in order: dictionaries with `part`, `name`, `doc` and `words`; a word has `name`, `doc`,
-/// `payload`, `reads`, `hides`, `kernel` and `daemon`.
+/// `payload`, `reads`, `readers`, `hides`, `reads_load`, `kernel` and `daemon`.
 #[pyfunction]
 pub fn words(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     TABLE.iter().map(|&(part, group)| group_row(py, part, group())).collect()
@@ -37,14 +40,17 @@ fn group_row<'py>(py: Python<'py>, part: Part, group: &Group) -> PyResult<Bound<
 }
 
 fn word_row<'py>(py: Python<'py>, word: &Word) -> PyResult<Bound<'py, PyDict>> {
-    let Facts { reads, hides, kernel, daemon, .. } = word.facts;
+    let Facts { reads, hides, reads_load, kernel, daemon, .. } = word.facts;
     let row = PyDict::new(py);
     row.set_item("name", word.name)?;
     row.set_item("doc", word.about())?;
     let payload = |payload: &Payload| (payload.name, paragraph(payload.doc));
     row.set_item("payload", word.payload.iter().map(payload).collect::<Vec<_>>())?;
     row.set_item("reads", reads.iter().map(|kind| kind.word().name).collect::<Vec<_>>())?;
+    let change = ChangeKind::ALL.iter().find(|kind| ptr::eq(kind.word(), word));
+    row.set_item("readers", change.map_or_else(Vec::new, |kind| kind.readers()))?;
     row.set_item("hides", hides.iter().map(|kind| kind.word().name).collect::<Vec<_>>())?;
+    row.set_item("reads_load", reads_load)?;
     row.set_item("kernel", does_text(kernel))?;
     row.set_item("daemon", does_text(daemon))?;
     Ok(row)

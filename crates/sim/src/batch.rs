@@ -40,7 +40,8 @@ impl Job {
     }
 }
 
-/// Runs jobs on up to `threads` processors (0: all) and calls `progress` with each finished job's number.
+/// Runs jobs on `threads` threads (0: one per processor), or as many as there are jobs, and calls `progress` with each
+/// finished job's number.
 ///
 /// The results do not depend on `threads`.
 pub fn run_batch(
@@ -53,7 +54,7 @@ pub fn run_batch(
         progress(number);
         result
     };
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.min(jobs.len())).build() {
         Ok(pool) => pool.install(|| jobs.par_iter().enumerate().map(run).collect()),
         // No threads to be had: the results are the same one after the other.
         Err(_) => jobs.iter().enumerate().map(run).collect(),

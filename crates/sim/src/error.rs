@@ -79,6 +79,67 @@ pub enum SimError {
         /// When.
         at_ns: Ns,
     },
+    /// A thread repeats something for ever, and nothing ends the simulation.
+    #[error(
+        "thread {thread} repeats for ever, and nothing ends it (give its program a duration, duration_ms, or the simulation an end, until_ms)"
+    )]
+    Endless {
+        /// Thread.
+        thread: String,
+    },
+    /// Nobody can get any work done, because a slice is over before a thread has been switched to.
+    #[error(
+        "policy {policy} gives slices of {slice_ns} ns, but {} takes {cost_ns} ns: nobody would get any work done (give longer slices, or lower {} of the machine or the overhead)",
+        if *moves { "to bring a thread to another core and to switch to it" } else { "to switch to a thread" },
+        if *moves { "the costs" } else { "costs.context_switch_ns" }
+    )]
+    SliceTooShort {
+        /// Policy.
+        policy: String,
+        /// The slice that two equal threads on a core get, or that the plan gives one.
+        slice_ns: Ns,
+        /// Cost of a turn on that machine with that overhead.
+        cost_ns: Ns,
+        /// Whether that contains a migration, because each turn may be on another core.
+        moves: bool,
+    },
+    /// Threads get no work done on the fastest cores, because a round is over there before they have been brought and
+    /// switched to.
+    #[error(
+        "policy {policy} gives threads of weight {weight} turns of {turn_ns} ns in each round on the fastest cores, but to bring a thread there and to switch to it takes {cost_ns} ns: they would get no work done there (give longer rounds, a lower rating, or lower the costs of the machine or the overhead)"
+    )]
+    RoundTooShort {
+        /// Policy.
+        policy: String,
+        /// Their turns there.
+        turn_ns: Ns,
+        /// The least weight that a program's threads may have.
+        weight: u32,
+        /// Cost of the dearest migration and a switch on that machine with that overhead.
+        cost_ns: Ns,
+    },
+    /// Nobody gets any work done on the first core, because an epoch is over before its own work is.
+    #[error(
+        "policy {policy} looks every {epoch_ns} ns, but a look takes {cost_ns} ns of the first core: nobody would get any work done there (give longer epochs, or lower the overhead's epoch_us)"
+    )]
+    EpochTooShort {
+        /// Policy.
+        policy: String,
+        /// Time between two looks.
+        epoch_ns: Ns,
+        /// Overhead of one.
+        cost_ns: Ns,
+    },
+    /// The same as [`SimError::SliceTooShort`], when it turned out.
+    #[error("policy {policy}: from {} to {} ms nobody got any work done, because turns end before threads have been switched to (give longer slices, or lower the costs of the machine or the overhead)", *from_ns / 1_000_000, *at_ns / 1_000_000)]
+    OnlySwitching {
+        /// Policy.
+        policy: String,
+        /// Since when.
+        from_ns: Ns,
+        /// Until when.
+        at_ns: Ns,
+    },
     /// An application that needs no time cannot be repeated.
     #[error("application {app} ends without using time, so it cannot be repeated")]
     NothingToRepeat {
@@ -91,7 +152,26 @@ pub enum SimError {
         /// Limit.
         limit_ns: Ns,
     },
-    /// A program forked too many threads, or was repeated too often.
+    /// Somebody outside wanted it to end ([`crate::Interrupt`]).
+    #[error("interrupted")]
+    Interrupted,
+    /// A program was repeated very often, until a limit of threads or time, and another one did not end meanwhile.
+    #[error(
+        "under {policy}, {app} has ended {ends} times within {} ms, and {waiting} is not done: it takes too long for that, or new threads come before those that wait (try a longer duration of {app}, or another policy or parameter)", *at_ns / 1_000_000
+    )]
+    Outlasted {
+        /// Policy.
+        policy: String,
+        /// The application that was repeated.
+        app: String,
+        /// How often it has ended.
+        ends: usize,
+        /// Until when.
+        at_ns: Ns,
+        /// One that has not ended.
+        waiting: String,
+    },
+    /// A program forked too many threads.
     #[error("application {app} has started more than {limit} threads")]
     TooManyThreads {
         /// Application.

@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod factors;
 mod governor;
+mod interrupt;
 mod metrics;
 mod offline;
 mod outcome;
@@ -25,6 +26,7 @@ pub use error::SimError;
 pub use explain::{NoExplanation, explain};
 pub use factors::{FactorSource, Predicted};
 pub use governor::GovernorSpec;
+pub use interrupt::Interrupt;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{

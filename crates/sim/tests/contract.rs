@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use ampsched_model::ClusterId;
 use ampsched_policy::{
-    Allocator, Change, FactorKind, Needs, Order, Plan, Policy, Prefer, QueueScope, Rules, Topology,
-    View,
+    Allocator, BalanceWhen, Change, FactorKind, LoadBand, LoadFilter, LoadTracking, Needs, Order,
+    Plan, Policy, Prefer, QueueScope, Rules, Steal, StealFrom, TABLE, Topology, View,
 };
 use ampsched_sim::{SimError, simulate};
 use common::{Host, workload};
@@ -120,6 +120,43 @@ fn means_that_needs_do_not_name_are_refused() {
     assert_eq!(done.unwrap_err(), "asks for holds, which its needs do not name");
     let (done, _) = outcome(Rules::default(), Needs::default(), clocks);
     assert_eq!(done.unwrap_err(), "asks for frequencies, which its needs do not name");
+}
+
+#[test]
+fn rules_that_read_load_need_it_to_be_tracked() {
+    let misfit = Steal { load: LoadFilter::Misfit, ..Steal::any(StealFrom::OtherClusters) };
+    let starved = Steal {
+        load: LoadFilter::Starved { max_served: 512 },
+        ..Steal::any(StealFrom::OtherClusters)
+    };
+    let heavy = Steal {
+        load: LoadFilter::Heavy { band: LoadBand::default() },
+        ..Steal::any(StealFrom::OtherClusters)
+    };
+    let by_load = Allocator::ByLoad { band: LoadBand::default() };
+    let stealing = |step: Steal| Rules { steal: vec![step], ..Rules::default() };
+    let cases = [
+        (
+            Rules { balance_when: BalanceWhen::OverUtilised, ..Rules::default() },
+            "balance_when = over_utilised",
+        ),
+        (Rules { allocator: by_load, ..Rules::default() }, "allocator = by_load"),
+        (stealing(heavy), "steal_load = heavy"),
+        (stealing(starved), "steal_load = starved"),
+        (stealing(misfit), "steal_load = misfit"),
+    ];
+    let words = TABLE.iter().flat_map(|(_, group)| group().words);
+    assert_eq!(words.filter(|word| word.facts.reads_load).count(), cases.len());
+    for (rules, rule) in cases {
+        let (done, _) = outcome(rules.clone(), Needs::default(), |_, _| {});
+        let expected = format!(
+            "has the rule {rule}, which reads tracked load, but its needs do not name load_tracking"
+        );
+        assert_eq!(done.unwrap_err(), expected);
+        let needs = Needs { load_tracking: Some(LoadTracking::ByWork), ..Needs::default() };
+        let (done, _) = outcome(rules, needs, |_, _| {});
+        done.unwrap();
+    }
 }
 
 #[test]

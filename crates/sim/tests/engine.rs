@@ -186,14 +186,14 @@ fn lost_signal_is_a_deadlock_that_names_the_condition() {
 
 #[test]
 fn endless_loop_without_time_is_reported() {
-    let text = "[params]\nz=0\n[[threads]]\nname='x'\nbody=[{loop='forever',body=[{compute='z',profile='unit'}]}]";
+    let text = "duration_ms=1\n[params]\nz=0\n[[threads]]\nname='x'\nbody=[{loop='forever',body=[{compute='z',profile='unit'}]}]";
     let error = Host::symmetric(1).try_run(text, "rr").unwrap_err();
     assert!(matches!(error, SimError::NoProgress { .. }), "{error}");
 }
 
 #[test]
 fn threads_that_only_yield_are_reported() {
-    let text = "[params]\nz=0\n[[threads]]\nname='x'\ncount=2\nbody=[{loop='forever',body=[{compute='z',profile='unit'},{yield=true}]}]";
+    let text = "duration_ms=1\n[params]\nz=0\n[[threads]]\nname='x'\ncount=2\nbody=[{loop='forever',body=[{compute='z',profile='unit'},{yield=true}]}]";
     let error = Host::symmetric(1).try_run(text, "rr").unwrap_err();
     assert!(matches!(error, SimError::NoProgress { .. }), "{error}");
 }

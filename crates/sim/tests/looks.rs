@@ -56,7 +56,7 @@ impl Onlooker {
     /// Asks for everything that a thread has already, as far as the policy may ask for it.
     fn plan_what_holds(&self, view: &View, thread: ThreadId, plan: &mut Plan) {
         let mut judge = Sched::new(view.topology().clone(), self.inner.rules(view.topology()));
-        judge.serve(&self.inner.needs());
+        judge.serve(&self.inner.needs()).unwrap();
         for change in what_holds(view, thread) {
             let mut one = Plan::new();
             one.set(thread, change.clone());

@@ -66,8 +66,9 @@ const BOARDS: [&str; 3] = ["exynos5422", "exynos5422-2B2S", "exynos5422-3B3S"];
 const GOVERNORS: [Option<&str>; 3] = [None, Some("schedutil"), Some("ondemand")];
 
 /// How far above its limit a load of endless threads may be when the controller has settled. The sensors show whole
-/// degrees, half a kelvin to either side; more comes from threads of unlike heat that take turns on cores, because power
-/// is measured per cluster and tells of the past. Of 1500 random cases 7 were above by more than 0.8 K, the worst by 2.8 K.
+/// degrees, half a kelvin to either side; more comes from threads of unlike heat that take turns on cores, because
+/// power is measured per cluster and tells of the past. Of 1500 random cases 7 were above by more than 0.8 K, the worst
+/// by 2.8 K.
 const MARGIN_K: f64 = 4.0;
 /// The same for threads that are alike.
 const SENSOR_K: f64 = 1.0;
@@ -207,9 +208,10 @@ fn settled(machine: &Machine, program: &str, policy: &str) -> (f64, f64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Within the rounding of sensors (1 mW) and one operating point now and then: 2 %. Just below the power without a limit, where the
-    /// limit has no room to rise, it may stay one operating point lower. All tasks take what they get: those with a lower goal may go up
-    /// and down between clusters, which is faster than the chip's controller (of 2800 random loads 10 were above by more than 2 %).
+    /// Within the rounding of sensors (1 mW) and one operating point now and then: 2 %. Just below the power without a
+    /// limit, where the limit has no room to rise, it may stay one operating point lower. All tasks take what they get:
+    /// those with a lower goal may go up and down between clusters, which is faster than the chip's controller (of 2800
+    /// random loads 10 were above by more than 2 %).
     #[test]
     fn hpm_keeps_the_power_of_the_chip(
         program in steady(),

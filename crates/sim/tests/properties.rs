@@ -118,18 +118,41 @@ fn work_by_repetition(outcome: &Outcome, app: usize) -> Vec<u64> {
     work
 }
 
+/// A mix on big and little cores, repeated.
+fn repeated(
+    mix: &[&str],
+    cores: (usize, usize),
+    repetitions: u32,
+    seed: u64,
+) -> Result<(), TestCaseError> {
+    let mut host =
+        Host::unequal(cores.0, cores.1, 2.5).with_seed(seed).with_repetitions(repetitions);
+    host.machine.costs.context_switch_ns = 2_000;
+    host.machine.costs.migrate_cross_cluster_ns = 23_000;
+    run_all_repeated(&host, mix, repetitions as usize)
+}
+
 proptest! {
+    // They take longest: half of the cases each.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
+
     #[test]
-    fn repeated_applications_keep_the_invariants(
-        first in program(), second in program(), big in 1usize..4, little in 0usize..4,
-        repetitions in 1u32..4, seed in 0u64..1000,
+    fn repeated_applications_keep_the_invariants_on_equal_cores(
+        first in program(), second in program(), cores in 1usize..4, repetitions in 1u32..4, seed in 0u64..1000,
     ) {
-        let mut host = Host::unequal(big, little, 2.5).with_seed(seed).with_repetitions(repetitions);
-        host.machine.costs.context_switch_ns = 2_000;
-        host.machine.costs.migrate_cross_cluster_ns = 23_000;
-        run_all_repeated(&host, &[&first, &second], repetitions as usize)?;
+        repeated(&[&first, &second], (cores, 0), repetitions, seed)?;
     }
 
+    #[test]
+    fn repeated_applications_keep_the_invariants_on_unequal_cores(
+        first in program(), second in program(), big in 1usize..4, little in 1usize..4,
+        repetitions in 1u32..4, seed in 0u64..1000,
+    ) {
+        repeated(&[&first, &second], (big, little), repetitions, seed)?;
+    }
+}
+
+proptest! {
     #[test]
     fn every_policy_keeps_the_invariants(
         program in program(), big in 1usize..4, little in 0usize..4, ratio in 1.2f64..4.0, seed in 0u64..1000,
@@ -145,7 +168,8 @@ proptest! {
     #[test]
     fn wrong_factors_cost_time_but_break_nothing(program in program(), seed in 0u64..1000) {
         let mut host = Host::unequal(2, 2, 2.5).with_seed(seed);
-        for factors in [FactorSource::Missing, FactorSource::Constant(1.0), FactorSource::Noisy { cv: 0.8, stale_ns: 50_000_000 }] {
+        let noisy = FactorSource::Noisy { cv: 0.8, stale_ns: 50_000_000 };
+        for factors in [FactorSource::Missing, FactorSource::Constant(1.0), noisy] {
             host.options.factors = factors;
             run_all(&host, &program)?;
         }

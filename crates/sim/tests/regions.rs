@@ -131,8 +131,8 @@ fn programs_do_so_too() {
 
 #[test]
 fn a_master_creates_while_others_work() {
-    // Creation takes 1 ms each, the tasks 2 ms: the worker starts the first at 1 ms; at 3 ms all are there, the worker takes
-    // the second, the master the third.
+    // Creation takes 1 ms each, the tasks 2 ms: the worker starts the first at 1 ms; at 3 ms all are there, the worker
+    // takes the second, the master the third.
     let program = "regions.r = { graph = 'g.csv', create_us = 1000 }\n[[threads]]\nname = 'm'\ncores = [0]\n\
          body = [{ create = 'r', profile = 'unit' }, { tasks = 'r', profile = 'unit' }]\n\
          [[threads]]\nname = 'w'\ncores = [1]\nbody = [{ tasks = 'r', profile = 'unit' }]\n";
@@ -178,7 +178,8 @@ fn a_region_can_be_used_again_and_again() {
 
 #[test]
 fn a_task_does_not_wait_for_a_worker_without_a_core() {
-    // b and c are ready at 1 ms; the second worker is woken for c, but its core has a hog. The first worker takes c over.
+    // b and c are ready at 1 ms; the second worker is woken for c, but its core has a hog. The first worker takes c
+    // over.
     let hog = "[[threads]]\nname = 'hog'\ncores = [1]\nnice = -20\nstart_us = 500\nbody = [{ compute = 2e8, profile = 'unit' }]\n";
     let csv = "a,0.001,,\nb,0.001,,a\nc,0.001,,a\n";
     let shared = pinned(2, "graph = 'g.csv'");
@@ -248,4 +249,40 @@ fn a_region_whose_tasks_never_come_is_a_deadlock() {
         [[threads]]\nname = 'w'\nbody = [{ lock = 'm' }, { tasks = 'r', profile = 'unit' }, { unlock = 'm' }]\n";
     let error = try_run(&Host::symmetric(2), program, "", "cfs").unwrap_err().to_string();
     assert!(error.contains("p0/w waits for region \"p0/r\""), "{error}");
+}
+
+/// Threads that the system may put on any core; the first cores are little ones.
+fn free(threads: usize, region: &str) -> String {
+    pinned(threads, region).replace("cores = ['index']\n", "")
+}
+
+#[test]
+fn h04_little_workers_alone_execute_all_tasks() {
+    let mut host = Host::unequal(2, 2, RATIO);
+    host.machine = host.machine.ordered(false);
+    let graph = || task_program("canneal", &[("steps".to_owned(), 3.0)]).unwrap();
+    let one_by_one_s = makespan_s(&graph(), workers(0, 1, 0.0), "fifo");
+    for policy in ["cats", "cats-cost", "cats:strict=1", "cats-cost:strict=1", "cats:steal=1"] {
+        let region = format!("graph = 'canneal:steps=3', policy = '{policy}'");
+        // Pinned to the little cores, or free, under policies that move them to and fro.
+        for (program, under) in [
+            (pinned(2, &region), "cfs"),
+            (free(2, &region), "cfs"),
+            (free(2, &region), "gts"),
+            (free(3, &region), "rr-amp"),
+        ] {
+            let found = run(&host, &program, "", under);
+            assert!(found.makespan_ns as f64 <= one_by_one_s * 1e9, "{policy} under {under}");
+        }
+    }
+}
+
+#[test]
+fn h04_without_big_workers_the_little_ones_take_critical_tasks_first() {
+    // A chain of three, and two tasks beside it: as on equal workers, the chain decides.
+    let csv = "a,0.002,,\nx,0.002,,\ny,0.002,,\nb,0.002,,a\nc,0.002,,b\n";
+    for (big, little) in [(2, 0), (0, 2)] {
+        let schedule = makespan_s(&graph_of(csv), workers(big, little, 0.0), "cats");
+        assert_eq!(schedule, 0.006 * if big > 0 { 1.0 } else { RATIO });
+    }
 }

@@ -5,7 +5,9 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use ampsched_model::ThreadId;
-use ampsched_policy::{Event, Events, Needs, Plan, Policy, Rules, Topology, View, build_policy};
+use ampsched_policy::{
+    Event, Events, Needs, Plan, Policy, REGISTRY, Rules, Topology, View, build_policy,
+};
 use ampsched_sim::{Outcome, SimError, simulate};
 use common::{Host, ns, workload};
 
@@ -235,4 +237,41 @@ fn nothing_cannot_be_repeated() {
         error.to_string(),
         "application p2 ends without using time, so it cannot be repeated"
     );
+}
+
+/// A program is stopped before all of its threads have had a turn, and begins again without end; another one has had
+/// more of the cores than they.
+#[test]
+fn low_new_threads_do_not_starve_those_that_wait() {
+    let short =
+        "duration_ms=0.32\n[[threads]]\nname='a'\ncount=6\nbody=[{run_us=0.2e3,profile='unit'}]";
+    let long = "[[threads]]\nname='b'\ncount=2\nbody=[{run_us=0.1e6,profile='unit'}]";
+    let host = Host::symmetric(2).with_repetitions(2);
+    for policy in REGISTRY.iter().map(|policy| policy.name).filter(|name| *name != "eevdf") {
+        let outcome = host.run_mix(&[long, short], policy);
+        assert_eq!(outcome.apps[0].completions_ns.len(), 2, "{policy}");
+    }
+}
+
+/// In the kernel, too: a new thread starts at the mean of the others, with an earlier deadline than theirs.
+#[test]
+fn low_who_is_outlasted_for_ever_is_named() {
+    let short =
+        "duration_ms=0.32\n[[threads]]\nname='a'\ncount=5000\nbody=[{run_us=0.2e3,profile='unit'}]";
+    let long = "[[threads]]\nname='b'\ncount=2\nbody=[{run_us=0.1e6,profile='unit'}]";
+    let host = Host::symmetric(2).with_repetitions(1);
+    let error = host.try_run_mix(&[long, short], "eevdf:base_slice_ms=1000").unwrap_err();
+    let start = "under eevdf, p2 has ended 200 times within 64 ms, and p is not done: ";
+    assert!(error.to_string().starts_with(start), "{error}");
+}
+
+#[test]
+fn low_who_is_outlasted_until_the_limit_of_time_is_named() {
+    let short =
+        "duration_ms=0.32\n[[threads]]\nname='a'\ncount=6\nbody=[{run_us=0.2e3,profile='unit'}]";
+    let long = "[[threads]]\nname='b'\ncount=2\nbody=[{run_us=0.1e6,profile='unit'}]";
+    let host = Host::symmetric(2).with_repetitions(1).with_limit(ns(1000.0));
+    let error = host.try_run_mix(&[long, short], "eevdf:base_slice_ms=100").unwrap_err();
+    let start = "under eevdf, p2 has ended 3125 times within 1000 ms, and p is not done: ";
+    assert!(error.to_string().starts_with(start), "{error}");
 }

@@ -10,8 +10,8 @@ use common::shipped_catalog;
 /// Short versions of these parameters keep the test quick; the structure stays.
 const QUICK: &[(&str, f64)] = &[];
 
-/// Policies for the programs with large task graphs, each of which is built anew for every run. `regions.rs` runs a small one
-/// under all of them.
+/// Policies for the programs with large task graphs, each of which is built anew for every run. `regions.rs` runs a
+/// small one under all of them.
 const FOR_GRAPHS: [&str; 4] = ["cfs", "colab", "gts", "static"];
 
 fn alone(program: ampsched_model::Program) -> Workload {
@@ -24,13 +24,13 @@ fn alone(program: ampsched_model::Program) -> Workload {
     Workload { name: app.name.clone(), description: String::new(), apps: vec![app] }
 }
 
-#[test]
-fn every_program_ends_under_every_policy() {
+/// Every second program from the first or second on: halves run side by side.
+fn programs_end(first: usize) {
     let catalog = shipped_catalog();
     let machine = catalog.machine("2B2S").unwrap();
     let params: Vec<(String, f64)> =
         QUICK.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    for (name, _) in catalog.list(FileKind::Program) {
+    for (name, _) in catalog.list(FileKind::Program).into_iter().skip(first).step_by(2) {
         let workload = alone(catalog.program(&name, &params).unwrap());
         let has_graph = name.starts_with("chronaki-");
         for info in REGISTRY.iter().filter(|info| !has_graph || FOR_GRAPHS.contains(&info.name)) {
@@ -54,11 +54,11 @@ fn every_program_ends_under_every_policy() {
     }
 }
 
-#[test]
-fn every_machine_runs_a_mix_under_every_policy() {
+/// Every second machine.
+fn machines_run_a_mix(first: usize) {
     let catalog = shipped_catalog();
     let workload = catalog.workload("sync-1").unwrap();
-    for (name, _) in catalog.list(FileKind::Machine) {
+    for (name, _) in catalog.list(FileKind::Machine).into_iter().skip(first).step_by(2) {
         let machine = catalog.machine(&name).unwrap();
         for info in REGISTRY {
             let policy = build_policy(info.name, &[]).unwrap();
@@ -66,4 +66,24 @@ fn every_machine_runs_a_mix_under_every_policy() {
             outcome.unwrap_or_else(|error| panic!("{name} under {}: {error}", info.name));
         }
     }
+}
+
+#[test]
+fn every_first_program_ends_under_every_policy() {
+    programs_end(0);
+}
+
+#[test]
+fn every_second_program_ends_under_every_policy() {
+    programs_end(1);
+}
+
+#[test]
+fn every_first_machine_runs_a_mix_under_every_policy() {
+    machines_run_a_mix(0);
+}
+
+#[test]
+fn every_second_machine_runs_a_mix_under_every_policy() {
+    machines_run_a_mix(1);
 }

@@ -1,7 +1,7 @@
 //! The off-line schedulers against literal, slow versions of what their papers describe.
 //!
-//! The shipped versions keep heaps and a tree of gaps instead of looking at everything in every step; the schedules must
-//! be the same. All times are multiples of a half, so that no sum is rounded.
+//! The shipped versions keep heaps and a tree of gaps instead of looking at everything in every step; the schedules
+//! must be the same. All times are multiples of a half, so that no sum is rounded.
 
 mod task_graphs;
 

@@ -4,14 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use ampsched_model::InputError;
+use ampsched_model::limits::{COSTS_MAX, LINKS_MAX, TASKS_MAX, WORKER_CLASSES_MAX};
 
 use crate::TaskId;
 use crate::graph::{Graph, Links, Names};
 
-/// Most tasks in a graph; numbers of tasks and links have 32 bits.
-pub const TASKS_MAX: usize = 100_000_000;
-/// Most links in a graph.
-const LINKS_MAX: usize = 1_000_000_000;
 /// Longest time or greatest work of one task; sums over all tasks stay exact enough in an f64.
 pub const AMOUNT_MAX: f64 = 1e12;
 /// Most tasks of a cycle that a message names.
@@ -30,8 +27,11 @@ pub struct Draft {
     kind_of: Vec<u32>,
     work: Vec<f64>,
     costs_s: Vec<Vec<f64>>,
+    /// Number of all costs.
+    costs: usize,
     links: Vec<Link>,
     ratio: Option<f64>,
+    has_untimed_data: bool,
     notes: Vec<String>,
 }
 
@@ -92,11 +92,19 @@ impl Draft {
 
     /// States how many seconds a task takes on each class of workers; all tasks of a graph or none.
     ///
-    /// Errors: no cost at all, or one that is negative or not finite.
+    /// Errors: no cost at all, one that is negative or not finite, too many in all.
     pub fn costs(&mut self, task: u32, costs_s: Vec<f64>) -> Result<(), InputError> {
         let (name, line) = (self.names[task as usize].clone(), self.lines[task as usize]);
         if costs_s.is_empty() {
             return Err(self.error(line, &name, "has an empty list of costs"));
+        }
+        if costs_s.len() > WORKER_CLASSES_MAX {
+            let message = format!("{} costs, at most {WORKER_CLASSES_MAX}", costs_s.len());
+            return Err(self.error(line, &name, &message));
+        }
+        self.costs += costs_s.len();
+        if self.costs > COSTS_MAX {
+            return Err(self.error(line, &name, &format!("more than {COSTS_MAX} costs together")));
         }
         for &cost_s in &costs_s {
             self.check_amount(&name, "cost", cost_s, line)?;
@@ -143,6 +151,16 @@ impl Draft {
     /// States the measured speed of a big core over that of a little one.
     pub fn set_ratio(&mut self, ratio: f64) {
         self.ratio = Some(ratio);
+    }
+
+    /// States that some links carry data whose size is known and whose time is not.
+    pub fn set_untimed_data(&mut self) {
+        self.has_untimed_data = true;
+    }
+
+    /// Whether some links do.
+    pub fn has_untimed_data(&self) -> bool {
+        self.has_untimed_data
     }
 
     /// Gives the graph another name than the file's.
@@ -197,6 +215,7 @@ impl Draft {
             name: self.name,
             kinds: self.kinds,
             ratio: self.ratio,
+            has_untimed_data: self.has_untimed_data,
             notes: self.notes,
         })
     }

@@ -152,6 +152,8 @@ fn round_step_s(least_s: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
+/// The text as XML, which has no place for control characters.
 fn escaped(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -43,6 +43,7 @@ pub struct Graph {
     pub(crate) comm_s: Vec<f64>,
     pub(crate) successors: Links,
     pub(crate) ratio: Option<f64>,
+    pub(crate) has_untimed_data: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -141,6 +142,11 @@ impl Graph {
     /// Measured speed of a big core over that of a little one for this program, if it is known.
     pub fn ratio(&self) -> Option<f64> {
         self.ratio
+    }
+
+    /// Whether the file states sizes of data that take no time here, as no bandwidth was given.
+    pub fn has_untimed_data(&self) -> bool {
+        self.has_untimed_data
     }
 
     /// What of the file has no effect, one line each.

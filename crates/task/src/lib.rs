@@ -24,7 +24,7 @@ mod traits;
 mod workers;
 
 pub use bounds::Bounds;
-pub use draft::{AMOUNT_MAX, Draft, TASKS_MAX};
+pub use draft::{AMOUNT_MAX, Draft};
 pub use formats::{Format, ReadOptions, read, write};
 pub use gantt::gantt_svg;
 pub use graph::{Graph, TaskId};

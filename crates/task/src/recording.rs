@@ -7,8 +7,9 @@
 //! b,TRSM,1,0.0021,0.006,a
 //! ```
 //!
-//! The columns may be in any order; `kind` and `after` (names, separated by `;`) may be absent, so tables that `ampsched tasks
-//! schedule --csv` writes can be read, too. Without the first line all workers are of one class. Fields may be quoted as in RFC 4180.
+//! The columns may be in any order; `kind` and `after` (names, separated by `;`) may be absent, so tables that
+//! `ampsched tasks schedule --csv` writes can be read, too. Without the first line all workers are of one class. Fields
+//! may be quoted as in RFC 4180.
 
 use std::collections::HashMap;
 use std::fmt::Write;

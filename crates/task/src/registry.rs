@@ -60,7 +60,10 @@ pub fn parse_spec(text: &str) -> Result<Spec<'_>, String> {
         let pair = part.split_once('=').map(|(key, value)| (key.to_owned(), value.parse::<f64>()));
         match pair {
             Some((key, Ok(value))) if !key.is_empty() && value.is_finite() => Ok((key, value)),
-            _ => Err(format!("{name}: {part:?} is not of the form parameter=number")),
+            _ => Err(format!(
+                "{}: {part:?} is not of the form parameter=number",
+                name.escape_debug()
+            )),
         }
     };
     Ok((name, parts.map(param).collect::<Result<_, _>>()?))
@@ -82,6 +85,12 @@ mod tests {
             let defaults = info.params.iter().map(|row| (row.name.to_owned(), row.default));
             build_task_policy(info.name, &defaults.collect::<Vec<_>>()).unwrap();
         }
+    }
+
+    #[test]
+    fn low_specs_of_several_lines_are_refused_in_one() {
+        let error = parse_spec("a\nb:c").unwrap_err();
+        assert_eq!(error, r#"a\nb: "c" is not of the form parameter=number"#);
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl Pick {
 /// order among equals), then ended. It hands out only ready tasks, each once. A host asks idle workers
 /// again after every task that ended.
 pub trait TaskPolicy: Send {
-    /// Whether all tasks must have been created before the first one is ready, because the policy divides levels of the graph.
+    /// Whether all tasks must have been created before the first one is ready, because the policy divides levels of the
+    /// graph.
     fn needs_whole_graph(&self) -> bool {
         false
     }

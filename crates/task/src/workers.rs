@@ -1,11 +1,10 @@
 //! Workers: the threads that execute tasks, one per core, in classes of equal speed.
 
+use ampsched_model::limits::{self, WORKER_CLASSES_MAX};
 use ampsched_model::{ClassId, InputError, suggest};
 
-/// Most workers; a bound on memory, far above what machines have.
-pub const WORKERS_MAX: usize = 4096;
-/// Most classes; a class number has 8 bits.
-const CLASSES_MAX: usize = 256;
+/// Most workers: as many as a machine has cores.
+pub const WORKERS_MAX: usize = limits::CORES_MAX as usize;
 /// Speed limits: beyond them times leave the range of [`crate::AMOUNT_MAX`].
 const SPEED_MIN: f64 = 1e-6;
 const SPEED_MAX: f64 = 1e12;
@@ -57,9 +56,9 @@ impl Workers {
     pub fn new(classes: Vec<WorkerClass>) -> Result<Self, InputError> {
         let count: usize = classes.iter().map(|class| class.count).sum();
         let error = |message: String| Err(InputError::new("workers", "", message));
-        if count == 0 || count > WORKERS_MAX || classes.len() > CLASSES_MAX {
+        if count == 0 || count > WORKERS_MAX || classes.len() > WORKER_CLASSES_MAX {
             return error(format!(
-                "{count} workers in {} classes; 1 to {WORKERS_MAX} in at most {CLASSES_MAX} are allowed",
+                "{count} workers in {} classes; 1 to {WORKERS_MAX} in at most {WORKER_CLASSES_MAX} are allowed",
                 classes.len()
             ));
         }

@@ -139,7 +139,7 @@ fn schedule(graph: &Graph) {
     }
 }
 
-/// The seed is fixed in tests; `make fuzz` gives another one. It is printed with a failing case.
+/// The seed is fixed in tests, and printed with a failing case; `make attack` goes further.
 fn config() -> ProptestConfig {
     let seed = std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     ProptestConfig { rng_seed: RngSeed::Fixed(seed), ..ProptestConfig::default() }

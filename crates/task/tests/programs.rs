@@ -1,5 +1,7 @@
 //! The programs as task graphs: published granularities and structure.
 
+use ampsched_model::limits::TASKS_MAX;
+use ampsched_policy::{ParamInfo, ParamKind};
 use ampsched_task::{Graph, PROGRAMS, TaskId, task_program};
 
 fn graph(name: &str, params: &[(&str, f64)]) -> Graph {
@@ -110,4 +112,25 @@ fn wrong_names_and_values_are_refused() {
         error_of("ferret", "queries", 0.0),
         "task program ferret: parameter queries = 0 is not within 1 to 1000000"
     );
+}
+
+#[test]
+fn low_programs_that_do_not_fit_into_memory_are_refused() {
+    let greatest = |name: &str| -> Vec<(String, f64)> {
+        let info = PROGRAMS.iter().find(|info| info.name == name).expect("a program");
+        let most = |param: &ParamInfo| match param.kind {
+            ParamKind::Number { max, .. } => max,
+            _ => 0.0,
+        };
+        info.params.iter().map(|param| (param.name.to_owned(), most(param))).collect()
+    };
+    for name in ["streamcluster", "fluidanimate", "facesim"] {
+        let error = task_program(name, &greatest(name)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "task program {name}: more than {TASKS_MAX} tasks, which is the limit (lower its parameters)"
+            )
+        );
+    }
 }

@@ -1,7 +1,7 @@
 //! Compression that stores equal parts once, as a pipeline: cut, find what is new, compress, write in order.
 //!
-//! Blocks are cut where a rolling hash of the content says so, so inserted bytes move no other cut. Tasks of one block wait for each
-//! other, finding and writing also for those of the block before; everything else runs at the same time.
+//! Blocks are cut where a rolling hash of the content says so, so inserted bytes move no other cut. Tasks of one block
+//! wait for each other, finding and writing also for those of the block before; everything else runs at the same time.
 
 mod common;
 
@@ -61,7 +61,8 @@ fn compress(parts: &mut [Part<'_>]) {
     }
 }
 
-/// Appends the parts of a block: a new one with its length and bytes, one that is there already with length 0 and its key.
+/// Appends the parts of a block: a new one with its length and bytes, one that is there already with length 0 and its
+/// key.
 fn write(parts: &[Part<'_>], archive: &mut Vec<u8>) {
     for part in parts {
         archive.extend((part.packed.len() as u32).to_le_bytes());

@@ -1,7 +1,8 @@
 //! A column of water that collapses: smoothed particle hydrodynamics in two dimensions, three loops per step.
 //!
-//! Kernels and forces after Müller, Charypar, Gross (Particle-based fluid simulation for interactive applications, SCA 2003), with
-//! the constants of the kernels for two dimensions. Loops are uneven: crowded particles have more neighbours.
+//! Kernels and forces after Müller, Charypar, Gross (Particle-based fluid simulation for interactive applications, SCA
+//! 2003), with the constants of the kernels for two dimensions. Loops are uneven: crowded particles have more
+//! neighbours.
 
 mod common;
 
@@ -89,7 +90,8 @@ fn pressure(density: f64) -> f64 {
     STIFFNESS * (density - REST_DENSITY).max(0.0)
 }
 
-/// Pressure and viscosity on a particle per mass, and gravity: gradient 30 / (pi h^5) (h - r)², Laplacian 40 / (pi h^5) (h - r).
+/// Pressure and viscosity on a particle per mass, and gravity: gradient 30 / (pi h^5) (h - r)², Laplacian 40 / (pi h^5)
+/// (h - r).
 fn force(fluid: &Fluid, grid: &Grid, particle: usize) -> Vector {
     let (here, own) = (fluid.place[particle], fluid.density[particle]);
     let mut sum = [0.0, GRAVITY];

@@ -36,7 +36,8 @@ fn swap(rate: f64, delay: f64) -> f64 {
     bond(rate, delay) - bond(rate, delay + PAYMENTS as f64) - STRIKE * fixed
 }
 
-/// Sums over some paths of the discounted values of the right to pay, the right to receive, and of the square of their difference.
+/// Sums over some paths of the discounted values of the right to pay, the right to receive, and of the square of their
+/// difference.
 fn simulate(seed: u64) -> [f64; 3] {
     let mut random = Draw::new(seed);
     let step_years = EXPIRY_YEARS / STEPS as f64;

@@ -2,7 +2,8 @@
  *
  * Link with libampsched_taskrt.a (cargo build --release -p ampsched-taskrt) and -lpthread -ldl -lm.
  * Functions that can fail return AMPSCHED_ERROR or NULL, and ampsched_last_error() says why.
- * What the functions do is described in the Rust documentation of the crate; crates/taskrt/src/c_api.rs maps one to the other.
+ * What the functions do is described in the Rust documentation of the crate; crates/taskrt/src/c_api.rs maps one to
+ * the other.
  */
 #ifndef AMPSCHED_TASKRT_H
 #define AMPSCHED_TASKRT_H
@@ -28,8 +29,8 @@ typedef struct ampsched_scope ampsched_scope;
 /* Why the last call of this thread has failed; never NULL, valid until this thread's next call. */
 const char *ampsched_last_error(void);
 
-/* Starts workers on some cores, such as "big:2.5=0-3;little=4-7" (NULL: those that are there), under a task policy, such as
- * "cats:steal=1" (NULL: "fifo"). NULL on error. */
+/* Starts workers on some cores, such as "big:2.5=0-3;little=4-7" (NULL: those that are there), under a task policy,
+ * such as "cats:steal=1" (NULL: "fifo"). NULL on error. */
 ampsched_runtime *ampsched_runtime_new(const char *cores, const char *policy);
 
 /* Ends the workers; nothing of the runtime may be running. NULL is allowed. */
@@ -41,7 +42,8 @@ size_t ampsched_workers(const ampsched_runtime *runtime);
 /* Measures the workers' speeds for so many seconds and writes one number per worker; the slowest is 1. */
 int ampsched_measure_speeds(const ampsched_runtime *runtime, double seconds, double *speeds);
 
-/* Executes `body` for the iterations from first to end - 1, in parts. A body that returns other than 0 ends the loop. */
+/* Executes `body` for the iterations from first to end - 1, in parts. A body that returns other than 0 ends the
+ * loop. */
 int ampsched_for_each(const ampsched_runtime *runtime, size_t first, size_t end,
                       int (*body)(size_t first, size_t end, void *context), void *context);
 
@@ -51,7 +53,8 @@ typedef struct {
     int writes; /* 0: reads only (in); otherwise writes, and may read (out, inout) */
 } ampsched_access;
 
-/* Calls `create`, whose tasks start while it creates more, or (whole_graph other than 0, for policies that need it) afterwards; waits for all. */
+/* Calls `create`, whose tasks start while it creates more, or (whole_graph other than 0, for policies that need it)
+ * afterwards; waits for all. */
 int ampsched_scope_run(const ampsched_runtime *runtime, int whole_graph,
                        void (*create)(ampsched_scope *scope, void *context), void *context);
 

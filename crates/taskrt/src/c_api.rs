@@ -1,7 +1,7 @@
 //! The interface for C: `include/ampsched_taskrt.h`.
 //!
-//! A panic cannot pass through C, so what would panic in Rust is refused before. All functions trust the pointers that they get, as C
-//! functions do.
+//! A panic cannot pass through C, so what would panic in Rust is refused before. All functions trust the pointers that
+//! they get, as C functions do.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

@@ -1,10 +1,10 @@
 //! What all workers share, under one lock: open graphs and loops, who is idle, and what has been measured.
 //!
-//! Whoever changes something asks the policies on behalf of idle workers, too, and wakes only those that get work: nobody is
-//! woken in vain, and a policy that keeps a task for a certain worker is asked for that worker. A worker that waits within a task (for
-//! a graph or loop that the task has opened) helps with what was opened since, never with older work: so it cannot come
-//! back to what it waits for itself, waits are nested no deeper than there are open graphs and loops, and the newest one
-//! that anybody waits for can always go on.
+//! Whoever changes something asks the policies on behalf of idle workers, too, and wakes only those that get work:
+//! nobody is woken in vain, and a policy that keeps a task for a certain worker is asked for that worker. A worker that
+//! waits within a task (for a graph or loop that the task has opened) helps with what was opened since, never with
+//! older work: so it cannot come back to what it waits for itself, waits are nested no deeper than there are open
+//! graphs and loops, and the newest one that anybody waits for can always go on.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::rates::Rates;
 /// Number of a graph or loop; later ones have greater numbers.
 pub type Serial = u64;
 
-/// What waking a worker costs: shorter tasks are not handed to a sleeping one, and who waits stays awake for as long. Measured by
-/// `runtime_bench wake`: medians of 10 to 22 µs on two shared x86-64 cores.
+/// What waking a worker costs: shorter tasks are not handed to a sleeping one, and who waits stays awake for as long.
+/// Measured by `runtime_bench wake`: medians of 10 to 22 µs on two shared x86-64 cores.
 pub const WAKE_S: f64 = 20e-6;
 
 /// What a worker does next.

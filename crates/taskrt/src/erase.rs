@@ -1,8 +1,9 @@
 //! The one place where lifetimes are hidden: bodies of tasks and loops may borrow from the caller's stack.
 //!
-//! The caller's side of the bargain is the same for all: it does not return before no worker can reach the body any more. `scope`,
-//! `graph` and the loops keep it by [`Shared::wait`](crate::shared::Shared::wait), which returns only when every body has been
-//! executed or will never be, and by dropping the finished graph, with the bodies that were not executed, before they return.
+//! The caller's side of the bargain is the same for all: it does not return before no worker can reach the body any
+//! more. `scope`, `graph` and the loops keep it by [`Shared::wait`](crate::shared::Shared::wait), which returns only
+//! when every body has been executed or will never be, and by dropping the finished graph, with the bodies that were
+//! not executed, before they return.
 #![allow(unsafe_code)]
 
 use std::mem::transmute;

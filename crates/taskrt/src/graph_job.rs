@@ -1,6 +1,7 @@
 //! A graph of tasks that is being executed: who waits for whom, what is ready, and the policy that decides.
 
 use std::any::Any;
+use std::mem::forget;
 
 use ampsched_model::{ClassId, InputError};
 use ampsched_policy::Params;
@@ -11,7 +12,8 @@ use ampsched_task::{
 use crate::Error;
 use crate::rates::{RateId, Rates};
 
-/// What a panic carries.
+/// What a panic carries. One that nobody will get is forgotten instead of dropped: to drop it is to execute code of
+/// somebody else, which may panic in its turn, or wait for what we hold.
 pub type Payload = Box<dyn Any + Send>;
 /// What a task of its own executes, once.
 pub type Once = Box<dyn FnOnce() + Send>;
@@ -349,13 +351,16 @@ impl GraphJob {
         }
     }
 
-    /// Starts no more tasks. Bodies stay until the graph is dropped. The first reason counts, but a panic is never lost.
+    /// Starts no more tasks. Bodies stay until the graph is dropped. The first reason counts, but a panic is never
+    /// lost.
     pub fn stop(&mut self, why: Stop) {
         let is_first = self.stop.is_none();
-        if is_first
-            || matches!((&self.stop, &why), (Some(Stop::Cancelled { .. }), Stop::Panicked(_)))
-        {
-            self.stop = Some(why);
+        match (&self.stop, why) {
+            (None, why) | (Some(Stop::Cancelled { .. }), why @ Stop::Panicked(_)) => {
+                self.stop = Some(why);
+            }
+            (Some(_), Stop::Panicked(payload)) => forget(payload),
+            (Some(_), Stop::Cancelled { .. } | Stop::Fault(_)) => {}
         }
         if !is_first {
             return;

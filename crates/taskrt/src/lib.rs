@@ -1,8 +1,9 @@
 //! A task runtime for unequal cores: parallel loops, and tasks with dependences, on pinned threads.
 //!
-//! A parallel region that gives every core the same waits for the slowest one. Here faster cores get more: a loop's iterations are
-//! shared out by measured speed and taken over by whoever has finished ([`Runtime::for_each`]); tasks go to workers
-//! as a task policy of the simulator decides ([`Runtime::scope`], [`Runtime::graph`], [`Runtime::run_graph`]).
+//! A parallel region that gives every core the same waits for the slowest one. Here faster cores get more: a loop's
+//! iterations are shared out by measured speed and taken over by whoever has finished ([`Runtime::for_each`]); tasks go
+//! to workers as a task policy of the simulator decides ([`Runtime::scope`], [`Runtime::graph`],
+//! [`Runtime::run_graph`]).
 //!
 //! ```
 //! use ampsched_taskrt::{Config, Cores, Datum, Runtime};
@@ -26,7 +27,8 @@
 //! # Ok::<(), ampsched_taskrt::Error>(())
 //! ```
 //!
-//! Architecture invariant: policies are those of `ampsched-task`; this crate has none of its own but the sharing-out of loops.
+//! Architecture invariant: policies are those of `ampsched-task`; this crate has none of its own but the sharing-out of
+//! loops.
 
 /// The how-to page, whose programs are tested.
 #[cfg(doctest)]

@@ -1,10 +1,12 @@
 //! A parallel loop that is being executed.
 //!
-//! Every worker has a share of the iterations, at first in proportion to its speed at this very loop. It works its share
-//! off from the front, in steps that last some microseconds. Who has finished takes from the back of the share that would
-//! last longest, as much as makes both end at the same time by what has been measured. This is affinity scheduling (Markatos, LeBlanc,
-//! IEEE TPDS 5(4), 1994), with shares weighted by speed as in weighted factoring (Hummel et al., SPAA 1996).
+//! Every worker has a share of the iterations, at first in proportion to its speed at this very loop. It works its
+//! share off from the front, in steps that last some microseconds. Who has finished takes from the back of the share
+//! that would last longest, as much as makes both end at the same time by what has been measured. This is affinity
+//! scheduling (Markatos, LeBlanc, IEEE TPDS 5(4), 1994), with shares weighted by speed as in weighted factoring (Hummel
+//! et al., SPAA 1996).
 
+use std::mem::forget;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,8 +22,9 @@ use crate::rates::RateId;
 /// What a loop executes: some iterations one after the other. `Break` ends the loop.
 pub type LoopBody<'a> = &'a (dyn Fn(Range<usize>) -> ControlFlow<()> + Sync);
 
-/// How long a step should last. A step costs two changes of a word and a reading of the clock, about 50 ns on the computers that
-/// we measured: a quarter of a percent. Nobody can take a step away from who has begun it, so it must not be long either.
+/// How long a step should last. A step costs two changes of a word and a reading of the clock, about 50 ns on the
+/// computers that we measured: a quarter of a percent. Nobody can take a step away from who has begun it, so it must
+/// not be long either.
 const STEP_NS: u64 = 20_000;
 /// Shares count blocks of iterations with 32 bits; with fewer iterations than this a block is one.
 const BLOCKS_MAX: usize = u32::MAX as usize;
@@ -93,7 +96,8 @@ impl LoopJob {
         self.range.len()
     }
 
-    /// Gives each of these workers a share in proportion to its supposed speed; all to the first worker if there are none.
+    /// Gives each of these workers a share in proportion to its supposed speed; all to the first worker if there are
+    /// none.
     pub fn deal(&self, members: &[WorkerId]) {
         let blocks = self.len().div_ceil(self.unit);
         let members = if members.is_empty() { &[WorkerId(0)] } else { members };
@@ -137,7 +141,11 @@ impl LoopJob {
         let work = AssertUnwindSafe(|| self.work(worker, &mut done));
         if let Err(payload) = catch_unwind(work) {
             self.is_stopped.store(true, Ordering::Relaxed);
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+            match *first {
+                None => *first = Some(payload),
+                Some(_) => forget(payload), // see `Payload`
+            }
         }
         done
     }
@@ -175,8 +183,9 @@ impl LoopJob {
     /// The iterations of some blocks.
     fn iterations(&self, blocks: &Range<u32>) -> Range<usize> {
         let start = self.range.start + blocks.start as usize * self.unit;
-        let end = self.range.start + blocks.end as usize * self.unit;
-        start..end.min(self.range.end)
+        // The last block may be a part only, and end behind the greatest number there is.
+        let iterations = (blocks.end - blocks.start) as usize * self.unit;
+        start..start.saturating_add(iterations).min(self.range.end)
     }
 
     /// Up to `step` blocks: from the worker's own share, or else from another one's, of which the rest becomes its own.

@@ -1,7 +1,8 @@
 //! Wakes one thread that waits.
 //!
-//! An `unpark` is never lost: it is kept until the thread waits the next time. The thread sets nothing before it parks, so there
-//! is no moment between "nothing to do" and "asleep" in which one could pass unheard: `unpark` before `park` makes `park` return.
+//! An `unpark` is never lost: it is kept until the thread waits the next time. The thread sets nothing before it parks,
+//! so there is no moment between "nothing to do" and "asleep" in which one could pass unheard: `unpark` before `park`
+//! makes `park` return.
 
 use crate::sync::{AtomicBool, Ordering, Thread, current, park};
 

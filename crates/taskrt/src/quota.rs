@@ -42,7 +42,8 @@ pub struct Quotas {
 impl Quotas {
     /// Creates a cgroup for each share of a core's time (above 0, at most 1), to be used up anew in each period.
     ///
-    /// The shorter the period the smoother; but the least quota is 1 ms, so the period must be at least 1 ms / the least share.
+    /// The shorter the period the smoother; but the least quota is 1 ms, so the period must be at least 1 ms / the
+    /// least share.
     ///
     /// Errors: a share or period out of range; no CPU controller; cgroups that this process may not change.
     pub fn new(shares: &[f64], period: Duration) -> Result<Self, Error> {
@@ -109,8 +110,8 @@ impl Quotas {
         Ok(())
     }
 
-    /// The files that put a thread under each of the quotas if its identifier is written into them: for threads of other programs
-    /// (v2: only for threads of this process).
+    /// The files that put a thread under each of the quotas if its identifier is written into them: for threads of
+    /// other programs (v2: only for threads of this process).
     pub fn thread_files(&self) -> Vec<PathBuf> {
         self.groups.iter().map(|group| group.join(threads_file(self.version))).collect()
     }

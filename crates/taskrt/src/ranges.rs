@@ -1,13 +1,14 @@
 //! A share of a loop's iterations that its owner works off from the front while others take from the back.
 //!
-//! Both bounds stand in one word, so every change is one compare-and-swap. The word is the whole state: whoever finds the
-//! same bounds again may take the same iterations, so it does no harm if they were away in between.
+//! Both bounds stand in one word, so every change is one compare-and-swap. The word is the whole state: whoever finds
+//! the same bounds again may take the same iterations, so it does no harm if they were away in between.
 
 use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A share; alone in its cache lines, because its owner changes it at every step (128 bytes: processors fetch lines in pairs).
+/// A share; alone in its cache lines, because its owner changes it at every step (128 bytes: processors fetch lines in
+/// pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Share(AtomicU64);

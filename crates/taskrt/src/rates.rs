@@ -1,4 +1,5 @@
-//! How long things take on each class of workers, measured while they run: tasks by kind, loops by the place that calls them.
+//! How long things take on each class of workers, measured while they run: tasks by kind, loops by the place that calls
+//! them.
 
 use std::collections::HashMap;
 

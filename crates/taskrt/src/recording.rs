@@ -15,7 +15,7 @@ pub fn recording(all: Vec<Executions>, workers: Workers) -> Result<Option<Record
         return Ok(None);
     }
     let mut draft = Draft::new("recording");
-    let (mut slots, mut named, mut first) = (Vec::new(), HashMap::new(), 0_u32);
+    let (mut slots, mut taken, mut first) = (Vec::new(), HashMap::new(), 0_u32);
     for executions in all {
         let mut durations_s = vec![0.0; executions.tasks.len()];
         for slot in executions.slots {
@@ -25,8 +25,9 @@ pub fn recording(all: Vec<Executions>, workers: Workers) -> Result<Option<Record
             let (start_s, end_s) = (slot.start_s - start_s, slot.end_s - start_s);
             slots.push(Slot { task, worker: slot.worker, start_s, end_s });
         }
-        for ((name, kind), work) in executions.tasks.iter().zip(durations_s) {
-            draft.task(&unique(&mut named, name), kind, work, 0)?;
+        for (number, ((name, kind), work)) in executions.tasks.iter().zip(durations_s).enumerate() {
+            let name = unique(&mut taken, &readable(name, number));
+            draft.task(&name, kind, work, 0)?;
         }
         for (from, to) in executions.links {
             draft.link(first + from, first + to, 0.0, 0)?;
@@ -37,9 +38,23 @@ pub fn recording(all: Vec<Executions>, workers: Workers) -> Result<Option<Record
     Ok(Some(Recording { graph: draft.finish()?, workers, schedule: Schedule::new(slots) }))
 }
 
-/// The name, with a number behind it if it was there before: several graphs and loops make one recording.
-fn unique(named: &mut HashMap<String, u32>, name: &str) -> String {
-    let count = named.entry(name.to_owned()).or_insert(0);
-    *count += 1;
-    if *count == 1 { name.to_owned() } else { format!("{name} ({count})") }
+/// A task's name as a table of a recording can hold it; its number if nothing is left of it.
+fn readable(name: &str, number: usize) -> String {
+    let name = name.replace(';', ",").replace(char::is_control, " ");
+    match name.trim() {
+        "" => number.to_string(),
+        name => name.to_owned(),
+    }
+}
+
+/// The name, with a number behind it if it is taken: several graphs and loops make one recording.
+fn unique(taken: &mut HashMap<String, u32>, name: &str) -> String {
+    let mut unique = name.to_owned();
+    while taken.contains_key(&unique) {
+        let count = taken.get_mut(name).expect("it is taken itself");
+        *count += 1;
+        unique = format!("{name} ({count})");
+    }
+    taken.insert(unique.clone(), 1);
+    unique
 }

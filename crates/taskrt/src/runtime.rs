@@ -1,5 +1,6 @@
 //! The runtime: worker threads, parallel loops, graphs of tasks.
 
+use std::mem::ManuallyDrop;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -38,7 +39,8 @@ pub struct Config {
     pub policy: String,
     /// Whether each worker is pinned to its core. If not, the numbers of the CPUs only say how many workers there are.
     pub pin: bool,
-    /// Whether executions are recorded, for [`Runtime::take_recording`]. Costs about 100 bytes and 50 ns per task or step of a loop.
+    /// Whether executions are recorded, for [`Runtime::take_recording`]. Costs about 100 bytes and 50 ns per task or
+    /// step of a loop.
     pub record: bool,
 }
 
@@ -51,8 +53,8 @@ impl Config {
 
 /// A team of worker threads that execute parallel loops and graphs of tasks.
 ///
-/// Whoever calls waits; workers that have nothing to do sleep. A worker may call, too: what a loop or task opens itself is executed by that worker with the help of those that
-/// are idle. Dropping the runtime ends the threads.
+/// Whoever calls waits; workers that have nothing to do sleep. A worker may call, too: what a loop or task opens itself
+/// is executed by that worker with the help of those that are idle. Dropping the runtime ends the threads.
 pub struct Runtime {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -113,10 +115,11 @@ impl Runtime {
 
     /// Executes `body` for all iterations of a range, in parts of which each is executed by one worker, in any order.
     ///
-    /// Faster workers get more: shares follow the speeds that were measured at earlier loops of the same place in the program, and
-    /// who has finished takes from others. A part lasts some microseconds, so `body` should loop over it.
+    /// Faster workers get more: shares follow the speeds that were measured at earlier loops of the same place in the
+    /// program, and who has finished takes from others. A part lasts some microseconds, so `body` should loop over it.
     ///
-    /// If a body panics, the loop ends as soon as all parts that have been begun end, and the panic goes on in the caller.
+    /// If a body panics, the loop ends as soon as all parts that have been begun end, and the panic goes on in the
+    /// caller.
     #[track_caller]
     pub fn for_each(&self, range: Range<usize>, body: impl Fn(Range<usize>) + Sync) {
         let body = |part: Range<usize>| {
@@ -238,8 +241,9 @@ impl Runtime {
     ///
     /// Tasks may borrow what lives longer than this call, as with [`std::thread::scope`].
     ///
-    /// Errors: [`Error::Cancelled`]; [`Error::WholeGraph`] if the policy cannot begin before all tasks are known; a fault of the policy.
-    /// If a task or `body` panics, no more tasks are started, and the panic goes on when all have ended.
+    /// Errors: [`Error::Cancelled`]; [`Error::WholeGraph`] if the policy cannot begin before all tasks are known; a
+    /// fault of the policy. If a task or `body` panics, no more tasks are started, and the panic goes on when all have
+    /// ended.
     pub fn scope<'env, T>(
         &self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
@@ -271,13 +275,15 @@ impl Runtime {
         let scope = Scope::new(Arc::clone(&self.shared), serial);
         // The tasks must have ended before the panic goes on: they borrow.
         let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+        // If the panic of a task goes on, that of `body` is forgotten (see `Payload`).
+        let result = result.map_err(ManuallyDrop::new);
         if result.is_err() {
             self.shared.lock().graph(serial).cancel();
         }
         let ended = self.close(serial);
         match result {
             Ok(result) => ended.map(|()| result),
-            Err(payload) => resume_unwind(payload),
+            Err(payload) => resume_unwind(ManuallyDrop::into_inner(payload)),
         }
     }
 
@@ -288,7 +294,8 @@ impl Runtime {
         })
     }
 
-    /// Executes a graph, such as one that was read from a file: `body` for each of its tasks, whose predecessors have ended.
+    /// Executes a graph, such as one that was read from a file: `body` for each of its tasks, whose predecessors have
+    /// ended.
     ///
     /// Costs are those that the graph states.
     ///

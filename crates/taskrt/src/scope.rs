@@ -78,12 +78,14 @@ pub struct TaskBuilder<'scope, 'env: 'scope, 'a> {
 }
 
 impl<'scope> TaskBuilder<'scope, '_, '_> {
-    /// The task reads this data (`in`): it waits for the last task before it that writes it. What counts is the address.
+    /// The task reads this data (`in`): it waits for the last task before it that writes it. What counts is the
+    /// address.
     pub fn reads<T: ?Sized>(self, data: &T) -> Self {
         self.reads_at(address(data))
     }
 
-    /// The task writes this data, and may read it (`out`, `inout`): it waits for all tasks before it that read or write it.
+    /// The task writes this data, and may read it (`out`, `inout`): it waits for all tasks before it that read or write
+    /// it.
     pub fn writes<T: ?Sized>(self, data: &T) -> Self {
         self.writes_at(address(data))
     }
@@ -106,7 +108,8 @@ impl<'scope> TaskBuilder<'scope, '_, '_> {
         self
     }
 
-    /// How long the task takes at speed 1, in seconds, for policies that go by costs. Otherwise earlier tasks of the kind tell.
+    /// How long the task takes at speed 1, in seconds, for policies that go by costs. Otherwise earlier tasks of the
+    /// kind tell.
     ///
     /// Panics if it is negative or not a number.
     pub fn cost_s(mut self, cost_s: f64) -> Self {
@@ -125,8 +128,9 @@ impl<'scope> TaskBuilder<'scope, '_, '_> {
         self
     }
 
-    /// Creates the task. It starts as soon as all tasks that it waits for have ended and the policy gives it to a worker, on
-    /// that worker's thread. If it panics, no more tasks of the scope are started, and the panic goes on in the caller of the scope.
+    /// Creates the task. It starts as soon as all tasks that it waits for have ended and the policy gives it to a
+    /// worker, on that worker's thread. If it panics, no more tasks of the scope are started, and the panic goes on in
+    /// the caller of the scope.
     pub fn run(self, body: impl FnOnce() + Send + 'scope) -> TaskId {
         // SAFETY: the scope waits until every body has been executed or dropped, and `'scope` outlives it.
         #[allow(unsafe_code)]

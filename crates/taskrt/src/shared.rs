@@ -199,8 +199,8 @@ pub fn wake_all(to_wake: &mut ToWake) {
     to_wake.drain(..).for_each(|parker| parker.unpark());
 }
 
-/// True for the time that a waiting thread stays awake: as long as a wake-up costs, so that waiting never costs more than twice
-/// what it had to (Karlin et al., Empirical studies of competitive spinning, SOSP 1991).
+/// True for the time that a waiting thread stays awake: as long as a wake-up costs, so that waiting never costs more
+/// than twice what it had to (Karlin et al., Empirical studies of competitive spinning, SOSP 1991).
 fn spin() -> impl FnMut() -> bool {
     let (start, longest) = (Instant::now(), Duration::from_secs_f64(WAKE_S));
     let mut is_awake = true;

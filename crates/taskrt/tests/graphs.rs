@@ -1,6 +1,6 @@
 //! Random task graphs on real threads: every task sees what its predecessors have written, under every policy.
 //!
-//! `GRAPHS=10000` runs more of them (`make stress`); the seed of a failing one is printed.
+//! `GRAPHS=10000` runs more of them ; the seed of a failing one is printed. `make attack` goes further.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 
 use ampsched_task::{Draft, Graph};
 use ampsched_taskrt::{Config, Cores, Datum, Error, Runtime};
@@ -378,6 +379,26 @@ fn executions_are_recorded_with_their_dependences() {
 }
 
 #[test]
+fn low_recorded_names_differ_whatever_programs_call_their_tasks() {
+    let cores = Cores::parse("core=0").unwrap();
+    let runtime = Runtime::new(&Config { pin: false, record: true, ..Config::new(cores) }).unwrap();
+    let names = ["a", "a", "a (2)", "a", "", " \n", "a;b", "a,b"];
+    runtime
+        .graph(|scope| {
+            for name in &names {
+                scope.task("any").name(name).run(|| {});
+            }
+        })
+        .unwrap();
+    let recording = runtime.take_recording().unwrap().unwrap();
+    let graph = &recording.graph;
+    let recorded: Vec<&str> = graph.tasks().map(|task| graph.task_name(task)).collect();
+    assert_eq!(recorded, ["a", "a (2)", "a (2) (2)", "a (3)", "4", "5", "a,b", "a,b (2)"]);
+    let again = ampsched_task::Recording::read("recording", &recording.write()).unwrap();
+    assert!(graph.tasks().all(|task| again.graph.task_name(task) == graph.task_name(task)));
+}
+
+#[test]
 fn tasks_without_work_to_do_leave_no_worker_awake() {
     // 10,000 scopes that are empty or tiny: none hangs, whatever the order in which threads sleep and wake.
     let runtime = three();
@@ -393,5 +414,76 @@ fn tasks_without_work_to_do_leave_no_worker_awake() {
             })
             .unwrap();
         assert_eq!(count.into_inner(), round % 4);
+    }
+}
+
+/// A payload that panics when it is dropped.
+struct Bomb(Arc<AtomicUsize>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        if !std::thread::panicking() {
+            panic!("the payload's drop panics");
+        }
+    }
+}
+
+/// Takes a panic's payload without dropping it.
+fn disarm(result: std::thread::Result<()>) {
+    std::mem::forget(result.expect_err("a panic"));
+}
+
+#[test]
+fn low_payloads_that_panic_when_dropped_hang_nobody() {
+    let runtime = three();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    for _ in 0..20 {
+        // All workers panic in the same loop, then in the same scope: one payload goes on in the caller.
+        let barrier = Barrier::new(3);
+        disarm(catch_unwind(AssertUnwindSafe(|| {
+            let (arrived, all) = (AtomicUsize::new(0), &barrier);
+            runtime.for_each(0..3_000, |_| {
+                if arrived.fetch_add(1, Ordering::Relaxed) < 3 {
+                    all.wait();
+                }
+                std::panic::panic_any(Bomb(Arc::clone(&dropped)));
+            });
+        })));
+        let barrier = Barrier::new(4);
+        disarm(catch_unwind(AssertUnwindSafe(|| {
+            let _ = runtime.scope(|scope| {
+                for _ in 0..3 {
+                    let (barrier, dropped) = (&barrier, Arc::clone(&dropped));
+                    scope.task("fail").run(move || {
+                        barrier.wait();
+                        std::panic::panic_any(Bomb(dropped));
+                    });
+                }
+                barrier.wait();
+                std::panic::panic_any(Bomb(Arc::clone(&dropped)));
+            });
+        })));
+        // The runtime is as good as new.
+        let count = AtomicUsize::new(0);
+        runtime.for_each(0..100, |range| {
+            count.fetch_add(range.len(), Ordering::Relaxed);
+        });
+        assert_eq!(count.into_inner(), 100);
+    }
+    assert_eq!(dropped.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn low_ranges_up_to_the_greatest_number_are_whole() {
+    let runtime = three();
+    for start in [0, 1, 5, 1_000_003] {
+        let seen = Mutex::new(Vec::new());
+        runtime.for_each(start..usize::MAX, |range| seen.lock().unwrap().push(range));
+        let all: usize = seen.lock().unwrap().iter().map(|range| range.len()).sum();
+        assert_eq!(all, usize::MAX - start);
+        for range in seen.into_inner().unwrap() {
+            assert!(range.start < range.end && range.start >= start, "{range:?} of {start}..");
+        }
     }
 }

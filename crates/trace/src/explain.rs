@@ -60,8 +60,8 @@ pub enum ExplainError {
 pub struct Told {
     /// When, in ns since the start.
     pub at_ns: Ns,
-    /// What, in a word: `starts`, `woken`, `placed`, `interrupts`, `runs`, `stops`, `moved`, `planned`, `held`, `ended`, `passed`
-    /// or `instead` for another thread that runs where it waits.
+    /// What, in a word: `starts`, `woken`, `placed`, `interrupts`, `runs`, `stops`, `moved`, `planned`, `held`,
+    /// `ended`, `passed` or `instead` for another thread that runs where it waits.
     pub what: &'static str,
     /// What, in a sentence.
     pub sentence: String,

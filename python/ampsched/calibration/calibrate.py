@@ -14,6 +14,7 @@ from ampsched.calibration.machine import classes, machine_toml, mean_speeds
 from ampsched.calibration.measure import Window, counter_table, measure, speeds
 from ampsched.catalog import Catalog
 from ampsched.counters import write_counters
+from ampsched.files import write_csv, write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def calibrate(
     windows: int = 5,
     step: Callable[[int, int], object] | None = None,
 ) -> Calibration:
-    """Measures this computer and writes ``machine.toml``, ``speeds.csv``, ``counters.parquet`` and, if it can, ``model.json``.
+    """Measures this computer; writes ``machine.toml``, ``speeds.csv``, ``counters.parquet`` and perhaps ``model.json``.
 
     Args:
         out: Folder; made if it is not there.
@@ -57,10 +58,10 @@ def calibrate(
     relative = mean_speeds(table)
     of_class = classes(relative)
     files = [out / "machine.toml", out / "speeds.csv", out / "counters.parquet"]
-    files[0].write_text(machine_toml(out.name, kinds, of_class, relative), encoding="utf-8")
+    write_text(files[0], machine_toml(out.name, kinds, of_class, relative))
     # What was written can be simulated.
     Catalog.shipped().machine(files[0])
-    table.write_csv(files[1])
+    write_csv(files[1], table)
     write_counters(counter_table(measured), files[2])
     missing = _missing(kinds, of_class, measured)
     if len(set(of_class.values())) > 1 and _has_counters(measured):

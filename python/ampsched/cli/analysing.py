@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.files import check_suffix, write_csv, write_parquet
 
 if TYPE_CHECKING:
     from ampsched.analytic import Mix, Prediction
@@ -90,15 +91,15 @@ def analytic(
 ) -> None:
     """Compare policies for single-threaded programs by the analytical model of Prop-SP, without simulation.
 
-    F is the share of time and f the share of instructions on fast cores; slowdown is against running alone on a fast core.
-    ASP is the sum of the programs' speed-ups over a slow core, each less 1 (higher is better), unfairness the greatest slowdown /
-    the smallest (1 is fair). opt-unfairness is the fairest schedule there is, opt-asp-ref the one with the highest ASP
-    that is not less fair than prop-sp.
+    F is the share of time and f the share of instructions on fast cores; slowdown is against running alone on a fast
+    core. ASP is the sum of the programs' speed-ups over a slow core, each less 1 (higher is better), unfairness the
+    greatest slowdown / the smallest (1 is fair). opt-unfairness is the fairest schedule there is, opt-asp-ref the one
+    with the highest ASP that is not less fair than prop-sp.
     """
     from ampsched.analytic import POLICIES, predict_all
 
-    _check_suffix("figure", figure, FIGURE_SUFFIXES)
-    _check_suffix("data", data, DATA_SUFFIXES)
+    check_suffix("--figure", figure, *FIGURE_SUFFIXES)
+    check_suffix("--data", data, *DATA_SUFFIXES)
     names = list(POLICIES) if policy is None else options.split(policy, "policy")
     policies = _distinct("policy", names)
     mixes = _mixes(workload, speedups, fast, slow, weights)
@@ -142,11 +143,6 @@ def _distinct(what: str, names: list[str]) -> list[str]:
     return names
 
 
-def _check_suffix(what: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
-    if path is not None and path.suffix not in suffixes:
-        raise InputError(f"--{what} {path} does not end with {' or '.join(suffixes)}")
-
-
 def _write(
     mixes: Sequence["Mix"], policies: Sequence[str], figure: Path | None, data: Path | None
 ) -> list[Path]:
@@ -167,11 +163,8 @@ def _write_data(points: "Tradeoff", path: Path) -> None:
     import polars
 
     frame = polars.DataFrame(points.records(), infer_schema_length=None)
-    with path.open("wb") as file:
-        if path.suffix == ".csv":
-            frame.write_csv(file)
-        else:
-            frame.write_parquet(file)
+    write = write_csv if path.suffix == ".csv" else write_parquet
+    write(path, frame)
 
 
 def _as_dict(

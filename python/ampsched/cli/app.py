@@ -1,6 +1,11 @@
 """The commands put together, and what every one of them does with an error."""
 
+import atexit
+import contextlib
+import errno
+import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
@@ -8,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import ampsched
+from ampsched.children import ended_by_signals
 from ampsched.cli import (
     analysing,
     calibrating,
@@ -27,6 +33,10 @@ from ampsched.cli import (
 )
 
 BAD_INPUT = 2
+SIGNALLED = 128
+"""What a shell adds to the number of the signal that has ended a program."""
+INTERRUPTED = SIGNALLED + signal.SIGINT
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="ampsched",
@@ -71,29 +81,81 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits: 0, or 2 after one line that begins with ``error:``.
+    """Runs the command line and exits: 0, 2 after one line that begins with ``error:``, or 128 and a signal's number.
+
+    Ctrl-C (SIGINT), SIGTERM and SIGHUP end any command in an orderly way, and soon.
 
     Args:
         arguments: Arguments without the program's name; those of the process by default.
     """
+    code: str | int | None
+    try:
+        with ended_by_signals():
+            code = _run(arguments)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except SystemExit as ended:
+        code = ended.code
+    if arguments is None and isinstance(code, int) and code > SIGNALLED:
+        _leave_at_once(code)
+    sys.exit(code)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """Ends this process without freeing what it holds, which takes an interpreter some tenths of a second.
+
+    Nor does it wait for whoever reads the output: nobody has promised to.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    atexit._run_exitfuncs()
+    os._exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Exit code of a command.
+
+    Raises:
+        SystemExit: It has failed, or a signal ends it.
+        KeyboardInterrupt: SIGINT ends it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
         code = app(args=arguments, prog_name="ampsched", standalone_mode=False)
+        sys.stdout.flush()
     except (ampsched.InputError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         if not text:  # a group of commands without one of them has shown its help
             sys.exit(BAD_INPUT)
-        _fail(text)
-    except BrokenPipeError:
-        # Whoever reads the output has seen enough; what is still buffered must not raise once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        notes = getattr(error, "__notes__", [])
+        _fail(f"{text} ({', '.join(notes)})" if notes else text)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _end_after(error)
     except typer.Abort:
         _fail("aborted")
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def _end_after(error: OSError) -> NoReturn:
+    """Exits after an error of the operating system: whoever writes files names them, else it is of the output."""
+    if isinstance(error, BrokenPipeError):
+        # Whoever reads the output has seen enough; what is still buffered must not raise once more.
+        _discard_output()
+        sys.exit(1)
+    if error.filename is None and error.errno in _FULL:
+        _discard_output()
+        _fail(f"standard output: {error.strerror}")
+    _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _discard_output() -> None:
+    """What is still buffered goes nowhere."""
+    with contextlib.suppress(io.UnsupportedOperation):  # a stream that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(text: str) -> NoReturn:
-    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    print(f"error: {render.visible(' '.join(text.split()))}", file=sys.stderr)
     sys.exit(BAD_INPUT)

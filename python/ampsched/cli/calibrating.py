@@ -33,8 +33,8 @@ def calibrate(
 ) -> None:
     """Measure this computer: kinds of cores, their speed on small kernels, their counters.
 
-    Writes a machine file, speeds, a counter table and, if there are cores of several speeds and a PMU, a model. Pins itself to one
-    CPU of each kind; changes nothing else. Other programs that run meanwhile make the results worse.
+    Writes a machine file, speeds, a counter table and, if there are cores of several speeds and a PMU, a model. Pins
+    itself to one CPU of each kind; changes nothing else. Other programs that run meanwhile make the results worse.
     """
     from ampsched.calibration.calibrate import calibrate as measure
 

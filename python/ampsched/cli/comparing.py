@@ -1,9 +1,9 @@
 """``ampsched compare``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,11 +11,12 @@ from rich.table import Table
 
 from ampsched import api
 from ampsched._core import InputError
-from ampsched.api import CoreOrders
 from ampsched.cli import options, render
+from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
 from ampsched.policy import PolicySpec
+from ampsched.settings import CompareSettings, SimulateSettings, only
 
 EXAMPLES = render.examples(
     "ampsched compare -m 2B2S -w sync-2 -p cfs,wash,colab",
@@ -26,28 +27,13 @@ EXAMPLES = render.examples(
 )
 
 
+@with_settings(CompareSettings, SIMULATION)
 def compare(
     machine: options.Machines,
     workload: options.Workloads,
     policy: options.Policies = "cfs,wash,colab",
-    seed: options.Seed = 1,
-    repeat: Annotated[
-        int, typer.Option("--repeat", "-r", parser=options.whole, metavar="N", help="Number of seeds.")
-    ] = 1,
-    core_order: Annotated[
-        CoreOrders,
-        typer.Option(
-            "--core-order", help="Which cores come first; both: run both and average, as COLAB does."
-        ),
-    ] = "both",
-    factors: options.FactorsText = "oracle",
-    overhead: options.OverheadText = "none",
-    governor: options.GovernorText = "none",
-    energy: options.Energy = False,
-    repetitions: options.Repetitions = None,
-    limit_s: options.LimitS = 3600.0,
-    jobs: options.Jobs = 0,
-    file: options.Files = None,
+    *,
+    settings: CompareSettings,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -65,40 +51,13 @@ def compare(
     H_ANTT is the mean slowdown of the programs against running alone on as many cores, all of them big (lower is
     better); H_STP is the sum of their progress (higher is better). Changes are against the first policy.
     """
-    catalog = options.catalog_with(file)
     machines, workloads = options.split(machine, "machine"), options.split(workload, "workload")
     policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
     with render.progress_bar("Simulating", hidden=json) as progress:
-        result = api.compare(
-            machines,
-            workloads,
-            policies,
-            seed=seed,
-            repeat=repeat,
-            core_order=core_order,
-            factors=factors,
-            overhead=overhead,
-            governor=governor,
-            energy=energy,
-            repetitions=repetitions,
-            limit_s=limit_s,
-            jobs=jobs,
-            progress=progress,
-            catalog=catalog,
-        )
-    traces = []
-    if trace:
-        how = {
-            "factors": factors,
-            "overhead": overhead,
-            "governor": governor,
-            "repetitions": repetitions,
-            "limit_s": limit_s,
-            "catalog": catalog,
-        }
-        traces = _write_traces(trace, result, machines[0], workloads[0], policies, how)
+        result = api.compare(machines, workloads, policies, progress=progress, **settings)
+    traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
     if json:
         render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})
         return
@@ -114,23 +73,16 @@ def _write_traces(
     machine: str,
     workload: str,
     policies: Sequence[PolicySpec],
-    how: Mapping[str, Any],
+    settings: CompareSettings,
 ) -> list[Path]:
     """Runs each policy's first run once more with a trace: ``out.pftrace``, or ``out.cfs.pftrace`` and so on."""
     paths = []
     first = result.runs[0]
+    run = only(SimulateSettings, settings) | SimulateSettings(seed=first.seed, core_order=first.core_order)
     for policy in policies:
         label = policy.label.replace(":", "-").replace("=", "-")
         path = trace if len(policies) == 1 else trace.with_name(f"{trace.stem}.{label}{trace.suffix}")
-        api.simulate(
-            machine,
-            workload,
-            policy,
-            seed=first.seed,
-            core_order=first.core_order,
-            trace=path,
-            **how,
-        )
+        api.simulate(machine, workload, policy, trace=path, **run)
         paths.append(path)
     return paths
 
@@ -141,8 +93,15 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
     for machine, workload in result.mixes():
         mix = [row for row in rows if (row.machine, row.workload) == (machine, workload)]
         runs = [result.select(machine, workload, policy) for policy in result.policies]
-        _print_table(console, f"{workload} on {machine}", _main_table(mix))
-        if len(runs[0][0].outcome.apps) > 1:
+        apps = [app.name for app in runs[0][0].outcome.apps]
+        timed = result.timed(machine, workload)
+        if timed:
+            _print_table(
+                console, f"{workload} on {machine}, work done until it was stopped", _work_table(mix)
+            )
+        if timed != apps:
+            _print_table(console, f"{workload} on {machine}", _main_table(mix))
+        if timed != apps and len(apps) > 1:
             _print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs))
         if all(row.energy_j is not None for row in mix):
             _print_table(console, "Energy", _energy_table(mix))
@@ -184,6 +143,24 @@ def _main_table(rows: list[SummaryRow]) -> Table:
             "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
             render.milliseconds(row.makespan_ms.mean * 1e6),
             style="bold" if is_best and len(rows) > 1 else "",
+        )
+    return table
+
+
+def _work_table(rows: list[SummaryRow]) -> Table:
+    """What policies differ in if programs run for a stated time."""
+    table = render.table("policy", "10^9 instr.", "change %", "", "waiting ms", "longest ms")
+    table.columns[3].justify = "left"
+    most = max(row.instructions.mean for row in rows)
+    for number, row in enumerate(rows):
+        is_best = row.instructions.mean == most
+        table.add_row(
+            row.policy,
+            _marked(f"{row.instructions.mean / 1e9:.3f}", is_best, len(rows)),
+            "" if number == 0 else render.change(row.instructions_change, lower_is_better=False),
+            render.bar(row.instructions.mean / most if most else 0.0),
+            render.milliseconds(row.waiting_ms * 1e6),
+            render.milliseconds(row.longest_wait_ms * 1e6),
         )
     return table
 

@@ -30,7 +30,7 @@ def policy(
         bool, typer.Option("--python", help="A Python file in this folder, for trying out an idea.")
     ] = False,
 ) -> None:
-    """Write a small policy to change: in a checkout of the project a Rust file, its unit test and its row in the registry."""
+    """Write a small policy to change: in a checkout a Rust file, its unit test and its row in the registry."""
     here = Path.cwd()
     if python:
         file, _ = scaffold.new_python_policy(Path(), name)

@@ -7,7 +7,8 @@ import typer
 
 from ampsched import api
 from ampsched.cli import options, render
-from ampsched.cli.simulating import CoreOrderText
+from ampsched.cli.settings import SIMULATION, with_settings
+from ampsched.settings import SimulateSettings
 
 EXAMPLES = render.examples(
     "ampsched explain -m 2B2S -w ferret -p colab --thread ferret/rank.0 --at 20",
@@ -15,6 +16,7 @@ EXAMPLES = render.examples(
 )
 
 
+@with_settings(SimulateSettings, SIMULATION)
 def explain(
     machine: options.Machine,
     workload: options.Workload,
@@ -36,38 +38,17 @@ def explain(
             help="Tell what happened from so long before the moment to so long after it.",
         ),
     ] = 5.0,
-    seed: options.Seed = 1,
-    core_order: CoreOrderText = "as-is",
-    factors: options.FactorsText = "oracle",
-    overhead: options.OverheadText = "none",
-    governor: options.GovernorText = "none",
-    energy: options.Energy = False,
-    repetitions: options.Repetitions = None,
-    limit_s: options.LimitS = 3600.0,
-    file: options.Files = None,
+    *,
+    settings: SimulateSettings,
     json: options.Json = False,
 ) -> None:
     """Simulate one workload under one policy and tell what happened to one thread around a moment, and why.
 
-    Where it was put, what it waited for, who ran instead, when it was chosen, interrupted or moved: each with the rule that
-    decided and the values that counted.
+    Where it was put, what it waited for, who ran instead, when it was chosen, interrupted or moved: each with the rule
+    that decided and the values that counted.
     """
     answer = api.explain(
-        machine,
-        workload,
-        policy,
-        thread=thread,
-        at_ms=at_ms,
-        window_ms=window_ms,
-        seed=seed,
-        core_order=core_order,
-        factors=factors,
-        overhead=overhead,
-        governor=governor,
-        energy=energy,
-        repetitions=repetitions,
-        limit_s=limit_s,
-        catalog=options.catalog_with(file),
+        machine, workload, policy, thread=thread, at_ms=at_ms, window_ms=window_ms, **settings
     )
     if json:
         render.print_json(dataclasses.asdict(answer))

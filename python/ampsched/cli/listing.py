@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markdown import Markdown
 
 from ampsched import policy_file
 from ampsched._core import InputError, suggest
 from ampsched.catalog import Catalog, Entry, is_path
 from ampsched.cli import options, render
+from ampsched.cli.settings import with_settings
 from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.policy import Policy, PolicySpec, numbers_of, policies
 from ampsched.registry import Registered
+from ampsched.settings import CatalogSettings, catalog_of
 from ampsched.tasks import task_policies, task_programs
 
 LIST_EXAMPLES = render.examples("ampsched list machines", "ampsched list workloads --json")
@@ -51,13 +52,15 @@ KIND_OF: dict[What, Kind] = {
 }
 
 
+@with_settings(CatalogSettings)
 def list_names(
     what: Annotated[What, typer.Argument(help="What to list.")],
-    file: options.Files = None,
+    *,
+    settings: CatalogSettings,
     json: options.Json = False,
 ) -> None:
     """List machines, workloads, programs, policies, governors, task policies, task programs, profiles or core types."""
-    entries = _entries(what, options.catalog_with(file))
+    entries = _entries(what, catalog_of(settings))
     if json:
         render.print_json([{"name": entry.name, "description": entry.description} for entry in entries])
         return
@@ -82,6 +85,7 @@ def _entries(what: What, catalog: Catalog) -> list[Entry]:
     return catalog.entries(KIND_OF[what])
 
 
+@with_settings(CatalogSettings)
 def describe(
     name: Annotated[
         str,
@@ -90,16 +94,17 @@ def describe(
             autocompletion=options.complete_any,
         ),
     ],
-    file: options.Files = None,
+    *,
+    settings: CatalogSettings,
     json: options.Json = False,
 ) -> None:
-    """Describe a machine, workload, program, (task) policy, governor, profile or core type; a file is checked by this, too."""
+    """Describe a machine, workload, program, (task) policy, governor, profile or core type; this checks a file, too."""
     console = render.console()
     if policy_file.is_file(name):
         _describe_class(console, name, json=json)
         return
     infos = [(kind, info) for kind, info in _registered() if info.name == name]
-    texts = _texts(name, options.catalog_with(file), known=bool(infos))
+    texts = _texts(name, catalog_of(settings), known=bool(infos))
     if json:
         found = [{"kind": kind, "text": text} for kind, text in texts]
         render.print_json([{"kind": kind, "text": info.documentation} for kind, info in infos] + found)
@@ -107,8 +112,7 @@ def describe(
     for kind, info in infos:
         _print_row(console, kind, info)
     for kind, text in texts:
-        console.print(f"[bold]{kind.replace('_', ' ')}[/bold] ", end="")
-        console.print(text, markup=False, soft_wrap=True)
+        render.print_head(console, kind.replace("_", " "), text)
 
 
 def _describe_class(console: Console, name: str, *, json: bool) -> None:
@@ -120,12 +124,10 @@ def _describe_class(console: Console, name: str, *, json: bool) -> None:
     if json:
         render.print_json([{"kind": "policy", "text": text, "base": found.base, "params": numbers}])
         return
-    console.print(
-        f"[bold]policy[/bold] {path}:{found.__name__}, with the rules of {found.base}", soft_wrap=True
-    )
-    console.print(Markdown(text))
+    render.print_head(console, "policy", f"{path}:{found.__name__}, with the rules of {found.base}")
+    console.print(render.markdown(text))
     for key, value in numbers.items():
-        console.print(f"\nparameter {key} = {value:g}", soft_wrap=True, markup=False)
+        console.print(f"\nparameter {key} = {value:g}", soft_wrap=True)
 
 
 def _registered() -> list[tuple[str, Registered]]:
@@ -150,9 +152,9 @@ def _texts(name: str, catalog: Catalog, *, known: bool) -> list[tuple[Kind, str]
 
 
 def _print_row(console: Console, kind: str, info: Registered) -> None:
-    console.print(f"[bold]{kind}[/bold] {info.name}: {info.summary}", soft_wrap=True)
-    console.print(Markdown(info.documentation))
-    console.print(f"\nSource: {info.source}", soft_wrap=True, markup=False)
+    render.print_head(console, kind, f"{info.name}: {info.summary}")
+    console.print(render.markdown(info.documentation))
+    console.print(f"\nSource: {info.source}", soft_wrap=True)
     if not info.params:
         return
     console.print(f"\nParameters, as in {info.name}:{info.params[0].name}=1", soft_wrap=True)

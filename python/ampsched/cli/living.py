@@ -66,8 +66,8 @@ def compare(
 ) -> None:
     """Run a mix of real programs under each policy, repeatedly and in random order, and compare.
 
-    H_ANTT is the mean slowdown of the programs against running alone on the fast CPUs (lower is better); H_STP is the sum of their
-    progress (higher is better). Changes are against the first policy.
+    H_ANTT is the mean slowdown of the programs against running alone on the fast CPUs (lower is better); H_STP is the
+    sum of their progress (higher is better). Changes are against the first policy.
     """
     programs = read_mix(mix)
     with render.progress_bar("Running", hidden=json) as progress:

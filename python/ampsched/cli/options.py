@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
@@ -39,12 +38,6 @@ def split(text: str, what: str) -> list[str]:
     if not all(items):
         raise InputError(f'--{what} "{text}" has an empty item')
     return items
-
-
-def catalog_with(files: list[Path] | None) -> Catalog:
-    """The shipped catalogue and the user's files."""
-    shipped = Catalog.shipped()
-    return shipped.with_files(*files) if files else shipped
 
 
 def _names(*kinds: Kind) -> list[str]:
@@ -128,71 +121,4 @@ Policies = Annotated[
         autocompletion=_complete_policy,
     ),
 ]
-Files = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--file",
-        "-f",
-        metavar="FILE",
-        help="Read this .toml file, too: profiles, programs, core types. Repeatable.",
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed", parser=whole, metavar="N", help="Seed of all random amounts; the first one if repeated."
-    ),
-]
-FactorsText = Annotated[
-    str,
-    typer.Option(
-        "--factors",
-        metavar="SOURCE",
-        help="Where policies learn speed-ups from: oracle, noisy:cv=0.2:stale_ms=100, sampled, predicted or "
-        "predicted:MODEL (a trained model and simulated counters), constant:1.5 or none.",
-    ),
-]
-OverheadText = Annotated[
-    str,
-    typer.Option(
-        "--overhead",
-        metavar="COSTS",
-        help="What the policy's own work costs: none, decision_ns=150 or decision_ns=150:epoch_us=20.",
-    ),
-]
-GovernorText = Annotated[
-    str,
-    typer.Option(
-        "--governor",
-        metavar="NAMES",
-        help="Who sets the frequencies: none (always the highest), schedutil, ondemand:up_threshold=80, or by cluster "
-        "big=performance,little=powersave.",
-    ),
-]
-Energy = Annotated[bool, typer.Option("--energy", help="Account for power, energy and heat, and print them.")]
-Repetitions = Annotated[
-    int | None,
-    typer.Option(
-        "--repetitions",
-        parser=whole,
-        metavar="N",
-        help="Start programs that have ended anew until each has ended N times; take the mean turnaround.",
-    ),
-]
-LimitS = Annotated[
-    float,
-    typer.Option(
-        "--limit-s", parser=number, metavar="S", help="Fail if a workload runs longer (simulated seconds)."
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        "-j",
-        parser=whole,
-        metavar="N",
-        help="Processors to use; 0: all. Results do not depend on it.",
-    ),
-]

@@ -1,16 +1,16 @@
 """Options and commands of ``ampsched-live`` that ``ampsched live`` passes on without knowing them."""
 
-import functools
 import inspect
 import os
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer._click.core import Context
 from typer.core import TyperCommand
 
 from ampsched._core import InputError
+from ampsched.cli import injection
 from ampsched.live.commands import Option, subcommands
 from ampsched.live.program import live_program
 
@@ -43,16 +43,10 @@ def with_session_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command those options; it gets them as arguments in its parameter ``options``."""
     options = session_options()
 
-    @functools.wraps(command)
-    def wrapped(**values: Any) -> None:  # noqa: ANN401
-        passed = [word for option in options for word in _words(option, values.pop(option.name))]
-        command(**values, options=passed)
+    def arguments(values: dict[str, Any]) -> list[str]:
+        return [word for option in options for word in _words(option, values[option.name])]
 
-    own = inspect.signature(command).parameters
-    parameters = [own[name] for name in own if name != "options"] + [_parameter(each) for each in options]
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
-    return wrapped
+    return injection.with_options(command, "options", list(map(_parameter, options)), arguments)
 
 
 def _parameter(option: Option) -> inspect.Parameter:
@@ -60,10 +54,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     kind, default = (bool, False) if option.metavar is None else (kind, option.default)
     metavar = "|".join(option.choices) or option.metavar
     declared = typer.Option(*option.flags, metavar=metavar, help=f"{option.help}.")
-    annotation = Annotated[kind, declared]  # type: ignore[valid-type]
-    return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
+    return injection.option(option.name, kind, default, declared)
 
 
 def _words(option: Option, value: Any) -> list[str]:  # noqa: ANN401

@@ -9,7 +9,9 @@ from rich.markdown import Markdown
 
 from ampsched._core import InputError, suggest
 from ampsched.cli import options, render
+from ampsched.cli.settings import with_settings
 from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.settings import BatchSettings
 
 EXAMPLES = render.examples(
     *(f"ampsched reproduce {row.name}{with_}" for row in EXPERIMENTS.values() for with_ in row.examples)
@@ -20,16 +22,18 @@ PAPERS = "; ".join(f"{name}: {EXPERIMENTS[name].paper}" for name in sorted(EXPER
 REPEATS_MAX = 1000
 
 
+@with_settings(BatchSettings)
 def reproduce(
     paper: Annotated[Paper, typer.Argument(help=f"Paper. {PAPERS}.")],
     only: Annotated[
         str | None, typer.Option("--only", metavar="PART", help="One figure or part, such as fig5.")
     ] = None,
-    jobs: options.Jobs = 0,
     repeats: Annotated[
         int, typer.Option("--repeats", parser=options.whole, metavar="N", help="Number of seeds.")
     ] = 3,
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
+    *,
+    settings: BatchSettings,
 ) -> None:
     """Repeat a paper's experiment, compare with its claims, and write a report.
 
@@ -41,13 +45,11 @@ def reproduce(
         raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, parts)})')
     if not 1 <= repeats <= REPEATS_MAX:
         raise InputError(f"--repeats {repeats} is not within 1 to {REPEATS_MAX}")
-    if jobs < 0:
-        raise InputError(f"--jobs {jobs} is below 0 (0: all processors)")
     folder = out / paper.value
     # A folder that cannot be written is better noticed before the simulations than after them.
     folder.mkdir(parents=True, exist_ok=True)
     with render.progress_bar("Simulating") as progress:
-        result = experiment.reproduce(only, jobs, repeats, progress)
+        result = experiment.reproduce(only, settings["jobs"], repeats, progress)
     console = render.console()
     files = result.write(folder)
     console.print(Markdown(_without_images(result.markdown())))

@@ -9,8 +9,9 @@ from rich.table import Table
 
 from ampsched import api
 from ampsched.cli import options, render
-from ampsched.execution import CoreOrder
+from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.results import Outcome
+from ampsched.settings import SimulateSettings
 
 EXAMPLES = render.examples(
     "ampsched simulate -m 2B2S -w ferret -p colab",
@@ -18,66 +19,27 @@ EXAMPLES = render.examples(
     "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace",
 )
 
-CoreOrderText = Annotated[
-    CoreOrder,
-    typer.Option("--core-order", help="Which cores come first; as-is: as the machine says."),
-]
 
-
+@with_settings(SimulateSettings, SIMULATION)
 def simulate(
     machine: options.Machine,
     workload: options.Workload,
     policy: options.Policy = "cfs",
-    seed: options.Seed = 1,
-    core_order: CoreOrderText = "as-is",
-    factors: options.FactorsText = "oracle",
-    overhead: options.OverheadText = "none",
-    governor: options.GovernorText = "none",
-    energy: options.Energy = False,
-    until_ms: Annotated[
-        float | None,
-        typer.Option(
-            "--until-ms",
-            parser=options.number,
-            metavar="MS",
-            help="Stop at this simulated time, whatever still runs.",
-        ),
-    ] = None,
-    repetitions: options.Repetitions = None,
-    limit_s: options.LimitS = 3600.0,
-    check: Annotated[
-        bool, typer.Option("--check", help="Check the simulator's invariants at every event.")
-    ] = False,
-    file: options.Files = None,
+    *,
+    settings: SimulateSettings,
     trace: Annotated[
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
-    outcome = api.simulate(
-        machine,
-        workload,
-        policy,
-        seed=seed,
-        factors=factors,
-        overhead=overhead,
-        governor=governor,
-        energy=energy,
-        core_order=core_order,
-        until_ms=until_ms,
-        repetitions=repetitions,
-        limit_s=limit_s,
-        check=check,
-        trace=trace,
-        catalog=options.catalog_with(file),
-    )
+    outcome = api.simulate(machine, workload, policy, trace=trace, **settings)
     if json:
         render.print_json(outcome.to_dict())
         return
     console = render.console()
     _print(console, outcome)
-    console.print(f"seed {outcome.seed}, factors {factors}", style="dim", soft_wrap=True)
+    console.print(f"seed {outcome.seed}, factors {settings['factors']}", style="dim", soft_wrap=True)
     if trace:
         console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
 

@@ -9,7 +9,12 @@ from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
 from ampsched.cli import options, render
+from ampsched.cli.settings import with_settings
+from ampsched.files import check_suffix, write_csv
+from ampsched.settings import GraphSettings, TaskSettings, only
 from ampsched.tasks import (
+    GANTT_SUFFIXES,
+    WORKERS,
     TaskSchedule,
     read_recording,
     run_tasks,
@@ -59,33 +64,6 @@ Workers = Annotated[
         help="COUNTxSPEED,..., as in 4x10,4x4; big and little stand for the ratio and 1.",
     ),
 ]
-Ratio = Annotated[
-    float | None,
-    typer.Option(
-        "--ratio",
-        parser=options.number,
-        metavar="R",
-        help="Speed of a big core over that of a little one; the graph's own by default.",
-    ),
-]
-GrabUs = Annotated[
-    str | None,
-    typer.Option(
-        "--grab-us",
-        metavar="LIST",
-        help="What taking a task from a shared queue costs, in µs, for each class of workers (0).",
-    ),
-]
-Bandwidth = Annotated[
-    float | None,
-    typer.Option(
-        "--bandwidth-mb-s",
-        parser=options.number,
-        metavar="MB/S",
-        help="Speed of data between workers, for graphs that state sizes; without it data takes no time.",
-    ),
-]
-
 Gantt = Annotated[Path | None, typer.Option("--gantt", help="Draw the schedule into this .svg file.")]
 Trace = Annotated[Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")]
 
@@ -99,9 +77,10 @@ Trace = Annotated[Path | None, typer.Option("--trace", help="Write a Perfetto tr
         "ampsched tasks run loop.csv -w 4x3,4x1 -p loop-static,loop-dynamic:chunk=25 --grab-us 0.2,0.5",
     ),
 )
+@with_settings(TaskSettings)
 def run(
     graph: Graph,
-    workers: Workers = "4x10,4x4",
+    workers: Workers = WORKERS,
     policy: Annotated[
         str,
         typer.Option(
@@ -112,24 +91,21 @@ def run(
             autocompletion=_complete_policy,
         ),
     ] = "fifo,cats,heft",
-    ratio: Ratio = None,
-    grab_us: GrabUs = None,
-    bandwidth_mb_s: Bandwidth = None,
+    *,
+    settings: TaskSettings,
     json: options.Json = False,
 ) -> None:
     """Execute a task graph under several task policies and compare.
 
-    Off-line policies schedule first; their schedule is then executed. The lower bound is the longer of the critical path
-    and the work divided by the sum of the speeds: no schedule is shorter.
+    Off-line policies schedule first; their schedule is then executed. The lower bound is the longer of the critical
+    path and the work divided by the sum of the speeds: no schedule is shorter.
     """
-    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    loaded = task_graph(graph, **only(GraphSettings, settings))
     names = options.split(policy, "policy")
     for name in names:
         if names.count(name) > 1:
             raise InputError(f'policy "{name}" is given twice')
-    schedules = [
-        run_tasks(loaded, workers, name, ratio=ratio, grab_us=_numbers(grab_us, "grab-us")) for name in names
-    ]
+    schedules = [run_tasks(loaded, workers, name, **settings) for name in names]
     if json:
         render.print_json([_summary(schedule) for schedule in schedules])
         return
@@ -147,9 +123,10 @@ def run(
         "ampsched tasks schedule graph.csv -p heft --csv heft.csv",
     ),
 )
+@with_settings(TaskSettings)
 def schedule(
     graph: Graph,
-    workers: Workers = "4x10,4x4",
+    workers: Workers = WORKERS,
     policy: Annotated[
         str,
         typer.Option(
@@ -160,9 +137,8 @@ def schedule(
             autocompletion=_complete_policy,
         ),
     ] = "heft",
-    ratio: Ratio = None,
-    grab_us: GrabUs = None,
-    bandwidth_mb_s: Bandwidth = None,
+    *,
+    settings: TaskSettings,
     gantt: Gantt = None,
     trace: Trace = None,
     csv: Annotated[
@@ -172,8 +148,9 @@ def schedule(
     json: options.Json = False,
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
-    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
-    made = run_tasks(loaded, workers, policy, ratio=ratio, grab_us=_numbers(grab_us, "grab-us"))
+    check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    loaded = task_graph(graph, **only(GraphSettings, settings))
+    made = run_tasks(loaded, workers, policy, **settings)
     _show(made, f"{loaded.name} under {made.policy}", _Outputs(gantt, trace, csv, json))
 
 
@@ -203,6 +180,7 @@ def draw(
     json: options.Json = False,
 ) -> None:
     """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
+    check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
     made = read_recording(recording)
     if graph:
         write_task_graph(made.graph, graph)
@@ -227,7 +205,7 @@ def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
     if outputs.trace:
         made.write_trace(outputs.trace)
     if outputs.csv:
-        made.to_polars().write_csv(outputs.csv)
+        write_csv(outputs.csv, made.to_polars())
     if outputs.json:
         rows = made.to_polars().to_dicts()
         render.print_json({**_summary(made), "executions": rows})
@@ -235,7 +213,7 @@ def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
     console = render.console()
     _print_notes(console, made.graph)
     text = f"{title}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"
-    console.print(text, style="bold", soft_wrap=True, markup=False)
+    console.print(text, style="bold", soft_wrap=True)
     _print_workers(console, made)
     written = {
         "picture": outputs.gantt,
@@ -245,15 +223,16 @@ def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
     }
     for what, path in written.items():
         if path:
-            console.print(f"{what} written to {path}", soft_wrap=True, markup=False)
+            console.print(f"{what} written to {path}", soft_wrap=True)
 
 
 @app.command(
     "describe", epilog=render.examples("ampsched tasks describe graph.csv", "ampsched tasks describe ferret")
 )
-def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json = False) -> None:
+@with_settings(GraphSettings)
+def describe(graph: Graph, *, settings: GraphSettings, json: options.Json = False) -> None:
     """Describe a task graph: tasks by kind, work, critical path, parallelism. A file is checked by this, too."""
-    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
+    loaded = task_graph(graph, **settings)
     path_s = _critical_path_s(loaded)
     facts = {
         "name": loaded.name,
@@ -272,7 +251,7 @@ def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json 
         return
     console = render.console()
     _print_notes(console, loaded)
-    console.print(f"[bold]task graph[/bold] {loaded.name}", soft_wrap=True)
+    render.print_head(console, "task graph", loaded.name)
     console.print(f"{loaded.tasks:,} tasks, {loaded.links:,} links")
     console.print(f"work {loaded.work:,.6g} s at speed 1, critical path {path_s:,.6g} s", soft_wrap=True)
     if path_s > 0:
@@ -297,23 +276,26 @@ def describe(graph: Graph, bandwidth_mb_s: Bandwidth = None, json: options.Json 
         "ampsched tasks convert rand.stg rand.csv",
     ),
 )
+@with_settings(GraphSettings)
 def convert(
     graph: Graph,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending tells the format.")],
-    bandwidth_mb_s: Bandwidth = None,
+    *,
+    settings: GraphSettings,
 ) -> None:
-    """Convert a task graph into another format. What the format cannot hold is refused, never left out."""
-    loaded = task_graph(graph, bandwidth_mb_s=bandwidth_mb_s)
-    write_task_graph(loaded, out, bandwidth_mb_s=bandwidth_mb_s)
+    """Convert a task graph into another format.
+
+    Work, links and times that the format cannot hold are refused, never left out. STG knows no names and no kinds of
+    tasks.
+    """
+    loaded = task_graph(graph, **settings)
+    write_task_graph(loaded, out, **settings)
     console = render.console()
     _print_notes(console, loaded)
-    console.print(f"{loaded.tasks:,} tasks written to {out}", soft_wrap=True, markup=False)
-
-
-def _numbers(text: str | None, what: str) -> list[float] | None:
-    if text is None:
-        return None
-    return [options.number(item) for item in options.split(text, what)]
+    if loaded.ratio is not None:
+        note = f"no format holds the program's ratio of speeds: run it with --ratio {loaded.ratio:g}"
+        console.print(f"note: {note}", style="dim", soft_wrap=True)
+    console.print(f"{loaded.tasks:,} tasks written to {out}", soft_wrap=True)
 
 
 def _summary(schedule: TaskSchedule) -> dict[str, object]:
@@ -327,7 +309,7 @@ def _summary(schedule: TaskSchedule) -> dict[str, object]:
 
 def _print_notes(console: Console, graph: TaskGraph) -> None:
     for note in graph.notes:
-        console.print(f"note: {note}", style="dim", soft_wrap=True, markup=False)
+        console.print(f"note: {note}", style="dim", soft_wrap=True)
 
 
 def _print_comparison(console: Console, schedules: list[TaskSchedule]) -> None:
@@ -372,7 +354,7 @@ def _cells(made: TaskSchedule) -> list[str]:
         for cell in range(int(start_s / width_s), min(int(end_s / width_s), GANTT_CELLS - 1) + 1):
             overlap_s = min(end_s, (cell + 1) * width_s) - max(start_s, cell * width_s)
             busy[worker][cell] += max(0.0, overlap_s) / width_s
-    return ["".join("█▓▒░ "[4 - min(4, round(4 * share))] for share in row) for row in busy]
+    return [render.shades(row) for row in busy]
 
 
 def _critical_path_s(graph: TaskGraph) -> float:

@@ -7,8 +7,10 @@ import typer
 from rich.console import Console
 
 from ampsched import _core
-from ampsched._core import InputError
+from ampsched._core import FEATURES_MAX, InputError
 from ampsched.cli import options, render
+from ampsched.cli.settings import with_settings
+from ampsched.settings import CatalogSettings, catalog_of
 
 if TYPE_CHECKING:
     from ampsched.training.rows import TrainingSet
@@ -21,9 +23,9 @@ EXAMPLES = render.examples(
     "ampsched train big.parquet little.parquet --big cortex-a15 --little cortex-a7 -o model.json",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --factors predicted:model.json",
 )
-COUNTERS_MAX = 32
 
 
+@with_settings(CatalogSettings)
 def train(
     tables: Annotated[
         list[Path] | None, typer.Argument(help="Counter tables (see 'ampsched counters import').")
@@ -59,13 +61,15 @@ def train(
             "little ones; linear if --per is given.",
         ),
     ] = None,
-    file: options.Files = None,
+    *,
+    settings: CatalogSettings,
     json: options.Json = False,
 ) -> None:
     """Train models that predict from performance counters how much a thread gains on a big core.
 
-    One model per kind of core. It reads no more counters than the PMU counts at once; --per or --regression select them by
-    principal components, as the papers do. Errors are those on programs left out of the training, beside three baselines.
+    One model per kind of core. It reads no more counters than the PMU counts at once; --per or --regression select them
+    by principal components, as the papers do. Errors are those on programs left out of the training, beside three
+    baselines.
     """
     from ampsched.training import require_sklearn
 
@@ -76,8 +80,8 @@ def train(
     from ampsched.training.train import model_file, write_model
     from ampsched.training.train import train as train_models
 
-    if not 1 <= counters <= COUNTERS_MAX:
-        raise InputError(f"--counters {counters} is not within 1 to {COUNTERS_MAX}")
+    if not 1 <= counters <= FEATURES_MAX:
+        raise InputError(f"--counters {counters} is not within 1 to {FEATURES_MAX}")
     if regression == "costs" and per == "instructions":
         raise InputError("--regression costs counts per cycle; leave out --per instructions")
     named = per is not None or regression is not None
@@ -87,11 +91,13 @@ def train(
     if machine is not None:
         if tables or big or little:
             raise InputError("--machine and counter tables exclude each other")
-        catalog = options.catalog_with(file)
+        catalog = catalog_of(settings)
         found = catalog.machine(machine)
         pmus = {core_type: pmu_of(core_type) for _, core_type, *_ in found.clusters}
         sets = simulated_rows(found, pmus, catalog)
     else:
+        if settings.get("catalog") is not None:
+            raise InputError("--file adds to the catalogue, which --machine reads; counter tables need none")
         sets = _from_tables(tables or [], big, little)
     models = train_models(sets, method, counters=counters)
     content = model_file(out.stem, models, {"source": machine or [str(path) for path in tables or []]})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
 from ampsched._core import InputError
+from ampsched.catalog import Catalog
 from ampsched.cli import options, render
 
 if TYPE_CHECKING:
@@ -15,10 +17,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="vm",
-    help="A virtual machine with this computer's files, big and little cores, and a kernel that loads schedulers (sched_ext).",
+    help="Virtual machines with unequal cores and a kernel that loads schedulers (sched_ext).",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+quota = typer.Typer(
+    name="quota",
+    help="A virtual machine with this computer's files, whose cores are slow because they pause: not exact, but at once "
+    "as fast as the host, and with a shell.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.add_typer(quota)
 
 Big = Annotated[
     str,
@@ -27,6 +37,15 @@ Big = Annotated[
 Little = Annotated[str, typer.Option("--little", metavar="CORES:PERCENT", help="The same for little cores.")]
 Memory = Annotated[
     int, typer.Option("--memory-mb", parser=options.whole, metavar="MB", help="Memory of the machine.")
+]
+Limit = Annotated[
+    float,
+    typer.Option(
+        "--limit-s",
+        parser=options.number,
+        metavar="S",
+        help="This computer's time until it is stopped, in s.",
+    ),
 ]
 Steady = Annotated[
     bool,
@@ -43,16 +62,144 @@ Batch = Annotated[
 ]
 
 
-@app.command("run", epilog=render.examples("sudo ampsched vm run -- uname -r"))
+Arch = Literal["x86", "arm64"]
+ARCHITECTURES: dict[Arch, str] = {"x86": "x86_64", "arm64": "aarch64"}
+EXAMPLES = render.examples(
+    "ampsched vm run -- uname -r",
+    "ampsched vm run --arch arm64 --kernel 7.3 -- cat /sys/devices/system/cpu/cpu0/cpu_capacity",
+    "ampsched vm run -m hybrid-8P16E:p=6:e2=0:e3=0 --policy colab --out results -- ./my_program",
+)
+
+
+@app.command("run", epilog=EXAMPLES)
 def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Program and arguments.")],
+    machine: options.Machine = "2B2S",
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy", "-p", metavar="NAME", help="Policy with parameters; if absent, Linux schedules alone."
+        ),
+    ] = None,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            "--kernel",
+            metavar="VERSION",
+            help="Version of Linux, such as 7.3; an unknown one is answered with the list.",
+        ),
+    ] = "6.18",
+    arch: Annotated[
+        Arch,
+        typer.Option(
+            "--arch",
+            help="arm64 guests are told how fast their cores are, so Linux's own scheduler makes use of it; programs "
+            "must be built for it, statically.",
+        ),
+    ] = "x86",
+    include: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--include",
+            metavar="FILE",
+            help="A file, folder or program that the command needs as well; repeatable.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Gets the files that the command leaves where it runs."),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Write who ran on which core, as the kernel tells it; https://ui.perfetto.dev opens it.",
+        ),
+    ] = None,
+    mips: Annotated[
+        float,
+        typer.Option(
+            "--mips",
+            parser=options.number,
+            metavar="N",
+            help="Million integer instructions per second of the fastest core; the others follow from their types.",
+        ),
+    ] = 1000.0,
+    quantum_us: Annotated[
+        float,
+        typer.Option(
+            "--quantum-us",
+            parser=options.number,
+            metavar="US",
+            help="Cores take turns of that length: 2 to 4 shows contended locks, and takes several times as long.",
+        ),
+    ] = 50.0,
+    caches: Annotated[
+        bool,
+        typer.Option(
+            "--caches",
+            help="Loads and stores that miss caches cost more, so that programs that wait for memory gain less; takes up "
+            "to three times as long.",
+        ),
+    ] = False,
+    memory_mb: Memory = 1536,
+    limit_s: Limit = 600.0,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--mirror", metavar="URL", help="Archive of Debian, if not that of this computer's apt."
+        ),
+    ] = None,
+) -> None:
+    """Run a command as root in a virtual machine with exactly unequal cores; pass its output and exit code on.
+
+    Each core executes its own number of instructions per second of the guest's time. Nothing else counts: two runs are
+    the same, however busy this computer is. Neither rights nor packages are needed; QEMU and kernels come from Debian's
+    archive at the first use. The guest has the program with its libraries and what `--include` names, in their places.
+    """
+    from ampsched.vm import exact
+    from ampsched.vm.archive import Archive
+
+    archive = Archive(mirror=mirror) if mirror else Archive()
+    guest = exact.Exact(
+        Catalog.shipped().machine(machine),
+        kernel,
+        ARCHITECTURES[arch],
+        mips,
+        quantum_us,
+        memory_mb,
+        caches=caches,
+        archive=archive,
+    )
+    words, needed = exact.under(policy, guest, command) if policy else (command, [])
+    files = [*(include or []), *needed]
+    done = exact.run(
+        guest,
+        exact.Work(words, files),
+        out=out,
+        trace=trace,
+        limit_s=limit_s,
+        echo=lambda text: print(text, end="", flush=True),
+    )
+    if done.took_s is not None and done.report:
+        host_s = done.report.host_s
+        print(
+            f"ampsched: took {done.took_s:.2f} s in the machine, {host_s:.0f} s here with its start",
+            file=sys.stderr,
+        )
+    if done.lost_events:
+        print(f"ampsched: the trace lacks the first {done.lost_events:,} events", file=sys.stderr)
+    _end(done.code, done.console, done.timed_out, limit_s)
+
+
+@quota.command("run", epilog=render.examples("sudo ampsched vm quota run -- uname -r"))
+def run_by_quota(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Program and arguments.")],
     big: Big = "2:40",
     little: Little = "2:16",
     memory_mb: Memory = 2048,
-    limit_s: Annotated[
-        float,
-        typer.Option("--limit-s", parser=options.number, metavar="S", help="The machine is stopped after."),
-    ] = 300.0,
+    limit_s: Limit = 300.0,
     throttle: Annotated[
         bool,
         typer.Option(help="Give cores their speeds from the start, or when the command calls `throttle`."),
@@ -62,8 +209,8 @@ def run(
 ) -> None:
     """Run a command as root in a virtual machine and pass its output and exit code on.
 
-    The root file system is this computer's, read-only; only `/tmp`, `/run` and `/dev/shm` are new and writable. Needs root, QEMU and
-    virtiofsd; the kernel comes from Debian's archive at the first use.
+    The root file system is this computer's, read-only; only `/tmp`, `/run` and `/dev/shm` are new and writable. Needs
+    root, QEMU and virtiofsd; the kernel comes from Debian's archive at the first use.
     """
     from ampsched import vm
 
@@ -76,13 +223,10 @@ def run(
         throttle=throttle,
         echo=lambda text: print(text, end="", flush=True),
     )
-    if done.code is None:
-        why = f"did not end within {limit_s:g} s" if done.timed_out else "went away"
-        raise InputError(f"the virtual machine {why}; the kernel's last words: {_last_words(done.console)}")
-    sys.exit(done.code)
+    _end(done.code, done.console, done.timed_out, limit_s)
 
 
-@app.command("shell", epilog=render.examples("sudo ampsched vm shell"))
+@quota.command("shell", epilog=render.examples("sudo ampsched vm quota shell"))
 def shell(
     big: Big = "2:40",
     little: Little = "2:16",
@@ -96,7 +240,7 @@ def shell(
     sys.exit(vm.shell(shape=_shape(big, little, steady, batch), memory_mb=memory_mb))
 
 
-@app.command("speeds", epilog=render.examples("sudo ampsched vm speeds"))
+@quota.command("speeds", epilog=render.examples("sudo ampsched vm quota speeds"))
 def speeds(
     big: Big = "2:40",
     little: Little = "2:16",
@@ -133,6 +277,13 @@ def _kind(option: str, text: str) -> vm.CoreShape:
         raise InputError(
             f'{option} "{text}" is not of the form CORES:PERCENT (two cores of 40 % each are 2:40)'
         ) from None
+
+
+def _end(code: int | None, console: str, timed_out: bool, limit_s: float) -> NoReturn:
+    if code is None:
+        why = f"did not end within {limit_s:g} s" if timed_out else "went away"
+        raise InputError(f"the virtual machine {why}; the kernel's last words: {_last_words(console)}")
+    sys.exit(code)
 
 
 def _last_words(console: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ampsched.files import writing
 from ampsched.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -120,10 +121,9 @@ def canvas(
         for each in axes.flat:
             each.spines[["top", "right"]].set_visible(False)
         figure.tight_layout()
-        if path.suffix == ".svg":
-            figure.savefig(path, metadata={"Date": None})
-        else:
-            figure.savefig(path, dpi=150)
+        how = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
+        with writing(path) as file:
+            figure.savefig(file, format=path.suffix.removeprefix("."), **how)
         pyplot.close(figure)
 
 

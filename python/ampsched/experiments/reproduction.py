@@ -14,6 +14,7 @@ from ampsched.experiments.claims.reading import Claims
 from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
 from ampsched.experiments.plots import Figure
 from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.files import write_csv, write_parquet, write_text
 from ampsched.markdown import page
 
 if TYPE_CHECKING:
@@ -70,10 +71,10 @@ class Reproduction:
         """
         out.mkdir(parents=True, exist_ok=True)
         report, claims = out / "report.md", out / "claims.csv"
-        report.write_text(self.markdown(), encoding="utf-8")
-        frame_of_records(self.records()).write_csv(claims)
+        write_text(report, self.markdown())
+        write_csv(claims, frame_of_records(self.records()))
         for name, frame in self.frames.items():
-            frame().write_parquet(out / name)
+            write_parquet(out / name, frame())
         for name, draw in self.figures.items():
             draw(out / name)
         return [report, claims, *(out / name for name in (*self.frames, *self.figures))]

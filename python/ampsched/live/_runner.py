@@ -1,9 +1,10 @@
 """Runs the programs of a mix at the same time and measures them: ``python _runner.py SPEC RESULT``.
 
-A file of its own that imports nothing of the package, so that what is scheduled together with the programs is as little as possible.
-Every program is a process group of its own, which is an application for ``ampsched-live``.
+A file of its own that imports nothing of the package, so that what is scheduled together with the programs is as little
+as possible. Every program is a process group of its own, which is an application for ``ampsched-live``.
 """
 
+import ctypes
 import json
 import os
 import selectors
@@ -14,9 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+PRCTL = ctypes.CDLL(None).prctl
+
 
 def run_all(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """Starts all programs when they are due and waits for them; what is left after the limit is killed."""
+    """Starts all programs when they are due and waits until one fails or the limit; what is left is killed."""
     if spec["cpus"]:
         os.sched_setaffinity(0, spec["cpus"])
     rows = [
@@ -32,17 +35,28 @@ def run_all(spec: dict[str, Any]) -> list[dict[str, Any]]:
             while waiting and spec["programs"][waiting[0]]["delay_s"] <= now_s:
                 index = waiting.pop(0)
                 _start(spec["programs"][index], rows[index], running, index, selector)
-            if now_s > spec["limit_s"] or not (waiting or running):
+            if now_s > spec["limit_s"] or not (waiting or running) or any(map(_has_failed, rows)):
                 break
             next_s = spec["programs"][waiting[0]]["delay_s"] if waiting else spec["limit_s"]
             for key, _ in selector.select(max(0.0, min(next_s, spec["limit_s"]) - now_s) + 0.001):
                 _end(key, rows, running, spec, first_s, selector)
     finally:
+        is_late = not any(map(_has_failed, rows))
         for index, process in running.items():
-            rows[index]["error"] = f"did not end within {spec['limit_s']:g} s"
+            if is_late:
+                rows[index]["error"] = f"did not end within {spec['limit_s']:g} s"
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return rows
+
+
+def _has_failed(row: dict[str, Any]) -> bool:
+    return bool(row["error"] or row["code"])
+
+
+def _end_with_parent() -> None:
+    """Whatever ends this process ends the programs: PR_SET_PDEATHSIG of include/uapi/linux/prctl.h."""
+    PRCTL(1, signal.SIGKILL)
 
 
 def _start(
@@ -60,6 +74,7 @@ def _start(
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
     except OSError as error:
         row["error"] = f"cannot be run: {error.strerror}"

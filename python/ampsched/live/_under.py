@@ -1,7 +1,8 @@
-"""Runs a command under a sched_ext scheduler that somebody else wrote: ``python _under.py SCHEDULER [OPTION...] -- COMMAND``.
+"""Runs a command under somebody else's sched_ext scheduler: ``python _under.py SCHEDULER [OPTION...] -- COMMAND``.
 
-A file of its own that imports nothing of the package, like ``_runner.py``. The scheduler is started, the command is run once the kernel
-says that a scheduler is enabled, and the scheduler is told to stop. Exit code: the command's, or 2 with one line of error.
+A file of its own that imports nothing of the package, like ``_runner.py``. The scheduler is started, the command is run
+once the kernel says that a scheduler is enabled, and the scheduler is told to stop. Exit code: the command's, or 2 with
+one line of error.
 """
 
 import signal
@@ -77,11 +78,22 @@ def _last_words(log: IO[bytes]) -> str:
     return f": {lines[-1]}" if lines else ""
 
 
+def _run(command: list[str]) -> int:
+    """Exit code of a command, which is told to end if this process is."""
+    process = subprocess.Popen(command)  # noqa: S603
+    try:
+        return process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+
+
 def _main(arguments: list[str]) -> int:
     middle = arguments.index("--")
     try:
         with loaded(arguments[:middle]):
-            return subprocess.run(arguments[middle + 1 :], check=False).returncode  # noqa: S603
+            return _run(arguments[middle + 1 :])
     except RuntimeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+import os
 import random
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -13,9 +15,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ampsched._core import InputError
+from ampsched.children import ended_by_signals
 from ampsched.execution import Progress
+from ampsched.live import _under
 from ampsched.live.mix import Mix, MixProgram
-from ampsched.live.program import core_classes, live_program
+from ampsched.live.program import core_classes, live_program, refusal
 from ampsched.live.running import run_programs
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.policy_file import SIMULATION_ONLY, is_file
@@ -174,8 +178,9 @@ def compare_live(
 
     Args:
         mix: The programs.
-        policies: Policies with parameters, such as ``hsp`` or ``wash:sigma=0.3``; ``default`` is the kernel alone; ``scx_bpfland``
-            and others that begin with ``scx_`` are sched_ext schedulers of that name in the path, with options if need be.
+        policies: Policies with parameters, such as ``hsp`` or ``wash:sigma=0.3``; ``default`` is the kernel alone;
+            ``scx_bpfland`` and others that begin with ``scx_`` are sched_ext schedulers of that name in the path, with
+            options if need be.
         rounds: Number of rounds, each a sample.
         seed: Seed of the orders.
         options: Arguments of ``ampsched-live run`` for all sessions, such as ``--big=0-3`` or ``--degrade``.
@@ -183,10 +188,24 @@ def compare_live(
         progress: Called with the number of finished runs and of all.
 
     Raises:
-        InputError: If a policy is given twice or refused, or a program fails.
+        InputError: If a policy is given twice or refused, or a program cannot be run, which is known before anything
+            runs; or a program fails.
     """
     _check(policies, rounds, limit_s)
-    host = _Host(mix, core_classes(options), tuple(options), limit_s)
+    classes = core_classes(options)
+    for program in mix.programs:
+        _check_program(program)
+    for policy in policies:
+        _check_policy(policy, options)
+    host = _Host(mix, classes, tuple(options), limit_s)
+    with ended_by_signals():
+        return _compare(host, policies, rounds, seed, progress)
+
+
+def _compare(
+    host: "_Host", policies: Sequence[str], rounds: int, seed: int, progress: Progress | None
+) -> LiveComparison:
+    mix = host.mix
     tell = progress or (lambda done, total: None)
     draw = random.Random(seed)  # noqa: S311
     total, done = rounds * (len(mix.programs) + len(policies)), 0
@@ -225,6 +244,44 @@ def _check(policies: Sequence[str], rounds: int, limit_s: float) -> None:
         raise InputError(f"rounds = {rounds}, at least 1 is needed")
     if not limit_s > 0:
         raise InputError(f"limit_s = {limit_s:g} is not above 0")
+
+
+def _check_program(program: MixProgram) -> None:
+    name = program.command[0]
+    if shutil.which(name) is None:
+        is_there = Path(name).exists() if "/" in name else False
+        reason = "it is not a program that may be run" if is_there else "No such file or directory"
+        raise InputError(f"program {program.name}: cannot be run: {name}: {reason}")
+
+
+def _check_policy(policy: str, options: Sequence[str]) -> None:
+    if policy == DEFAULT:
+        return
+    refused = _check_scheduler(policy) if policy.startswith(OTHERS) else refusal(policy, options)
+    if refused is not None:
+        raise InputError(f"under {policy}: {refused}")
+
+
+def _check_scheduler(policy: str) -> str | None:
+    """Why somebody else's scheduler cannot be loaded; none as far as can be told before."""
+    program, *_ = scheduler(policy)
+    if not _under.STATE.exists():
+        return f"{_under.STATE}: this kernel has no sched_ext"
+    if shutil.which(program) is None:
+        return f"{program}: cannot be run: No such file or directory"
+    return None
+
+
+def scheduler(policy: str) -> list[str]:
+    """The program with arguments that a policy of somebody else's is.
+
+    Raises:
+        InputError: If its quotation marks do not match.
+    """
+    try:
+        return shlex.split(policy)
+    except ValueError as error:
+        raise InputError(f'policy "{policy}": {error}') from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +326,8 @@ class _Host:
         if policy == DEFAULT:
             return []
         if policy.startswith(OTHERS):
-            return [sys.executable, "-I", "-S", str(UNDER), *shlex.split(policy), "--"]
+            return [sys.executable, "-I", "-S", str(UNDER), *scheduler(policy), "--"]
         own = ["--quiet", f"--policy={policy}", f"--result={folder / SESSION}", f"--run-dir={folder}"]
+        if os.geteuid() == 0:
+            own.append("--user=root")  # as it is without a policy
         return [str(live_program()), "run", *own, *self.options, "--"]

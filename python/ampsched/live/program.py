@@ -1,6 +1,7 @@
 """The program ``ampsched-live``: where it is, and what it says of this computer."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,15 @@ NAME = "ampsched-live"
 
 
 def live_program() -> Path:
-    """The program ``ampsched-live``, beside the interpreter or the ``ampsched`` command, or in the path.
+    """The program ``ampsched-live``: as ``AMPSCHED_LIVE`` says, beside the interpreter or ``ampsched``, or in the path.
 
     Raises:
         InputError: If there is none.
     """
+    if named := os.environ.get("AMPSCHED_LIVE"):
+        if not os.access(named, os.X_OK):
+            raise InputError(f"AMPSCHED_LIVE: {named} is not a program that can be run here")
+        return Path(named)
     beside = [Path(sys.executable).parent, Path(sys.argv[0]).resolve().parent]
     for folder in beside:
         if (folder / NAME).is_file():
@@ -44,6 +49,16 @@ def preview(arguments: Sequence[str]) -> dict[str, Any]:
         raise InputError(error_of(ended.stderr))
     value: dict[str, Any] = json.loads(ended.stdout)
     return value
+
+
+def refusal(policy: str, options: Sequence[str]) -> str | None:
+    """Why ``ampsched-live run`` would not begin with a policy; none if it would.
+
+    Raises:
+        InputError: If an option is wrong.
+    """
+    refused: str | None = preview([f"--policy={policy}", *options, "--", "true"])["refused"]
+    return refused
 
 
 def core_classes(options: Sequence[str]) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ampsched._core import InputError
+from ampsched.children import end, with_parent
 from ampsched.live.mix import MixProgram
 from ampsched.live.program import error_of
 
@@ -45,18 +47,35 @@ def run_programs(
         spec.write_text(
             json.dumps({"programs": rows, "cpus": list(cpus), "limit_s": limit_s}), encoding="utf-8"
         )
-        command = [*under, sys.executable, "-I", "-S", str(RUNNER), str(spec), str(result)]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        if ended.returncode != 0 or not result.exists():
-            raise InputError(error_of(ended.stderr))
+        code, said = _wait_for([*under, sys.executable, "-I", "-S", str(RUNNER), str(spec), str(result)])
+        if code != 0 or not result.exists():
+            raise InputError(error_of(said))
         times = json.loads(result.read_text(encoding="utf-8"))
         for row, log in zip(times, logs, strict=True):
             _check_end(row, log)
         return tuple(row["turnaround_s"] for row in times)
 
 
+def _wait_for(command: Sequence[str]) -> tuple[int, str]:
+    """Exit code of a command, and what it has said of errors. Whatever ends this process ends the command, too."""
+    with subprocess.Popen(  # noqa: S603
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=with_parent(signal.SIGTERM),
+    ) as process:
+        try:
+            _, said = process.communicate()
+        except BaseException:
+            end(process)
+            raise
+        return process.returncode, said
+
+
 def _check_end(row: dict[str, Any], log: Path) -> None:
-    if not row["error"] and row["code"] == 0:
+    if not row["error"] and row["code"] in (0, None):  # none: it was ended because another one has failed
         return
     reason = row["error"] or f"exit code {row['code']}"
     said = log.read_text(encoding="utf-8", errors="replace").strip()[-LOG_TAIL:] if log.exists() else ""

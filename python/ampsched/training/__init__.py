@@ -5,6 +5,8 @@
 Needs scikit-learn: ``pip install 'ampsched[train]'``.
 """
 
+import warnings
+
 from ampsched._core import InputError
 
 
@@ -15,7 +17,11 @@ def require_sklearn() -> None:
         InputError: If it is not installed; the text says how to install it.
     """
     try:
-        import sklearn  # noqa: F401
+        with warnings.catch_warnings():
+            # Without semaphores, as where /dev/shm cannot be written, its library for parallel work warns. None is done
+            # here.
+            warnings.filterwarnings("ignore", ".*joblib will operate in serial mode", UserWarning)
+            import sklearn  # noqa: F401
     except ImportError:
         hint = "install it with: pip install 'ampsched[train]'"
         raise InputError(f"training needs scikit-learn, which is not installed ({hint})") from None

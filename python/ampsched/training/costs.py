@@ -2,9 +2,9 @@
 
     other core's cycles = cost x busy cycles + sum of cost x stalled cycles + sum of cost x events
 
-Divided by this core's cycles that is a ratio of times, linear in counts per cycle, whose costs cannot be negative. Cycles that are
-stalled for a counted cause have a cost of their own; a cycle that is not has that of a busy one. The bounds do what a penalty
-does elsewhere, and no strength has to be chosen.
+Divided by this core's cycles that is a ratio of times, linear in counts per cycle, whose costs cannot be negative.
+Cycles that are stalled for a counted cause have a cost of their own; a cycle that is not has that of a busy one. The
+bounds do what a penalty does elsewhere, and no strength has to be chosen.
 """
 
 from collections.abc import Sequence

@@ -25,8 +25,8 @@ class Feature:
 def candidates(counters: Sequence[str], per: Per) -> list[Feature]:
     """All features of some counters: each one per instruction (the papers' way) or per cycle, and IPC.
 
-    Per cycle, the speed-up of a big core is linear in the features if the little core's cycles are linear in the events: it
-    is (little cycles / instructions) / (big cycles / instructions).
+    Per cycle, the speed-up of a big core is linear in the features if the little core's cycles are linear in the
+    events: it is (little cycles / instructions) / (big cycles / instructions).
     """
     features = [Feature(name, per) for name in counters if name not in ("instructions", per)]
     return [*features, Feature("instructions", "cycles")]

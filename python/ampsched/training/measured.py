@@ -10,8 +10,8 @@ from ampsched._core import InputError, suggest
 from ampsched.training.pie import Pair, pie_from_big, pie_from_little
 from ampsched.training.rows import TrainingSet
 
-# Cores about which nothing is known but their kind, for PIE: a wide out-of-order core with gem5's default reorder buffer
-# (DerivO3CPU: 8-wide, 192 entries) and a two-wide in-order one (MinorCPU).
+# Cores about which nothing is known but their kind, for PIE: a wide out-of-order core with gem5's default reorder
+# buffer (DerivO3CPU: 8-wide, 192 entries) and a two-wide in-order one (MinorCPU).
 UNKNOWN_PAIR = Pair(big_width=8, big_window=192, little_width=2, big_per_little_clock=1)
 WINDOW = ("program", "file", "window", "core", "thread")
 
@@ -20,7 +20,8 @@ def measured_rows(table: pl.DataFrame, big: str, little: str, pair: Pair = UNKNO
     """Rows of every window of the programs that were measured on both kinds of core.
 
     The speed-up of a program is (time per instruction on `little`) / (time per instruction on `big`), over all of its
-    windows: by the windows' length if the table has it, else by CPU time (``task_clock_ns``), else by cycles, as if the clocks
+    windows: by the windows' length if the table has it, else by CPU time (``task_clock_ns``), else by cycles, as if the
+        clocks
     were equal.
 
     Args:

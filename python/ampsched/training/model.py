@@ -20,7 +20,8 @@ DEFAULT_COUNTERS = 6
 DIGITS = 9
 
 
-# Strength of the penalty while features are selected by errors (our choice: weak); the final one is chosen by the same errors.
+# Strength of the penalty while features are selected by errors (our choice: weak); the final one is chosen by the same
+# errors.
 SELECTING = 1e-2
 Target = Literal["ratio", "log"]
 Selection = Literal["components", "forward", "backward"]
@@ -30,10 +31,11 @@ Selection = Literal["components", "forward", "backward"]
 class Method:
     """How a model is made: a recipe.
 
-    `counters` None reads all. `target` says what is regressed: the logarithm of the speed-up, or a ratio of times; per cycle, a
-    little core's ratio is the slow-down (1 / speed-up), which is then the linear quantity. `linear` is plain least squares, `ridge`
-    least squares of relative errors with a penalty, `costs` cycle accounting (per cycle, of a ratio). `selection` by ``forward`` or
-    ``backward`` steps looks at errors on groups left out of the training rows and is for `ridge`; `costs` drop what matters least.
+    `counters` None reads all. `target` says what is regressed: the logarithm of the speed-up, or a ratio of times; per
+    cycle, a little core's ratio is the slow-down (1 / speed-up), which is then the linear quantity. `linear` is plain
+    least squares, `ridge` least squares of relative errors with a penalty, `costs` cycle accounting (per cycle, of a
+    ratio). `selection` by ``forward`` or ``backward`` steps looks at errors on groups left out of the training rows and
+    is for `ridge`; `costs` drop what matters least.
     """
 
     per: Per = "cycles"
@@ -56,7 +58,7 @@ class Method:
 
 
 def default_method(counters: int | None = DEFAULT_COUNTERS, *, is_big: bool) -> Method:
-    """The recipe that nested cross-validation chose for the counters of big cores, or of little ones (docs/reports/prediction)."""
+    """The recipe that nested cross-validation chose for counters of big or little cores (docs/reports/prediction)."""
     if is_big:
         return Method("cycles", "costs", counters)
     return Method("cycles", "ridge", counters, "log", "forward")

@@ -1,8 +1,8 @@
 """PIE's formula (Van Craeynest et al., ISCA 2012), a baseline.
 
-CPI = CPI_base + CPI_mem. Memory-level parallelism is misses per instruction times the reorder buffer on the big core. PIE
-profiles dependence distances in hardware; counters do not have them, so the little core waits at each miss (MLP 1, "stall on
-miss") and keeps the big core's base CPI, but for its width.
+CPI = CPI_base + CPI_mem. Memory-level parallelism is misses per instruction times the reorder buffer on the big core.
+PIE profiles dependence distances in hardware; counters do not have them, so the little core waits at each miss (MLP 1,
+"stall on miss") and keeps the big core's base CPI, but for its width.
 """
 
 from dataclasses import dataclass

@@ -36,7 +36,7 @@ def to_speedup(quantity: Quantity, values: Array, speedup_range: tuple[float, fl
 
 
 def relative_weights(quantity: Quantity, speedup: Array) -> Array:
-    """Weights with which squared errors of the quantity are squared shares of the speed-up, to first order; their mean is 1."""
+    """Weights, of mean 1, that make squared errors of the quantity squared shares of the speed-up, to first order."""
     if quantity == "log_speedup":
         return np.ones(len(speedup))
     weights = from_speedup(quantity, speedup) ** -2.0

@@ -2,16 +2,18 @@
 
 from typing import Any, Literal
 
+from ampsched.training import require_sklearn
 from ampsched.training.rows import Array
 
 Kind = Literal["linear", "costs", "ridge", "trees"]
-# A small ensemble (our choice): as many trees as inference walks through in 100 ns, and with some dozens of rows deeper ones only
-# learn them by heart.
+# A small ensemble (our choice): as many trees as inference walks through in 100 ns, and with some dozens of rows deeper
+# ones only learn them by heart.
 TREES, TREE_DEPTH, TREE_RATE = 20, 2, 0.2
 
 
 def fit(kind: Literal["linear", "trees"], values: Array, target: Array) -> Any:  # noqa: ANN401  # scikit-learn has no types
     """A fitted regression of standardised features."""
+    require_sklearn()
     from sklearn.ensemble import GradientBoostingRegressor
     from sklearn.linear_model import LinearRegression
 

@@ -1,7 +1,7 @@
 """Ridge regression, tested on groups that are left out, for many choices of features at once.
 
-A fit needs no more than weighted sums of products; the sums without a group are those of all rows less the group's. So thousands
-of choices are tested in the time of some fits.
+A fit needs no more than weighted sums of products; the sums without a group are those of all rows less the group's. So
+thousands of choices are tested in the time of some fits.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,8 @@ Array = NDArray[np.float64]
 class TrainingSet:
     """Rows of one kind of core.
 
-    A row is a window of a program. `counts` (rows x counters) has NaN where a counter is missing. `groups` says which rows belong
+    A row is a window of a program. `counts` (rows x counters) has NaN where a counter is missing. `groups` says which
+    rows belong
     together: a group is never split between training and testing.
     """
 
@@ -68,8 +69,8 @@ class TrainingSet:
 def clean(rows: TrainingSet) -> TrainingSet:
     """Removes what cannot be used, and says what that was in `notes`.
 
-    Rows without instructions, cycles or a speed-up above 0 go; so do counters that any remaining row lacks, and those that never
-    change per instruction. Counts below 0 are missing.
+    Rows without instructions, cycles or a speed-up above 0 go; so do counters that any remaining row lacks, and those
+    that never change per instruction. Counts below 0 are missing.
 
     Raises:
         InputError: If fewer than three groups are left.

@@ -1,4 +1,4 @@
-"""Which counters a model reads, within what the PMU counts at once: by principal components, or by errors on groups left out."""
+"""Which counters a model reads of those that the PMU counts at once: by principal components, or by errors."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,8 +11,8 @@ from ampsched.training.rows import Array
 # Share of the variance that the kept components explain: the default of Weka's PrincipalComponents, the tool that
 # COLAB names for its selection (CGO 2020, section 4.1).
 VARIANCE_SHARE = 0.95
-# Elimination begins with this many times the features that are wanted (our choice), the strongest by components: with more
-# features than groups, the first steps would be decided by chance.
+# Elimination begins with this many times the features that are wanted (our choice), the strongest by components: with
+# more features than groups, the first steps would be decided by chance.
 SHORTLIST = 3
 
 # Error of each of some choices of features, equally many in each.
@@ -22,7 +22,7 @@ Weigh = Callable[[Sequence[int]], Array]
 
 
 def eliminate(features: Sequence[Feature], values: Array, k: int, pmu: Pmu, weigh: Weigh) -> list[int]:
-    """Places of at most `k` features that the PMU counts at once: the one of the least weight goes until enough are gone.
+    """Places of at most `k` features that the PMU counts at once: again and again the one of least weight goes.
 
     Args:
         features: Those to choose from; those that never change go first.
@@ -40,9 +40,9 @@ def eliminate(features: Sequence[Feature], values: Array, k: int, pmu: Pmu, weig
 def select(features: Sequence[Feature], values: Array, target: Array, k: int, pmu: Pmu) -> list[int]:
     """Places of at most `k` features whose events fit into the PMU together, by principal components.
 
-    The target is regressed on the leading principal components of the standardised features; carried back, the regression
-    has a weight per feature. The feature of the least weight is dropped and all is computed anew, until enough are gone.
-    The papers do not say how a counter is chosen from components; this is a reconstruction.
+    The target is regressed on the leading principal components of the standardised features; carried back, the
+    regression has a weight per feature. The feature of the least weight is dropped and all is computed anew, until
+    enough are gone. The papers do not say how a counter is chosen from components; this is a reconstruction.
     """
     return eliminate(features, values, k, pmu, lambda chosen: component_weights(values[:, chosen], target))
 
@@ -69,7 +69,7 @@ def forward(features: Sequence[Feature], k: int, pmu: Pmu, error: Error) -> list
 def backward(
     features: Sequence[Feature], shortlist: Sequence[int], k: int, pmu: Pmu, error: Error
 ) -> list[int]:
-    """Places of at most `k` features that the PMU counts at once: the one that is missed least goes until enough are gone."""
+    """Places of at most `k` features that the PMU counts at once: again and again the one goes that is missed least."""
     chosen = list(shortlist)
     while len(chosen) > 1 and (len(chosen) > k or not fits(features, chosen, pmu)):
         choices = [[place for place in chosen if place != gone] for gone in chosen]

@@ -11,14 +11,14 @@ from ampsched.training.pie import Pair, pie_from_big, pie_from_little
 from ampsched.training.pmu import Pmu
 from ampsched.training.rows import Array, TrainingSet
 
-# Profiles that are one program twice: two versions of one algorithm, or two encoders of one format. They are left out of the
-# training together (calibration/profiles/README.md says what each profile is).
+# Profiles that are one program twice: two versions of one algorithm, or two encoders of one format. They are left out
+# of the training together (calibration/profiles/README.md says what each profile is).
 TWINS = {
     "lu_cb": "lu", "lu_ncb": "lu", "ocean_cp": "ocean", "ocean_ncp": "ocean", "water_nsquared": "water",
     "water_spatial": "water", "hmmer2": "hmmer", "hmmer3": "hmmer", "x264": "h264", "h264c": "h264",
 }  # fmt: skip
-# Coefficient of variation of a count in a window that is counted all the time. Overcounting and skid are far below 1 % (Weaver,
-# Terpstra and Moore, ISPASS 2013) over a whole run; 1 % for windows of some ms is an estimate.
+# Coefficient of variation of a count in a window that is counted all the time. Overcounting and skid are far below 1 %
+# (Weaver, Terpstra and Moore, ISPASS 2013) over a whole run; 1 % for windows of some ms is an estimate.
 COUNTER_CV = 0.01
 # Windows per profile with noise (our choice): enough that the noise, not one draw of it, is judged.
 NOISY_WINDOWS = 10

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import ampsched
+from ampsched.files import write_text
 from ampsched.training import require_sklearn
 from ampsched.training.features import events
 from ampsched.training.model import DEFAULT_COUNTERS, Fitted, Method, default_method, fit
@@ -87,7 +88,7 @@ def model_file(name: str, models: Sequence[Trained], provenance: dict[str, Any])
 
 def write_model(path: Path, content: dict[str, Any]) -> None:
     """Writes a model file."""
-    path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def needed_events(made: Trained) -> list[str]:

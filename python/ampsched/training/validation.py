@@ -38,8 +38,8 @@ class Errors:
     """Share of rows that COLAB would label as with the true speed-ups."""
     labels_interval: tuple[float, float]
     loss: float
-    """Share of the mean speed-up on big cores that is lost if they go to as many rows of the highest prediction as are truly
-    labelled high, instead of to those; 0 if none is."""
+    """Share of the mean speed-up on big cores that is lost if they go to as many rows of the highest prediction as are
+    truly labelled high, instead of to those; 0 if none is."""
 
     def to_json(self) -> dict[str, float | list[float]]:
         """Rounded numbers for a model file."""
@@ -120,7 +120,7 @@ def errors(rows: TrainingSet, predicted: Array, seed: int = 1) -> Errors:
 
 
 def loss(speedup: Array, predicted: Array) -> float:
-    """Share of the mean speed-up that is lost by choosing the highest predictions instead of the truly labelled high."""
+    """Share of the mean speed-up that is lost by choosing the highest predictions instead of the truly high ones."""
     high = labels(speedup) == 1
     if not high.any():
         return 0.0

@@ -1,6 +1,7 @@
-"""A virtual machine with a kernel that has sched_ext, on this computer's own files, with big and little cores.
+"""Virtual machines with unequal cores and a kernel that has sched_ext.
 
-Nothing is installed in it: its root is this computer's root, read-only, through virtiofs. So what runs here runs there.
+`ampsched.vm.exact` has cores that are exactly unequal and the files that it is given. The one of this module has cores
+that pause, and this computer's own root, read-only, through virtiofs: what runs here runs there.
 """
 
 from ampsched.vm.accelerator import Accelerator, find_accelerator

@@ -4,7 +4,7 @@ import subprocess
 from enum import Enum
 from pathlib import Path
 
-from ampsched.vm.kernel import cache_folder
+from ampsched.vm.archive import cache_folder
 
 PROBE_S = 8
 
@@ -24,7 +24,8 @@ class Accelerator(Enum):
 def find_accelerator(kernel: Path) -> Accelerator:
     """KVM if a kernel comes up with it, else translation; the answer is remembered until this computer boots again.
 
-    A nested /dev/kvm may exist and yet fail on the first instruction that its host does not emulate, so only a try tells.
+    A nested /dev/kvm may exist and yet fail on the first instruction that its host does not emulate, so only a try
+    tells.
 
     Args:
         kernel: Image of a Linux kernel.

@@ -9,19 +9,22 @@ from pathlib import Path
 EXIT = "\x01ampsched-vm exit "
 THROTTLE = "\x01ampsched-vm throttle"
 
-SCRIPT = """#!/bin/sh
-export PATH=/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home TERM=${TERM:-dumb}
-mount -t proc proc /proc
+MOUNTS = """mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mkdir -p /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t devpts devpts /dev/pts
-mount -t tmpfs tmpfs /run
 mount -t debugfs debugfs /sys/kernel/debug
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t bpf bpf /sys/fs/bpf
-mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t cgroup2 cgroup2 /sys/fs/cgroup"""
+"""What every guest shows of its kernel."""
+
+SCRIPT = """#!/bin/sh
+export PATH=/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home TERM=${TERM:-dumb}
+@MOUNTS@
+mount -t tmpfs tmpfs /run
 mkdir -p /run/bin /run/home /run/cwd /run/config
 # libbpf reads the kernel's configuration there.
 cp @CONFIG@ /run/config/
@@ -90,6 +93,7 @@ def init_script(
     else:
         tty, run = "stty raw -echo </dev/ttyS1", f"{words} </dev/null >/dev/ttyS1 2>&1"
     values = {
+        "MOUNTS": MOUNTS,
         "CONFIG": shlex.quote(str(config)),
         "CWD": shlex.quote(str(cwd)),
         "THROTTLE": _printf(THROTTLE),

@@ -2,8 +2,8 @@
 
 import json
 import os
+import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -15,16 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from ampsched.children import child_in_group, ended_by_signals, last_line
 from ampsched.vm.accelerator import Accelerator, find_accelerator
 from ampsched.vm.error import VmError
 from ampsched.vm.guest import EXIT, THROTTLE, Terminal, init_script
-from ampsched.vm.kernel import KERNEL_RELEASE, fetch_kernel
-from ampsched.vm.shape import Shape, cpu_groups
+from ampsched.vm.kernel import fetch_kernel
+from ampsched.vm.shape import GROUP, Shape, cpu_groups
 
 VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
+READ_ONLY = Path(__file__).with_name("_read_only.py")
+SOCKET_PATH_MAX = 107
+"""unix(7)."""
 START_S = 10
+UNSAID = "no reason given"
 RESULT = "RESULT "
 
 
@@ -45,7 +50,7 @@ class Outcome:
     timed_out: bool
 
     def results(self) -> list[Any]:
-        """What a script of ours has found: the values in JSON behind ``RESULT`` in lines of the output, in their order."""
+        """What a script of ours has found: the values in JSON behind ``RESULT`` in lines of the output, in order."""
         lines = self.output.splitlines()
         return [json.loads(line.removeprefix(RESULT)) for line in lines if line.startswith(RESULT)]
 
@@ -71,8 +76,8 @@ def run(
         throttle: Give the cores their speeds before the command begins; else when it calls ``throttle``.
         cwd: Folder in which the command runs; the present one by default.
         echo: Is told the output line by line.
-        tries: How often the machine may be booted until the command has ended or the time is over: translated instructions and a kernel
-            that changes its own code do not always get along.
+        tries: How often the machine may be booted until the command has ended or the time is over: translated
+            instructions and a kernel that changes its own code do not always get along.
 
     Raises:
         VmError: Something that is needed is missing, or QEMU does not start.
@@ -115,9 +120,12 @@ def _run_once(
 
 
 def shell(*, shape: Shape | None = None, memory_mb: int = 2048) -> int:
-    """Boots a virtual machine with a root shell on this terminal. Returns the shell's exit code; ``throttle`` in it sets the speeds."""
+    """Boots a virtual machine with a root shell on this terminal.
+
+    Returns the shell's exit code; ``throttle`` in it sets the speeds.
+    """
     if not sys.stdin.isatty():
-        raise VmError("a shell needs a terminal; to run a command: ampsched vm run -- COMMAND")
+        raise VmError("a shell needs a terminal; to run a command: ampsched vm quota run -- COMMAND")
     size = os.get_terminal_size(sys.stdin.fileno())
     terminal = Terminal(os.environ.get("TERM", "dumb"), size.lines, size.columns)
     with _machine(
@@ -142,18 +150,19 @@ def _machine(
 ) -> Iterator["_Machine"]:
     _check_tools()
     kernel = fetch_kernel()
-    config = kernel.parent / f"config-{KERNEL_RELEASE}"
     with ExitStack() as stack:
+        stack.enter_context(ended_by_signals())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ampsched-vm-")))
+        _check_folder(folder)
         here = (cwd or Path.cwd()).resolve()
-        script = init_script(command, here, config, throttle=throttle, terminal=terminal)
+        script = init_script(command, here, kernel.config, throttle=throttle, terminal=terminal)
         init = folder / "init"
         init.write_text(script, "utf-8")
         init.chmod(0o755)
         stack.enter_context(_file_server(folder / "files"))
-        groups = stack.enter_context(cpu_groups(f"ampsched-vm-{os.getpid()}"))
-        arguments = _qemu(kernel, find_accelerator(kernel), shape, memory_mb, folder)
-        process = stack.enter_context(_child(arguments))
+        groups = stack.enter_context(cpu_groups(f"{GROUP}{os.getpid()}-{secrets.token_hex(4)}"))
+        arguments = _qemu(kernel.image, find_accelerator(kernel.image), shape, memory_mb, folder)
+        process = stack.enter_context(child_in_group(arguments))
         yield _Machine(process, folder, shape, groups.limit)
 
 
@@ -176,27 +185,49 @@ def _virtiofsd() -> str:
 
 @contextmanager
 def _file_server(path: Path) -> Iterator[None]:
-    """Serves this computer's root on a socket, through a read-only copy of its mounts, so that the guest cannot write."""
+    """Serves this computer's root on a socket, through a read-only copy of its mounts: the guest cannot write."""
     root = path.parent / "root"
     root.mkdir()
-    script = (
-        f"mount --make-rprivate / && mount --rbind / {root} && "
-        f"for at in $(awk '$5 ~ \"^{root}\" {{ print $5 }}' /proc/self/mountinfo); do mount -o remount,bind,ro $at || exit; done; "
-        f"exec {_virtiofsd()} --socket-path={path} -o source={root} -o cache=always -o sandbox=chroot --rlimit-nofile=65536"
-    )
-    with _child(["unshare", "--mount", "sh", "-c", script]) as process:
+    server = [_virtiofsd(), f"--socket-path={path}", "-o", f"source={root}", "-o", "cache=always"]
+    server += ["-o", "sandbox=chroot", "--rlimit-nofile=65536"]
+    with child_in_group(read_only_root(root, server)) as process:
         until = time.monotonic() + START_S
         while not path.exists():
             if process.poll() is not None or time.monotonic() > until:
-                raise VmError(f"virtiofsd does not start: {_last_line(process.stderr)}")
+                raise VmError(f"virtiofsd does not start: {last_line(process.stderr, UNSAID)}")
             time.sleep(0.02)
         yield
 
 
+def read_only_root(root: Path, command: Sequence[str]) -> list[str]:
+    """A command that shows another command alone this computer's root in a folder, read-only, and becomes that."""
+    return ["unshare", "--mount", sys.executable, "-I", "-S", str(READ_ONLY), str(root), *command]
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuses folders that QEMU, virtiofsd or the guest's kernel cannot be told of.
+
+    Raises:
+        VmError: The path is too long for sockets, or has a comma, a quotation mark or a control character.
+    """
+    text = str(folder)
+    wrong = [letter for letter in text if letter in ',"' or not letter.isprintable()]
+    if wrong or len(os.fsencode(folder / "files")) > SOCKET_PATH_MAX:
+        why = (
+            f"{wrong[0]!r} in its path"
+            if wrong
+            else f"a path that is too long for sockets ({SOCKET_PATH_MAX} bytes)"
+        )
+        raise VmError(
+            f"{folder}: a virtual machine cannot have its files in a folder with {why} (TMPDIR names another)"
+        )
+
+
 def _qemu(kernel: Path, accelerator: Accelerator, shape: Shape, memory_mb: int, folder: Path) -> list[str]:
-    boot = f"console=ttyS0 panic=-1 rootfstype=virtiofs root=hostroot ro init={folder}/init"
+    boot = "console=ttyS0 panic=-1 rootfstype=virtiofs root=hostroot ro"
     if shape.steady:
         boot += " idle=poll"
+    boot += f' "init={folder}/init"'  # what stands in quotation marks may have spaces
     options = {
         "accel": accelerator.value,
         "cpu": accelerator.cpu,
@@ -219,32 +250,6 @@ def _qemu(kernel: Path, accelerator: Accelerator, shape: Shape, memory_mb: int, 
     arguments += ["-serial", f"file:{folder}/console"]
     arguments += ["-chardev", "stdio,id=command,signal=off", "-serial", "chardev:command"]
     return [*(["chrt", "--batch", "0"] if shape.batch else []), "qemu-system-x86_64", *arguments]
-
-
-@contextmanager
-def _child(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process in a group of its own that has ended when the block has."""
-    process = subprocess.Popen(  # noqa: S603 (a command of ours)
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-
-def _last_line(stream: IO[bytes] | None) -> str:
-    text = stream.read().decode(errors="replace").strip() if stream else ""
-    return text.splitlines()[-1] if text else "no reason given"
 
 
 @dataclass
@@ -303,7 +308,7 @@ class _Machine:
 
     def _explain_early_end(self) -> None:
         if self.process.wait() and not self.console():
-            raise VmError(f"QEMU does not start: {_last_line(self.process.stderr)}")
+            raise VmError(f"QEMU does not start: {last_line(self.process.stderr, UNSAID)}")
 
     def wait_for_power_off(self) -> None:
         """Waits until the machine is off, a few seconds at most."""

@@ -1,6 +1,9 @@
 """Virtual CPUs of unequal speed, by CPU quotas for the threads that run them."""
 
+import contextlib
+import errno
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +12,12 @@ from pathlib import Path
 from ampsched.vm.error import VmError
 
 CGROUPS = Path("/sys/fs/cgroup")
+GROUP = "ampsched-vm-"
+"""How names of groups begin."""
+LEFT_S = 60.0
+"""Age after which an empty group is taken for one that a killed run has left."""
+BUSY_S = 1.0
+"""Longest time that a group stays busy after its last thread has ended."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +37,18 @@ class CoreShape:
 class Shape:
     """The cores of a virtual machine; big ones come first.
 
-    Quotas below 1 ms per period do not bind, and a sum above the host's capacity makes them meaningless. The defaults, 40 % and 16 % of
-    a core per 100 ms, gave a measured big:little ratio of 2.48 +- 0.03 on a busy host with two cores.
+    Quotas below 1 ms per period do not bind, and a sum above the host's capacity makes them meaningless. The defaults,
+    40 % and 16 % of a core per 100 ms, gave a measured big:little ratio of 2.48 +- 0.03 on a busy host with two cores.
 
     Attributes:
         big: The fast cores.
         little: The slow cores.
         period_us: Period of the quotas in us: within one a core runs at the host's full speed and then not at all.
-        steady: Cores use up their share even while they idle. Otherwise one that was idle is as fast as the host's until its quota is
-            used up, whatever its kind, which makes programs that wait a lot too fast.
-        batch: No core loses its host core because another one wakes up, perhaps while it holds a lock for which all others wait; real
-            cores never do. The price: kernels under emulation fail more often while they change their own code.
+        steady: Cores use up their share even while they idle. Otherwise one that was idle is as fast as the host's
+            until its quota is used up, whatever its kind, which makes programs that wait a lot too fast.
+        batch: No core loses its host core because another one wakes up, perhaps while it holds a lock for which all
+            others wait; real cores never do. The price: kernels under emulation fail more often while they change their
+            own code.
     """
 
     big: CoreShape = CoreShape(2, 40)
@@ -81,6 +91,7 @@ def cpu_groups(name: str, root: Path = CGROUPS) -> Iterator["CpuGroups"]:
         VmError: There is no CPU controller, or it may not be used.
     """
     groups = CpuGroups.find(name, root)
+    groups.remove_left()
     try:
         yield groups
     finally:
@@ -118,7 +129,7 @@ class CpuGroups:
             period_us: Period of the quotas.
         """
         try:
-            self.folder.mkdir()
+            self.folder.mkdir(exist_ok=True)  # quotas may be given once more
             if self.unified:
                 # Threads can be limited only below a group that holds their process.
                 _write(self.folder.parent / "cgroup.subtree_control", "+cpu")
@@ -137,7 +148,7 @@ class CpuGroups:
 
     def _limit_thread(self, thread: int, quota_us: int, period_us: int) -> None:
         group = self.folder / str(thread)
-        group.mkdir()
+        group.mkdir(exist_ok=True)
         if self.unified:
             _write(group / "cgroup.type", "threaded")
             # Allowed only once a child is threaded.
@@ -161,7 +172,28 @@ class CpuGroups:
                     _write(self.folder.parent / members, member)
                 except OSError:
                     continue  # It has ended meanwhile.
+            _remove(group)
+
+    def remove_left(self) -> None:
+        """Removes what runs have left that were killed: groups without threads that were not made just now."""
+        for folder in self.folder.parent.glob(f"{GROUP}*"):
+            with contextlib.suppress(OSError):  # in use, or somebody else does the same
+                if time.time() - folder.stat().st_mtime > LEFT_S:
+                    for group in (*filter(Path.is_dir, folder.iterdir()), folder):
+                        group.rmdir()
+
+
+def _remove(group: Path) -> None:
+    until = time.monotonic() + BUSY_S
+    while True:
+        try:
             group.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > until:
+                raise VmError(f"{group}: cannot be removed: {error.strerror}") from None
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _write(path: Path, value: object) -> None:

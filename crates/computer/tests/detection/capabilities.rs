@@ -94,3 +94,25 @@ fn what_a_kernel_has_is_found() {
     assert_eq!(found.privileges, ["CAP_SYS_NICE"]);
     assert!(found.holds("CAP_SYS_NICE") && !found.holds("CAP_KILL"));
 }
+
+#[test]
+fn rights_name_the_capabilities_that_they_take() {
+    let of = |mask: &str| {
+        let status = format!("Name:\tx\nCapEff:\t{mask}\n");
+        let found = detect(&[("proc/self/status", &status)]);
+        let held = found.rights.into_iter().filter(|right| right.is_held);
+        held.map(|right| right.what).collect::<Vec<_>>()
+    };
+    assert_eq!(of("0000000000800000"), ["CPUs, nice values and classes of other users' threads"]);
+    assert_eq!(
+        of("000000c000000000"),
+        ["counters of other users' threads", "a scheduler in the kernel"]
+    );
+    assert_eq!(of("0000000000200000"), of("000000c000000000"), "before Linux 5.8");
+    assert_eq!(of("000001ffffffffff").len(), 6);
+    assert!(of("0").is_empty());
+    let lines = detect(&[]).rights_in_words();
+    assert!(
+        lines.contains(&"may not: a scheduler in the kernel (CAP_BPF, CAP_PERFMON)".to_owned())
+    );
+}

@@ -159,3 +159,19 @@ fn a_clock_per_cpu_makes_a_cluster_per_class() {
     assert_eq!(cores.topology().clusters().len(), 2);
     assert_eq!(cores.domain(ClusterId(0)).cpufreq, ["policy0", "policy1"]);
 }
+
+#[test]
+fn low_a_clock_faster_than_any_processor_is_none() {
+    let folder = "sys/devices/system/cpu/cpufreq/policy0";
+    // Every step of it was listed once.
+    for khz in ["1000000000000", "18446744073709551615"] {
+        let tree = Tree::new("0-1")
+            .file(&format!("{folder}/affected_cpus"), "0-1")
+            .file(&format!("{folder}/cpuinfo_min_freq"), "400000")
+            .file(&format!("{folder}/cpuinfo_max_freq"), khz);
+        let (cores, _) = tree.found();
+        assert!(cores.domains()[0].freqs_mhz.is_empty(), "{khz}");
+    }
+    let tree = Tree::new("0-1").cpufreq(0, "0-1", "4295967296 800000 100001000");
+    assert_eq!(tree.found().0.domains()[0].freqs_mhz, [800]);
+}

@@ -21,7 +21,7 @@ pub enum LiveTask {
     Session(Task),
     /// Show what the running session does.
     Status(StatusArgs),
-    /// Stop the running session; everything that it touched is put back.
+    /// Stop the running session; everything that it touched is put back, and its command goes on without a policy.
     Stop(FolderSettings),
     /// Say what this computer can do, and which policies it can run.
     Doctor(DoctorArgs),

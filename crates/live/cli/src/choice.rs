@@ -1,6 +1,6 @@
 //! Which back end runs a policy, or why none does.
 
-use ampsched_live_driver::{Backend, Demand, demands, runnable_policies};
+use ampsched_live_driver::{Backend, Choices, Demand, demands, runnable_policies};
 use ampsched_live_session::{Means, Setup};
 use ampsched_model::InputError;
 
@@ -31,15 +31,19 @@ pub fn choose(setup: &Setup) -> Result<(Backend, Vec<Demand>), InputError> {
 
 fn lacks(setup: &Setup, backend: Backend) -> Vec<Demand> {
     let (policy, topology) = (setup.policy.policy.as_ref(), setup.cores.topology());
-    demands(backend, policy, topology, &setup.capabilities, setup.settings.allow_dvfs)
+    demands(backend, policy, topology, &setup.capabilities, choices(setup))
+}
+
+fn choices(setup: &Setup) -> Choices {
+    Choices { dvfs: setup.settings.allow_dvfs, dilation: setup.dilation }
 }
 
 fn refuse(setup: &Setup, means: &str, lacks: &[Demand], first_remedy: &str) -> InputError {
     let essential = lacks.iter().filter(|demand| demand.is_essential);
     let list: Vec<String> =
         essential.map(|demand| format!("it {} (here: {})", demand.what, demand.instead)).collect();
-    let (topology, allow_dvfs) = (setup.cores.topology(), setup.settings.allow_dvfs);
-    let others = runnable_policies(Backend::Daemon, topology, &setup.capabilities, allow_dvfs);
+    let (topology, capabilities) = (setup.cores.topology(), &setup.capabilities);
+    let others = runnable_policies(Backend::Daemon, topology, capabilities, choices(setup));
     let message = format!("cannot be run {means} as it is written: {}", list.join("; "));
     let hint = format!(
         "what would work: {first_remedy}; or a policy that the daemon can run here: {}",

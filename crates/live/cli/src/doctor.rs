@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use ampsched_computer::{Capabilities, Root};
-use ampsched_live_driver::{Backend, Demand, demands};
+use ampsched_live_driver::{Backend, Choices, Demand, demands};
 use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
 use ampsched_live_session::arguments::classes;
+use ampsched_live_session::print;
 use ampsched_model::InputError;
 use ampsched_policy::{Needs, REGISTRY, build_policy};
 use serde_json::{Value, json};
@@ -26,7 +27,6 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     };
     capabilities.counts_instructions = counters.counts("instructions");
     capabilities.counts_stalls = counters.counts_stalls();
-    let rows = capabilities.rows();
     let (cores, evidence) = match &found {
         Ok((map, evidence)) => (map.describe(), evidence.to_string()),
         Err(error) => ("not known".to_owned(), error.to_string()),
@@ -54,42 +54,50 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
             "evidence": evidence,
             "policies": policies,
         });
-        println!("{}", serde_json::to_string_pretty(&value).expect("plain data"));
+        print(&(serde_json::to_string_pretty(&value).expect("plain data") + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for (name, value) in rows.iter().map(|(name, value)| (*name, value.as_str())) {
-        println!("{name:<14} {value}");
+    let mut text = String::new();
+    for (name, value) in capabilities.rows() {
+        text += &row(name, &value);
     }
-    print_lines("counters", &counters.describe(), &counters.reasons);
-    print_lines("sensors", &sensor_lines, &sensors.reasons);
-    println!("{:<14} {cores} ({evidence})", "cores");
+    text += &block("rights", &capabilities.rights_in_words(), &[]);
+    text += &block("counters", &counters.describe(), &counters.reasons);
+    text += &block("sensors", &sensor_lines, &sensors.reasons);
+    text += &row("cores", &format!("{cores} ({evidence})"));
     let lines = verdicts.iter().map(Verdict::cells).collect();
-    print!("{}", table(&["policy", "kernel", "daemon", "what the daemon lacks"], lines));
+    text += &table(&["policy", "kernel", "daemon", "what the daemon lacks"], lines);
     let reads = |is_read: fn(&Needs) -> bool| names(|name| is_read(&needs_of(name)));
-    println!();
-    print_readers(
+    text.push('\n');
+    text += &readers(
         "read retired instructions",
         capabilities.counts_instructions,
         &reads(|needs| needs.instructions),
     );
-    print_readers("read stalls for data", capabilities.counts_stalls, &reads(|needs| needs.stalls));
-    print_readers("read powers of single threads", false, &reads(|needs| needs.power));
+    text +=
+        &readers("read stalls for data", capabilities.counts_stalls, &reads(|needs| needs.stalls));
+    text += &readers("read powers of single threads", false, &reads(|needs| needs.power));
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The lines of a row, of which only the first has a head.
-fn print_lines(head: &str, lines: &[String], reasons: &[String]) {
+/// A line with a head.
+fn row(head: &str, value: &str) -> String {
+    format!("{head:<14} {value}\n")
+}
+
+/// The lines of a head, of which only the first shows it.
+fn block(head: &str, lines: &[String], reasons: &[String]) -> String {
     let none = ["none".to_owned()];
     let lines = if lines.is_empty() && reasons.is_empty() { &none[..] } else { lines };
-    for (index, line) in lines.iter().chain(reasons).enumerate() {
-        println!("{:<14} {line}", if index == 0 { head } else { "" });
-    }
+    let heads = std::iter::once(head).chain(std::iter::repeat(""));
+    heads.zip(lines.iter().chain(reasons)).map(|(head, line)| row(head, line)).collect()
 }
 
 /// Which policies read something, and whether they get it.
-fn print_readers(what: &str, is_there: bool, names: &[&str]) {
+fn readers(what: &str, is_there: bool, names: &[&str]) -> String {
     let here = if is_there { "which are counted" } else { "which nothing shows here" };
-    println!("{what}, {here}: {}", names.join(", "));
+    format!("{what}, {here}: {}\n", names.join(", "))
 }
 
 fn needs_of(name: &str) -> Needs {
@@ -115,7 +123,8 @@ impl Verdict {
         dvfs: bool,
     ) -> Self {
         let policy = build_policy(name, &[]).expect("defaults are valid");
-        let lacks = |backend| demands(backend, policy.as_ref(), topology, capabilities, dvfs);
+        let choices = Choices { dvfs, ..Choices::default() };
+        let lacks = |backend| demands(backend, policy.as_ref(), topology, capabilities, choices);
         Self { policy: name, scx: lacks(Backend::Scx), daemon: lacks(Backend::Daemon) }
     }
 

@@ -37,7 +37,7 @@ mod tests {
     use crate::args::{Arguments, LiveTask};
 
     /// Every option of `run` with a value that is not its default.
-    const ALL: [&str; 26] = [
+    const ALL: [&str; 27] = [
         "run",
         "--policy=wash:sigma=0.3",
         "--param=decay=0.5",
@@ -59,6 +59,7 @@ mod tests {
         "--result=-",
         "--quiet",
         "--run-dir=/run/user/a b",
+        "--user=nobody",
         "--",
         "sh",
         "-c",

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use ampsched_live_daemon::Daemon;
 use ampsched_live_driver::Backend;
 use ampsched_live_session::arguments::exit_code;
-use ampsched_live_session::{Settings, Setup};
+use ampsched_live_session::{Backend as _, Settings, Setup};
 use ampsched_model::InputError;
 use clap::Parser;
 
@@ -20,11 +20,19 @@ use args::{Arguments, LiveTask};
 
 fn main() -> ExitCode {
     exit_code(match Arguments::parse().task {
-        LiveTask::Session(task) => task.execute::<Daemon>(run),
+        LiveTask::Session(task) => task.execute::<Daemon>(run, refuse),
         LiveTask::Status(wanted) => status::status(&wanted),
         LiveTask::Stop(folder) => stop::stop(&folder),
         LiveTask::Doctor(wanted) => doctor::doctor(&wanted),
     })
+}
+
+/// Why a policy can be run by no means here, or not by those that are wanted.
+fn refuse(setup: Setup) -> Result<(), InputError> {
+    match choice::choose(&setup)? {
+        (Backend::Scx, _) => Ok(()),
+        (Backend::Daemon, _) => Daemon::check(&setup),
+    }
 }
 
 /// Runs a policy by the means that can run it here.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ampsched_live_session::{RunDir, Status};
+use ampsched_live_session::{RunDir, Status, print};
 use ampsched_model::InputError;
 
 use crate::args::StatusArgs;
@@ -18,21 +18,22 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, InputError> {
     let folder = RunDir::new(&args.folder);
     let Some(mut status) = folder.status()? else { return Err(nobody(&folder)) };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&status).expect("a status is plain data"));
+        let text = serde_json::to_string_pretty(&status).expect("a status is plain data");
+        print(&(text + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     if !args.watch {
-        print!("{}", text_of(&status));
+        print(&text_of(&status))?;
         return Ok(ExitCode::SUCCESS);
     }
-    loop {
-        print!("{CLEAR}{}", text_of(&status));
+    while print(&format!("{CLEAR}{}", text_of(&status)))? {
         std::thread::sleep(Duration::from_secs(1));
         match folder.status()? {
             Some(next) => status = next,
-            None => return Ok(ExitCode::SUCCESS),
+            None => break,
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The status as tables.

@@ -3,19 +3,19 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ampsched_live_session::{FolderSettings, RunDir};
+use ampsched_live_session::{END_POLICY, FolderSettings, RunDir, print};
 use ampsched_model::InputError;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, kill_process};
 
 /// How long a session may take to put everything back before `stop` gives up waiting (ours).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks the running session to stop and waits until it has.
+/// Asks the running session to stop and waits until it has; its command goes on without a policy.
 pub fn stop(settings: &FolderSettings) -> Result<ExitCode, InputError> {
     let folder = RunDir::new(settings);
     let Some(status) = folder.status()? else { return Err(nobody(&folder)) };
     let pid = Pid::from_raw(status.pid).expect("a session has a process");
-    kill_process(pid, Signal::TERM).map_err(|error| folder.wrong(&error))?;
+    kill_process(pid, END_POLICY).map_err(|error| folder.wrong(&error))?;
     let started = Instant::now();
     while folder.status()?.is_some() {
         if started.elapsed() > TIMEOUT {
@@ -24,7 +24,7 @@ pub fn stop(settings: &FolderSettings) -> Result<ExitCode, InputError> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    println!("stopped: {} (process {})", status.policy, status.pid);
+    print(&format!("stopped: {} (process {})\n", status.policy, status.pid))?;
     Ok(ExitCode::SUCCESS)
 }
 

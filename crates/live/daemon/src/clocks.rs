@@ -7,14 +7,16 @@ use std::io;
 use std::path::PathBuf;
 
 use ampsched_computer::{Domain, Root};
+use ampsched_live_session::Journal;
 
-use crate::journal::{Journal, Touch};
 use crate::system;
+use crate::touch::{Limit, Touch, cpufreq_folder};
 
 /// Sets clocks.
 #[derive(Debug)]
 pub struct Clocks {
     root: Root,
+    /// Limits that are in the journal.
     touched: BTreeSet<PathBuf>,
 }
 
@@ -30,7 +32,7 @@ impl Clocks {
         &mut self,
         domain: &Domain,
         mhz: u32,
-        journal: &mut Journal,
+        journal: &mut Journal<Touch>,
     ) -> io::Result<Option<u32>> {
         let reached = domain.freqs_mhz.iter().find(|&&own| own >= mhz).or(domain.freqs_mhz.last());
         let Some(&mhz) = reached.filter(|_| !domain.cpufreq.is_empty()) else { return Ok(None) };
@@ -41,7 +43,12 @@ impl Clocks {
     }
 
     /// Limits a domain to its highest frequency of at most so many MHz, or to its lowest; `u32::MAX` lifts the limit.
-    pub fn limit(&mut self, domain: &Domain, mhz: u32, journal: &mut Journal) -> io::Result<()> {
+    pub fn limit(
+        &mut self,
+        domain: &Domain,
+        mhz: u32,
+        journal: &mut Journal<Touch>,
+    ) -> io::Result<()> {
         let allowed = domain.freqs_mhz.iter().rev().find(|&&own| own <= mhz);
         let Some(&mhz) = allowed.or(domain.freqs_mhz.first()) else { return Ok(()) };
         for policy in &domain.cpufreq {
@@ -51,7 +58,12 @@ impl Clocks {
         Ok(())
     }
 
-    fn set_policy(&mut self, policy: &str, mhz: u32, journal: &mut Journal) -> io::Result<()> {
+    fn set_policy(
+        &mut self,
+        policy: &str,
+        mhz: u32,
+        journal: &mut Journal<Touch>,
+    ) -> io::Result<()> {
         let [least, greatest] = self.limits(policy, journal)?;
         let now: u64 = fs::read_to_string(&greatest)?.trim().parse().unwrap_or(0);
         let order = if khz(mhz) > now { [&greatest, &least] } else { [&least, &greatest] };
@@ -62,18 +74,21 @@ impl Clocks {
     }
 
     /// The files of a policy's least and greatest frequency, which are in the journal then.
-    fn limits(&mut self, policy: &str, journal: &mut Journal) -> io::Result<[PathBuf; 2]> {
-        let folder = format!("/sys/devices/system/cpu/cpufreq/{policy}");
-        let file = |name: &str| self.root.path(&format!("{folder}/{name}"));
-        let files = [file("scaling_min_freq"), file("scaling_max_freq")];
+    fn limits(&mut self, policy: &str, journal: &mut Journal<Touch>) -> io::Result<[PathBuf; 2]> {
+        let number = policy.strip_prefix("policy").and_then(|number| number.parse().ok());
+        let policy = number.ok_or_else(|| io::Error::other(format!("{policy} has no number")))?;
+        let folder = self.root.path(&cpufreq_folder(policy));
         // The greatest is put back first, so that the limits never cross.
-        for file in &files {
-            if self.touched.insert(file.clone()) {
-                let text = fs::read_to_string(file)?.trim().to_owned();
-                journal.write(&Touch::Clock { file: file.clone(), text })?;
+        let limits = [Limit::Least, Limit::Greatest];
+        for limit in limits {
+            let file = folder.join(limit.file());
+            if !self.touched.contains(&file) {
+                let khz = fs::read_to_string(&file)?.trim().parse().map_err(io::Error::other)?;
+                journal.write(&Touch::Clock { policy, limit, khz })?;
+                self.touched.insert(file);
             }
         }
-        Ok(files)
+        Ok(limits.map(|limit| folder.join(limit.file())))
     }
 }
 
@@ -83,6 +98,8 @@ fn khz(mhz: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use ampsched_live_session::JournalFile;
+
     use super::*;
     use crate::restore;
 
@@ -101,9 +118,9 @@ mod tests {
             cpufreq: vec!["policy2".to_owned()],
             relative_speed: None,
         };
-        let path = folder.path().join("journal");
-        let mut journal = Journal::create(&path).unwrap();
-        let mut clocks = Clocks::new(root);
+        let place = JournalFile::at(&folder.path().join("journal")).unwrap().unwrap();
+        let (held, mut journal) = place.create().unwrap();
+        let mut clocks = Clocks::new(root.clone());
         let read = |name: &str| fs::read_to_string(clock.join(name)).unwrap().trim().to_owned();
         for (asked, expected) in [(500, 1000), (1500, 2000), (9999, 2000), (0, 200)] {
             assert_eq!(clocks.set(&domain, asked, &mut journal).unwrap(), Some(expected));
@@ -114,9 +131,9 @@ mod tests {
             clocks.limit(&domain, limit, &mut journal).unwrap();
             assert_eq!(read("scaling_max_freq"), format!("{expected}000"));
         }
-        let touches = Journal::read(&path).unwrap().unwrap();
+        let touches = held.read().unwrap().entries;
         assert_eq!(touches.len(), 2, "only what was there first is remembered");
-        let restored = restore(&touches);
+        let restored = restore(&touches, &root);
         assert_eq!((restored.clocks, restored.failures.len()), (2, 0));
         assert_eq!(
             (read("scaling_min_freq").as_str(), read("scaling_max_freq").as_str()),

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 use std::process::Command;
 
 use ampsched_computer::{
@@ -10,18 +9,21 @@ use ampsched_computer::{
 };
 use ampsched_live_driver::{Decision, Driver, Observation};
 use ampsched_live_factors::{FutexTrace, SensorSurvey, Sensors};
-use ampsched_live_session::{Account, Backend, Observed, PutBack, Scheduled, Session, Setup};
+use ampsched_live_session::{
+    Account, Backend, Journal, Observed, PutBack, Scheduled, Session, Setup,
+};
 use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
 use ampsched_policy::{Change, RunState, nice_to_weight};
+use rustix::io::Errno;
 use rustix::process::{Pid, set_child_subreaper};
 use serde::Serialize;
 
 use crate::clocks::Clocks;
-use crate::freezer::Freezer;
-use crate::journal::{Journal, Touch};
-use crate::restore::{Restored, restore_file};
+use crate::freezer::{Freezer, WentOn};
+use crate::restore::{mattering, restore};
 use crate::roster::{Member, Roster};
 use crate::system::{set_cpus, set_nice};
+use crate::touch::{Cpus, Instance, Touch};
 
 /// Policies by affinities, nice values, frozen threads and limits of cpufreq.
 pub struct Daemon {
@@ -29,27 +31,20 @@ pub struct Daemon {
     roster: Roster,
     freezer: Freezer,
     clocks: Clocks,
-    journal: Journal,
+    journal: Journal<Touch>,
     /// Who waits for whom, if the policy asks and the kernel tells.
     blame: Option<FutexTrace>,
     sensors: Sensors,
     has_power_of_clusters: bool,
 }
 
-/// What it has done, for the results.
+/// What it adds to the results: nothing.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// What has been put back; none if somebody else did.
-    pub restored: Option<Restored>,
-}
+pub struct Outcome {}
 
 impl ampsched_live_session::Outcome for Outcome {
-    fn words(&self) -> String {
-        if self.failures().is_empty() { "all put back" } else { "not all put back" }.to_owned()
-    }
-
-    fn failures(&self) -> &[String] {
-        self.restored.as_ref().map_or(&[], |restored| &restored.failures)
+    fn words(&self) -> Option<String> {
+        None
     }
 }
 
@@ -93,6 +88,7 @@ impl Backend for Daemon {
     /// Ours: it shares the cores with what it schedules.
     const CPU_SHARE_MAX: f64 = 0.25;
     type Outcome = Outcome;
+    type Touch = Touch;
 
     fn check(setup: &Setup) -> Result<(), InputError> {
         if setup.scope.is_some() {
@@ -103,10 +99,9 @@ impl Backend for Daemon {
             .with_hint("--cgroup takes all of a cgroup; --backend scx takes everything"))
     }
 
-    fn start(session: &mut Session, journal: &Path) -> Result<Self, InputError> {
+    fn start(session: &mut Session, mut journal: Journal<Touch>) -> Result<Self, InputError> {
         let root = Root::default();
         let survey = SensorSurvey::make(&root, &session.cores)?;
-        let mut journal = Journal::create(journal)?;
         let blame = start_tracing(session, &root, &mut journal).unwrap_or_else(|error| {
             session.note(TRACING, &error);
             None
@@ -143,7 +138,7 @@ impl Backend for Daemon {
         let (freezer, holds_threads) = (&self.freezer, self.freezer.holds_threads());
         let is_held = |member: &Member| match holds_threads {
             true => freezer.is_held(member.key),
-            false => freezer.is_held(process_key(member)),
+            false => freezer.is_held(member.process),
         };
         let mut seen = self.roster.look(&self.proc, &session.cores, elapsed_ns, is_held);
         let blame_ns = self.blame.as_mut().map_or_else(|| Ok(BTreeMap::new()), FutexTrace::take);
@@ -175,6 +170,9 @@ impl Backend for Daemon {
         session: &mut Session,
         decisions: &[Decision],
     ) -> Result<(), InputError> {
+        for done in self.freezer.retry() {
+            note_release(session, done);
+        }
         for decision in decisions {
             match decision {
                 Decision::Frequency(cluster, mhz) => self.set_clock(session, *cluster, *mhz),
@@ -193,36 +191,49 @@ impl Backend for Daemon {
         self.roster.members().next().is_some()
     }
 
-    fn finish(mut self, _session: &mut Session) -> Result<Outcome, InputError> {
-        // Its folder can only be removed when nobody reads there.
-        self.blame = None;
-        Ok(Outcome { restored: restore_file(self.journal.path())? })
+    fn journal(&mut self) -> Option<&mut Journal<Touch>> {
+        Some(&mut self.journal)
     }
 
-    fn restore(journal: &Path) -> Result<Option<PutBack>, InputError> {
-        Ok(restore_file(journal)?.map(PutBack::from))
+    fn mattering(touches: Vec<Touch>) -> Vec<Touch> {
+        mattering(touches, &Proc::default())
+    }
+
+    /// Nobody reads its traces any more, without which their folder could not be removed.
+    fn finish(self, _session: &mut Session) -> Outcome {
+        Outcome {}
+    }
+
+    fn concerns(touches: &[Touch], threads: &BTreeSet<ThreadKey>) -> bool {
+        touches.iter().filter_map(Touch::thread).any(|thread| threads.contains(&thread))
+    }
+
+    fn put_back(touches: &[Touch]) -> PutBack {
+        restore(touches, &Root::default()).into()
     }
 }
 
 impl Daemon {
     /// Begins to schedule a thread.
     fn adopt(&mut self, session: &mut Session, stat: &ThreadStat, now_ns: Ns) -> io::Result<()> {
-        let before = self.roster.before(stat)?;
+        let ended = || io::Error::from(Errno::SRCH);
+        let process = self.proc.process(stat.pid).ok_or_else(ended)?.key;
+        let before = self.roster.before(stat, process, &self.proc)?;
         let allowed = session.cores.core_set(&before.cpus);
         if allowed.is_empty() {
             // It may not use any CPU of the machine.
             return Ok(());
         }
+        let cpus = listed(&before.cpus)?;
         self.journal.write(&Touch::Thread {
-            pid: stat.pid,
-            tid: stat.key.tid,
-            start_ticks: stat.key.start_ticks,
-            cpus: format_cpus(before.cpus.iter().copied()),
+            process,
+            thread: stat.key,
+            cpus,
             nice: before.nice,
         })?;
         let weight = nice_to_weight(before.nice);
         let known = session.add(stat.key.tid, stat.group, weight, &allowed, now_ns);
-        self.roster.join(stat, known, before, &self.proc);
+        self.roster.join(stat, process, known, before, &self.proc);
         match &mut self.blame {
             Some(blame) => blame.follow(stat.key.tid),
             None => Ok(()),
@@ -242,7 +253,12 @@ impl Daemon {
         }
     }
 
-    fn change(&mut self, session: &Session, thread: ThreadId, change: &Change) -> io::Result<()> {
+    fn change(
+        &mut self,
+        session: &mut Session,
+        thread: ThreadId,
+        change: &Change,
+    ) -> io::Result<()> {
         match change {
             Change::Affinity(_) | Change::Prefer(_) | Change::Move(_) => self.bind(session, thread),
             Change::Weight(weight) => self.renice(thread, *weight),
@@ -260,28 +276,35 @@ impl Daemon {
         if member.given_cpus.as_ref() == Some(&cpus) {
             return Ok(());
         }
-        member.given_cpus = Some(cpus.clone());
-        let (pid, tid) = (member.pid, member.key.tid);
-        let text = format_cpus(cpus.iter().copied());
-        if self.roster.gives_cpus(pid, &text) {
-            self.journal.write(&Touch::GivenCpus { pid, cpus: text })?;
+        let (process, tid, list) = (member.process, member.key.tid, listed(&cpus)?);
+        if !self.roster.has_given_cpus(process.tid, list.text()) {
+            self.journal.write(&Touch::GivenCpus { process, cpus: list.clone() })?;
+            self.roster.gives_cpus(process.tid, list.text());
         }
-        set_cpus(tid, &cpus)
+        set_cpus(tid, &cpus)?;
+        if let Some(member) = self.roster.member_mut(thread) {
+            member.given_cpus = Some(cpus);
+        }
+        Ok(())
     }
 
     fn renice(&mut self, thread: ThreadId, weight: u32) -> io::Result<()> {
         let nice = nice_of(weight);
         let Some(member) = self.roster.member_mut(thread) else { return Ok(()) };
-        member.given_nice = Some(nice);
-        let (pid, tid) = (member.pid, member.key.tid);
-        if self.roster.gives_nice(pid, nice) {
-            self.journal.write(&Touch::GivenNice { pid, nice })?;
+        let (process, tid) = (member.process, member.key.tid);
+        if !self.roster.has_given_nice(process.tid, nice) {
+            self.journal.write(&Touch::GivenNice { process, nice })?;
+            self.roster.gives_nice(process.tid, nice);
         }
-        set_nice(tid, nice)
+        set_nice(tid, nice)?;
+        if let Some(member) = self.roster.member_mut(thread) {
+            member.given_nice = Some(nice);
+        }
+        Ok(())
     }
 
     /// Holds a thread back, or its process if that is all that can be held and all its threads are meant.
-    fn hold(&mut self, session: &Session, thread: ThreadId) -> io::Result<()> {
+    fn hold(&mut self, session: &mut Session, thread: ThreadId) -> io::Result<()> {
         let Some(member) = self.roster.member(thread).cloned() else {
             return Ok(());
         };
@@ -290,12 +313,19 @@ impl Daemon {
             (member.key, plans.plan(thread).held)
         } else {
             let mut all = self.roster.members().filter(|other| other.pid == member.pid);
-            (process_key(&member), all.all(|other| plans.plan(other.thread).held))
+            (member.process, all.all(|other| plans.plan(other.thread).held))
         };
         match (held, self.freezer.is_held(key)) {
             (true, false) => self.freezer.hold(key, &mut self.journal),
-            (false, true) => self.freezer.release(key),
-            _ => Ok(()),
+            (false, true) => {
+                note_release(session, self.freezer.release(key));
+                Ok(())
+            }
+            (true, true) => {
+                self.freezer.keep(key);
+                Ok(())
+            }
+            (false, false) => Ok(()),
         }
     }
 
@@ -326,18 +356,39 @@ impl Daemon {
 fn start_tracing(
     session: &Session,
     root: &Root,
-    journal: &mut Journal,
+    journal: &mut Journal<Touch>,
 ) -> io::Result<Option<FutexTrace>> {
     let tracefs = session.capabilities.tracefs.as_ref().filter(|_| session.driver.needs().blame);
     let Some(tracefs) = tracefs else { return Ok(None) };
-    let name = format!("ampsched-{}", std::process::id());
-    let folder = FutexTrace::folder(&root.path(tracefs), &name);
-    journal.write(&Touch::Tracing { folder: folder.clone() })?;
+    let instance = Instance::own();
+    let folder = FutexTrace::folder(&root.path(tracefs), instance.name());
+    journal.write(&Touch::Tracing { instance })?;
     FutexTrace::start(folder).map(Some)
+}
+
+/// CPUs as a journal has them.
+fn listed(cpus: &BTreeSet<usize>) -> io::Result<Cpus> {
+    Cpus::try_from(format_cpus(cpus.iter().copied())).map_err(io::Error::other)
 }
 
 /// What failures of tracing are called.
 const TRACING: &str = "tracing of futexes";
+
+/// Remembers that somebody could not go on, or not where it was before.
+fn note_release(session: &mut Session, done: io::Result<Option<WentOn>>) {
+    match done {
+        Ok(None) => {}
+        Ok(Some(WentOn { gone, now })) => {
+            let message = format!(
+                "cgroup {} is gone; who was held goes on in {}",
+                gone.display(),
+                now.display()
+            );
+            session.note("letting threads go on", &io::Error::other(message));
+        }
+        Err(error) => session.note("letting threads go on", &error),
+    }
+}
 
 /// Where threads are held back here.
 fn freezer(capabilities: &Capabilities, root: &Root) -> Freezer {
@@ -349,11 +400,6 @@ fn freezer(capabilities: &Capabilities, root: &Root) -> Freezer {
         Some((delegation, mount?.as_str()))
     });
     Freezer::new(place, root)
-}
-
-/// A process's first thread, as which it is held back.
-fn process_key(member: &Member) -> ThreadKey {
-    ThreadKey { tid: member.pid, start_ticks: member.process_start_ticks }
 }
 
 fn what_failed(change: &Change) -> &'static str {

@@ -10,9 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ampsched_computer::{CgroupVersion, Delegation, Proc, Root, ThreadKey};
+use ampsched_live_session::Journal;
 
-use crate::journal::{Journal, Touch};
 use crate::system;
+use crate::touch::{Group, OwnGroup, Touch};
 
 /// Means of holding threads back.
 #[derive(Debug)]
@@ -21,8 +22,19 @@ pub struct Freezer {
     proc: Proc,
     /// Where those that are held were before; nowhere for SIGSTOP.
     held: BTreeMap<ThreadKey, Option<PathBuf>>,
-    /// What the journal says already.
-    written: BTreeSet<(ThreadKey, Option<PathBuf>)>,
+    /// Those of them that are to go on and could not yet.
+    due: BTreeSet<ThreadKey>,
+    /// What the journal says last of each.
+    written: BTreeMap<ThreadKey, Option<PathBuf>>,
+}
+
+/// Who was held back goes on in another cgroup than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WentOn {
+    /// Where it was, which is gone.
+    pub gone: PathBuf,
+    /// The nearest cgroup above that took it, or the session's.
+    pub now: PathBuf,
 }
 
 #[derive(Debug)]
@@ -43,9 +55,7 @@ impl Freezer {
         let means = match place {
             Some((delegation, mount)) => Means::Cgroup {
                 version: delegation.version,
-                folder: root
-                    .path(&delegation.folder)
-                    .join(format!("ampsched-held-{}", std::process::id())),
+                folder: root.path(&delegation.folder).join(OwnGroup::name()),
                 mount: root.path(mount).display().to_string(),
                 is_made: false,
             },
@@ -55,7 +65,8 @@ impl Freezer {
             means,
             proc: Proc::new(root.clone()),
             held: BTreeMap::new(),
-            written: BTreeSet::new(),
+            due: BTreeSet::new(),
+            written: BTreeMap::new(),
         }
     }
 
@@ -79,58 +90,139 @@ impl Freezer {
     }
 
     /// Holds a thread (a process's first thread where only processes can be held) back.
-    pub fn hold(&mut self, key: ThreadKey, journal: &mut Journal) -> io::Result<()> {
+    pub fn hold(&mut self, key: ThreadKey, journal: &mut Journal<Touch>) -> io::Result<()> {
         let from = match &mut self.means {
             Means::Stop => None,
             Means::Cgroup { version, folder, mount, is_made } => {
                 if !*is_made {
-                    make(*version, folder, journal)?;
+                    make(*version, Path::new(mount), folder, journal)?;
                     *is_made = true;
                 }
                 let from = cgroup_of(&self.proc, *version, mount, key.tid);
                 Some(from.ok_or_else(|| io::Error::from(rustix::io::Errno::SRCH))?)
             }
         };
-        if self.written.insert((key, from.clone())) {
+        if self.written.get(&key) != Some(&from) {
             journal.write(&match (&self.means, &from) {
-                (Means::Cgroup { version, .. }, Some(from)) => {
-                    Touch::moved(*version, key, from.clone())
+                (Means::Cgroup { version, mount, .. }, Some(from)) => {
+                    let from = group_of(Path::new(mount), from)?;
+                    Touch::Moved { version: *version, thread: key, from }
                 }
-                _ => Touch::Stopped { pid: key.tid, start_ticks: key.start_ticks },
+                _ => Touch::Stopped { process: key },
             })?;
+            self.written.insert(key, from.clone());
         }
-        match &self.means {
+        match &mut self.means {
             Means::Stop => system::set_stopped(key.tid, true)?,
-            Means::Cgroup { version, folder, .. } => {
-                system::write(&members(*version, folder), &key.tid.to_string())?;
+            Means::Cgroup { version, folder, is_made, .. } => {
+                let entered = enter(*version, folder, key.tid);
+                // If somebody has removed it, it is made anew for the next.
+                *is_made = folder.exists();
+                entered?;
             }
         }
+        self.due.remove(&key);
         self.held.insert(key, from);
         Ok(())
     }
 
-    /// Lets a thread that was held back go on.
-    pub fn release(&mut self, key: ThreadKey) -> io::Result<()> {
-        match (&self.means, self.held.remove(&key)) {
-            (_, None) => Ok(()),
-            (Means::Cgroup { version, .. }, Some(Some(from))) => {
-                system::write(&members(*version, &from), &key.tid.to_string())
+    /// Lets a thread that was held back go on, where it was before if that is still there.
+    ///
+    /// # Errors
+    ///
+    /// It cannot go on; it counts as held, and [`retry`](Self::retry) tries again.
+    pub fn release(&mut self, key: ThreadKey) -> io::Result<Option<WentOn>> {
+        let Some(from) = self.held.get(&key) else { return Ok(None) };
+        self.due.insert(key);
+        let released = match (&self.means, from) {
+            (Means::Cgroup { version, folder, mount, .. }, Some(from)) => {
+                let above = folder.parent().expect("a cgroup of ours is below another");
+                go_back(*version, from, Path::new(mount), above, key.tid)
             }
-            (_, Some(_)) => system::set_stopped(key.tid, false),
+            _ => system::set_stopped(key.tid, false).map(|()| None),
+        };
+        match released {
+            Err(error) if !system::has_ended(&error) => Err(error),
+            done => {
+                self.let_go(key);
+                Ok(done.unwrap_or_default())
+            }
         }
+    }
+
+    /// It is to be held back still, or again, whether or not it could go on when it should.
+    pub fn keep(&mut self, key: ThreadKey) {
+        self.due.remove(&key);
+    }
+
+    /// Lets those go on who could not when they should.
+    pub fn retry(&mut self) -> Vec<io::Result<Option<WentOn>>> {
+        let due: Vec<ThreadKey> = self.due.iter().copied().collect();
+        due.into_iter().map(|key| self.release(key)).collect()
     }
 
     /// A thread has ended.
     pub fn forget(&mut self, key: ThreadKey) {
+        self.let_go(key);
+        self.written.remove(&key);
+    }
+
+    fn let_go(&mut self, key: ThreadKey) {
         self.held.remove(&key);
+        self.due.remove(&key);
     }
 }
 
-fn make(version: CgroupVersion, folder: &Path, journal: &mut Journal) -> io::Result<()> {
-    let v1 = version == CgroupVersion::V1;
-    journal.write(&Touch::Cgroup { v1, folder: folder.to_owned() })?;
-    fs::create_dir(folder)?;
-    set_frozen(v1, folder, true)
+/// Sends a thread back to a cgroup; if that is gone, to the nearest one above it that takes it, or to `own`.
+fn go_back(
+    version: CgroupVersion,
+    from: &Path,
+    mount: &Path,
+    own: &Path,
+    tid: i32,
+) -> io::Result<Option<WentOn>> {
+    let Err(error) = enter(version, from, tid) else { return Ok(None) };
+    if from.exists() || system::has_ended(&error) {
+        return Err(error);
+    }
+    // Version 2 refuses processes beside cgroups that share out controllers.
+    let above = from.ancestors().skip(1).take_while(|folder| folder.starts_with(mount));
+    let now = above.chain([own]).find(|folder| enter(version, folder, tid).is_ok());
+    let went_on = |now: &Path| WentOn { gone: from.to_owned(), now: now.to_owned() };
+    now.map(went_on).map(Some).ok_or(error)
+}
+
+/// Makes a thread (version 1) or process (version 2) a member of a cgroup. The error that there is no such cgroup is
+/// told apart from those of threads that have ended.
+fn enter(version: CgroupVersion, folder: &Path, tid: i32) -> io::Result<()> {
+    let entered = system::write(&members(version, folder), &tid.to_string());
+    entered.map_err(|error| at(folder, error))
+}
+
+/// An error of a cgroup with its name, which nobody can take for that of a thread that has ended.
+fn at(folder: &Path, error: io::Error) -> io::Error {
+    match system::has_ended(&error) {
+        true => error,
+        false => io::Error::other(format!("{}: {error}", folder.display())),
+    }
+}
+
+fn make(
+    version: CgroupVersion,
+    mount: &Path,
+    folder: &Path,
+    journal: &mut Journal<Touch>,
+) -> io::Result<()> {
+    let group = OwnGroup::try_from(group_of(mount, folder)?).map_err(io::Error::other)?;
+    journal.write(&Touch::Cgroup { version, group })?;
+    fs::create_dir(folder).map_err(|error| at(folder, error))?;
+    set_frozen(version == CgroupVersion::V1, folder, true).map_err(|error| at(folder, error))
+}
+
+fn group_of(mount: &Path, folder: &Path) -> io::Result<Group> {
+    let wrong =
+        || io::Error::other(format!("{} is not below {}", folder.display(), mount.display()));
+    Group::of_folder(mount, folder).ok_or_else(wrong)
 }
 
 /// Freezes a cgroup or thaws it.
@@ -148,11 +240,16 @@ pub fn members(version: CgroupVersion, folder: &Path) -> PathBuf {
 }
 
 fn cgroup_of(proc: &Proc, version: CgroupVersion, mount: &str, tid: i32) -> Option<PathBuf> {
+    let path = cgroup_path(proc, version, tid)?;
+    Some(PathBuf::from(format!("{mount}{}", path.trim_end_matches('/'))))
+}
+
+/// The cgroup of a thread within a hierarchy; none if it does not exist (any more).
+pub fn cgroup_path(proc: &Proc, version: CgroupVersion, tid: i32) -> Option<String> {
     let cgroups = proc.cgroups(tid);
     let is_meant = |names: &str| match version {
         CgroupVersion::V1 => names.split(',').any(|name| name == "freezer"),
         CgroupVersion::V2 => names.is_empty(),
     };
-    let path = cgroups.iter().find(|(names, _)| is_meant(names))?.1;
-    Some(PathBuf::from(format!("{mount}{}", path.trim_end_matches('/'))))
+    cgroups.into_iter().find(|(names, _)| is_meant(names)).map(|(_, path)| path)
 }

@@ -1,29 +1,26 @@
 //! Putting back what was touched. It can be done twice, and by whoever has the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::PathBuf;
 
-use ampsched_computer::{CgroupVersion, Proc, ThreadKey, parse_cpus};
+use ampsched_computer::{Capabilities, CgroupVersion, Proc, Root, ThreadKey, ThreadStat};
+use ampsched_live_factors::FutexTrace;
 use ampsched_live_session::PutBack;
-use ampsched_model::InputError;
-use rustix::fs::{FlockOperation, flock};
-use serde::Serialize;
 
-use crate::freezer::{members, set_frozen};
-use crate::journal::{Journal, Touch};
+use crate::freezer::{cgroup_path, members, set_frozen};
 use crate::system::{cpus_of, has_ended, is_there, set_cpus, set_nice, set_stopped, write};
+use crate::touch::{Cpus, Group, OwnGroup, Touch, cpufreq_folder};
 
 /// What has been put back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Threads that have their CPUs and nice value again.
     pub threads: usize,
     /// Threads and processes that may run again.
     pub released: usize,
-    /// Files of cpufreq that say again what they said.
+    /// Limits of clocks that are again what they were.
     pub clocks: usize,
     /// What could not be put back, and why.
     pub failures: Vec<String>,
@@ -52,117 +49,202 @@ impl Restored {
     }
 }
 
-/// Puts everything back that a journal's file names, and removes it if nothing failed; none if there is no file,
-/// or somebody else has just done it.
-///
-/// Errors: the file cannot be read.
-pub fn restore_file(path: &Path) -> Result<Option<Restored>, InputError> {
-    // One at a time: a guardian, the next session and the user may all want to.
-    let Ok(file) = File::open(path) else { return Ok(None) };
-    let locked = flock(&file, FlockOperation::LockExclusive);
-    let wrong =
-        |error: io::Error| InputError::new(path.display().to_string(), "", error.to_string());
-    locked.map_err(|error| wrong(error.into()))?;
-    if file.metadata().map_err(wrong)?.nlink() == 0 {
-        return Ok(None);
-    }
-    let Some(touches) = Journal::read(path)? else { return Ok(None) };
-    let mut restored = restore(&touches);
-    if restored.failures.is_empty() {
-        let removed = fs::remove_file(path);
-        restored.note(&path.display().to_string(), removed);
-    }
-    Ok(Some(restored))
-}
-
-/// Puts everything back: clocks, then frozen and stopped threads, then CPUs and nice values.
-pub fn restore(touches: &[Touch]) -> Restored {
-    let mut restored = Restored::default();
+/// Puts everything back: clocks, then frozen and stopped threads, then CPUs and nice values. Files are looked for
+/// below the root, where the kernel has them; none is made.
+pub fn restore(touches: &[Touch], root: &Root) -> Restored {
+    let (mut restored, system) = (Restored::default(), System::below(root));
     for touch in touches.iter().rev() {
-        restore_clock(touch, &mut restored);
-        remove_tracing(touch, &mut restored);
+        system.restore_clock(touch, &mut restored);
+        system.remove_tracing(touch, &mut restored);
     }
-    // Who was moved from several places goes back to the last.
-    for touch in touches {
-        release(touch, &mut restored);
+    // Who was moved from several places goes back to the last; afterwards it is not held any more.
+    for touch in touches.iter().rev() {
+        system.release(touch, &own_groups(touches), &mut restored);
     }
     for touch in touches.iter().rev() {
-        remove_cgroup(touch, &mut restored);
+        system.remove_cgroup(touch, &mut restored);
     }
-    Threads::of(touches).restore(&mut restored);
+    Threads::of(touches).restore(&system.proc, &mut restored);
     restored
 }
 
-fn restore_clock(touch: &Touch, restored: &mut Restored) {
-    if let Touch::Clock { file, text } = touch {
-        let done = write(file, text);
-        restored.clocks += usize::from(restored.note(&file.display().to_string(), done));
-    }
+/// What of a journal still has to be put back: all but what concerns threads and processes that have ended. What a
+/// process was given others may have inherited.
+pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
+    let is_same =
+        |key: &ThreadKey, stat: Option<ThreadStat>| stat.is_some_and(|stat| stat.key == *key);
+    let runs = |key: &ThreadKey| is_same(key, proc.task(key.tid));
+    let process_runs = |key: &ThreadKey| is_same(key, proc.process(key.tid));
+    let (mut processes, mut cpus_given, mut nice_given) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    touches.retain(|touch| match touch {
+        // What the first one had is what all those of its process had that nobody has looked at.
+        Touch::Thread { process, thread, .. } => {
+            process_runs(process) && (processes.insert(*process) || runs(thread))
+        }
+        Touch::GivenCpus { process, cpus } => {
+            cpus_given.insert(cpus.clone()) || process_runs(process)
+        }
+        Touch::GivenNice { process, nice } => nice_given.insert(*nice) || process_runs(process),
+        Touch::Stopped { process } => process_runs(process),
+        Touch::Moved { thread, .. } => runs(thread),
+        Touch::Cgroup { .. } | Touch::Tracing { .. } | Touch::Clock { .. } => true,
+    });
+    touches
 }
 
-fn remove_tracing(touch: &Touch, restored: &mut Restored) {
-    if let Touch::Tracing { folder } = touch
-        && folder.exists()
-    {
-        let removed = fs::remove_dir(folder);
-        restored.note(&folder.display().to_string(), removed);
-    }
+/// The cgroups that the session has made.
+fn own_groups(touches: &[Touch]) -> BTreeSet<(CgroupVersion, &Group)> {
+    let group = |touch| match touch {
+        &Touch::Cgroup { version, ref group } => Some((version, group.group())),
+        _ => None,
+    };
+    touches.iter().filter_map(group).collect()
 }
 
-fn release(touch: &Touch, restored: &mut Restored) {
-    let proc = Proc::default();
-    match touch {
-        Touch::Moved { v1, tid, start_ticks, from } => {
-            let key = ThreadKey { tid: *tid, start_ticks: *start_ticks };
-            if proc.task(*tid).is_none_or(|stat| stat.key != key) || !from.exists() {
-                return;
+/// Where the kernel has what is put back.
+struct System {
+    root: Root,
+    proc: Proc,
+    capabilities: Capabilities,
+}
+
+impl System {
+    fn below(root: &Root) -> Self {
+        let capabilities = Capabilities::detect(root);
+        Self { root: root.clone(), proc: Proc::new(root.clone()), capabilities }
+    }
+
+    fn restore_clock(&self, touch: &Touch, restored: &mut Restored) {
+        if let Touch::Clock { policy, limit, khz } = touch {
+            let file = self.root.path(&format!("{}/{}", cpufreq_folder(*policy), limit.file()));
+            let done = write(&file, &khz.to_string());
+            restored.clocks += usize::from(restored.note(&file.display().to_string(), done));
+        }
+    }
+
+    fn remove_tracing(&self, touch: &Touch, restored: &mut Restored) {
+        if let (Touch::Tracing { instance }, Some(tracefs)) = (touch, &self.capabilities.tracefs) {
+            let folder = FutexTrace::folder(&self.root.path(tracefs), instance.name());
+            if folder.exists() {
+                restored.note(&folder.display().to_string(), fs::remove_dir(&folder));
             }
-            let done = write(&members(version(*v1), from), &tid.to_string());
-            let what = format!("thread {tid}, back to {}", from.display());
+        }
+    }
+
+    fn release(
+        &self,
+        touch: &Touch,
+        own: &BTreeSet<(CgroupVersion, &Group)>,
+        restored: &mut Restored,
+    ) {
+        match touch {
+            Touch::Moved { version, thread, from } => {
+                let is_meant = self.proc.task(thread.tid).is_some_and(|stat| stat.key == *thread);
+                let now = cgroup_path(&self.proc, *version, thread.tid);
+                let now = now.and_then(|path| Group::try_from(path).ok());
+                let is_held = now.is_some_and(|now| own.contains(&(*version, &now)));
+                let Some(from) = self.folder(*version, from).filter(|from| from.exists()) else {
+                    return;
+                };
+                // Who has been let go on, or moved by others, stays where it is.
+                if !is_meant || !is_held {
+                    return;
+                }
+                let done = write(&members(*version, &from), &thread.tid.to_string());
+                let what = format!("thread {}, back to {}", thread.tid, from.display());
+                restored.released += usize::from(restored.note(&what, done));
+            }
+            Touch::Stopped { process } if is_there(&self.proc, process.tid, *process) => {
+                let done = set_stopped(process.tid, false);
+                let what = format!("process {}", process.tid);
+                restored.released += usize::from(restored.note(&what, done));
+            }
+            _ => {}
+        }
+    }
+
+    /// Thaws a cgroup of the session's, sends whoever is left to the one above it and removes it.
+    fn remove_cgroup(&self, touch: &Touch, restored: &mut Restored) {
+        let Touch::Cgroup { version, group } = touch else { return };
+        let Some(folder) = self.own_folder(*version, group).filter(|folder| folder.exists()) else {
+            return;
+        };
+        let above = folder.parent().expect("a cgroup of a session is below another");
+        let thawed = set_frozen(*version == CgroupVersion::V1, &folder, false);
+        restored.note(&folder.display().to_string(), thawed);
+        let left = fs::read_to_string(members(*version, &folder));
+        let left = left.unwrap_or_else(|error| {
+            restored.note(&folder.display().to_string(), Err(error));
+            String::new()
+        });
+        for tid in left.lines() {
+            let done = write(&members(*version, above), tid);
+            let what = format!("thread {tid}, to {}", above.display());
             restored.released += usize::from(restored.note(&what, done));
         }
-        Touch::Stopped { pid, start_ticks } => {
-            let key = ThreadKey { tid: *pid, start_ticks: *start_ticks };
-            if is_there(&proc, *pid, key) {
-                let done = set_stopped(*pid, false);
-                restored.released += usize::from(restored.note(&format!("process {pid}"), done));
-            }
+        restored.note(&folder.display().to_string(), fs::remove_dir(&folder));
+    }
+
+    fn own_folder(&self, version: CgroupVersion, group: &OwnGroup) -> Option<PathBuf> {
+        self.folder(version, group.group())
+    }
+
+    /// The folder of a cgroup; none if its hierarchy is not mounted.
+    fn folder(&self, version: CgroupVersion, group: &Group) -> Option<PathBuf> {
+        let mount = match version {
+            CgroupVersion::V1 => self.capabilities.cgroup_v1.get("freezer"),
+            CgroupVersion::V2 => self.capabilities.cgroup_v2.as_ref(),
+        };
+        Some(group.folder(&self.root.path(mount?)))
+    }
+}
+
+/// CPUs and nice value that a thread had.
+#[derive(Clone)]
+struct Before {
+    process: ThreadKey,
+    cpus: Cpus,
+    nice: i32,
+}
+
+/// What threads were given instead.
+#[derive(Default)]
+struct Given {
+    cpus: BTreeSet<Cpus>,
+    nice: BTreeSet<i32>,
+}
+
+impl Given {
+    /// Puts back what of this a thread has; what it, or somebody else, has changed since stays.
+    fn put_back(&self, stat: &ThreadStat, before: &Before, restored: &mut Restored) {
+        let tid = stat.key.tid;
+        // The kernel itself leaves out CPUs that a cgroup forbids.
+        let is_within =
+            |now: BTreeSet<usize>| self.cpus.iter().any(|given| now.is_subset(&given.set()));
+        let has_given_cpus = cpus_of(tid).is_ok_and(is_within);
+        let has_given_nice = self.nice.contains(&stat.nice);
+        if !has_given_cpus && !has_given_nice {
+            return;
         }
-        _ => {}
+        let of_cpus = if has_given_cpus { set_cpus(tid, &before.cpus.set()) } else { Ok(()) };
+        let of_nice = if has_given_nice { set_nice(tid, before.nice) } else { Ok(()) };
+        let what = format!("CPUs {} of thread {tid}", before.cpus.text());
+        let has_cpus = restored.note(&what, of_cpus);
+        let what = format!("nice value {} of thread {tid}", before.nice);
+        let has_nice = restored.note(&what, of_nice);
+        restored.threads += usize::from(has_cpus && has_nice);
     }
-}
-
-fn version(v1: bool) -> CgroupVersion {
-    if v1 { CgroupVersion::V1 } else { CgroupVersion::V2 }
-}
-
-/// Thaws a cgroup of ours, sends whoever is left to the one above it and removes it.
-fn remove_cgroup(touch: &Touch, restored: &mut Restored) {
-    let Touch::Cgroup { v1, folder } = touch else { return };
-    if !folder.exists() {
-        return;
-    }
-    let above = folder.parent().expect("a cgroup of ours is below another");
-    let thawed = set_frozen(*v1, folder, false);
-    restored.note(&folder.display().to_string(), thawed);
-    let left = fs::read_to_string(members(version(*v1), folder)).unwrap_or_default();
-    for tid in left.lines() {
-        let done = write(&members(version(*v1), above), tid);
-        restored.note(&format!("thread {tid}, to {}", above.display()), done);
-    }
-    let removed = fs::remove_dir(folder);
-    restored.note(&folder.display().to_string(), removed);
 }
 
 /// CPUs and nice values before, and what was given instead.
 #[derive(Default)]
 struct Threads {
-    /// Process, CPUs and nice value of each thread.
-    before: BTreeMap<ThreadKey, (i32, String, i32)>,
-    /// The first thread of each process that is known: what its other threads had, too.
-    processes: BTreeMap<i32, ThreadKey>,
-    given_cpus: BTreeMap<i32, BTreeSet<String>>,
-    given_nice: BTreeMap<i32, BTreeSet<i32>>,
+    before: BTreeMap<ThreadKey, Before>,
+    /// What the first thread of each process had that is known: what its other threads had, too.
+    processes: BTreeMap<ThreadKey, Before>,
+    given: BTreeMap<ThreadKey, Given>,
+    given_to_any: Given,
 }
 
 impl Threads {
@@ -170,16 +252,18 @@ impl Threads {
         let mut threads = Self::default();
         for touch in touches {
             match touch {
-                Touch::Thread { pid, tid, start_ticks, cpus, nice } => {
-                    let key = ThreadKey { tid: *tid, start_ticks: *start_ticks };
-                    threads.before.entry(key).or_insert((*pid, cpus.clone(), *nice));
-                    threads.processes.entry(*pid).or_insert(key);
+                Touch::Thread { process, thread, cpus, nice } => {
+                    let before = Before { process: *process, cpus: cpus.clone(), nice: *nice };
+                    threads.before.entry(*thread).or_insert(before.clone());
+                    threads.processes.entry(*process).or_insert(before);
                 }
-                Touch::GivenCpus { pid, cpus } => {
-                    threads.given_cpus.entry(*pid).or_default().insert(cpus.clone());
+                Touch::GivenCpus { process, cpus } => {
+                    threads.given.entry(*process).or_default().cpus.insert(cpus.clone());
+                    threads.given_to_any.cpus.insert(cpus.clone());
                 }
-                Touch::GivenNice { pid, nice } => {
-                    threads.given_nice.entry(*pid).or_default().insert(*nice);
+                Touch::GivenNice { process, nice } => {
+                    threads.given.entry(*process).or_default().nice.insert(*nice);
+                    threads.given_to_any.nice.insert(*nice);
                 }
                 _ => {}
             }
@@ -187,28 +271,19 @@ impl Threads {
         threads
     }
 
-    fn restore(&self, restored: &mut Restored) {
-        let proc = Proc::default();
-        for (key, (pid, cpus, nice)) in &self.before {
-            if is_there(&proc, *pid, *key) {
-                self.put_back(key.tid, cpus, *nice, restored);
+    fn restore(&self, proc: &Proc, restored: &mut Restored) {
+        for (key, before) in &self.before {
+            let stat = proc.stat(before.process.tid, key.tid);
+            if let Some(stat) = stat.filter(|stat| stat.key == *key && !stat.is_dead()) {
+                // It may have inherited what another process was given.
+                self.given_to_any.put_back(&stat, before, restored);
             }
         }
-        for (&pid, first) in &self.processes {
-            let (_, cpus, nice) = &self.before[first];
-            self.sweep(&proc, pid, pid, (cpus, *nice), restored);
+        for (process, before) in &self.processes {
+            if let Some(given) = self.given.get(process) {
+                self.sweep(proc, given, *process, before, restored);
+            }
         }
-    }
-
-    fn put_back(&self, tid: i32, cpus: &str, nice: i32, restored: &mut Restored) {
-        let set = parse_cpus("journal", "cpus", cpus).unwrap_or_default();
-        let what = format!("CPUs {cpus} of thread {tid}");
-        let has_cpus = restored.note(&what, set_cpus(tid, &set));
-        let proc = Proc::default();
-        let differs = proc.task(tid).is_some_and(|stat| stat.nice != nice);
-        let nice_done = if differs { set_nice(tid, nice) } else { Ok(()) };
-        let has_nice = restored.note(&format!("nice value {nice} of thread {tid}"), nice_done);
-        restored.threads += usize::from(has_cpus && has_nice);
     }
 
     /// Threads that nobody has looked at since they were started and that have inherited what a process was given:
@@ -216,31 +291,28 @@ impl Threads {
     fn sweep(
         &self,
         proc: &Proc,
-        given_to: i32,
-        pid: i32,
-        before: (&str, i32),
+        given: &Given,
+        process: ThreadKey,
+        before: &Before,
         restored: &mut Restored,
     ) {
-        for tid in proc.threads(pid) {
-            let Some(stat) = proc.stat(pid, tid) else { continue };
+        let is_meant = |process: &ThreadKey| {
+            proc.process(process.tid).is_some_and(|stat| stat.key == *process)
+        };
+        // Another process may have its number by now.
+        if !is_meant(&process) {
+            return;
+        }
+        for tid in proc.threads(process.tid) {
+            let Some(stat) = proc.stat(process.tid, tid) else { continue };
             if self.before.contains_key(&stat.key) {
                 continue;
             }
-            let has_ours = cpus_of(tid).is_ok_and(|cpus| {
-                let text = ampsched_computer::format_cpus(cpus);
-                self.given_cpus.get(&given_to).is_some_and(|given| given.contains(&text))
-            });
-            let nice_ours =
-                self.given_nice.get(&given_to).is_some_and(|given| given.contains(&stat.nice));
-            if has_ours || nice_ours {
-                let nice = if nice_ours { before.1 } else { stat.nice };
-                self.put_back(tid, before.0, nice, restored);
-            }
+            given.put_back(&stat, before, restored);
         }
-        for child in proc.children(pid) {
-            if !self.processes.contains_key(&child) {
-                self.sweep(proc, given_to, child, before, restored);
-            }
+        let children = proc.children(process.tid).into_iter().filter_map(|pid| proc.process(pid));
+        for child in children.filter(|child| !self.processes.contains_key(&child.key)) {
+            self.sweep(proc, given, child.key, before, restored);
         }
     }
 }

@@ -14,10 +14,10 @@ use crate::system::cpus_of;
 pub struct Member {
     /// Which.
     pub key: ThreadKey,
-    /// Its process.
+    /// Its process's number.
     pub pid: i32,
-    /// When that started, in clock ticks since boot.
-    pub process_start_ticks: u64,
+    /// Its process, as which it is held back where threads cannot be.
+    pub process: ThreadKey,
     /// Its number for the policy.
     pub thread: ThreadId,
     /// Its application: its process group.
@@ -56,7 +56,7 @@ pub struct Before {
 /// What was given to threads of a process, which new threads and processes inherit.
 #[derive(Clone, Debug)]
 struct Given {
-    start_ticks: u64,
+    process: ThreadKey,
     before: Before,
     cpus: BTreeSet<String>,
     nice: BTreeSet<i32>,
@@ -93,9 +93,18 @@ impl Roster {
 
     /// What a thread that has just been found was before it was touched: what it has now, unless it has
     /// inherited that from a thread that was given it.
-    pub fn before(&self, stat: &ThreadStat) -> std::io::Result<Before> {
+    pub fn before(
+        &self,
+        stat: &ThreadStat,
+        process: ThreadKey,
+        proc: &Proc,
+    ) -> std::io::Result<Before> {
         let now = Before { cpus: cpus_of(stat.key.tid)?, nice: stat.nice };
-        let given = [stat.pid, stat.parent].iter().find_map(|pid| self.processes.get(pid));
+        let is_parent = |given: &&Given| {
+            proc.process(stat.parent).is_some_and(|stat| stat.key == given.process)
+        };
+        let of_parent = || self.processes.get(&stat.parent).filter(is_parent);
+        let given = self.given_to(process).or_else(of_parent);
         let Some(given) = given else { return Ok(now) };
         let cpus_inherited = given.cpus.contains(&format_cpus(now.cpus.iter().copied()));
         Ok(Before {
@@ -104,25 +113,25 @@ impl Roster {
         })
     }
 
+    /// What a process was given, and no earlier one with its number.
+    fn given_to(&self, process: ThreadKey) -> Option<&Given> {
+        self.processes.get(&process.tid).filter(|given| given.process == process)
+    }
+
     /// Takes a thread in, with its number for the policy and its application.
     pub fn join(
         &mut self,
         stat: &ThreadStat,
+        process: ThreadKey,
         (thread, app): (ThreadId, AppId),
         before: Before,
         proc: &Proc,
     ) {
         let (run_ns, wait_ns) = times(proc, stat);
-        let given = Given {
-            start_ticks: stat.key.start_ticks,
-            before: before.clone(),
-            cpus: BTreeSet::new(),
-            nice: BTreeSet::new(),
-        };
-        let process = self.processes.entry(stat.pid).or_insert_with(|| given.clone());
-        // A later process with the number of one that has ended.
-        if stat.key.tid == stat.pid && process.start_ticks > stat.key.start_ticks {
-            *process = given;
+        if self.given_to(process).is_none() {
+            let (cpus, nice) = (BTreeSet::new(), BTreeSet::new());
+            let before = before.clone();
+            self.processes.insert(stat.pid, Given { process, before, cpus, nice });
         }
         self.by_thread.insert(thread, stat.key);
         self.members.insert(
@@ -130,9 +139,7 @@ impl Roster {
             Member {
                 key: stat.key,
                 pid: stat.pid,
-                process_start_ticks: proc
-                    .process(stat.pid)
-                    .map_or(stat.key.start_ticks, |process| process.key.start_ticks),
+                process,
                 thread,
                 app,
                 name: stat.name.clone(),
@@ -159,15 +166,28 @@ impl Roster {
         }
     }
 
-    /// Remembers that threads of a process get a set of CPUs; returns whether that is new.
-    pub fn gives_cpus(&mut self, pid: i32, cpus: &str) -> bool {
-        let process = self.processes.get_mut(&pid);
-        process.is_some_and(|process| process.cpus.insert(cpus.to_owned()))
+    /// Whether threads of a process have been given a set of CPUs before.
+    pub fn has_given_cpus(&self, pid: i32, cpus: &str) -> bool {
+        self.processes.get(&pid).is_some_and(|process| process.cpus.contains(cpus))
     }
 
-    /// Remembers that threads of a process get a nice value; returns whether that is new.
-    pub fn gives_nice(&mut self, pid: i32, nice: i32) -> bool {
-        self.processes.get_mut(&pid).is_some_and(|process| process.nice.insert(nice))
+    /// Remembers that threads of a process get a set of CPUs.
+    pub fn gives_cpus(&mut self, pid: i32, cpus: &str) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.cpus.insert(cpus.to_owned());
+        }
+    }
+
+    /// Whether threads of a process have been given a nice value before.
+    pub fn has_given_nice(&self, pid: i32, nice: i32) -> bool {
+        self.processes.get(&pid).is_some_and(|process| process.nice.contains(&nice))
+    }
+
+    /// Remembers that threads of a process get a nice value.
+    pub fn gives_nice(&mut self, pid: i32, nice: i32) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.nice.insert(nice);
+        }
     }
 
     /// Charges members for the time that others have waited for them, by their thread numbers.
@@ -265,4 +285,29 @@ fn program_name(proc: &Proc, stat: &ThreadStat) -> String {
     let command = proc.command(stat.pid);
     let first = command.first().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
     first.filter(|name| !name.is_empty()).unwrap_or_else(|| stat.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m07_a_later_process_with_the_same_number_has_inherited_nothing() {
+        let proc = Proc::default();
+        let now = proc.process(std::process::id() as i32).unwrap();
+        let (pid, later) = (now.pid, now.key);
+        let first = ThreadKey { start_ticks: later.start_ticks - 1, ..later };
+        let other = Before { cpus: BTreeSet::from([99]), nice: 7 };
+        let seen = Before { cpus: cpus_of(pid).unwrap(), nice: now.nice };
+        let listed = format_cpus(seen.cpus.iter().copied());
+        let mut roster = Roster::default();
+        let ended = ThreadStat { key: first, ..now.clone() };
+        roster.join(&ended, first, (ThreadId(0), AppId(0)), other.clone(), &proc);
+        roster.gives_cpus(pid, &listed);
+        roster.gives_nice(pid, now.nice);
+        assert_eq!(roster.before(&now, first, &proc).unwrap(), other);
+        assert_eq!(roster.before(&now, later, &proc).unwrap(), seen);
+        roster.join(&now, later, (ThreadId(1), AppId(0)), seen, &proc);
+        assert!(!roster.has_given_cpus(pid, &listed) && !roster.has_given_nice(pid, now.nice));
+    }
 }

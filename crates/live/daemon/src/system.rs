@@ -1,7 +1,8 @@
 //! The few system calls, each on a thread that must still be the one that is meant.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 
 use ampsched_computer::{Proc, ThreadKey};
@@ -43,9 +44,9 @@ pub fn set_stopped(process: i32, stopped: bool) -> io::Result<()> {
     Ok(kill_process(pid(process)?, signal)?)
 }
 
-/// Writes a control file.
+/// Writes a control file, which must be there.
 pub fn write(file: &Path, text: &str) -> io::Result<()> {
-    std::fs::write(file, text)
+    File::options().write(true).truncate(true).open(file)?.write_all(text.as_bytes())
 }
 
 /// Whether an error says that a thread has ended meanwhile, which is nobody's fault.

@@ -9,7 +9,8 @@ use ampsched_computer::{ByHand, Root, detect_cores};
 use ampsched_live_daemon::Daemon;
 use ampsched_live_factors::{Instruments, Perf, Source, Speedups};
 use ampsched_live_session::{
-    Backend, CoreSettings, Means, Observed, RecordSettings, ScopeSettings, Session, Settings, Setup,
+    Backend, CoreSettings, JournalFile, Means, Observed, RecordSettings, ScopeSettings, Session,
+    Settings, Setup, put_back,
 };
 use ampsched_policy::build_policy;
 use ampsched_predict::Models;
@@ -68,7 +69,9 @@ fn a_session_counts_and_predicts() {
     };
     let setup = Setup { instruments, ..Setup::new(settings).unwrap() };
     let mut session = Session::new(setup).unwrap();
-    let mut daemon = Daemon::start(&mut session, &folder.path().join("journal")).unwrap();
+    let place = JournalFile::at(&folder.path().join("journal")).unwrap().unwrap();
+    let (held, journal) = place.create().unwrap();
+    let mut daemon = Daemon::start(&mut session, journal).unwrap();
     let (started, mut speedup) = (Instant::now(), None);
     let ran = |session: &Session, daemon: &Daemon| {
         let thread = daemon.scheduled().next().expect("it is scheduled").thread;
@@ -86,7 +89,8 @@ fn a_session_counts_and_predicts() {
     let status = session.status(&daemon);
     child.kill().unwrap();
     child.wait().unwrap();
-    daemon.finish(&mut session).unwrap();
+    daemon.finish(&mut session);
+    assert_eq!(put_back::<Daemon>(&held).failures, Vec::<String>::new());
     assert!((0.8..1.2).contains(&(instructions / ran_ns)), "{instructions} in {ran_ns} ns");
     let speedup = speedup.unwrap();
     assert!((1.45..1.55).contains(&speedup), "{speedup}");

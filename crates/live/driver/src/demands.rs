@@ -1,10 +1,19 @@
 //! What a policy asks of a back end that cannot give it, or gives it otherwise than written: derived from the table
 //! of words, and from what this computer offers.
 
-use ampsched_policy::{Does, Means, Needs, Policy, REGISTRY, Rules, Topology, words_in_use};
+use ampsched_model::Ns;
+use ampsched_policy::{
+    Does, Means, NOT_IN_KERNEL, Needs, Order, Policy, REGISTRY, Rules, Topology, nice_to_weight,
+    words_in_use,
+};
 use serde::{Deserialize, Serialize};
 
-use ampsched_computer::{Capabilities, CgroupVersion};
+use ampsched_computer::{Capabilities, CgroupVersion, LOAD_SCHEDULER};
+
+use crate::Dilation;
+
+/// Most CPUs that a scheduler in the kernel serves, whose numbers begin with 0: it has a word for a set of cores.
+pub const KERNEL_CPUS_MAX: usize = 64;
 
 /// Means of running a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -14,6 +23,21 @@ pub enum Backend {
     Scx,
     /// Affinities, nice values, freezer and cpufreq, on top of the kernel's own fair scheduler.
     Daemon,
+}
+
+/// What it takes Linux at least to switch to another thread: half of what Li, Ding and Shen (ExpCS 2007) measured on a
+/// 2 GHz Xeon, as for current machines in simulation.
+const SWITCH_NS: Ns = 2_000;
+
+impl Backend {
+    /// Slices must be longer than this, or they are over before their thread has been switched to; none where the
+    /// policy's slices count for nothing.
+    fn useless_slice_ns(self) -> Option<Ns> {
+        match self {
+            Self::Scx => Some(SWITCH_NS),
+            Self::Daemon => None,
+        }
+    }
 }
 
 /// Something that a policy asks for.
@@ -37,40 +61,71 @@ impl Demand {
     }
 }
 
-/// What a policy asks for that a back end lacks on this system; `dvfs`: whether the user lets it set clocks.
+/// What the user has chosen for a policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choices {
+    /// Whether it may set clocks.
+    pub dvfs: bool,
+    /// How much slower than real time its time passes.
+    pub dilation: Dilation,
+}
+
+/// What a policy asks for that a back end lacks on this system.
 pub fn demands(
     backend: Backend,
     policy: &dyn Policy,
     topology: &Topology,
     capabilities: &Capabilities,
-    dvfs: bool,
+    choices: Choices,
 ) -> Vec<Demand> {
-    let (needs, rules) = (policy.needs(), policy.rules(topology));
-    let offer = Offer { topology, capabilities, dvfs };
+    let needs = policy.needs();
+    let rules = choices.dilation.rules_to_real(&policy.rules(topology));
+    let offer = Offer { topology, capabilities, dvfs: choices.dvfs };
     let mut list = match backend {
         Backend::Scx => of_loading(capabilities),
         Backend::Daemon => Vec::new(),
     };
-    let mut note = |demand: Demand| {
-        if !list.contains(&demand) {
-            list.push(demand);
-        }
-    };
-    for word in words_in_use(&needs, &rules) {
+    list.extend(lacks_progress(backend, &rules, topology));
+    list.extend(gaps(backend, &needs, &rules, |means, what| offer.lacks(backend, means, what)));
+    list
+}
+
+/// What a back end does not do as a policy's words say, each once; `lacks` says what becomes of a word that needs
+/// certain means.
+fn gaps(
+    backend: Backend,
+    needs: &Needs,
+    rules: &Rules,
+    lacks: impl Fn(Means, &str) -> Option<Demand>,
+) -> Vec<Demand> {
+    let mut gaps = Vec::new();
+    for word in words_in_use(needs, rules) {
         let does = match backend {
             Backend::Scx => word.facts.kernel,
             Backend::Daemon => word.facts.daemon,
         };
-        match does.of(&needs, &rules) {
-            Does::Approximates { what, instead } => note(Demand::note(what, instead)),
-            Does::Refuses { what, instead } => note(Demand::essential(what, instead)),
-            Does::With { means, what } => {
-                offer.lacks(backend, means, what).into_iter().for_each(&mut note)
-            }
-            Does::Exact | Does::Depends(_) => {}
-        }
+        let gap = match does.of(needs, rules) {
+            Does::Approximates { what, instead } => Some(Demand::note(what, instead)),
+            Does::Refuses { what, instead } => Some(Demand::essential(what, instead)),
+            Does::With { means, what } => lacks(means, what),
+            Does::Exact | Does::Depends(_) => None,
+        };
+        gaps.extend(gap.filter(|gap| !gaps.contains(gap)));
     }
-    list
+    gaps
+}
+
+/// Whether turns are too short for anybody to get anything done, under rules whose times are real.
+fn lacks_progress(backend: Backend, rules: &Rules, topology: &Topology) -> Option<Demand> {
+    let (turn_ns, switch_ns) =
+        (rules.turn_ns(topology, nice_to_weight(0)), backend.useless_slice_ns()?);
+    let turns = match rules.order {
+        Order::Rounds { .. } => "rounds",
+        Order::Fifo | Order::Vruntime | Order::Deadline | Order::HighestRank { .. } => "slices",
+    };
+    let what = format!("gives turns of {turn_ns} ns");
+    let instead = format!("to switch to a thread takes {switch_ns} ns; give longer {turns}");
+    (turn_ns <= switch_ns).then(|| Demand::essential(&what, &instead))
 }
 
 /// The policies, with their default parameters, of which a back end lacks nothing essential here.
@@ -78,11 +133,11 @@ pub fn runnable_policies(
     backend: Backend,
     topology: &Topology,
     capabilities: &Capabilities,
-    dvfs: bool,
+    choices: Choices,
 ) -> Vec<&'static str> {
     let runs = |info: &&&'static ampsched_policy::PolicyInfo| {
         let policy = ampsched_policy::build_policy(info.name, &[]).expect("defaults are valid");
-        let list = demands(backend, policy.as_ref(), topology, capabilities, dvfs);
+        let list = demands(backend, policy.as_ref(), topology, capabilities, choices);
         !list.iter().any(|demand| demand.is_essential)
     };
     REGISTRY.iter().filter(runs).map(|info| info.name).collect()
@@ -99,11 +154,13 @@ fn of_loading(capabilities: &Capabilities) -> Vec<Demand> {
     if !capabilities.btf {
         list.push(Demand::essential("needs BTF of the kernel", "the scheduler cannot be loaded"));
     }
-    if !capabilities.holds("CAP_SYS_ADMIN") && !capabilities.holds("CAP_BPF") {
-        list.push(Demand::essential(
-            "needs CAP_BPF and CAP_PERFMON",
-            "this process may not load it",
-        ));
+    if let Some(right) = capabilities.lacks(LOAD_SCHEDULER) {
+        let what = format!("needs {}", right.needs.join(" and "));
+        list.push(Demand::essential(&what, "this process may not load it"));
+    }
+    if let Some(cpu) = capabilities.last_cpu.filter(|&cpu| cpu >= KERNEL_CPUS_MAX) {
+        let what = format!("needs CPUs with numbers from 0 to {}", KERNEL_CPUS_MAX - 1);
+        list.push(Demand::essential(&what, &format!("there is CPU {cpu}")));
     }
     list
 }
@@ -125,7 +182,7 @@ impl Offer<'_> {
             Means::Stalls if self.capabilities.counts_stalls => None,
             Means::Instructions | Means::Stalls => {
                 let instead = match backend {
-                    Backend::Scx => "not inside the kernel",
+                    Backend::Scx => NOT_IN_KERNEL,
                     Backend::Daemon => "it is missing",
                 };
                 Some(Demand::essential(what, instead))
@@ -162,18 +219,12 @@ impl Offer<'_> {
 }
 
 /// What a scheduler in the kernel that executes Rules and Plan cannot do for a policy, of whose needs those are
-/// given that are not met by counters.
-pub fn kernel_lacks(needs: &Needs, rules: &Rules) -> Vec<&'static str> {
-    let mut lacks = Vec::new();
-    for word in words_in_use(needs, rules) {
-        let what = match word.facts.kernel.of(needs, rules) {
-            Does::Refuses { what, .. } => what,
-            Does::With { means: Means::Instructions | Means::Stalls | Means::Clocks, what } => what,
-            _ => continue,
-        };
-        if !lacks.contains(&what) {
-            lacks.push(what);
-        }
-    }
-    lacks
+/// given that are not met by counters; times of the rules are real.
+pub fn kernel_lacks(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
+    let lacks = |means, what: &str| {
+        (means != Means::Freezer).then(|| Demand::essential(what, NOT_IN_KERNEL))
+    };
+    let gaps = gaps(Backend::Scx, needs, rules, lacks);
+    let gaps = lacks_progress(Backend::Scx, rules, topology).into_iter().chain(gaps);
+    gaps.filter(|gap| gap.is_essential).map(|gap| gap.what).collect()
 }

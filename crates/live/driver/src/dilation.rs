@@ -13,11 +13,13 @@ pub struct Dilation(f64);
 
 impl Default for Dilation {
     fn default() -> Self {
-        Self(1.0)
+        Self::REAL
     }
 }
 
 impl Dilation {
+    /// The policy's time is real time.
+    pub const REAL: Self = Self(1.0);
     /// Greatest factor: an epoch of 10 ms becomes 10 s.
     const MAX: f64 = 1000.0;
 

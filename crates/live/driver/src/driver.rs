@@ -67,11 +67,19 @@ pub struct Driver {
 
 impl Driver {
     /// A policy on a machine without threads, at time 0.
-    pub fn new(policy: Box<dyn Policy>, topology: &Topology, dilation: Dilation) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// One of the policy's rules reads what its needs do not name.
+    pub fn new(
+        policy: Box<dyn Policy>,
+        topology: &Topology,
+        dilation: Dilation,
+    ) -> Result<Self, Refusal> {
         let (needs, rules) = (policy.needs(), policy.rules(topology));
         let mut sched = Sched::new(topology.clone(), rules);
-        sched.serve(&needs);
-        Self {
+        sched.serve(&needs)?;
+        Ok(Self {
             due_ns: needs.epoch_ns.unwrap_or(Ns::MAX),
             policy,
             needs,
@@ -82,7 +90,7 @@ impl Driver {
             dilation,
             seen_ns: 0,
             epochs: 0,
-        }
+        })
     }
 
     /// What the policy needs; times are the policy's.

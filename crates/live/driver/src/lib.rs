@@ -10,7 +10,9 @@ mod driver;
 mod facts;
 mod playback;
 
-pub use demands::{Backend, Demand, demands, kernel_lacks, runnable_policies};
+pub use demands::{
+    Backend, Choices, Demand, KERNEL_CPUS_MAX, demands, kernel_lacks, runnable_policies,
+};
 pub use dilation::Dilation;
 pub use driver::{Decision, Driver, Observation};
 pub use facts::{Facts, ProgramFacts};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ampsched_computer::{ByHand, Capabilities, Root, detect_cores};
-use ampsched_live_driver::{Backend, demands, runnable_policies};
+use ampsched_live_driver::{Backend, Choices, Dilation, demands, runnable_policies};
 use ampsched_policy::build_policy;
 use tempfile::TempDir;
 
@@ -27,6 +27,9 @@ fn tree(files: &[(&str, &str)]) -> (TempDir, Root) {
 
 const V2: (&str, &str) =
     ("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\nproc /proc proc rw 0 0\n");
+const NOTHING: [[String; 2]; 0] = [];
+const WITH_CLOCKS: Choices = Choices { dvfs: true, dilation: Dilation::REAL };
+
 /// What is essential and what is not of a policy's demands to the daemon, on a system of two fast and two slow
 /// CPUs without anything else.
 fn asked(policy: &str) -> (Vec<String>, Vec<String>) {
@@ -35,7 +38,7 @@ fn asked(policy: &str) -> (Vec<String>, Vec<String>) {
     let (cores, _) = detect_cores(&root, &by_hand).unwrap();
     let policy = build_policy(policy, &[]).unwrap();
     let found = Capabilities::detect(&root);
-    let list = demands(Backend::Daemon, policy.as_ref(), cores.topology(), &found, true);
+    let list = demands(Backend::Daemon, policy.as_ref(), cores.topology(), &found, WITH_CLOCKS);
     let (essential, notes): (Vec<_>, Vec<_>) =
         list.into_iter().partition(|demand| demand.is_essential);
     let what = |list: Vec<ampsched_live_driver::Demand>| list.into_iter().map(|d| d.what).collect();
@@ -76,9 +79,79 @@ fn a_kernel_without_sched_ext_is_named() {
     let (cores, _) = detect_cores(&root, &ByHand::default()).unwrap();
     let found = Capabilities::detect(&root);
     let policy = build_policy("colab", &[]).unwrap();
-    let list = demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, true);
+    let list = demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, WITH_CLOCKS);
     assert_eq!(list[0].instead, "6.18.15 has none");
-    assert!(runnable_policies(Backend::Scx, cores.topology(), &found, true).is_empty());
-    let runnable = runnable_policies(Backend::Daemon, cores.topology(), &found, true);
+    assert!(runnable_policies(Backend::Scx, cores.topology(), &found, WITH_CLOCKS).is_empty());
+    let runnable = runnable_policies(Backend::Daemon, cores.topology(), &found, WITH_CLOCKS);
     assert!(runnable.contains(&"hsp") && !runnable.contains(&"colab"), "{runnable:?}");
+}
+
+#[test]
+fn low_cpus_beyond_the_kernel_s_word_leave_the_daemon() {
+    let lacks = |online: &str| {
+        let (_folder, root) = tree(&[V2, ("sys/devices/system/cpu/online", online)]);
+        let (cores, _) = detect_cores(&root, &ByHand::default()).unwrap();
+        let policy = build_policy("rr", &[]).unwrap();
+        let found = Capabilities::detect(&root);
+        demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, Choices::default())
+    };
+    let of_cpus = |online: &str| {
+        let found = lacks(online).into_iter().find(|lack| lack.what.contains("from 0 to 63"));
+        found.map(|lack| (lack.instead, lack.is_essential))
+    };
+    assert_eq!(of_cpus("0-3,70"), Some(("there is CPU 70".to_owned(), true)));
+    assert_eq!(of_cpus("0-63"), None);
+}
+
+/// What the back ends say about turns of a policy's whose time passes slower.
+fn of_turns(
+    backend: Backend,
+    policy: &str,
+    params: &[(&str, f64)],
+    dilation: f64,
+) -> Vec<[String; 2]> {
+    let (_folder, root) = tree(&[V2]);
+    let by_hand = ByHand { classes: vec!["2-3".into(), "0-1".into()], ratios: Vec::new() };
+    let (cores, _) = detect_cores(&root, &by_hand).unwrap();
+    let found = Capabilities::detect(&root);
+    let params: Vec<_> = params.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let policy = build_policy(policy, &params).unwrap();
+    let choices = Choices { dilation: Dilation::new(dilation).unwrap(), ..WITH_CLOCKS };
+    let list = demands(backend, policy.as_ref(), cores.topology(), &found, choices);
+    let of_turns = list.into_iter().filter(|demand| demand.what.contains(" turns of "));
+    let said = of_turns.map(|demand| {
+        assert!(demand.is_essential);
+        [demand.what, demand.instead]
+    });
+    said.collect()
+}
+
+#[test]
+fn m14_slices_that_are_over_before_a_switch_are_refused_where_they_count() {
+    let of_slices = |backend, slice_ms| of_turns(backend, "rr", &[("slice_ms", slice_ms)], 1.0);
+    let what = "gives turns of 1000 ns".to_owned();
+    let instead = "to switch to a thread takes 2000 ns; give longer slices".to_owned();
+    assert_eq!(of_slices(Backend::Scx, 0.001), [[what, instead]]);
+    assert_eq!(of_slices(Backend::Scx, 1.0), NOTHING);
+    // It refuses fixed slices anyway, whatever their length.
+    assert_eq!(of_slices(Backend::Daemon, 0.001), NOTHING);
+}
+
+#[test]
+fn m14_slices_count_as_long_as_they_really_are() {
+    let is_refused = |slice_ms, dilation| {
+        !of_turns(Backend::Scx, "rr", &[("slice_ms", slice_ms)], dilation).is_empty()
+    };
+    assert!(is_refused(0.001, 1.0) && !is_refused(0.001, 10.0));
+    assert!(!is_refused(1.0, 1.0) && is_refused(1.0, 0.001));
+}
+
+#[test]
+fn m14_rounds_shorter_than_a_switch_on_fast_cores_are_refused() {
+    let of_rounds =
+        |rating| of_turns(Backend::Scx, "a-dwrr", &[("round_ms", 0.01), ("rating", rating)], 1.0);
+    let what = "gives turns of 2000 ns".to_owned();
+    let instead = "to switch to a thread takes 2000 ns; give longer rounds".to_owned();
+    assert_eq!(of_rounds(5.0), [[what, instead]]);
+    assert_eq!(of_rounds(4.0), NOTHING);
 }

@@ -4,7 +4,8 @@ use ampsched_computer::{CoreMap, Domain};
 use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
-    Change, Needs, Plan, Policy, Prefer, REGISTRY, Rules, RunState, Topology, View, build_policy,
+    BalanceWhen, Change, Needs, Plan, Policy, Prefer, REGISTRY, Rules, RunState, Topology, View,
+    build_policy,
 };
 
 const MS: Ns = 1_000_000;
@@ -23,7 +24,7 @@ fn map() -> CoreMap {
 
 fn driver(policy: &str, dilation: f64) -> Driver {
     let policy = build_policy(policy, &[]).unwrap();
-    Driver::new(policy, map().topology(), Dilation::new(dilation).unwrap())
+    Driver::new(policy, map().topology(), Dilation::new(dilation).unwrap()).unwrap()
 }
 
 fn cores(set: &CoreSet) -> Vec<usize> {
@@ -204,7 +205,7 @@ fn no_policy_fails_where_little_is_known() {
         for domains in &machines {
             let map = CoreMap::new(domains.clone());
             let policy = build_policy(info.name, &[]).unwrap();
-            let mut driver = Driver::new(policy, map.topology(), Dilation::default());
+            let mut driver = Driver::new(policy, map.topology(), Dilation::default()).unwrap();
             let threads: Vec<ThreadId> =
                 (0..5).map(|app| driver.add(AppId(app), 1024, None, 0)).collect();
             let period_ns = driver.look_period_ns();
@@ -255,7 +256,7 @@ impl Policy for Prefers {
 
 #[test]
 fn a_change_that_no_rule_reads_is_refused_as_in_simulation() {
-    let mut driver = Driver::new(Box::new(Prefers), map().topology(), Dilation::default());
+    let mut driver = Driver::new(Box::new(Prefers), map().topology(), Dilation::default()).unwrap();
     let thread = driver.add(AppId(0), 1024, None, 0);
     driver.look(&[ran(thread, 0, MS)], MS);
     let refusal = driver.epoch().unwrap_err().to_string();
@@ -264,4 +265,27 @@ fn a_change_that_no_rule_reads_is_refused_as_in_simulation() {
         "{refusal}"
     );
     assert!(refusal.contains("allocator = least_loaded_in_class"), "{refusal}");
+}
+
+/// A policy that balances only while a core is over-utilised, and says nothing of load.
+struct Saves;
+
+impl Policy for Saves {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn rules(&self, _topology: &Topology) -> Rules {
+        Rules { balance_when: BalanceWhen::OverUtilised, ..Rules::default() }
+    }
+}
+
+#[test]
+fn a_rule_that_reads_load_which_nobody_tracks_is_refused_as_in_simulation() {
+    let made = Driver::new(Box::new(Saves), map().topology(), Dilation::default());
+    let refusal = made.err().unwrap().to_string();
+    assert!(
+        refusal.starts_with("has the rule balance_when = over_utilised, which reads"),
+        "{refusal}"
+    );
 }

@@ -1,8 +1,9 @@
 //! Blame from trace events: the time that a thread has waited for a futex is charged to the thread that wakes it.
 //!
-//! This is the accounting of COLAB (CGO 2020, section 4.1), which does it in the kernel's futex code. From outside, three events tell
-//! the same: a thread enters a futex call that waits; another one wakes it while it is itself inside a futex call that wakes; a
-//! thread leaves its futex call. Waits that end by a time-out or a signal are charged to nobody.
+//! This is the accounting of COLAB (CGO 2020, section 4.1), which does it in the kernel's futex code. From outside,
+//! three events tell the same: a thread enters a futex call that waits; another one wakes it while it is itself inside
+//! a futex call that wakes; a thread leaves its futex call. Waits that end by a time-out or a signal are charged to
+//! nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +59,7 @@ impl Blame {
             }
             Some(Event::Lost { events }) => {
                 // Who waits and who wakes is no longer known.
-                self.lost += events;
+                self.lost = self.lost.saturating_add(events);
                 self.waits.clear();
                 self.waking.clear();
             }
@@ -107,10 +108,11 @@ fn parse(line: &str) -> Option<Event> {
     }
 }
 
-/// Reads seconds with six decimals.
+/// Reads seconds with six decimals. None: it is something else, or too long for nanoseconds.
 fn nanoseconds(text: &str) -> Option<Ns> {
-    let (seconds, micros) = text.split_once('.')?;
-    Some(seconds.parse::<Ns>().ok()? * 1_000_000_000 + micros.parse::<Ns>().ok()? * 1000)
+    let (seconds, micros) = text.split_once('.').filter(|(_, micros)| micros.len() == 6)?;
+    let ns = |text: &str, per_one: Ns| text.parse::<Ns>().ok()?.checked_mul(per_one);
+    ns(seconds, 1_000_000_000)?.checked_add(ns(micros, 1000)?)
 }
 
 #[cfg(test)]
@@ -139,6 +141,20 @@ mod tests {
         let mut blame = Blame::default();
         lines.iter().for_each(|line| blame.read(line));
         blame.take().into_iter().collect()
+    }
+
+    #[test]
+    fn low_a_trace_with_numbers_out_of_all_reason_does_not_overflow() {
+        let mut blame = Blame::default();
+        for _ in 0..3 {
+            blame.read("CPU:0 [LOST 9223372036854775814 EVENTS]");
+        }
+        assert_eq!(blame.lost(), u64::MAX);
+        for text in ["18446744073.709552", "99999999999.000000", "0.49312140161473045", "1.5", "1."]
+        {
+            assert_eq!(nanoseconds(text), None, "{text}");
+        }
+        assert_eq!(nanoseconds("18446744073.709551"), Some(18_446_744_073_709_551_000));
     }
 
     #[test]

@@ -260,7 +260,8 @@ mod tests {
     use super::*;
     use crate::fake::{Fake, hybrid, machine};
 
-    /// A speed-up of 1 + 0.5 x instructions per cycle from the fast cores of [`hybrid`], and nothing from the slow ones.
+    /// A speed-up of 1 + 0.5 x instructions per cycle from the fast cores of [`hybrid`], and nothing from the slow
+    /// ones.
     fn model(core_type: &str, feature: &str) -> Models {
         let text = format!(
             r#"{{"format": "ampsched-speedup-1", "name": "own", "models": [{{"core_type": "{core_type}",
@@ -361,8 +362,8 @@ mod tests {
         let mut factors = Factors::default();
         instruments.tell(7, &mut factors);
         let stalls = factors.stalls.unwrap();
-        // The PMU of the slow cores counts, whatever core the thread was seen on last: a cycle per instruction; the generic
-        // event 8 of the fake counts more of them than there are, which are all of them then.
+        // The PMU of the slow cores counts, whatever core the thread was seen on last: a cycle per instruction; the
+        // generic event 8 of the fake counts more of them than there are, which are all of them then.
         assert_eq!((stalls.class, stalls.at_ns), (ClassId(0), 9));
         assert_eq!((stalls.counters.cpi(), stalls.counters.memory_share()), (1.0, 1.0));
     }

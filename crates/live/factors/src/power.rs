@@ -1,4 +1,5 @@
-//! Power and temperature: RAPL (Documentation/power/powercap), hwmon (Documentation/hwmon/sysfs-interface), thermal zones.
+//! Power and temperature: RAPL (Documentation/power/powercap), hwmon (Documentation/hwmon/sysfs-interface), thermal
+//! zones.
 //!
 //! A sensor of a whole package says nothing of one of its clusters: only what names a cluster is told as its own.
 
@@ -174,8 +175,8 @@ struct ClusterNames {
 }
 
 impl ClusterNames {
-    /// Clusters that are all of their class: `big` and `little` mean nothing else then. The board of the Exynos 5422 calls its
-    /// clusters `arm` and `kfc`; Juno's sensors have `big` and `little`, or the names of the cores.
+    /// Clusters that are all of their class: `big` and `little` mean nothing else then. The board of the Exynos 5422
+    /// calls its clusters `arm` and `kfc`; Juno's sensors have `big` and `little`, or the names of the cores.
     fn new(cores: &CoreMap) -> Self {
         let count = cores.class_count();
         let domains = cores.domains();

@@ -40,8 +40,8 @@ inlined bool helps(u32 weight, u64 source_load, queue_t *target)
 /* Whether a thread waits and loads differ by more than the tolerance. */
 apart bool is_uneven(sched_t *s, group_t *group)
 {
-    u64 least = NEVER, most = 0;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+    u64 least = unknown(s, NEVER), most = s->zero;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!is_in(s, group, core))
             continue;
         least = least_of(least, core_load(s, core));
@@ -61,15 +61,17 @@ inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
     return rotated < rival || (rotated == rival && a < b);
 }
 
-/* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come for longest. */
+/* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come
+ * for longest. */
 apart u32 sort_targets(sched_t *s, group_t *group)
 {
     u32 count = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!is_in(s, group, core))
             continue;
-        u32 place = count++;
-        for (; place > 0 && can_go_on && is_earlier_target(s, core, at(s->targets, place - 1)); place--)
+        u32 place = count;
+        count += s->one;
+        for (; place > 0 && can_go_on && is_earlier_target(s, core, at(s->targets, place - 1)); place -= s->one)
             at(s->targets, place) = at(s->targets, place - 1);
         at(s->targets, place) = core;
     }
@@ -80,11 +82,12 @@ apart u32 sort_targets(sched_t *s, group_t *group)
 apart u32 sort_sources(sched_t *s, group_t *group, u64 above)
 {
     u32 count = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!is_in(s, group, core) || core_load(s, core) <= above || !can_spare(queue_of(s, core)))
             continue;
-        u32 place = count++;
-        for (; place > 0 && can_go_on && core_load(s, core) > core_load(s, at(s->sources, place - 1)); place--)
+        u32 place = count;
+        count += s->one;
+        for (; place > 0 && can_go_on && core_load(s, core) > core_load(s, at(s->sources, place - 1)); place -= s->one)
             at(s->sources, place) = at(s->sources, place - 1);
         at(s->sources, place) = core;
     }
@@ -113,11 +116,12 @@ inlined u32 reluctance(sched_t *s, u32 thread, u32 target, group_t *group)
 /* The waiting thread of a queue whose turn it is to move: one whose move helps, or only swaps the imbalance. */
 apart u32 candidate(sched_t *s, queue_t *source, u32 target, group_t *group, bool swap)
 {
-    u32 best = NONE, best_reluctance = 0;
+    u32 best = unknown(s, NONE), best_reluctance = s->zero;
     u64 room_left = room(scaled_load(source), queue_of(s, target));
     for (u32 thread = source->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
         thread_t *own = thread_of(s, thread);
-        bool fitting = swap ? rated(own->weight) <= room_left && source->newcomer != thread : rated(own->weight) < room_left;
+        bool fitting = swap ? rated(own->weight) <= room_left && source->newcomer != thread
+                            : rated(own->weight) < room_left;
         if (!fitting || !may_move(s, thread, target, group))
             continue;
         u32 turn = reluctance(s, thread, target, group);
@@ -133,8 +137,8 @@ apart u32 candidate(sched_t *s, queue_t *source, u32 target, group_t *group, boo
 /* The least weight of a waiting thread. */
 apart u32 lightest_waiting(sched_t *s)
 {
-    u32 least = NONE;
-    for (u32 i = s->zero; i < s->queue_count && can_go_on; i++)
+    u32 least = unknown(s, NONE);
+    for (u32 i = s->zero; i < s->queue_count && can_go_on; i += s->one)
         for (u32 thread = at(s->queues, i).first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
             least = least_of(least, thread_of(s, thread)->weight);
     return least;
@@ -154,13 +158,13 @@ apart u32 even_out_once(sched_t *s, group_t *group, u64 now_ns)
     u32 lightest = lightest_waiting(s);
     u32 sources = sort_sources(s, group, tolerated(group, group->least));
     u32 targets = sort_targets(s, group);
-    for (u32 i = s->zero; i < targets && can_go_on; i++) {
+    for (u32 i = s->zero; i < targets && can_go_on; i += s->one) {
         u32 target = at(s->targets, i);
         u64 limit = tolerated(group, core_load(s, target));
         /* Loads ascend, so the first target that nothing can help ends the search. */
         if (limit >= group->most || !helps(lightest, group->most, queue_of(s, target)))
             return NONE;
-        for (u32 j = s->zero; j < sources && can_go_on && core_load(s, at(s->sources, j)) > limit; j++) {
+        for (u32 j = s->zero; j < sources && can_go_on && core_load(s, at(s->sources, j)) > limit; j += s->one) {
             u32 thread = candidate(s, queue_of(s, at(s->sources, j)), target, group, false);
             if (thread == NONE)
                 continue;
@@ -171,16 +175,17 @@ apart u32 even_out_once(sched_t *s, group_t *group, u64 now_ns)
     return NONE;
 }
 
-/* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. Returns the receiving cores. */
+/* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. Returns the receiving
+ * cores. */
 apart u64 rotate(sched_t *s, group_t *group, u64 now_ns)
 {
-    u64 receivers = 0;
+    u64 receivers = s->zero;
     u32 sources = sort_sources(s, group, 0);
     u32 targets = sort_targets(s, group);
-    for (u32 i = s->zero; i < targets && can_go_on; i++) {
+    for (u32 i = s->zero; i < targets && can_go_on; i += s->one) {
         u32 target = at(s->targets, i);
         u64 limit = tolerated(group, core_load(s, target));
-        for (u32 j = s->zero; j < sources && can_go_on; j++) {
+        for (u32 j = s->zero; j < sources && can_go_on; j += s->one) {
             u32 from = at(s->sources, j);
             if (from == NONE || core_load(s, from) <= limit)
                 continue;
@@ -208,11 +213,11 @@ apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
     group->by_preference = rule(s, balance.by_preference);
     if (!is_uneven(s, group))
         return 0;
-    u64 receivers = 0;
+    u64 receivers = s->zero;
     u32 moves = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         moves += is_in(s, group, core);
-    for (; moves > 0 && can_go_on; moves--) {
+    for (; moves > 0 && can_go_on; moves -= s->one) {
         u32 target = even_out_once(s, group, now_ns);
         if (target == NONE)
             break;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Blame (COLAB, section 4.1): the time that a thread has waited for a futex is charged to the thread that wakes it. Loaded and attached
- * only for policies that want it.
+/* Blame (COLAB, section 4.1): the time that a thread has waited for a futex is charged to the thread that wakes it.
+ * Loaded and attached only for policies that want it.
  *
- * The kernel itself matches waiters and wakers by the futex's address, so it is asked where it has done so. futex_wake_mark() is called
- * by the waker for each waiter that it takes off a futex, whatever the calls: WAIT, WAIT_BITSET and futex_waitv wait; WAKE, WAKE_BITSET,
- * both halves of WAKE_OP, the first half of REQUEUE and CMP_REQUEUE wake; who was moved to another futex is charged to who wakes it there.
- * A thread that ends wakes those that join it, and is blamed as the simulator does. Time-outs and signals do not come by there and blame
- * nobody, and neither do other wake-ups. Calls that nobody waits for cost nothing.
+ * The kernel itself matches waiters and wakers by the futex's address, so it is asked where it has done so.
+ * futex_wake_mark() is called by the waker for each waiter that it takes off a futex, whatever the calls: WAIT,
+ * WAIT_BITSET and futex_waitv wait; WAKE, WAKE_BITSET, both halves of WAKE_OP, the first half of REQUEUE and
+ * CMP_REQUEUE wake; who was moved to another futex is charged to who wakes it there. A thread that ends wakes those
+ * that join it, and is blamed as the simulator does. Time-outs and signals do not come by there and blame nobody, and
+ * neither do other wake-ups. Calls that nobody waits for cost nothing.
  *
- * Futexes with inheritance of priority end in a real-time mutex instead, of which a futex sees the beginning and the end only: there
- * the address decides, of LOCK_PI against that of UNLOCK_PI. */
+ * Futexes with inheritance of priority end in a real-time mutex instead, of which a futex sees the beginning and the
+ * end only: there the address decides, of LOCK_PI against that of UNLOCK_PI. */
 #ifndef AMPSCHED_BLAME_H
 #define AMPSCHED_BLAME_H
 
@@ -21,7 +22,8 @@ struct futex_q {
 
 struct wake_q_head;
 
-/* A thread of ours lets another one go on, which has waited since it blocked. One that has not blocked yet has not waited. */
+/* A thread of ours lets another one go on, which has waited since it blocked. One that has not blocked yet has not
+ * waited. */
 inlined void blame(u32 waker, u32 wakee)
 {
     if (waker == NONE || wakee == NONE || waker == wakee)

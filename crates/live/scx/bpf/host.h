@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the simulator's engine does around its interpreter (crates/sim/src/engine/dispatch.rs), for a kernel that tells what happens
- * in its own order. All of it runs under the lock; cores that must look for work are collected and told afterwards. */
+/* What the simulator's engine does around its interpreter (crates/sim/src/engine/dispatch.rs), for a kernel that
+ * tells what happens in its own order. All of it runs under the lock; cores that must look for work are collected
+ * and told afterwards. */
 #ifndef AMPSCHED_HOST_H
 #define AMPSCHED_HOST_H
 
@@ -21,9 +22,10 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
     if (thread == NONE)
         return;
     thread_t *own = thread_of(s, thread);
-    if (!own->on_cpu)
+    u64 charged_ns = own->charged_ns;
+    if (charged_ns == OFF_CPU)
         return;
-    charge(s, core, less(now_ns, own->charged_ns));
+    charge(s, core, less(now_ns, charged_ns));
     own->charged_ns = now_ns;
 }
 
@@ -44,7 +46,7 @@ apart void wake_idle_cores(sched_t *s)
 {
     if (s->idle_cores == 0 || !rule(s, kick_idle))
         return;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         if (core_of(s, core)->running == NONE)
             wake_core(s, core);
 }
@@ -65,7 +67,7 @@ inlined void after_enqueue(sched_t *s, u32 core)
 /* Cores without work may want a thread that has just started on a slow core. */
 apart void remind_idle_cores(sched_t *s)
 {
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         if (is_idle(s, core) && core_of(s, core)->recheck_ns == NEVER)
             wake_core(s, core);
 }
@@ -77,7 +79,7 @@ apart void arrive(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     thread_of(s, thread)->bound_to = NONE;
     enqueue(s, thread, core, kind, now_ns);
     u32 running = core_of(s, core)->running;
-    if (running != NONE && thread_of(s, running)->on_cpu && preempts(s, thread, running, core))
+    if (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU && preempts(s, thread, running, core))
         interrupt_core(s, core);
     else
         after_enqueue(s, core);
@@ -105,7 +107,6 @@ apart void begin(sched_t *s, u32 core, u32 thread, u64 now_ns)
     own->bound_to = own->pull_to = NONE;
     core_of(s, core)->interrupted = false;
     start(s, core, thread, now_ns);
-    own->charged_ns = now_ns;
     if (s->idle_cores == 0)
         return;
     if (queue_of(s, core)->len > 0)
@@ -116,14 +117,14 @@ apart void begin(sched_t *s, u32 core, u32 thread, u64 now_ns)
             remind_idle_cores(s);
 }
 
-/* The thread on a core, charged, leaves it: whoever is to be elsewhere may be picked by nobody until the kernel has let it go, others by
- * this core only. */
+/* The thread on a core, charged, leaves it: whoever is to be elsewhere may be picked by nobody until the kernel has
+ * let it go, others by this core only. */
 inlined void give_way(sched_t *s, u32 core, u64 now_ns)
 {
     u32 thread = core_of(s, core)->running;
     thread_t *own = thread_of(s, thread);
     charge_up_to(s, core, now_ns);
-    own->on_cpu = false;
+    own->charged_ns = OFF_CPU;
     if (own->held) {
         stop(s, core, STATE_READY, now_ns);
         return leave_for(s, thread, STATE_HELD, now_ns);
@@ -144,7 +145,8 @@ apart void take_out(sched_t *s, u32 thread, u32 state, u64 now_ns)
             dequeue(s, thread);
         leave_for(s, thread, state, now_ns);
     }
-    own->on_cpu = own->taken_out = own->moves = false;
+    own->charged_ns = OFF_CPU;
+    own->taken_out = own->moves = false;
     own->bound_to = own->pull_to = own->chosen = NONE;
 }
 
@@ -158,8 +160,8 @@ inlined void suspend(sched_t *s, u32 thread, u64 now_ns)
     own->taken_out = true;
 }
 
-/* Whether a thread that has lost its core to a task that is not ours, or has not got there yet, still belongs there: such tasks are like
- * interrupts. */
+/* Whether a thread that has lost its core to a task that is not ours, or has not got there yet, still belongs there:
+ * such tasks are like interrupts. */
 inlined bool stays(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
@@ -181,7 +183,7 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
         return NONE;
     case STATE_RUNNING:
         if (stays(s, thread, now_ns)) {
-            own->on_cpu = false;
+            own->charged_ns = OFF_CPU;
             return core;
         }
         give_way(s, core, now_ns);
@@ -212,8 +214,8 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
     return NONE;
 }
 
-/* A thread that has just been queued at an idle core, if that would take this very thread: the core need not be asked. Returns whether
- * it has begun there. */
+/* A thread that has just been queued at an idle core, if that would take this very thread: the core need not be
+ * asked. Returns whether it has begun there. */
 apart bool begin_at_once(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
@@ -229,8 +231,9 @@ apart bool begin_at_once(sched_t *s, u32 thread, u32 core, u64 now_ns)
     return true;
 }
 
-/* A thread that has just been queued at a core and interrupts what runs there takes its place now if it is the one that the core would
- * choose: the core need not be asked. Returns whether it has begun there; otherwise the core, which has been told to, still looks. */
+/* A thread that has just been queued at a core and interrupts what runs there takes its place now if it is the one
+ * that the core would choose: the core need not be asked. Returns whether it has begun there; otherwise the core,
+ * which has been told to, still looks. */
 apart bool take_over(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
@@ -243,8 +246,8 @@ apart bool take_over(sched_t *s, u32 thread, u32 core, u64 now_ns)
     return true;
 }
 
-/* A thread that wakes up, or is new, has been placed at an idle core: the kernel need not hand it over if it begins there. Otherwise
- * nobody picks it until the kernel has done so. */
+/* A thread that wakes up, or is new, has been placed at an idle core: the kernel need not hand it over if it begins
+ * there. Otherwise nobody picks it until the kernel has done so. */
 apart bool begin_before_enqueue(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
@@ -257,21 +260,21 @@ apart bool begin_before_enqueue(sched_t *s, u32 thread, u32 core, u64 now_ns)
     return false;
 }
 
-/* The usual case of is_running(), without the lock: the kernel has put a thread where it was sent. Nobody else changes where a thread runs
- * between decision and arrival, and those who charge it look at `on_cpu` first. */
+/* The usual case of is_running(), without the lock: the kernel has put a thread where it was sent. Nobody else
+ * changes where a thread runs between decision and arrival, and those who charge it see in one word that it has
+ * arrived, and when. */
 inlined bool has_got_there(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     if (own->state != STATE_RUNNING || own->core != core)
         return false;
     own->on_since_ns = now_ns;
-    __sync_lock_test_and_set(&own->charged_ns, now_ns); /* a full barrier: it is seen before on_cpu is */
-    own->on_cpu = true;
+    own->charged_ns = now_ns;
     return true;
 }
 
-/* Whether a core need not look for work, without the lock: nobody waits anywhere, nobody is on the way, and it has been told nothing.
- * Who comes a moment later tells it. */
+/* Whether a core need not look for work, without the lock: nobody waits anywhere, nobody is on the way, and it has
+ * been told nothing. Who comes a moment later tells it. */
 inlined bool has_no_work(sched_t *s, u32 core)
 {
     core_t *cpu = core_of(s, core);
@@ -289,11 +292,14 @@ apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
             give_way(s, core, now_ns);
         if (own->state != STATE_READY || own->taken_out) {
             own->taken_out = false;
-            enqueue(s, thread, core, own->state == STATE_NEW ? ENQUEUE_FORK : own->state == STATE_READY ? ENQUEUE_REQUEUE : ENQUEUE_WAKE, now_ns);
+            enqueue(s, thread, core,
+                    own->state == STATE_NEW     ? ENQUEUE_FORK
+                    : own->state == STATE_READY ? ENQUEUE_REQUEUE
+                                                : ENQUEUE_WAKE,
+                    now_ns);
         }
         begin(s, core, thread, now_ns);
     }
-    own->on_cpu = true;
     own->charged_ns = own->on_since_ns = now_ns;
 }
 
@@ -316,7 +322,8 @@ apart void relocate(sched_t *s, u32 thread, u64 now_ns)
     }
 }
 
-/* A core without work, or whose thread has given way, looks for work. Returns a thread to run there, which has begun, or NONE. */
+/* A core without work, or whose thread has given way, looks for work. Returns a thread to run there, which has
+ * begun, or NONE. */
 apart u32 look(sched_t *s, u32 core, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
@@ -350,7 +357,7 @@ inlined bool is_over(sched_t *s, u32 core, u64 now_ns)
 apart void look_after(sched_t *s, bool balances, u64 now_ns)
 {
     u64 receivers = balances ? balance(s, now_ns) : 0;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (core_of(s, core)->running == NONE && (receivers & bit(core) || now_ns >= core_of(s, core)->recheck_ns))
             wake_core(s, core);
     }

@@ -20,8 +20,8 @@ typedef s64 __s64;
 
 #include <bpf/bpf_helpers.h>
 
-/* The arena lies at the same address for loader and programs; the scheduler's state is at its beginning, operations of the
- * loader are behind it. The loader sets the size. */
+/* The arena lies at the same address for loader and programs; the scheduler's state is at its beginning, operations
+ * of the loader are behind it. The loader sets the size. */
 #define ARENA_AT (1ull << 44)
 struct {
     __uint(type, BPF_MAP_TYPE_ARENA);

@@ -52,6 +52,15 @@ inlined void leave_queue(sched_t *s, u32 thread, queue_t *queue)
     queue->load -= own->weight;
 }
 
+/* A thread has left a queue for good or to sleep. If nobody runs there, whoever waits first has the least virtual
+ * run time now; else that is seen when the running thread is charged. */
+inlined void raise_least(sched_t *s, queue_t *queue)
+{
+    u64 order = rule(s, order);
+    if (queue->running == 0 && queue->len > 0 && order != ORDER_FIFO && order != ORDER_DEADLINE)
+        queue->min_vruntime = greatest_of(queue->min_vruntime, queue_least(s, queue));
+}
+
 inlined void count_wait(thread_t *thread, u64 waited_ns)
 {
     thread->ready_ns += waited_ns;
@@ -146,6 +155,8 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         end_in_round(s, thread);
+    if (state != STATE_READY)
+        raise_least(s, queue);
     enter_state(thread_of(s, thread), state, now_ns);
 }
 
@@ -174,6 +185,8 @@ inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
     enter_state(own, state, now_ns);
+    if (state == STATE_EXITED)
+        raise_least(s, queue_of(s, own->core));
 }
 
 #endif

@@ -22,7 +22,8 @@ enum operation_kind {
     OP_EXPIRY, /* core -> value: ns */
     OP_PREEMPTS, /* thread, core -> value */
     OP_USER_AFFINITY, /* thread, a: cores -> value: must be moved */
-    OP_CHANGE = 64, /* this and a CHANGE_: thread, a: what is set (core: the class, of a speed) -> value: must be moved */
+    /* this and a CHANGE_: thread, a: what is set (core: the class, of a speed) -> value: must be moved */
+    OP_CHANGE = 64,
 };
 
 struct operation {

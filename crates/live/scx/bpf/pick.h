@@ -21,12 +21,14 @@ apart u32 earliest_eligible(sched_t *s, queue_t *queue, u32 core, u32 except)
             continue;
         thread_t *own = thread_of(s, thread);
         thread_t *rival = thread_of(s, any);
-        if (any == NONE || own->deadline < rival->deadline || (own->deadline == rival->deadline && own->serial < rival->serial))
+        if (any == NONE || own->deadline < rival->deadline ||
+            (own->deadline == rival->deadline && own->serial < rival->serial))
             any = thread;
         if (!is_eligible(own, queue))
             continue;
         rival = thread_of(s, best);
-        if (best == NONE || own->deadline < rival->deadline || (own->deadline == rival->deadline && own->serial < rival->serial))
+        if (best == NONE || own->deadline < rival->deadline ||
+            (own->deadline == rival->deadline && own->serial < rival->serial))
             best = thread;
     }
     return best != NONE ? best : any;
@@ -76,8 +78,8 @@ inlined bool ranks_before(sched_t *s, u32 a, u32 b)
     return a < b;
 }
 
-/* Whether a thread that waits elsewhere, at `core`, is taken rather than the best one found so far, at `best_core`. */
-inlined bool is_better(sched_t *s, u32 thread, u32 core, u32 best, u32 best_core)
+/* Whether a thread that waits elsewhere is taken rather than the best one found so far. */
+inlined bool is_better(sched_t *s, u32 thread, u32 best)
 {
     if (best == NONE)
         return true;
@@ -85,7 +87,7 @@ inlined bool is_better(sched_t *s, u32 thread, u32 core, u32 best, u32 best_core
         return ranks_before(s, thread, best);
     if (has_rounds(s) && round_of(s, thread) != round_of(s, best))
         return round_of(s, thread) < round_of(s, best);
-    return scaled_load(queue_of(s, core)) > scaled_load(queue_of(s, best_core));
+    return scaled_load(queue_of(s, thread_of(s, thread)->core)) > scaled_load(queue_of(s, thread_of(s, best)->core));
 }
 
 /* Whether a waiting thread is in no earlier round than the one that the core would run otherwise. */
@@ -95,23 +97,21 @@ inlined bool can_wait(sched_t *s, u32 thread, u32 instead_of)
 }
 
 /* A waiting thread of another core's queue. */
-apart u32 waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
+apart void waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
 {
-    u32 best = NONE, best_core = NONE, core = pick->core;
-    for (u32 other = s->zero; other < s->core_count && can_go_on; other++) {
+    u32 core = pick->core;
+    for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
-        if (core_of(s, other)->queue == core_of(s, core)->queue || same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER))
+        if (core_of(s, other)->queue == core_of(s, core)->queue ||
+            same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER))
             continue;
         queue_t *queue = queue_of(s, other);
         u32 thread = can_spare(queue) ? first_of(s, queue, core, step->except) : NONE;
         if (thread == NONE || can_wait(s, thread, pick->instead_of))
             continue;
-        if (is_better(s, thread, other, best, best_core)) {
-            best = thread;
-            best_core = other;
-        }
+        if (is_better(s, thread, pick->thread))
+            pick->thread = thread;
     }
-    return best;
 }
 
 inlined bool gains(sched_t *s, u32 thread, u32 from, u32 to, steal_t *step)
@@ -121,8 +121,8 @@ inlined bool gains(sched_t *s, u32 thread, u32 from, u32 to, steal_t *step)
     return allows(s, thread, to) && own->prefer != step->except && gain >= step->min_gain;
 }
 
-/* Whether the thread that runs on core `from` would be two rounds behind the one that the core would run otherwise, which
- * may take its place. */
+/* Whether the thread that runs on core `from` would be two rounds behind the one that the core would run otherwise,
+ * which may take its place. */
 inlined bool is_far_behind(sched_t *s, u32 thread, u32 from, pick_t *pick)
 {
     u32 own = pick->instead_of;
@@ -132,9 +132,10 @@ inlined bool is_far_behind(sched_t *s, u32 thread, u32 from, pick_t *pick)
 /* A thread that runs on a core of a slower class. */
 apart void running_on_slower(sched_t *s, pick_t *pick, steal_t *step)
 {
-    u32 best = NONE, core = pick->core;
-    u64 soonest_ns = NEVER;
-    for (u32 other = s->zero; other < s->core_count && can_go_on; other++) {
+    u32 core = pick->core;
+    u64 recheck_ns = pick->recheck_ns;
+    pick->thread = NONE;
+    for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
         u32 thread = core_of(s, other)->running;
         if (thread == NONE || core_of(s, other)->class >= core_of(s, core)->class)
             continue;
@@ -143,15 +144,14 @@ apart void running_on_slower(sched_t *s, pick_t *pick, steal_t *step)
             continue;
         u64 due_ns = own->migrations == 0 ? pick->now_ns : own->migrated_at_ns + step->min_resident_ns;
         if (pick->now_ns < due_ns)
-            soonest_ns = least_of(soonest_ns, due_ns);
-        else if (best == NONE || ranks_before(s, thread, best))
-            best = thread;
+            pick->recheck_ns = least_of(pick->recheck_ns, due_ns);
+        else if (pick->thread == NONE || ranks_before(s, thread, pick->thread))
+            pick->thread = thread;
     }
-    pick->thread = best;
-    if (best != NONE)
-        pick->kind = PICK_PULL;
-    else
-        pick->recheck_ns = least_of(pick->recheck_ns, soonest_ns);
+    if (pick->thread == NONE)
+        return;
+    pick->kind = PICK_PULL;
+    pick->recheck_ns = recheck_ns;
 }
 
 inlined bool may_try(sched_t *s, u32 core, steal_t *step)
@@ -164,7 +164,9 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 {
     if (step->from == STEAL_FROM_RUNNING_ON_SLOWER)
         return running_on_slower(s, pick, step);
-    pick->thread = s->waiting > 0 ? waiting_elsewhere(s, pick, step) : NONE;
+    pick->thread = NONE;
+    if (s->waiting > 0)
+        waiting_elsewhere(s, pick, step);
     if (pick->thread == NONE)
         return;
     u64 due_ns = core_of(s, pick->core)->since_ns + step->min_idle_ns;
@@ -180,7 +182,7 @@ apart void pick_elsewhere(sched_t *s)
     pick_t *pick = &s->pick;
     pick->kind = PICK_IDLE;
     pick->recheck_ns = NEVER;
-    for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i++)
+    for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i += s->one)
         if (may_try(s, pick->core, &at(s->rules.steal, i)))
             try_steal(s, pick, &at(s->rules.steal, i));
     if (pick->kind == PICK_IDLE)
@@ -214,7 +216,8 @@ apart void pick_by_rules(sched_t *s, u32 core, u64 now_ns)
     pick->recheck_ns = NEVER;
 }
 
-/* When the thread that runs on a core has to let others run; NEVER if nobody waits. It must have been charged up to now. */
+/* When the thread that runs on a core has to let others run; NEVER if nobody waits. It must have been charged up to
+ * now. */
 inlined u64 expiry_ns(sched_t *s, u32 core, u64 now_ns)
 {
     if (has_rounds(s))
@@ -238,7 +241,8 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
     return first_of(s, queue, core, NONE) == woken && !(competes && current->deadline <= thread_of(s, woken)->deadline);
 }
 
-/* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been charged. */
+/* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been
+ * charged. */
 apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
 {
     if (rule(s, preempt) == PREEMPT_NEVER)

@@ -19,7 +19,7 @@ inlined bool is_preferred(sched_t *s, u32 thread, u32 core)
 /* Whether there is a core of the kind that a thread prefers which it may use. */
 apart bool may_use_preferred(sched_t *s, u32 thread)
 {
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         if (is_preferred(s, thread, core) && allows(s, thread, core))
             return true;
     return false;
@@ -34,7 +34,7 @@ inlined bool is_idle(sched_t *s, u32 core)
 inlined u64 load_with(sched_t *s, u32 core, u32 weight)
 {
     queue_t *queue = queue_of(s, core);
-    return scaled(queue, queue->load + weight) << 1 | (core_of(s, core)->running != NONE);
+    return unknown(s, scaled(queue, queue->load + weight) << 1 | (core_of(s, core)->running != NONE));
 }
 
 inlined u64 load_on(sched_t *s, u32 core)
@@ -42,17 +42,18 @@ inlined u64 load_on(sched_t *s, u32 core)
     return load_with(s, core, 0);
 }
 
-/* The first of the least loaded cores that the thread may use, of those that it prefers if `preferred`; of equal ones `favourite`. */
+/* The first of the least loaded cores that the thread may use, of those that it prefers if `preferred`; of equal
+ * ones `favourite`. */
 apart u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool preferred, u32 favourite)
 {
-    u32 best = NONE;
-    u64 best_load = NEVER;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++) {
+    u32 best = unknown(s, NONE);
+    u64 best_load = unknown(s, NEVER);
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!allows(s, thread, core) || (preferred && !is_preferred(s, thread, core)))
             continue;
         u64 load = load_with(s, core, weight);
         if (load < best_load || (load == best_load && core == favourite)) {
-            best = core;
+            best = unknown(s, core);
             best_load = load;
         }
     }
@@ -64,7 +65,7 @@ apart u32 idle_near(sched_t *s, u32 thread, u32 near)
 {
     if (is_idle(s, near) && allows(s, thread, near))
         return near;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core++)
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         if (core_of(s, core)->cluster == core_of(s, near)->cluster && is_idle(s, core) && allows(s, thread, core))
             return core;
     return NONE;
@@ -92,17 +93,17 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
 {
     u32 prefer = thread_of(s, thread)->prefer;
     bool preferred = may_use_preferred(s, thread);
-    u32 core = at(s->cursors, prefer), best = NONE;
-    u64 best_load = NEVER;
-    for (u32 i = s->zero; i < s->core_count && can_go_on; i++) {
+    u32 core = at(s->cursors, prefer), best = unknown(s, NONE);
+    u64 best_load = unknown(s, NEVER);
+    for (u32 i = s->zero; i < s->core_count && can_go_on; i += s->one) {
         if (core >= s->core_count)
             core = s->zero;
         u64 load = prefer == PREFER_ANY ? load_on(s, core) : 0;
         if (allows(s, thread, core) && (!preferred || is_preferred(s, thread, core)) && load < best_load) {
-            best = core;
+            best = unknown(s, core);
             best_load = load;
         }
-        core++;
+        core += s->one;
     }
     at(s->cursors, prefer) = best + 1 < s->core_count ? best + 1 : 0;
     return best;

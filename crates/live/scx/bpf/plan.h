@@ -23,13 +23,13 @@ apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
         return NONE;
     thread_t *own = thread_of(s, thread);
     u32 generation = own->generation + 1;
-    for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_go_on; i++)
+    for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_go_on; i += s->one)
         at((u64 arena *)own, i) = 0;
     own->generation = generation;
     own->in_use = true;
     own->affinity = own->user_affinity = usable(s, affinity);
     own->weight = weight;
-    for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i++)
+    for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i += s->one)
         at(own->speed, i) = SPEED_ONE;
     own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
     return thread;

@@ -18,8 +18,8 @@ typedef _Bool bool;
 /* Memory of the arena, which the kernel and the loader see at the same addresses. */
 #define arena __attribute__((address_space(1)))
 
-/* An element of an array in the arena. The address is computed as a number, out of the compiler's sight, as the verifier accepts
- * `pointer + number` only, not `number + pointer`. */
+/* An element of an array in the arena. The address is computed as a number, out of the compiler's sight, as the
+ * verifier accepts `pointer + number` only, not `number + pointer`. */
 #define at(array, index) \
     (*({ \
         __auto_type element = &(array)[index]; \
@@ -88,7 +88,8 @@ inlined u64 div_up(u64 a, u64 b)
     return a / b + (a % b != 0);
 }
 
-/* Quotient of a signed and an unsigned number, rounded towards 0. (BPF before version 4 divides unsigned numbers only.) */
+/* Quotient of a signed and an unsigned number, rounded towards 0. (BPF before version 4 divides unsigned numbers
+ * only.) */
 inlined s64 div_to_zero(s64 a, u64 b)
 {
     return a < 0 ? -(s64)((u64)-a / b) : (s64)((u64)a / b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Run queues: waiting threads in the order (key, serial), linked; FIFO queues have one key for all. After crates/policy/src/queue.rs. */
+/* Run queues: waiting threads in the order (key, serial), linked; FIFO queues have one key for all. After
+ * crates/policy/src/queue.rs. */
 #ifndef AMPSCHED_QUEUE_H
 #define AMPSCHED_QUEUE_H
 
@@ -18,6 +19,14 @@ inlined core_t *core_of(sched_t *s, u32 core)
 inlined queue_t *queue_of(sched_t *s, u32 core)
 {
     return &at(s->queues, core_of(s, core)->queue);
+}
+
+/* The same number, of which the verifier knows nothing. What it knows of a number that lives on in a loop differs from
+ * round to round, and it would follow each difference by itself. For the same reason loops begin at `zero`, step by
+ * `one` and keep in the arena what they can. */
+inlined u64 unknown(sched_t *s, u64 number)
+{
+    return number + s->zero;
 }
 
 inlined bool is_before(thread_t *a, thread_t *b)

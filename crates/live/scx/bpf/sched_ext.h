@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The part of the kernel's sched_ext interface that is used here (Linux 6.18, include/linux/sched/ext.h, kernel/sched/ext.c). Only the
- * fields that are needed are declared: the loader finds them by name in the running kernel's BTF, so no header of a kernel is needed. */
+/* The part of the kernel's sched_ext interface that is used here (Linux 6.18, include/linux/sched/ext.h,
+ * kernel/sched/ext.c). Only the fields that are needed are declared: the loader finds them by name in the running
+ * kernel's BTF, so no header of a kernel is needed. */
 #ifndef AMPSCHED_SCHED_EXT_H
 #define AMPSCHED_SCHED_EXT_H
 

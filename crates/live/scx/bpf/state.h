@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Rules, Plan and state of the scheduler, as loader and kernel share them. src/layout.rs has the same in Rust; a test compares. */
+/* Rules, Plan and state of the scheduler, as loader and kernel share them. src/layout.rs has the same in Rust; a
+ * test compares. */
 #ifndef AMPSCHED_STATE_H
 #define AMPSCHED_STATE_H
 
@@ -10,6 +11,7 @@
 #define NONE 0xffffffffu
 #define NOBODY 0xfffffffeu
 #define NEVER (~0ull)
+#define OFF_CPU 0ull /* of a thread that is on no core, or has been sent to one and is not there yet */
 #define WEIGHT_ONE 1024ull /* of nice 0 */
 #define VIRTUAL_START (1ull << 40) /* queue: VIRTUAL_START */
 
@@ -46,7 +48,7 @@ struct thread {
     u64 migrations;
     u64 migrated_at_ns;
     /* Known to the kernel's scheduler only (scheduler.bpf.c) */
-    u64 charged_ns; /* up to when it has been charged */
+    u64 charged_ns; /* up to when it has been charged, or OFF_CPU */
     u64 on_since_ns; /* since when the kernel has run it without a break */
     u32 pid;
     u32 process;
@@ -56,9 +58,9 @@ struct thread {
     u32 generation; /* how often this slot was given away */
     u32 execs; /* how many programs its process has executed */
     u8 in_use;
-    u8 on_cpu;
     u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
     u8 moves; /* must be placed anew when it leaves its core */
+    u8 unused;
 };
 
 struct core {
@@ -135,8 +137,8 @@ struct sched {
     u32 free_slot; /* first of a list linked through `behind`, or NONE */
     u32 top_class;
     u32 pulls_running; /* whether a step of stealing takes running threads */
-    u32 zero; /* where loops begin: 0, which the verifier must not know, or it would follow each round by itself */
-    u32 unused;
+    u32 zero; /* where loops begin: 0, which the verifier must not know (queue.h: unknown) */
+    u32 one; /* how far they step: 1 */
     u64 serial;
     u64 rotation_due_ns;
     u64 online; /* cores that there are at present */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Virtual time: what running costs, how long a slice lasts, who may interrupt whom. After crates/policy/src/sched/time.rs. */
+/* Virtual time: what running costs, how long a slice lasts, who may interrupt whom. After
+ * crates/policy/src/sched/time.rs. */
 #ifndef AMPSCHED_VTIME_H
 #define AMPSCHED_VTIME_H
 

@@ -1,5 +1,6 @@
-//! Real threads that let each other wait, under COLAB in this kernel: prints whom the kernel back end blames and for how long, and how
-//! long a wait was as the threads see it, as JSON in ms. Tests in a virtual machine call it; cores 0 and 1 count as big.
+//! Real threads that let each other wait, under COLAB in this kernel: prints whom the kernel back end blames and for
+//! how long, and how long a wait was as the threads see it, as JSON in ms. Tests in a virtual machine call it; cores 0
+//! and 1 count as big.
 #![allow(unsafe_code)] // Futex calls and mutexes of libc.
 
 use std::cell::UnsafeCell;

@@ -1,24 +1,25 @@
 //! Threads in the kernel's extensible class: who is put there, and how they get back, whoever is killed.
 //!
-//! A session that schedules chosen threads puts them into the class SCHED_EXT, which all that they start inherit. Without a scheduler the
-//! kernel runs them like all others; but the next scheduler would get them. As the kernel has one such scheduler at a time, all threads of
-//! the class but those that were there before are the session's: to put them back, a file with exceptions is enough.
+//! A session that schedules chosen threads puts them into the class SCHED_EXT, which all that they start inherit.
+//! Without a scheduler the kernel runs them like all others; but the next scheduler would get them. As the kernel has
+//! one such scheduler at a time, all threads of the class but those that were there before are the session's: to put
+//! them back, a journal of the exceptions is enough.
 #![allow(unsafe_code)] // System calls that no crate here wraps.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
 
 use ampsched_computer::{Proc, ThreadKey, ThreadStat};
-use ampsched_model::InputError;
+use ampsched_live_session::{Journal, PutBack};
 use serde::{Deserialize, Serialize};
 
 /// `SCHED_EXT`, include/uapi/linux/sched.h.
 const EXT: i32 = 7;
 /// A flag beside the class, same file.
 const RESET_ON_FORK: i32 = libc::SCHED_RESET_ON_FORK;
-/// How often threads are looked for that were started while others were put back (ours; the second pass hardly ever finds any).
+/// How often threads are looked for that were started while others were put back (ours; the second pass hardly ever
+/// finds any).
 const PASSES_MAX: usize = 20;
 
 /// The class of a thread (0: of the calling one), with its flag.
@@ -48,20 +49,25 @@ pub fn choose_own() -> io::Result<()> {
     set_class(0, EXT)
 }
 
-/// A thread whose class was not the default one, or that belongs to the extensible class anyway.
+/// What a session touches by choosing threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Exception {
-    tid: i32,
-    /// When it started, in clock ticks since boot.
-    start_ticks: u64,
-    class: i32,
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Touch {
+    /// From now on threads are put into the class. Without it nobody of the class is the session's.
+    Choosing,
+    /// A thread whose class was not the default one, or that belongs to the extensible class anyway.
+    Exception {
+        /// Which.
+        thread: ThreadKey,
+        /// Its class, with its flag.
+        class: i32,
+    },
 }
 
 /// The threads that a session has put into the class.
 #[derive(Debug)]
 pub struct Chosen {
-    path: PathBuf,
-    file: File,
+    journal: Journal<Touch>,
 }
 
 impl Chosen {
@@ -69,22 +75,25 @@ impl Chosen {
     ///
     /// # Errors
     ///
-    /// The file exists already or cannot be made.
-    pub fn create(path: &Path) -> Result<Self, InputError> {
-        let file = File::options().append(true).create_new(true).open(path);
-        let file = file.map_err(|error| wrong(path, &error))?;
-        let mut chosen = Self { path: path.to_owned(), file };
+    /// The journal cannot be written.
+    pub fn begin(mut journal: Journal<Touch>) -> io::Result<Self> {
         for stat in members(&Proc::default()) {
-            chosen.except(stat.key, EXT).map_err(|error| wrong(path, &error))?;
+            journal.write(&Touch::Exception { thread: stat.key, class: EXT })?;
         }
-        Ok(chosen)
+        journal.write(&Touch::Choosing)?;
+        Ok(Self { journal })
+    }
+
+    /// Where it is written who is an exception.
+    pub fn journal(&mut self) -> &mut Journal<Touch> {
+        &mut self.journal
     }
 
     /// Puts a thread there unless it is already, or is of a class with fixed priorities or deadlines.
     ///
     /// # Errors
     ///
-    /// It has ended, or may not be changed.
+    /// It has ended, or may not be changed, or the journal cannot be written.
     pub fn take_in(&mut self, stat: &ThreadStat) -> io::Result<()> {
         let class = class_of(stat.key.tid)?;
         match class & !RESET_ON_FORK {
@@ -92,25 +101,9 @@ impl Chosen {
             _ => return Ok(()),
         }
         if class != libc::SCHED_OTHER {
-            self.except(stat.key, class)?;
+            self.journal.write(&Touch::Exception { thread: stat.key, class })?;
         }
         set_class(stat.key.tid, EXT)
-    }
-
-    fn except(&mut self, key: ThreadKey, class: i32) -> io::Result<()> {
-        let exception = Exception { tid: key.tid, start_ticks: key.start_ticks, class };
-        let mut line = serde_json::to_string(&exception)?;
-        line.push('\n');
-        self.file.write_all(line.as_bytes())
-    }
-
-    /// Puts all back; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read.
-    pub fn finish(self) -> Result<usize, InputError> {
-        restore(&self.path)
     }
 }
 
@@ -128,57 +121,70 @@ fn members(proc: &Proc) -> Vec<ThreadStat> {
         .collect()
 }
 
-/// Puts all threads back that a session has put into the class, and removes its file; returns how many. Nothing to do if there is no file.
-///
-/// # Errors
-///
-/// The file cannot be read.
-pub fn restore(path: &Path) -> Result<usize, InputError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(wrong(path, &error)),
-    };
-    // An unfinished last line names a thread that has not been touched.
-    let exceptions: BTreeMap<i32, Exception> = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .map(|exception: Exception| (exception.tid, exception))
-        .collect();
-    let (proc, mut count) = (Proc::default(), 0);
-    for _ in 0..PASSES_MAX {
-        let mut left = 0;
+/// Puts all threads back that a session has put into the class.
+pub fn put_back(touches: &[Touch]) -> PutBack {
+    let is_choosing = touches.contains(&Touch::Choosing);
+    let (exceptions, proc) = (exceptions(touches), Proc::default());
+    // Those that cannot be put back, by their numbers: the next pass may still succeed.
+    let (mut count, mut failures) = (0, BTreeMap::new());
+    for _ in 0..if is_choosing { PASSES_MAX } else { 0 } {
+        let mut done = 0;
+        failures.clear();
         for stat in members(&proc) {
             let class = class_before(&exceptions, &stat);
-            if class & !RESET_ON_FORK != EXT && set_class(stat.key.tid, class).is_ok() {
-                left += 1;
+            if class & !RESET_ON_FORK == EXT {
+                continue;
+            }
+            match set_class(stat.key.tid, class) {
+                Ok(()) => done += 1,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => {
+                    let what = format!("scheduling class of thread {}: {error}", stat.key.tid);
+                    failures.insert(stat.key.tid, what);
+                }
             }
         }
-        count += left;
-        if left == 0 {
+        count += done;
+        if done == 0 {
             break;
         }
     }
-    let _ = fs::remove_file(path);
-    Ok(count)
+    let what = format!("scheduling class of {count} threads");
+    PutBack { what, failures: failures.into_values().collect() }
+}
+
+/// What of a journal still has to be put back: all but exceptions that have ended.
+pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
+    touches.retain(|touch| match touch {
+        Touch::Choosing => true,
+        Touch::Exception { thread, .. } => {
+            proc.task(thread.tid).is_some_and(|stat| stat.key == *thread)
+        }
+    });
+    touches
+}
+
+/// The classes of exceptions, by the numbers of their threads.
+fn exceptions(touches: &[Touch]) -> BTreeMap<i32, (ThreadKey, i32)> {
+    let exception = |touch: &Touch| match *touch {
+        Touch::Exception { thread, class } => Some((thread.tid, (thread, class))),
+        Touch::Choosing => None,
+    };
+    touches.iter().filter_map(exception).collect()
 }
 
 /// What a thread was, or what it would be if those that started it had not been touched.
-fn class_before(exceptions: &BTreeMap<i32, Exception>, stat: &ThreadStat) -> i32 {
-    if let Some(own) = exceptions.get(&stat.key.tid)
-        && own.start_ticks == stat.key.start_ticks
+fn class_before(exceptions: &BTreeMap<i32, (ThreadKey, i32)>, stat: &ThreadStat) -> i32 {
+    if let Some((own, class)) = exceptions.get(&stat.key.tid)
+        && *own == stat.key
     {
-        return own.class;
+        return *class;
     }
     let inherited = [stat.pid, stat.parent].iter().find_map(|pid| exceptions.get(pid));
     inherited
-        .filter(|exception| exception.start_ticks <= stat.key.start_ticks)
-        .filter(|exception| exception.class & RESET_ON_FORK == 0)
-        .map_or(libc::SCHED_OTHER, |exception| exception.class)
-}
-
-fn wrong(path: &Path, error: &dyn std::error::Error) -> InputError {
-    InputError::new(path.display().to_string(), "", error.to_string())
+        .filter(|(thread, _)| thread.start_ticks <= stat.key.start_ticks)
+        .filter(|(_, class)| class & RESET_ON_FORK == 0)
+        .map_or(libc::SCHED_OTHER, |(_, class)| *class)
 }
 
 #[cfg(test)]
@@ -191,15 +197,17 @@ mod tests {
         ThreadStat { key, pid, name, state: 'S', parent, group: 1, cpu: 0, nice: 0, cpu_ticks: 0 }
     }
 
-    fn exceptions(rows: &[(i32, u64, i32)]) -> BTreeMap<i32, Exception> {
-        rows.iter()
-            .map(|&(tid, start_ticks, class)| (tid, Exception { tid, start_ticks, class }))
-            .collect()
+    fn excepted(rows: &[(i32, u64, i32)]) -> BTreeMap<i32, (ThreadKey, i32)> {
+        let touch = |&(tid, start_ticks, class)| {
+            let thread = ThreadKey { tid, start_ticks };
+            Touch::Exception { thread, class }
+        };
+        exceptions(&rows.iter().map(touch).collect::<Vec<_>>())
     }
 
     #[test]
     fn threads_get_their_own_class_back_or_that_of_who_started_them() {
-        let known = exceptions(&[
+        let known = excepted(&[
             (7, 50, libc::SCHED_BATCH),
             (8, 40, libc::SCHED_IDLE),
             (9, 50, EXT),
@@ -217,7 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_there_is_nothing_to_put_back() {
-        assert_eq!(restore(Path::new("/nonexistent/classes")).unwrap(), 0);
+    fn without_having_chosen_nobody_is_put_back() {
+        let thread = ThreadKey { tid: 1, start_ticks: 1 };
+        let put_back = put_back(&[Touch::Exception { thread, class: EXT }]);
+        assert_eq!(put_back.what, "scheduling class of 0 threads");
+        assert!(put_back.failures.is_empty());
     }
 }

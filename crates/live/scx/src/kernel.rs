@@ -11,6 +11,7 @@ use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
 use crate::layout::{CORES_MAX, Operation, Rules, Sched, Thread};
+use crate::lower;
 
 /// The programs, aligned as libbpf reads them.
 #[repr(C, align(8))]
@@ -69,8 +70,8 @@ pub enum Scope {
     /// All that are of no real-time or deadline class.
     #[default]
     All,
-    /// Those of the class SCHED_EXT, which their children inherit; everything else stays with the kernel's own scheduler, which comes
-    /// first.
+    /// Those of the class SCHED_EXT, which their children inherit; everything else stays with the kernel's own
+    /// scheduler, which comes first.
     Chosen,
 }
 
@@ -106,7 +107,8 @@ pub struct Exit {
 const RESTART: i64 = 1 << 48;
 
 impl Exit {
-    /// Whether the kernel ended it only because something changed that a scheduler has to know from the start, such as the number of CPUs.
+    /// Whether the kernel ended it only because something changed that a scheduler has to know from the start, such as
+    /// the number of CPUs.
     pub fn asks_for_restart(&self) -> bool {
         self.code & RESTART != 0
     }
@@ -246,12 +248,13 @@ fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
 }
 
 impl Kernel {
-    /// Loads the scheduler and switches the tasks of its scope over to it. If the policy blames, threads are charged for the time that
-    /// others wait for them at futexes ([`Thread::blame_ns`]).
+    /// Loads the scheduler and switches the tasks of its scope over to it. If the policy blames, threads are charged
+    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]).
     ///
     /// # Errors
     ///
-    /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load them.
+    /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load
+    /// them.
     pub fn load(
         initial: Sched,
         rules: &ampsched_policy::Rules,
@@ -262,7 +265,7 @@ impl Kernel {
             return Err(ScxError::NoSchedExt);
         }
         let mut open = open(&SCHEDULER.0)?;
-        let settings = settings(rules, options, blames);
+        let settings = settings(rules, options, blames)?;
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(value) = map.initial_value_mut() else { continue };
@@ -361,21 +364,23 @@ fn text(bytes: &[u8]) -> String {
 /// Time between two looks at idle cores and balance: the policy's period of balancing, at most one tick at 250 Hz.
 const LOOK_NS: u64 = 4_000_000;
 
-fn settings(rules: &ampsched_policy::Rules, options: &Options, blames: bool) -> Settings {
-    let mut settings = Settings {
+fn settings(
+    rules: &ampsched_policy::Rules,
+    options: &Options,
+    blames: bool,
+) -> Result<Settings, ScxError> {
+    let core_of_cpu = lower::core_of_cpu(&options.cpus)?;
+    let mut cpu_of_core = [0; CORES_MAX];
+    cpu_of_core[..options.cpus.len()].copy_from_slice(&options.cpus);
+    Ok(Settings {
         look_period_ns: rules.balance.map_or(LOOK_NS, |balance| balance.period_ns.min(LOOK_NS)),
         epoch_limit_ns: options.epoch_limit_ns,
         cpu_count: options.cpus.iter().max().map_or(0, |cpu| cpu + 1),
-        cpu_of_core: [0; CORES_MAX],
-        core_of_cpu: [0; CORES_MAX],
+        cpu_of_core,
+        core_of_cpu,
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
         blames: blames.into(),
-    };
-    for (core, &cpu) in options.cpus.iter().enumerate() {
-        settings.cpu_of_core[core] = cpu;
-        settings.core_of_cpu[cpu as usize] = core as u32;
-    }
-    settings
+    })
 }
 
 /// CLOCK_MONOTONIC in ns, which BPF programs read, too.

@@ -5,8 +5,8 @@
 use ampsched_model::MAX_CLASSES;
 use ampsched_policy::Wire;
 
-/// Most cores: a set of cores is one word.
-pub const CORES_MAX: usize = 64;
+/// Most cores, and one more than the highest number of a CPU: a set of cores is one word.
+pub const CORES_MAX: usize = ampsched_live_driver::KERNEL_CPUS_MAX;
 /// No thread, core or preference.
 pub const NONE: u32 = u32::MAX;
 /// No time.
@@ -56,9 +56,9 @@ pub struct Thread {
     pub generation: u32,
     pub execs: u32,
     pub in_use: u8,
-    pub on_cpu: u8,
     pub taken_out: u8,
     pub moves: u8,
+    pub unused: u8,
 }
 
 /// A core.
@@ -150,7 +150,7 @@ pub struct Sched {
     pub top_class: u32,
     pub pulls_running: u32,
     pub zero: u32,
-    pub unused: u32,
+    pub one: u32,
     pub serial: u64,
     pub rotation_due_ns: u64,
     pub online: u64,

@@ -1,7 +1,8 @@
 //! Policies inside a Linux kernel: an interpreter of Rules and Plan in C, as a sched_ext scheduler.
 //!
-//! The interpreter (`bpf/*.h`) is the one of `ampsched-policy` once more, in C that is compiled twice: for the kernel's BPF
-//! machine, and for this computer, so that the tests can replay random events through both and compare each decision.
+//! The interpreter (`bpf/*.h`) is the one of `ampsched-policy` once more, in C that is compiled twice: for the kernel's
+//! BPF machine, and for this computer, so that the tests can replay random events through both and compare each
+//! decision.
 
 #[cfg(feature = "bpf")]
 pub mod class;
@@ -27,6 +28,12 @@ pub enum ScxError {
         policy: String,
         /// The reasons.
         why: String,
+    },
+    /// A CPU has a number that the programs in the kernel have no room for.
+    #[error("CPU {cpu}: schedulers in the kernel serve CPUs 0 to {}", layout::CORES_MAX - 1)]
+    Cpu {
+        /// Its number.
+        cpu: u32,
     },
     /// The kernel lacks the interface.
     #[error(

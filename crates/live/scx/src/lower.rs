@@ -10,7 +10,7 @@ use crate::layout::{self, CHANGE, CORES_MAX, NONE, Operation};
 /// What a kernel cannot do for a policy, as a sentence for each; none if it can run the policy by itself.
 pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
     let mut refused: Vec<String> =
-        kernel_lacks(needs, rules).into_iter().map(|what| format!("it {what}")).collect();
+        kernel_lacks(needs, rules, topology).into_iter().map(|what| format!("it {what}")).collect();
     if topology.core_count() > CORES_MAX {
         refused.push(format!("the machine has more than {CORES_MAX} cores"));
     }
@@ -38,6 +38,19 @@ pub fn rules(
     let mut words = Vec::with_capacity(<ampsched_policy::Rules as Wire>::LEN);
     rules.write_fields(&mut words);
     Ok(words.try_into().expect("as many words as the wire has"))
+}
+
+/// The core of each CPU by its number, of cores with these CPUs; core 0 for CPUs that are none.
+///
+/// # Errors
+///
+/// [`ScxError::Cpu`] if a number is higher than the programs in the kernel have room for.
+pub fn core_of_cpu(cpus: &[u32]) -> Result<[u32; CORES_MAX], ScxError> {
+    let mut cores = [0; CORES_MAX];
+    for (core, &cpu) in cpus.iter().enumerate() {
+        *cores.get_mut(cpu as usize).ok_or(ScxError::Cpu { cpu })? = core as u32;
+    }
+    Ok(cores)
 }
 
 /// An empty system with these rules, as [`ampsched_policy::Sched::new`] makes one.
@@ -111,7 +124,7 @@ pub fn state(
         top_class: topology.top_class().0.into(),
         pulls_running: rules.pulls_running().into(),
         zero: 0,
-        unused: 0,
+        one: 1,
         serial: 0,
         online: topology.cores().fold(0, |word, core| word | 1 << core.index()),
         operations_at: 0,
@@ -145,4 +158,18 @@ pub fn change(thread: u32, change: &Change) -> Vec<Operation> {
     let kind = CHANGE + change.kind() as u32;
     let operation = |(core, a)| Operation { kind, thread, core, a, ..Operation::default() };
     change.payload().into_iter().map(operation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_cpus_beyond_the_programs_room_are_refused() {
+        let cores = core_of_cpu(&[63, 2]).unwrap();
+        assert_eq!((cores[63], cores[2], cores[0]), (0, 1, 0));
+        let error = core_of_cpu(&[0, 64]).unwrap_err();
+        assert_eq!(error.to_string(), "CPU 64: schedulers in the kernel serve CPUs 0 to 63");
+        assert!(core_of_cpu(&[u32::MAX]).is_err());
+    }
 }

@@ -1,10 +1,10 @@
-//! The command `ampsched-live-scx`: runs a policy inside this computer's kernel. `ampsched-live run` becomes it, with the
-//! same settings, where the kernel can run the policy.
+//! The command `ampsched-live-scx`: runs a policy inside this computer's kernel. `ampsched-live run` becomes it, with
+//! the same settings, where the kernel can run the policy.
 
 use std::process::ExitCode;
 
-use ampsched_live_session::Setup;
 use ampsched_live_session::arguments::{Task, exit_code};
+use ampsched_live_session::{Backend, Setup};
 use ampsched_scx::Scx;
 use clap::Parser;
 
@@ -19,5 +19,5 @@ struct Arguments {
 fn main() -> ExitCode {
     let task = Arguments::parse().task;
     let run = |settings| ampsched_live_session::run::<Scx>(Setup::new(settings)?);
-    exit_code(task.execute::<Scx>(run))
+    exit_code(task.execute::<Scx>(run, |setup| Scx::check(&setup)))
 }

@@ -1,19 +1,18 @@
 //! The back end: a policy's fast plane in the kernel, its slow plane here, epoch by epoch.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
-use ampsched_computer::{CoreMap, Proc, Root, format_cpus, online_cpus};
+use ampsched_computer::{CoreMap, Proc, Root, ThreadKey, format_cpus, online_cpus};
 use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{
-    Account, Backend, End, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
+    Account, Backend, End, Journal, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
 };
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
 use ampsched_policy::{Choice, RunState, Source};
 
-use crate::class::{self, Chosen};
+use crate::class::{self, Chosen, Touch};
 use crate::kernel::{Exit, Kernel, Options, Scope};
 use crate::layout::{Operation, Sched, Thread};
 use crate::{ScxError, lower};
@@ -75,8 +74,8 @@ pub struct ScxOutcome {
 }
 
 impl Outcome for ScxOutcome {
-    fn words(&self) -> String {
-        format!("queued {} times", self.queued)
+    fn words(&self) -> Option<String> {
+        Some(format!("queued {} times", self.queued))
     }
 }
 
@@ -126,6 +125,7 @@ impl Backend for Scx {
     /// Whoever gives no sign of life is ended, so that its looks must not become rare.
     const CPU_SHARE_MAX: f64 = 1.0;
     type Outcome = ScxOutcome;
+    type Touch = Touch;
 
     fn check(setup: &Setup) -> Result<(), InputError> {
         if setup.settings.backend == Means::Daemon {
@@ -134,10 +134,11 @@ impl Backend for Scx {
         online(&Root::default(), &setup.cores).map(|_| ())
     }
 
-    fn start(session: &mut Session, journal: &Path) -> Result<Self, InputError> {
+    fn start(session: &mut Session, journal: Journal<Touch>) -> Result<Self, InputError> {
         let kernel = load(session)?;
         let everything = session.settings.scope.everything;
-        let chosen = (!everything).then(|| Chosen::create(journal)).transpose()?;
+        let chosen = (!everything).then(|| Chosen::begin(journal)).transpose();
+        let chosen = chosen.map_err(|error| InputError::new("journal", "", error.to_string()))?;
         Ok(Self {
             seen: Box::new(kernel.state()),
             kernel: Some(kernel),
@@ -258,24 +259,32 @@ impl Backend for Scx {
     }
 
     /// The kernel's own scheduler takes over.
-    fn finish(mut self, session: &mut Session) -> Result<ScxOutcome, InputError> {
+    fn finish(mut self, session: &mut Session) -> ScxOutcome {
         if let Some(kernel) = self.kernel.take() {
             *self.seen = kernel.state();
         }
-        if let Some(chosen) = self.chosen.take() {
-            chosen.finish()?;
-        }
         let busy_s = |core| self.busy_ns(session, core) as f64 / 1e9;
-        Ok(ScxOutcome {
+        ScxOutcome {
             busy_s: session.cores.topology().cores().map(busy_s).collect(),
             queued: self.seen.serial,
-        })
+        }
     }
 
-    fn restore(journal: &Path) -> Result<Option<PutBack>, InputError> {
-        let count = class::restore(journal)?;
-        let what = format!("scheduling class of {count} threads");
-        Ok((count > 0).then_some(PutBack { what, failures: Vec::new() }))
+    fn journal(&mut self) -> Option<&mut Journal<Touch>> {
+        self.chosen.as_mut().map(Chosen::journal)
+    }
+
+    fn mattering(touches: Vec<Touch>) -> Vec<Touch> {
+        class::mattering(touches, &Proc::default())
+    }
+
+    /// Whoever is left in the class would count as one that was there before.
+    fn concerns(touches: &[Touch], _threads: &BTreeSet<ThreadKey>) -> bool {
+        touches.contains(&Touch::Choosing)
+    }
+
+    fn put_back(touches: &[Touch]) -> PutBack {
+        class::put_back(touches)
     }
 }
 
@@ -289,7 +298,12 @@ impl Scx {
         let Some(found) = session.find(now_ns) else { return };
         for thread in &found {
             // Kernel threads and threads that have just ended cannot be chosen, which is no failure.
-            let _ = chosen.take_in(thread);
+            const NO_FAILURE: [i32; 3] = [libc::EPERM, libc::EINVAL, libc::ESRCH];
+            if let Err(error) = chosen.take_in(thread)
+                && !error.raw_os_error().is_some_and(|code| NO_FAILURE.contains(&code))
+            {
+                session.note("scheduling classes of threads", &error);
+            }
         }
         self.found_some = !found.is_empty();
     }

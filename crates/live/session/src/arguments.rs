@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::guardian::GUARD;
 use crate::{
-    Backend, CoreSettings, FolderSettings, RecordSettings, ScopeSettings, Settings, keep_watch,
-    restore,
+    Backend, CoreSettings, FolderSettings, RecordSettings, ScopeSettings, Settings, Setup,
+    keep_watch, print, restore, tell,
 };
 
 /// Exit code of everything that a user can get wrong.
@@ -38,7 +38,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// Does it; `run` runs a policy.
+    /// Does it; `run` runs a policy, `refuse` is why it would not begin.
     ///
     /// # Errors
     ///
@@ -46,25 +46,30 @@ impl Task {
     pub fn execute<B: Backend>(
         self,
         run: impl FnOnce(Settings) -> Result<ExitCode, InputError>,
+        refuse: impl FnOnce(Setup) -> Result<(), InputError>,
     ) -> Result<ExitCode, InputError> {
         match self {
             Self::Run(settings) => run(*settings),
             Self::Restore(folder) => restore::<B>(&folder),
             Self::Guardian { journal } => keep_watch::<B>(&journal),
             Self::Preview(settings) => {
-                println!("{}", preview(&settings));
+                print(&format!("{}\n", preview(*settings, refuse)))?;
                 Ok(ExitCode::SUCCESS)
             }
         }
     }
 }
 
-/// What `run` would do: the settings as they are understood, and the classes of cores or why there are none.
-fn preview(settings: &Settings) -> Value {
-    match settings.cores.detect(&Root::default()) {
+/// What `run` would do: the settings as they are understood, the classes of cores or why there are none, and why it
+/// would not begin.
+fn preview(settings: Settings, refuse: impl FnOnce(Setup) -> Result<(), InputError>) -> Value {
+    let mut found = match settings.cores.detect(&Root::default()) {
         Ok((cores, _)) => json!({ "settings": settings, "classes": classes(&cores) }),
         Err(error) => json!({ "settings": settings, "error": error.to_string() }),
-    }
+    };
+    let refused = Setup::new(settings).and_then(refuse).err();
+    found["refused"] = refused.map(|error| error.to_string()).into();
+    found
 }
 
 /// The classes of cores with their CPUs, the fastest first.
@@ -79,7 +84,7 @@ pub fn classes(cores: &CoreMap) -> Vec<Value> {
 /// The exit code of a program; what is wrong is said in a line.
 pub fn exit_code(done: Result<ExitCode, InputError>) -> ExitCode {
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        tell("error", error);
         ExitCode::from(BAD_INPUT)
     })
 }

@@ -1,19 +1,21 @@
 //! What a means of running policies has to do for a session.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::process::Command;
 
+use ampsched_computer::ThreadKey;
 use ampsched_live_driver::{Decision, Driver, Observation};
 use ampsched_model::{InputError, Ns};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::{Observed, Session, Setup};
+use crate::{Journal, Observed, Session, Setup};
 
 /// A means of running policies.
 ///
 /// A session calls [`start`](Self::start) once, then [`look`](Self::look) and [`carry_out`](Self::carry_out) again and
-/// again, and [`finish`](Self::finish) at the end. What it touches of the system it writes to its journal first, so that
-/// [`restore`](Self::restore) can put it back in another process if this one is killed.
+/// again, and [`finish`](Self::finish) at the end. What it touches of the system it writes to its journal first; from
+/// that it is [put back](Self::put_back) in the end, in another process if this one is killed.
 pub trait Backend: Observed + Sized {
     /// What status and results call it.
     const NAME: &'static str;
@@ -24,6 +26,9 @@ pub trait Backend: Observed + Sized {
     const CPU_SHARE_MAX: f64;
     /// What it says at the end.
     type Outcome: Outcome;
+    /// What it touches, and what that was before. It names nothing but what a session can touch: a journal is read by
+    /// root.
+    type Touch: Serialize + DeserializeOwned;
 
     /// Refuses what it cannot do. Nothing has been touched yet, and nothing is.
     ///
@@ -32,12 +37,12 @@ pub trait Backend: Observed + Sized {
     /// The settings ask for something that only another back end does.
     fn check(setup: &Setup) -> Result<(), InputError>;
 
-    /// Begins. The journal is a file that does not exist yet, in a folder that only this session uses.
+    /// Begins. What it writes to the journal may be touched, and nothing else.
     ///
     /// # Errors
     ///
     /// The system does not let it.
-    fn start(session: &mut Session, journal: &Path) -> Result<Self, InputError>;
+    fn start(session: &mut Session, journal: Journal<Self::Touch>) -> Result<Self, InputError>;
 
     /// Sees to it that a command is scheduled, which is about to be started.
     ///
@@ -89,20 +94,20 @@ pub trait Backend: Observed + Sized {
         Ok(())
     }
 
-    /// Puts everything back.
-    ///
-    /// # Errors
-    ///
-    /// The journal cannot be read.
-    fn finish(self, session: &mut Session) -> Result<Self::Outcome, InputError>;
+    /// Its journal, if it still writes one.
+    fn journal(&mut self) -> Option<&mut Journal<Self::Touch>>;
 
-    /// Puts everything back that a journal names, and removes it; none if there is nothing to do. It can be done twice,
-    /// by two at the same time, and by whoever has the journal.
-    ///
-    /// # Errors
-    ///
-    /// The journal cannot be read.
-    fn restore(journal: &Path) -> Result<Option<PutBack>, InputError>;
+    /// What of a journal still has to be put back in the end: all but what has ended, or will end by itself.
+    fn mattering(touches: Vec<Self::Touch>) -> Vec<Self::Touch>;
+
+    /// Ends; what it has touched is put back afterwards.
+    fn finish(self, session: &mut Session) -> Self::Outcome;
+
+    /// Whether what a journal names concerns any of these threads, so that a session of them has to put it back first.
+    fn concerns(touches: &[Self::Touch], threads: &BTreeSet<ThreadKey>) -> bool;
+
+    /// Puts back what a journal names. It can be done twice, and in another process.
+    fn put_back(touches: &[Self::Touch]) -> PutBack;
 }
 
 /// Why a back end has ended by itself.
@@ -116,17 +121,12 @@ pub struct End {
 
 /// What a back end has done, for the results.
 pub trait Outcome: Serialize {
-    /// In some words, at the end of a sentence about the session.
-    fn words(&self) -> String;
-
-    /// What could not be put back, and why.
-    fn failures(&self) -> &[String] {
-        &[]
-    }
+    /// In some words, within a sentence about the session; none if there is nothing to say.
+    fn words(&self) -> Option<String>;
 }
 
 /// What has been put back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PutBack {
     /// In some words.
     pub what: String,

@@ -1,55 +1,122 @@
 //! The command that is run and scheduled, and the orphans that it leaves.
 
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ampsched_computer::Proc;
 use ampsched_model::InputError;
-use rustix::process::{Pid, WaitOptions, setpriority_process, waitpid};
+use nix::unistd::tcgetpgrp;
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpgrp, kill_process, setpriority_process, waitpid,
+};
 
-use crate::Backend;
-use crate::signals::Signals;
+use crate::identity::keep_capabilities_from;
+use crate::signals::{Asked, Signals};
+use crate::{Backend, Identity, service, tell};
 
-/// Starts a command, if there is one, so that a back end schedules it.
-pub fn start(words: &[String], backend: &impl Backend) -> Result<Option<Child>, InputError> {
+/// Starts a command, if there is one, so that a back end schedules it, as some other user if need be.
+pub fn start(
+    words: &[String],
+    identity: Option<&Identity>,
+    backend: &impl Backend,
+) -> Result<Option<Child>, InputError> {
     let Some((program, words)) = words.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(words);
+    service::keep_from(&mut command);
+    // What the back end does to itself may take rights that are given up afterwards.
     backend.prepare(&mut command)?;
+    keep_capabilities_from(&mut command);
+    if let Some(identity) = identity {
+        identity.give(&mut command);
+    }
     let wrong = |error| InputError::new(program, "", format!("cannot be run: {error}"));
     command.spawn().map(Some).map_err(wrong)
 }
 
 /// The exit code of a command as shells give it: 128 + the signal that ended it.
 pub fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    u8::try_from(code).unwrap_or(u8::MAX)
+    let code = status.code().map(|code| u8::try_from(code).unwrap_or(u8::MAX));
+    code.unwrap_or_else(|| exit_code_of(status.signal().unwrap_or(0)))
 }
 
-/// The exit code of a session whose command has `ended`, or has not because the session was stopped before: then that goes on
-/// without a policy, and is waited for, unless a signal asks once more to stop.
+/// The exit code of whoever was ended by a signal, as shells give it.
+fn exit_code_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// How long a session that is told to end waits for its command (ours): all is over in half a second.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// The exit code of a session whose command has `ended`, or has not because the policy has been ended before: then that
+/// goes on without, and is waited for. A signal that asks to end is passed on, and is the exit code, as shells give it.
 pub fn wait_for(
+    program: &str,
     mut child: Option<Child>,
     mut ended: Option<ExitStatus>,
     signals: &mut Signals,
 ) -> Result<ExitCode, InputError> {
-    let stops = signals.stops();
-    while let (None, Some(running)) = (ended, &mut child) {
-        ended = running
-            .try_wait()
-            .map_err(|error| InputError::new("command", "", error.to_string()))?;
-        if signals.stops() > stops {
-            break;
+    loop {
+        if let Some(Asked::End(signal)) = signals.asked() {
+            if let (None, Some(running)) = (ended, child) {
+                end(program, running, signal, signals)?;
+            }
+            return Ok(ExitCode::from(exit_code_of(signal.as_raw())));
         }
+        let (None, Some(running)) = (ended, &mut child) else {
+            return Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(exit_code(status))));
+        };
+        ended = status_of(running)?;
         if ended.is_none() {
             signals.sleep(Duration::from_secs(1));
         }
     }
-    Ok(ended.map_or(ExitCode::SUCCESS, |status| ExitCode::from(exit_code(status))))
 }
 
-/// Nice value of a session, if it may have it: it works little, and its decisions are worth less the later they come (ours).
+fn status_of(child: &mut Child) -> Result<Option<ExitStatus>, InputError> {
+    child.try_wait().map_err(|error| InputError::new("command", "", error.to_string()))
+}
+
+/// Passes a signal on to a command, and gives it a little time to end.
+fn end(
+    program: &str,
+    mut child: Child,
+    signal: Signal,
+    signals: &mut Signals,
+) -> Result<(), InputError> {
+    if status_of(&mut child)?.is_some() {
+        return Ok(());
+    }
+    if !terminal_has_sent(signal) {
+        // It may have ended this moment.
+        let _ = kill_process(Pid::from_child(&child), signal);
+    }
+    let asked = Instant::now();
+    while status_of(&mut child)?.is_none() {
+        match GRACE.checked_sub(asked.elapsed()) {
+            Some(rest) => signals.sleep(rest),
+            None => {
+                tell(program, format_args!("process {} goes on without a policy", child.id()));
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a signal comes from the terminal's keyboard, which sends it to the whole group in the foreground: most
+/// programs would take a second one for impatience. Nobody can tell who has sent it, but a session in the foreground
+/// gets no other.
+fn terminal_has_sent(signal: Signal) -> bool {
+    let in_front = || tcgetpgrp(File::open("/dev/tty").ok()?).ok();
+    signal == Signal::INT
+        && in_front().is_some_and(|group| group.as_raw() == getpgrp().as_raw_nonzero().get())
+}
+
+/// Nice value of a session, if it may have it: it works little, and its decisions are worth less the later they come
+/// (ours).
 const OWN_NICE: i32 = -10;
 
 /// Puts the session before others, once its command has been started and has a nice value of its own.

@@ -4,6 +4,7 @@ use ampsched_computer::{Proc, format_cpus};
 use ampsched_model::{Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Needs, Prefer, RunState};
 
+use crate::tell;
 use crate::{Account, Backend, CoreStatus, Observed, Scheduled, Session, Status, ThreadStatus};
 
 impl Session {
@@ -53,7 +54,7 @@ impl Session {
     pub(crate) fn tell_what_it_knows<B: Backend>(&self, backend: &B) {
         let missing = self.missing_factors(&backend.account());
         for line in self.instruments.notes().iter().chain(&missing) {
-            eprintln!("{}: {line}", B::PROGRAM);
+            tell(B::PROGRAM, line);
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub struct Own {
     /// Which.
     pub key: ThreadKey,
-    /// CPU time that it had used before the session.
+    /// CPU time that it had used when the session began.
     used_before_ns: Ns,
 }
 
@@ -23,7 +23,12 @@ impl Own {
         Ok(Self { key: own.key, used_before_ns: used_ns(proc, own.key.tid) })
     }
 
-    /// Share of one CPU that it has used in the time since then.
+    /// The session begins: what was used to get ready, such as to load a scheduler, is no overhead of its policy.
+    pub fn begins(&mut self, proc: &Proc) {
+        self.used_before_ns = used_ns(proc, self.key.tid);
+    }
+
+    /// Share of one CPU that it has used since the session began, which is so long ago.
     pub fn overhead(&self, proc: &Proc, elapsed_ns: Ns) -> f64 {
         let used = used_ns(proc, self.key.tid).saturating_sub(self.used_before_ns);
         if elapsed_ns > 0 { (used as f64 / elapsed_ns as f64).min(1.0) } else { 0.0 }

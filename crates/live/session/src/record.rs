@@ -5,18 +5,17 @@ use ampsched_live_driver::Decision;
 use ampsched_model::{InputError, Ns};
 
 use crate::live_trace::LiveTrace;
-use crate::{Backend, Lock, RecordSettings, RunDir, Session};
+use crate::{Backend, Lock, RecordSettings, RunDir, Session, tell};
 
 /// How often the session's status is written (ours): twice as often as `status --watch` reads it.
 const STATUS_NS: Ns = 500_000_000;
 
 /// The record of a session.
 pub struct Record {
-    folder: RunDir,
+    folder: Lock,
     program: &'static str,
     trace: Option<LiveTrace>,
     told_ns: Option<Ns>,
-    _lock: Lock,
 }
 
 impl Record {
@@ -28,15 +27,14 @@ impl Record {
         program: &'static str,
         cores: &CoreMap,
     ) -> Result<Self, InputError> {
-        let folder = RunDir::new(&settings.folder);
-        let lock = folder.lock()?;
+        let folder = RunDir::new(&settings.folder).lock()?;
         let trace =
             settings.trace.as_deref().map(|file| LiveTrace::new(file, cores)).transpose()?;
-        Ok(Self { folder, program, trace, told_ns: None, _lock: lock })
+        Ok(Self { folder, program, trace, told_ns: None })
     }
 
     /// The folder.
-    pub fn folder(&self) -> &RunDir {
+    pub fn folder(&self) -> &Lock {
         &self.folder
     }
 
@@ -56,7 +54,7 @@ impl Record {
         }
         self.told_ns = Some(now_ns);
         if let Err(error) = self.folder.write_status(&session.status(backend)) {
-            eprintln!("{}: {}: {error}", self.program, self.folder.path().display());
+            tell(self.program, format_args!("{}: {error}", self.folder.path().display()));
         }
         true
     }

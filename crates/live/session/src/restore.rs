@@ -1,38 +1,115 @@
-//! Putting back what sessions have left behind that are gone with their guardians.
+//! Putting back what a session has touched, from its journal: at its end, by its guardian, or by whoever comes later.
 //!
 //! Each back end restores from its own journals only; the name of a journal says which program that is.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use ampsched_computer::{Proc, ThreadKey};
 use ampsched_model::InputError;
 
 use crate::guardian::{GUARD, beside};
-use crate::run_dir::Left;
-use crate::{Backend, FolderSettings, PutBack, RunDir};
+use crate::journal::{Held, JournalFile};
+use crate::run_dir::{Left, program_of};
+use crate::{Backend, FolderSettings, PutBack, RunDir, Session, print, tell};
 
-/// Puts back what any session has left behind; whether everything could be, and how many journals there were.
-fn journals<B: Backend>(folder: &RunDir) -> Result<(bool, usize), InputError> {
-    let restored = folder.left()?.into_iter().map(|left| restore_one::<B>(&left));
-    // All are tried before an error is told.
-    let restored: Vec<Result<bool, InputError>> = restored.collect();
-    let count = restored.len();
-    let done: Vec<bool> = restored.into_iter().collect::<Result<_, _>>()?;
-    Ok((done.into_iter().all(|is_done| is_done), count))
+/// How the names of all programs begin that run policies.
+const PROGRAMS: &str = "ampsched-live";
+/// Exit code when something could not be put back.
+const NOT_PUT_BACK: u8 = 4;
+
+/// Puts back what a journal names, and removes it unless something failed that may succeed later. What is odd about the
+/// journal is said, and every intact entry counts.
+pub fn put_back<B: Backend>(held: &Held) -> PutBack {
+    let path = held.place().path().display().to_string();
+    let contents = match held.read::<B::Touch>() {
+        Ok(contents) => contents,
+        Err(error) => return PutBack { failures: vec![error.to_string()], ..PutBack::default() },
+    };
+    if contents.unfinished > 0 {
+        let bytes = contents.unfinished;
+        let what = "an unfinished record at the end";
+        tell(B::PROGRAM, format_args!("{path}: {what} ({bytes} bytes) names nothing touched"));
+    }
+    let mut restored = match contents.is_current {
+        true => B::put_back(&contents.entries),
+        false => PutBack {
+            what: "nothing: the computer was started anew".to_owned(),
+            ..PutBack::default()
+        },
+    };
+    if restored.failures.is_empty() {
+        let removed =
+            if contents.lost.is_empty() { held.remove() } else { set_aside(held, &mut restored) };
+        restored.failures.extend(removed.err().map(|error| format!("{path}: {error}")));
+    }
+    restored.failures.extend(contents.lost.iter().map(|lost| format!("{path}: {lost}")));
+    restored
 }
 
-/// Puts back what one journal names; whether everything could be.
-fn restore_one<B: Backend>(left: &Left) -> Result<bool, InputError> {
-    match left.program == B::PROGRAM {
-        true => Ok(B::restore(&left.journal)?.is_none_or(|put_back| report::<B>(&put_back))),
-        false => by_other(&left.program, &left.journal),
+/// What is lost stays lost: the journal is kept for people only.
+fn set_aside(held: &Held, restored: &mut PutBack) -> io::Result<()> {
+    let path = held.set_aside()?;
+    restored.what += &format!(", and the journal is kept as {}", path.display());
+    Ok(())
+}
+
+/// Says what has been put back, and what not.
+pub fn report<B: Backend>(restored: &PutBack) {
+    if !restored.what.is_empty() {
+        tell(B::PROGRAM, format_args!("put back: {}", restored.what));
+    }
+    for failure in &restored.failures {
+        tell(B::PROGRAM, format_args!("not put back: {failure}"));
     }
 }
 
-/// Lets another program restore from its journal; whether it could. A guardian whose standard input has ended does that.
-fn by_other(program: &str, journal: &Path) -> Result<bool, InputError> {
-    let path = beside(program);
-    let status = Command::new(&path).arg(GUARD).arg(journal).stdin(Stdio::null()).status();
+/// The exit code of whoever only restores.
+pub fn exit_code(restored: &PutBack) -> ExitCode {
+    if restored.failures.is_empty() { ExitCode::SUCCESS } else { not_put_back() }
+}
+
+/// The exit code when something could not be put back.
+pub fn not_put_back() -> ExitCode {
+    ExitCode::from(NOT_PUT_BACK)
+}
+
+/// Puts back what sessions have left behind, and says what could not be; whether everything could.
+fn journals<B: Backend>(left: &[Left]) -> bool {
+    let mut is_done = true;
+    // None stands in the way of the others.
+    for left in left {
+        let done = match left.program == B::PROGRAM {
+            true => own::<B>(&left.journal),
+            false => by_other(&left.program, &left.journal),
+        };
+        is_done &= done.unwrap_or_else(|error| {
+            tell(B::PROGRAM, format_args!("not put back: {error}"));
+            false
+        });
+    }
+    is_done
+}
+
+/// Puts back what a journal of this program names; whether everything could be.
+fn own<B: Backend>(journal: &JournalFile) -> Result<bool, InputError> {
+    let Some(held) = journal.hold()? else { return Ok(true) };
+    let restored = put_back::<B>(&held);
+    report::<B>(&restored);
+    Ok(restored.failures.is_empty())
+}
+
+/// Lets another program restore from its journal; whether it could. A guardian whose standard input has ended does
+/// that.
+fn by_other(program: &str, journal: &JournalFile) -> Result<bool, InputError> {
+    let (path, journal) = (beside(program), journal.path());
+    if !program.starts_with(PROGRAMS) {
+        let message = format!("{program} is no program that runs policies");
+        return Err(InputError::new(journal.display().to_string(), "", message));
+    }
+    let status = Command::new(&path).arg(GUARD).arg(&journal).stdin(Stdio::null()).status();
     let wrong = |error: std::io::Error| {
         InputError::new(path.display().to_string(), "", format!("cannot be run: {error}"))
             .with_hint(format!("it puts back what {} names", journal.display()))
@@ -40,37 +117,55 @@ fn by_other(program: &str, journal: &Path) -> Result<bool, InputError> {
     Ok(status.map_err(wrong)?.success())
 }
 
-/// Says what has been put back, and what not; whether everything was.
-pub fn report<B: Backend>(put_back: &PutBack) -> bool {
-    eprintln!("{}: put back: {}", B::PROGRAM, put_back.what);
-    for failure in &put_back.failures {
-        eprintln!("{}: not put back: {failure}", B::PROGRAM);
-    }
-    put_back.failures.is_empty()
+/// What a new session does first. It goes on if something cannot be put back, which is said.
+pub fn remains<B: Backend>(left: &[Left]) {
+    journals::<B>(left);
 }
 
-/// What a new session does first. It goes on if something cannot be put back, which is said.
-pub fn remains<B: Backend>(folder: &RunDir) {
-    if let Err(error) = journals::<B>(folder) {
-        eprintln!("{}: not put back: {error}", B::PROGRAM);
+/// Puts back what one's own sessions have left in other folders of processes that are about to be scheduled: what
+/// they are now would count as what they were before.
+pub fn remains_elsewhere<B: Backend>(journals: &[PathBuf], session: &mut Session) {
+    let found = session.in_scope(&Proc::default()).unwrap_or_default();
+    let threads: BTreeSet<ThreadKey> = found.iter().map(|stat| stat.key).collect();
+    for journal in journals {
+        let done = own_if::<B>(journal, |touches| B::concerns(touches, &threads));
+        if let Err(error) = done {
+            tell(B::PROGRAM, format_args!("not put back: {error}"));
+        }
     }
+}
+
+/// Puts back what a journal of this program names if that concerns it.
+fn own_if<B: Backend>(
+    journal: &Path,
+    concerns: impl FnOnce(&[B::Touch]) -> bool,
+) -> Result<(), InputError> {
+    let name = journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if program_of(name) != Some(B::PROGRAM) {
+        return Ok(());
+    }
+    let place = JournalFile::at(journal)?;
+    let Some(held) = place.map(|place| place.hold()).transpose()?.flatten() else { return Ok(()) };
+    let contents = held.read::<B::Touch>()?;
+    if contents.is_current && concerns(&contents.entries) {
+        report::<B>(&put_back::<B>(&held));
+    }
+    Ok(())
 }
 
 /// Puts back what sessions have left behind that are gone with their guardians.
 ///
 /// # Errors
 ///
-/// A session runs, or a journal cannot be read.
+/// A session runs, or others can write in the folder.
 pub fn restore<B: Backend>(settings: &FolderSettings) -> Result<ExitCode, InputError> {
     let folder = RunDir::new(settings);
-    if let Some(status) = folder.status()? {
-        let message = format!("a session runs (process {})", status.pid);
-        return Err(InputError::new(folder.path().display().to_string(), "", message)
-            .with_hint("'ampsched-live stop' puts back what it has touched"));
+    let left = match folder.lock_if_there()? {
+        Some(lock) => lock.left()?,
+        None => Vec::new(),
+    };
+    if left.is_empty() {
+        print("nothing to put back\n")?;
     }
-    let (is_done, count) = journals::<B>(&folder)?;
-    if count == 0 {
-        println!("nothing to put back");
-    }
-    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if journals::<B>(&left) { ExitCode::SUCCESS } else { not_put_back() })
 }

@@ -6,17 +6,20 @@ use std::time::{Duration, Instant};
 use ampsched_computer::Proc;
 use ampsched_model::{InputError, Ns};
 
+use crate::claims::Claims;
 use crate::guardian::Guardian;
 use crate::own::cpu_time;
 use crate::record::Record;
+use crate::service::Service;
 use crate::signals::Signals;
-use crate::{Backend, Session, Settings, Setup, command, restore, summary};
+use crate::{Backend, Held, PutBack, Session, Settings, Setup, command, restore, summary, tell};
 
 /// Exit code when a back end has ended by itself and cannot go on.
 const ENDED_BY_ITSELF: u8 = 3;
 
 /// Runs a policy until its command ends, or it is stopped, or nobody is left; then everything is put back. Returns the
-/// command's exit code, or 3 if the back end has ended by itself.
+/// command's exit code, or 3 if the back end has ended by itself, or 4 if something could not be put back, or 128 and
+/// the number of the signal that has ended it.
 ///
 /// # Errors
 ///
@@ -26,18 +29,31 @@ pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
     B::check(&setup)?;
     let mut signals = Signals::new()?;
     let mut record = Record::open(&setup.settings.record, B::PROGRAM, &setup.cores)?;
-    restore::remains::<B>(record.folder());
+    restore::remains::<B>(&record.folder().left()?);
     let is_quiet = setup.settings.record.quiet;
     if !is_quiet {
         setup.announce(B::PROGRAM);
     }
-    let journal = record.folder().journal(B::PROGRAM);
+    let identity = setup.identity.clone();
     let mut session = Session::new(setup)?;
-    let guardian = Guardian::start(&journal).map_err(|error| failed("guardian", &error))?;
+    let place = record.folder().journal(B::PROGRAM, session.own.key);
+    let claims = Claims::join(session.own.key, &place.path())?;
+    let left = session.claim(claims)?;
+    restore::remains_elsewhere::<B>(&left, &mut session);
+    let (held, journal) = place.create()?;
+    let guardian = session.share_claims();
+    let guardian = match guardian.and_then(|claims| Guardian::start(&place.path(), claims)) {
+        Ok(guardian) => guardian,
+        Err(error) => {
+            undo::<B>(&held);
+            return Err(failed("guardian", &error));
+        }
+    };
     session.exempt(guardian.pid());
-    let mut backend = match B::start(&mut session, &journal) {
+    let mut backend = match B::start(&mut session, journal) {
         Ok(backend) => backend,
         Err(error) => {
+            undo::<B>(&held);
             guardian.dismiss();
             return Err(error);
         }
@@ -45,34 +61,78 @@ pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
     if !is_quiet {
         session.tell_what_it_knows(&backend);
     }
-    let child = match command::start(&session.settings.scope.command, &backend) {
+    // Whoever has asked to end by now wants nothing to begin.
+    let words = match signals.asked() {
+        Some(_) => &[],
+        None => session.settings.scope.command.as_slice(),
+    };
+    let child = match command::start(words, identity.as_ref(), &backend) {
         Ok(child) => child,
         Err(error) => {
-            backend.finish(&mut session)?;
+            backend.finish(&mut session);
+            undo::<B>(&held);
             guardian.dismiss();
             return Err(error);
         }
     };
     command::prefer_own();
-    let mut around = Around { child, guardian, started: Instant::now() };
+    let service = Service::from_environment();
+    service.begun();
+    session.own.begins(&Proc::default());
+    let mut around = Around { child, guardian, service, started: Instant::now() };
     let ended = around.until_it_ends(&mut session, &mut backend, &mut record, &mut signals);
     if let Err(error) = &ended {
-        eprintln!("{}: {error}; the policy is ended and everything put back", B::PROGRAM);
+        tell(B::PROGRAM, format_args!("{error}; the policy is ended"));
     }
-    let Around { child, guardian, .. } = around;
-    let summary = summary::Summary::finish(backend, &mut session);
+    let Around { child, guardian, service, .. } = around;
+    service.ends();
+    let put_back = || restore::put_back::<B>(&held);
+    let summary = summary::Summary::finish(backend, &mut session, put_back);
+    // It could do no more than has just been done.
     guardian.dismiss();
     record.close()?;
-    let summary = summary?;
-    let (status, refused) = match ended {
-        Ok(Ended::ByItself) => return Ok(ExitCode::from(ENDED_BY_ITSELF)),
-        Ok(Ended::Stopped(status)) => (status, Ok(())),
-        Err(error) => (None, Err(error)),
+    let is_put_back = summary.restored.failures.is_empty();
+    let code = match ended {
+        Ok(Ended::ByItself) => {
+            summary.tell_failures::<B>();
+            Ok(ExitCode::from(ENDED_BY_ITSELF))
+        }
+        Ok(Ended::Stopped(status)) => {
+            summary.conclude::<B>(&session.settings.record)?;
+            command::wait_for(B::PROGRAM, child, status, &mut signals)
+        }
+        Err(error) => {
+            summary.conclude::<B>(&session.settings.record)?;
+            // The command goes on without the policy, and its end is waited for.
+            command::wait_for(B::PROGRAM, child, None, &mut signals)?;
+            Err(error)
+        }
     };
-    summary.conclude::<B>(&session.settings.record)?;
-    // A command may go on without the policy, and its end is waited for.
-    let code = command::wait_for(child, status, &mut signals)?;
-    refused.map(|()| code)
+    if is_put_back { code } else { code.map(|_| restore::not_put_back()) }
+}
+
+/// Puts back what a session has touched that could not begin.
+fn undo<B: Backend>(held: &Held) {
+    let PutBack { failures, .. } = restore::put_back::<B>(held);
+    for failure in failures {
+        tell(B::PROGRAM, format_args!("not put back: {failure}"));
+    }
+}
+
+/// Leaves out of a long journal what has ended; otherwise that would fill the disk within days.
+///
+/// Errors: it has been removed. Only this session can still put back what it names, and it had better do that now.
+fn tend_journal<B: Backend>(session: &mut Session, backend: &mut B) -> Result<(), InputError> {
+    let Some(journal) = backend.journal() else { return Ok(()) };
+    if journal.is_gone() {
+        let path = journal.path().display().to_string();
+        return Err(InputError::new(path, "", "somebody has removed the session's journal"));
+    }
+    let shortened = if journal.is_long() { journal.shorten(B::mattering) } else { Ok(()) };
+    if let Err(error) = shortened {
+        session.note("shortening the journal", &error);
+    }
+    Ok(())
 }
 
 /// Why the loop is over.
@@ -87,6 +147,7 @@ enum Ended {
 struct Around {
     child: Option<Child>,
     guardian: Guardian,
+    service: Service,
     started: Instant,
 }
 
@@ -98,7 +159,7 @@ impl Around {
         record: &mut Record,
         signals: &mut Signals,
     ) -> Result<Ended, InputError> {
-        while signals.stops() == 0 {
+        while signals.asked().is_none() {
             let begun = cpu_time();
             self.renew_guardian::<B>(session);
             let now_ns = self.now_ns();
@@ -107,9 +168,10 @@ impl Around {
                 let child = self.child.as_ref().map(|child| child.id() as i32);
                 let own: Vec<i32> = child.into_iter().chain([self.guardian.pid()]).collect();
                 command::bury_orphans(&Proc::default(), &own);
+                tend_journal(session, backend)?;
             }
             if let Some(end) = backend.end() {
-                eprintln!("{}: {}", B::PROGRAM, end.why);
+                tell(B::PROGRAM, end.why);
                 if !end.can_restart {
                     return Ok(Ended::ByItself);
                 }
@@ -117,6 +179,7 @@ impl Around {
                 record.begin_anew(now_ns);
                 backend.restart(session)?;
             }
+            self.service.is_alive();
             let status = self.child_ended()?;
             if status.is_some() || self.nobody_is_left(&session.settings, backend) {
                 return Ok(Ended::Stopped(status));
@@ -136,10 +199,10 @@ impl Around {
     }
 
     fn renew_guardian<B: Backend>(&mut self, session: &mut Session) {
-        match self.guardian.renew() {
+        match self.guardian.renew(&Proc::default()) {
             Ok(true) => session.exempt(self.guardian.pid()),
             Ok(false) => {}
-            Err(error) => eprintln!("{}: no guardian: {error}", B::PROGRAM),
+            Err(error) => tell(B::PROGRAM, format_args!("no guardian: {error}")),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
 
 use ampsched_computer::{Capabilities, CoreMap, Proc, Root, ThreadStat};
 use ampsched_live_driver::{Decision, Demand, Dilation, Driver, Facts};
@@ -10,7 +11,9 @@ use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Refusal};
 use rustix::io::Errno;
 
+use crate::claims::{Claims, Taken};
 use crate::own::{Own, cpu_time};
+use crate::policy_text::Named;
 use crate::{Backend, Scope, Settings, Setup, instruments, policy_text};
 
 /// How often new threads are looked for, if looks are more frequent: a search reads several files per process (ours).
@@ -45,6 +48,8 @@ pub struct Session {
     pub(crate) failures: BTreeSet<String>,
     pub(crate) counts: Counts,
     scope: Option<Scope>,
+    /// What others see of what it schedules; none before it has told them.
+    claims: Option<Claims>,
     /// Processes that are not scheduled whatever the scope.
     exempt: Vec<i32>,
     apps: BTreeMap<i32, AppId>,
@@ -72,14 +77,15 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `/proc` does not show this process.
+    /// `/proc` does not show this process, or the policy's rules read what its needs do not name.
     pub fn new(setup: Setup) -> Result<Self, InputError> {
         let Setup { settings, policy, cores, capabilities, instruments, facts, .. } = setup;
         let own = Own::process(&Proc::default())?;
         Ok(Self {
             settings,
             name: policy.name,
-            driver: Driver::new(policy.policy, cores.topology(), setup.dilation),
+            driver: Driver::new(policy.policy, cores.topology(), setup.dilation)
+                .map_err(|why| refused(&policy.text, why))?,
             policy: policy.text,
             cores,
             capabilities,
@@ -91,6 +97,7 @@ impl Session {
             failures: BTreeSet::new(),
             counts: Counts::default(),
             scope: setup.scope,
+            claims: None,
             apps: BTreeMap::new(),
             searched_ns: None,
             looked_ns: 0,
@@ -103,11 +110,13 @@ impl Session {
     ///
     /// A file that the settings name cannot be read any more.
     pub fn begin_anew(&mut self) -> Result<(), InputError> {
-        let policy = policy_text::build(&self.settings.policy, &self.settings.param)?.policy;
+        let Named { policy, text, .. } =
+            policy_text::build(&self.settings.policy, &self.settings.param)?;
         let (root, model) = (Root::default(), self.settings.model.as_deref());
         self.instruments = instruments::start(&root, &self.cores, &policy.needs(), model)?;
         let dilation = Dilation::new(self.settings.dilation)?;
-        self.driver = Driver::new(policy, self.cores.topology(), dilation);
+        self.driver = Driver::new(policy, self.cores.topology(), dilation)
+            .map_err(|why| refused(&text, why))?;
         self.counts = Counts::default();
         self.apps.clear();
         Ok(())
@@ -129,14 +138,87 @@ impl Session {
             return None;
         }
         self.searched_ns = Some(now_ns);
-        let mut found = self.scope.as_mut()?.find(&Root::default(), &Proc::default());
+        let proc = Proc::default();
+        let mut found = self.in_scope(&proc)?;
+        match self.claims.as_mut().map(|claims| claims.take(&proc, &found)).transpose() {
+            Ok(others) => {
+                let others = others.unwrap_or_default();
+                for holder in others.values().collect::<BTreeSet<_>>() {
+                    let whose = format!("they belong to {}", holder.words());
+                    self.note("processes that are left alone", &io::Error::other(whose));
+                }
+                found.retain(|stat| !others.contains_key(&stat.pid));
+            }
+            // Nobody may be scheduled of whom others do not know.
+            Err(error) => {
+                self.note("telling other sessions", &error);
+                found.clear();
+            }
+        }
+        Some(found)
+    }
+
+    /// All threads of the scope but its own; none if that is everything.
+    pub(crate) fn in_scope(&mut self, proc: &Proc) -> Option<Vec<ThreadStat>> {
+        let mut found = self.scope.as_mut()?.find(&Root::default(), proc);
         let is_kernel_thread = |stat: &ThreadStat| stat.parent == KTHREADD || stat.pid == KTHREADD;
         found.retain(|stat| !self.exempt.contains(&stat.pid) && !is_kernel_thread(stat));
         Some(found)
     }
 
-    /// Makes a thread known to the policy: its number, its process group, its weight (1024 is nice 0), the cores that its
-    /// program allows. Returns its number for the policy and its application.
+    /// Tells other sessions what this one schedules, from now on. Returns the journals that one's own sessions have
+    /// left behind that are gone: looked for afterwards, because one that was there before may have gone meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Another session schedules some of it, or this session, or sets the clocks that this one may set.
+    pub(crate) fn claim(&mut self, mut claims: Claims) -> Result<Vec<PathBuf>, InputError> {
+        let proc = Proc::default();
+        let taken = self.claim_all(&mut claims, &proc);
+        let taken = taken.map_err(|error| InputError::new("sessions", "", error.to_string()))?;
+        if let Some((what, holder)) = taken {
+            let message = format!("{what} of {}", holder.words());
+            let hint =
+                "two would undo each other's work: stop that one, or schedule other processes";
+            return Err(InputError::new("run", "", message).with_hint(hint));
+        }
+        let left = claims.left_journals();
+        self.claims = Some(claims);
+        Ok(left)
+    }
+
+    /// What another session has of what this one is to schedule, and whose it is.
+    fn claim_all(
+        &mut self,
+        claims: &mut Claims,
+        proc: &Proc,
+    ) -> io::Result<Option<(String, Taken)>> {
+        if let Some(holder) = claims.scheduled_by(proc)? {
+            return Ok(Some(("this session itself is among the processes".to_owned(), holder)));
+        }
+        if self.settings.allow_dvfs
+            && let Some(holder) = claims.take_clocks()?
+        {
+            return Ok(Some(("--allow-dvfs: the clocks are those".to_owned(), holder)));
+        }
+        let taken = match self.in_scope(proc) {
+            Some(found) => claims.take(proc, &found)?.into_iter().next(),
+            None => claims.take_everything(proc)?,
+        };
+        let what = |pid: i32| {
+            let name = proc.process(pid).map_or_else(String::new, |stat| stat.name);
+            format!("process {pid} ({name}) is among those")
+        };
+        Ok(taken.map(|(pid, holder)| (what(pid), holder)))
+    }
+
+    /// The open file by which others see what this session schedules; none before it has told them.
+    pub(crate) fn share_claims(&self) -> io::Result<Option<std::fs::File>> {
+        self.claims.as_ref().map(Claims::share).transpose()
+    }
+
+    /// Makes a thread known to the policy: its number, its process group, its weight (1024 is nice 0), the cores that
+    /// its program allows. Returns its number for the policy and its application.
     pub fn add(
         &mut self,
         tid: i32,
@@ -187,12 +269,13 @@ impl Session {
         self.looked_ns
     }
 
-    /// Looks, lets the policy decide and carries it out; `now_ns` is the time since the start. Returns what was decided.
+    /// Looks, lets the policy decide and carries it out; `now_ns` is the time since the start. Returns what was
+    /// decided.
     ///
     /// # Errors
     ///
-    /// The policy asks for something that its own rules or needs rule out, or the back end cannot carry out anything any
-    /// more.
+    /// The policy asks for something that its own rules or needs rule out, or the back end cannot carry out anything
+    /// any more.
     pub fn step<B: Backend>(
         &mut self,
         backend: &mut B,
@@ -209,9 +292,7 @@ impl Session {
         self.tell_factors(backend, now_ns);
         backend.read_sensors(&mut self.driver, now_ns);
         backend.sign_of_life();
-        let refused =
-            |why: Refusal| InputError::new("policy", self.policy.clone(), why.to_string());
-        let decisions = self.driver.epoch().map_err(refused)?;
+        let decisions = self.driver.epoch().map_err(|why| refused(&self.policy, why))?;
         self.counts.decisions += decisions.len() as u64;
         backend.carry_out(self, &decisions)?;
         backend.sign_of_life();
@@ -232,4 +313,9 @@ impl Session {
             self.driver.set_factors(member.thread, factors);
         }
     }
+}
+
+/// What the user is told of a policy that breaks its own contract.
+fn refused(policy: &str, why: Refusal) -> InputError {
+    InputError::new("policy", policy, why.to_string())
 }

@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use ampsched_computer::{ByHand, CoreMap, Evidence, Root, detect_cores};
+use ampsched_computer::{
+    ByHand, CoreMap, Evidence, Root, detect_cores, format_cpus, online_cpus, parse_cpus,
+};
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
@@ -67,14 +69,14 @@ pub enum Means {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct CoreSettings {
-    /// CPUs of the fastest class, such as 0-1 (found by itself if the kernel shows it).
-    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS", requires = "little"))]
+    /// CPUs of the fastest class, such as 0-1; all others if only slower ones are named; found by itself if none is.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS"))]
     pub big: Option<String>,
     /// CPUs of a class in between; repeat it from the faster to the slower.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS", requires = "big"))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS"))]
     pub middle: Vec<String>,
-    /// CPUs of the slowest class.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS", requires = "big"))]
+    /// CPUs of the slowest class; all others if only faster ones are named.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CPUS"))]
     pub little: Option<String>,
     /// Speed of the fastest class over that of the others, from the next to the slowest, such as 2.5 or 1.4,2.5.
     #[cfg_attr(feature = "clap", arg(long, value_name = "RATIOS", value_delimiter = ','))]
@@ -88,11 +90,40 @@ impl CoreSettings {
     ///
     /// The lists are wrong, or what the kernel shows contradicts itself.
     pub fn detect(&self, root: &Root) -> Result<(CoreMap, Evidence), InputError> {
-        let slowest_first = self.little.iter().chain(self.middle.iter().rev()).chain(&self.big);
-        let by_hand =
-            ByHand { classes: slowest_first.cloned().collect(), ratios: self.ratio.clone() };
+        let by_hand = ByHand { classes: self.classes(root)?, ratios: self.ratio.clone() };
         detect_cores(root, &by_hand)
     }
+
+    /// The classes that are named, the slowest first, and the one at the end that follows from them.
+    fn classes(&self, root: &Root) -> Result<Vec<String>, InputError> {
+        let between = self.middle.iter().rev();
+        let named: Vec<String> =
+            self.little.iter().chain(between).chain(&self.big).cloned().collect();
+        match (&self.little, &self.big) {
+            (Some(_), None) => Ok([named.clone(), vec![others("--big", root, &named)?]].concat()),
+            (None, Some(_)) => Ok([vec![others("--little", root, &named)?], named].concat()),
+            (None, None) if !named.is_empty() => {
+                let message = "neither the fastest nor the slowest class is named";
+                Err(InputError::new("--middle", "", message)
+                    .with_hint("give --big or --little, too"))
+            }
+            _ => Ok(named),
+        }
+    }
+}
+
+/// The CPUs that are in none of these classes, for one that is not named.
+fn others(class: &str, root: &Root, named: &[String]) -> Result<String, InputError> {
+    let mut rest = online_cpus(root)?;
+    for text in named {
+        rest = &rest - &parse_cpus("classes of cores", "", text)?;
+    }
+    if rest.is_empty() {
+        let message = format!("{} are all CPUs that there are", named.join(" and "));
+        return Err(InputError::new(class, "", message)
+            .with_hint("name fewer: the CPUs that are not named are the other class"));
+    }
+    Ok(format_cpus(rest))
 }
 
 /// Which threads are scheduled.
@@ -108,6 +139,12 @@ pub struct ScopeSettings {
     /// Schedule everything that runs on this computer, not only the command (in the kernel only).
     #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["pid", "cgroup"]))]
     pub everything: bool,
+    /// User as whom the command runs, by name or number [default: under sudo whoever has called it].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "USER", conflicts_with_all = ["pid", "cgroup"])
+    )]
+    pub user: Option<String>,
     /// A command to run and schedule, with all that it starts.
     #[cfg_attr(
         feature = "clap",
@@ -142,4 +179,44 @@ pub struct FolderSettings {
     /// Folder of the running session [default: /run/ampsched for root, else below XDG_RUNTIME_DIR].
     #[cfg_attr(feature = "clap", arg(long, value_name = "FOLDER"))]
     pub run_dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The classes that settings name on a computer with four CPUs, as the map describes them.
+    fn described(big: Option<&str>, middle: &[&str], little: Option<&str>) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let cpus = folder.path().join("sys/devices/system/cpu");
+        fs::create_dir_all(&cpus).unwrap();
+        fs::write(cpus.join("online"), "0-3\n").unwrap();
+        let own = |text: &str| text.to_owned();
+        let settings = CoreSettings {
+            big: big.map(own),
+            middle: middle.iter().copied().map(own).collect(),
+            little: little.map(own),
+            ratio: Vec::new(),
+        };
+        let found = settings.detect(&Root::new(folder.path()));
+        found.map_or_else(|error| error.to_string(), |(cores, _)| cores.describe())
+    }
+
+    #[test]
+    fn low_the_class_that_is_not_named_is_all_other_cpus() {
+        let both = described(Some("2-3"), &[], Some("0-1"));
+        assert_eq!(described(Some("2-3"), &[], None), both);
+        assert_eq!(described(None, &[], Some("0-1")), both);
+        let three = described(Some("3"), &["2"], Some("0-1"));
+        assert_eq!(described(Some("3"), &["2"], None), three);
+        assert_eq!(described(None, &["2"], Some("0-1")), three);
+        let all = described(Some("0-3"), &[], None);
+        assert!(all.starts_with("--little: 0-3 are all CPUs that there are"), "{all}");
+        let middle = described(None, &["2"], None);
+        assert!(middle.starts_with("--middle: neither the fastest nor the slowest"), "{middle}");
+        let wrong = described(Some("7"), &[], None);
+        assert!(wrong.contains("CPU 7 of \"7\" is not online"), "{wrong}");
+    }
 }

@@ -1,15 +1,15 @@
 //! What settings come to on this computer.
 
-use std::fs;
 use std::path::Path;
 
 use ampsched_computer::{Capabilities, CoreMap, Evidence, Root};
 use ampsched_live_driver::{Demand, Dilation, Facts};
 use ampsched_live_factors::Instruments;
 use ampsched_model::InputError;
+use ampsched_model::limits::DESCRIPTION_BYTES_MAX;
 
 use crate::policy_text::{self, Named};
-use crate::{Scope, Settings, instruments};
+use crate::{Identity, Scope, Settings, instruments, tell, whole_file};
 
 /// What a session is made of. Making one reads, and touches nothing.
 pub struct Setup {
@@ -31,6 +31,8 @@ pub struct Setup {
     pub dilation: Dilation,
     /// Which threads are scheduled; none: all that run here.
     pub scope: Option<Scope>,
+    /// As whom the command runs; none: as the session does.
+    pub identity: Option<Identity>,
     /// What the policy asks for and does not get by the chosen means.
     pub lacks: Vec<Demand>,
 }
@@ -53,6 +55,7 @@ impl Setup {
         let dilation = Dilation::new(settings.dilation)?;
         let facts = read_facts(settings.facts.as_deref())?;
         let scope = Scope::of(&settings.scope, &root)?;
+        let identity = Identity::of(&settings.scope)?;
         let lacks = Vec::new();
         Ok(Self {
             settings,
@@ -64,6 +67,7 @@ impl Setup {
             facts,
             dilation,
             scope,
+            identity,
             lacks,
         })
     }
@@ -71,16 +75,21 @@ impl Setup {
     /// Says for people what is about to run, on what, and what it does not get.
     pub fn announce(&self, program: &str) {
         let (policy, cores) = (&self.policy.text, self.cores.describe());
-        eprintln!("{program}: {policy} on {cores} ({})", self.evidence);
+        tell(program, format_args!("{policy} on {cores} ({})", self.evidence));
         if self.cores.class_count() == 1 {
-            eprintln!(
-                "{program}: all cores count as alike, so most policies have nothing to decide: \
-                 state classes by --big and --little"
+            tell(
+                program,
+                "all cores count as alike, so most policies have nothing to decide: state classes by --big and \
+                 --little",
             );
         }
         for demand in &self.lacks {
             let how = if demand.is_essential { "DEGRADED" } else { "note" };
-            eprintln!("{program}: {how}: it {}; here: {}", demand.what, demand.instead);
+            tell(program, format_args!("{how}: it {}; here: {}", demand.what, demand.instead));
+        }
+        if let Some(identity) = &self.identity {
+            let words = &identity.words;
+            tell(program, format_args!("the command runs as {words}; --user root keeps root"));
         }
     }
 }
@@ -88,7 +97,6 @@ impl Setup {
 fn read_facts(file: Option<&Path>) -> Result<Facts, InputError> {
     let Some(file) = file else { return Ok(Facts::default()) };
     let name = file.display().to_string();
-    let text = fs::read_to_string(file)
-        .map_err(|error| InputError::new(name.clone(), "", error.to_string()))?;
+    let text = whole_file::read(file, DESCRIPTION_BYTES_MAX)?;
     Facts::parse(&name, &text)
 }

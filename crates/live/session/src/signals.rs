@@ -2,18 +2,36 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ampsched_model::InputError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// Pipes into which a byte is written for each signal.
+/// Asks a session to end its policy, and to let its command go on.
+pub const END_POLICY: Signal = Signal::USR1;
+
+/// What somebody has asked of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To end the policy; the command goes on ([`END_POLICY`]).
+    EndPolicy,
+    /// To end, by this signal, and to end the command.
+    End(Signal),
+}
+
+/// What signals have asked for, and pipes into which a byte is written for each.
 pub struct Signals {
     stop: UnixStream,
     child: UnixStream,
-    stops: usize,
+    ends_policy: Arc<AtomicBool>,
+    /// Number of the last signal that has asked to end; 0: none.
+    end: Arc<AtomicUsize>,
 }
 
 impl Signals {
@@ -27,17 +45,23 @@ impl Signals {
         let (child, to_child) = UnixStream::pair()?;
         stop.set_nonblocking(true)?;
         child.set_nonblocking(true)?;
+        let signals = Self { stop, child, ends_policy: Arc::default(), end: Arc::default() };
+        // What is asked is known before anybody wakes up.
         for signal in [SIGTERM, SIGINT, SIGHUP] {
+            flag::register_usize(signal, Arc::clone(&signals.end), signal as usize)?;
             pipe::register(signal, to_stop.try_clone()?)?;
         }
+        flag::register(END_POLICY.as_raw(), Arc::clone(&signals.ends_policy))?;
+        pipe::register(END_POLICY.as_raw(), to_stop)?;
         pipe::register(SIGCHLD, to_child)?;
-        Ok(Self { stop, child, stops: 0 })
+        Ok(signals)
     }
 
-    /// How often the session has been asked to stop.
-    pub fn stops(&mut self) -> usize {
-        self.stops += drain(&mut self.stop);
-        self.stops
+    /// What the session has been asked for so far; to end counts more than to end the policy.
+    pub fn asked(&self) -> Option<Asked> {
+        let end = Signal::from_named_raw(self.end.load(Ordering::Acquire) as i32);
+        let ends_policy = self.ends_policy.load(Ordering::Acquire);
+        end.map(Asked::End).or(ends_policy.then_some(Asked::EndPolicy))
     }
 
     /// Sleeps, or until a signal comes.
@@ -47,15 +71,13 @@ impl Signals {
         let mut fds = [&self.stop, &self.child].map(|fd| PollFd::new(fd, PollFlags::IN));
         // An interruption is a signal, too.
         let _ = poll(&mut fds, Some(&timeout));
+        drain(&mut self.stop);
         drain(&mut self.child);
     }
 }
 
-/// Number of bytes that were in a pipe.
-fn drain(pipe: &mut UnixStream) -> usize {
-    let (mut bytes, mut count) = ([0; 64], 0);
-    while let Ok(read @ 1..) = pipe.read(&mut bytes) {
-        count += read;
-    }
-    count
+/// Takes what is in a pipe.
+fn drain(pipe: &mut UnixStream) {
+    let mut bytes = [0; 64];
+    while let Ok(1..) = pipe.read(&mut bytes) {}
 }

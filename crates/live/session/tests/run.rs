@@ -3,14 +3,17 @@
 //! A program without a test harness: a session's guardian is the session's own program once more.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
+use ampsched_computer::ThreadKey;
 use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{
-    Account, Backend, CoreSettings, End, Means, Observed, Outcome, PutBack, RecordSettings,
-    Scheduled, ScopeSettings, Session, Settings, Setup, keep_watch, run,
+    Account, Backend, CoreSettings, End, Journal, Means, Observed, Outcome, PutBack,
+    RecordSettings, Scheduled, ScopeSettings, Session, Settings, Setup, keep_watch, run,
 };
 use ampsched_model::{InputError, Ns};
 use serde::Serialize;
@@ -22,12 +25,16 @@ enum Fault {
     Nothing,
     /// It cannot begin.
     Start,
+    /// To begin takes much CPU time.
+    SlowStart,
     /// It has to begin anew after some looks.
     Restart,
     /// It ends by itself.
     End,
     /// Nothing can be carried out.
     CarryOut,
+    /// Nothing can be put back.
+    PutBack,
 }
 
 thread_local! {
@@ -45,8 +52,8 @@ fn called(what: &'static str) {
 }
 
 struct Nobody {
-    journal: PathBuf,
     looks: usize,
+    journal: Journal<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -55,8 +62,8 @@ struct Looks {
 }
 
 impl Outcome for Looks {
-    fn words(&self) -> String {
-        format!("looked {} times since it began", self.looked)
+    fn words(&self) -> Option<String> {
+        Some(format!("looked {} times since it began", self.looked))
     }
 }
 
@@ -84,19 +91,22 @@ impl Backend for Nobody {
     const PROGRAM: &'static str = "run";
     const CPU_SHARE_MAX: f64 = 1.0;
     type Outcome = Looks;
+    type Touch = String;
 
     fn check(_setup: &Setup) -> Result<(), InputError> {
         called("check");
         Ok(())
     }
 
-    fn start(_session: &mut Session, journal: &Path) -> Result<Self, InputError> {
+    fn start(_session: &mut Session, mut journal: Journal<String>) -> Result<Self, InputError> {
         called("start");
+        journal.write(&"a touch".to_owned()).unwrap();
         if FAULT.get() == Fault::Start {
             return Err(InputError::new("start", "", "it cannot"));
         }
-        fs::write(journal, "").unwrap();
-        Ok(Self { journal: journal.to_owned(), looks: 0 })
+        let (begun, took) = (Instant::now(), Duration::from_millis(500));
+        while FAULT.get() == Fault::SlowStart && begun.elapsed() < took {}
+        Ok(Self { looks: 0, journal })
     }
 
     fn prepare(&self, _command: &mut Command) -> Result<(), InputError> {
@@ -138,15 +148,28 @@ impl Backend for Nobody {
         Ok(())
     }
 
-    fn finish(self, _session: &mut Session) -> Result<Looks, InputError> {
-        called("finish");
-        fs::remove_file(&self.journal).unwrap();
-        Ok(Looks { looked: self.looks })
+    fn journal(&mut self) -> Option<&mut Journal<String>> {
+        Some(&mut self.journal)
     }
 
-    fn restore(journal: &Path) -> Result<Option<PutBack>, InputError> {
-        let is_there = fs::remove_file(journal).is_ok();
-        Ok(is_there.then(|| PutBack { what: "a file".to_owned(), failures: Vec::new() }))
+    fn mattering(touches: Vec<String>) -> Vec<String> {
+        touches
+    }
+
+    fn finish(self, _session: &mut Session) -> Looks {
+        called("finish");
+        Looks { looked: self.looks }
+    }
+
+    fn concerns(_touches: &[String], _threads: &BTreeSet<ThreadKey>) -> bool {
+        false
+    }
+
+    fn put_back(touches: &[String]) -> PutBack {
+        called("put back");
+        let fails = FAULT.get() == Fault::PutBack;
+        let failures = if fails { touches.to_vec() } else { Vec::new() };
+        PutBack { what: format!("{} things", touches.len()), failures }
     }
 }
 
@@ -207,7 +230,9 @@ const UNTIL_LOOKS: [&str; 4] = ["check", "start", "prepare", "look"];
 fn a_session_runs_until_its_command_ends() {
     let ended = session(Fault::Nothing, "sleep 0.1; exit 7", Some("journal-run-1"));
     assert_eq!(ended.code, code(7));
-    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["finish"]].concat());
+    let with_left = ["check", "put back", "start", "prepare", "look", "finish", "put back"];
+    assert_eq!(ended.calls, with_left);
+    assert_eq!(ended.result["restored"]["what"], "1 things");
     assert_eq!(ended.left, Vec::<String>::new(), "what another has left is put back, too");
     let status = &ended.result["status"];
     assert_eq!((&status["backend"], &status["policy"]), (&"nobody".into(), &"rr".into()));
@@ -217,31 +242,48 @@ fn a_session_runs_until_its_command_ends() {
     );
 }
 
+fn low_what_it_takes_to_begin_is_no_overhead() {
+    let ended = session(Fault::SlowStart, "sleep 0.3", None);
+    let overhead = ended.result["status"]["overhead"].as_f64().unwrap();
+    assert!(overhead < 0.5, "{overhead}");
+}
+
 fn a_back_end_begins_anew() {
     let ended = session(Fault::Restart, "sleep 0.3", None);
     assert_eq!(ended.code, code(0));
-    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["restart", "look", "finish"]].concat());
+    assert_eq!(
+        ended.calls,
+        [&UNTIL_LOOKS[..], &["restart", "look", "finish", "put back"]].concat()
+    );
     assert_eq!(ended.result["looked"], ended.result["status"]["looks"], "counts begin anew, too");
 }
 
 fn a_back_end_that_ends_ends_the_session() {
     let ended = session(Fault::End, "sleep 1", None);
     assert_eq!(ended.code, code(3));
-    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["finish"]].concat());
+    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["finish", "put back"]].concat());
     assert_eq!((ended.result, ended.left.len()), (Value::Null, 0));
 }
 
 fn a_command_goes_on_when_nothing_can_be_carried_out() {
     let ended = session(Fault::CarryOut, "sleep 0.1", None);
     assert_eq!(ended.code, Err("carry out: it cannot".to_owned()));
-    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["finish"]].concat());
+    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["finish", "put back"]].concat());
     assert_eq!(ended.left, Vec::<String>::new());
+}
+
+fn m09_what_is_not_put_back_is_told_once_and_by_the_exit_code() {
+    let ended = session(Fault::PutBack, "exit 0", None);
+    assert_eq!(ended.code, code(4));
+    assert_eq!(ended.calls, [&UNTIL_LOOKS[..], &["finish", "put back"]].concat());
+    assert_eq!(ended.result["restored"]["failures"], serde_json::json!(["a touch"]));
+    assert_eq!(ended.left.len(), 1, "it can be tried once more: {:?}", ended.left);
 }
 
 fn a_back_end_that_cannot_begin_leaves_nothing() {
     let ended = session(Fault::Start, "exit 0", None);
     assert_eq!(ended.code, Err("start: it cannot".to_owned()));
-    assert_eq!(ended.calls, ["check", "start"]);
+    assert_eq!(ended.calls, ["check", "start", "put back"]);
     assert_eq!(ended.left, Vec::<String>::new());
 }
 
@@ -255,5 +297,7 @@ fn main() -> ExitCode {
     a_back_end_that_ends_ends_the_session();
     a_command_goes_on_when_nothing_can_be_carried_out();
     a_back_end_that_cannot_begin_leaves_nothing();
+    m09_what_is_not_put_back_is_told_once_and_by_the_exit_code();
+    low_what_it_takes_to_begin_is_no_overhead();
     ExitCode::SUCCESS
 }

@@ -158,6 +158,8 @@ pub const ZEN4: CoreParams = CoreParams {
     fp_double_cycles: 0.25,
     fp_single_latency_cycles: 3.0,
     fp_double_latency_cycles: 3.0,
+    simd_cycles: 0.5,
+    simd_latency_cycles: 3.0,
     l1i_kib: 32.0,
     l1d_kib: 32.0,
     l2_kib: 1024.0,

@@ -7,9 +7,9 @@ use super::{CoreParams, Pipeline};
 use crate::Profile;
 
 /// What a core's issue and execution units bring to the core part.
-struct Engine {
+pub(super) struct Engine {
     width: f64,
-    window: f64,
+    pub(super) window: f64,
     load_cycles: f64,
     fp_single_cycles: f64,
     fp_double_cycles: f64,
@@ -18,7 +18,7 @@ struct Engine {
 }
 
 /// The out-of-order core that `Profile::cpi_core_big` describes.
-const BIG: Engine = Engine {
+pub(super) const BIG: Engine = Engine {
     width: 3.0,
     window: 128.0,
     load_cycles: 4.0,
@@ -64,7 +64,7 @@ pub(super) fn window_ilp(profile: &Profile, window: f64) -> f64 {
 }
 
 impl Engine {
-    fn of(core: &CoreParams) -> Engine {
+    pub(super) fn of(core: &CoreParams) -> Engine {
         Engine {
             width: core.width,
             window: core.window,
@@ -78,7 +78,7 @@ impl Engine {
 
     /// Issue slots, data flow and floating-point units together: more than the tightest of the
     /// three, less than their sum.
-    fn bounds(&self, profile: &Profile) -> f64 {
+    pub(super) fn bounds(&self, profile: &Profile) -> f64 {
         let data_flow = self.latency(profile) / window_ilp(profile, self.window);
         (self.slots(profile).powi(2) + data_flow.powi(2) + self.fp_units(profile).powi(2)).sqrt()
     }
@@ -91,10 +91,15 @@ impl Engine {
 
     /// What keeps the units busy, and the stalls that a compiler leaves.
     fn in_order(&self, profile: &Profile) -> f64 {
-        let (busy, stalls) = (self.busy(profile), self.dependence_stalls(profile));
+        self.busy(profile) + self.visible_stalls(profile)
+    }
+
+    /// Stall cycles per instruction that a compiler leaves, in order.
+    pub(super) fn visible_stalls(&self, profile: &Profile) -> f64 {
+        let stalls = self.dependence_stalls(profile);
         // A stall is hidden by moving work into it, so no more can be hidden than there is work.
-        let hidden = (SCHEDULED_SHARE * stalls).min(busy);
-        busy + stalls - hidden
+        let hidden = (SCHEDULED_SHARE * stalls).min(self.busy(profile));
+        stalls - hidden
     }
 
     /// Cycles that issue or the floating-point units are busy, whichever is longer.
@@ -103,17 +108,17 @@ impl Engine {
     }
 
     /// Cycles of issue per instruction.
-    fn slots(&self, profile: &Profile) -> f64 {
+    pub(super) fn slots(&self, profile: &Profile) -> f64 {
         profile.uops_per_instruction / self.width
     }
 
     /// Cycles of the floating-point units per instruction.
-    fn fp_units(&self, profile: &Profile) -> f64 {
+    pub(super) fn fp_units(&self, profile: &Profile) -> f64 {
         profile.fp_single * self.fp_single_cycles + profile.fp_double * self.fp_double_cycles
     }
 
     /// Mean latency of an instruction in cycles.
-    fn latency(&self, profile: &Profile) -> f64 {
+    pub(super) fn latency(&self, profile: &Profile) -> f64 {
         1.0 + profile.load * (self.load_cycles - 1.0)
             + profile.fp_single * (self.fp_single_latency_cycles - 1.0)
             + profile.fp_double * (self.fp_double_latency_cycles - 1.0)

@@ -26,10 +26,7 @@ pub fn machine_speed_ips(profile: &Profile, machine: &Machine, cluster: &Cluster
 
 /// Factor on the model's speed that makes the slowest class as slow as measured.
 fn correction(profile: &Profile, machine: &Machine, cluster: &Cluster, measured: f64) -> f64 {
-    let Some(slowest) = machine.clusters.iter().min_by_key(|cluster| cluster.class) else {
-        return 1.0;
-    };
-    let fastest = machine.fastest();
+    let (slowest, fastest) = (machine.bottom(), machine.fastest());
     if slowest.class == fastest.class || cluster.class == fastest.class {
         return 1.0;
     }

@@ -93,6 +93,11 @@ pub(super) fn l2_cycles(
     misses: &Misses,
     core: &CoreParams,
 ) -> f64 {
+    misses.l1d_read * (1.0 - misses.covered) * exposed_l2_cycles(pipeline, profile, core)
+}
+
+/// Cycles that one load costs that missed the L1 and that no prefetch foresaw, behind its L1 latency.
+fn exposed_l2_cycles(pipeline: Pipeline, profile: &Profile, core: &CoreParams) -> f64 {
     let exposed = match pipeline {
         // The core stalls at the first reader; readers further away find the data there.
         Pipeline::InOrder => profile.load_use_3,
@@ -103,7 +108,47 @@ pub(super) fn l2_cycles(
             beyond_window.max(1.0 / window_ilp(profile, core.window)).min(1.0)
         }
     };
-    misses.l1d_read * (1.0 - misses.covered) * core.l2_cycles * exposed
+    core.l2_cycles * exposed
+}
+
+/// What one access costs that misses caches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MissCycles {
+    /// Cycles of a load that misses the L1 and hits the L2.
+    pub l2: f64,
+    /// Cycles of a load that misses the L2, beside those.
+    pub memory: f64,
+    /// Cycles that a line from memory takes at least, as no more of them can be under way: what a store
+    /// or a prefetched line costs.
+    pub line: f64,
+}
+
+impl MissCycles {
+    /// Every part is the mean of that part; 0 of none.
+    pub fn mean(all: &[MissCycles]) -> MissCycles {
+        let mean = |part: fn(&MissCycles) -> f64| {
+            all.iter().map(part).sum::<f64>() / (all.len() as f64).max(1.0)
+        };
+        MissCycles {
+            l2: mean(|each| each.l2),
+            memory: mean(|each| each.memory),
+            line: mean(|each| each.line),
+        }
+    }
+}
+
+/// What one access costs that misses caches, in code that behaves like a profile, on a core at a
+/// frequency in MHz.
+///
+/// The parts of the core model for one miss instead of the profile's misses. What no prefetch foresaw.
+pub fn miss_cycles(profile: &Profile, core: &CoreParams, mhz: f64) -> MissCycles {
+    let latency_cycles = core.memory_ns * mhz / 1000.0;
+    let demand = Misses::of(profile, core).demand();
+    MissCycles {
+        l2: exposed_l2_cycles(core.pipeline, profile, core),
+        memory: latency_cycles / overlap(core.pipeline, profile, core, demand),
+        line: latency_cycles / core.mlp_max.max(1.0),
+    }
 }
 
 /// Cycles of misses to memory: as long as the latency of what cannot overlap, and as long as the

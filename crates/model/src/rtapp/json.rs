@@ -2,13 +2,11 @@
 //!
 //! Beyond the standard: C and C++ comments, a comma behind the last element, texts in single quotes,
 //! `True`, keys that repeat, and keys without a value (`"suspend",`). Objects keep every member in the
-//! order of the file, and every value knows its line.
+//! order of the file, and every value knows its line. It nests as deep as in rt-app's own library.
 
 use crate::InputError;
+use crate::limits::DEPTH_MAX;
 use crate::reader::quoted;
-
-/// Deepest nesting of objects and lists, that of rt-app's JSON library.
-const DEPTH_MAX: usize = 32;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -345,6 +343,10 @@ mod tests {
             error("{\n\"a\": [1,\n2}"),
             "f.json:3: not valid JSON: expected , or ] behind the value, found '}'"
         );
+    }
+
+    #[test]
+    fn low_deep_texts_are_refused() {
         let deep = |levels: usize| format!("{{\"a\": {}", "[".repeat(levels));
         assert!(error(&deep(31)).ends_with("expected a value, found the end of the file"));
         assert!(error(&deep(100_000)).ends_with("nested deeper than 32 levels"));

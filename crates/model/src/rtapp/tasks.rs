@@ -6,13 +6,10 @@ use super::ast::{Event, Global, Phase, Policy, Repeat, Task};
 use super::events::{self, EVENTS};
 use super::global::policy;
 use super::read::{Entry, Field, refuse_second, unknown_key};
+use crate::limits::{CORES_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
 use crate::{CoreId, CoreSet, InputError};
 
-/// Most threads that a file may start.
-const THREADS_MAX: i64 = 1_000_000;
-/// Highest CPU number that an affinity may name.
-const CPU_MAX: i64 = 4095;
 /// Largest number that rt-app reads.
 const INT_MAX: i64 = i32::MAX as i64;
 
@@ -314,7 +311,7 @@ fn cpus(field: &Field) -> Result<CoreSet, InputError> {
     if cpus.is_empty() {
         return Err(field.spot.error("names no CPU, at least 1 is needed"));
     }
-    cpus.iter().map(|cpu| cpu.whole(0..=CPU_MAX).map(|cpu| CoreId(cpu as u16))).collect()
+    cpus.iter().map(|cpu| cpu.whole(0..=CORES_MAX - 1).map(|cpu| CoreId(cpu as u16))).collect()
 }
 
 /// The root group is where every thread is anyway.

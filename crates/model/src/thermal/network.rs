@@ -38,11 +38,12 @@ struct Modes {
     capacities: Vec<f64>,
 }
 
-/// Temperatures above ambient after a step: `decay * before + gain_k_per_mw * power_mw`.
+/// Temperatures above ambient after a step: `decay * before + gain_k_per_mw * power_mw`; column after column, so that
+/// all rows of a column are computed side by side.
 #[derive(Clone, Debug, PartialEq)]
 struct Step {
-    decay: Matrix,
-    gain_k_per_mw: Matrix,
+    decay: Vec<f64>,
+    gain_k_per_mw: Vec<f64>,
 }
 
 impl ThermalNetwork {
@@ -92,6 +93,18 @@ impl ThermalNetwork {
         &self.names
     }
 
+    /// The node that each core heats.
+    #[inline]
+    pub fn core_nodes(&self) -> &[usize] {
+        &self.core_nodes
+    }
+
+    /// The node that each cluster's uncore heats.
+    #[inline]
+    pub fn uncore_nodes(&self) -> &[usize] {
+        &self.uncore_nodes
+    }
+
     /// The node that a core heats.
     #[inline]
     pub fn core_node(&self, core: CoreId) -> usize {
@@ -121,21 +134,31 @@ impl ThermalNetwork {
 
     /// Temperatures after one period in which each node was heated by a constant power, on top of its
     /// background power. The fast way: a multiplication by two matrices computed beforehand.
-    pub fn step(&self, temperatures_c: &mut [f64], power_mw: &[f64]) {
-        self.apply(&self.step, temperatures_c, power_mw);
+    pub fn step(&self, before_c: &[f64], power_mw: &[f64]) -> Vec<f64> {
+        let mut after_c = self.cold_c();
+        self.step_into(before_c, power_mw, &mut after_c);
+        after_c
+    }
+
+    /// [`ThermalNetwork::step`] without memory of its own.
+    #[inline]
+    pub fn step_into(&self, before_c: &[f64], power_mw: &[f64], after_c: &mut [f64]) {
+        self.apply(&self.step, before_c, power_mw, after_c);
     }
 
     /// Temperatures after any time in which each node was heated by a constant power, on top of its
     /// background power.
-    pub fn advance(&self, temperatures_c: &mut [f64], power_mw: &[f64], time_ns: Ns) {
-        self.apply(&self.modes.step(seconds(time_ns)), temperatures_c, power_mw);
+    pub fn advance(&self, before_c: &[f64], power_mw: &[f64], time_ns: Ns) -> Vec<f64> {
+        let mut after_c = self.cold_c();
+        self.apply(&self.modes.step(seconds(time_ns)), before_c, power_mw, &mut after_c);
+        after_c
     }
 
     /// Temperatures that constant powers lead to in the end.
     pub fn steady_c(&self, power_mw: &[f64]) -> Vec<f64> {
-        let mut temperatures_c = self.cold_c();
-        self.apply(&self.modes.step(f64::INFINITY), &mut temperatures_c, power_mw);
-        temperatures_c
+        let mut after_c = self.cold_c();
+        self.apply(&self.modes.step(f64::INFINITY), &self.cold_c(), power_mw, &mut after_c);
+        after_c
     }
 
     /// Time constants in s, the longest first.
@@ -145,16 +168,21 @@ impl ThermalNetwork {
         times
     }
 
-    fn apply(&self, step: &Step, temperatures_c: &mut [f64], power_mw: &[f64]) {
-        assert_eq!(temperatures_c.len(), self.names.len(), "a temperature for each node");
-        assert_eq!(power_mw.len(), self.names.len(), "a power for each node");
-        let above: Vec<f64> = temperatures_c.iter().map(|c| c - self.ambient_c).collect();
-        for (row, temperature_c) in temperatures_c.iter_mut().enumerate() {
-            let kept: f64 = step.decay[row].iter().zip(&above).map(|(a, b)| a * b).sum();
-            let powers = power_mw.iter().zip(&self.background_mw);
-            let gains = step.gain_k_per_mw[row].iter();
-            let gained: f64 = gains.zip(powers).map(|(gain, (a, b))| gain * (a + b)).sum();
-            *temperature_c = self.ambient_c + kept + gained;
+    #[inline]
+    fn apply(&self, step: &Step, before_c: &[f64], power_mw: &[f64], after_c: &mut [f64]) {
+        let size = self.names.len();
+        assert_eq!(before_c.len(), size, "a temperature for each node");
+        assert_eq!(power_mw.len(), size, "a power for each node");
+        assert_eq!(after_c.len(), size, "room for each node");
+        after_c.fill(self.ambient_c);
+        for node in 0..size {
+            let (above_k, heat_mw) =
+                (before_c[node] - self.ambient_c, power_mw[node] + self.background_mw[node]);
+            let column = node * size..(node + 1) * size;
+            let (decay, gain) = (&step.decay[column.clone()], &step.gain_k_per_mw[column]);
+            for ((value, decay), gain) in after_c.iter_mut().zip(decay).zip(gain) {
+                *value += decay * above_k + gain * heat_mw;
+            }
         }
     }
 }
@@ -183,10 +211,15 @@ impl Modes {
         let left = |rate: f64| (-rate * time_s).exp();
         let gained = |rate: f64| -(-rate * time_s).exp_m1() / rate / 1000.0;
         Step {
-            decay: matrix(size, |row, column| at(row, column, &left) * self.capacities[column]),
-            gain_k_per_mw: matrix(size, |row, column| at(row, column, &gained)),
+            decay: columns(size, |row, column| at(row, column, &left) * self.capacities[column]),
+            gain_k_per_mw: columns(size, |row, column| at(row, column, &gained)),
         }
     }
+}
+
+/// The square matrix of that size with a function's values of row and column, column after column.
+fn columns(size: usize, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    matrix(size, |column, row| value(row, column)).concat()
 }
 
 /// Nodes and conductances with a row for each core's node.

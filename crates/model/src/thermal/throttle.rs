@@ -40,6 +40,12 @@ impl Throttle {
         before != self.highest_opps()
     }
 
+    /// Whether a trip point acts.
+    #[inline]
+    pub fn is_acting(&self) -> bool {
+        self.gone.iter().any(Option::is_some)
+    }
+
     /// The highest operating point that a cluster may use, as an index.
     pub fn highest_opp(&self, cluster: ClusterId) -> usize {
         let (name, opps) = &self.clusters[cluster.index()];

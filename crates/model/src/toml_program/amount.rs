@@ -1,13 +1,12 @@
 //! Amounts: a number, an expression, or a distribution whose parameters are expressions.
 
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
+use crate::limits::QUANTILES_MAX;
 use crate::reader::{Node, Spot, Table, plain};
 use crate::{Amount, Dist, InputError};
 
 /// Largest coefficient of variation.
 const CV_MAX: f64 = 100.0;
-/// Most quantiles of a distribution.
-const QUANTILES_MAX: usize = 10_001;
 
 /// An amount whose expressions are still open.
 #[derive(Clone, Debug)]

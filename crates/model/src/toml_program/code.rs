@@ -4,18 +4,15 @@ use std::collections::HashMap;
 
 use super::amount::AmountExpr;
 use super::ast::{Group, GroupIndex, ObjectIndex, Repeat, Step, StepKind, WorkUnit};
-use super::counts::{GroupCount, THREADS_MAX};
+use super::counts::GroupCount;
 use super::usage::Placed;
 use crate::expr::{Expr, Scope};
+use crate::limits::{CODE_MAX, CORES_MAX, THREADS_MAX};
 use crate::reader::Spot;
 use crate::{
     Amount, CodePtr, CoreId, CoreSet, InputError, Ns, ObjectId, Op, Profile, ProfileId, ThreadSpec,
 };
 
-/// Longest code of a program, bodies of unequal instances counted one by one.
-const CODE_MAX: usize = 4_000_000;
-/// Highest core number that an affinity may name.
-const CORE_MAX: i64 = 4095;
 /// Nanoseconds per microsecond.
 pub(crate) const NS_PER_US: f64 = 1000.0;
 /// Longest start delay or timer period in microseconds: 10^9 s.
@@ -284,7 +281,7 @@ impl<'a> Generator<'a> {
     fn cores(&self, cores: &[Expr]) -> Result<CoreSet, InputError> {
         cores
             .iter()
-            .map(|core| core.whole(self.scope(), 0, CORE_MAX).map(|core| CoreId(core as u16)))
+            .map(|core| core.whole(self.scope(), 0, CORES_MAX - 1).map(|core| CoreId(core as u16)))
             .collect()
     }
 

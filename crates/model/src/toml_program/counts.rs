@@ -7,10 +7,8 @@ use super::ast::{Group, GroupIndex, Repeat, Step, StepKind};
 use super::flow::forked_by;
 use crate::InputError;
 use crate::expr::Scope;
+use crate::limits::THREADS_MAX;
 use crate::reader::plain;
-
-/// Most threads that a program may start with, and most instances of one `fork` step.
-pub(crate) const THREADS_MAX: i64 = 1_000_000;
 
 /// A number of threads; `None` if it depends on chance or has no limit.
 pub(crate) type Number = Option<u64>;

@@ -6,11 +6,9 @@ use super::ast::{
     WorkUnit,
 };
 use crate::expr::Expr;
+use crate::limits::BODIES_DEPTH_MAX;
 use crate::reader::{Node, Spot, Table, quoted};
 use crate::{InputError, TimerMode};
-
-/// Deepest nesting of `loop`, `each` and `dynamic`.
-const DEPTH_MAX: usize = 8;
 
 /// Microseconds per second: works of task graphs are in seconds.
 const US_PER_S: f64 = 1e6;
@@ -215,8 +213,8 @@ impl Names<'_> {
 
     fn nested(&self, table: &Table<'_>, depth: usize) -> Result<Vec<Step>, InputError> {
         let body = table.require("body")?;
-        if depth >= DEPTH_MAX {
-            return Err(body.spot.error(format!("nested deeper than {DEPTH_MAX} bodies")));
+        if depth >= BODIES_DEPTH_MAX {
+            return Err(body.spot.error(format!("nested deeper than {BODIES_DEPTH_MAX} bodies")));
         }
         self.steps(&body, depth + 1)
     }

@@ -5,15 +5,14 @@ use super::ast::{
     for_each_step,
 };
 use super::code::{NS_PER_US, TIME_US_MAX};
-use super::counts::{GroupCount, Number, THREADS_MAX, threads};
+use super::counts::{GroupCount, Number, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
+use crate::limits::{OBJECTS_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
 use crate::{InputError, Object, ObjectId, ObjectKind, Region};
 
 /// Largest capacity of a queue, count of a semaphore.
 const COUNT_MAX: i64 = 1_000_000_000;
-/// Most objects, elements of arrays included.
-const OBJECTS_MAX: usize = 1_000_000;
 
 /// Where a declared object stands in the program's object table.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +100,10 @@ impl<'a> Usage<'a> {
         declared: &ObjectDecl,
         count: u32,
     ) -> Result<(), InputError> {
-        let waits = |kind: &StepKind| matches!(kind, StepKind::Wait { mutex, .. } | StepKind::Sync { mutex, .. } if *mutex == index);
+        let waits = |kind: &StepKind| match kind {
+            StepKind::Wait { mutex, .. } | StepKind::Sync { mutex, .. } => *mutex == index,
+            _ => false,
+        };
         match self.first(waits).filter(|_| count > 1) {
             Some(step) => Err(step.spot.error(format!(
                 "mutex {} is an array of {count}, a single one is needed here",

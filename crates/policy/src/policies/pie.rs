@@ -2,7 +2,7 @@
 
 mod estimate;
 
-use ampsched_model::{ClassId, ThreadId};
+use ampsched_model::{ClassId, ClusterId, StallCounters, ThreadId};
 
 use super::cfs;
 use super::support::seat_policy::{SeatPolicy, SeatRule};
@@ -29,7 +29,7 @@ the greatest speed-up; waiting threads share the slow cores under CFS.
 
 **Constants.** `epoch_ms` = 2.5, the paper's. Ours: the full width gets the probability that the P(i) leave; with unequal clocks, memory cycles grow with the \
 clock and speeds are compared in time; cores of the same design at another clock keep their base CPI and MLP; the slowest and the fastest class are compared, on a core \
-between them that core and the slowest; threads beyond the number of cores.
+between them that core and the slowest, of a class with several clusters the one on which the thread would be fastest; threads beyond the number of cores.
 
 **Example.** On a small core CPI 2.0 = 1.1 + 0.9, MPI 0.02, MLP 1.3. On a big one of width 4 with a window of 128 at the same clock: MLP 2.56, CPI 0.25 + 0.457 = \
 0.707, speed-up 2.83.
@@ -80,25 +80,40 @@ impl Pie {
 }
 
 /// A thread's speed-up between the slowest and the fastest class as its counters predict it; none if it
-/// has no counters, or the host does not know the cores.
+/// has no counters, or the host does not know the cores. Of several clusters of a class that one counts on which the
+/// thread would be fastest.
 fn predicted(view: &View, thread: ThreadId) -> Option<f64> {
     let stalls = view.factors(thread).stalls?;
-    let slowest = ClassId(0);
-    let here = core_of(view, stalls.class)?;
-    if stalls.class == slowest {
-        let fastest = core_of(view, view.topology().top_class())?;
-        Some(relative_speed(&stalls.counters, here, fastest))
-    } else {
-        Some(1.0 / relative_speed(&stalls.counters, here, core_of(view, slowest)?))
-    }
+    let (slowest, fastest) = (ClassId(0), view.topology().top_class());
+    let there = if stalls.class == slowest { fastest } else { slowest };
+    let own = view.topology().core(view.core(thread));
+    let speed_there = |here| greatest_speed(view, &stalls.counters, here, there);
+    let here = (0..view.topology().clusters().len()).map(ClusterId::from).filter(|&cluster| {
+        let class = view.topology().clusters()[cluster.index()].class;
+        class == stalls.class && (own.class != class || own.cluster == cluster)
+    });
+    let speed =
+        here.filter_map(|cluster| speed_there(core_of(view, cluster)?)).max_by(f64::total_cmp)?;
+    Some(if stalls.class == slowest { speed } else { 1.0 / speed })
 }
 
-/// The cores of a class at their present clock.
-fn core_of(view: &View, class: ClassId) -> Option<Core> {
-    let clusters = view.topology().clusters();
-    let index = clusters.iter().position(|cluster| cluster.class == class)?;
-    let design = clusters[index].design?;
-    Some(Core { design, mhz: f64::from(view.frequency_mhz(index.into())) })
+/// How much faster a thread that counts so on a core would be on the cluster of a class where that is most.
+fn greatest_speed(
+    view: &View,
+    counters: &StallCounters,
+    here: Core,
+    class: ClassId,
+) -> Option<f64> {
+    let clusters = view.topology().clusters().iter().enumerate();
+    let of_class = clusters.filter(|(_, cluster)| cluster.class == class);
+    let cores = of_class.filter_map(|(index, _)| core_of(view, ClusterId::from(index)));
+    cores.map(|there| relative_speed(counters, here, there)).max_by(f64::total_cmp)
+}
+
+/// The cores of a cluster at their present clock.
+fn core_of(view: &View, cluster: ClusterId) -> Option<Core> {
+    let design = view.topology().clusters()[cluster.index()].design?;
+    Some(Core { design, mhz: f64::from(view.frequency_mhz(cluster)) })
 }
 
 impl SeatRule for Pie {
@@ -119,7 +134,7 @@ impl SeatRule for Pie {
 
 #[cfg(test)]
 mod tests {
-    use ampsched_model::{AppId, Pipeline, StallCounters};
+    use ampsched_model::{AppId, Pipeline};
 
     use super::*;
     use crate::testing::{PolicyHost, build};
@@ -209,6 +224,43 @@ mod tests {
         host.sched.stop(core, RunState::Blocked, host.now_ns);
         run(&mut host, &memory, 1);
         assert_eq!(host.on_fast(), [threads[1], threads[3]]);
+    }
+
+    /// A big core, and two clusters of small ones, of which one is wider; in an order.
+    fn with_two_small_clusters(order: [usize; 2]) -> Vec<f64> {
+        let designs = [(Pipeline::InOrder, 1.0), (Pipeline::InOrder, 2.0)];
+        let cluster = |class, core: usize, pipeline, width, window| ClusterInfo {
+            class: ClassId(class),
+            cores: vec![core.into()],
+            freqs_mhz: vec![1000],
+            design: Some(CoreDesign { pipeline, width, window }),
+            energy_model: Vec::new(),
+        };
+        let small = order.map(|kind| designs[kind]);
+        let topology = Topology::from_clusters(vec![
+            cluster(0, 0, small[0].0, small[0].1, 1.0),
+            cluster(0, 1, small[1].0, small[1].1, 1.0),
+            cluster(1, 2, Pipeline::OutOfOrder, 4.0, 128.0),
+        ]);
+        let mut host = PolicyHost::on(topology, build("pie", &[]));
+        for app in 0..3 {
+            host.add_to(AppId(app), None);
+        }
+        read_counters(&mut host, &[0.5, 0.5, 0.5]);
+        let view = host.view();
+        let mut found: Vec<f64> =
+            (0..3).filter_map(|thread| predicted(&view, ThreadId(thread))).collect();
+        found.sort_by(f64::total_cmp);
+        found
+    }
+
+    #[test]
+    fn m11_clusters_of_a_class_in_any_order_predict_the_same() {
+        let found = with_two_small_clusters([0, 1]);
+        assert_eq!(found, with_two_small_clusters([1, 0]));
+        assert_eq!(found.len(), 3);
+        // The narrow and the wide small core are told apart.
+        assert!(found[0] < found[2], "{found:?}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Pinned {
         }
         let core = CoreId::from(self.seen[app] % view.topology().core_count());
         self.seen[app] += 1;
-        plan.set(thread, Change::Affinity([core].into_iter().collect()));
+        plan.set(thread, Change::Affinity(core.into()));
     }
 
     /// An application that has ended begins at core 0 if it is started again.

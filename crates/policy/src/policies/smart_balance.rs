@@ -2,7 +2,7 @@
 
 mod anneal;
 
-use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{ClassId, ClusterId, CoreId, Draw, MAX_CLASSES, Ns, ThreadId};
 
 use self::anneal::{Cooling, Figures, Problem};
 use super::cfs::{self, CfsRules};
@@ -30,7 +30,7 @@ a thread that has not run yet goes where CFS puts it. CFS shares each core.
 **Example.** A big and a little core; one thread of 4000 or 1000 instructions per us at 1000 or 200 mW, one of 1200 or 1000: with 600 mW drawn anyway, the first goes to the big core (5000 / 1800 = 2.8 per nJ); with nothing drawn anyway, both \
 to the little one (1000 / 200 = 5).
 
-**Limits.** A reconstruction: the paper's predictors and its treatment of idle power are not known. The ratio that is maximised does not ask for speed: where little cores are much more efficient, big ones stay idle. Pinned threads do not move when a core runs out of work. \
+**Limits.** A reconstruction: the paper's predictors and its treatment of idle power are not known. The ratio that is maximised does not ask for speed: where little cores are much more efficient, big ones stay idle. Pinned threads do not move when a core runs out of work. Clusters of one class count as equally fast. \
 Without `--energy` the energy model's power counts for all threads alike; without that, instructions per s alone.",
     params: &[
         ParamInfo::number("epoch_ms", 60.0, 1.0, 10_000.0, "time between looks (ours)"),
@@ -59,6 +59,8 @@ struct Sensed {
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     class: ClassId,
+    /// A cluster of that class: of several the one where the thread was last.
+    cluster: ClusterId,
     ips: f64,
     /// None: not known.
     power_mw: Option<f64>,
@@ -77,8 +79,10 @@ impl Sensed {
         if ran_ns(most) > 0 {
             let retired = instructions[most] - self.instructions[most];
             let power = view.factors(thread).power_mw;
+            let class = ClassId::from(most);
             self.ran = Some(Measured {
-                class: ClassId::from(most),
+                class,
+                cluster: cluster_of(view, thread, class),
                 ips: retired as f64 * 1e9 / ran_ns(most) as f64,
                 power_mw: (power.kind != FactorKind::Missing).then_some(power.value),
             });
@@ -115,7 +119,22 @@ impl SmartBalance {
     }
 }
 
-/// Speed and power that are predicted for a thread on every core; `busy_mw` is that of each cluster's busy cores.
+/// The cluster of a class where a thread is, or, if it has moved to another class, the class's most powerful one.
+fn cluster_of(view: &View, thread: ThreadId, class: ClassId) -> ClusterId {
+    let own = view.topology().core(view.core(thread));
+    if own.class == class {
+        return own.cluster;
+    }
+    let clusters = view.topology().clusters().iter().enumerate();
+    let of_class = clusters.filter(|(_, cluster)| cluster.class == class);
+    let all = of_class.map(|(index, _)| ClusterId::from(index));
+    let most = |one: &ClusterId, other: &ClusterId| {
+        believed_mw(view, *one).total_cmp(&believed_mw(view, *other)).then(other.cmp(one))
+    };
+    all.max_by(most).expect("a class has a cluster")
+}
+
+/// Speed and power that are predicted for a thread on each cluster's cores; `busy_mw` is that of a busy one.
 fn predict(
     view: &View,
     thread: ThreadId,
@@ -124,19 +143,13 @@ fn predict(
 ) -> impl Iterator<Item = Figures> {
     let topology = view.topology();
     let speeds = class_speeds(known_speedup(view, thread).unwrap_or(1.0), topology.class_count());
-    // Of its class the first cluster: where there are several, they are taken to be alike.
-    let own = topology.clusters().iter().position(|cluster| cluster.class == measured.class);
-    let own_mw = own.map_or(0.0, |own| busy_mw[own]);
-    topology.cores().map(move |core| {
-        let place = topology.core(core);
-        let there_mw = busy_mw[place.cluster.index()];
-        Figures {
-            ips: measured.ips * speeds[place.class.index()] / speeds[measured.class.index()],
-            power_mw: match measured.power_mw {
-                Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
-                _ => there_mw,
-            },
-        }
+    let own_mw = busy_mw[measured.cluster.index()];
+    topology.clusters().iter().zip(busy_mw).map(move |(cluster, &there_mw)| Figures {
+        ips: measured.ips * speeds[cluster.class.index()] / speeds[measured.class.index()],
+        power_mw: match measured.power_mw {
+            Some(power_mw) if own_mw > 0.0 => power_mw * there_mw / own_mw,
+            _ => there_mw,
+        },
     })
 }
 
@@ -193,7 +206,8 @@ impl Policy for SmartBalance {
         let clusters = (0..topology.clusters().len()).map(ClusterId::from);
         let busy_mw: Vec<f64> = clusters.map(|cluster| believed_mw(view, cluster)).collect();
         let (mut threads, mut present) = (Vec::new(), Vec::new());
-        self.problem.reset(topology.core_count(), uncores_mw(view));
+        let clusters = topology.cores().map(|core| topology.core(core).cluster.index());
+        self.problem.reset(clusters, uncores_mw(view));
         for thread in view.threads() {
             let sensed = self.sensed.slot(thread);
             sensed.sense(view, thread, self.epoch_ns);
@@ -208,7 +222,7 @@ impl Policy for SmartBalance {
         for (thread, core) in threads.into_iter().zip(chosen) {
             let core = CoreId::from(core);
             if self.pinned.slot(thread).replace(core) != Some(core) {
-                plan.set(thread, Change::Affinity([core].into_iter().collect::<CoreSet>()));
+                plan.set(thread, Change::Affinity(core.into()));
             }
         }
     }
@@ -216,6 +230,10 @@ impl Policy for SmartBalance {
 
 #[cfg(test)]
 mod tests {
+    use ampsched_model::EnergyPoint;
+
+    use super::*;
+    use crate::ClusterInfo;
     use crate::testing::{PolicyHost, build};
 
     #[test]
@@ -230,6 +248,38 @@ mod tests {
         assert_eq!(on_fast, [threads[1], threads[3]]);
         let cores: Vec<_> = threads.iter().map(|&thread| host.sched.thread(thread).core).collect();
         assert!((0..4).all(|core| cores.iter().any(|each| each.index() == core)), "{cores:?}");
+    }
+
+    #[test]
+    fn m11_of_a_class_with_several_clusters_the_thread_s_own_counts() {
+        for powers_mw in [[100.0, 300.0], [300.0, 100.0]] {
+            let cluster = |class, core: usize, power_mw| ClusterInfo {
+                class: ClassId(class),
+                cores: vec![core.into()],
+                freqs_mhz: vec![1000],
+                design: None,
+                energy_model: vec![EnergyPoint { mhz: 1000, capacity: 512.0, power_mw }],
+            };
+            let topology = Topology::from_clusters(vec![
+                cluster(0, 0, powers_mw[0]),
+                cluster(0, 1, powers_mw[1]),
+                cluster(1, 2, 900.0),
+            ]);
+            let mut host = PolicyHost::on(topology, build("smart-balance", &[]));
+            let threads = host.add_programs(&[1.5, 1.5, 1.5]);
+            let view = host.view();
+            for thread in threads {
+                let own = view.topology().core(view.core(thread));
+                assert_eq!(cluster_of(&view, thread, own.class), own.cluster);
+                // Of a class where it is not, the most powerful.
+                let most = if own.class == ClassId(1) {
+                    ClusterId::from(usize::from(powers_mw[1] > powers_mw[0]))
+                } else {
+                    ClusterId(2)
+                };
+                assert_eq!(cluster_of(&view, thread, ClassId(1 - own.class.0)), most);
+            }
+        }
     }
 
     #[test]

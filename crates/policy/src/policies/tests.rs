@@ -6,8 +6,8 @@ use ampsched_model::{
 
 use crate::testing::{PolicyHost, build};
 use crate::{
-    ClusterInfo, CoreDesign, Factor, FactorKind, LoadTracking, Needs, REGISTRY, RunState, Stalls,
-    Topology,
+    ClusterInfo, CoreDesign, Factor, FactorKind, LoadTracking, Needs, REGISTRY, Refusal, RunState,
+    Stalls, Topology,
 };
 
 const MS: Ns = 1_000_000;
@@ -92,11 +92,16 @@ fn know(host: &mut PolicyHost, epoch: usize) {
     }
 }
 
-/// All that a policy asks for and where its threads are, if its host gives it what `given` names.
-fn behaviour(name: &str, params: &[(&str, f64)], given: &Needs) -> (Vec<String>, Vec<CoreId>) {
+/// All that a policy asks for and where its threads are, if its host gives it what `given` names; its rules may read
+/// something else.
+fn behaviour(
+    name: &str,
+    params: &[(&str, f64)],
+    given: &Needs,
+) -> Result<(Vec<String>, Vec<CoreId>), Refusal> {
     let policy = build(name, params);
     let epoch_ns = policy.needs().epoch_ns;
-    let mut host = PolicyHost::giving(given, machine(), policy);
+    let mut host = PolicyHost::giving(given, machine(), policy)?;
     for thread in 0..THREADS {
         host.add_to(AppId(thread as u16 / 3), Some(1.5));
     }
@@ -126,7 +131,7 @@ fn behaviour(name: &str, params: &[(&str, f64)], given: &Needs) -> (Vec<String>,
         }
         places.extend((0..THREADS).map(|thread| host.sched.thread(ThreadId::from(thread)).core));
     }
-    (std::mem::take(&mut host.asked), places)
+    Ok((std::mem::take(&mut host.asked), places))
 }
 
 /// Each policy, and those whose parameters decide what they read in another way.

@@ -2,9 +2,9 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use super::time::to_virtual;
 use super::{EnqueueKind, Sched};
 use crate::queue::RunQueue;
+use crate::weight::to_virtual;
 use crate::{DecidedBy, NoWitness, Reason, Slice, Witness};
 
 impl Sched {

@@ -167,6 +167,14 @@ impl Sched {
         &self.stats[thread.index()]
     }
 
+    /// The same as if its present stay in a queue, or blocked, ended now: what it waits for may never come.
+    pub fn stats_until(&self, thread: ThreadId, now_ns: Ns) -> ThreadStats {
+        let state = self.thread(thread);
+        let mut stats = self.stats(thread).clone();
+        stats.count_stay(state.state, now_ns - state.since_ns);
+        stats
+    }
+
     /// A thread's plan.
     #[inline]
     pub fn plan(&self, thread: ThreadId) -> &ThreadPlan {

@@ -99,6 +99,9 @@ impl Sched {
         if self.has_rounds() {
             self.end_in_round(thread);
         }
+        if state != RunState::Ready {
+            self.raise_least(queue);
+        }
         let entry = &mut self.threads[thread.index()];
         entry.state = state;
         entry.since_ns = now_ns;
@@ -204,6 +207,7 @@ impl Sched {
         let state = &mut self.threads[thread.index()];
         state.state = RunState::Exited;
         state.since_ns = now_ns;
+        self.raise_least(self.queue_index(self.thread(thread).core));
         self.track_exit(thread, now_ns);
         self.leave_present();
     }
@@ -226,16 +230,21 @@ impl Sched {
         self.count_out(thread, queue);
     }
 
+    /// A thread has left a queue for good or to sleep. If nobody runs there, whoever waits first has the least virtual
+    /// run time now; else that is seen when the running thread is charged (Linux `update_min_vruntime` in
+    /// `dequeue_entity`). So threads that start later come behind those that wait, not where one was that never ran.
+    #[inline]
+    fn raise_least(&mut self, queue: usize) {
+        let queue = &mut self.queues[queue];
+        if queue.running == 0 && !matches!(self.rules.order, Order::Fifo | Order::Deadline) {
+            queue.min_vruntime = queue.min_vruntime.max(queue.least().unwrap_or(0));
+        }
+    }
+
     #[inline]
     pub(super) fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
         let state = &self.threads[thread.index()];
-        let stats = &mut self.stats[thread.index()];
-        let waited_ns = now_ns - state.since_ns;
-        match state.state {
-            RunState::Ready | RunState::Held => stats.count_wait(waited_ns),
-            RunState::Blocked => stats.blocked_ns += waited_ns,
-            RunState::New | RunState::Running | RunState::Exited => {}
-        }
+        self.stats[thread.index()].count_stay(state.state, now_ns - state.since_ns);
     }
 
     #[inline]

@@ -20,12 +20,17 @@ pub struct Effect {
 impl Sched {
     /// Serves a policy with these needs: tracks load as they say, shows it what they name and nothing else, and
     /// holds it to its contract ([`Sched::check`]).
-    pub fn serve(&mut self, needs: &Needs) {
+    ///
+    /// # Errors
+    ///
+    /// One of its rules reads what its needs do not name.
+    pub fn serve(&mut self, needs: &Needs) -> Result<(), Refusal> {
         self.needs = *needs;
-        self.contract = Some(Contract::new(needs, &self.rules));
+        self.contract = Some(Contract::new(needs, &self.rules)?);
         if let Some(how) = needs.load_tracking {
             self.track_load(how);
         }
+        Ok(())
     }
 
     /// What the policy's needs name.
@@ -101,13 +106,13 @@ impl Sched {
         }
     }
 
-    /// The program itself restricts its thread. Returns whether it is now where it may not be.
-    pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
+    /// The program itself says which cores its thread may use. What the plan said of that is void.
+    pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> Effect {
         let id = self.affinities.intern(set);
         let plan = &mut self.plans[thread.index()];
         plan.user_affinity = id;
-        plan.affinity = id;
-        self.is_misplaced(thread)
+        let is_new = std::mem::replace(&mut plan.affinity, id) != id;
+        Effect { moves: self.is_misplaced(thread), opens: is_new }
     }
 
     fn is_misplaced(&self, thread: ThreadId) -> bool {

@@ -12,8 +12,8 @@ use std::cmp::Ordering;
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use super::time::{to_real, to_virtual};
 use super::{EnqueueKind, Pick, Sched};
+use crate::weight::{to_real, to_virtual};
 use crate::{DecidedBy, Order, Reason, SPEED_ONE, Witness};
 
 /// The books of [`Order::Rounds`].

@@ -94,6 +94,16 @@ impl ThreadStats {
         self.ready_ns += waited_ns;
         self.ready_ns_max = self.ready_ns_max.max(waited_ns);
     }
+
+    /// A stay in a state has ended; running is accounted for elsewhere.
+    #[inline]
+    pub(super) fn count_stay(&mut self, state: RunState, stay_ns: Ns) {
+        match state {
+            RunState::Ready | RunState::Held => self.count_wait(stay_ns),
+            RunState::Blocked => self.blocked_ns += stay_ns,
+            RunState::New | RunState::Running | RunState::Exited => {}
+        }
+    }
 }
 
 /// Scheduling state of a core.

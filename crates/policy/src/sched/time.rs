@@ -4,10 +4,8 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, Sched};
 use crate::queue::RunQueue;
+use crate::weight::{WEIGHT_ONE, to_real, to_virtual};
 use crate::{Charge, DecidedBy, NoWitness, Order, Reason, SPEED_ONE, Slice, WakePreempt, Witness};
-
-/// Weight of nice 0.
-const WEIGHT_ONE: u64 = 1024;
 
 impl Sched {
     /// Charges the thread that runs on a core for time and instructions.
@@ -359,21 +357,5 @@ impl Share {
         let period_ns = latency_ns.max(self.threads * min_granularity_ns);
         let weight = u64::from(weight);
         period_ns * weight / self.load.max(weight)
-    }
-}
-
-/// Run time in virtual run time.
-#[inline]
-pub(super) fn to_virtual(ns: Ns, weight: u32) -> Ns {
-    if u64::from(weight) == WEIGHT_ONE { ns } else { ns * WEIGHT_ONE / u64::from(weight) }
-}
-
-/// Virtual run time in run time, rounded up.
-#[inline]
-pub(super) fn to_real(virtual_ns: Ns, weight: u32) -> Ns {
-    if u64::from(weight) == WEIGHT_ONE {
-        virtual_ns
-    } else {
-        (virtual_ns * u64::from(weight)).div_ceil(WEIGHT_ONE)
     }
 }

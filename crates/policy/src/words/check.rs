@@ -1,4 +1,5 @@
-//! The contract enforced: a change that no rule of the policy reads is refused when it is made.
+//! The contract enforced: a policy whose rules read what its needs do not name is refused at once, a change that none
+//! of its rules reads when it is made.
 
 use std::fmt;
 
@@ -15,9 +16,11 @@ pub enum Why {
     Hidden(ChangeKind),
     /// The policy's needs do not name it.
     Unnamed(&'static str),
+    /// This rule reads tracked load, and the policy's needs do not say how to track it.
+    Untracked(&'static str),
 }
 
-/// A change that a policy asks for and its own contract rules out.
+/// What a policy asks for, or has, and its own contract rules out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Why.
@@ -25,7 +28,7 @@ pub struct Refusal {
 }
 
 impl fmt::Display for Refusal {
-    /// What follows the policy's name: "asks for ...".
+    /// What follows the policy's name: "asks for ...", "has ...".
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.why {
             Why::Unread(kind) => {
@@ -34,7 +37,7 @@ impl fmt::Display for Refusal {
                     out,
                     "asks for `{name}`, which none of its rules reads; rules that would: "
                 )?;
-                out.write_str(&readers(kind).join(", "))
+                out.write_str(&kind.readers().join(", "))
             }
             Why::Hidden(kind) => {
                 let name = kind.word().name;
@@ -45,13 +48,23 @@ impl fmt::Display for Refusal {
                 )
             }
             Why::Unnamed(what) => write!(out, "asks for {what}, which its needs do not name"),
+            Why::Untracked(name) => {
+                let rules = rules_with(|word| word.name == name && word.facts.reads_load);
+                write!(
+                    out,
+                    "has the rule {}, which reads tracked load, but its needs do not name load_tracking",
+                    rules.join(", ")
+                )
+            }
         }
     }
 }
 
-/// The rules that read a change, as in `allocator = wake_affine`.
-pub fn readers(kind: ChangeKind) -> Vec<String> {
-    rules_with(|word| word.facts.reads.contains(&kind))
+impl ChangeKind {
+    /// The rules that read it, as in `allocator = wake_affine`.
+    pub fn readers(self) -> Vec<String> {
+        rules_with(|word| word.facts.reads.contains(&self))
+    }
 }
 
 fn hiders(kind: ChangeKind) -> Vec<String> {
@@ -61,12 +74,7 @@ fn hiders(kind: ChangeKind) -> Vec<String> {
 fn rules_with(has: impl Fn(&Word) -> bool) -> Vec<String> {
     let groups = TABLE.iter().filter(|(part, _)| *part == Part::Rules).map(|(_, group)| group());
     let rows = groups.flat_map(|group| group.words.iter().map(move |word| (group, word)));
-    let named = rows.filter(|(_, word)| has(word)).map(|(group, word)| match group.name {
-        "rules" => word.name.to_owned(),
-        "steal" | "balance" => format!("{}.{}", group.name, word.name),
-        choice => format!("{choice} = {}", word.name),
-    });
-    named.collect()
+    rows.filter(|(_, word)| has(word)).map(|(group, word)| group.rule(word)).collect()
 }
 
 /// What a policy may ask for, as bits of [`ChangeKind`].
@@ -80,14 +88,19 @@ pub(crate) struct Contract {
 
 impl Contract {
     /// That of a policy with these needs and rules.
-    pub fn new(needs: &Needs, rules: &Rules) -> Self {
+    ///
+    /// Errors: a rule reads what the needs do not name.
+    pub fn new(needs: &Needs, rules: &Rules) -> Result<Self, Refusal> {
         let (mut read, mut hidden) = (0, 0);
         let bits = |kinds: &[ChangeKind]| kinds.iter().fold(0, |bits, &kind| bits | bit(kind));
         for word in words_in_use(needs, rules) {
+            if word.facts.reads_load && needs.load_tracking.is_none() {
+                return Err(Refusal { why: Why::Untracked(word.name) });
+            }
             read |= bits(word.facts.reads);
             hidden |= bits(word.facts.hides);
         }
-        Self { read, hidden, holds: needs.holds, clocks: needs.frequencies }
+        Ok(Self { read, hidden, holds: needs.holds, clocks: needs.frequencies })
     }
 
     /// Errors: the policy asks for something that its own words rule out.

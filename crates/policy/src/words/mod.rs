@@ -90,6 +90,8 @@ pub struct Facts {
     pub reads: &'static [ChangeKind],
     /// Changes of a plan that mean nothing where this rule holds, whatever other rules read.
     pub hides: &'static [ChangeKind],
+    /// Whether a rule reads tracked load, so that a policy with it must name [`Needs::load_tracking`].
+    pub reads_load: bool,
     /// What the interpreter inside the kernel does.
     pub kernel: Does,
     /// What the daemon does, on top of the kernel's own fair scheduler.
@@ -98,15 +100,24 @@ pub struct Facts {
     pub python: &'static str,
 }
 
+/// What becomes of words that a kernel which executes Rules and Plan by itself does not know.
+pub const NOT_IN_KERNEL: &str = "not inside the kernel";
+
 /// What a kernel that executes Rules and Plan by itself refuses.
 pub(crate) const fn not_in_kernel(what: &'static str) -> Does {
-    Does::Refuses { what, instead: "not inside the kernel" }
+    Does::Refuses { what, instead: NOT_IN_KERNEL }
 }
 
 impl Facts {
     /// A word that all places execute as written, and that reads nothing.
-    pub const PLAIN: Self =
-        Self { reads: &[], hides: &[], kernel: Does::Exact, daemon: Does::Exact, python: "" };
+    pub const PLAIN: Self = Self {
+        reads: &[],
+        hides: &[],
+        reads_load: false,
+        kernel: Does::Exact,
+        daemon: Does::Exact,
+        python: "",
+    };
 }
 
 /// A word: a choice, a field, a change, a need or a factor.
@@ -156,4 +167,15 @@ pub struct Group {
     pub doc: &'static str,
     /// Its words, numbered by their place.
     pub words: &'static [Word],
+}
+
+impl Group {
+    /// How people name one of its words as a rule of a policy, as in `allocator = wake_affine`.
+    fn rule(&self, word: &Word) -> String {
+        match self.name {
+            "rules" => word.name.to_owned(),
+            "steal" | "balance" => format!("{}.{}", self.name, word.name),
+            choice => format!("{choice} = {}", word.name),
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use ampsched_model::{MAX_CLASSES, Ns, suggest};
 
 use super::{Choice, Record, Source, Wire};
-use crate::plan::to_fixed;
-use crate::{Rules, StealFrom};
+use crate::plan::{SPEED_MAX, SPEED_MIN, to_fixed};
+use crate::{Rules, SPEED_ONE, StealFrom};
 
 /// Longest duration that a rule may state, in ms.
 const DURATION_MS_MAX: f64 = 1e6;
@@ -81,11 +81,12 @@ impl Value {
 
     /// Speeds per class, slowest first; the last holds for all further classes.
     pub(super) fn speeds(&self) -> Result<[u16; MAX_CLASSES], String> {
-        let wanted = || format!("a list of 1 to {MAX_CLASSES} speeds above 0");
+        let wanted = || {
+            format!("a list of 1 to {MAX_CLASSES} speeds, each within 1/{SPEED_ONE} to {SPEED_MAX}")
+        };
         let Self::List(values) = self else { return Err(wanted()) };
-        let speeds: Result<Vec<f64>, String> =
-            values.iter().map(|value| value.number(1e-3, 63.0).map_err(|_| wanted())).collect();
-        let speeds = speeds?;
+        let speed = |value: &Self| value.number(SPEED_MIN, SPEED_MAX).map_err(|_| wanted());
+        let speeds = values.iter().map(speed).collect::<Result<Vec<f64>, String>>()?;
         if speeds.is_empty() || speeds.len() > MAX_CLASSES {
             return Err(wanted());
         }

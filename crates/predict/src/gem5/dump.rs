@@ -1,9 +1,10 @@
 //! One dump: its lines, and what they say about each core.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ampsched_model::InputError;
+use ampsched_model::limits::READINGS_MAX;
 
 use super::caches::{instance, level};
 use super::names::{Meaning, Names, Scope};
@@ -75,7 +76,7 @@ impl<'a> Dump<'a> {
     /// Keeps the statistic if it is of the vocabulary: at some dot its name divides into the path of a
     /// core or cache and a name that is known.
     fn find(&mut self, path: &'a str, value: f64, names: &Names) {
-        for (dot, _) in path.match_indices('.') {
+        for dot in names.divisions(path) {
             let (above, native) = (&path[..dot], &path[dot + 1..]);
             let (owner, component) = above.rsplit_once('.').unwrap_or(("", above));
             for &meaning in names.of(native) {
@@ -92,37 +93,41 @@ impl<'a> Dump<'a> {
 
     /// Adds the readings of all cores.
     pub fn finish(self, file: &str, readings: &mut Vec<Reading<'a>>) -> Result<(), InputError> {
-        let cores = self.cores();
-        if cores.is_empty() {
+        let cores = Cores::of(&self.entries);
+        if cores.paths.is_empty() {
             let message = "the dump that begins here has no core: no statistic ends in .numCycles";
             return Err(InputError::new(file, "", message).at_line(self.line));
         }
-        let mut found: HashMap<(usize, usize), Entry<'a>> = HashMap::new();
+        let mut found: BTreeMap<(usize, usize), Entry<'a>> = BTreeMap::new();
         for entry in &self.entries {
-            let Some(core) = core_of(entry, &cores) else { continue };
+            let Some(core) = cores.core_of(entry) else { continue };
             found
                 .entry((core, entry.meaning.counter))
                 .and_modify(|known| merge(known, entry))
                 .or_insert(*entry);
         }
         let (end_s, duration_s) = (self.seconds(self.end_ticks), self.seconds(self.duration_ticks));
-        for core in 0..=cores.len() {
-            for (counter, info) in COUNTERS.iter().enumerate() {
-                let Some(entry) = found.get(&(core, counter)) else { continue };
-                readings.push(Reading {
-                    window: self.window,
-                    end_s,
-                    duration_s,
-                    core: Cow::Borrowed(cores.get(core).copied().unwrap_or("")),
-                    core_type: Cow::Borrowed(""),
-                    thread: Cow::Borrowed(""),
-                    counter: Cow::Borrowed(info.name),
-                    native: Cow::Borrowed(entry.native),
-                    unit: Cow::Borrowed(info.unit.name()),
-                    value: Some(entry.value).filter(|value| value.is_finite()),
-                    running_share: 1.0,
-                });
+        for ((core, counter), entry) in found {
+            if readings.len() == READINGS_MAX {
+                let message = format!(
+                    "with the dump that begins here more than {READINGS_MAX} counts, which is the limit"
+                );
+                return Err(InputError::new(file, "", message).at_line(self.line));
             }
+            let info = &COUNTERS[counter];
+            readings.push(Reading {
+                window: self.window,
+                end_s,
+                duration_s,
+                core: Cow::Borrowed(cores.paths.get(core).copied().unwrap_or("")),
+                core_type: Cow::Borrowed(""),
+                thread: Cow::Borrowed(""),
+                counter: Cow::Borrowed(info.name),
+                native: Cow::Borrowed(entry.native),
+                unit: Cow::Borrowed(info.unit.name()),
+                value: Some(entry.value).filter(|value| value.is_finite()),
+                running_share: 1.0,
+            });
         }
         Ok(())
     }
@@ -130,36 +135,51 @@ impl<'a> Dump<'a> {
     fn seconds(&self, ticks: Option<f64>) -> Option<f64> {
         ticks.map(|ticks| ticks / self.ticks_per_s)
     }
-
-    /// Paths that have cycles, in the order of the dump.
-    fn cores(&self) -> Vec<&'a str> {
-        let cycles = counter_index("cycles");
-        let mut cores: Vec<&str> = Vec::new();
-        for entry in &self.entries {
-            if Some(entry.meaning.counter) == cycles && !cores.contains(&entry.owner) {
-                cores.push(entry.owner);
-            }
-        }
-        cores
-    }
 }
 
-/// The core that an entry belongs to; one more than the last if several share it; none if it is no
-/// core's.
-fn core_of(entry: &Entry, cores: &[&str]) -> Option<usize> {
-    let own = cores.iter().position(|core| *core == entry.owner);
-    if own.is_some() || entry.meaning.scope == Scope::Core {
-        return own;
+/// The cores of a dump.
+struct Cores<'a> {
+    /// Paths that have cycles, in the order of the dump.
+    paths: Vec<&'a str>,
+    by_path: HashMap<&'a str, usize>,
+    /// The first core of each number in a part of a path.
+    by_number: HashMap<&'a str, usize>,
+}
+
+impl<'a> Cores<'a> {
+    fn of(entries: &[Entry<'a>]) -> Self {
+        let cycles = counter_index("cycles");
+        let (mut paths, mut by_path, mut by_number) = (Vec::new(), HashMap::new(), HashMap::new());
+        for entry in entries.iter().filter(|entry| Some(entry.meaning.counter) == cycles) {
+            let core = paths.len();
+            if by_path.contains_key(entry.owner) {
+                continue;
+            }
+            paths.push(entry.owner);
+            by_path.insert(entry.owner, core);
+            for number in entry.owner.split('.').filter_map(instance) {
+                by_number.entry(number).or_insert(core);
+            }
+        }
+        Self { paths, by_path, by_number }
     }
-    if cores.len() == 1 {
-        return Some(0);
+
+    /// The core that an entry belongs to; one more than the last if several share it; none if it is no core's.
+    fn core_of(&self, entry: &Entry) -> Option<usize> {
+        let own = self.by_path.get(entry.owner).copied();
+        if own.is_some() || entry.meaning.scope == Scope::Core {
+            return own;
+        }
+        if self.paths.len() == 1 {
+            return Some(0);
+        }
+        // Caches beside the processor carry their core's number: l1dcaches1, cores1.core.
+        let is_private = matches!(entry.meaning.scope, Scope::Cache(_))
+            && !matches!(entry.component, "l2" | "l3");
+        let number = instance(entry.component).filter(|_| is_private);
+        let numbered = number.and_then(|number| self.by_number.get(number).copied());
+        Some(numbered.unwrap_or(self.paths.len()))
     }
-    // Caches beside the processor carry their core's number: l1dcaches1, cores1.core.
-    let number = instance(entry.component).filter(|_| !matches!(entry.component, "l2" | "l3"));
-    let same_number = |core: &&str| core.rsplit('.').any(|part| instance(part) == number);
-    let is_private = matches!(entry.meaning.scope, Scope::Cache(_)) && number.is_some();
-    let numbered = if is_private { cores.iter().position(same_number) } else { None };
-    Some(numbered.unwrap_or(cores.len()))
 }
 
 /// Of two statistics for one counter the preferred one counts; parts of one sum are added up.

@@ -24,7 +24,7 @@ const END: &str = "---------- End Simulation Statistics";
 /// several cores share (an L2, memory) is returned with an empty core, unless there is only one core.
 ///
 /// Errors: no dump, a dump without an end (a truncated file) or without a core, a line that is not
-/// `NAME VALUE`. Each names the line.
+/// `NAME VALUE`, more counts than [`READINGS_MAX`](ampsched_model::limits::READINGS_MAX). Each names the line.
 pub fn parse_gem5<'a>(file: &str, text: &'a str) -> Result<Vec<Reading<'a>>, InputError> {
     let names = Names::shared();
     let mut readings = Vec::new();

@@ -162,6 +162,8 @@ const MEMORY: &[(&str, &[&str])] = &[
 pub struct Names {
     /// By name; a cache's statistic has one meaning per level.
     known: HashMap<String, Vec<Meaning>>,
+    /// Most dots in any of them.
+    dots: usize,
 }
 
 impl Names {
@@ -177,8 +179,14 @@ impl Names {
         self.known.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// The dots at which a path may divide into a component and a known name, from left to right.
+    pub fn divisions<'p>(&self, path: &'p str) -> impl Iterator<Item = usize> + use<'p> {
+        let first = path.rmatch_indices('.').nth(self.dots).map_or(0, |(dot, _)| dot);
+        path[first..].match_indices('.').map(move |(dot, _)| first + dot)
+    }
+
     fn new() -> Self {
-        let mut names = Self { known: HashMap::new() };
+        let mut names = Self { known: HashMap::new(), dots: 0 };
         for (counter, natives) in CORE {
             names.add_all(Scope::Core, counter, natives);
         }
@@ -224,6 +232,7 @@ impl Names {
     /// A counter that the vocabulary does not have at this level is not read.
     fn add(&mut self, scope: Scope, counter: &str, native: String, preference: usize) {
         if let Some(counter) = counter_index(counter) {
+            self.dots = self.dots.max(native.matches('.').count());
             self.known.entry(native).or_default().push(Meaning { scope, counter, preference });
         }
     }

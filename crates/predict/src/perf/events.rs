@@ -41,7 +41,8 @@ pub fn parse(event: &str) -> Event<'_> {
     Event { pmu, counter: counter_of_event(name).and_then(counter_index) }
 }
 
-/// The counter of the vocabulary that an event of perf or of a PMU's folder in sysfs counts, such as `l2d_cache_refill`.
+/// The counter of the vocabulary that an event of perf or of a PMU's folder in sysfs counts, such as
+/// `l2d_cache_refill`.
 pub fn counter_of_event(name: &str) -> Option<&'static str> {
     let found = EVENTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     found.map(|&(_, counter)| counter)

@@ -8,6 +8,7 @@ mod json;
 use std::borrow::Cow;
 
 use ampsched_model::InputError;
+use ampsched_model::limits::READINGS_MAX;
 
 use crate::{COUNTERS, Reading};
 use events::Event;
@@ -38,7 +39,7 @@ struct Line<'a> {
 /// counts. An event that perf did not count (`<not counted>`, `<not supported>`) has no value.
 ///
 /// Errors: a line that is neither an event nor a metric nor a comment, a number out of range; no event
-/// at all. Each names the line.
+/// at all; more counts than [`READINGS_MAX`]. Each names the line.
 pub fn parse_perf<'a>(file: &str, text: &'a str) -> Result<Vec<Reading<'a>>, InputError> {
     let Some(first) = text.lines().map(str::trim).find(|line| !is_comment(line)) else {
         return Err(InputError::new(file, "", "has no events")
@@ -58,6 +59,9 @@ pub fn parse_perf<'a>(file: &str, text: &'a str) -> Result<Vec<Reading<'a>>, Inp
             return Err(fail("the time is not within 0 to 1e12 s".into()));
         }
         let (window, duration_s) = windows.of(line.end_s);
+        if readings.len() == READINGS_MAX {
+            return Err(fail(format!("more than {READINGS_MAX} counts, which is the limit")));
+        }
         readings.push(reading(line, window, duration_s).map_err(fail)?);
     }
     if readings.is_empty() {

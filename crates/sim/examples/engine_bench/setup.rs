@@ -90,6 +90,8 @@ const UNIT_CORE: CoreParams = CoreParams {
     fp_double_cycles: 1.0,
     fp_single_cycles: 1.0,
     fp_double_latency_cycles: 1.0,
+    simd_cycles: 0.5,
+    simd_latency_cycles: 3.0,
     fp_single_latency_cycles: 1.0,
     l1i_kib: 32.0,
     l1d_kib: 32.0,

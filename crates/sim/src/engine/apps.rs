@@ -23,6 +23,9 @@ const NEXT_REPETITION: u64 = 1 << 32;
 /// Threads that an application may have in all its repetitions: what is kept of each fills memory.
 const THREAD_LIMIT: usize = 1_000_000;
 
+/// Ends of an application within the limit of time by which others that are not done are said to be kept from it.
+pub(super) const VERY_OFTEN: usize = 1000;
+
 /// Execution state of an application.
 #[derive(Debug)]
 pub(super) struct AppRun {
@@ -51,6 +54,15 @@ pub(super) struct AppRun {
 }
 
 impl AppRun {
+    /// Whether it may have a further thread.
+    fn may_grow(&self) -> bool {
+        (self.threads as usize) < THREAD_LIMIT
+    }
+
+    fn too_many_threads(&self) -> SimError {
+        SimError::TooManyThreads { app: self.name.clone(), limit: THREAD_LIMIT }
+    }
+
     /// The number of the next thread that is forked by a specification.
     fn next_instance(&mut self, spec: u32) -> u32 {
         let (count, forked) =
@@ -135,8 +147,10 @@ impl Apps {
     ///
     /// Errors: the application has had very many.
     pub fn fork(&mut self, app: AppId, spec: u32) -> Fallible<u32> {
-        self.check_thread_limit(app)?;
         let run = &mut self.all[app.index()];
+        if !run.may_grow() {
+            return Err(run.too_many_threads().into());
+        }
         run.live += 1;
         Ok(run.next_instance(spec))
     }
@@ -159,13 +173,9 @@ impl Apps {
         took_ns
     }
 
-    /// Refuses a further thread to an application that has had very many.
-    fn check_thread_limit(&self, app: AppId) -> Fallible {
-        let run = &self[app];
-        if (run.threads as usize) < THREAD_LIMIT {
-            return Ok(());
-        }
-        Err(SimError::TooManyThreads { app: run.name.clone(), limit: THREAD_LIMIT }.into())
+    /// Whether an application has ended as often as it is to.
+    fn is_done(&self, run: &AppRun) -> bool {
+        run.completions_ns.len() >= self.repetitions.map_or(1, NonZeroU32::get) as usize
     }
 }
 
@@ -267,9 +277,26 @@ impl Engine<'_> {
         if self.apps.are_done() {
             return Ok(());
         }
-        self.apps.check_thread_limit(app)?;
+        if !self.apps[app].may_grow() {
+            let outlasted = self.outlasted(|run| !run.may_grow());
+            return Err(outlasted.unwrap_or_else(|| self.apps[app].too_many_threads()).into());
+        }
         self.repeat(app);
         Ok(())
+    }
+
+    /// The error for an application that has been repeated, by those that may be it, while another one is not done.
+    pub(super) fn outlasted(&self, may_be: impl Fn(&AppRun) -> bool) -> Option<SimError> {
+        let apps = &self.apps;
+        let waiting = apps.iter().find(|run| !apps.is_done(run))?;
+        let repeated = apps.iter().find(|run| apps.is_done(run) && may_be(run))?;
+        Some(SimError::Outlasted {
+            policy: self.setup.policy_name.clone(),
+            app: repeated.name.clone(),
+            ends: repeated.completions_ns.len(),
+            at_ns: self.events.now_ns(),
+            waiting: waiting.name.clone(),
+        })
     }
 
     /// Starts an application anew, its objects as at first.

@@ -20,43 +20,45 @@ impl Engine<'_> {
 
     /// Every runnable thread is in exactly one place: on one core, or once in one queue.
     fn check_places(&self) -> Result<(), SimError> {
-        let mut places = vec![0u32; self.threads.len()];
-        for core in self.sched.topology().cores() {
-            if let Some(thread) = self.sched.core(core).running {
-                places[thread.index()] += 1;
-                if self.sched.thread(thread).state != RunState::Running
-                    || self.sched.thread(thread).core != core
-                {
-                    return Err(
-                        self.broken(format!("{} is not where it runs", self.thread_name(thread)))
-                    );
-                }
-            }
+        let mut placed = self.placed()?;
+        placed.sort_unstable();
+        let is_runnable = |thread: &ThreadId| self.sched.thread(*thread).state.is_runnable();
+        let runnable: Vec<ThreadId> = self.sched.live_threads().filter(is_runnable).collect();
+        if placed != runnable {
+            let places = |thread: ThreadId| placed.iter().filter(|&&other| other == thread).count();
+            let mut all = placed.iter().chain(&runnable).copied();
+            let wrong = all.find(|&thread| places(thread) != 1 || !runnable.contains(&thread));
+            let wrong = wrong.expect("lists of the same threads are equal, for both are in order");
+            let (name, count) = (self.thread_name(wrong), places(wrong));
+            return Err(self.broken(format!("{name} is in {count} places")));
         }
-        for thread in self.sched.all_queued() {
-            places[thread.index()] += 1;
-            if self.sched.thread(thread).state != RunState::Ready {
-                return Err(
-                    self.broken(format!("{} is queued but not ready", self.thread_name(thread)))
-                );
-            }
-        }
-        let mut runnable = 0;
-        for (index, &count) in places.iter().enumerate() {
-            let thread = ThreadId::from(index);
-            let expected = u32::from(self.sched.thread(thread).state.is_runnable());
-            runnable += expected as usize;
-            if count != expected {
-                return Err(
-                    self.broken(format!("{} is in {count} places", self.thread_name(thread)))
-                );
-            }
-        }
-        if runnable == self.threads.runnable {
+        if runnable.len() == self.threads.runnable {
             return Ok(());
         }
-        Err(self
-            .broken(format!("{} threads counted runnable, {runnable} are", self.threads.runnable)))
+        let (counted, are) = (self.threads.runnable, runnable.len());
+        Err(self.broken(format!("{counted} threads counted runnable, {are} are")))
+    }
+
+    /// The threads that run on a core, then those in queues.
+    fn placed(&self) -> Result<Vec<ThreadId>, SimError> {
+        let mut placed = Vec::new();
+        for core in self.sched.topology().cores() {
+            let Some(thread) = self.sched.core(core).running else { continue };
+            let state = self.sched.thread(thread);
+            if state.state != RunState::Running || state.core != core {
+                let name = self.thread_name(thread);
+                return Err(self.broken(format!("{name} is not where it runs")));
+            }
+            placed.push(thread);
+        }
+        for thread in self.sched.all_queued() {
+            if self.sched.thread(thread).state != RunState::Ready {
+                let name = self.thread_name(thread);
+                return Err(self.broken(format!("{name} is queued but not ready")));
+            }
+            placed.push(thread);
+        }
+        Ok(placed)
     }
 
     /// A core that looked for work and found none really had none, by the policy's own rules; and by

@@ -18,7 +18,7 @@ pub(super) struct Core {
     /// Up to when busy and idle time are accounted.
     accounted_ns: Ns,
     /// When the work at hand began, or begins once switching is paid for: the anchor.
-    works_from_ns: Ns,
+    pub works_from_ns: Ns,
     /// When the work at hand is done.
     done_ns: Ns,
     /// When the running thread's slice ends.

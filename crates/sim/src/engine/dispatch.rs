@@ -86,6 +86,9 @@ impl Engine<'_> {
         let state = &mut self.cores[core];
         let slice_over = self.events.now_ns() >= state.slice_end_ns;
         if state.resched || (slice_over && self.sched.is_contended(core)) {
+            if state.works_from_ns >= self.events.now_ns() && !state.resched {
+                self.progress.end_fruitless_turn();
+            }
             self.record.turn_over(core, state.resched);
             return self.switch_out(core, thread);
         }

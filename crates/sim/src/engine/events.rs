@@ -5,15 +5,16 @@
 //! what happens to threads, then what hardware does, then who looks; and within a class by the order in which they were
 //! scheduled, or by core number. So a run is reproducible bit by bit, and does not depend on how often anybody looks.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use ampsched_model::{AppId, ClusterId, CoreId, Ns, ObjectId, ThreadId};
 
 use super::timers::{CoreTimers, NEVER};
+use crate::Interrupt;
 
 /// What the heap holds. Of simultaneous ones those first that stand above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum SimEvent {
     /// An application starts.
     AppStart(AppId),
@@ -80,12 +81,46 @@ impl SimEvent {
 }
 
 /// An event and when it happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Scheduled {
-    at_ns: Ns,
-    class: u8,
-    serial: u64,
+    /// Its place in the order of time, class and serial number: 64, 8 and 56 bits, so that one comparison decides.
+    place: u128,
     event: SimEvent,
+}
+
+impl Scheduled {
+    fn new(at_ns: Ns, serial: u64, event: SimEvent) -> Self {
+        let among_simultaneous = u64::from(event.class()) << SERIAL_BITS | serial;
+        Self { place: u128::from(at_ns) << 64 | u128::from(among_simultaneous), event }
+    }
+
+    fn at_ns(&self) -> Ns {
+        (self.place >> 64) as Ns
+    }
+}
+
+/// Bits of serial numbers: at a billion events per s they last for two years of computing.
+const SERIAL_BITS: u32 = 56;
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The first is the greatest, as a heap wants it.
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.place.cmp(&self.place)
+    }
 }
 
 /// What is due first.
@@ -106,11 +141,17 @@ pub(super) struct Events {
     pub timers: CoreTimers,
     /// All idle cores look for work by then, as far as is known.
     pub idle_look_ns: Ns,
-    heap: BinaryHeap<Reverse<Scheduled>>,
+    heap: BinaryHeap<Scheduled>,
+    /// The first entry of the heap is being handled and no longer counts. Its place is for the next one: most events
+    /// lead to another one.
+    taken: bool,
     serial: u64,
     /// Events in the heap that can make a thread runnable, or end one.
     pending: usize,
-    /// Events handled at the present moment.
+    /// Events until the engine looks up from its work.
+    until_pause: u32,
+    /// When it did so last, and events that it has handled at that very moment since it came.
+    paused_ns: Ns,
     handled_now: u64,
 }
 
@@ -122,8 +163,11 @@ impl Events {
             timers: CoreTimers::new(cores),
             idle_look_ns: NEVER,
             heap: BinaryHeap::new(),
+            taken: false,
             serial: 0,
             pending: 0,
+            until_pause: 1,
+            paused_ns: 0,
             handled_now: 0,
         }
     }
@@ -138,8 +182,12 @@ impl Events {
     pub fn schedule(&mut self, at_ns: Ns, event: SimEvent) {
         self.serial += 1;
         self.pending += usize::from(event.moves_threads());
-        let (class, serial) = (event.class(), self.serial);
-        self.heap.push(Reverse(Scheduled { at_ns, class, serial, event }));
+        let scheduled = Scheduled::new(at_ns, self.serial, event);
+        if std::mem::take(&mut self.taken) {
+            *self.heap.peek_mut().expect("what was taken is still there") = scheduled;
+        } else {
+            self.heap.push(scheduled);
+        }
     }
 
     /// Whether an event is to come that can make a thread runnable, or end one.
@@ -152,22 +200,46 @@ impl Events {
     #[inline]
     pub fn first(&self) -> Due {
         let (core, core_ns) = self.timers.first();
-        let heap_ns = self.heap.peek().map_or(NEVER, |Reverse(first)| first.at_ns);
+        let heap_ns = self.heap.peek().map_or(NEVER, Scheduled::at_ns);
         Due { at_ns: core_ns.min(heap_ns), core, is_event: heap_ns <= core_ns }
     }
 
-    /// Takes the first event out of the heap.
-    pub fn pop(&mut self) -> SimEvent {
-        let Reverse(Scheduled { event, .. }) = self.heap.pop().expect("the heap has a first entry");
+    /// Takes the first event out of the heap. When it is handled, [`Events::handled`] has to be called.
+    pub fn take(&mut self) -> SimEvent {
+        let Scheduled { event, .. } = *self.heap.peek().expect("the heap has a first entry");
         self.pending -= usize::from(event.moves_threads());
+        self.taken = true;
         event
     }
 
-    /// Goes on to a time. Returns the number of events before that at the same time.
+    /// The event that was taken has been handled.
     #[inline]
-    pub fn go_on(&mut self, to_ns: Ns) -> u64 {
-        self.handled_now = if to_ns > self.now_ns { 0 } else { self.handled_now + 1 };
+    pub fn handled(&mut self) {
+        if std::mem::take(&mut self.taken) {
+            self.heap.pop();
+        }
+    }
+
+    /// Goes on to a time.
+    #[inline]
+    pub fn go_on(&mut self, to_ns: Ns) {
         self.now_ns = to_ns;
+    }
+
+    /// An event is handled. Returns whether it is time for a [`pause`](Self::pause).
+    #[inline]
+    pub fn count(&mut self) -> bool {
+        self.until_pause -= 1;
+        self.until_pause == 0
+    }
+
+    /// The engine looks up from its work, and will do so again after some events. Returns about how many it has handled
+    /// at the present moment.
+    #[cold]
+    pub fn pause(&mut self) -> u64 {
+        let events = u64::from(Interrupt::EVENTS);
+        self.handled_now = if self.now_ns > self.paused_ns { 0 } else { self.handled_now + events };
+        (self.paused_ns, self.until_pause) = (self.now_ns, Interrupt::EVENTS);
         self.handled_now
     }
 }

@@ -96,8 +96,11 @@ impl Engine<'_> {
     pub(super) fn set_affinity(&mut self, thread: ThreadId, set: &CoreSet) -> Fallible<Step> {
         self.threads[thread].next_step();
         let set = self.existing_cores(&self.thread_name(thread), set)?;
-        let misplaced = self.sched.restrict_user(thread, &set);
-        Ok(if misplaced { Step::Stop(Next::Moves) } else { Step::Go })
+        let effect = self.sched.restrict_user(thread, &set);
+        if effect.opens {
+            self.offer_to_idle_cores();
+        }
+        Ok(if effect.moves { Step::Stop(Next::Moves) } else { Step::Go })
     }
 
     /// A thread changes its nice value, to which its application's is added.

@@ -61,14 +61,14 @@ struct CoreMeter {
 }
 
 impl CoreMeter {
-    /// Power while the core does something, at its present activity and leakage.
-    fn power_while_mw(&self, doing: Doing, site: Site) -> f64 {
+    /// Power while the core does something at an operating point of its cluster, at its present activity and leakage.
+    #[inline]
+    fn power_while_mw(&self, doing: Doing, power: &ClusterPower, opp: usize) -> f64 {
         let state = match doing {
             Doing::Idle { state } => CoreState::Idle(state),
             Doing::Running { .. } => CoreState::Running { activity: self.activity },
         };
-        let opp = site.speeds.opp(self.cluster);
-        site.power(self.cluster).core_power_with_mw(opp, state, self.leakage_mw)
+        power.core_power_with_mw(opp, state, self.leakage_mw)
     }
 
     /// Energy used since the meter was last settled.
@@ -76,6 +76,20 @@ impl CoreMeter {
     fn unsettled_pj(&self, now_ns: Ns) -> f64 {
         // Times are below 2^63: through a signed integer the conversion is one machine instruction.
         self.power_mw * (now_ns - self.since_ns) as i64 as f64
+    }
+
+    /// Adds what the core has used up to now to its accounts, and to that of the thread that it runs.
+    #[inline]
+    fn settle(&mut self, threads_pj: &mut [f64], now_ns: Ns) {
+        let pj = self.unsettled_pj(now_ns);
+        self.since_ns = now_ns;
+        match self.doing {
+            Doing::Idle { .. } => self.idle_pj += pj,
+            Doing::Running { thread, .. } => {
+                self.running_pj += pj;
+                threads_pj[thread.index()] += pj;
+            }
+        }
     }
 }
 
@@ -98,6 +112,30 @@ struct ClusterMeter {
     sampled_pj: f64,
     samples: u64,
     throttled_ns: Ns,
+}
+
+impl ClusterMeter {
+    /// Adds what the uncore has used up to now to its account.
+    #[inline]
+    fn settle_uncore(&mut self, now_ns: Ns) {
+        self.uncore_pj += self.uncore_mw * (now_ns - self.uncore_since_ns) as i64 as f64;
+        self.uncore_since_ns = now_ns;
+    }
+
+    /// Brings all its accounts up to now, but those of its cores.
+    #[inline]
+    fn settle(&mut self, now_ns: Ns) {
+        self.settle_uncore(now_ns);
+        self.change_total(0.0, now_ns);
+    }
+
+    /// The power of a part changes by some mW.
+    #[inline]
+    fn change_total(&mut self, by_mw: f64, now_ns: Ns) {
+        self.total_pj += self.total_mw * (now_ns - self.total_since_ns) as i64 as f64;
+        self.total_since_ns = now_ns;
+        self.total_mw += by_mw;
+    }
 }
 
 /// Leakage of a core and of the uncore at some voltage and the reference temperature.
@@ -183,10 +221,6 @@ impl Meters {
         self.heat.as_ref().map_or(ASSUMED_C, |heat| heat.core_c(core))
     }
 
-    fn uncore_c(&self, cluster: ClusterId) -> f64 {
-        self.heat.as_ref().map_or(ASSUMED_C, |heat| heat.uncore_c(cluster))
-    }
-
     /// Activity of a profile on a cluster at its operating point, computed once for each.
     fn activity(&mut self, site: Site, profile: u32, cluster: ClusterId) -> f64 {
         let opp = site.speeds.opp(cluster);
@@ -206,44 +240,17 @@ impl Meters {
         self.activities[index]
     }
 
-    /// Adds what a core has used up to now to its accounts.
+    /// The shallowest idle state of a cluster's cores; none while one runs.
     #[inline]
-    fn settle_core(&mut self, core: CoreId, now_ns: Ns) {
-        let meter = &mut self.cores[core.index()];
-        let pj = meter.unsettled_pj(now_ns);
-        meter.since_ns = now_ns;
-        match meter.doing {
-            Doing::Idle { .. } => meter.idle_pj += pj,
-            Doing::Running { thread, .. } => {
-                meter.running_pj += pj;
-                self.thread_pj[thread.index()] += pj;
+    fn shallowest(&self, cores: &[CoreId]) -> Option<usize> {
+        let mut shallowest = usize::MAX;
+        for core in cores {
+            match self.cores[core.index()].doing {
+                Doing::Running { .. } => return None,
+                Doing::Idle { state } => shallowest = shallowest.min(state),
             }
         }
-    }
-
-    #[inline]
-    fn settle_uncore(&mut self, cluster: ClusterId, now_ns: Ns) {
-        let meter = &mut self.clusters[cluster.index()];
-        meter.uncore_pj += meter.uncore_mw * (now_ns - meter.uncore_since_ns) as f64;
-        meter.uncore_since_ns = now_ns;
-    }
-
-    /// The power of a part of a cluster changes by some mW.
-    #[inline]
-    fn change_total(&mut self, cluster: ClusterId, by_mw: f64, now_ns: Ns) {
-        let meter = &mut self.clusters[cluster.index()];
-        meter.total_pj += meter.total_mw * (now_ns - meter.total_since_ns) as f64;
-        meter.total_since_ns = now_ns;
-        meter.total_mw += by_mw;
-    }
-
-    /// The shallowest idle state of a cluster's cores; none while one runs.
-    fn shallowest(&self, cores: &[CoreId]) -> Option<usize> {
-        let states = cores.iter().map(|core| match self.cores[core.index()].doing {
-            Doing::Running { .. } => None,
-            Doing::Idle { state } => Some(state),
-        });
-        states.min_by_key(|state| state.map_or(0, |state| state + 1)).flatten()
+        Some(shallowest)
     }
 
     /// Energy of a thread so far, without what has not been settled.
@@ -351,13 +358,14 @@ impl Meters {
 
     /// A core does something else from now on.
     fn set(&mut self, core: CoreId, doing: Doing, site: Site, now_ns: Ns) {
-        self.settle_core(core, now_ns);
-        let cluster = self.cores[core.index()].cluster;
+        let meter = &mut self.cores[core.index()];
+        meter.settle(&mut self.thread_pj, now_ns);
+        let cluster = meter.cluster;
         if let Doing::Running { profile, .. } = doing {
             self.cores[core.index()].activity = self.activity(site, profile, cluster);
         }
         let meter = &mut self.cores[core.index()];
-        let power_mw = meter.power_while_mw(doing, site);
+        let power_mw = meter.power_while_mw(doing, site.power(cluster), site.speeds.opp(cluster));
         let was_running = matches!(meter.doing, Doing::Running { .. });
         let is_running = matches!(doing, Doing::Running { .. });
         let by_mw = power_mw - meter.power_mw;
@@ -365,7 +373,7 @@ impl Meters {
         meter.power_mw = power_mw;
         meter.stay += u32::from(was_running != is_running);
         if by_mw != 0.0 {
-            self.change_total(cluster, by_mw, now_ns);
+            self.clusters[cluster.index()].change_total(by_mw, now_ns);
         }
         if !(was_running && is_running) {
             self.set_uncore(cluster, site, now_ns);
@@ -373,6 +381,7 @@ impl Meters {
     }
 
     /// Power of a cluster's uncore, at its present leakage.
+    #[inline(always)]
     fn uncore_mw(&self, cluster: ClusterId, site: Site) -> f64 {
         let idle = self.shallowest(site.cores(cluster));
         let leakage_mw = self.clusters[cluster.index()].leakage_mw;
@@ -382,35 +391,52 @@ impl Meters {
     /// The uncore's power may have changed.
     fn set_uncore(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
         let uncore_mw = self.uncore_mw(cluster, site);
-        let by_mw = uncore_mw - self.clusters[cluster.index()].uncore_mw;
+        let meter = &mut self.clusters[cluster.index()];
+        let by_mw = uncore_mw - meter.uncore_mw;
         if by_mw != 0.0 {
-            self.settle_uncore(cluster, now_ns);
-            self.clusters[cluster.index()].uncore_mw = uncore_mw;
-            self.change_total(cluster, by_mw, now_ns);
+            meter.settle_uncore(now_ns);
+            meter.uncore_mw = uncore_mw;
+            meter.change_total(by_mw, now_ns);
         }
     }
 
-    /// A cluster's frequency, or the temperature, has changed: all its powers have. Their sum is added up anew, so
-    /// that the rounding errors of differences do not pile up.
+    /// A cluster's frequency has changed: all its powers have.
     pub fn renew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
-        self.change_total(cluster, 0.0, now_ns);
-        self.renew_activities(cluster, site);
-        let power = site.power(cluster);
-        let at_reference = self.leakage_at_reference(cluster, site);
-        let mut total_mw = 0.0;
         for &core in site.cores(cluster) {
-            self.settle_core(core, now_ns);
-            let factor = power.core_leakage.temperature_factor(self.core_c(core));
+            self.cores[core.index()].settle(&mut self.thread_pj, now_ns);
+        }
+        self.clusters[cluster.index()].settle(now_ns);
+        self.renew_activities(cluster, site);
+        self.relevel(cluster, site);
+    }
+
+    /// The powers of a cluster that is settled, at its present frequency and temperatures. Their sum is added up anew,
+    /// so that the rounding errors of differences do not pile up.
+    pub fn relevel(&mut self, cluster: ClusterId, site: Site) {
+        let (power, opp) = (site.power(cluster), site.speeds.opp(cluster));
+        let at_reference = self.leakage_at_reference(cluster, site);
+        let heat = self.heat.as_ref();
+        let mut total_mw = 0.0;
+        // Cores that share a node of the thermal network are equally warm.
+        let (mut warm_c, mut leakage_mw) = (f64::NAN, 0.0);
+        for &core in site.cores(cluster) {
+            let core_c = heat.map_or(ASSUMED_C, |heat| heat.core_c(core));
+            if core_c != warm_c {
+                warm_c = core_c;
+                leakage_mw = at_reference.core_mw * power.core_leakage.temperature_factor(core_c);
+            }
             let meter = &mut self.cores[core.index()];
-            meter.leakage_mw = at_reference.core_mw * factor;
-            meter.power_mw = meter.power_while_mw(meter.doing, site);
+            meter.leakage_mw = leakage_mw;
+            meter.power_mw = meter.power_while_mw(meter.doing, power, opp);
             total_mw += meter.power_mw;
         }
-        let factor = power.uncore_leakage.temperature_factor(self.uncore_c(cluster));
+        let uncore_c = heat.map_or(ASSUMED_C, |heat| heat.uncore_c(cluster));
+        let factor = power.uncore_leakage.temperature_factor(uncore_c);
         self.clusters[cluster.index()].leakage_mw = at_reference.uncore_mw * factor;
-        self.set_uncore(cluster, site, now_ns);
+        let uncore_mw = self.uncore_mw(cluster, site);
         let meter = &mut self.clusters[cluster.index()];
-        meter.total_mw = total_mw + meter.uncore_mw;
+        meter.uncore_mw = uncore_mw;
+        meter.total_mw = total_mw + uncore_mw;
     }
 
     /// Activities follow the operating point, if that is another one than before.
@@ -443,8 +469,8 @@ impl Meters {
 
     /// A power sensor refreshes: mean power since its last sample.
     pub fn sample(&mut self, cluster: ClusterId, sensor: Sensor, seed: u64, now_ns: Ns) -> Factor {
-        self.change_total(cluster, 0.0, now_ns);
         let meter = &mut self.clusters[cluster.index()];
+        meter.change_total(0.0, now_ns);
         let mean_mw = (meter.total_pj - meter.sampled_pj) / sensor.period_ns as f64;
         meter.sampled_pj = meter.total_pj;
         meter.samples += 1;
@@ -455,12 +481,11 @@ impl Meters {
 
     /// Brings all meters up to now.
     pub fn settle(&mut self, now_ns: Ns) {
-        for core in 0..self.cores.len() {
-            self.settle_core(CoreId::from(core), now_ns);
+        for meter in &mut self.cores {
+            meter.settle(&mut self.thread_pj, now_ns);
         }
-        for cluster in (0..self.clusters.len()).map(ClusterId::from) {
-            self.settle_uncore(cluster, now_ns);
-            self.change_total(cluster, 0.0, now_ns);
+        for meter in &mut self.clusters {
+            meter.settle(now_ns);
         }
     }
 }

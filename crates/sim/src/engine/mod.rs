@@ -17,6 +17,7 @@
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
 //! | [`Record`] | `setup.rs`, `watch.rs` | totals, and the trace with its reasons |
+//! | [`Progress`] | `progress.rs` | whether anybody gets anything done |
 
 mod apps;
 mod check;
@@ -30,6 +31,7 @@ mod life;
 mod meters;
 mod objects;
 mod options;
+mod progress;
 mod regions;
 mod report;
 mod sampler;
@@ -44,10 +46,10 @@ mod wake;
 mod watch;
 
 use ampsched_model::{Machine, ThreadId, Workload};
-use ampsched_policy::{Policy, Sched, Topology};
+use ampsched_policy::{Policy, Refusal, Sched, Topology};
 
 use crate::{Outcome, SimError, Trace, offline_facts};
-use apps::Apps;
+use apps::{Apps, VERY_OFTEN};
 use clocks::Clocks;
 use cores::Cores;
 use events::{Due, Events, SimEvent};
@@ -55,6 +57,7 @@ use governing::Governing;
 use meters::Meters;
 use objects::Objects;
 pub use options::{Options, Overhead};
+use progress::Progress;
 use setup::{Record, Setup};
 use speeds::Speeds;
 use supervisor::Supervisor;
@@ -115,6 +118,7 @@ struct Engine<'t> {
     /// None: no cluster has a governor.
     governing: Option<Box<Governing>>,
     record: Record<'t>,
+    progress: Progress,
 }
 
 impl<'t> Engine<'t> {
@@ -129,9 +133,11 @@ impl<'t> Engine<'t> {
         let topology = Topology::new(machine);
         let rules = policy.rules(&topology);
         let supervisor = Supervisor::new(policy, &options.factors, options.seed, machine);
+        setup.check_epoch(&supervisor.needs)?;
         let cores = Cores::new(&topology);
         let mut sched = Sched::new(topology, rules);
-        sched.serve(&supervisor.needs);
+        let refused = |why: Refusal| setup.bad_policy(why.to_string());
+        sched.serve(&supervisor.needs).map_err(|why| *refused(why))?;
         let mut engine = Self {
             events: Events::new(cores.len()),
             cores,
@@ -144,10 +150,13 @@ impl<'t> Engine<'t> {
             clocks: Clocks::new(machine),
             meters: None,
             governing: None,
+            progress: Progress::default(),
             supervisor,
             setup,
         };
         for app in &workload.apps {
+            engine.setup.check_end(app)?;
+            engine.setup.check_app(app, &engine.sched)?;
             let objects = engine.objects.add(app)?;
             let profiles = engine.speeds.add(&engine.setup.machine, &app.program.profiles);
             engine.supervisor.add_profiles(&app.program.profiles, &engine.setup.machine);
@@ -169,12 +178,14 @@ impl<'t> Engine<'t> {
             if due.at_ns > self.events.now_ns() && self.is_over(due)? {
                 break;
             }
-            if self.events.go_on(due.at_ns) >= EVENT_LIMIT {
-                return Err(self.no_progress(due));
+            self.events.go_on(due.at_ns);
+            if self.events.count() {
+                self.pause(due)?;
             }
             if due.is_event {
-                let event = self.events.pop();
+                let event = self.events.take();
                 self.handle(event)?;
+                self.events.handled();
             } else {
                 self.on_core_timer(due.core)?;
             }
@@ -211,12 +222,27 @@ impl<'t> Engine<'t> {
                 self.events.go_on(until_ns);
                 Ok(true)
             }
-            None => Err(SimError::TimeLimit { limit_ns: options.limit_ns }.into()),
+            None => {
+                let outlasted = self.outlasted(|run| run.completions_ns.len() >= VERY_OFTEN);
+                let limit_ns = options.limit_ns;
+                Err(outlasted.unwrap_or(SimError::TimeLimit { limit_ns }).into())
+            }
         }
     }
 
-    /// Threads that yield to each other for ever use no time: say so instead of hanging.
+    /// Now and then: whether it should go on at all.
     #[cold]
+    fn pause(&mut self, due: Due) -> Fallible {
+        if self.setup.options.interrupt.is_wanted() {
+            return Err(SimError::Interrupted.into());
+        }
+        if self.events.pause() >= EVENT_LIMIT {
+            return Err(self.no_progress(due));
+        }
+        self.check_progress()
+    }
+
+    /// Threads that yield to each other for ever use no time: say so instead of hanging.
     fn no_progress(&self, due: Due) -> Box<SimError> {
         let running = self.sched.core(due.core).running;
         let thread = running.map_or("(none)".into(), |thread| self.thread_name(thread));

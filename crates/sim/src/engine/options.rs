@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use ampsched_model::Ns;
 
-use crate::{FactorSource, GovernorSpec};
+use crate::{FactorSource, GovernorSpec, Interrupt};
 
 /// How a simulation is run.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,8 @@ pub struct Options {
     pub limit_ns: Ns,
     /// Check the engine's invariants after every event (slow); always on in debug builds.
     pub check: bool,
+    /// Who may end it before that.
+    pub interrupt: Interrupt,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             energy: false,
             limit_ns: 100_000_000_000_000,
             check: cfg!(debug_assertions),
+            interrupt: Interrupt::default(),
         }
     }
 }

@@ -87,7 +87,8 @@ impl Engine<'_> {
     }
 
     fn thread_outcome(&self, id: ThreadId) -> ThreadOutcome {
-        let (thread, stats) = (&self.threads[id], self.sched.stats(id));
+        let (thread, now_ns) = (&self.threads[id], self.events.now_ns());
+        let stats = self.sched.stats_until(id, now_ns);
         let symmetric = self.sched.topology().class_count() == 1;
         let little_ns: Ns = if symmetric { 0 } else { stats.run_ns[0] };
         let live = self.sched.thread(id).state.is_live();
@@ -97,7 +98,7 @@ impl Engine<'_> {
             repetition: thread.repetition,
             name: thread.name.clone(),
             start_ns: thread.start_ns,
-            end_ns: if live { self.events.now_ns() } else { thread.end_ns },
+            end_ns: if live { now_ns } else { thread.end_ns },
             big_ns: stats.run_ns_total() - little_ns,
             little_ns,
             ready_ns: stats.ready_ns,

@@ -77,6 +77,13 @@ impl Engine<'_> {
                 let what = format!("plans for thread {}, which does not exist", thread.0);
                 return Err(self.setup.bad_policy(what));
             }
+            match change {
+                Change::Slice(slice_ns @ 1..) => {
+                    self.setup.check_slice(self.sched.rules(), slice_ns)?;
+                }
+                Change::Weight(weight) => self.setup.check_turns(weight, &self.sched)?,
+                _ => {}
+            }
             let before = self.record.watch.as_ref().map(|_| *self.sched.plan(thread));
             let effect = self.sched.apply(thread, &change);
             opens |= effect.opens;
@@ -92,8 +99,7 @@ impl Engine<'_> {
         }
         self.apply_frequencies()?;
         if opens {
-            // They have to be woken up for it, as by a thread that has to wait.
-            self.kick_idle_cores(self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns);
+            self.offer_to_idle_cores();
         }
         Ok(())
     }

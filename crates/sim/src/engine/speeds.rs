@@ -57,16 +57,15 @@ pub(super) struct Speeds {
 impl Speeds {
     /// All clusters at their highest frequency; no profiles yet.
     pub fn new(machine: &Machine, with_stalls: bool) -> Self {
-        let by_class = |index: &usize| machine.clusters[*index].class;
-        let indices = 0..machine.clusters.len();
+        let place = |cluster: &Cluster| machine.cluster_of(cluster.cores[0]);
         Self {
             profiles: Vec::new(),
             opps: machine.clusters.iter().map(|cluster| cluster.opps.len() - 1).collect(),
             now: Vec::new(),
             reference: Vec::new(),
             stalls: with_stalls.then(Vec::new),
-            fastest: ClusterId::from(indices.clone().max_by_key(by_class).unwrap_or(0)),
-            slowest: ClusterId::from(indices.min_by_key(by_class).unwrap_or(0)),
+            fastest: place(machine.top()),
+            slowest: place(machine.bottom()),
         }
     }
 

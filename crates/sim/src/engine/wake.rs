@@ -183,6 +183,12 @@ impl Engine<'_> {
         }
     }
 
+    /// Idle cores may be allowed to take a thread that they were not before: they have to be woken up for it, as by a
+    /// thread that has to wait.
+    pub(super) fn offer_to_idle_cores(&mut self) {
+        self.kick_idle_cores(self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns);
+    }
+
     /// Idle cores look for work, if the rules say so.
     pub(super) fn kick_idle_cores(&mut self, at_ns: Ns) {
         // Many threads may wake at one moment; that all idle cores look needs saying only once.

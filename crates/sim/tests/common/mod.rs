@@ -52,6 +52,11 @@ impl Host {
         self
     }
 
+    pub fn with_limit(mut self, limit_ns: u64) -> Self {
+        self.options.limit_ns = limit_ns;
+        self
+    }
+
     pub fn try_run(&self, program: &str, policy: &str) -> Result<Outcome, SimError> {
         self.try_run_mix(&[program], policy)
     }
@@ -123,6 +128,8 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
             fp_single_latency_cycles: 1.0,
             fp_double_cycles: 1.0,
             fp_double_latency_cycles: 1.0,
+            simd_cycles: 0.5,
+            simd_latency_cycles: 3.0,
             l1i_kib: 32.0,
             l1d_kib: 32.0,
             l2_kib: 2048.0,

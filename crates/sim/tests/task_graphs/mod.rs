@@ -11,7 +11,8 @@ pub fn dot(text: &str) -> Graph {
     read(Format::Dot, "graph.dot", text, &ReadOptions::default()).unwrap()
 }
 
-/// Right-looking Cholesky factorisation of so many tiles squared; work 1/3 (POTRF, to six decimals), 1 (TRSM, SYRK), 2 (GEMM).
+/// Right-looking Cholesky factorisation of so many tiles squared; work 1/3 (POTRF, to six decimals), 1 (TRSM, SYRK), 2
+/// (GEMM).
 pub fn cholesky(tiles: u32) -> Graph {
     let mut tasks = Tasks { draft: Draft::new("cholesky"), last: HashMap::new() };
     for k in 0..tiles {

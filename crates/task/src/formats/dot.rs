@@ -9,20 +9,56 @@ mod lexer;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
+use std::rc::Rc;
 
 use ampsched_model::InputError;
+use ampsched_model::limits::{DEPTH_MAX, LINKS_MAX, TASKS_MAX};
 
 use self::lexer::{Lexer, Token};
-use super::ReadOptions;
+use super::{ReadOptions, seconds};
 use crate::Graph;
 use crate::draft::Draft;
 
-/// Deepest nesting of subgraphs.
-const DEPTH_MAX: usize = 32;
+/// Most attributes without effect that a note names.
+const NAMES_SHOWN: usize = 16;
 const NODE_KEYS: [&str; 4] = ["work", "size", "costs", "kind"];
 const EDGE_KEYS: [&str; 2] = ["comm", "size"];
 
-type Attributes = Vec<(String, String)>;
+/// What a node or an edge states of the keys that mean something; the last value of a key counts. Values are shared,
+/// as a default can stand for millions of nodes and edges.
+#[derive(Clone, Default)]
+struct Attributes {
+    work: Option<Rc<str>>,
+    size: Option<Rc<str>>,
+    costs: Option<Rc<str>>,
+    kind: Option<Rc<str>>,
+    comm: Option<Rc<str>>,
+}
+
+impl Attributes {
+    fn slot(&mut self, key: &str) -> Option<&mut Option<Rc<str>>> {
+        match key {
+            "work" => Some(&mut self.work),
+            "size" => Some(&mut self.size),
+            "costs" => Some(&mut self.costs),
+            "kind" => Some(&mut self.kind),
+            "comm" => Some(&mut self.comm),
+            _ => None,
+        }
+    }
+
+    /// Takes over what is stated later.
+    fn extend(&mut self, later: &Stated) {
+        for (key, value) in later {
+            if let Some(slot) = self.slot(key) {
+                *slot = Some(value.clone());
+            }
+        }
+    }
+}
+
+/// The attributes of a statement that mean something, as they stand in the file.
+type Stated = Vec<(String, Rc<str>)>;
 
 /// Reads a file's text.
 pub fn read(file: &str, text: &str, options: &ReadOptions) -> Result<Graph, InputError> {
@@ -38,9 +74,10 @@ struct Node {
 }
 
 struct Edge {
-    from: usize,
-    to: usize,
-    attributes: Attributes,
+    from: u32,
+    to: u32,
+    /// Those of its statement.
+    attributes: Rc<Attributes>,
     line: usize,
 }
 
@@ -59,7 +96,7 @@ struct Parser<'t> {
     options: ReadOptions,
     name: Option<String>,
     nodes: Vec<Node>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<String, u32>,
     edges: Vec<Edge>,
     ignored: BTreeSet<String>,
 }
@@ -134,11 +171,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Statements up to the closing brace; returns the nodes that occur in them.
-    fn statements(
-        &mut self,
-        mut defaults: Defaults,
-        depth: usize,
-    ) -> Result<Vec<usize>, InputError> {
+    fn statements(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<u32>, InputError> {
         let mut members = Vec::new();
         while !matches!(self.token, Token::Close | Token::End) {
             if self.token == Token::Semicolon {
@@ -154,45 +187,52 @@ impl<'t> Parser<'t> {
         &mut self,
         defaults: &mut Defaults,
         depth: usize,
-        members: &mut Vec<usize>,
+        members: &mut Vec<u32>,
     ) -> Result<(), InputError> {
         if self.keyword("graph")? {
-            let attributes = self.attributes()?;
-            self.ignore(&attributes, &[]);
+            self.attributes(&[])?;
             return Ok(());
         }
         if self.keyword("node")? {
-            let attributes = self.attributes()?;
-            defaults.node.extend(attributes);
+            defaults.node.extend(&self.attributes(&NODE_KEYS)?);
             return Ok(());
         }
         if self.keyword("edge")? {
-            let attributes = self.attributes()?;
-            defaults.edge.extend(attributes);
+            defaults.edge.extend(&self.attributes(&EDGE_KEYS)?);
             return Ok(());
         }
         let line = self.line;
         let Some(mut ends) = self.first_group(defaults, depth)? else { return Ok(()) };
         members.extend(&ends);
-        let first_edge = self.edges.len();
+        let mut links = Vec::new();
+        let mut is_edge = false;
         while self.token == Token::Arrow {
             self.take()?;
+            is_edge = true;
             let next = self.group(defaults, depth)?;
             members.extend(&next);
-            for (&from, &to) in ends.iter().flat_map(|from| next.iter().map(move |to| (from, to))) {
-                self.edges.push(Edge { from, to, attributes: defaults.edge.clone(), line });
+            let more = ends.len().saturating_mul(next.len());
+            if more > LINKS_MAX.saturating_sub(self.edges.len() + links.len()) {
+                return Err(self.too_many(LINKS_MAX, "edges", line));
             }
+            links.extend(ends.iter().flat_map(|&from| next.iter().map(move |&to| (from, to))));
             ends = next;
         }
-        let attributes = self.attributes()?;
-        if self.edges.len() > first_edge {
-            for edge in &mut self.edges[first_edge..] {
-                edge.attributes.extend(attributes.clone());
+        if !is_edge {
+            let stated = self.attributes(&NODE_KEYS)?;
+            for &node in &ends {
+                self.nodes[node as usize].attributes.extend(&stated);
             }
         } else {
-            for &node in &ends {
-                self.nodes[node].attributes.extend(attributes.clone());
-            }
+            let mut attributes = defaults.edge.clone();
+            attributes.extend(&self.attributes(&EDGE_KEYS)?);
+            let attributes = Rc::new(attributes);
+            self.edges.extend(links.into_iter().map(|(from, to)| Edge {
+                from,
+                to,
+                attributes: attributes.clone(),
+                line,
+            }));
         }
         Ok(())
     }
@@ -202,7 +242,7 @@ impl<'t> Parser<'t> {
         &mut self,
         defaults: &Defaults,
         depth: usize,
-    ) -> Result<Option<Vec<usize>>, InputError> {
+    ) -> Result<Option<Vec<u32>>, InputError> {
         if self.at_subgraph() {
             return self.group(defaults, depth).map(Some);
         }
@@ -224,7 +264,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A node, or the nodes of a subgraph.
-    fn group(&mut self, defaults: &Defaults, depth: usize) -> Result<Vec<usize>, InputError> {
+    fn group(&mut self, defaults: &Defaults, depth: usize) -> Result<Vec<u32>, InputError> {
         if !self.at_subgraph() {
             let line = self.line;
             let name = self.word("a node")?;
@@ -251,44 +291,53 @@ impl<'t> Parser<'t> {
         name: String,
         line: usize,
         defaults: &Defaults,
-    ) -> Result<Vec<usize>, InputError> {
+    ) -> Result<Vec<u32>, InputError> {
         while self.token == Token::Colon {
             self.take()?;
             self.word("a port")?;
         }
-        Ok(vec![self.node(name, line, defaults)])
+        Ok(vec![self.node(name, line, defaults)?])
     }
 
-    fn node(&mut self, name: String, line: usize, defaults: &Defaults) -> usize {
+    fn node(&mut self, name: String, line: usize, defaults: &Defaults) -> Result<u32, InputError> {
         if let Some(&node) = self.by_name.get(&name) {
-            return node;
+            return Ok(node);
         }
-        self.by_name.insert(name.clone(), self.nodes.len());
+        if self.nodes.len() >= TASKS_MAX {
+            return Err(self.too_many(TASKS_MAX, "nodes", line));
+        }
+        let node = self.nodes.len() as u32;
+        self.by_name.insert(name.clone(), node);
         self.nodes.push(Node { name, attributes: defaults.node.clone(), line });
-        self.nodes.len() - 1
+        Ok(node)
     }
 
-    /// Any number of `[key=value, key=value]`.
-    fn attributes(&mut self) -> Result<Attributes, InputError> {
-        let mut attributes = Vec::new();
+    fn too_many(&self, most: usize, what: &str, line: usize) -> InputError {
+        let message = format!("more than {most} {what}, which is the limit");
+        InputError::new(self.lexer.file(), "", message).at_line(line)
+    }
+
+    /// Any number of `[key=value, key=value]`; keys that are not among the `known` ones have no effect.
+    fn attributes(&mut self, known: &[&str]) -> Result<Stated, InputError> {
+        let mut stated = Vec::new();
         while self.token == Token::OpenList {
             self.take()?;
             while self.token != Token::CloseList {
                 let key = self.word("an attribute or \"]\"")?;
                 self.expect(&Token::Equals)?;
-                attributes.push((key, self.word("a value")?));
+                let value = self.word("a value")?;
+                if known.contains(&key.as_str()) {
+                    stated.push((key, value.into()));
+                } else {
+                    self.ignored.insert(key);
+                }
                 if matches!(self.token, Token::Comma | Token::Semicolon) {
                     self.take()?;
                 }
             }
             self.take()?;
         }
-        Ok(attributes)
-    }
-
-    fn ignore(&mut self, attributes: &Attributes, known: &[&str]) {
-        let unknown = attributes.iter().filter(|(key, _)| !known.contains(&key.as_str()));
-        self.ignored.extend(unknown.map(|(key, _)| key.clone()));
+        Ok(stated)
     }
 
     fn finish(mut self) -> Result<Graph, InputError> {
@@ -297,29 +346,27 @@ impl<'t> Parser<'t> {
             draft.set_name(&name);
         }
         for node in std::mem::take(&mut self.nodes) {
-            self.ignore(&node.attributes, &NODE_KEYS);
             add_node(&mut draft, &node)?;
         }
-        let mut has_sizes = false;
         for edge in std::mem::take(&mut self.edges) {
-            self.ignore(&edge.attributes, &EDGE_KEYS);
-            has_sizes |= value(&edge.attributes, "size").is_some();
             add_edge(&mut draft, &edge, &self.options)?;
         }
-        if has_sizes && self.options.bytes_per_s.is_none() {
+        if draft.has_untimed_data() {
             draft.note("sizes of edges take no time, as no bandwidth is given".to_owned());
         }
         if !self.ignored.is_empty() {
-            let names: Vec<String> = self.ignored.into_iter().collect();
-            draft.note(format!("attributes without effect: {}", names.join(", ")));
+            draft.note(format!("attributes without effect: {}", listed(&self.ignored)));
         }
         draft.finish()
     }
 }
 
-/// The last value of a key.
-fn value<'a>(attributes: &'a Attributes, key: &str) -> Option<&'a str> {
-    attributes.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+/// Some names in alphabetical order, and how many more there are.
+fn listed(names: &BTreeSet<String>) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+    let rest = names.len() - shown.len();
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
 }
 
 fn number(
@@ -336,9 +383,10 @@ fn number(
 
 fn add_node(draft: &mut Draft, node: &Node) -> Result<(), InputError> {
     let Node { name, attributes, line } = node;
-    let kind = value(attributes, "kind").unwrap_or("");
-    let costs = value(attributes, "costs");
-    let work = ["work", "size"].into_iter().find_map(|key| Some((key, value(attributes, key)?)));
+    let kind = attributes.kind.as_deref().unwrap_or("");
+    let costs = attributes.costs.as_deref();
+    let keys = [("work", &attributes.work), ("size", &attributes.size)];
+    let work = keys.into_iter().find_map(|(key, value)| Some((key, value.as_deref()?)));
     let work = match (work, costs) {
         (Some((key, text)), None) => number(draft, *line, name, key, text)?,
         (None, Some(_)) => 0.0,
@@ -360,8 +408,12 @@ fn add_node(draft: &mut Draft, node: &Node) -> Result<(), InputError> {
 }
 
 fn add_edge(draft: &mut Draft, edge: &Edge, options: &ReadOptions) -> Result<(), InputError> {
-    let name = draft.name_of(edge.to as u32).to_owned();
-    let comm_s = match (value(&edge.attributes, "comm"), value(&edge.attributes, "size")) {
+    let (comm, size) = (edge.attributes.comm.as_deref(), edge.attributes.size.as_deref());
+    if comm.is_none() && size.is_none() {
+        return draft.link(edge.from, edge.to, 0.0, edge.line);
+    }
+    let name = draft.name_of(edge.to).to_owned();
+    let comm_s = match (comm, size) {
         (Some(text), None) => number(draft, edge.line, &name, "comm", text)?,
         (None, Some(text)) => {
             let bytes = number(draft, edge.line, &name, "size", text)?;
@@ -369,7 +421,7 @@ fn add_edge(draft: &mut Draft, edge: &Edge, options: &ReadOptions) -> Result<(),
                 let message = format!("size {bytes} is not a number of bytes");
                 return Err(draft.error(edge.line, &name, &message));
             }
-            options.seconds(bytes)
+            seconds(draft, bytes, options)
         }
         (None, None) => 0.0,
         (Some(_), Some(_)) => {
@@ -377,7 +429,7 @@ fn add_edge(draft: &mut Draft, edge: &Edge, options: &ReadOptions) -> Result<(),
             return Err(draft.error(edge.line, &name, message));
         }
     };
-    draft.link(edge.from as u32, edge.to as u32, comm_s, edge.line)
+    draft.link(edge.from, edge.to, comm_s, edge.line)
 }
 
 /// Writes a graph.

@@ -8,6 +8,7 @@ mod wfcommons;
 use ampsched_model::InputError;
 
 use crate::Graph;
+use crate::draft::Draft;
 
 /// A format of task graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +30,15 @@ pub struct ReadOptions {
     pub bytes_per_s: Option<f64>,
 }
 
-impl ReadOptions {
-    /// Seconds that so many bytes take.
-    fn seconds(&self, bytes: f64) -> f64 {
-        self.bytes_per_s.map_or(0.0, |bytes_per_s| bytes / bytes_per_s)
+/// Seconds that the bytes of a link take; without a bandwidth none, which the graph remembers.
+fn seconds(draft: &mut Draft, bytes: f64, options: &ReadOptions) -> f64 {
+    if let Some(bytes_per_s) = options.bytes_per_s {
+        return bytes / bytes_per_s;
     }
+    if bytes > 0.0 {
+        draft.set_untimed_data();
+    }
+    0.0
 }
 
 /// Endings of file names and their formats.
@@ -85,6 +90,11 @@ pub fn write(
     graph: &Graph,
     options: &ReadOptions,
 ) -> Result<String, InputError> {
+    if graph.has_untimed_data() {
+        let message = format!("cannot hold the sizes of data of {}, only times", graph.name());
+        return Err(InputError::new(file, "", message)
+            .with_hint("read the graph with a bandwidth, which makes times of them"));
+    }
     match format {
         Format::Csv => csv::write(file, graph),
         Format::Stg => stg::write(file, graph),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use ampsched_model::InputError;
 use serde_json::{Map, Value, json};
 
-use super::{ReadOptions, refuse};
+use super::{ReadOptions, refuse, seconds};
 use crate::draft::Draft;
 use crate::{Graph, TaskId};
 
@@ -36,10 +36,13 @@ pub fn read(file: &str, text: &str, options: &ReadOptions) -> Result<Graph, Inpu
         let place = Place { file, list: reader.list, index };
         let id = place.text_of(task, &["id", "name"])?;
         let work = reader.runtime_s(&place, task, id)?;
+        let cores =
+            cores_of(reader.runtimes.get(id).copied().unwrap_or(task), &["coreCount", "cores"]);
+        reader.check_cores(&format!("task {id:?}"), cores)?;
         draft.task(id, kind_of(task), work, 0)?;
     }
     reader.link(&mut draft, options)?;
-    if options.bytes_per_s.is_none() && !reader.size_of_file.is_empty() {
+    if draft.has_untimed_data() {
         draft.note("sizes of files take no time, as no bandwidth is given".to_owned());
     }
     draft.finish()
@@ -84,6 +87,8 @@ struct Reader<'v> {
     /// Run times by task, where they stand apart from the tasks.
     runtimes: HashMap<&'v str, &'v Value>,
     size_of_file: HashMap<&'v str, f64>,
+    /// The first task of each name.
+    by_name: HashMap<&'v str, u32>,
 }
 
 impl<'v> Reader<'v> {
@@ -96,6 +101,7 @@ impl<'v> Reader<'v> {
             tasks: &[],
             runtimes: HashMap::new(),
             size_of_file: HashMap::new(),
+            by_name: HashMap::new(),
         };
         if let Some(tasks) = list_of(specification.and_then(|part| part.get("tasks"))) {
             reader.tasks = tasks;
@@ -115,8 +121,16 @@ impl<'v> Reader<'v> {
             return Err(InputError::new(file, "workflow", message)
                 .with_hint("WfFormat 1.5; \"tasks\" in version 1.3"));
         }
-        for task in reader.tasks {
+        for (number, task) in reader.tasks.iter().enumerate() {
             reader.read_files(list_of(task.get("files")))?;
+            if let Some(name) = task.get("name").and_then(Value::as_str) {
+                reader.by_name.entry(name).or_insert(number as u32);
+            }
+        }
+        let recorded = workflow.get("execution").and_then(|part| part.get("machines"));
+        for machine in list_of(recorded.or(workflow.get("machines"))).unwrap_or_default() {
+            let cores = machine.get("cpu").and_then(|cpu| cores_of(cpu, &["coreCount", "count"]));
+            reader.check_cores("machines", cores)?;
         }
         Ok(reader)
     }
@@ -153,20 +167,37 @@ impl<'v> Reader<'v> {
         value.as_f64().ok_or_else(|| place.error(&format!("run time {value} is not a number")))
     }
 
+    /// Refuses a number of cores that nothing can have.
+    fn check_cores(&self, key: &str, cores: Option<&Value>) -> Result<(), InputError> {
+        let Some(cores) = cores else { return Ok(()) };
+        if cores.as_f64().is_some_and(|count| count > 0.0) {
+            return Ok(());
+        }
+        let message = format!("{cores} cores, a number above 0 is needed");
+        Err(InputError::new(self.file, key, message))
+    }
+
     /// Links the tasks by their parents and children, which state the same twice.
     fn link(&self, draft: &mut Draft, options: &ReadOptions) -> Result<(), InputError> {
         let mut links = HashSet::new();
+        let files = Files::of(self.tasks);
         for (index, task) in self.tasks.iter().enumerate() {
             let place = Place { file: self.file, list: self.list, index };
             let to = index as u32;
             let id = place.text_of(task, &["id", "name"])?;
             for parent in place.texts(task, "parents")? {
                 let from = self.find(draft, parent, id)?;
-                self.link_once(draft, &mut links, (from, to), options)?;
+                if links.insert((from, to)) {
+                    let comm_s = seconds(draft, self.bytes(&files, from, to), options);
+                    draft.link(from, to, comm_s, 0)?;
+                }
             }
             for child in place.texts(task, "children")? {
                 let child = self.find(draft, child, id)?;
-                self.link_once(draft, &mut links, (to, child), options)?;
+                if links.insert((to, child)) {
+                    let comm_s = seconds(draft, self.bytes(&files, to, child), options);
+                    draft.link(to, child, comm_s, 0)?;
+                }
             }
         }
         Ok(())
@@ -177,36 +208,33 @@ impl<'v> Reader<'v> {
         if let Some(task) = draft.find(name) {
             return Ok(task);
         }
-        let named = |task: &Value| task.get("name").and_then(Value::as_str) == Some(name);
-        match self.tasks.iter().position(named) {
-            Some(task) => Ok(task as u32),
-            None => draft.require(name, by, 0),
-        }
-    }
-
-    fn link_once(
-        &self,
-        draft: &mut Draft,
-        links: &mut HashSet<(u32, u32)>,
-        (from, to): (u32, u32),
-        options: &ReadOptions,
-    ) -> Result<(), InputError> {
-        if !links.insert((from, to)) {
-            return Ok(());
-        }
-        draft.link(from, to, options.seconds(self.bytes(from, to)), 0)
+        self.by_name.get(name).map_or_else(|| draft.require(name, by, 0), |&task| Ok(task))
     }
 
     /// Bytes of the files that one task writes and the other reads.
-    fn bytes(&self, from: u32, to: u32) -> f64 {
-        let written = files_of(&self.tasks[from as usize], "output");
-        let read = files_of(&self.tasks[to as usize], "input");
-        let shared = read.iter().filter(|file| written.contains(file));
+    fn bytes(&self, files: &Files<'v>, from: u32, to: u32) -> f64 {
+        let (written, read) = (&files.written[from as usize], &files.read[to as usize]);
+        let (few, many) =
+            if written.len() < read.len() { (written, read) } else { (read, written) };
+        let shared = few.iter().filter(|file| many.binary_search(file).is_ok());
         shared.map(|&file| self.size_of_file.get(file).copied().unwrap_or(0.0)).sum()
     }
 }
 
-/// Names of the files that a task reads (`input`) or writes (`output`).
+/// Names of the files of each task, in alphabetical order.
+struct Files<'v> {
+    written: Vec<Vec<&'v str>>,
+    read: Vec<Vec<&'v str>>,
+}
+
+impl<'v> Files<'v> {
+    fn of(tasks: &'v [Value]) -> Self {
+        let all = |link| tasks.iter().map(|task| files_of(task, link)).collect();
+        Self { written: all("output"), read: all("input") }
+    }
+}
+
+/// Names of the files that a task reads (`input`) or writes (`output`), each once, in alphabetical order.
 fn files_of<'v>(task: &'v Value, link: &str) -> Vec<&'v str> {
     let new = task.get(format!("{link}Files")).and_then(Value::as_array).into_iter().flatten();
     let old = task.get("files").and_then(Value::as_array).into_iter().flatten();
@@ -214,7 +242,16 @@ fn files_of<'v>(task: &'v Value, link: &str) -> Vec<&'v str> {
     let name_of = |file: &'v Value| {
         ["id", "name"].iter().find_map(|key| file.get(key).and_then(Value::as_str))
     };
-    new.filter_map(Value::as_str).chain(old.filter_map(name_of)).collect()
+    let mut names: Vec<&str> =
+        new.filter_map(Value::as_str).chain(old.filter_map(name_of)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The first of these keys that is stated, if not as nothing.
+fn cores_of<'v>(holder: &'v Value, keys: &[&str]) -> Option<&'v Value> {
+    keys.iter().find_map(|key| holder.get(key)).filter(|cores| !cores.is_null())
 }
 
 /// The name that tasks of one kind share: what stands before the number in a task's name.

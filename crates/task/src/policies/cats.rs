@@ -29,7 +29,7 @@ pub static INFO: TaskPolicyInfo = TaskPolicyInfo {
 
 **Algorithm.** A task's bottom level is the number of tasks on the longest path behind it. A task that becomes ready is critical if its bottom level is above that of the last \
 critical task (or equal, unless `strict`), or if it succeeds that task on its longest path. Big workers take critical tasks, else others; little workers take others, \
-and critical ones only with `steal`. Both queues serve the greatest bottom level first, equal ones in the order of readiness.
+and critical ones only with `steal`. As long as no worker is big, all act as big ones. Both queues serve the greatest bottom level first, equal ones in the order of readiness.
 
 **Constants.** The greatest bottom level starts at one hop, as in Nanos++, so an exit task is never the first critical one. The 300 spins of an idle worker before it looks into the other queue take no \
 simulated time.
@@ -37,7 +37,7 @@ simulated time.
 **Example.** A chain a, b, c, d and two free tasks x, y of 4 s on a little worker, 2 s on a big one, one of each: the big worker runs the chain, the little one x and y; all ends after 8 s. \
 `fifo` gives x or y to the big worker, delays the chain, and needs 10 s.
 
-**Limits.** It counts tasks, not their durations (see `cats-cost`). Without `steal`, little workers may idle while critical tasks wait.",
+**Limits.** It counts tasks, not their durations (see `cats-cost`). Without `steal`, little workers may idle while critical tasks wait for a big one.",
     params: PARAMS,
     lazy: true,
     build: Build::OnLine(|params, workers| {

@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{BARRIERS, TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -27,10 +27,10 @@ pub static INFO: TaskProgramInfo = TaskProgramInfo {
     build,
 };
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let mut weaver = Weaver::new(params);
     for _ in 0..whole(params, "runs") {
-        weaver.stage("price", 1.0, whole(params, "blocks"), Reads::Same);
+        weaver.stage("price", 1.0, whole(params, "blocks"), Reads::Same)?;
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }

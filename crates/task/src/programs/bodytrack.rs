@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{BARRIERS, TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -42,35 +42,35 @@ const SAMPLES: f64 = 43.4 / LAYERS as f64 * PARTICLES;
 const LAST_WEIGHTS: f64 = 97.4 * PARTICLES;
 const WRITE: f64 = 13.1;
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let (blocks, barriers) = (whole(params, "blocks"), params.flag("barriers"));
     let mut weaver = Weaver::new(params);
     let (mut loaded, mut written): (Option<u32>, Option<u32>) = (None, None);
     for _ in 0..whole(params, "frames") {
-        loaded = Some(images(&mut weaver, blocks, if barriers { written } else { loaded }));
-        weaver.stage("model", MODEL, 1, Reads::All);
+        loaded = Some(images(&mut weaver, blocks, if barriers { written } else { loaded })?);
+        weaver.stage("model", MODEL, 1, Reads::All)?;
         if let (Some(before), false) = (written, barriers) {
-            weaver.wait_for(before);
+            weaver.wait_for(before)?;
         }
         for _ in 0..LAYERS {
-            weaver.uneven_stage("weights", WEIGHTS, 0.59, blocks, Reads::All);
-            weaver.stage("resample", RESAMPLE, 1, Reads::All);
-            weaver.uneven_stage("samples", SAMPLES, 0.64, blocks, Reads::All);
+            weaver.uneven_stage("weights", WEIGHTS, 0.59, blocks, Reads::All)?;
+            weaver.stage("resample", RESAMPLE, 1, Reads::All)?;
+            weaver.uneven_stage("samples", SAMPLES, 0.64, blocks, Reads::All)?;
         }
-        weaver.uneven_stage("weights", LAST_WEIGHTS, 0.13, blocks, Reads::All);
-        weaver.stage("write", WRITE, 1, Reads::All);
+        weaver.uneven_stage("weights", LAST_WEIGHTS, 0.13, blocks, Reads::All)?;
+        weaver.stage("write", WRITE, 1, Reads::All)?;
         written = weaver.last_task();
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }
 
 /// Loads and filters the images of a frame; returns the task that has loaded them.
-fn images(weaver: &mut Weaver, blocks: usize, before: Option<u32>) -> u32 {
+fn images(weaver: &mut Weaver, blocks: usize, before: Option<u32>) -> Woven<u32> {
     weaver.restart(before);
-    weaver.stage("load", LOAD, 1, Reads::Same);
+    weaver.stage("load", LOAD, 1, Reads::Same)?;
     let loaded = weaver.last_task().expect("a stage has a task");
     for (kind, work, cv) in PASSES {
-        weaver.uneven_stage(kind, work, cv, blocks, Reads::Neighbours);
+        weaver.uneven_stage(kind, work, cv, blocks, Reads::Neighbours)?;
     }
-    loaded
+    Ok(loaded)
 }

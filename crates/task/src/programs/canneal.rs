@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -29,10 +29,10 @@ pub static INFO: TaskProgramInfo = TaskProgramInfo {
 /// Spread of CPU time between recorded threads.
 const CV: f64 = 0.03;
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let mut weaver = Weaver::with_barriers(true);
     for _ in 0..whole(params, "steps") {
-        weaver.uneven_stage("swap", 1.0, CV, whole(params, "blocks"), Reads::All);
+        weaver.uneven_stage("swap", 1.0, CV, whole(params, "blocks"), Reads::All)?;
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }

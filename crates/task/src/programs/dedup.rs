@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::Weaver;
+use super::support::{Weaver, Woven};
 use super::{TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -34,30 +34,31 @@ const LOOK_UP: f64 = 80_600.0 / 22.0;
 const COMPRESS: (f64, f64) = (1_968_900.0 / 22.0, 0.28);
 const WRITE: f64 = 97_600.0 / 22.0;
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let batches = whole(params, "batches");
     let mut weaver = Weaver::with_barriers(false);
     let (mut cut, mut written): (Option<u32>, Option<u32>) = (None, None);
     for _ in 0..whole(params, "chunks") {
-        let fragment = weaver.task("fragment", FRAGMENT);
-        cut.into_iter().for_each(|before| weaver.link(before, fragment));
+        let fragment = weaver.task("fragment", FRAGMENT)?;
+        cut.into_iter().try_for_each(|before| weaver.link(before, fragment))?;
         let work = weaver.amount(REFINE.0, REFINE.1);
-        let refine = weaver.task("refine", work);
-        weaver.link(fragment, refine);
-        let write = (0..batches).map(|_| batch(&mut weaver, refine, batches)).collect::<Vec<_>>();
-        let out = weaver.task("write", WRITE);
-        written.into_iter().chain(write).for_each(|before| weaver.link(before, out));
+        let refine = weaver.task("refine", work)?;
+        weaver.link(fragment, refine)?;
+        let write =
+            (0..batches).map(|_| batch(&mut weaver, refine, batches)).collect::<Woven<Vec<_>>>()?;
+        let out = weaver.task("write", WRITE)?;
+        written.into_iter().chain(write).try_for_each(|before| weaver.link(before, out))?;
         (cut, written) = (Some(fragment), Some(out));
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }
 
 /// Looks a batch up and compresses it; returns the task that ends it.
-fn batch(weaver: &mut Weaver, refine: u32, batches: usize) -> u32 {
-    let look_up = weaver.task("look up", LOOK_UP / batches as f64);
-    weaver.link(refine, look_up);
+fn batch(weaver: &mut Weaver, refine: u32, batches: usize) -> Woven<u32> {
+    let look_up = weaver.task("look up", LOOK_UP / batches as f64)?;
+    weaver.link(refine, look_up)?;
     let work = weaver.amount(COMPRESS.0 / batches as f64, COMPRESS.1);
-    let compress = weaver.task("compress", work);
-    weaver.link(look_up, compress);
-    compress
+    let compress = weaver.task("compress", work)?;
+    weaver.link(look_up, compress)?;
+    Ok(compress)
 }

@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{BARRIERS, TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -29,16 +29,16 @@ equal partitions. Take what this graph shows as an illustration of its structure
     build,
 };
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let blocks = whole(params, "blocks");
     let mut weaver = Weaver::new(params);
     for _ in 0..whole(params, "frames") {
-        weaver.stage("update", 2.0, blocks, Reads::Neighbours);
+        weaver.stage("update", 2.0, blocks, Reads::Neighbours)?;
         for _ in 0..whole(params, "iterations") {
-            weaver.stage("multiply", 0.9, blocks, Reads::Neighbours);
-            weaver.stage("product", 0.1, blocks, Reads::Same);
-            weaver.stage("reduce", 0.0, 1, Reads::All);
+            weaver.stage("multiply", 0.9, blocks, Reads::Neighbours)?;
+            weaver.stage("product", 0.1, blocks, Reads::Same)?;
+            weaver.stage("reduce", 0.0, 1, Reads::All)?;
         }
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }

@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::Weaver;
+use super::support::{Weaver, Woven};
 use super::{TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -33,7 +33,7 @@ const STAGES: [(&str, f64, f64); 6] = [
     ("write", 37.0, 0.37),
 ];
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let mut weaver = Weaver::with_barriers(false);
     // Tasks of the query before, for the serial stages.
     let mut before = [None; STAGES.len()];
@@ -41,12 +41,12 @@ fn build(params: &Params) -> Graph {
         let mut last = None;
         for (stage, (kind, mean, cv)) in STAGES.into_iter().enumerate() {
             let work = weaver.amount(mean, cv);
-            let task = weaver.task(kind, work);
+            let task = weaver.task(kind, work)?;
             let is_serial = stage == 0 || stage == STAGES.len() - 1;
             let waits = [last, before[stage].filter(|_| is_serial)];
-            waits.into_iter().flatten().for_each(|from| weaver.link(from, task));
+            waits.into_iter().flatten().try_for_each(|from| weaver.link(from, task))?;
             (last, before[stage]) = (Some(task), Some(task));
         }
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }

@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{BARRIERS, TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -43,13 +43,13 @@ const STAGES: [(&str, f64, f64, Reads); 8] = [
 /// The phase that opens a frame, recorded.
 const START: f64 = 4.7;
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let mut weaver = Weaver::new(params);
     for _ in 0..whole(params, "frames") {
-        weaver.stage("frame", START, 1, Reads::All);
+        weaver.stage("frame", START, 1, Reads::All)?;
         for (kind, work, cv, reads) in STAGES {
-            weaver.uneven_stage(kind, work, cv, whole(params, "blocks"), reads);
+            weaver.uneven_stage(kind, work, cv, whole(params, "blocks"), reads)?;
         }
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }

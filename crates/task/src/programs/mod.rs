@@ -1,14 +1,15 @@
 //! Programs as task graphs: the nine PARSEC programs of Chronaki et al., JPDC 2018, Table 1. One file per program.
 //!
 //! A graph follows the program's structure: frames, stages, blocks. With `barriers` = 0 blocks wait only for the
-//! data they read, as in the task-based version (PARSECSs); with `barriers` = 1 every stage ends with a barrier, as in the
-//! pthreads version. Static threading, loops and tasks are policies on the same graph.
+//! data they read, as in the task-based version (PARSECSs); with `barriers` = 1 every stage ends with a barrier, as in
+//! the pthreads version. Static threading, loops and tasks are policies on the same graph.
 
 mod support;
 
 use ampsched_policy::{Owner, ParamInfo, Params, PolicyError, unknown};
 
 use crate::Graph;
+use support::{TooLarge, Woven};
 
 /// A program whose task graph can be generated.
 pub struct TaskProgramInfo {
@@ -23,7 +24,7 @@ pub struct TaskProgramInfo {
     /// Parameters.
     pub params: &'static [ParamInfo],
     /// Generates the graph.
-    pub build: fn(&Params) -> Graph,
+    pub(crate) build: fn(&Params) -> Woven<Graph>,
 }
 
 /// The switch that most programs have.
@@ -47,14 +48,20 @@ ampsched_policy::registry! {
 
 /// Generates the task graph of a program; parameters that are not named keep their defaults.
 ///
-/// Errors: no such program or parameter, or a value out of limits.
+/// Errors: no such program or parameter, a value out of limits, or values that ask for more tasks or links than a graph
+/// may have.
 pub fn task_program(name: &str, params: &[(String, f64)]) -> Result<Graph, PolicyError> {
     const KIND: &str = "task program";
     let found = PROGRAMS.iter().find(|info| info.name == name);
     let known = || PROGRAMS.iter().map(|info| info.name);
     let info = found.ok_or_else(|| unknown(KIND, name, known()))?;
     let owner = Owner { kind: KIND, name: info.name, params: info.params };
-    Ok((info.build)(&owner.values(params)?))
+    (info.build)(&owner.values(params)?).map_err(|TooLarge { what, limit }| PolicyError::TooMuch {
+        kind: KIND,
+        owner: name.to_owned(),
+        what,
+        limit,
+    })
 }
 
 /// A whole number among the parameters.

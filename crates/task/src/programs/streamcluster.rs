@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{BARRIERS, TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -30,14 +30,14 @@ equal (recorded threads differ by 2 %).",
     build,
 };
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let (trials, parts) =
         (whole(params, "blocks") * whole(params, "trials"), whole(params, "parts"));
     let mut weaver = Weaver::new(params);
     for _ in 0..trials {
-        weaver.stage("distances", 0.9, parts, Reads::Same);
-        weaver.stage("decide", 0.0, 1, Reads::All);
-        weaver.stage("assign", 0.1, parts, Reads::All);
+        weaver.stage("distances", 0.9, parts, Reads::Same)?;
+        weaver.stage("decide", 0.0, 1, Reads::All)?;
+        weaver.stage("assign", 0.1, parts, Reads::All)?;
     }
-    weaver.finish(INFO.name, RATIO)
+    Ok(weaver.finish(INFO.name, RATIO))
 }

@@ -1,7 +1,7 @@
 //! How the programs' graphs are woven: stage by stage, or item by item through a pipeline.
 
 use ampsched_model::Draw;
-
+use ampsched_model::limits::{LINKS_MAX, TASKS_MAX};
 use ampsched_policy::Params;
 
 use crate::Graph;
@@ -22,6 +22,18 @@ pub enum Reads {
     /// All blocks: a barrier.
     All,
 }
+
+/// A graph would have too many tasks or links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Which of the two.
+    pub what: &'static str,
+    /// How many a graph may have.
+    pub limit: usize,
+}
+
+/// A part of a graph, unless the graph becomes too large.
+pub type Woven<T> = Result<T, TooLarge>;
 
 /// A graph in the making; works are in any unit until [`Weaver::finish`].
 pub struct Weaver {
@@ -47,14 +59,21 @@ impl Weaver {
     }
 
     /// Adds a task and returns its number.
-    pub fn task(&mut self, kind: &'static str, work: f64) -> u32 {
+    pub fn task(&mut self, kind: &'static str, work: f64) -> Woven<u32> {
+        if self.tasks.len() >= TASKS_MAX {
+            return Err(TooLarge { what: "tasks", limit: TASKS_MAX });
+        }
         self.tasks.push((kind, work));
-        self.tasks.len() as u32 - 1
+        Ok(self.tasks.len() as u32 - 1)
     }
 
     /// Makes a task wait for another.
-    pub fn link(&mut self, from: u32, to: u32) {
+    pub fn link(&mut self, from: u32, to: u32) -> Woven<()> {
+        if self.links.len() >= LINKS_MAX {
+            return Err(TooLarge { what: "links", limit: LINKS_MAX });
+        }
         self.links.push((from, to));
+        Ok(())
     }
 
     /// The last task of the last stage.
@@ -63,9 +82,8 @@ impl Weaver {
     }
 
     /// Makes the last stage wait for a task of an earlier one, too.
-    pub fn wait_for(&mut self, before: u32) {
-        let links = self.last.iter().map(|&task| (before, task));
-        self.links.extend(links);
+    pub fn wait_for(&mut self, before: u32) -> Woven<()> {
+        (0..self.last.len()).try_for_each(|place| self.link(before, self.last[place]))
     }
 
     /// Begins a new sequence of stages; the first one waits for this task only.
@@ -80,8 +98,14 @@ impl Weaver {
     }
 
     /// Adds a stage of equal blocks with so much work together.
-    pub fn stage(&mut self, kind: &'static str, work: f64, blocks: usize, reads: Reads) {
-        self.uneven_stage(kind, work, 0.0, blocks, reads);
+    pub fn stage(
+        &mut self,
+        kind: &'static str,
+        work: f64,
+        blocks: usize,
+        reads: Reads,
+    ) -> Woven<()> {
+        self.uneven_stage(kind, work, 0.0, blocks, reads)
     }
 
     /// Adds a stage of blocks whose work varies.
@@ -92,24 +116,25 @@ impl Weaver {
         cv: f64,
         blocks: usize,
         reads: Reads,
-    ) {
+    ) -> Woven<()> {
         let reads = if self.barriers { Reads::All } else { reads };
         if reads == Reads::All && self.last.len() > 1 && blocks > 1 {
-            let barrier = self.task(BARRIER, 0.0);
+            let barrier = self.task(BARRIER, 0.0)?;
             let last = std::mem::replace(&mut self.last, vec![barrier]);
-            last.into_iter().for_each(|from| self.link(from, barrier));
+            last.into_iter().try_for_each(|from| self.link(from, barrier))?;
         }
         let mean = work / blocks as f64;
         let mut stage = Vec::with_capacity(blocks);
         for block in 0..blocks {
             let work = if cv > 0.0 { self.amount(mean, cv) } else { mean };
-            let task = self.task(kind, work);
+            let task = self.task(kind, work)?;
             for place in places(block, blocks, self.last.len(), reads) {
-                self.link(self.last[place], task);
+                self.link(self.last[place], task)?;
             }
             stage.push(task);
         }
         self.last = stage;
+        Ok(())
     }
 
     /// The graph, scaled to the same total work for all programs.

@@ -2,7 +2,7 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::{Reads, Weaver};
+use super::support::{Reads, Weaver, Woven};
 use super::{TaskProgramInfo, whole};
 use crate::Graph;
 
@@ -23,8 +23,8 @@ pub static INFO: TaskProgramInfo = TaskProgramInfo {
     build,
 };
 
-fn build(params: &Params) -> Graph {
+fn build(params: &Params) -> Woven<Graph> {
     let mut weaver = Weaver::with_barriers(false);
-    weaver.stage("simulate", 1.0, whole(params, "swaptions"), Reads::All);
-    weaver.finish(INFO.name, RATIO)
+    weaver.stage("simulate", 1.0, whole(params, "swaptions"), Reads::All)?;
+    Ok(weaver.finish(INFO.name, RATIO))
 }

@@ -23,6 +23,8 @@ const CORE_PARAMS: CoreParams = CoreParams {
     fp_double_cycles: 1.0,
     fp_single_latency_cycles: 4.0,
     fp_double_latency_cycles: 4.0,
+    simd_cycles: 0.5,
+    simd_latency_cycles: 3.0,
     l1i_kib: 48.0,
     l1d_kib: 32.0,
     l2_kib: 2048.0,

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from ampsched import _core
-from ampsched.execution import Progress, Settings, run_all
+from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.chronaki import setup
 from ampsched.experiments.chronaki.setup import (
     CORES,
@@ -25,6 +25,7 @@ from ampsched.experiments.chronaki.setup import (
 )
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
+from ampsched.settings import RunSettings
 from ampsched.statistics import Estimate, estimate
 
 Metric = Literal["speedup", "power_w", "energy", "edp"]
@@ -151,13 +152,13 @@ def idle_cluster_w(jobs: int) -> dict[Cores, float]:
 
     Measured with a program that has as many threads as cores under static threading.
     """
-    settings, policy = Settings(energy=True), PolicySpec.of(STATIC.policy)
+    settings, policy = RunSettings(energy=True), PolicySpec.of(STATIC.policy)
     tasks = []
     for cores in (LITTLE, FOUR[-1]):
         # Threads are pinned to the first cores.
         whole = setup.machine(ALL_ON, big_first=cores.big > 0)
         work = setup.workload(IDLE_PROGRAM, STATIC, cores.all)
-        tasks += [(settings.job(where, work, policy, 1), policy) for where in (whole, setup.machine(cores))]
+        tasks += [(job_of(settings, where, work, policy), policy) for where in (whole, setup.machine(cores))]
     watts = [_power_w(outcome) for outcome in run_all(tasks, jobs)]
     return {LITTLE: watts[0] - watts[1], FOUR[-1]: watts[2] - watts[3]}
 
@@ -175,7 +176,8 @@ def loops(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
 def _job(program: str, method: Method, cores: Cores, seed: int) -> tuple[_core.Job, PolicySpec]:
     policy = PolicySpec.of(method.policy)
     work = setup.workload(program, method, cores.all)
-    return Settings(energy=True).job(setup.machine(cores), work, policy, seed), policy
+    settings = RunSettings(energy=True, seed=seed)
+    return job_of(settings, setup.machine(cores), work, policy), policy
 
 
 def _row(program: str, method: Method, cores: Cores, seed: int, outcome: Outcome) -> Row:

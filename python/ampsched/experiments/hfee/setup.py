@@ -7,10 +7,11 @@ from random import Random
 
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog
-from ampsched.execution import Settings, run_all
+from ampsched.execution import job_of, run_all
 from ampsched.governor import Governors
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
+from ampsched.settings import RunSettings
 
 PAPER, SCRIPTS = "exynos5422-2B2S", "exynos5422-3B3S"
 """Two cores of each kind, as in the paper, and three, as in its authors' scripts."""
@@ -110,7 +111,7 @@ def fixed(mhz: Mapping[str, int]) -> Governors:
 def _alone(program: str) -> Outcome:
     """A program alone on a big core at the highest frequency."""
     policy = PolicySpec.of("cfs")
-    job = Settings().job(machine(PAPER).only_big(), alone_workload(program), policy, 1)
+    job = job_of(RunSettings(), machine(PAPER).only_big(), alone_workload(program), policy)
     return run_all([(job, policy)], 1)[0]
 
 

@@ -16,7 +16,7 @@ from ampsched._core import Machine
 from ampsched.alone import run_alone
 from ampsched.analytic import TABLE_1, predict_all, table_1
 from ampsched.catalog import Catalog
-from ampsched.execution import Progress, Settings, run_all
+from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.progress import shares
 from ampsched.experiments.prop_sp.setup import (
     DYNAMIC,
@@ -32,8 +32,8 @@ from ampsched.experiments.prop_sp.setup import (
     SMALL,
     workload_of,
 )
-from ampsched.factors import Factors
 from ampsched.policy import PolicySpec, policies
+from ampsched.settings import AloneSettings
 from ampsched.statistics import Estimate, estimate
 
 
@@ -141,7 +141,8 @@ class Part:
         return Results(tuple(rows))
 
 
-SETTINGS = Settings(Factors.parse(FACTORS), repetitions=REPETITIONS)
+def _settings(factors: str, seed: int) -> AloneSettings:
+    return AloneSettings(factors=factors, seed=seed, repetitions=REPETITIONS)
 
 
 @cache
@@ -149,7 +150,7 @@ def _alone_ns(machine: str, mix: str, seed: int, jobs: int) -> tuple[list[int], 
     """CT_fast and CT_slow of each program; parts with the same mixes share them."""
     catalog = Catalog.shipped()
     where, what = catalog.machine(machine), catalog.workload(workload_of(mix))
-    references = run_alone(where, what, SETTINGS, seed, processes=jobs)
+    references = run_alone(where, what, _settings(FACTORS, seed), processes=jobs)
     return [each.fast_ns for each in references], [each.slow_ns for each in references]
 
 
@@ -159,8 +160,8 @@ def _rows(machine: str, mix: str, under: Sequence[str], factors: str, seed: int,
     what = catalog.workload(workload_of(mix))
     fast_ns, slow_ns = _alone_ns(machine, mix, seed, jobs)
     specs = [PolicySpec.of(policy) for policy in under]
-    settings = replace(SETTINGS, factors=Factors.parse(factors))
-    outcomes = run_all([(settings.job(where, what, spec, seed), spec) for spec in specs], jobs)
+    settings = _settings(factors, seed)
+    outcomes = run_all([(job_of(settings, where, what, spec), spec) for spec in specs], jobs)
     rows = []
     for policy, outcome in zip(under, outcomes, strict=True):
         sched_ns = [app.turnaround_ns for app in outcome.apps]

@@ -125,7 +125,8 @@ struct Bits {
 }
 
 impl Bits {
-    /// By the file of the format, such as `config:0-7,32-35`; a term may also be a whole word. None if there is no such format.
+    /// By the file of the format, such as `config:0-7,32-35`; a term may also be a whole word. None if there is no such
+    /// format.
     fn of(root: &Root, folder: &str, name: &str) -> Result<Option<Self>, InputError> {
         if let Some(word) = word(name) {
             return Ok(Some(Self { word, ranges: vec![(0, 63)] }));

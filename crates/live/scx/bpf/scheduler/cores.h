@@ -36,7 +36,7 @@ struct kicks {
 apart u32 kick(u64 cores, u64 how)
 {
     u32 core = shared_state()->zero;
-    for (; cores && can_go_on; core++, cores >>= 1)
+    for (; cores && can_go_on; core += shared_state()->one, cores >>= 1)
         if (cores & 1)
             scx_bpf_kick_cpu(cpu_at(core), how);
     return core;

@@ -56,7 +56,7 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     if (thread != NONE)
         pid = thread_of(s, thread)->pid;
     if (thread == before && thread != NONE)
-        thread_of(s, thread)->on_cpu = true;
+        thread_of(s, thread)->charged_ns = now_ns;
     take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
     tell(&kicks);

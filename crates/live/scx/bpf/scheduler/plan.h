@@ -15,7 +15,7 @@ int apply(struct apply_arguments *arguments)
     sched_t *s = shared_state();
     struct kicks kicks;
     u64 now_ns = bpf_ktime_get_ns();
-    for (u64 i = s->zero; i < arguments->count && can_go_on; i++) {
+    for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
         bpf_spin_lock(&lock);
         thread_t *own = thread_of(s, op->thread);

@@ -52,7 +52,7 @@ SEC("struct_ops.s/init")
 s32 BPF_PROG(ampsched_init)
 {
     u32 zero = 0;
-    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++) {
+    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu += shared_state()->one) {
         s32 error = scx_bpf_create_dsq(OURS | cpu, -1);
         if (!error)
             error = scx_bpf_create_dsq(OTHERS | cpu, -1);

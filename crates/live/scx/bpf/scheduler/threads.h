@@ -26,7 +26,7 @@ void BPF_PROG(ampsched_set_weight, struct task_struct *p, u32 weight)
 apart u64 cores_in(const struct cpumask *cpumask)
 {
     u64 cores = 0;
-    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu++)
+    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu += shared_state()->one)
         if (bpf_cpumask_test_cpu(cpu, cpumask))
             cores |= bit(core_at(cpu));
     return cores;

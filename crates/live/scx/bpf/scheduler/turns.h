@@ -65,7 +65,7 @@ void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
     u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     charge_up_to(s, own->core, now_ns);
-    own->on_cpu = false;
+    own->charged_ns = OFF_CPU;
     bpf_spin_unlock(&lock);
 }
 

@@ -170,7 +170,7 @@ impl Both {
     }
 
     pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
-        let moves = self.rust.restrict_user(thread, set);
+        let moves = self.rust.restrict_user(thread, set).moves;
         let answer = self.op(Op::UserAffinity, Some(thread), None, word(set));
         assert_eq!(answer.value != 0, moves, "whether a set of its program moves {thread:?}");
         moves

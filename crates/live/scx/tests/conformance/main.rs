@@ -72,6 +72,28 @@ fn layouts_agree() {
     assert_eq!(native::layout(), ours.map(|number| number as u64));
 }
 
+/// Linux refuses atomic instructions in an arena on arm64 without LSE (`bpf_jit_supports_insn`), as on Cortex-A57.
+#[test]
+fn the_state_in_the_arena_needs_no_atomic_instructions() {
+    fn sources(folder: &std::path::Path, found: &mut Vec<(std::path::PathBuf, String)>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                sources(&entry.path(), found);
+            } else {
+                found.push((entry.path(), std::fs::read_to_string(entry.path()).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    sources(std::path::Path::new("bpf"), &mut found);
+    assert!(found.len() > 20, "these are not all of them: {found:?}");
+    for (path, text) in found {
+        let atomic =
+            ["__sync_", "__atomic_", "_Atomic"].into_iter().find(|word| text.contains(word));
+        assert_eq!(atomic, None, "{}", path.display());
+    }
+}
+
 #[test]
 fn every_policy_with_rules_decides_the_same() {
     // Policies that differ in their slow plane only have equal rules. What the slow plane needs does not matter here.

@@ -126,7 +126,7 @@ impl Plant {
             self.look_at(view, cluster, levels[cluster.index()], elapsed_ns);
         }
         let power_mw = self.powers(view, &levels, None);
-        self.board.heat.step(&mut self.temperatures_c, &power_mw);
+        self.temperatures_c = self.board.heat.step(&self.temperatures_c, &power_mw);
         self.correct(view);
     }
 
@@ -160,11 +160,7 @@ impl Plant {
         also: Option<CoreId>,
     ) -> Forecast {
         let power_mw = self.powers(view, levels, Some((max_c, also)));
-        let advance = |power_mw: &[f64]| {
-            let mut temperatures_c = self.temperatures_c.clone();
-            self.horizon.step(&mut temperatures_c, power_mw);
-            temperatures_c
-        };
+        let advance = |power_mw: &[f64]| self.horizon.step(&self.temperatures_c, power_mw);
         let free_c = advance(&vec![0.0; power_mw.len()]);
         let rise_k = advance(&power_mw).iter().zip(&free_c).map(|(end, free)| end - free).collect();
         Forecast { free_c, rise_k, power_mw: power_mw.iter().sum() }

@@ -11,15 +11,23 @@ pub struct Figures {
     pub power_mw: f64,
 }
 
+/// A thread's share of time in which it wants to run, and what it would do in that on a kind of core.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    demand: f64,
+    ips: f64,
+    power_mw: f64,
+}
+
 /// Threads, cores and what is drawn whoever runs where. Kept from epoch to epoch for its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
-    cores: usize,
+    /// The kind of each core, and how many there are: threads do the same on all cores of a kind.
+    kind_of: Vec<usize>,
+    kinds: usize,
     base_mw: f64,
-    /// Share of time in which each thread wants to run, 0 to 1.
-    demands: Vec<f64>,
-    /// Of each thread on each core.
-    figures: Vec<Figures>,
+    /// Of each thread on each kind of core.
+    wanted: Vec<Wanted>,
     /// The cores that each thread may use, one thread after the other, and where each thread's end.
     allowed: Vec<usize>,
     allowed_ends: Vec<usize>,
@@ -51,25 +59,30 @@ impl Move {
 }
 
 impl Problem {
-    /// Begins anew, without threads, on so many cores; `base_mw` is drawn whatever the assignment.
-    pub fn reset(&mut self, cores: usize, base_mw: f64) {
-        (self.cores, self.base_mw) = (cores, base_mw);
-        self.demands.clear();
-        self.figures.clear();
+    /// Begins anew, without threads, on cores of these kinds; `base_mw` is drawn whatever the assignment.
+    pub fn reset(&mut self, kind_of: impl Iterator<Item = usize>, base_mw: f64) {
+        self.kind_of.clear();
+        self.kind_of.extend(kind_of);
+        self.kinds = self.kind_of.iter().max().map_or(0, |last| last + 1);
+        self.base_mw = base_mw;
+        self.wanted.clear();
         self.allowed.clear();
         self.allowed_ends.clear();
     }
 
     /// A thread more that wants to run in a share of time, 0 to 1, on cores that it may use; `on` says what it does
-    /// on each core.
+    /// on each kind of core.
     pub fn add(
         &mut self,
         demand: f64,
         on: impl Iterator<Item = Figures>,
         allowed: impl Iterator<Item = usize>,
     ) {
-        self.demands.push(demand);
-        self.figures.extend(on);
+        self.wanted.extend(on.map(|Figures { ips, power_mw }| Wanted {
+            demand,
+            ips: demand * ips,
+            power_mw: demand * power_mw,
+        }));
         self.allowed.extend(allowed);
         self.allowed_ends.push(self.allowed.len());
     }
@@ -91,11 +104,11 @@ impl Problem {
                 cooling.temperature * (1.0 - f64::from(step) / f64::from(cooling.moves));
             let Some(change) = self.neighbour(&present.cores, random) else { continue };
             let value = present.value;
-            present.change(change);
+            let before = present.change(change);
             let loss = (value - present.value) / value.max(f64::MIN_POSITIVE);
             let accepted = loss <= 0.0 || random.uniform() < (-loss / temperature).exp();
             if !accepted {
-                present.undo(change, value);
+                present.undo(change, before, value);
             }
             if present.value > best_value {
                 best.copy_from_slice(&present.cores);
@@ -107,10 +120,13 @@ impl Problem {
 
     /// One thread elsewhere or, half of the time, two threads in each other's places; none if they may not.
     fn neighbour(&self, cores: &[usize], random: &mut Draw) -> Option<Move> {
-        let below = |count: usize, random: &mut Draw| (random.bits() % count as u64) as usize;
+        // The upper half of a product: evenly spread, and cheaper than a remainder.
+        let below = |count: usize, random: &mut Draw| {
+            ((u128::from(random.bits()) * count as u128) >> 64) as usize
+        };
         let first = below(cores.len(), random);
         let (allowed, from) = (self.allowed(first), cores[first]);
-        let (second, to) = if random.bits() % 2 == 0 {
+        let (second, to) = if random.bits() >> 63 == 0 {
             (None, allowed[below(allowed.len(), random)])
         } else {
             let second = below(cores.len(), random);
@@ -122,9 +138,10 @@ impl Problem {
     }
 }
 
-/// Threads on cores, with what a change of it needs to be judged: a move changes the shares on two cores only.
+/// Threads on cores, with what a change of it needs to be judged: a move changes the sums of two cores only.
 ///
-/// All sums run in the order of the threads, so that an assignment has the same efficiency however it came about.
+/// A core's sums run in the order of its threads and the whole's in the order of the cores, so that an assignment has
+/// the same efficiency however it came about.
 struct Assignment<'p> {
     problem: &'p Problem,
     /// The core of each thread.
@@ -132,10 +149,8 @@ struct Assignment<'p> {
     /// The threads on each core as bits, so many words per core.
     members: Vec<u64>,
     words: usize,
-    /// What each thread contributes: its share of a core x its figures there.
-    parts: Vec<Figures>,
-    /// The parts before the last change.
-    parts_before: Vec<Figures>,
+    /// What each core does.
+    sums: Vec<Figures>,
     /// Sum of instructions per s / sum of power in mW, or instructions per s if no power is known.
     value: f64,
 }
@@ -147,32 +162,34 @@ impl<'p> Assignment<'p> {
         let mut assignment = Self {
             problem,
             cores: cores.to_vec(),
-            members: vec![0; words * problem.cores],
+            members: vec![0; words * problem.kind_of.len()],
             words,
-            parts: vec![Figures::default(); cores.len()],
-            parts_before: vec![Figures::default(); cores.len()],
+            sums: Vec::new(),
             value: 0.0,
         };
         for (thread, &core) in cores.iter().enumerate() {
             assignment.members[core * words + thread / 64] |= 1 << (thread % 64);
         }
-        (0..problem.cores).for_each(|core| assignment.share_out(core));
+        assignment.sums = (0..problem.kind_of.len()).map(|core| assignment.sum(core)).collect();
         assignment.value = assignment.efficiency();
         assignment
     }
 
-    fn change(&mut self, change: Move) {
-        self.parts_before.copy_from_slice(&self.parts);
+    /// Carries a move out. Returns the sums of its cores before it.
+    fn change(&mut self, change: Move) -> [Figures; 2] {
+        let before = [change.from, change.to].map(|core| self.sums[core]);
         self.relocate(change);
-        self.share_out(change.from);
-        self.share_out(change.to);
+        for core in [change.from, change.to] {
+            self.sums[core] = self.sum(core);
+        }
         self.value = self.efficiency();
+        before
     }
 
-    /// Takes the last change back, before which the value was `value`.
-    fn undo(&mut self, change: Move, value: f64) {
+    /// Takes the last change back, before which its cores' sums and the value were these.
+    fn undo(&mut self, change: Move, before: [Figures; 2], value: f64) {
         self.relocate(change.back());
-        std::mem::swap(&mut self.parts, &mut self.parts_before);
+        [self.sums[change.from], self.sums[change.to]] = before;
         self.value = value;
     }
 
@@ -190,28 +207,28 @@ impl<'p> Assignment<'p> {
         }
     }
 
-    /// Threads that share a core share its time in proportion to their demands.
-    fn share_out(&mut self, core: usize) {
+    /// What a core does: threads that share it share its time in proportion to their demands.
+    fn sum(&self, core: usize) -> Figures {
         let problem = self.problem;
-        let members = &self.members[core * self.words..][..self.words];
-        let mut demand = 0.0;
-        for_ones(members, |thread| demand += problem.demands[thread]);
-        let parts = &mut self.parts;
-        for_ones(members, |thread| {
-            let share = problem.demands[thread] / f64::max(demand, 1.0);
-            let figures = problem.figures[thread * problem.cores + core];
-            parts[thread] =
-                Figures { ips: share * figures.ips, power_mw: share * figures.power_mw };
+        let kind = problem.kind_of[core];
+        let mut all = Wanted { demand: 0.0, ips: 0.0, power_mw: 0.0 };
+        for_ones(&self.members[core * self.words..][..self.words], |thread| {
+            let wanted = problem.wanted[thread * problem.kinds + kind];
+            all.demand += wanted.demand;
+            all.ips += wanted.ips;
+            all.power_mw += wanted.power_mw;
         });
+        let granted = 1.0 / f64::max(all.demand, 1.0);
+        Figures { ips: all.ips * granted, power_mw: all.power_mw * granted }
     }
 
     fn efficiency(&self) -> f64 {
-        let mut sum = Figures { ips: 0.0, power_mw: self.problem.base_mw };
-        for part in &self.parts {
-            sum.ips += part.ips;
-            sum.power_mw += part.power_mw;
+        let mut all = Figures { ips: 0.0, power_mw: self.problem.base_mw };
+        for sum in &self.sums {
+            all.ips += sum.ips;
+            all.power_mw += sum.power_mw;
         }
-        if sum.power_mw > 0.0 { sum.ips / sum.power_mw } else { sum.ips }
+        if all.power_mw > 0.0 { all.ips / all.power_mw } else { all.ips }
     }
 }
 
@@ -259,7 +276,7 @@ mod tests {
     impl Threads {
         fn problem(&self) -> Problem {
             let mut problem = Problem::default();
-            problem.reset(self.cores, self.base_mw);
+            problem.reset(0..self.cores, self.base_mw);
             for thread in &self.threads {
                 let on = thread.ips.iter().zip(&thread.power_mw);
                 let figures = on.map(|(&ips, &power_mw)| Figures { ips, power_mw });
@@ -370,15 +387,16 @@ mod tests {
 
     /// The efficiency as it is defined, computed from nothing.
     fn plain(problem: &Threads, cores: &[usize]) -> f64 {
-        let mut demands = vec![0.0; problem.cores];
-        for (thread, &core) in problem.threads.iter().zip(cores) {
-            demands[core] += thread.demand;
-        }
         let (mut ips, mut power_mw) = (0.0, problem.base_mw);
-        for (thread, &core) in problem.threads.iter().zip(cores) {
-            let share = thread.demand / f64::max(demands[core], 1.0);
-            ips += share * thread.ips[core];
-            power_mw += share * thread.power_mw[core];
+        for core in 0..problem.cores {
+            let of_core = problem.threads.iter().zip(cores).filter(|(_, on)| **on == core);
+            let of_core: Vec<&Candidate> = of_core.map(|(thread, _)| thread).collect();
+            let sum = |of: &dyn Fn(&Candidate) -> f64| -> f64 {
+                of_core.iter().map(|thread| of(thread)).sum()
+            };
+            let granted = 1.0 / sum(&|thread| thread.demand).max(1.0);
+            ips += sum(&|thread| thread.demand * thread.ips[core]) * granted;
+            power_mw += sum(&|thread| thread.demand * thread.power_mw[core]) * granted;
         }
         if power_mw > 0.0 { ips / power_mw } else { ips }
     }
@@ -403,11 +421,11 @@ mod tests {
             let before = assignment.cores.clone();
             let Some(change) = problem.neighbour(&before, &mut random) else { continue };
             let value = assignment.value;
-            assignment.change(change);
+            let sums = assignment.change(change);
             assert_ne!(assignment.cores, before);
             assert_eq!(assignment.value, plain(&stated, &assignment.cores), "{step}");
             if step % 3 == 0 {
-                assignment.undo(change, value);
+                assignment.undo(change, sums, value);
                 assert_eq!(assignment.cores, before);
                 assert_eq!(assignment.efficiency(), plain(&stated, &before), "{step}");
             }

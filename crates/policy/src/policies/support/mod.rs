@@ -33,11 +33,14 @@ pub fn known_speedup(view: &View, thread: ThreadId) -> Option<f64> {
 /// COLAB knows two kinds of core. On a machine with more, each step up is taken to gain the same
 /// factor: with three classes and a speed-up of 4, the middle one counts 2.
 pub fn class_speeds(speedup: f64, classes: usize) -> [f64; MAX_CLASSES] {
-    let steps = classes.saturating_sub(1).max(1) as f64;
     let mut speeds = [1.0; MAX_CLASSES];
-    for (class, speed) in speeds.iter_mut().enumerate().take(classes) {
-        *speed = speedup.powf(class as f64 / steps);
+    let Some(fastest) = classes.checked_sub(1).filter(|&fastest| fastest > 0) else {
+        return speeds;
+    };
+    for (class, speed) in speeds.iter_mut().enumerate().take(fastest).skip(1) {
+        *speed = speedup.powf(class as f64 / fastest as f64);
     }
+    speeds[fastest] = speedup;
     speeds
 }
 

@@ -248,7 +248,8 @@ impl Contest {
     /// has more than the least gives in proportion to it.
     pub fn keep_sampling(&self, shares: &mut [f64], least: f64) {
         let low = least.min(self.fair_share);
-        let high = 1.0 - least.min(1.0 - self.fair_share);
+        // An equal part of either kind leaves no choice, whatever 1 - (1 - x) is rounded to.
+        let high = (1.0 - least.min(1.0 - self.fair_share)).max(low);
         for share in shares.iter_mut() {
             *share = share.clamp(low, high);
         }

@@ -3,7 +3,7 @@
 use ampsched_model::{CoreId, CoreSet, ThreadId};
 
 use super::host::{Host, MS, rules};
-use crate::{Allocator, Change, Prefer, Rules};
+use crate::{Allocator, Change, Effect, Prefer, Rules};
 
 const BIG_2_LITTLE_2: &[(u8, usize)] = &[(1, 2), (0, 2)];
 
@@ -203,7 +203,9 @@ fn the_host_is_told_of_threads_in_the_wrong_place() {
     host.sched.apply(running, &elsewhere[0]);
     host.block(1);
     assert!(!host.sched.apply(running, &elsewhere[1]).moves, "a blocked thread is nowhere");
-    assert!(host.sched.restrict_user(waiting, &cores(&[1])));
+    assert!(host.sched.restrict_user(waiting, &cores(&[1])).moves);
+    let again = host.sched.restrict_user(waiting, &cores(&[1]));
+    assert_eq!(again, Effect { moves: true, opens: false }, "nothing new");
 }
 
 #[test]

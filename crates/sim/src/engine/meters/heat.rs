@@ -13,6 +13,8 @@ pub(super) struct Heat {
     throttle_period_ns: Ns,
     throttle_due_ns: Ns,
     temperatures_c: Vec<f64>,
+    /// Those before the last step.
+    before_c: Vec<f64>,
     /// Mean power of each node in the last period.
     power_mw: Vec<f64>,
     hottest_c: f64,
@@ -31,6 +33,7 @@ impl Heat {
         Ok(Some(Self {
             power_mw: vec![0.0; network.cold_c().len()],
             temperatures_c: network.cold_c(),
+            before_c: network.cold_c(),
             hottest_c: thermal.ambient_c,
             throttle: Throttle::new(thermal, machine),
             throttle_period_ns: thermal.throttle_period_ns,
@@ -40,10 +43,12 @@ impl Heat {
         }))
     }
 
+    #[inline]
     pub fn core_c(&self, core: CoreId) -> f64 {
         self.temperatures_c[self.network.core_node(core)]
     }
 
+    #[inline]
     pub fn uncore_c(&self, cluster: ClusterId) -> f64 {
         self.temperatures_c[self.network.uncore_node(cluster)]
     }
@@ -72,25 +77,32 @@ impl Meters {
         Some(self.heat.as_ref()?.network.period_ns())
     }
 
-    /// Temperatures follow what has been used since the last time; all meters must be settled. Returns whether they run
-    /// away.
+    /// Settles all meters; temperatures follow what has been used since the last time. Returns whether they run away.
     pub(super) fn heat_up(&mut self, now_ns: Ns) -> bool {
         let Some(heat) = self.heat.as_mut() else { return false };
-        let elapsed_ns = (now_ns - heat.stepped_ns) as f64;
+        let per_ns = 1.0 / (now_ns - heat.stepped_ns) as f64;
         let power_mw = &mut heat.power_mw;
         power_mw.fill(0.0);
-        for (index, meter) in self.cores.iter_mut().enumerate() {
-            let pj = meter.running_pj + meter.idle_pj;
-            power_mw[heat.network.core_node(CoreId::from(index))] +=
-                (pj - meter.stepped_pj) / elapsed_ns;
-            meter.stepped_pj = pj;
-        }
-        for (index, meter) in self.clusters.iter_mut().enumerate() {
-            power_mw[heat.network.uncore_node(ClusterId::from(index))] +=
-                (meter.uncore_pj - meter.stepped_pj) / elapsed_ns;
+        for (meter, &node) in self.clusters.iter_mut().zip(heat.network.uncore_nodes()) {
+            meter.settle(now_ns);
+            power_mw[node] += (meter.uncore_pj - meter.stepped_pj) * per_ns;
             meter.stepped_pj = meter.uncore_pj;
         }
-        heat.network.step(&mut heat.temperatures_c, power_mw);
+        // Cores that share a node mostly follow one another: their sum stays in a register.
+        let (mut heated, mut sum_mw) = (0, 0.0);
+        for (meter, &node) in self.cores.iter_mut().zip(heat.network.core_nodes()) {
+            meter.settle(&mut self.thread_pj, now_ns);
+            if node != heated {
+                power_mw[heated] += sum_mw;
+                (heated, sum_mw) = (node, 0.0);
+            }
+            let pj = meter.running_pj + meter.idle_pj;
+            sum_mw += (pj - meter.stepped_pj) * per_ns;
+            meter.stepped_pj = pj;
+        }
+        power_mw[heated] += sum_mw;
+        std::mem::swap(&mut heat.temperatures_c, &mut heat.before_c);
+        heat.network.step_into(&heat.before_c, power_mw, &mut heat.temperatures_c);
         heat.stepped_ns = now_ns;
         let hottest_c = heat.temperatures_c.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         heat.hottest_c = heat.hottest_c.max(hottest_c);
@@ -113,15 +125,18 @@ impl Meters {
         Some(Factor { value, kind: FactorKind::Measured, at_ns: now_ns })
     }
 
-    /// Looks whether it is too hot, if it is time to.
-    pub(super) fn check_heat(&mut self, now_ns: Ns) {
-        let Some(heat) = self.heat.as_mut().filter(|heat| now_ns >= heat.throttle_due_ns) else {
-            return;
-        };
+    /// Looks whether it is too hot, if it is time to. Returns whether heat may now allow a cluster something else than
+    /// all or than before.
+    pub(super) fn check_heat(&mut self, now_ns: Ns) -> bool {
+        let Some(heat) = self.heat.as_mut() else { return false };
+        if now_ns < heat.throttle_due_ns {
+            return heat.throttle.is_acting();
+        }
         heat.throttle_due_ns = now_ns + heat.throttle_period_ns;
         let sensors = heat.network.sensors();
         let shown = sensors.iter().map(|(node, _)| heat.temperatures_c[*node]);
         heat.throttle.look(shown.fold(f64::NEG_INFINITY, f64::max));
+        true
     }
 
     /// The highest of some operating points that heat allows a cluster now; if that is not the highest of all, the past

@@ -86,7 +86,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A cluster's frequency, or the temperature, has changed.
+    /// A cluster's frequency has changed.
     pub(in crate::engine) fn meter_cluster(&mut self, cluster: ClusterId) {
         let now_ns = self.events.now_ns();
         if let Some((meters, site)) = self.metering() {
@@ -135,13 +135,13 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         let Some(meters) = self.meters.as_deref_mut() else { return Ok(()) };
         let Some(period_ns) = meters.thermal_period_ns() else { return Ok(()) };
-        meters.settle(now_ns);
         if meters.heat_up(now_ns) {
             let machine = self.setup.machine.name.clone();
             return Err(SimError::ThermalRunaway { machine, at_ns: now_ns }.into());
         }
+        let site = Site { machine: &self.setup.machine, speeds: &self.speeds };
         for cluster in self.clocks.clusters() {
-            self.meter_cluster(cluster);
+            meters.relevel(cluster, site);
         }
         if self.supervisor.needs.sensors {
             self.read_temperatures();
@@ -167,7 +167,9 @@ impl Engine<'_> {
     fn throttle(&mut self, period_ns: Ns) {
         let now_ns = self.events.now_ns();
         let Some(meters) = self.meters.as_deref_mut() else { return };
-        meters.check_heat(now_ns);
+        if !meters.check_heat(now_ns) {
+            return;
+        }
         for cluster in self.clocks.clusters() {
             let opps = self.setup.machine.clusters[cluster.index()].opps.len();
             let Some(meters) = self.meters.as_deref_mut() else { return };

@@ -1,7 +1,7 @@
 //! The critical-task queues of CATS, for bottom levels of any weight.
 //!
 //! A task is critical if it continues the longest path that is known to be left, or starts a longer one.
-//! Big workers take critical tasks first, little ones the others.
+//! Big workers take critical tasks first, little ones the others. Where there is no big worker, all act as one.
 
 use std::collections::BinaryHeap;
 
@@ -39,6 +39,8 @@ pub struct CriticalQueues {
     options: Options,
     weight: Weight,
     is_big: Vec<bool>,
+    /// Number of big workers.
+    big_count: usize,
     /// Weight of the longest path from each task to an exit, its own weight included.
     bottom: Vec<f64>,
     /// `currMax`: bottom level of the last critical task.
@@ -53,10 +55,12 @@ pub struct CriticalQueues {
 impl CriticalQueues {
     /// Empty queues for these workers.
     pub fn new(options: Options, weight: Weight, workers: &Workers) -> Self {
+        let is_big: Vec<bool> = workers.ids().map(|worker| workers.is_big(worker)).collect();
         Self {
             options,
             weight,
-            is_big: workers.ids().map(|worker| workers.is_big(worker)).collect(),
+            big_count: is_big.iter().filter(|&&is_big| is_big).count(),
+            is_big,
             bottom: Vec::new(),
             greatest: 0.0,
             last: None,
@@ -143,12 +147,15 @@ impl CriticalQueues {
 
     /// A worker has been moved to a core of the fastest kind, or off one.
     pub fn moved(&mut self, worker: WorkerId, is_big: bool) {
-        self.is_big[worker.index()] = is_big;
+        let was_big = std::mem::replace(&mut self.is_big[worker.index()], is_big);
+        self.big_count = self.big_count - usize::from(was_big) + usize::from(is_big);
     }
 
     /// The next task for a worker.
     pub fn next(&mut self, worker: WorkerId) -> Option<Pick> {
-        let (own, other, may_help) = if self.is_big[worker.index()] {
+        // Somebody has to execute critical tasks.
+        let acts_as_big = self.is_big[worker.index()] || self.big_count == 0;
+        let (own, other, may_help) = if acts_as_big {
             (&mut self.critical, &mut self.others, true)
         } else {
             (&mut self.others, &mut self.critical, self.options.steal)

@@ -7,10 +7,11 @@ stretch tells all.
 from dataclasses import dataclass
 
 from ampsched import metrics
-from ampsched.execution import Settings, run_all
+from ampsched.execution import job_of, run_all
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import BIG, LITTLE, SCRIPTS, WORKLOADS
 from ampsched.policy import PolicySpec
+from ampsched.settings import RunSettings
 
 WHOLE_GRID = ("w6", "w2")
 """The workloads of Figure 8: HHHHHL and MMMMMM."""
@@ -47,8 +48,8 @@ def run(jobs: int) -> tuple[Point, ...]:
     policy = PolicySpec.of(MAPPING)
     tasks = []
     for mix, high, low in points:
-        settings = Settings(until_ms=STRETCH_MS, governors=setup.fixed({BIG: high, LITTLE: low}))
-        tasks.append((settings.job(machine, setup.mix(mix), policy, 1), policy))
+        settings = RunSettings(until_ms=STRETCH_MS, governor=setup.fixed({BIG: high, LITTLE: low}))
+        tasks.append((job_of(settings, machine, setup.mix(mix), policy), policy))
     found = []
     for (mix, high, low), outcome in zip(points, run_all(tasks, jobs), strict=True):
         found.append(Point(mix, high, low, metrics.uniformity(setup.slowdowns_so_far(outcome))))

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ampsched import metrics
-from ampsched.execution import Settings, run_all
+from ampsched.execution import job_of, run_all
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import BIG, LITTLE, MACHINES, UNIFORMITY_THRESHOLD, WORKLOADS
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
+from ampsched.settings import RunSettings
 
 EPOCHS = 30
 SETTLED = 10
@@ -84,12 +85,12 @@ def _series(machine: str, mix: str, policy: str, jobs: int) -> Series:
     top = {LITTLE: setup.mhz_of(where, LITTLE)[-1]}
     # A simulation is the beginning of a longer one: stopping it after each epoch tells what HFEE saw.
     tasks = [
-        (Settings(until_ms=1000.0 * epoch).job(where, workload, own, 1), own)
+        (job_of(RunSettings(until_ms=1000.0 * epoch), where, workload, own), own)
         for epoch in range(1, EPOCHS + 1)
     ]
     for mhz in big_mhz:
-        settings = Settings(until_ms=1000.0 * EPOCHS, governors=setup.fixed({BIG: mhz} | top))
-        tasks.append((settings.job(where, workload, mapping, 1), mapping))
+        settings = RunSettings(until_ms=1000.0 * EPOCHS, governor=setup.fixed({BIG: mhz} | top))
+        tasks.append((job_of(settings, where, workload, mapping), mapping))
     outcomes = run_all(tasks, jobs)
     epochs, at_fixed = outcomes[:EPOCHS], outcomes[EPOCHS:]
     fixed = dict(zip(big_mhz, map(observed_uniformity, at_fixed), strict=True))

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from ampsched import _core
-from ampsched.execution import Settings, run_all
+from ampsched.execution import job_of, run_all
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import BIG, LITTLE
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
+from ampsched.settings import RunSettings
 
 STRETCH_MS = 1000.0
 
@@ -72,9 +73,9 @@ def run(jobs: int) -> tuple[Alone, ...]:
 
 
 def _job(where: _core.Machine, kind: str, mhz: int, program: str) -> tuple[_core.Job, PolicySpec]:
-    settings = Settings(energy=True, until_ms=STRETCH_MS, governors=setup.fixed({kind: mhz}))
+    settings = RunSettings(energy=True, until_ms=STRETCH_MS, governor=setup.fixed({kind: mhz}))
     policy = PolicySpec.of("cfs")
-    return settings.job(where, setup.alone_workload(program), policy, 1), policy
+    return job_of(settings, where, setup.alone_workload(program), policy), policy
 
 
 def _alone(program: str, rows: Iterable[tuple[str, int, Outcome]]) -> Alone:

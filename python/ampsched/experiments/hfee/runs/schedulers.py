@@ -7,12 +7,12 @@ from statistics import fmean
 from typing import Any
 
 from ampsched import _core, metrics
-from ampsched.execution import Progress, Settings, run_all
+from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import MACHINES, SCHEDULERS, WORKLOADS, Scheduler
-from ampsched.governor import Governors
 from ampsched.policy import PolicySpec
 from ampsched.results import ClusterOutcome, Outcome
+from ampsched.settings import RunSettings
 from ampsched.statistics import Estimate, estimate
 
 
@@ -131,9 +131,9 @@ def run(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
 
 
 def _job(machine: str, mix: str, seed: int, scheduler: Scheduler) -> tuple[_core.Job, PolicySpec]:
-    settings = Settings(energy=True, governors=Governors.parse(scheduler.governor))
+    settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed)
     policy = PolicySpec.of(scheduler.policy)
-    return settings.job(setup.machine(machine), setup.in_order(mix, seed), policy, seed), policy
+    return job_of(settings, setup.machine(machine), setup.in_order(mix, seed), policy), policy
 
 
 def _row(step: tuple[str, str, int, Scheduler], outcome: Outcome) -> Row:

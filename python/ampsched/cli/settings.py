@@ -1,0 +1,69 @@
+"""The settings of simulations as options."""
+
+import inspect
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, get_args
+
+import typer
+
+from ampsched.cli import injection, options
+from ampsched.settings import Declared, complete, declared
+
+SIMULATION = "How it is simulated"
+"""Panel of a command's help."""
+PARSERS: dict[object, Callable[[str], object]] = {int: options.whole, float: options.number}
+
+
+def with_settings(
+    settings: type, panel: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command an option for each setting of a class.
+
+    It gets them, complete and checked, in its parameter ``settings``.
+
+    Args:
+        settings: The class.
+        panel: Title under which the command's help shows them by themselves.
+    """
+    rows = declared(settings)
+
+    def read(values: dict[str, Any]) -> object:
+        return complete(settings, {name: _read(row, values[name]) for name, row in rows.items()})
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        made = [_option(row, panel) for row in rows.values()]
+        return injection.with_options(command, "settings", made, read)
+
+    return decorate
+
+
+def _read(row: Declared, value: object) -> object:
+    return row.setting.option.read(value) if row.setting.option else value
+
+
+def _option(row: Declared, panel: str | None) -> inspect.Parameter:
+    setting = row.setting
+    own = setting.option
+    made = typer.Option(
+        own.flag if own else f"--{row.name.replace('_', '-')}",
+        *([setting.short] if setting.short else []),
+        metavar=setting.metavar,
+        parser=PARSERS.get(_given(row)),
+        help=own.help if own else setting.help,
+        rich_help_panel=panel,
+    )
+    return injection.option(row.name, own.type if own else _kind(row), setting.default, made)
+
+
+def _kind(row: Declared) -> object:
+    """The type of an option as Typer knows it: what is made of a text is one."""
+    if row.setting.read:
+        return str | None if row.setting.default is None else str
+    return row.type
+
+
+def _given(row: Declared) -> object:
+    """The type of a value that is given: a setting may be None if it is not."""
+    others = [each for each in get_args(row.type) if each is not NoneType]
+    return others[0] if len(others) == 1 else row.type

@@ -1,0 +1,105 @@
+"""The device tree of an arm64 guest: how fast each core is, and which cores are of a cluster.
+
+QEMU writes a tree for cores that are all equal. It is turned into source, to which `capacity-dmips-mhz` and a `cpu-map`
+are added (Linux, Documentation/devicetree/bindings/cpu/cpu-capacity.txt and cpu-topology.txt), and compiled again, by
+the device tree compiler of Debian's archive.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ampsched.vm.error import VmError
+
+CAPACITY_OF_FASTEST = 1024
+"""Linux's SCHED_CAPACITY_SCALE: what a guest shows in ``cpu_capacity`` is then what was written."""
+TOOL_S = 60
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Cores that lie together; their numbers follow those of the cluster before.
+
+    Attributes:
+        cores: Number of its cores.
+        speed: Of each of them, in any unit that all clusters share.
+    """
+
+    cores: int
+    speed: float
+
+
+def capacities(clusters: Sequence[Cluster]) -> list[int]:
+    """The capacity of each cluster's cores: 1024 for the fastest, in proportion for others, at least 1."""
+    fastest = max(cluster.speed for cluster in clusters)
+    return [max(1, round(CAPACITY_OF_FASTEST * cluster.speed / fastest)) for cluster in clusters]
+
+
+def addition(clusters: Sequence[Cluster]) -> str:
+    """What is added to a tree, in the language of device trees."""
+    lines = ["/ {", "cpus {", *_capacity_lines(clusters), "/delete-node/ cpu-map;", "cpu-map {", "socket0 {"]
+    first = 0
+    for index, cluster in enumerate(clusters):
+        names = (f"core{core} {{ cpu = <&{{/cpus/cpu@{first + core}}}>; }};" for core in range(cluster.cores))
+        lines += [f"cluster{index} {{", *names, "};"]
+        first += cluster.cores
+    return "\n".join([*lines, "};", "};", "};", "};"]) + "\n"
+
+
+def _capacity_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
+    each = [
+        capacity
+        for cluster, capacity in zip(clusters, capacities(clusters), strict=True)
+        for _ in range(cluster.cores)
+    ]
+    for core, capacity in enumerate(each):
+        yield f"cpu@{core} {{ capacity-dmips-mhz = <{capacity}>; }};"
+
+
+def device_tree(qemu: Sequence[str], clusters: Sequence[Cluster], compiler: Sequence[str]) -> bytes:
+    """The tree that QEMU would give a guest, with the guest's clusters in it; for QEMU's option ``-dtb``.
+
+    Args:
+        qemu: The command that boots the guest; it is only asked for its tree.
+        clusters: Of the guest.
+        compiler: The command that starts the device tree compiler.
+
+    Raises:
+        VmError: QEMU or the compiler fails, or QEMU's tree has other cores.
+    """
+    with tempfile.TemporaryDirectory(prefix="ampsched-tree-") as folder:
+        dumped = Path(folder) / "qemu.dtb"
+        _call([*qemu, "-machine", f"dumpdtb={dumped}"])
+        tree = dumped.read_bytes()
+    return with_clusters(tree, clusters, compiler)
+
+
+def with_clusters(tree: bytes, clusters: Sequence[Cluster], compiler: Sequence[str]) -> bytes:
+    """A compiled tree with clusters and capacities of its cores, compiled.
+
+    Raises:
+        VmError: The compiler fails, or the tree has other cores.
+    """
+    source = _call([*compiler, "-q", "-I", "dtb", "-O", "dts"], tree).decode()
+    cores = sorted(map(int, re.findall(r"^\t\tcpu@(\d+) \{$", source, re.MULTILINE)))
+    wanted = sum(cluster.cores for cluster in clusters)
+    if cores != list(range(wanted)):
+        raise VmError(f"the device tree has the cores {cores}, not those of a machine with {wanted}")
+    return _call([*compiler, "-q", "-I", "dts", "-O", "dtb"], (source + addition(clusters)).encode())
+
+
+def _call(command: Sequence[str], given: bytes = b"") -> bytes:
+    """What a command writes when it is given something."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, input=given, capture_output=True, check=False, timeout=TOOL_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VmError(f"the device tree cannot be made: {error}") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise VmError(f"the device tree cannot be made: {said[-1] if said else command[0]}")
+    return done.stdout

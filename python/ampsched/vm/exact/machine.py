@@ -1,0 +1,290 @@
+"""An exact virtual machine from start to end: what it is given, QEMU, what it hands out."""
+
+import codecs
+import os
+import platform
+import re
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from subprocess import Popen
+
+from ampsched._core import Machine
+from ampsched.children import child_in_group, ended_by_signals, last_line
+from ampsched.files import writing
+from ampsched.vm.archive import Archive
+from ampsched.vm.error import VmError
+from ampsched.vm.exact.clock import Report, clock_file, settings
+from ampsched.vm.exact.costs import ClassCosts, costs
+from ampsched.vm.exact.devicetree import Cluster
+from ampsched.vm.exact.guest import BUSYBOX, FILES, OUTPUT, RESULT, TRACE, init_script
+from ampsched.vm.exact.initramfs import Initramfs
+from ampsched.vm.exact.qemu import Architecture, Boot, architecture
+from ampsched.vm.kernel import DEFAULT_KERNEL, Kernel, fetch_kernel
+
+LOOK_S = 0.05
+TRACE_HEAD_LINES = 12
+FOLDERS = ("proc", "sys", "dev", "tmp", "run", "root", "boot")
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A virtual machine whose cores are exactly as unequal as a machine's file says.
+
+    Attributes:
+        machine: Clusters and core types.
+        kernel: Version that names the kernel, such as 6.18.
+        architecture: ``x86_64`` or ``aarch64``.
+        mips: Million plain integer instructions per second of the fastest core.
+        quantum_us: Cores take turns of that length (virtual time): what is shorter than it cannot be told.
+        memory_mb: Memory in MB.
+        caches: Whether loads and stores that miss caches cost more.
+        speeds: What the cores of each cluster execute, if not what their types say.
+        archive: Where QEMU and kernels come from.
+    """
+
+    machine: Machine
+    kernel: str = DEFAULT_KERNEL
+    architecture: str = "x86_64"
+    mips: float = 1000.0
+    quantum_us: float = 50.0
+    memory_mb: int = 1536
+    caches: bool = False
+    speeds: Sequence[ClassCosts] | None = None
+    archive: Archive = field(default_factory=Archive)
+
+    def clusters(self) -> list[Cluster]:
+        """Its cores and their speeds for integer code, in the order of their numbers in the guest."""
+        return [Cluster(count, speed.rate_kips) for count, speed in self._clusters()]
+
+    def clock_settings(self) -> str:
+        """What the clock is told."""
+        return settings([speed for count, speed in self._clusters() for _ in range(count)], self.quantum_us)
+
+    def _clusters(self) -> list[tuple[int, ClassCosts]]:
+        speeds = self.speeds or costs(self.machine, self.mips, caches=self.caches)
+        return [
+            (count, speed) for (_, _, count, _, _), speed in zip(self.machine.clusters, speeds, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done in a virtual machine.
+
+    Attributes:
+        command: Program and arguments.
+        files: Files, folders and programs of this computer that it needs beside the program itself.
+        variables: Further variables of its environment.
+        cwd: Folder in which it runs; empty there but for what is named.
+    """
+
+    command: Sequence[str]
+    files: Sequence[Path] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path = field(default_factory=Path.cwd)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What has come out of it.
+
+    Attributes:
+        code: Exit code of the command; none if the machine went away before it ended.
+        output: What it has written.
+        console: What the kernel has written.
+        timed_out: It was stopped at its time limit.
+        took_s: How long the command took, in the guest's time, to 10 ms.
+        report: What the clock says.
+        lost_events: Events that are not in the trace, for its memory was full; the oldest.
+    """
+
+    code: int | None
+    output: str
+    console: str
+    timed_out: bool
+    took_s: float | None
+    report: Report | None
+    lost_events: int = 0
+
+
+def run(
+    exact: Exact,
+    work: Work,
+    *,
+    out: Path | None = None,
+    trace: Path | None = None,
+    limit_s: float = 600.0,
+    echo: Callable[[str], None] = lambda text: None,
+) -> Done:
+    """Boots an exact virtual machine, runs a command as root in it and switches it off. Needs no rights.
+
+    Args:
+        exact: The machine.
+        work: The command.
+        out: Folder for the files that the command leaves in its own; they are thrown away by default.
+        trace: File for who ran on which core, as Linux's function tracer writes it.
+        limit_s: Time of this computer in s after which the machine is stopped.
+        echo: Is told the output as it comes.
+
+    Raises:
+        VmError: Something that is needed is missing, or QEMU does not start.
+    """
+    guest = architecture(exact.architecture)
+    kernel = fetch_kernel(exact.kernel, guest.name, exact.archive)
+    with ExitStack() as stack:
+        stack.enter_context(ended_by_signals())
+        traced = stack.enter_context(writing(trace)) if trace else None
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ampsched-vm-")))
+        _check_folder(folder)
+        (folder / "clock.txt").write_text(exact.clock_settings(), "utf-8")
+        files = _initramfs(exact, work, guest, kernel, trace=trace is not None)
+        files.write(folder / "initramfs")
+        boot = Boot(exact.archive, guest, kernel, exact.clusters(), exact.memory_mb, clock_file())
+        with child_in_group(boot.command(folder)) as process:
+            timed_out = not _follow(process, folder / OUTPUT, time.monotonic() + limit_s, echo)
+            if not timed_out and process.returncode:
+                why = last_line(process.stderr, f"exit code {process.returncode}")
+                raise VmError(f"QEMU does not work: {why}")
+        if traced and (folder / TRACE).exists():
+            with (folder / TRACE).open("rb") as file:
+                shutil.copyfileobj(file, traced)
+        return _done(folder, timed_out=timed_out, out=out)
+
+
+def _check_folder(folder: Path) -> None:
+    wrong = [letter for letter in str(folder) if letter in ",=\"'" or not letter.isprintable()]
+    if wrong:
+        raise VmError(
+            f"{folder}: QEMU cannot be told of files with {wrong[0]!r} in their path (TMPDIR names another)"
+        )
+
+
+def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *, trace: bool) -> Initramfs:
+    files = Initramfs(guest.name)
+    for name in FOLDERS:
+        files.folder(Path("/", name))
+    files.character_device(Path("/dev/console"), 5, 1)
+    files.copy(exact.archive.folder(f"busybox-{guest.name}") / "bin/busybox", BUSYBOX)
+    files.copy(kernel.config, Path(f"/boot/config-{kernel.release}"))
+    program = find_program(work.command[0], work.cwd, guest.name)
+    if program is not None:
+        files.program(program)
+    for file in work.files:
+        _include(files, work.cwd / file)
+    # What the program is called may decide what it does.
+    words = [str(program.absolute()), *work.command[1:]] if program else work.command
+    path = os.environ.get("PATH", os.defpath)
+    script = init_script(words, work.cwd.absolute(), path, work.variables, trace=trace)
+    files.text(Path("/init"), script, 0o755)
+    return files
+
+
+def find_program(name: str, cwd: Path, architecture: str) -> Path | None:
+    """The program of this computer that a command names, by its place or in the path.
+
+    None for a name without a place in guests of another architecture: there it is one of the guest's own tools.
+
+    Raises:
+        VmError: There is none.
+    """
+    if os.sep not in name and architecture != platform.machine():
+        return None
+    found = shutil.which(cwd / name if os.sep in name else name)
+    if found is None:
+        raise VmError(f"{name}: there is no such program")
+    return Path(found)
+
+
+def _include(files: Initramfs, path: Path) -> None:
+    if path.is_file() and os.access(path, os.X_OK):
+        files.program(path)
+        return
+    files.include(path)
+    if path.is_dir():
+        files.libraries([each for each in path.rglob("*") if each.is_file()])
+
+
+def _follow(process: "Popen[bytes]", output: Path, until: float, echo: Callable[[str], None]) -> bool:
+    """Passes on what a file gets until a process ends; false if it has not by a time (monotonic clock)."""
+    seen, text = 0, codecs.getincrementaldecoder("utf-8")(errors="replace")
+    while True:
+        ended = process.poll() is not None
+        if output.exists():
+            with output.open("rb") as file:
+                file.seek(seen)
+                new = file.read()
+            seen += len(new)
+            if new:
+                echo(text.decode(new))
+        if ended:
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOOK_S)
+
+
+def _done(folder: Path, *, timed_out: bool, out: Path | None) -> Done:
+    result = _text(folder / RESULT).split()
+    code, took_s = None, None
+    if result:
+        code, took_s = int(result[0]), round(float(result[2]) - float(result[1]), 2)
+        if out is not None:
+            unpack(folder / FILES, out)
+    report = _text(folder / "report.txt")
+    return Done(
+        code,
+        _text(folder / OUTPUT),
+        _text(folder / "console"),
+        timed_out,
+        took_s,
+        Report.read(report) if report else None,
+        lost_events(folder / TRACE),
+    )
+
+
+def lost_events(trace: Path) -> int:
+    """How many events a trace of Linux's function tracer has lost, as its head says; 0 without a trace."""
+    if not trace.exists():
+        return 0
+    with trace.open(encoding="utf-8", errors="replace") as file:
+        head = "".join(islice(file, TRACE_HEAD_LINES))
+    found = re.search(r"entries-in-buffer/entries-written: (\d+)/(\d+)", head)
+    return int(found[2]) - int(found[1]) if found else 0
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace") if path.exists() else ""
+
+
+def unpack(archive: Path, out: Path) -> None:
+    """Puts the files that a guest has handed out into a folder, and nothing anywhere else.
+
+    Raises:
+        VmError: Something is no ordinary file, would get elsewhere or cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if archive.stat().st_size:
+            with tarfile.open(archive, ignore_zeros=True) as files:
+                for member in files:
+                    _unpack(files, member, out.resolve())
+    except (tarfile.TarError, OSError) as error:
+        raise VmError(f"{out}: what the virtual machine hands out is refused: {error}") from None
+
+
+def _unpack(files: tarfile.TarFile, member: tarfile.TarInfo, out: Path) -> None:
+    target = (out / member.name).resolve()
+    content = files.extractfile(member) if member.isfile() else None
+    if content is None or not target.is_relative_to(out):
+        raise tarfile.ExtractError(f"{member.name!r} is no file of this folder")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        shutil.copyfileobj(content, file)
+    target.chmod(member.mode & 0o777)

@@ -1,0 +1,138 @@
+"""The command line of QEMU for an exact virtual machine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ampsched.vm.archive import Archive
+from ampsched.vm.error import VmError
+from ampsched.vm.exact.devicetree import Cluster, device_tree
+from ampsched.vm.exact.guest import CHANNELS
+from ampsched.vm.kernel import Kernel
+
+LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
+LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+FIRMWARE = ("usr/share/qemu", "usr/share/seabios")
+BEGIN = "2026-01-01T00:00:00"
+"""The guest's date at power-on, the same in all runs."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What differs between guests.
+
+    Attributes:
+        name: As the kernel calls it.
+        machine: QEMU's model of the computer.
+        cpu: QEMU's model of the cores.
+        console: The kernel's name of the first serial line.
+        has_capacities: The guest is told how fast its cores are, by a device tree.
+    """
+
+    name: str
+    machine: str
+    cpu: str
+    console: str
+    has_capacities: bool = False
+
+
+# MONITOR and MWAIT would let idle cores spin instead of halting.
+ARCHITECTURES = {
+    each.name: each
+    for each in (
+        Architecture("x86_64", "q35", "max,-monitor", "ttyS0"),
+        Architecture("aarch64", "virt,gic-version=3", "cortex-a76", "ttyAMA0", has_capacities=True),
+    )
+}
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture of that name.
+
+    Raises:
+        VmError: There is none.
+    """
+    if name not in ARCHITECTURES:
+        raise VmError(f'architecture "{name}" is unknown (known: {", ".join(ARCHITECTURES)})')
+    return ARCHITECTURES[name]
+
+
+@dataclass(frozen=True)
+class Boot:
+    """How a machine is booted.
+
+    Attributes:
+        archive: Where QEMU is.
+        guest: Architecture of the guest.
+        kernel: Its kernel.
+        clusters: Its cores.
+        memory_mb: Its memory in MB.
+        clock: The plugin.
+    """
+
+    archive: Archive
+    guest: Architecture
+    kernel: Kernel
+    clusters: Sequence[Cluster]
+    memory_mb: int
+    clock: Path
+
+    def command(self, folder: Path) -> list[str]:
+        """The command that boots it; what belongs to this run is in a folder.
+
+        Args:
+            folder: Has ``initramfs`` and ``clock.txt``, gets the device tree, ``console``, ``report.txt`` and what the
+                guest hands out.
+        """
+        words = [*self._computer(), *self._devices(folder), *self._files(folder)]
+        if self.guest.has_capacities:
+            tree = device_tree(self._computer(), self.clusters, self._tool("dtc"))
+            (folder / "tree.dtb").write_bytes(tree)
+            words += ["-dtb", f"{folder}/tree.dtb"]
+        return words
+
+    def _tool(self, name: str) -> list[str]:
+        """A program beside QEMU, with the libraries with which it was built."""
+        packages = self.archive.folder(f"qemu-{self.guest.name}")
+        libraries = ":".join(str(packages / library) for library in LIBRARIES)
+        return [str(packages / LOADER), "--library-path", libraries, str(packages / "usr/bin" / name)]
+
+    def _computer(self) -> list[str]:
+        packages = self.archive.folder(f"qemu-{self.guest.name}")
+        options = {
+            "accel": "tcg,thread=single",
+            "machine": self.guest.machine,
+            "cpu": self.guest.cpu,
+            "smp": str(sum(cluster.cores for cluster in self.clusters)),
+            "m": f"{self.memory_mb}M",
+            "display": "none",
+            "seed": "1",
+            "rtc": f"clock=vm,base={BEGIN}",
+        }
+        firmware = [word for folder in FIRMWARE for word in ("-L", str(packages / folder))]
+        program = self._tool(f"qemu-system-{self.guest.name}")
+        return [*program, "-nodefaults", "-no-reboot", *firmware, *_words(options)]
+
+    def _devices(self, folder: Path) -> list[str]:
+        # Without an event file the device does its work when the guest asks for it, not when the host has time.
+        words = ["-device", "virtio-serial-pci,ioeventfd=off"]
+        for name in CHANNELS:
+            words += ["-chardev", f"file,id={name},path={folder}/{name}"]
+            words += ["-device", f"virtserialport,chardev={name},name={name}"]
+        return words
+
+    def _files(self, folder: Path) -> list[str]:
+        boot = f"console={self.guest.console} panic=-1 quiet loglevel=5 cryptomgr.notests=1"
+        return _words(
+            {
+                "kernel": str(self.kernel.image),
+                "initrd": f"{folder}/initramfs",
+                "append": f"{boot} idle=halt" if self.guest.name == "x86_64" else boot,
+                "serial": f"file:{folder}/console",
+                "plugin": f"{self.clock},settings={folder}/clock.txt,report={folder}/report.txt",
+            }
+        )
+
+
+def _words(options: Mapping[str, str]) -> list[str]:
+    return [word for name, value in options.items() for word in (f"-{name}", value)]

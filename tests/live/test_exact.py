@@ -1,0 +1,89 @@
+"""Machines whose cores are exactly unequal: their speeds, and that two runs are the same."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ampsched import Catalog
+from ampsched.vm import exact
+from ampsched.vm.exact.costs import SHARES, ClassCosts
+
+PLAIN = (SHARES,) * 5
+# Each core counts by itself and says how much CPU time that took, which the kernel counts in ns.
+PINNED = """
+for core in 0 1 2 3; do
+    taskset $((1 << core)) sh -c '
+        read -r begin _ </proc/self/schedstat
+        i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done
+        read -r end _ </proc/self/schedstat
+        echo '$core' $((end - begin))' &
+done
+wait
+"""
+TOLERANCE = 0.005
+"""What the kernel itself does meanwhile (ticks, the shells' start) is no part of the loop."""
+
+
+def machine(**changes: object) -> exact.Exact:
+    speeds = [ClassCosts(1_000_000, PLAIN), ClassCosts(400_000, PLAIN)]  # type: ignore[arg-type]
+    return exact.Exact(Catalog.shipped().machine("2B2S"), speeds=speeds, **changes)  # type: ignore[arg-type]
+
+
+def run(guest: exact.Exact, script: str, cwd: Path) -> exact.Done:
+    done = exact.run(guest, exact.Work(["sh", "-c", script], cwd=cwd), out=cwd / "out", limit_s=300)
+    assert done.code == 0, (done.output, done.console)
+    return done
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_cores_are_as_unequal_as_stated(architecture: str, tmp_path: Path) -> None:
+    done = run(machine(architecture=architecture), PINNED, tmp_path)
+    took_ns = {int(core): int(ns) for core, ns in (line.split() for line in done.output.splitlines())}
+    assert took_ns.keys() == {0, 1, 2, 3}
+    ratio = (took_ns[2] + took_ns[3]) / (took_ns[0] + took_ns[1])
+    print(took_ns, ratio)
+    assert abs(ratio / 2.5 - 1) < TOLERANCE
+
+
+def test_two_runs_are_the_same(tmp_path: Path) -> None:
+    script = PINNED + "cat /proc/interrupts /proc/schedstat /proc/uptime >state; dmesg >>state"
+    both = [run(machine(), script, tmp_path) for _ in range(2)]
+    assert both[0].output == both[1].output
+    assert both[0].console == both[1].console
+    reports = [done.report for done in both]
+    assert reports[0] is not None
+    assert reports[1] is not None
+    assert reports[0].instructions == reports[1].instructions
+    assert reports[0].virtual_s == reports[1].virtual_s
+
+
+ROOT = Path(__file__).resolve().parents[2]
+HOWTO = ROOT / "docs/howto/run-on-cores-you-do-not-have.md"
+LIVE = ROOT / "target/debug/ampsched-live"
+"""Beside it is the program that loads policies; ``make test-live`` builds both."""
+
+
+def test_the_how_to_works(tmp_path: Path) -> None:
+    """Every command of the page, one after the other, as it stands there."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", HOWTO.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 3
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euxc", "".join(blocks)],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "AMPSCHED_LIVE": str(LIVE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(done.stderr)
+    assert done.returncode == 0, done.stderr[-3000:]
+    times = re.findall(r"^ampsched: took ([\d.]+) s in the machine", done.stderr, re.MULTILINE)
+    assert len(times) == 4
+    assert times[0] == times[1], "the same run twice"
+    assert "colab as written" in done.stdout
+    assert "sched_switch" in (tmp_path / "xz.trace").read_text("utf-8")

@@ -1,0 +1,45 @@
+"""What a fresh computer lacks: programs that the README does not name, and places that can be written."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Of Debian's essential packages: dash, coreutils, util-linux, bsdutils. Of those that the README names: gcc.
+PROGRAMS = {"sh", "cp", "nice", "taskset", "renice", "unshare", "setpriv", "cc"}
+
+# Without a writable /dev/shm there are no semaphores.
+WITHOUT_SEMAPHORES = """
+import _multiprocessing
+def refuse(*arguments, **more):
+    raise PermissionError(13, "Permission denied")
+_multiprocessing.SemLock = refuse
+import numpy as np
+from ampsched.training.regression import fit
+fit({kind!r}, np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0]))
+"""
+
+
+def test_fresh_tests_run_only_programs_that_the_readme_provides() -> None:
+    sources = [
+        path for path in (ROOT / "crates").rglob("*.rs") if "tests" in path.parts and "live" in path.parts
+    ]
+    sources += (ROOT / "crates/taskrt/tests").glob("*.rs")
+    called = {
+        (name, path.relative_to(ROOT))
+        for path in sources
+        for name in re.findall(r'\b(?:Command::new|run)\(\s*"([a-z]+)"', path.read_text())
+    }
+    assert {name for name, _ in called} >= {"sh", "nice"}
+    assert sorted(pair for pair in called if pair[0] not in PROGRAMS) == []
+
+
+@pytest.mark.parametrize("kind", ["linear", "trees"])
+def test_fresh_training_is_silent_without_semaphores(kind: str) -> None:
+    command = [sys.executable, "-W", "error::UserWarning", "-c", WITHOUT_SEMAPHORES.format(kind=kind)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

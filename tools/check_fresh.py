@@ -1,0 +1,167 @@
+"""Follows the README on an empty Debian, as an ordinary user: its packages, then `make demo` and `make test`.
+
+    make check-fresh                          Debian 12 and 13, both commands: half an hour on two cores
+    make check-fresh SUITES=bookworm          Debian 12 only
+    make check-fresh COMMANDS="'make demo'"   other commands
+
+Needs root and debootstrap. Debian comes from the archive that this computer's apt uses; how packages are reached (name
+servers, proxies, certificates, indexes) is taken over from this computer as it is, and so is Rust, if rustup has it.
+Nothing of the checkout is used but what is committed.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PLACE = ROOT / ".build" / "fresh-debian"
+SUITES = ["bookworm", "trixie"]
+COMMANDS = ["make demo", "make test"]
+USER, HOME = "newcomer", "/home/newcomer"
+RUST = "/opt/rust"
+NETWORK = [
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/pip.conf",
+    "/etc/ssl/certs",
+    "/usr/local/share/ca-certificates",
+    "/etc/apt/apt.conf.d",
+]
+"""What says how packages are reached, wherever it exists."""
+
+OF_NETWORK = re.compile(r"proxy|cert|ssl|_ca_|^pip_|^cargo_(http|net|registries|source)", re.IGNORECASE)
+"""Variables that say the same; files and folders that they name are taken over, too."""
+
+
+def run(*command: str | Path, quiet: bool = True) -> None:
+    """Runs a command; what it says is shown if it fails."""
+    done = subprocess.run([*map(str, command)], check=False, capture_output=quiet, text=True)
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-3000:] if quiet else ""
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{said}")
+
+
+def archive() -> str:
+    """The archive that apt uses here."""
+    sources = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
+    for source in filter(Path.is_file, sources):
+        for pattern in (r"^URIs:\s*(\S+)", r"^deb\s+(?:\[[^]]*\]\s*)?(\S+)"):
+            found = re.search(pattern, source.read_text(), re.MULTILINE)
+            if found:
+                return found[1]
+    sys.exit("apt has no archive here")
+
+
+def packages() -> list[str]:
+    """The packages that the README names."""
+    found = re.search(r"apt install ([^`]+)`", (ROOT / "README.md").read_text())
+    if not found:
+        sys.exit("README.md names no packages")
+    return found[1].split()
+
+
+def copy(source: Path, root: Path) -> None:
+    """Takes a file or folder over, under the same name, links followed."""
+    target = root / source.relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore_dangling_symlinks=True)
+    elif source.is_file():
+        target.unlink(missing_ok=True)
+        shutil.copy(source, target)
+
+
+def environment() -> dict[str, str]:
+    """Variables for commands there."""
+    kept = {key: value for key, value in os.environ.items() if OF_NETWORK.search(key)}
+    path = f"{RUST}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {**kept, "PATH": path, "LANG": "C.UTF-8", "HOME": HOME, "USER": USER}
+
+
+def inside(root: Path, command: str, *, user: bool) -> list[str]:
+    """A command that runs there, in namespaces that take their mounts and processes with them.
+
+    What the kernel shows of itself and terminals are there as on any computer; shared memory (/dev/shm) is not.
+    """
+    toolchain = subprocess.run(
+        ["rustc", "--print", "sysroot"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    mounts = " && ".join(
+        [
+            f"mount -t proc proc {root}/proc",
+            f"mount -t sysfs -o ro sysfs {root}/sys",
+            f"mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts {root}/dev/pts",
+            f"mount --bind {toolchain.stdout.strip()} {root}{RUST}",
+        ]
+    )
+    who = f"--userspec={USER}:{USER} " if user else ""
+    variables = environment() if user else {**environment(), "HOME": "/root", "USER": "root"}
+    assigned = " ".join(f"{key}={quote(value)}" for key, value in variables.items())
+    there = f"cd {HOME}/ampsched && " if user else ""
+    script = f"{mounts} && exec chroot {who}{root} env -i {assigned} sh -c {quote(there + command)}"
+    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script]
+
+
+def quote(text: str) -> str:
+    """One word of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def debian(suite: str) -> Path:
+    """An empty Debian with the README's packages, an ordinary user, and a clone of the checkout."""
+    empty, root = PLACE / f"{suite}-empty", PLACE / suite
+    if not (empty / "made").exists():
+        shutil.rmtree(empty, ignore_errors=True)
+        run("debootstrap", "--variant=minbase", suite, empty, archive())
+        (empty / "made").touch()
+    run("rm", "-rf", "--one-file-system", root)
+    run("cp", "-a", empty, root)
+    named = [value for key, value in environment().items() if OF_NETWORK.search(key) and os.path.isabs(value)]
+    for name in filter(os.path.exists, [*NETWORK, *named]):
+        copy(Path(name), root)
+    (root / RUST.strip("/")).mkdir()
+    run(
+        *inside(
+            root,
+            f"apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y {' '.join(packages())}",
+            user=False,
+        )
+    )
+    run("chroot", root, "useradd", "--create-home", USER)
+    run("git", "clone", "--quiet", "--no-local", ROOT, root / HOME.strip("/") / "ampsched")
+    run("chroot", root, "chown", "-R", f"{USER}:{USER}", HOME)
+    return root
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "commands", nargs="*", default=COMMANDS, help="what is run there (make demo, make test)"
+    )
+    parser.add_argument("--suites", default=" ".join(SUITES), help="which versions of Debian")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        sys.exit("ampsched: a fresh Debian needs root and debootstrap (Debian: apt install debootstrap)")
+    failed = []
+    for suite in arguments.suites.split():
+        root = debian(suite)
+        for command in arguments.commands:
+            start = time.monotonic()
+            code = subprocess.run(inside(root, command, user=True), check=False).returncode
+            told = f"{suite}: {command}: {'passed' if code == 0 else f'exit code {code}'} in {time.monotonic() - start:.0f} s"
+            print(told, flush=True)
+            failed += [told] if code else []
+        run("rm", "-rf", "--one-file-system", root)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -52,15 +52,34 @@ python-test: $(BUILD)/dev ## Run the Python tests [TESTS='FILE ...']
 	AMPSCHED_LIVE="$$(realpath $${CARGO_TARGET_DIR:-target}/debug/ampsched-live)" PYTHONPATH=$(TESTED) \
 		PATH="$(TESTED)/bin:$$PATH" $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(TESTS)
 
-SECONDS ?= 6
+SECONDS ?= 2.4
+
+# What tests put into guests. Small: every boot unpacks it.
+LIVE := $(abspath $(BUILD)/live)
+
+.PHONY: live-programs
+live-programs: $(BUILD)/dev
+	@sh tools/check-live.sh
+	cargo build --locked --quiet -p ampsched-py -p ampsched-live-cli
+	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf --bins --examples
+	@sh tools/fresh-package.sh $(TESTED) $${CARGO_TARGET_DIR:-target}/debug/lib_core.so
+	@for program in ampsched-live ampsched-live-scx examples/futex_waits; do \
+		install -D -s -m 755 $${CARGO_TARGET_DIR:-target}/debug/$$program $(LIVE)/$$program; done
+	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -static -o $(LIVE)/loads tests/live/loads.c
+	$(clock)
+
+LIVE_TESTS = AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PYTHONPATH=$(TESTED) PATH="$(TESTED)/bin:$$PATH" \
+	$(BIN)/python -m pytest
 
 .PHONY: test-live
-test-live: $(BUILD)/simulator $(BUILD)/dev ## Load policies into a kernel in a virtual machine and make it hard for them (root; SECONDS per policy)
-	sh tools/check-live.sh
-	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf --bins --examples
+test-live: live-programs ## Load policies into a kernel in an exact virtual machine and make it hard for them [SECONDS per policy]
 	cargo test --locked --quiet -p ampsched-scx --features bpf
-	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=$(SECONDS) $(BIN)/python -m pytest tests/live
+	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadgroup tests/live
+
+.PHONY: test-quotas
+test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quotas (root, QEMU and virtiofsd)
+	sh tools/check-quotas.sh
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m pytest tests/quotas
 
 # Linked statically, for guests of arm64: Rust's own linker, clang, and Debian's headers and libraries in the cache.
 ARM64 := $(abspath $(VENV))/lib/ampsched/aarch64
@@ -75,10 +94,8 @@ live-arm64: $(BUILD)/simulator ## Build the program that loads policies into a k
 CAMPAIGN := colab hsp prop-sp wash cfs
 
 .PHONY: campaign-live
-campaign-live: $(BUILD)/simulator $(BUILD)/dev ## The policies of the papers and a plain one in a kernel, 60 s each under stress, hackbench, storms and real programs
-	sh tools/check-live.sh
-	cargo build --locked --quiet -p ampsched-scx --features bpf
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) SECONDS_PER_POLICY=60 $(BIN)/python -m pytest -rP \
+campaign-live: live-programs ## The policies of the papers and a plain one in a kernel, 60 s each under loads, storms and real programs
+	SECONDS_PER_POLICY=60 $(LIVE_TESTS) --numprocesses $(JOBS) -rP \
 		$(CAMPAIGN:%='tests/live/test_kernel.py::test_a_policy_holds_under_load[%]')
 
 .PHONY: lint-live
@@ -129,11 +146,9 @@ new: fresh ## Begin a policy in Rust: POLICY=NAME writes its file, its row and a
 	@$(FRESH) -m ampsched new policy $(POLICY)
 
 .PHONY: try-live
-try-live: fresh ## Load a policy into a kernel in a virtual machine under load: POLICY=NAME (root) [SECONDS=6]
-	@sh tools/check-live.sh
-	@cargo build --locked --quiet -p ampsched-scx --features bpf
-	@POLICIES=$(POLICY) SECONDS_PER_POLICY=$(SECONDS) AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(FRESH) -m pytest \
-		tests/live/test_kernel.py -k test_a_policy_holds_under_load
+try-live: live-programs ## Load a policy into a kernel in an exact virtual machine under load: POLICY=NAME [SECONDS=2.4]
+	@POLICIES=$(POLICY) SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) tests/live/test_kernel.py \
+		-k test_a_policy_holds_under_load
 
 .PHONY: bless
 bless: fresh ## Write all generated files that are committed anew, show what changed and how to read it [ONLY=golden]
@@ -155,7 +170,7 @@ PEERS := $(BUILD)/peers/bin
 
 .PHONY: bench-live
 bench-live: $(BUILD)/package $(PEERS)/scx_bpfland ## Measure scheduling in the kernel beside EEVDF and scx_bpfland in a virtual machine (root)
-	sh tools/check-live.sh
+	sh tools/check-quotas.sh
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PATH="$(abspath $(PEERS)):$$PATH" $(BIN)/python benchmarks/live_overhead.py
 
 .PHONY: docs
@@ -178,7 +193,7 @@ BOOTS ?= 4
 
 .PHONY: gain
 gain: $(BUILD)/package $(GAIN:%=$(BUILD)/truth/%) $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure COLAB against other schedulers in a virtual machine's kernel (BOOTS of 10 min; root)
-	sh tools/check-live.sh
+	sh tools/check-quotas.sh
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/truth \
 		--schedulers $(BIN) $(PEERS) --boots $(BOOTS) --out docs/reports/live
 
@@ -278,11 +293,11 @@ $(BUILD)/simulator: $(BUILD)/venv $(SOURCES)
 
 $(BUILD)/package: $(BUILD)/simulator
 	cargo build --release --locked --quiet -p ampsched-live-cli
-	install -m 755 target/release/ampsched-live $(BIN)/ampsched-live
+	install -s -m 755 target/release/ampsched-live $(BIN)/ampsched-live
 	$(clock)
 	@if why=$$(sh tools/check-bpf.sh 2>&1); then \
 		cargo build --release --locked --quiet -p ampsched-scx --features bpf && \
-		install -m 755 target/release/ampsched-live-scx $(BIN)/ampsched-live-scx; \
+		install -s -m 755 target/release/ampsched-live-scx $(BIN)/ampsched-live-scx; \
 	else \
 		rm -f $(BIN)/ampsched-live-scx; echo "without ampsched-live-scx, policies do not run inside kernels: $$why"; \
 	fi

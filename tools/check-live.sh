@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says in one line what is missing for building policies for a kernel and trying them in a virtual machine.
+# Says in one line what is missing for building policies for a kernel and trying them in an exact virtual machine.
 set -u
 
 stop() {
@@ -8,11 +8,7 @@ stop() {
 }
 
 sh "$(dirname "$0")/check-bpf.sh" || exit 1
-command -v qemu-system-x86_64 >/dev/null 2>&1 ||
-    stop "qemu-system-x86_64 is missing (Debian: apt install qemu-system-x86)"
-[ -x /usr/lib/qemu/virtiofsd ] || [ -x /usr/libexec/virtiofsd ] ||
-    stop "virtiofsd is missing (Debian 12: apt install qemu-system-common; newer: apt install virtiofsd)"
-command -v stress-ng >/dev/null 2>&1 || stop "stress-ng is missing (Debian: apt install stress-ng)"
-command -v perf >/dev/null 2>&1 || stop "perf is missing (Debian: apt install linux-perf)"
-command -v dpkg >/dev/null 2>&1 || stop "the kernel comes from Debian's archive, for which apt and dpkg are needed"
-[ "$(id -u)" -eq 0 ] || stop "the virtual machine needs root"
+[ "$(uname -m)" = x86_64 ] || stop "QEMU is fetched for x86-64 computers, this one is $(uname -m)"
+for tool in apt-get dpkg; do
+    command -v $tool >/dev/null 2>&1 || stop "QEMU and kernels come from Debian's archive, for which $tool is needed"
+done

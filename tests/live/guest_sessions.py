@@ -214,7 +214,7 @@ def told():
 
 def command():
     """What a user types, without a word about back ends."""
-    words = [str(Path(sys.executable).with_name("ampsched")), "live", "run", "--policy=colab", *CORES]
+    words = [LIVE, "run", "--policy=colab", *CORES]
     script = f"cat {STATE}; exit 7"
     done = subprocess.run([*words, "--", "sh", "-c", script], capture_output=True, text=True, check=False)
     return {"code": done.returncode, "output": done.stdout, "errors": done.stderr}
@@ -433,7 +433,6 @@ SCENES = {
 
 
 def main():
-    subprocess.run(["throttle"], check=True)
     found = {}
     for name in sys.argv[2:] or SCENES:
         since = len(kernel_log())

@@ -7,12 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from machines import BUILT, ROOT, two_and_two
 
-from ampsched import Catalog
 from ampsched.vm import exact
-from ampsched.vm.exact.costs import SHARES, ClassCosts
 
-PLAIN = (SHARES,) * 5
 # Each core counts by itself and says how much CPU time that took, which the kernel counts in ns.
 PINNED = """
 for core in 0 1 2 3; do
@@ -28,11 +26,6 @@ TOLERANCE = 0.005
 """What the kernel itself does meanwhile (ticks, the shells' start) is no part of the loop."""
 
 
-def machine(**changes: object) -> exact.Exact:
-    speeds = [ClassCosts(1_000_000, PLAIN), ClassCosts(400_000, PLAIN)]  # type: ignore[arg-type]
-    return exact.Exact(Catalog.shipped().machine("2B2S"), speeds=speeds, **changes)  # type: ignore[arg-type]
-
-
 def run(guest: exact.Exact, script: str, cwd: Path) -> exact.Done:
     done = exact.run(guest, exact.Work(["sh", "-c", script], cwd=cwd), out=cwd / "out", limit_s=300)
     assert done.code == 0, (done.output, done.console)
@@ -41,7 +34,7 @@ def run(guest: exact.Exact, script: str, cwd: Path) -> exact.Done:
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_cores_are_as_unequal_as_stated(architecture: str, tmp_path: Path) -> None:
-    done = run(machine(architecture=architecture), PINNED, tmp_path)
+    done = run(two_and_two(architecture=architecture), PINNED, tmp_path)
     took_ns = {int(core): int(ns) for core, ns in (line.split() for line in done.output.splitlines())}
     assert took_ns.keys() == {0, 1, 2, 3}
     ratio = (took_ns[2] + took_ns[3]) / (took_ns[0] + took_ns[1])
@@ -51,7 +44,7 @@ def test_cores_are_as_unequal_as_stated(architecture: str, tmp_path: Path) -> No
 
 def test_two_runs_are_the_same(tmp_path: Path) -> None:
     script = PINNED + "cat /proc/interrupts /proc/schedstat /proc/uptime >state; dmesg >>state"
-    both = [run(machine(), script, tmp_path) for _ in range(2)]
+    both = [run(two_and_two(), script, tmp_path) for _ in range(2)]
     assert both[0].output == both[1].output
     assert both[0].console == both[1].console
     reports = [done.report for done in both]
@@ -61,10 +54,7 @@ def test_two_runs_are_the_same(tmp_path: Path) -> None:
     assert reports[0].virtual_s == reports[1].virtual_s
 
 
-ROOT = Path(__file__).resolve().parents[2]
 HOWTO = ROOT / "docs/howto/run-on-cores-you-do-not-have.md"
-LIVE = ROOT / "target/debug/ampsched-live"
-"""Beside it is the program that loads policies; ``make test-live`` builds both."""
 
 
 def test_the_how_to_works(tmp_path: Path) -> None:
@@ -75,7 +65,7 @@ def test_the_how_to_works(tmp_path: Path) -> None:
     done = subprocess.run(
         ["bash", "-euxc", "".join(blocks)],
         cwd=tmp_path,
-        env={**os.environ, "PATH": path, "AMPSCHED_LIVE": str(LIVE)},
+        env={**os.environ, "PATH": path, "AMPSCHED_LIVE": str(BUILT / "ampsched-live")},
         capture_output=True,
         text=True,
         check=False,

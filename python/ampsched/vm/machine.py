@@ -22,6 +22,7 @@ from ampsched.vm.accelerator import Accelerator, find_accelerator
 from ampsched.vm.error import VmError
 from ampsched.vm.guest import EXIT, THROTTLE, Terminal, init_script
 from ampsched.vm.kernel import fetch_kernel
+from ampsched.vm.results import results
 from ampsched.vm.shape import GROUP, Shape, cpu_groups
 
 VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
@@ -30,7 +31,6 @@ SOCKET_PATH_MAX = 107
 """unix(7)."""
 START_S = 10
 UNSAID = "no reason given"
-RESULT = "RESULT "
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class Outcome:
 
     def results(self) -> list[Any]:
         """What a script of ours has found: the values in JSON behind ``RESULT`` in lines of the output, in order."""
-        lines = self.output.splitlines()
-        return [json.loads(line.removeprefix(RESULT)) for line in lines if line.startswith(RESULT)]
+        return results(self.output)
 
 
 def run(

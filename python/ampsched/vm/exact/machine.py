@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
 
 from ampsched._core import Machine
 from ampsched.children import child_in_group, ended_by_signals, last_line
@@ -27,6 +28,7 @@ from ampsched.vm.exact.guest import BUSYBOX, FILES, OUTPUT, RESULT, TRACE, init_
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
 from ampsched.vm.kernel import DEFAULT_KERNEL, Kernel, fetch_kernel
+from ampsched.vm.results import results
 
 LOOK_S = 0.05
 TRACE_HEAD_LINES = 12
@@ -112,6 +114,10 @@ class Done:
     took_s: float | None
     report: Report | None
     lost_events: int = 0
+
+    def results(self) -> list[Any]:
+        """What a script of ours has found: the values in JSON behind ``RESULT`` in lines of the output, in order."""
+        return results(self.output)
 
 
 def run(

@@ -19,7 +19,7 @@ from ampsched.vm.archive import (
     mirror_of,
     selections,
 )
-from ampsched.vm.kernel import ARCHITECTURES, fetch_kernel, kernels
+from ampsched.vm.kernel import ARCHITECTURES, Kernel, fetch_kernel, kernels
 
 URIS = """
 'http://packages.example/apt/dists/cloud-sdk/InRelease' packages.example_apt_dists_cloud-sdk_InRelease 0
@@ -32,7 +32,7 @@ URIS = """
 def test_every_pin_is_a_whole_version() -> None:
     for selection in selections().values():
         assert selection.packages, selection.name
-        for version in selection.packages.values():
+        for version in {**selection.packages, **selection.fleeting}.values():
             assert re.fullmatch(r"(\d+:)?\d[\w.+~-]+", version), (selection.name, version)
             assert "*" not in version
 
@@ -49,6 +49,27 @@ def test_kernels_are_named_by_their_version() -> None:
 def test_a_kernel_that_nobody_knows_is_refused() -> None:
     with pytest.raises(vm.VmError, match=r"no kernel 5\.10 for x86_64 \(known: 6\.16, 6\.18, 7\.0, 7\.3\)"):
         fetch_kernel("5.10")
+
+
+def test_packages_that_nobody_knows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(vm.VmError, match=r"no packages named qemu-mips \(known: qemu-x86_64, "):
+        Archive(tmp_path).folder("qemu-mips")
+
+
+def test_a_kernel_whose_configuration_is_gone_is_there(tmp_path: Path) -> None:
+    image = cached(tmp_path, "linux-7.0-x86_64") / "boot/vmlinuz-7.0"
+    with pytest.raises(vm.VmError, match=r"has no kernel; remove the folder"):
+        fetch_kernel("7.0", archive=Archive(tmp_path))
+    image.parent.mkdir()
+    image.touch()
+    assert fetch_kernel("7.0", archive=Archive(tmp_path)) == Kernel(image, None, kernels()["7.0"])
+
+
+def test_what_the_archive_may_have_dropped_changes_what_is_fetched() -> None:
+    one = Selection("a", ("bookworm",), {"b": "1"})
+    other = Selection("a", ("bookworm",), {"b": "1"}, fleeting={"c": "1"})
+    assert one.fingerprint() != other.fingerprint()
+    assert other.pins() == ["b=1"]
 
 
 def test_the_mirror_is_the_computer_s_own() -> None:

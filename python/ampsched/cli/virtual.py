@@ -11,6 +11,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import options, render
+from ampsched.vm.kernel import DEFAULT_KERNEL
 
 if TYPE_CHECKING:
     from ampsched import vm
@@ -88,7 +89,7 @@ def run(
             metavar="VERSION",
             help="Version of Linux, such as 7.3; an unknown one is answered with the list.",
         ),
-    ] = "6.18",
+    ] = DEFAULT_KERNEL,
     arch: Annotated[
         Arch,
         typer.Option(

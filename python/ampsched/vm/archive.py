@@ -37,6 +37,7 @@ class Selection:
         name: Name in the table.
         suites: Suites of the archive in which apt looks for them.
         packages: Version by name; a name may end in ``:`` and an architecture.
+        fleeting: The same of packages that the archive drops long before the others, and without which one can do.
         dependencies: Whether what they depend on is fetched, too.
         keep: Glob patterns of the files that are kept; all of them if empty.
     """
@@ -46,15 +47,22 @@ class Selection:
     packages: Mapping[str, str]
     dependencies: bool = False
     keep: tuple[str, ...] = ()
+    fleeting: Mapping[str, str] = field(default_factory=dict)
 
     def fingerprint(self) -> str:
         """Changes whenever something else would be fetched."""
-        text = json.dumps([self.suites, sorted(self.packages.items()), self.dependencies, self.keep])
+        packages = sorted({**self.packages, **self.fleeting}.items())
+        text = json.dumps([self.suites, packages, self.dependencies, self.keep])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def pins(self) -> list[str]:
         """What apt is asked for."""
-        return [f"{name}={version}" for name, version in self.packages.items()]
+        return pins(self.packages)
+
+
+def pins(packages: Mapping[str, str]) -> list[str]:
+    """Versions of packages as apt wants them."""
+    return [f"{name}={version}" for name, version in packages.items()]
 
 
 def selections(table: Path = TABLE) -> dict[str, Selection]:
@@ -64,14 +72,16 @@ def selections(table: Path = TABLE) -> dict[str, Selection]:
 
 
 def _selection(name: str, row: Mapping[str, object]) -> Selection:
-    packages = row["packages"]
+    packages, fleeting = row["packages"], row.get("fleeting", {})
     assert isinstance(packages, dict)
+    assert isinstance(fleeting, dict)
     return Selection(
         name,
         suites=_words(row["suites"]),
         packages=packages,
         dependencies=bool(row.get("dependencies", False)),
         keep=_words(row.get("keep", ())),
+        fleeting=fleeting,
     )
 
 
@@ -104,9 +114,13 @@ class Archive:
         """The folder with the unpacked files of a selection, which are fetched if the cache does not have them.
 
         Raises:
-            VmError: apt, Debian's keys or a mirror are missing, or a package cannot be fetched.
+            VmError: There is no such selection; apt, Debian's keys or a mirror are missing; or a package cannot be
+                fetched.
         """
-        selection = selections()[name]
+        known = selections()
+        if name not in known:
+            raise VmError(f"there are no packages named {name} (known: {', '.join(known)})")
+        selection = known[name]
         folder = self.cache.resolve() / f"{name}-{selection.fingerprint()}"
         if not (folder / VERIFIED).exists():
             self._fetch(selection, folder)
@@ -226,7 +240,14 @@ class _Apt:
             self.apt("install", "--download-only", "--yes", "--no-install-recommends", *self.selection.pins())
             return sorted((self.work / "cache" / "archives").glob("*.deb"))
         self.apt("download", *self.selection.pins())
+        for pin in pins(self.selection.fleeting):
+            if self._has(pin):
+                self.apt("download", pin)
         return sorted(self.work.glob("*.deb"))
+
+    def _has(self, pin: str) -> bool:
+        command = ["apt-cache", "-c", str(self.work / "apt.conf"), "show", pin]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603
 
     def apt(self, *words: str) -> None:
         self.call(["apt-get", "-qq", "-c", str(self.work / "apt.conf"), *words])

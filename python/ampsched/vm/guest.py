@@ -27,7 +27,7 @@ export PATH=/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 mount -t tmpfs tmpfs /run
 mkdir -p /run/bin /run/home /run/cwd /run/config
 # libbpf reads the kernel's configuration there.
-cp @CONFIG@ /run/config/
+@CONFIG@
 mount --bind @CWD@ /run/cwd
 mount -t tmpfs tmpfs /tmp
 mount --bind /run/config /boot
@@ -73,14 +73,14 @@ class Terminal:
 
 
 def init_script(
-    command: Sequence[str], cwd: Path, config: Path, *, throttle: bool, terminal: Terminal | None
+    command: Sequence[str], cwd: Path, config: Path | None, *, throttle: bool, terminal: Terminal | None
 ) -> str:
     """The script that runs a command and powers off.
 
     Args:
         command: Program and arguments.
         cwd: Where to run it; the only folder below ``/tmp`` that the guest sees.
-        config: The kernel's configuration.
+        config: The kernel's configuration, if there is one.
         throttle: Give the cores their speeds before the command.
         terminal: What the command talks to; if absent, it has nothing to read.
     """
@@ -94,7 +94,7 @@ def init_script(
         tty, run = "stty raw -echo </dev/ttyS1", f"{words} </dev/null >/dev/ttyS1 2>&1"
     values = {
         "MOUNTS": MOUNTS,
-        "CONFIG": shlex.quote(str(config)),
+        "CONFIG": f"cp {shlex.quote(str(config))} /run/config/" if config else "",
         "CWD": shlex.quote(str(cwd)),
         "THROTTLE": _printf(THROTTLE),
         "EXIT": _printf(EXIT),

@@ -35,12 +35,12 @@ class Kernel:
 
     Attributes:
         image: What a loader boots.
-        config: The configuration with which it was built.
+        config: The configuration with which it was built; none if the archive no longer has it.
         release: What it calls itself (``uname -r``).
     """
 
     image: Path
-    config: Path
+    config: Path | None
     release: str
 
 
@@ -61,12 +61,15 @@ def fetch_kernel(
     if version not in known:
         raise VmError(f"there is no kernel {version} for {architecture} (known: {', '.join(known)})")
     folder = (archive or Archive()).folder(f"linux-{version}-{architecture}")
-    return Kernel(_the_one(folder, "vmlinuz"), _the_one(folder, "config"), known[version])
+    image = _the_one(folder, "vmlinuz")
+    if image is None:
+        raise VmError(f"{folder}: has no kernel; remove the folder to fetch it anew")
+    return Kernel(image, _the_one(folder, "config"), known[version])
 
 
-def _the_one(folder: Path, name: str) -> Path:
+def _the_one(folder: Path, name: str) -> Path | None:
     """The file of a kernel, wherever that version's packages have it."""
     found = [*folder.glob(f"boot/{name}-*"), *folder.glob(f"usr/lib/modules/*/{name}")]
-    if len(found) != 1:
+    if len(found) > 1:
         raise VmError(f"{folder}: has {len(found)} files named {name}; remove the folder to fetch it anew")
-    return found[0]
+    return found[0] if found else None

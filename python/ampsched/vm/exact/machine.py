@@ -178,7 +178,8 @@ def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *,
         files.folder(Path("/", name))
     files.character_device(Path("/dev/console"), 5, 1)
     files.copy(exact.archive.folder(f"busybox-{guest.name}") / "bin/busybox", BUSYBOX)
-    files.copy(kernel.config, Path(f"/boot/config-{kernel.release}"))
+    if kernel.config:
+        files.copy(kernel.config, Path(f"/boot/config-{kernel.release}"))
     program = find_program(work.command[0], work.cwd, guest.name)
     if program is not None:
         files.program(program)

@@ -15,7 +15,7 @@ import pages
 from checkout import ROOT, Copy, copy
 
 PAGE = ROOT / "docs/howto/policy-in-rust.md"
-HERE, IN_A_VM = "in a checkout", "in a checkout, as root, with QEMU"
+HERE, IN_A_VM = "in a checkout", "in a checkout, on Debian"
 REGISTRY = "crates/policy/src/policies/mod.rs"
 FILES = "crates/policy/src/policies/*.rs"
 

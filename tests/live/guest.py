@@ -183,11 +183,11 @@ def placement(program, name, seconds):
             for kind in ("stays", "gains")
             for i in range(2)
         }
-        time.sleep(2)
+        time.sleep(0.3)
         for process in hogs.values():
             process.stdin.write(b"\n")
             process.stdin.close()
-        time.sleep(1)
+        time.sleep(0.3)
         shares = shares_of_big(seconds, {name: process.pid for name, process in hogs.items()})
         for process in hogs.values():
             process.kill()
@@ -197,8 +197,8 @@ def placement(program, name, seconds):
 
 def killed_loader(program):
     with policy(program, "colab", "--everything") as loader:
-        stress = background_load(4)
-        time.sleep(1)
+        stress = background_load(1)
+        time.sleep(0.3)
         loader.kill()
         gone_s = wait_for("disabled", END_S)
     return {"gone_s": gone_s, "code": stress.wait(60)}
@@ -206,8 +206,8 @@ def killed_loader(program):
 
 def hanging_epoch(program):
     with policy(program, "hsp", "--everything") as loader:
-        stress = background_load(8)
-        time.sleep(1)
+        stress = background_load(1)
+        time.sleep(0.3)
         loader.send_signal(signal.SIGSTOP)
         gone_s = wait_for("disabled", END_S)
     return {"gone_s": gone_s, "code": stress.wait(60), "said": loader.said}
@@ -217,10 +217,10 @@ def lost_core(program):
     """A CPU goes away and comes back: the scheduler ends and its loader starts it anew, twice."""
     online = Path("/sys/devices/system/cpu/cpu3/online")
     with policy(program, "rr", "--everything") as loader:
-        stress = background_load(15)
+        stress = background_load(4)
         back_s = []
         for value in ("0", "1"):
-            time.sleep(1)
+            time.sleep(0.3)
             online.write_text(value)
             wait_for("disabled", 5)
             back_s.append(wait_for("enabled", LOAD_S))
@@ -245,7 +245,7 @@ def killed_while_queued(program):
 def changed_affinities(program):
     with policy(program, "hsp", "--everything"):
         hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
-        end, changes = time.monotonic() + 5, 0
+        end, changes = time.monotonic() + 1.5, 0
         while time.monotonic() < end:
             for i, hog in enumerate(hogs):
                 os.sched_setaffinity(hog.pid, {(changes + i) % 4} if changes % 3 else {0, 1, 2, 3})

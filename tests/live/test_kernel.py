@@ -9,10 +9,7 @@ from guest import SOURCE_TEXT
 # Every order of queues, and the policies of the papers; others can be asked for.
 POLICIES = os.environ.get("POLICIES", "cfs,rr,eevdf,a-dwrr,colab,hsp,prop-sp,wash").split(",")
 # Time under load per policy; 60 s in the long campaign (make campaign-live).
-SECONDS = os.environ.get("SECONDS_PER_POLICY", "6")
-# Two programs that gain 3 times and two that gain 10 %, on two big and two little cores: who is on the big ones. The
-# margins leave room for other tasks of the guest; a policy that ignored its labels would give each half.
-MOSTLY, SELDOM = 0.8, 0.35
+SECONDS = os.environ.get("SECONDS_PER_POLICY", "1.2")
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -38,37 +35,35 @@ def test_who_lets_others_wait_at_a_futex_is_blamed(in_guest) -> None:
     for role, blame_ms in blamed.items():
         least_ms, most_ms = found["waited_ms"][role.split()[0]]
         # The threads' own clocks and the kernel's are read a little apart.
-        assert 0.8 * least_ms < blame_ms < 1.2 * most_ms, (role, found)
+        assert least_ms - 2 < blame_ms < most_ms + 2, (role, found)
 
 
-def test_placement_follows_labels(in_guest) -> None:
-    # One boot each: the more often schedulers come and go, the more often the translated kernel trips over its own
-    # patches.
-    for name in ("colab", "hsp", "wash"):
-        result = in_guest("placement", "6", name)[name]
-        shares = result["shares_of_big"]
-        assert min(shares["gains0"], shares["gains1"]) > MOSTLY, (name, result)
-        assert max(shares["stays0"], shares["stays1"]) < SELDOM, (name, result)
+@pytest.mark.parametrize("name", ["colab", "hsp", "wash"])
+def test_placement_follows_labels(in_guest, name: str) -> None:
+    """Two programs that gain 3 times and two that gain 10 %, on two big and two little cores."""
+    result = in_guest("placement", "1.5", name)[name]
+    shares = result["shares_of_big"]
+    assert shares == {"gains0": 1, "gains1": 1, "stays0": 0, "stays1": 0}, result
 
 
 def test_prop_sp_favours_and_forgets_nobody(in_guest) -> None:
     """Credits in proportion to what programs gain: all come to the big cores, those that gain more of the time."""
-    shares = in_guest("placement", "8", "prop-sp")["prop-sp"]["shares_of_big"]
+    shares = in_guest("placement", "2", "prop-sp")["prop-sp"]["shares_of_big"]
     assert min(shares.values()) > 0, shares
     assert shares["gains0"] + shares["gains1"] > shares["stays0"] + shares["stays1"], shares
 
 
 def test_the_loader_may_be_killed(in_guest) -> None:
     found = in_guest("faults", "killed-loader")["killed-loader"]
-    assert 0 <= found["gone_s"] < 5
+    assert 0 <= found["gone_s"] < 0.2
     assert found["code"] == 0
     assert (found["after"], found["complaints"]) == ("disabled", [])
 
 
 def test_an_epoch_that_hangs_ends_the_scheduler(in_guest) -> None:
     found = in_guest("faults", "hanging-epoch")["hanging-epoch"]
-    # The limit is 5 s; the rest is how long the guest takes to notice.
-    assert 0 <= found["gone_s"] < 12
+    # The limit is 5 s; the rest is how long the guest takes to look and to let the scheduler go.
+    assert 5 <= found["gone_s"] < 5.2
     assert found["code"] == 0
     assert found["after"] == "disabled"
     assert any("sign of life" in line or "scx_bpf_error" in line for line in found["complaints"])

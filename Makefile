@@ -85,8 +85,7 @@ test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quota
 ARM64 := $(abspath $(VENV))/lib/ampsched/aarch64
 
 .PHONY: live-arm64
-live-arm64: $(BUILD)/simulator ## Build the program that loads policies into a kernel for virtual machines of arm64
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python tools/fetch_packages.py sysroot-aarch64 >$(BUILD)/sysroot
+live-arm64: $(BUILD)/sysroot ## Build the program that loads policies into a kernel for virtual machines of arm64
 	sh tools/live-arm64.sh "$$(cat $(BUILD)/sysroot)" --locked --quiet --release
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/aarch64-unknown-linux-gnu/release/ampsched-live-scx \
 		$(ARM64)/ampsched-live-scx
@@ -181,6 +180,12 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"
+
+# Programs of campaigns in exact virtual machines, and what directs them there.
+GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers wakeup
+
+.PHONY: campaign-programs
+campaign-programs: $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) $(GUEST_PROGRAMS:%=$(BUILD)/campaign/aarch64/%) ## Compile the programs of campaigns in exact virtual machines
 
 TRUTH := wakeup hogs convoy barrier pipeline sleepers
 GAIN := hogs convoy pipeline
@@ -325,6 +330,26 @@ $(PEERS)/scx_%:
 		cargo install --locked --root $(BUILD)/peers scx_$*@1.1.4
 
 , := ,
+
+# Where Debian's headers and libraries for arm64 are.
+$(BUILD)/sysroot: $(BUILD)/simulator python/ampsched/vm/packages.toml
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python tools/fetch_packages.py sysroot-aarch64 >$@
+
+# For guests of this computer's architecture, and of arm64 by clang with Debian's headers and libraries in the cache.
+GUEST_CFLAGS := -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -static
+WITH_THREADS := truth/programs/truth.c truth/programs/truth.h
+
+$(BUILD)/campaign/%/director: truth/campaign/director.c $(BUILD)/sysroot
+	@mkdir -p $(@D)
+	sh tools/guest-cc.sh $* "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $<
+
+$(BUILD)/campaign/x86_64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
+	@mkdir -p $(@D)
+	sh tools/guest-cc.sh x86_64 "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c
+
+$(BUILD)/campaign/aarch64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
+	@mkdir -p $(@D)
+	sh tools/guest-cc.sh aarch64 "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c
 
 $(BUILD)/truth/%: truth/programs/%.c truth/programs/truth.c truth/programs/truth.h
 	@mkdir -p $(@D)

@@ -2,22 +2,34 @@
  * (--period-us + i * --step-us), --rounds times; --hogs threads compute --work iterations each. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "truth.h"
 
 static int64_t rounds, burst, period_us, step_us, work;
 
+static int64_t *room(int64_t count)
+{
+    int64_t *numbers = calloc((size_t)count, sizeof *numbers);
+    if (!numbers)
+        fail("calloc");
+    return numbers;
+}
+
 static void sleeper(struct worker *self)
 {
     int64_t period_ns = (period_us + self->index * step_us) * 1000;
     int64_t due_ns = now_ns();
+    self->late_ns = room(rounds);
     for (int64_t i = 0; i < rounds; i++) {
         spin(burst);
         due_ns += period_ns;
+        self->missed += now_ns() > due_ns;
         struct timespec due = {due_ns / 1000000000, due_ns % 1000000000};
         if ((errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL)) != 0)
             fail("clock_nanosleep");
+        self->late_ns[self->sleeps++] = now_ns() - due_ns;
     }
 }
 

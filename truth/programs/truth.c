@@ -99,10 +99,12 @@ int64_t now_ns(void)
 }
 
 /* Least time of many repetitions, each short: what an iteration costs when nothing interferes. */
-static double calibrate(int64_t repetitions)
+static double calibrate(int repetitions)
 {
+    if (repetitions == 0)
+        return 0;
     int64_t best_ns = INT64_MAX;
-    for (int64_t i = 0; i < repetitions; i++) {
+    for (int i = 0; i < repetitions; i++) {
         int64_t before_ns = now_ns();
         spin(CALIBRATION_ITERATIONS);
         int64_t took_ns = now_ns() - before_ns;
@@ -174,14 +176,42 @@ static void *run(void *argument)
     return NULL;
 }
 
+static int compare(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* How late sleepers went on: the middle and the 99th percentile of all, and how many jobs were not done in time. */
+static void report_lateness(void)
+{
+    int64_t count = 0, missed = 0;
+    for (int i = 0; i < worker_count; i++)
+        count += all_workers[i].sleeps, missed += all_workers[i].missed;
+    if (count == 0)
+        return;
+    int64_t *late_ns = malloc((size_t)count * sizeof *late_ns), *end = late_ns;
+    if (!late_ns)
+        fail("malloc");
+    for (int i = 0; i < worker_count; i++)
+        for (int64_t j = 0; j < all_workers[i].sleeps; j++)
+            *end++ = all_workers[i].late_ns[j];
+    qsort(late_ns, (size_t)count, sizeof *late_ns, compare);
+    printf("\"sleeps\": %lld, \"missed\": %lld, \"late_p50_ns\": %lld, \"late_p99_ns\": %lld, ", (long long)count,
+           (long long)missed, (long long)late_ns[(count - 1) / 2], (long long)late_ns[(count - 1) * 99 / 100]);
+    free(late_ns);
+}
+
 static void report(const char *program, double ns_per_iteration)
 {
     int64_t turnaround_ns = 0;
     for (int i = 0; i < worker_count; i++)
         if (all_workers[i].end_ns > turnaround_ns)
             turnaround_ns = all_workers[i].end_ns;
-    printf("{\"program\": \"%s\", \"ns_per_iteration\": %.6f, \"turnaround_ns\": %lld, \"threads\": [",
-           program, ns_per_iteration, (long long)turnaround_ns);
+    printf("{\"program\": \"%s\", \"ns_per_iteration\": %.6f, \"start_ns\": %lld, \"turnaround_ns\": %lld, ", program,
+           ns_per_iteration, (long long)start_ns, (long long)turnaround_ns);
+    report_lateness();
+    printf("\"threads\": [");
     for (int i = 0; i < worker_count; i++) {
         struct worker *w = &all_workers[i];
         printf("%s{\"name\": \"%s\", \"index\": %d, \"nice\": %d, \"end_ns\": %lld, \"cpu_ns\": %lld, "
@@ -197,7 +227,9 @@ int run_workers(int argc, char **argv, const char *program, struct worker *worke
     if (count > WORKERS_MAX)
         fail("too many threads");
     read_cpus(text_argument(argc, argv, "--cpus", NULL));
-    double ns_per_iteration = calibrate(number_argument(argc, argv, "--calibrations", 100));
+    int calibrations;
+    split_numbers(text_argument(argc, argv, "--calibrations", "100"), &calibrations, 1);
+    double ns_per_iteration = calibrate(calibrations);
 
     all_workers = workers;
     worker_count = count;

@@ -7,13 +7,16 @@
 
 #define WORKERS_MAX 32
 
-/* One thread of a program. The first block is filled in by the program, the second by run_workers. */
+/* One thread of a program. The first block is filled in by the program and its body, the second by run_workers. */
 struct worker {
     const char *name;
     void (*body)(struct worker *);
     int index;        /* number within its group, for the body's use */
     int nice;         /* -20..19 */
     int cpu;          /* position in the list of allowed CPUs; -1: all of them */
+    int64_t *late_ns;     /* how long after its time it went on, one entry per sleep; room is the body's */
+    int64_t sleeps;
+    int64_t missed;       /* jobs that were not done when the next was due */
 
     int64_t end_ns;       /* since the program's start */
     int64_t cpu_ns;       /* CPU time used in all */
@@ -41,8 +44,8 @@ void spin(uint64_t iterations);
 int64_t now_ns(void);
 
 /* Restricts the process to the CPUs of `--cpus` (default: those that it may use), measures the cost of one spin
- * iteration (the least of --calibrations, default 100), runs the threads, waits for them, and prints the report.
- * Returns the exit code. */
+ * iteration (the least of --calibrations, default 100; not at all if 0), runs the threads, waits for them, and prints
+ * the report. Returns the exit code. */
 int run_workers(int argc, char **argv, const char *program, struct worker *workers, int count);
 
 #endif

@@ -85,12 +85,16 @@ class Work:
         files: Files, folders and programs of this computer that it needs beside the program itself.
         variables: Further variables of its environment.
         cwd: Folder in which it runs; empty there but for what is named.
+        placed: Further files and programs of this computer, by their absolute paths in the machine.
+        path: Where the command finds programs (``$PATH``); that of this computer by default.
     """
 
     command: Sequence[str]
     files: Sequence[Path] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     cwd: Path = field(default_factory=Path.cwd)
+    placed: Mapping[Path, Path] = field(default_factory=dict)
+    path: str = field(default_factory=lambda: os.environ.get("PATH", os.defpath))
 
 
 @dataclass(frozen=True)
@@ -185,10 +189,12 @@ def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *,
         files.program(program)
     for file in work.files:
         _include(files, work.cwd / file)
+    for place, file in work.placed.items():
+        files.copy(file, place)
+        files.libraries([file])
     # What the program is called may decide what it does.
     words = [str(program.absolute()), *work.command[1:]] if program else work.command
-    path = os.environ.get("PATH", os.defpath)
-    script = init_script(words, work.cwd.absolute(), path, work.variables, trace=trace)
+    script = init_script(words, work.cwd.absolute(), work.path, work.variables, trace=trace)
     files.text(Path("/init"), script, 0o755)
     return files
 

@@ -1,0 +1,56 @@
+"""Results of campaigns in files: a line per run, in order, so that equal campaigns leave equal files.
+
+A file belongs to a machine, a system (architecture and kernel) and a scheduler; its lines to a mix and an offset. A
+line also names a digest of what was run, so that what was measured with other mixes or machines is measured anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from truth.campaign.boot import Guest, Scheduler
+from truth.campaign.plan import Run
+
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of results."""
+
+    root: Path
+
+    def read(self, machine: str, system: str, scheduler: str) -> dict[tuple[str, int], dict]:
+        """Runs by mix and offset."""
+        path = self._path(machine, system, scheduler)
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        return {(row["mix"], row["offset"]): row for row in map(json.loads, lines)}
+
+    def add(self, machine: str, system: str, scheduler: str, rows: Iterable[Mapping]) -> None:
+        """Adds runs, or puts them in the place of earlier ones."""
+        runs = self.read(machine, system, scheduler) | {(row["mix"], row["offset"]): row for row in rows}
+        path = self._path(machine, system, scheduler)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = path.with_suffix(".new")
+        whole.write_text("".join(json.dumps(runs[key]) + "\n" for key in sorted(runs)), "utf-8")
+        whole.rename(path)
+
+    def missing(self, guest: Guest, scheduler: Scheduler, runs: Iterable[Run]) -> list[Run]:
+        """The runs that have no results yet."""
+        found = self.read(guest.name, guest.system, scheduler.name)
+        return [
+            run
+            for run in runs
+            if found.get((run.mix.name, run.offset), {}).get("digest") != digest(guest, scheduler, run)
+        ]
+
+    def _path(self, machine: str, system: str, scheduler: str) -> Path:
+        return self.root / machine / system / f"{scheduler}.jsonl"
+
+
+def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
+    """Of what decides a run's result, but for the programs: the machine, the run, the scheduler's options."""
+    words = [guest.exact.clock_settings(), *run.lines(), *scheduler.words[1:]]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]

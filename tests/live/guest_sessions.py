@@ -224,7 +224,7 @@ def processes():
     """``--pid``: a process with threads and a child, one SCHED_BATCH, one real-time; others are left alone."""
     program = subprocess.Popen([sys.executable, "-c", THREADS], stdin=subprocess.PIPE, process_group=0)
     with (
-        hogs(1) as [other],
+        hogs(1, "sleep", "600") as [other],
         hogs(1, "chrt", "-b", "0", "sh", "-c", HOG) as [batch],
         hogs(1, "chrt", "-f", "1", "sleep", "600") as [real],
     ):
@@ -256,7 +256,7 @@ def cgroup():
     """``--cgroup``: who is in it or comes later, and nobody else, not even the session if it is there itself."""
     folder = CGROUPS / "chosen"
     (folder / "below").mkdir(parents=True)
-    with hogs(3) as [inside, below, later], hogs(1) as [other]:
+    with hogs(3) as [inside, below, later], hogs(1, "sleep", "600") as [other]:
         (folder / "cgroup.procs").write_text(str(inside))
         (folder / "below/cgroup.procs").write_text(str(below))
         with session("--policy=colab", f"--cgroup={folder}") as process:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from truth.kernels import report
-from truth.kernels.matrix import COLUMNS, Cell, Column, run
+from truth.kernels.matrix import COLUMNS, Column, run
 
 from ampsched import policies
 from ampsched.vm import exact
@@ -63,8 +63,4 @@ def test_policies_run_in_a_kernel_or_are_refused_by_name(column: Column, loader:
         assert result.lacking is not None
         assert refused == result.lacking & set(names)
     # Whether others load is not for us to say; a kernel that they leave spoilt is.
-    assert [last_words(peer) for peer in result.peers if peer.after != "disabled"] == []
-
-
-def last_words(cell: Cell) -> str:
-    return f"{cell.name}: {' | '.join(cell.said[-3:])}"
+    assert [f"{peer.name}: {peer.last_words()}" for peer in result.peers if peer.after != "disabled"] == []

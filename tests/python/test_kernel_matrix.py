@@ -73,6 +73,12 @@ def test_others_may_exit_as_they_like_but_not_leave_the_load() -> None:
     assert peer.faults(is_ours=False) == []
     assert peer.faults() != []
     assert replace(peer, said=()).faults(is_ours=False) != []
+    # They need not load.
+    log = peer.log[:1]
+    out = replace(peer, code=1, said=("\x1b[31mError\x1b[0m: no such kfunc",), log=log)
+    assert (out.load_s(), out.faults(is_ours=False), out.last_words()) == (None, [], "Error: no such kfunc")
+    assert replace(out, log=(*log, "[ 3.0] BUG: x")).faults(is_ours=False) != []
+    assert replace(out, after="enabled").faults(is_ours=False) != []
 
 
 def test_the_page_has_a_column_for_each_kernel(tmp_path: Path) -> None:
@@ -84,17 +90,21 @@ def test_the_page_has_a_column_for_each_kernel(tmp_path: Path) -> None:
     page = (tmp_path / report.PAGE).read_text()
     assert "| policy | 6.16 x86-64 | 7.3 x86-64 |" in page
     assert "| rr | 1.25 | 1.25 |" in page
-    assert "| gts | refused | refused |" in page
+    assert "| gts | no | no |" in page
     assert "* gts: it needs tracked load\n" in page
     assert "no policy failed" in page
-    peers = (replace(runs, name="scx_x", said=("no such field",)),)
+    peers = (
+        replace(runs, name="scx_x", said=("no such field",)),
+        replace(fails, name="scx_y", said=("no kfunc",)),
+    )
     report.add(tmp_path, report.Measured.of(Result(oldest, "6.16.1", (runs, fails), peers)))
     page = (tmp_path / report.PAGE).read_text()
     assert "| big | **fails** |  |" in page
-    assert "| gts |  | refused |" in page
+    assert "| gts |  | no |" in page
     assert "* gts: it needs tracked load (in 7.3 x86-64)\n" in page
     assert "* big in 6.16 x86-64: exit code 2" in page
-    assert "| scx_x | **fails** |  |" in page
+    assert "| scx_x | **fails** |  |\n| scx_y | no |  |" in page
+    assert "* scx_y: its last words are: no kfunc (in 6.16 x86-64)\n" in page
 
 
 def test_what_the_doctor_says_is_read() -> None:

@@ -44,7 +44,8 @@ done
 shift
 for peer in "$@"; do
     begin "${peer##*/}"
-    "$peer" >/run/said 2>&1 &
+    : >/run/said
+    "$peer" >>/run/said 2>&1 &
     wait_for enabled $!
     sh "$load" >>/run/said 2>&1
     kill -INT $! 2>/dev/null

@@ -18,6 +18,7 @@ LOAD_DID = "answered counted counted counted slept slept"
 """What the threads of the load say, sorted, if each has done its work."""
 COMPLAINT = re.compile(r"WARNING|BUG|Oops|stall|lockup|hung|runnable task|Call Trace|error", re.IGNORECASE)
 STAMP = re.compile(r"\[ *(\d+\.\d+)\] (.*)")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 REFUSED = 2
 """Exit code of what is refused."""
 REFUSAL = re.compile(r"^error: scx: policy \S+ cannot run inside the kernel: (.+)$")
@@ -86,10 +87,14 @@ class Cell:
         found = [refusal[1] for line in self.said if (refusal := REFUSAL.match(line))]
         return found[0] if self.code == REFUSED and len(found) == 1 and self.load_s() is None else None
 
+    def last_words(self) -> str:
+        """The last line that was written, without colours."""
+        return COLOUR.sub("", self.said[-1]) if self.said else "it said nothing"
+
     def faults(self, *, is_ours: bool = True) -> list[str]:
-        """What should not have happened. Schedulers of others may exit as they like."""
+        """What should not have happened. Schedulers of others may exit as they like, and need not load."""
         found = []
-        if self.reason() is None:
+        if self.reason() is None and (is_ours or self.load_s() is not None):
             if is_ours and self.code != 0:
                 found.append(f"exit code {self.code}: {' | '.join(self.said[-3:])}")
             loads = [line for line in self.said if line.startswith("load ")]

@@ -21,9 +21,10 @@ One boot of an [exact virtual machine](../../howto/run-on-cores-you-do-not-have.
 kernel, one after the other.
 
 A number says how long loading took in s of the guest's time, from the start of `ampsched-live-scx` until the kernel
-had the scheduler. Most of it is the verifier's work. A big core executes 1000 million integer instructions per second
-there, so 1.5 s are some 1500 million instructions; real cores are several times as fast. A57 is a Cortex-A57,
-of Armv8.0, without the atomic instructions of Armv8.1 (LSE), as the cores of HiKey960 and Juno are."""
+had the scheduler; *no*: it is not loaded, with the reason below. Most of it is the verifier's work. A big core
+executes 1000 million integer instructions per second there, so 1.5 s are some 1500 million instructions; real cores
+are several times as fast. A57 is a Cortex-A57, of Armv8.0, without the atomic instructions of Armv8.1 (LSE), as the
+cores of HiKey960 and Juno are."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Row:
     Attributes:
         name: Of the policy.
         load_s: Time to load it; none if it did not get into the kernel.
-        reason: Why it was refused.
+        reason: Why it was not loaded.
         faults: What should not have happened.
     """
 
@@ -47,13 +48,14 @@ class Row:
         """Of a cell."""
         load_s = cell.load_s()
         rounded = None if load_s is None else round(load_s, 3)
-        return cls(cell.name, rounded, cell.reason(), tuple(cell.faults(is_ours=is_ours)))
+        others = None if is_ours or load_s is not None else f"its last words are: {cell.last_words()}"
+        return cls(cell.name, rounded, cell.reason() or others, tuple(cell.faults(is_ours=is_ours)))
 
     def word(self) -> str:
         """What the table shows."""
         if self.faults:
             return "**fails**"
-        return "refused" if self.load_s is None else f"{self.load_s:.2f}"
+        return "no" if self.load_s is None else f"{self.load_s:.2f}"
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def page(measured: Sequence[Measured]) -> str:
         "## Policies",
         _table("policy", measured, [each.policies for each in measured]),
         *(("## Schedulers of others", _table("scheduler", measured, peers)) if any(peers) else ()),
-        "## Why policies are refused",
+        "## Why some are not loaded",
         "\n".join(_reasons(measured)),
         "## What went wrong",
         "\n".join(faults) or "Nothing: no policy failed, and no kernel complained.",
@@ -154,7 +156,7 @@ def _reasons(measured: Sequence[Measured]) -> Iterator[str]:
     """Each reason with the kernels in which it was given, unless these are all."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in measured:
-        for row in each.policies:
+        for row in (*each.policies, *each.peers):
             if row.reason:
                 found.setdefault((row.name, row.reason), []).append(each.column.title())
     for (name, reason), where in found.items():

@@ -90,6 +90,13 @@ live-arm64: $(BUILD)/sysroot ## Build the program that loads policies into a ker
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/aarch64-unknown-linux-gnu/release/ampsched-live-scx \
 		$(ARM64)/ampsched-live-scx
 
+KERNELS ?= all
+
+.PHONY: campaign-kernels
+campaign-kernels: $(BUILD)/package live-programs live-arm64 ## Load every policy into every kernel, x86-64 and arm64, and write docs/reports/kernels [KERNELS=7.3/max,...]
+	KERNELS="$(KERNELS)" REPORT=docs/reports/kernels AMPSCHED_LIVE=$(abspath $(BIN))/ampsched-live $(LIVE_TESTS) \
+		--numprocesses $(JOBS) tests/live/test_kernels.py
+
 CAMPAIGN := colab hsp prop-sp wash cfs
 
 .PHONY: campaign-live

@@ -2,9 +2,12 @@
 
 import os
 import platform
+import random
 import stat
 import subprocess
 import tarfile
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +19,10 @@ from ampsched.vm.exact import Exact, Report, Work, core_options, find_program, l
 from ampsched.vm.exact.clock import CLASSES_MAX, CORES_MAX, clock_file, settings
 from ampsched.vm.exact.costs import ClassCosts
 from ampsched.vm.exact.devicetree import Cluster
+from ampsched.vm.exact.elf import MACHINES, Elf
+from ampsched.vm.exact.foreign import Foreign
 from ampsched.vm.exact.guest import CHANNELS, init_script
-from ampsched.vm.exact.initramfs import ELF_MACHINES, Initramfs, interpreter_of, needed_libraries
+from ampsched.vm.exact.initramfs import Initramfs, interpreter_of, needed_libraries
 from ampsched.vm.exact.machine import lost_events, unpack
 from ampsched.vm.exact.qemu import Boot, architecture
 from ampsched.vm.kernel import Kernel
@@ -130,19 +135,103 @@ def test_a_script_brings_what_executes_it(tmp_path: Path) -> None:
         interpreter_of(script)
 
 
-def test_programs_of_another_architecture_are_refused_unless_static(tmp_path: Path) -> None:
+def test_programs_that_are_not_for_the_guest_are_refused(tmp_path: Path) -> None:
     files = Initramfs("aarch64" if platform.machine() == "x86_64" else "x86_64")
     with pytest.raises(VmError, match="is not built for the guest's architecture"):
         files.program(Path("/bin/sh"))
     assert find_program("sh", tmp_path, files.architecture) is None
-    program = bytearray(Path("/bin/sh").read_bytes())
-    program[18:20] = ELF_MACHINES[files.architecture].to_bytes(2, "little")
-    (tmp_path / "foreign").write_bytes(program)
-    with pytest.raises(VmError, match="must be linked statically"):
-        files.program(tmp_path / "foreign")
+    program = foreign_shell(tmp_path / "foreign", files.architecture).read_bytes()
     (tmp_path / "cut").write_bytes(program[:40])
     with pytest.raises(VmError, match="no whole program"):
         files.program(tmp_path / "cut")
+
+
+def foreign_shell(path: Path, architecture: str) -> Path:
+    """This computer's shell, which says that it is built for another architecture."""
+    program = bytearray(Path("/bin/sh").read_bytes())
+    program[18:20] = MACHINES[architecture].to_bytes(2, "little")
+    path.write_bytes(program)
+    return path
+
+
+def test_programs_of_another_architecture_bring_its_libraries(tmp_path: Path) -> None:
+    architecture = "aarch64" if platform.machine() == "x86_64" else "x86_64"
+    program = foreign_shell(tmp_path / "program", architecture)
+    elf = Elf.read(program)
+    assert elf is not None
+    assert elf.loader is not None
+    assert elf.needed
+    cache = tmp_path / "cache"
+    files = Initramfs(architecture, Foreign(Fetched(cache), tmp_path / "own"))
+    with pytest.raises(VmError, match=f"neither here nor among those that are fetched for {architecture}"):
+        files.program(program)
+    # The archive has all; this computer has one, too.
+    wanted = {Path(elf.loader).name, *elf.needed}
+    own = tmp_path / "own" / f"usr/{architecture}-linux-gnu/lib"
+    fetched = cache / f"libraries-{architecture}" / f"lib/{architecture}-linux-gnu"
+    for folder, names in ((fetched, wanted), (own, elf.needed[:1])):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / "real").write_bytes(folder.name.encode())
+            (folder / name).symlink_to("real")
+    files = Initramfs(architecture, Foreign(Fetched(cache), tmp_path / "own"))
+    files.program(program)
+    found = written(files, tmp_path)
+    common = f"usr/lib/{architecture}-linux-gnu"
+    assert found[f"{common}/{elf.needed[0]}"][1] == b"lib"
+    for name in elf.needed[1:]:
+        assert found[f"{common}/{name}"][1] == f"{architecture}-linux-gnu".encode()
+    # Where the program wants its loader, by the links of this computer.
+    place = Path(elf.loader).parent.resolve() / Path(elf.loader).name
+    assert found[str(place).lstrip("/")][1] == f"{architecture}-linux-gnu".encode()
+
+
+def test_what_programs_say_of_themselves_is_read(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    for name, options in (("plain", ["-Wl,-rpath,$ORIGIN/a:/b"]), ("static", ["-static"])):
+        command = ["cc", "-o", str(tmp_path / name), str(tmp_path / "main.c"), *options]
+        subprocess.run(command, check=True)
+    plain, static = Elf.read(tmp_path / "plain"), Elf.read(tmp_path / "static")
+    assert plain is not None
+    assert static is not None
+    assert (plain.machine, plain.folders) == (MACHINES[platform.machine()], ("$ORIGIN/a", "/b"))
+    assert "libc.so.6" in plain.needed
+    assert plain.loader is not None
+    assert Path(plain.loader).exists()
+    assert (static.loader, static.needed) == (None, ())
+    assert Elf.read(tmp_path / "main.c") is None
+    (tmp_path / "small").write_bytes(b"\x7fELF\x01\x01" + bytes(12) + (40).to_bytes(2, "little"))
+    assert Elf.read(tmp_path / "small") == Elf(40, None, (), ())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_spoilt_programs_are_refused_or_read(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    program = bytearray(Path("/bin/sh").read_bytes()[:4096])
+    for _ in range(30):
+        program[draw.randrange(4, 1024)] = draw.randrange(256)
+    (tmp_path / "spoilt").write_bytes(program)
+    with suppress(VmError):
+        assert Elf.read(tmp_path / "spoilt") is not None
+
+
+def test_a_run_path_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(
+        ["cc", "-o", str(tmp_path / "main"), str(tmp_path / "main.c"), "-Wl,-rpath,$ORIGIN"], check=True
+    )
+    elf = Elf.read(tmp_path / "main")
+    assert elf is not None
+    for name in elf.needed:
+        (tmp_path / name).touch()
+    library = tmp_path / "cache" / f"libraries-{platform.machine()}/lib/{platform.machine()}-linux-gnu"
+    library.mkdir(parents=True)
+    (library / Path(elf.loader or "").name).touch()
+    foreign = Foreign(Fetched(tmp_path / "cache"), tmp_path / "nothing")
+    found = foreign.needed([tmp_path / "main"], platform.machine())
+    assert {path for path, place in found.items() if path == place} == {
+        tmp_path / name for name in elf.needed
+    }
 
 
 def test_no_libraries_of_what_is_no_program(tmp_path: Path) -> None:
@@ -170,6 +259,22 @@ def test_cores_are_those_of_the_machine() -> None:
         "--big=4,5,6,7",
         "--little=0,1,2,3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "architecture", "model"),
+    [
+        ("2B2S", "aarch64", "cortex-a57"),
+        ("hikey960", "aarch64", "cortex-a57"),
+        ("tensor", "aarch64", "cortex-a76"),
+        ("hybrid-8P16E", "aarch64", "cortex-a76"),
+        ("2B2S", "x86_64", "max"),
+    ],
+)
+def test_cores_can_do_what_those_of_the_machine_can(machine: str, architecture: str, model: str) -> None:
+    guest = Exact(Catalog.shipped().machine(machine), architecture=architecture)
+    assert guest.cpu_model() == model
+    assert replace(guest, cpu="neoverse-n1").cpu_model() == "neoverse-n1"
 
 
 def test_a_policy_gets_the_command() -> None:
@@ -253,8 +358,9 @@ def test_the_command_line_has_one_thread_and_no_clock_of_the_host(
     monkeypatch.setattr("ampsched.vm.exact.qemu.device_tree", tree)
     kernel = Kernel(tmp_path / "vmlinuz", tmp_path / "config", "6.18")
     clusters = [Cluster(2, 5), Cluster(2, 2)]
-    boot = Boot(Fetched(tmp_path), architecture(name), kernel, clusters, 512, Path("/lib/clock.so"))
+    boot = Boot(Fetched(tmp_path), architecture(name), kernel, clusters, 512, Path("/lib/clock.so"), "own")
     text = " ".join(boot.command(tmp_path))
+    assert f"-cpu {'own,-monitor' if name == 'x86_64' else 'own'} " in text
     assert f"qemu-system-{name}" in text
     assert "-smp 4" in text
     assert "-accel tcg,thread=single" in text

@@ -95,7 +95,7 @@ def run(
         typer.Option(
             "--arch",
             help="arm64 guests are told how fast their cores are, so Linux's own scheduler makes use of it; programs "
-            "must be built for it, statically.",
+            "must be built for it. Common libraries are fetched.",
         ),
     ] = "x86",
     include: Annotated[
@@ -116,6 +116,15 @@ def run(
             "--trace",
             metavar="FILE",
             help="Write who ran on which core, as the kernel tells it; https://ui.perfetto.dev opens it.",
+        ),
+    ] = None,
+    cpu: Annotated[
+        str | None,
+        typer.Option(
+            "--cpu",
+            metavar="MODEL",
+            help="QEMU's model of all cores, which says what instructions they have; by default all that it imitates, on "
+            "arm64 `cortex-a57` if the machine has cores of Armv8.0, else `cortex-a76`.",
         ),
     ] = None,
     mips: Annotated[
@@ -172,6 +181,7 @@ def run(
         memory_mb,
         caches=caches,
         archive=archive,
+        cpu=cpu,
     )
     words, needed = exact.under(policy, guest, command) if policy else (command, [])
     files = [*(include or []), *needed]

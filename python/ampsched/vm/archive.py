@@ -120,8 +120,15 @@ class Archive:
         known = selections()
         if name not in known:
             raise VmError(f"there are no packages named {name} (known: {', '.join(known)})")
-        selection = known[name]
-        folder = self.cache.resolve() / f"{name}-{selection.fingerprint()}"
+        return self.unpacked(known[name])
+
+    def unpacked(self, selection: Selection) -> Path:
+        """The same of a selection that need not be in the table.
+
+        Raises:
+            VmError: As for those of the table.
+        """
+        folder = self.cache.resolve() / f"{selection.name}-{selection.fingerprint()}"
         if not (folder / VERIFIED).exists():
             self._fetch(selection, folder)
         return folder

@@ -400,3 +400,42 @@ pub fn kernel_state() -> Option<String> {
     let text = fs::read_to_string("/sys/kernel/sched_ext/state").ok()?;
     Some(text.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXECUTABLE: u64 = 4;
+    /// Class and mode of BPF's atomic instructions, and the bits that say so (Linux, `include/uapi/linux/bpf.h`).
+    const ATOMIC: (u8, u8) = (0xc3, 0xe7);
+
+    fn number<const BYTES: usize>(file: &[u8], at: usize) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..BYTES].copy_from_slice(&file[at..at + BYTES]);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// The first byte of each instruction of an object file, 64 bits, little-endian (elf(5)).
+    fn instructions(file: &[u8]) -> Vec<u8> {
+        let (sections, size, count) =
+            (number::<8>(file, 40), number::<2>(file, 58), number::<2>(file, 60));
+        let headers = (0..count).map(|index| (sections + index * size) as usize);
+        let executable = headers.filter(|&at| number::<8>(file, at + 8) & EXECUTABLE != 0);
+        executable
+            .flat_map(|at| {
+                let (begin, bytes) = (number::<8>(file, at + 24), number::<8>(file, at + 32));
+                file[begin as usize..(begin + bytes) as usize].chunks(8).map(|code| code[0])
+            })
+            .collect()
+    }
+
+    #[test]
+    fn programs_do_without_the_atomics_that_armv8_0_lacks() {
+        for programs in [&SCHEDULER.0, &REPLAY.0] {
+            let codes = instructions(programs);
+            assert!(codes.len() > 1000, "{} instructions", codes.len());
+            let atomic = codes.iter().filter(|&&code| code & ATOMIC.1 == ATOMIC.0).count();
+            assert_eq!(atomic, 0, "in an arena Linux refuses them on such cores");
+        }
+    }
+}

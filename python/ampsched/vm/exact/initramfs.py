@@ -9,19 +9,15 @@ import platform
 import re
 import shutil
 import stat
-import struct
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ampsched.vm.error import VmError
+from ampsched.vm.exact.elf import MACHINES, Elf, is_elf
+from ampsched.vm.exact.foreign import Foreign
 
-ELF = b"\x7fELF"
-ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
-"""Numbers of architectures in programs (elf(5), e_machine)."""
-INTERPRETED = 3
-"""A part of a program that names its loader (elf(5), PT_INTERP)."""
 NAME_MAX = 4096
 INTERPRETERS_MAX = 4
 """Linux follows as many of scripts that interpret scripts (fs/exec.c)."""
@@ -42,9 +38,11 @@ class Initramfs:
 
     Attributes:
         architecture: Of the guest.
+        foreign: The libraries of a guest of another architecture than this computer's.
     """
 
     architecture: str = field(default_factory=platform.machine)
+    foreign: Foreign = field(default_factory=Foreign)
     _entries: dict[str, _Entry] = field(default_factory=dict)
 
     def folder(self, path: Path, mode: int = 0o755) -> None:
@@ -108,9 +106,7 @@ class Initramfs:
         self.libraries([path])
 
     def libraries(self, files: Sequence[Path]) -> None:
-        """The libraries that programs and libraries of this computer need, in their own places.
-
-        Those of another architecture than this computer's bring none.
+        """The libraries that programs and libraries need, in the places where their loader looks for them.
 
         Raises:
             VmError: One is missing.
@@ -118,15 +114,18 @@ class Initramfs:
         if self.architecture == platform.machine():
             for path in needed_libraries(files):
                 self.include(path)
+            return
+        for path, place in self.foreign.needed(files, self.architecture).items():
+            if path == place:
+                self.include(path)
+            else:
+                # This computer's own links are there, too: /lib may be one.
+                self.copy(path.resolve(), self._follow(place.parent) / place.name)
 
     def _check_architecture(self, path: Path) -> None:
-        elf = _Elf.read(path)
-        if elf is None:
-            return
-        if elf.machine != ELF_MACHINES[self.architecture]:
+        elf = Elf.read(path)
+        if elf is not None and elf.machine != MACHINES[self.architecture]:
             raise VmError(f"{path}: is not built for the guest's architecture, {self.architecture}")
-        if elf.has_loader and self.architecture != platform.machine():
-            raise VmError(f"{path}: programs of another architecture must be linked statically")
 
     def _follow(self, path: Path) -> Path:
         """Takes links on the way to a path; returns where they lead."""
@@ -201,7 +200,7 @@ def needed_libraries(files: Sequence[Path]) -> list[Path]:
     Raises:
         VmError: One is missing.
     """
-    dynamic = [path for path in files if _is_elf(path)]
+    dynamic = [path for path in files if is_elf(path)]
     if not dynamic:
         return []
     done = subprocess.run(  # noqa: S603
@@ -216,28 +215,3 @@ def needed_libraries(files: Sequence[Path]) -> list[Path]:
         raise VmError(f"{dynamic[0]}: its library {missing[1]} is missing")
     found = re.findall(r"^\s+(?:\S+ => )?(/\S+) \(0x", done.stdout, re.MULTILINE)
     return [Path(name) for name in dict.fromkeys(found)]
-
-
-def _is_elf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(ELF)) == ELF
-
-
-@dataclass(frozen=True)
-class _Elf:
-    """What a program says of itself (elf(5), 64 bits, little-endian)."""
-
-    machine: int
-    has_loader: bool
-
-    @classmethod
-    def read(cls, path: Path) -> "_Elf | None":
-        content = path.read_bytes()
-        if content[: len(ELF)] != ELF:
-            return None
-        try:
-            machine, first, size, count = struct.unpack_from("<18xH12xQ14xHH", content)
-            parts = [struct.unpack_from("<I", content, first + size * index)[0] for index in range(count)]
-        except struct.error:
-            raise VmError(f"{path}: is no whole program of 64 bits") from None
-        return cls(machine, INTERPRETED in parts)

@@ -24,6 +24,7 @@ from ampsched.vm.error import VmError
 from ampsched.vm.exact.clock import Report, clock_file, settings
 from ampsched.vm.exact.costs import ClassCosts, costs
 from ampsched.vm.exact.devicetree import Cluster
+from ampsched.vm.exact.foreign import Foreign
 from ampsched.vm.exact.guest import BUSYBOX, FILES, OUTPUT, RESULT, TRACE, init_script
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
@@ -49,6 +50,7 @@ class Exact:
         caches: Whether loads and stores that miss caches cost more.
         speeds: What the cores of each cluster execute, if not what their types say.
         archive: Where QEMU and kernels come from.
+        cpu: QEMU's model of the cores; by default one that can do what the machine's core types can.
     """
 
     machine: Machine
@@ -60,6 +62,12 @@ class Exact:
     caches: bool = False
     speeds: Sequence[ClassCosts] | None = None
     archive: Archive = field(default_factory=Archive)
+    cpu: str | None = None
+
+    def cpu_model(self) -> str:
+        """QEMU's model of its cores."""
+        core_types = [core_type for _, core_type, *_ in self.machine.clusters]
+        return self.cpu or architecture(self.architecture).cpu_of(core_types)
 
     def clusters(self) -> list[Cluster]:
         """Its cores and their speeds for integer code, in the order of their numbers in the guest."""
@@ -156,7 +164,9 @@ def run(
         (folder / "clock.txt").write_text(exact.clock_settings(), "utf-8")
         files = _initramfs(exact, work, guest, kernel, trace=trace is not None)
         files.write(folder / "initramfs")
-        boot = Boot(exact.archive, guest, kernel, exact.clusters(), exact.memory_mb, clock_file())
+        boot = Boot(
+            exact.archive, guest, kernel, exact.clusters(), exact.memory_mb, clock_file(), exact.cpu_model()
+        )
         with child_in_group(boot.command(folder)) as process:
             timed_out = not _follow(process, folder / OUTPUT, time.monotonic() + limit_s, echo)
             if not timed_out and process.returncode:
@@ -177,7 +187,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *, trace: bool) -> Initramfs:
-    files = Initramfs(guest.name)
+    files = Initramfs(guest.name, Foreign(exact.archive))
     for name in FOLDERS:
         files.folder(Path("/", name))
     files.character_device(Path("/dev/console"), 5, 1)

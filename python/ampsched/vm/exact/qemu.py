@@ -1,7 +1,7 @@
 """The command line of QEMU for an exact virtual machine."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ampsched.vm.archive import Archive
@@ -24,7 +24,9 @@ class Architecture:
     Attributes:
         name: As the kernel calls it.
         machine: QEMU's model of the computer.
-        cpu: QEMU's model of the cores.
+        cpu: QEMU's model of the cores, unless somebody wants another one.
+        switched_off: What models of cores have and guests may not use.
+        models: QEMU's models of core types that cannot do all that `cpu` does, by their names.
         console: The kernel's name of the first serial line.
         has_capacities: The guest is told how fast its cores are, by a device tree.
     """
@@ -34,14 +36,29 @@ class Architecture:
     cpu: str
     console: str
     has_capacities: bool = False
+    switched_off: str = ""
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    def cpu_of(self, core_types: Collection[str]) -> str:
+        """QEMU's model of cores that can do what all these can: a guest has one model only."""
+        return next((self.models[name] for name in core_types if name in self.models), self.cpu)
 
 
-# MONITOR and MWAIT would let idle cores spin instead of halting.
+CORTEX_A57 = "cortex-a57"
+"""Armv8.0: without the atomic instructions of Armv8.1 (LSE)."""
 ARCHITECTURES = {
     each.name: each
     for each in (
-        Architecture("x86_64", "q35", "max,-monitor", "ttyS0"),
-        Architecture("aarch64", "virt,gic-version=3", "cortex-a76", "ttyAMA0", has_capacities=True),
+        # MONITOR and MWAIT would let idle cores spin instead of halting.
+        Architecture("x86_64", "q35", "max", "ttyS0", switched_off=",-monitor"),
+        Architecture(
+            "aarch64",
+            "virt,gic-version=3",
+            "cortex-a76",
+            "ttyAMA0",
+            has_capacities=True,
+            models=dict.fromkeys(("cortex-a53", "cortex-a57", "cortex-a73"), CORTEX_A57),
+        ),
     )
 }
 
@@ -68,6 +85,7 @@ class Boot:
         clusters: Its cores.
         memory_mb: Its memory in MB.
         clock: The plugin.
+        cpu: QEMU's model of the cores.
     """
 
     archive: Archive
@@ -76,6 +94,7 @@ class Boot:
     clusters: Sequence[Cluster]
     memory_mb: int
     clock: Path
+    cpu: str
 
     def command(self, folder: Path) -> list[str]:
         """The command that boots it; what belongs to this run is in a folder.
@@ -102,7 +121,7 @@ class Boot:
         options = {
             "accel": "tcg,thread=single",
             "machine": self.guest.machine,
-            "cpu": self.guest.cpu,
+            "cpu": self.cpu + self.guest.switched_off,
             "smp": str(sum(cluster.cores for cluster in self.clusters)),
             "m": f"{self.memory_mb}M",
             "display": "none",

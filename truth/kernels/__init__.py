@@ -1,0 +1,1 @@
+"""Which policies load into which kernels, and run there: the matrix of kernels."""

@@ -52,7 +52,7 @@ python-test: $(BUILD)/dev ## Run the Python tests [TESTS='FILE ...']
 	AMPSCHED_LIVE="$$(realpath $${CARGO_TARGET_DIR:-target}/debug/ampsched-live)" PYTHONPATH=$(TESTED) \
 		PATH="$(TESTED)/bin:$$PATH" $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(TESTS)
 
-SECONDS ?= 1.2
+SECONDS ?= 2.4
 
 # What tests put into guests. Small: every boot unpacks it.
 LIVE := $(abspath $(BUILD)/live)
@@ -152,7 +152,7 @@ new: fresh ## Begin a policy in Rust: POLICY=NAME writes its file, its row and a
 	@$(FRESH) -m ampsched new policy $(POLICY)
 
 .PHONY: try-live
-try-live: live-programs ## Load a policy into a kernel in an exact virtual machine under load: POLICY=NAME [SECONDS=1.2]
+try-live: live-programs ## Load a policy into a kernel in an exact virtual machine under load: POLICY=NAME [SECONDS=2.4]
 	@POLICIES=$(POLICY) SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) tests/live/test_kernel.py \
 		-k test_a_policy_holds_under_load
 

@@ -183,7 +183,7 @@ def placement(program, name, seconds):
             for kind in ("stays", "gains")
             for i in range(2)
         }
-        time.sleep(0.3)
+        time.sleep(2)
         for process in hogs.values():
             process.stdin.write(b"\n")
             process.stdin.close()

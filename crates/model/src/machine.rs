@@ -32,6 +32,8 @@ pub struct Cluster {
     pub opps: Vec<Opp>,
     /// What is known of its power.
     pub power: ClusterPower,
+    /// What scheduling costs on its cores, if it differs from the machine's.
+    pub costs: Option<Costs>,
 }
 
 impl Cluster {
@@ -64,8 +66,27 @@ pub struct Costs {
     pub migrate_cross_cluster_ns: Ns,
     /// From the wake-up of a thread to the first instruction on an idle core.
     pub wakeup_latency_ns: Ns,
+    /// What waking another thread takes of the time of the thread that does it.
+    pub wake_ns: Ns,
+    /// What starting another thread takes of the time of the thread that does it.
+    pub fork_ns: Ns,
+    /// Period of the timer tick, at which ends of turns are noticed, and that the time has come for an idle core to look
+    /// again; none: exactly when they are due.
+    pub tick_ns: Option<Ns>,
+    /// What a tick takes of the time of a busy core.
+    pub tick_cost_ns: Ns,
     /// From the request of another frequency until it holds; cores run on meanwhile.
     pub frequency_switch_ns: Ns,
+}
+
+impl Costs {
+    /// When something is noticed that is due at some time: at the next tick, or at once without ticks.
+    pub fn at_tick(&self, due_ns: Ns) -> Ns {
+        match self.tick_ns {
+            Some(tick_ns) => due_ns.checked_next_multiple_of(tick_ns).unwrap_or(due_ns),
+            None => due_ns,
+        }
+    }
 }
 
 /// A machine.
@@ -92,17 +113,37 @@ impl Machine {
         self.clusters.iter().map(|cluster| cluster.cores.len()).sum()
     }
 
-    /// What it takes to bring a thread to another core of its cluster, on top of the switch; 0 if there is no
+    /// What scheduling costs on the cores of a cluster.
+    #[inline]
+    pub fn costs_on(&self, cluster: ClusterId) -> &Costs {
+        self.clusters[cluster.index()].costs.as_ref().unwrap_or(&self.costs)
+    }
+
+    fn all_costs(&self) -> impl Iterator<Item = (&Cluster, &Costs)> {
+        self.clusters.iter().map(|cluster| (cluster, cluster.costs.as_ref().unwrap_or(&self.costs)))
+    }
+
+    /// How long a wake-up on an idle core takes at most.
+    pub fn longest_wakeup_ns(&self) -> Ns {
+        self.all_costs().map(|(_, costs)| costs.wakeup_latency_ns).max().unwrap_or(0)
+    }
+
+    /// What it takes at most to switch a core from one thread to another.
+    pub fn dearest_switch_ns(&self) -> Ns {
+        self.all_costs().map(|(_, costs)| costs.context_switch_ns).max().unwrap_or(0)
+    }
+
+    /// What it takes at most to bring a thread to another core of its cluster, on top of the switch; 0 if there is no
     /// such core.
     pub fn migration_within_ns(&self) -> Ns {
-        let has_neighbours = self.clusters.iter().any(|cluster| cluster.cores.len() > 1);
-        if has_neighbours { self.costs.migrate_same_cluster_ns } else { 0 }
+        let with_neighbours = self.all_costs().filter(|(cluster, _)| cluster.cores.len() > 1);
+        with_neighbours.map(|(_, costs)| costs.migrate_same_cluster_ns).max().unwrap_or(0)
     }
 
     /// What it takes at most to bring a thread to another core, on top of the switch; 0 if there is no other.
     pub fn dearest_migration_ns(&self) -> Ns {
-        let across_ns =
-            if self.clusters.len() > 1 { self.costs.migrate_cross_cluster_ns } else { 0 };
+        let across = self.all_costs().filter(|_| self.clusters.len() > 1);
+        let across_ns = across.map(|(_, costs)| costs.migrate_cross_cluster_ns).max().unwrap_or(0);
         self.migration_within_ns().max(across_ns)
     }
 

@@ -1,6 +1,7 @@
 //! Machine files: clusters, cores, operating points and costs.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::limits::{CLUSTERS_MAX, CORES_MAX};
@@ -15,6 +16,8 @@ use crate::{
 
 /// Longest cost, 1 s.
 const COST_NS_MAX: i64 = 1_000_000_000;
+/// Shortest and longest period of the tick.
+const TICK_NS: RangeInclusive<i64> = 10_000..=COST_NS_MAX;
 
 /// A parsed machine file whose core types are still names.
 #[derive(Clone, Debug)]
@@ -37,6 +40,7 @@ struct ClusterTemplate {
     l2_kib: Option<f64>,
     opps: Vec<Opp>,
     power: ClusterPower,
+    costs: Option<Costs>,
 }
 
 /// Parses a machine file.
@@ -48,7 +52,8 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
     let document = Document::parse(file, text)?;
     let root = document.root(&["name", "description", "clusters", "costs", "thermal"])?;
     let nodes = root.require("clusters")?.list()?;
-    let clusters = nodes.iter().map(cluster).collect::<Result<Vec<_>, _>>()?;
+    let costs = costs(&root)?;
+    let clusters = nodes.iter().map(|node| cluster(node, &costs)).collect::<Result<Vec<_>, _>>()?;
     check_clusters(&root, &nodes, &clusters)?;
     let sizes: Vec<ClusterSize<'_>> =
         clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.opps.len())).collect();
@@ -58,7 +63,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         name: root.text_or("name", stem(file))?,
         description: root.text_or("description", "")?,
         clusters,
-        costs: costs(&root)?,
+        costs,
         thermal,
     })
 }
@@ -146,12 +151,13 @@ impl ClusterTemplate {
             params,
             opps: self.opps.clone(),
             power: self.power.clone(),
+            costs: self.costs,
         }
     }
 }
 
-fn cluster(node: &Node<'_>) -> Result<ClusterTemplate, InputError> {
-    const KEYS: [&str; 6] = ["name", "core_type", "cores", "class", "l2_kib", "opps"];
+fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
+    const KEYS: [&str; 7] = ["name", "core_type", "cores", "class", "l2_kib", "opps", "costs"];
     let table = node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS].concat())?;
     let (core_type, class) = (table.require("core_type")?, table.require("class")?);
     let opps = opps(&table)?;
@@ -164,6 +170,7 @@ fn cluster(node: &Node<'_>) -> Result<ClusterTemplate, InputError> {
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
         power: cluster_power(&table, &opps)?,
+        costs: table.get("costs").map(|node| cluster_costs(&node, machine)).transpose()?,
         opps,
     })
 }
@@ -193,26 +200,79 @@ fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
     if volt == 0.0 { Err(node.spot.error("0 V, more than 0 is needed")) } else { Ok(volt) }
 }
 
+/// Keys of costs that a cluster may state for itself.
+const CLUSTER_COSTS: [&str; 7] = [
+    "context_switch_ns",
+    "migrate_same_cluster_ns",
+    "migrate_cross_cluster_ns",
+    "wakeup_latency_ns",
+    "wake_ns",
+    "fork_ns",
+    "tick_cost_ns",
+];
+
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
-    const KEYS: [&str; 5] = [
-        "context_switch_ns",
-        "migrate_same_cluster_ns",
-        "migrate_cross_cluster_ns",
-        "wakeup_latency_ns",
-        "frequency_switch_ns",
-    ];
-    let table = root.require("costs")?.table(&KEYS)?;
+    let node = root.require("costs")?;
+    let table = node.table(&[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns"]].concat())?;
     let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
-    Ok(Costs {
+    let tick = table.get("tick_ns").map(|node| node.whole(TICK_NS)).transpose()?;
+    let costs = Costs {
         context_switch_ns: cost("context_switch_ns")?,
         migrate_same_cluster_ns: cost("migrate_same_cluster_ns")?,
         migrate_cross_cluster_ns: cost("migrate_cross_cluster_ns")?,
         wakeup_latency_ns: cost("wakeup_latency_ns")?,
-        frequency_switch_ns: match table.get("frequency_switch_ns") {
-            Some(node) => node.whole(0..=COST_NS_MAX)? as Ns,
-            None => 0,
-        },
-    })
+        wake_ns: cost_or(&table, "wake_ns", 0)?,
+        fork_ns: cost_or(&table, "fork_ns", 0)?,
+        tick_ns: tick.map(|ns| ns as Ns),
+        tick_cost_ns: cost_or(&table, "tick_cost_ns", 0)?,
+        frequency_switch_ns: cost_or(&table, "frequency_switch_ns", 0)?,
+    };
+    check_tick(&table, &costs)?;
+    Ok(costs)
+}
+
+/// What a cluster states for itself; the rest is the machine's.
+fn cluster_costs(node: &Node<'_>, machine: &Costs) -> Result<Costs, InputError> {
+    let table = node.table(&CLUSTER_COSTS)?;
+    let costs = Costs {
+        context_switch_ns: cost_or(&table, "context_switch_ns", machine.context_switch_ns)?,
+        migrate_same_cluster_ns: cost_or(
+            &table,
+            "migrate_same_cluster_ns",
+            machine.migrate_same_cluster_ns,
+        )?,
+        migrate_cross_cluster_ns: cost_or(
+            &table,
+            "migrate_cross_cluster_ns",
+            machine.migrate_cross_cluster_ns,
+        )?,
+        wakeup_latency_ns: cost_or(&table, "wakeup_latency_ns", machine.wakeup_latency_ns)?,
+        wake_ns: cost_or(&table, "wake_ns", machine.wake_ns)?,
+        fork_ns: cost_or(&table, "fork_ns", machine.fork_ns)?,
+        tick_cost_ns: cost_or(&table, "tick_cost_ns", machine.tick_cost_ns)?,
+        ..*machine
+    };
+    check_tick(&table, &costs)?;
+    Ok(costs)
+}
+
+fn cost_or(table: &Table<'_>, key: &str, otherwise: Ns) -> Result<Ns, InputError> {
+    table.get(key).map_or(Ok(otherwise), |node| Ok(node.whole(0..=COST_NS_MAX)? as Ns))
+}
+
+/// A tick must leave time for programs, and needs a period to cost anything.
+fn check_tick(table: &Table<'_>, costs: &Costs) -> Result<(), InputError> {
+    let Some(node) = table.get("tick_cost_ns") else { return Ok(()) };
+    match costs.tick_ns {
+        None if costs.tick_cost_ns > 0 => {
+            Err(node.spot.error("a tick costs something, but [costs] has no tick_ns"))
+        }
+        Some(tick_ns) if costs.tick_cost_ns > tick_ns / 2 => Err(node.spot.error(format!(
+            "{} ns of each tick of {tick_ns} ns, at most half is allowed",
+            costs.tick_cost_ns
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn check_clusters(

@@ -19,6 +19,7 @@ fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
         params,
         opps: vec![Opp { mhz: mhz / 2, volt: 0.9 }, Opp { mhz, volt: 1.0 }],
         power: ClusterPower::default(),
+        costs: None,
     }
 }
 

@@ -37,6 +37,7 @@ fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
         params: UNIT_CORE,
         opps: vec![Opp { mhz, volt: 1.0 }],
         power: power(),
+        costs: None,
     }
 }
 

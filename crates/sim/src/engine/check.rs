@@ -102,7 +102,7 @@ impl Engine<'_> {
 
     /// An idle core that may run the thread is about to look for work.
     fn is_taken_care_of(&self, thread: ThreadId) -> bool {
-        let soon_ns = self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns;
+        let soon_ns = self.events.now_ns() + self.setup.machine.longest_wakeup_ns();
         let mut idle =
             self.sched.topology().cores().filter(|&core| self.sched.core(core).running.is_none());
         idle.any(|core| self.events.timers.get(core) <= soon_ns && self.sched.allows(thread, core))

@@ -177,7 +177,9 @@ impl Engine<'_> {
                 self.account(core);
                 self.meter_idle(core);
                 let soonest_ns = self.events.now_ns() + 1;
-                self.events.timers.set(core, recheck_ns.unwrap_or(NEVER).max(soonest_ns));
+                let due_ns =
+                    recheck_ns.map_or(NEVER, |at_ns| self.setup.machine.costs.at_tick(at_ns));
+                self.events.timers.set(core, due_ns.max(soonest_ns));
                 self.events.idle_look_ns = NEVER;
                 Ok(())
             }
@@ -274,7 +276,7 @@ impl Engine<'_> {
 
     #[inline]
     fn switch_cost_ns(&self, core: CoreId, switched: bool, migrated_from: Option<CoreId>) -> Ns {
-        let costs = &self.setup.machine.costs;
+        let costs = self.setup.machine.costs_on(self.cores[core].cluster);
         let switch_ns = if switched { costs.context_switch_ns } else { 0 };
         let Some(from) = migrated_from else { return switch_ns };
         let same_cluster = self.cores[from].cluster == self.cores[core].cluster;

@@ -131,7 +131,8 @@ impl<'t> Engine<'t> {
     ) -> Result<Self, SimError> {
         let (machine, options) = (&setup.machine, &setup.options);
         let topology = Topology::new(machine);
-        let rules = policy.rules(&topology);
+        let mut rules = policy.rules(&topology);
+        rules.tick_ns = rules.tick_ns.or(machine.costs.tick_ns);
         let supervisor = Supervisor::new(policy, &options.factors, options.seed, machine);
         setup.check_epoch(&supervisor.needs)?;
         let cores = Cores::new(&topology);

@@ -42,7 +42,7 @@ impl Setup {
 
     /// What it takes at least to switch a core to another thread.
     fn switch_ns(&self) -> Ns {
-        self.machine.costs.context_switch_ns + self.options.overhead.decision_ns
+        self.machine.dearest_switch_ns() + self.options.overhead.decision_ns
     }
 
     /// What a turn costs at least under rules: the switch, and bringing the thread to where its turn is if by design

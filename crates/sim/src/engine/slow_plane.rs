@@ -13,7 +13,8 @@ impl Engine<'_> {
             self.events.schedule(epoch_ns, SimEvent::Epoch);
         }
         if let Some(balance) = self.sched.rules().balance {
-            self.events.schedule(balance.period_ns, SimEvent::Balance);
+            let first_ns = self.setup.machine.costs.at_tick(balance.period_ns);
+            self.events.schedule(first_ns, SimEvent::Balance);
         }
     }
 
@@ -126,6 +127,7 @@ impl Engine<'_> {
         for core in receivers {
             self.after_enqueue(core, now_ns);
         }
-        self.events.schedule(now_ns + balance.period_ns, SimEvent::Balance);
+        let next_ns = self.setup.machine.costs.at_tick(now_ns + balance.period_ns);
+        self.events.schedule(next_ns, SimEvent::Balance);
     }
 }

@@ -75,7 +75,7 @@ impl Speeds {
         for profile in profiles {
             for (cluster, &opp) in machine.clusters.iter().zip(&self.opps) {
                 let mhz = cluster.opps[opp].mhz;
-                self.now.push(rate(machine, profile, cluster, mhz));
+                self.now.push(rate_between_ticks(machine, profile, cluster, mhz));
                 if let Some(stalls) = &mut self.stalls {
                     stalls.push(machine_stall_counters(profile, machine, cluster, mhz.into()));
                 }
@@ -104,7 +104,7 @@ impl Speeds {
         let cluster = &machine.clusters[index];
         let mhz = cluster.opps[opp].mhz;
         for (row, profile) in self.profiles.iter().enumerate() {
-            self.now[row * clusters + index] = rate(machine, profile, cluster, mhz);
+            self.now[row * clusters + index] = rate_between_ticks(machine, profile, cluster, mhz);
             if let Some(stalls) = &mut self.stalls {
                 stalls[row * clusters + index] =
                     machine_stall_counters(profile, machine, cluster, mhz.into());
@@ -136,6 +136,19 @@ impl Speeds {
     pub fn speedup(&self, profile: u32) -> f64 {
         self.rate(profile, self.fastest).instructions_per_ns
             / self.rate(profile, self.slowest).instructions_per_ns
+    }
+}
+
+/// Speed of a profile on a cluster, less what ticks take of a busy core: that is spread evenly.
+fn rate_between_ticks(machine: &Machine, profile: &Profile, cluster: &Cluster, mhz: u32) -> Rate {
+    let costs = cluster.costs.as_ref().unwrap_or(&machine.costs);
+    let full = rate(machine, profile, cluster, mhz);
+    match costs.tick_ns {
+        Some(tick_ns) if costs.tick_cost_ns > 0 => {
+            let left = 1.0 - costs.tick_cost_ns as f64 / tick_ns as f64;
+            Rate::new(full.instructions_per_ns * left)
+        }
+        _ => full,
     }
 }
 

@@ -97,9 +97,35 @@ impl Engine<'_> {
             self.cores[core].resched = true;
             self.events.timers.set(core, now_ns);
         } else {
-            self.after_enqueue(core, now_ns + self.setup.machine.costs.wakeup_latency_ns);
+            let costs = self.setup.machine.costs_on(self.cores[core].cluster);
+            self.after_enqueue(core, now_ns + costs.wakeup_latency_ns);
+        }
+        if let Some(waker) = waker {
+            self.charge_waker(waker, kind);
         }
         Ok(())
+    }
+
+    /// Waking and starting others takes time of the thread that does it, before its next step.
+    fn charge_waker(&mut self, waker: ThreadId, kind: EnqueueKind) {
+        let core = self.sched.thread(waker).core;
+        let costs = self.setup.machine.costs_on(self.cores[core].cluster);
+        let wake_ns = if kind == EnqueueKind::Fork { costs.fork_ns } else { costs.wake_ns };
+        if wake_ns > 0 && self.sched.core(core).running == Some(waker) {
+            self.account(core);
+            self.cores[core].delay(&self.threads[waker], wake_ns);
+            self.arm(core);
+        }
+    }
+
+    /// Whether a running thread still pays for having woken or started others.
+    #[inline]
+    pub(super) fn pays_for_waking(&self, thread: ThreadId) -> bool {
+        let core = &self.cores[self.sched.thread(thread).core];
+        core.works_from_ns > self.events.now_ns() && {
+            let costs = self.setup.machine.costs_on(core.cluster);
+            costs.wake_ns > 0 || costs.fork_ns > 0
+        }
     }
 
     fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible<CoreId> {
@@ -186,7 +212,7 @@ impl Engine<'_> {
     /// Idle cores may be allowed to take a thread that they were not before: they have to be woken up for it, as by a
     /// thread that has to wait.
     pub(super) fn offer_to_idle_cores(&mut self) {
-        self.kick_idle_cores(self.events.now_ns() + self.setup.machine.costs.wakeup_latency_ns);
+        self.kick_idle_cores(self.events.now_ns() + self.setup.machine.longest_wakeup_ns());
     }
 
     /// Idle cores look for work, if the rules say so.

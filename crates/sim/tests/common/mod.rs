@@ -140,6 +140,7 @@ fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cl
         },
         opps: vec![Opp { mhz, volt: 1.0 }],
         power: ClusterPower::default(),
+        costs: None,
     }
 }
 

@@ -43,6 +43,7 @@ fn machine() -> Machine {
         params: CORE_PARAMS,
         opps: vec![Opp { mhz, volt: 1.0 }],
         power: Default::default(),
+        costs: None,
     };
     Machine {
         name: "2B2S".to_owned(),

@@ -26,6 +26,14 @@ inlined bool is_stuck(u64 now_ns)
     return settings.epoch_limit_ns > 0 && alive_ns > 0 && less(now_ns, alive_ns) > settings.epoch_limit_ns;
 }
 
+/* The next look, at a whole multiple of the period: the moments do not drift, and do not depend on when the scheduler
+ * was loaded. Ticks of all CPUs fall on multiples of theirs, too (kernel/time/tick-sched.c). */
+inlined s32 begin_look(struct look *look, u64 now_ns)
+{
+    u64 period_ns = settings.look_period_ns;
+    return bpf_timer_start(&look->timer, (now_ns / period_ns + 1) * period_ns, BPF_F_TIMER_ABS);
+}
+
 static int on_look(void *map, int *key, struct look *look)
 {
     sched_t *s = shared_state();
@@ -33,7 +41,7 @@ static int on_look(void *map, int *key, struct look *look)
     u64 now_ns = bpf_ktime_get_ns(), period_ns = s->rules.balance.period_ns;
     bool balances = period_ns > 0 && now_ns >= look->balance_due_ns;
     if (balances)
-        look->balance_due_ns = now_ns + period_ns;
+        look->balance_due_ns = now_ns / settings.look_period_ns * settings.look_period_ns + period_ns;
     bpf_spin_lock(&lock);
     look_after(s, balances, now_ns);
     take_kicks(s, kicks);
@@ -44,7 +52,7 @@ static int on_look(void *map, int *key, struct look *look)
         unsigned long long arguments[] = { less(now_ns, shared_state()->alive_ns) / 1000000 };
         scx_bpf_error_bstr(text, arguments, sizeof(arguments));
     }
-    bpf_timer_start(&look->timer, settings.look_period_ns, 0);
+    begin_look(look, now_ns);
     return 0;
 }
 
@@ -64,7 +72,7 @@ s32 BPF_PROG(ampsched_init)
         return -2; /* ENOENT */
     bpf_timer_init(&look->timer, &looks, CLOCK_MONOTONIC);
     bpf_timer_set_callback(&look->timer, on_look);
-    return bpf_timer_start(&look->timer, settings.look_period_ns, 0);
+    return begin_look(look, bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/exit")

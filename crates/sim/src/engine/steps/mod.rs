@@ -41,6 +41,9 @@ impl Engine<'_> {
     pub(super) fn advance(&mut self, thread: ThreadId) -> Fallible<Next> {
         let program = self.apps[self.threads[thread].app].program.clone();
         for _ in 0..STEP_LIMIT {
+            if self.pays_for_waking(thread) {
+                return Ok(Next::Work);
+            }
             if let Step::Stop(next) = self.step(thread, &program)? {
                 return Ok(next);
             }

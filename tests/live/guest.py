@@ -1,7 +1,7 @@
 """Runs inside the virtual machine: policies in the kernel under load, faults, placement. Prints one JSON object.
 
 Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...``,
-``faults NAME...`` or ``futexes``.
+``bursts SECONDS NAME...``, ``faults NAME...`` or ``futexes``.
 """
 
 import json
@@ -167,20 +167,24 @@ def shares_of_big(seconds, threads):
     return {name: run_s[thread][1] / max(sum(run_s[thread]), 1e-9) for name, thread in threads.items()}
 
 
-def placement(program, name, seconds):
+HOG = "while :; do :; done"
+BURSTS = f"exec -a $0 {LOADS} bursts 1000"
+
+
+def placement(program, name, seconds, what=HOG):
     """Two threads that gain much and two that gain little, on two big and two little cores.
 
-    They begin when the policy knows them.
+    They begin when the policy knows them, in an order in which the kernel alone puts those that gain on little cores.
     """
     facts = Path("/run/facts.toml")
     facts.write_text("[programs.gains]\nspeedup = 3.0\n[programs.stays]\nspeedup = 1.1\n")
-    hog = "exec -a {name} sh -c 'read begin; while :; do :; done'"
+    words = "exec -a {name} bash -c 'read begin; {what}' {name}"
     with policy(program, name, "--everything", "--facts", str(facts)) as loader:
         hogs = {
             f"{kind}{i}": subprocess.Popen(
-                ["bash", "-c", hog.format(name=kind)], stdin=subprocess.PIPE, process_group=0
+                ["bash", "-c", words.format(name=kind, what=what)], stdin=subprocess.PIPE, process_group=0
             )
-            for kind in ("stays", "gains")
+            for kind in ("gains", "stays")
             for i in range(2)
         }
         time.sleep(2)
@@ -193,6 +197,11 @@ def placement(program, name, seconds):
             process.kill()
             process.wait()
     return {"load_s": loader.loaded_s, "shares_of_big": shares, "said": loader.said}
+
+
+def bursts(program, name, seconds):
+    """The same with threads that rest now and then."""
+    return placement(program, name, seconds, BURSTS)
 
 
 def killed_loader(program):
@@ -297,7 +306,7 @@ def main():
         result = futexes(program)
     else:
         seconds = float(rest[0])
-        one = under_load if what == "policies" else placement
+        one = {"policies": under_load, "placement": placement, "bursts": bursts}[what]
         result = {name: one(program, name, seconds) for name in rest[1:]}
     print("RESULT " + json.dumps(result))
 

@@ -3,6 +3,7 @@
  * stress     processes that compute, take turns through pipes and futexes, and yield
  * messaging  groups of processes that send each other messages through pipes, again and again
  * storm      processes and threads that come and go, beside two that compute
+ * bursts     this process computes for some milliseconds and rests for one, again and again
  *
  * The exit code is 0 if every worker has done something and nothing went wrong; what was done is printed.
  */
@@ -71,15 +72,24 @@ static void join(pid_t pid) {
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child failed");
 }
 
-/* Sums of squares, against their formula. */
+/* A sum of squares, against its formula. */
+static void sum_up(void) {
+    volatile unsigned long sum = 0;
+    unsigned long n = 20000;
+    for (unsigned long i = 1; i <= n; i++) sum += i * i;
+    errno = 0;
+    check(sum == n * (n + 1) * (2 * n + 1) / 6, "a sum is wrong");
+}
+
 static void compute(int worker) {
+    for (; !over(); shared->done[worker]++) sum_up();
+}
+
+static void burst(void) {
+    const struct timespec rest = {.tv_nsec = 1000000};
     while (!over()) {
-        volatile unsigned long sum = 0;
-        unsigned long n = 20000;
-        for (unsigned long i = 1; i <= n; i++) sum += i * i;
-        errno = 0;
-        check(sum == n * (n + 1) * (2 * n + 1) / 6, "a sum is wrong");
-        shared->done[worker]++;
+        for (int i = 0; i < 40; i++) sum_up();
+        nanosleep(&rest, NULL);
     }
 }
 
@@ -231,7 +241,7 @@ static const struct part PARTS[] = {
 
 int main(int count, char **words) {
     if (count != 3) {
-        fprintf(stderr, "usage: loads stress|messaging|storm|nothing SECONDS\n");
+        fprintf(stderr, "usage: loads stress|messaging|storm|bursts|nothing SECONDS\n");
         return 2;
     }
     double seconds = atof(words[2]);
@@ -242,6 +252,10 @@ int main(int count, char **words) {
     until.tv_sec += ns / 1000000000;
     until.tv_nsec = ns % 1000000000;
 
+    if (strcmp(words[1], "bursts") == 0) {
+        burst();
+        return 0;
+    }
     pid_t pids[WORKERS_MAX];
     int workers = 0;
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)

@@ -19,6 +19,25 @@ static const char *const NAMES[] = {"integer", "memory", "branch", "float", "sim
 
 void give_up(const char *format, ...) { (void)format; exit(3); }
 
+/* The guest's memory, of which one word is asked for. */
+static uint32_t word;
+void *cpu_physical_memory_map(uint64_t address, uint64_t *length, bool is_write)
+{
+    return address == 0x9ff00088 && *length == 4 && !is_write ? &word : NULL;
+}
+
+/* Rate and costs of misses of a class of the settings, one line for each number that the guest writes. */
+static void choose_all(const struct class *class)
+{
+    struct speed speed = {0};
+    set_speed(class, &speed);
+    while (scanf(" %u", &word) == 1) {
+        follow_choice(class, &speed);
+        printf("%d: %d %d %d %d %d\n", (int)speed.rate_kips, speed.miss.l2, speed.miss.memory, speed.miss.l2_stream,
+               speed.miss.memory_stream, speed.miss.store);
+    }
+}
+
 /* Costs of accesses, one line each: "r" or "w", line of 64 bytes, physical line. L1 of 1 KiB, L2 of 16. */
 static void access_all(void)
 {
@@ -35,11 +54,18 @@ static void access_all(void)
     }
 }
 
-/* program x86 HEX... | a64 HEX... | settings FILE | caches <ACCESSES */
+/* program x86 HEX... | a64 HEX... | settings FILE | choose FILE CLASS <NUMBERS | caches <ACCESSES */
 int main(int count, char **words)
 {
     if (!strcmp(words[1], "caches")) {
         access_all();
+        return 0;
+    }
+    if (!strcmp(words[1], "choose")) {
+        static struct machine machine;
+        if (!read_machine(words[2], &machine))
+            return 2;
+        choose_all(&machine.class[atoi(words[3])]);
         return 0;
     }
     if (!strcmp(words[1], "settings")) {
@@ -70,7 +96,10 @@ int main(int count, char **words)
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clock")
     (folder / "test.c").write_text(PROGRAM)
-    sources = [folder / "test.c", *(FOLDER / name for name in ("caches.c", "kinds.c", "settings.c"))]
+    sources = [
+        folder / "test.c",
+        *(FOLDER / name for name in ("caches.c", "kinds.c", "rates.c", "settings.c")),
+    ]
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
     command = ["cc", *flags, f"-I{FOLDER}", "-o", str(folder / "test"), *map(str, sources)]
     subprocess.run(command, check=True)
@@ -211,6 +240,46 @@ def test_wrong_caches_are_refused(program: Path, tmp_path: Path, old: str, new: 
     ended = run(program, "settings", str(file))
     assert ended.returncode == 2
     assert ended.stderr.startswith(f"exact clock: {file}{said}")
+
+
+RATES = CACHES.replace("class 400000", "rates 9ff00088 1000000 750000 500000\nclass 400000")
+
+
+def test_the_guest_chooses_a_rate(program: Path, tmp_path: Path) -> None:
+    """The L2 keeps its cost in instructions of that core, memory costs as many fewer as the core is slower."""
+    (tmp_path / "set").write_text(RATES)
+    assert run(program, "settings", str(tmp_path / "set")).stdout.startswith("0 1000000\n1 400000\n")
+    said = run(program, "choose", str(tmp_path / "set"), "0", given="0 2 1 2 77 0").stdout.splitlines()
+    full, three_quarters, half = (
+        "1000000: 90 900 30 300 60",
+        "750000: 90 697 30 232 45",
+        "500000: 90 495 30 165 30",
+    )
+    assert said == [full, half, three_quarters, half, half, full]
+    assert (
+        run(program, "choose", str(tmp_path / "set"), "1", given="2").stdout == "400000: 40 400 20 200 50\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("9ff00088", "9ff00087"),
+        ("9ff00088", "x"),
+        ("1000000 750000", "1000001 750000"),
+        ("750000 500000", "750000 0"),
+        ("750000 500000", "750000 one"),
+        (" 1000000 750000 500000\n", "\n"),
+        ("500000\n", "500000" + " 1" * 30 + "\n"),
+        ("500000\n", "500000\nrates 9ff00088 1\n"),
+    ],
+)
+def test_wrong_rates_are_refused(program: Path, tmp_path: Path, old: str, new: str) -> None:
+    file, whose = tmp_path / "set", RATES.index("rates")
+    file.write_text(RATES[:whose] + RATES[whose:].replace(old, new, 1))
+    ended = run(program, "settings", str(file))
+    assert ended.returncode == 2
+    assert "wrong or out of range: rates" in ended.stderr
 
 
 def accessed(program: Path, *accesses: tuple[str, int, int]) -> list[int]:

@@ -10,7 +10,15 @@ import pytest
 
 from ampsched.vm import VmError
 from ampsched.vm.archive import VERIFIED, cache_folder, selections
-from ampsched.vm.exact.devicetree import Cluster, addition, capacities, device_tree, with_clusters
+from ampsched.vm.exact.devicetree import (
+    Cluster,
+    addition,
+    capacities,
+    device_tree,
+    stated_capacities,
+    with_clusters,
+)
+from ampsched.vm.exact.frequencies import Frequencies
 from ampsched.vm.exact.qemu import LIBRARIES, LOADER
 
 UNEQUAL = [Cluster(1, 1000), Cluster(3, 400)]
@@ -155,6 +163,27 @@ def test_a_real_compiler_understands_it() -> None:
         *("cluster0", "0"),
         *("cluster1", "1", "2", "3"),
     ]
+
+
+CHOICE = [
+    Cluster(1, 1000, Frequencies(0x1_5FE0_0000, (2000, 500), (900_000, 100_000))),
+    Cluster(3, 400, Frequencies(0x1_5FE0_1000, (1600,), (0,))),
+]
+
+
+def test_what_is_stated_times_the_highest_frequency_is_the_speed() -> None:
+    stated = stated_capacities(CHOICE)
+    assert stated[0] * 2000 / (stated[1] * 1600) == pytest.approx(1000 / 400, rel=1e-4)
+
+
+def test_a_real_compiler_understands_controllers() -> None:
+    compiler = real_compiler()
+    source = _decompile(compiler, with_clusters(_compile(compiler, SOURCE), CHOICE, compiler))
+    (handle,) = re.findall(r"performance-controller@15fe00000 \{[^}]*phandle = <(0x\w+)>", source)
+    owners = re.findall(rf"cpu@(\d) \{{[^}}]*performance-domains = <{handle} (0x\w+)>", source)
+    assert [(core, int(owner, 16)) for core, owner in owners] == [("0", 0), ("1", 1), ("2", 1), ("3", 1)]
+    assert "reg = <0x01 0x5fe00000 0x00 0x1000 0x01 0x5fe01000 0x00 0x1000>;" in source
+    assert re.search(r"frequencies@15fe00000 \{\s*reg = <0x01 0x5fe00000 0x00 0x200000>;\s*no-map;", source)
 
 
 def _compile(compiler: Sequence[str], source: str) -> bytes:

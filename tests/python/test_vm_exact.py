@@ -358,7 +358,9 @@ def test_the_command_line_has_one_thread_and_no_clock_of_the_host(
     monkeypatch.setattr("ampsched.vm.exact.qemu.device_tree", tree)
     kernel = Kernel(tmp_path / "vmlinuz", tmp_path / "config", "6.18")
     clusters = [Cluster(2, 5), Cluster(2, 2)]
-    boot = Boot(Fetched(tmp_path), architecture(name), kernel, clusters, 512, Path("/lib/clock.so"), "own")
+    boot = Boot(
+        Fetched(tmp_path), architecture(name), kernel, clusters, 512, 50, Path("/lib/clock.so"), "own"
+    )
     text = " ".join(boot.command(tmp_path))
     assert f"-cpu {'own,-monitor' if name == 'x86_64' else 'own'} " in text
     assert f"qemu-system-{name}" in text

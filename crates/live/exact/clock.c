@@ -41,6 +41,7 @@ struct cpu {
 static struct machine machine;
 static struct cpu cpus[MAX_CPUS];
 static struct cache l2_of_class[MAX_CLASSES];
+static struct speed speed_of_class[MAX_CLASSES];
 static int known;               /* CPUs that have come up */
 static bool is_a64;
 
@@ -94,7 +95,7 @@ static void set_left(int cpu, int64_t left)
 
 static int64_t shares_per_ms(const struct cpu *cpu)
 {
-    return machine.class[cpu->class].rate_kips * SHARES;
+    return speed_of_class[cpu->class].rate_kips * SHARES;
 }
 
 /* How far a CPU has come, by what it has executed. */
@@ -125,6 +126,8 @@ static void begin_quantum(void)
     int64_t due_ns = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, QEMU_TIMER_ATTR_ALL);
     if (due_ns > 0 && due_ns < quantum_ns)
         quantum_ns = due_ns > QUANTUM_NS_MIN ? due_ns : QUANTUM_NS_MIN;
+    for (int class = 0; class < machine.classes; class++)
+        follow_choice(&machine.class[class], &speed_of_class[class]);
     for (int cpu = 0; cpu < known; cpu++)
         refill(cpu, quantum_ns);
     end_ns = now_ns + quantum_ns;
@@ -316,8 +319,8 @@ static void __attribute__((noinline)) miss(qemu_plugin_meminfo_t info, uint64_t 
     /* The L2 is shared by programs that have different things at the same address. */
     const struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
     access.physical_line = (where ? qemu_plugin_hwaddr_phys_addr(where) : address) / LINE_BYTES;
-    const struct class *class = &machine.class[class_of_current];
-    left_to_current -= cost_of_miss(&class->miss, l1, &l2_of_class[class_of_current], access);
+    const struct miss_shares *cost = &speed_of_class[class_of_current].miss;
+    left_to_current -= cost_of_miss(cost, l1, &l2_of_class[class_of_current], access);
 }
 
 /* A load or a store, in a block that on_block() was called for. */
@@ -351,6 +354,7 @@ static void on_cpu(qemu_plugin_id_t id, unsigned int index)
     struct cpu *new = &cpus[index];
     new->state = qemu_get_cpu((int)index);
     new->class = machine.class_of[index];
+    set_speed(&machine.class[new->class], &speed_of_class[new->class]);
     if (has_caches(&machine)) {
         const struct class *class = &machine.class[new->class];
         make_l1(&new->l1, class->l1_kib);

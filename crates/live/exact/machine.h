@@ -12,7 +12,7 @@
 
 #include "qemu.h"
 
-enum { SHARES = 64, MAX_CPUS = 64, MAX_CLASSES = 16 };
+enum { SHARES = 64, MAX_CPUS = 64, MAX_CLASSES = 16, MAX_RATES = 32 };
 
 /* WAIT: hints by which a CPU that spins gives its turn away (pause; yield, wfe). Its cost is WAIT_SHARES. */
 enum kind { INTEGER, MEMORY, BRANCH, FLOAT, SIMD, WAIT, KINDS };
@@ -29,11 +29,26 @@ struct miss_shares {
     int32_t store;                    /* a store that misses the L2, too */
 };
 
+/* Rates among which the guest chooses, by their number in a word of its memory. */
+struct choice {
+    uint64_t address; /* physical, a multiple of 4 */
+    int rates;        /* 0 without a choice */
+    int64_t rate_kips[MAX_RATES];
+};
+
 struct class {
-    int64_t rate_kips;     /* thousand instructions of cost 1 per second */
+    int64_t rate_kips;     /* thousand instructions of cost 1 per second; at most, if there is a choice */
     int32_t shares[KINDS]; /* cost of an instruction of each kind */
     int64_t l1_kib, l2_kib; /* 0 without caches */
+    struct miss_shares miss; /* at that rate */
+    struct choice choice;
+};
+
+/* How fast the CPUs of a class are now, and what misses cost at that rate. */
+struct speed {
+    int64_t rate_kips;
     struct miss_shares miss;
+    const volatile uint32_t *word; /* of the choice, once it is known where QEMU has it */
 };
 
 struct machine {
@@ -52,6 +67,10 @@ bool has_caches(const struct machine *machine);
 
 /* Ends QEMU with one line on stderr. */
 void give_up(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* The speed at power-on, and that which the guest has chosen meanwhile; more than there are is the last one. */
+void set_speed(const struct class *class, struct speed *speed);
+void follow_choice(const struct class *class, struct speed *speed);
 
 /* The kind of an x86-64 or A64 instruction, by its bytes. */
 enum kind kind_of_x86(const uint8_t *bytes, size_t length);

@@ -78,6 +78,7 @@ void async_run_on_cpu(CPUState *cpu, void (*call)(CPUState *cpu, run_on_cpu_data
 bool runstate_is_running(void);
 int qemu_shutdown_requested_get(void); /* a cause, or 0 */
 int64_t qemu_clock_advance_virtual_time(int64_t to_ns);
+void *cpu_physical_memory_map(uint64_t address, uint64_t *length, bool is_write);
 int64_t qemu_clock_deadline_ns_all(int clock, int attributes);
 
 /* The accelerator's table of functions, and two of those that stand in it when all CPUs share a thread. */

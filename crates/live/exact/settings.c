@@ -5,15 +5,20 @@
  *   class RATE_KIPS INTEGER MEMORY BRANCH FLOAT SIMD     costs in shares of 1/64 instruction; once per class
  *   cache L1_KIB L2_KIB L2 MEMORY L2_STREAM MEMORY_STREAM STORE     of the class before it: costs of misses in shares;
  *                                                        of all classes or of none
+ *   rates ADDRESS RATE_KIPS...                           of the class before it: the word at that physical address
+ *                                                        of the guest's memory says which of these counts
  *   cpu CLASS                                            the first class is 0; once per CPU
  * With caches, CPUs of a class share an L2.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine.h"
 
+enum { LINE_BYTES_MAX = 500 };
 static const int64_t RATE_KIPS_MAX = 100 * 1000 * 1000;
 static const int64_t QUANTUM_NS_MIN = 1000, QUANTUM_NS_MAX = 10 * 1000 * 1000;
 static const int32_t SHARES_MAX = 1000 * SHARES;
@@ -57,6 +62,40 @@ static bool read_cache(const char *line, struct machine *machine)
     return is_right;
 }
 
+/* A number at the end of what was read; false if there is none or it is out of range. */
+static bool read_number(const char **rest, int base, uint64_t last, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(*rest, &end, base);
+    bool is_right = end != *rest && !errno && *number <= last;
+    *rest = end;
+    return is_right;
+}
+
+static bool is_at_end(const char *rest)
+{
+    return !rest[strspn(rest, " \n")];
+}
+
+static bool read_rates(const char *line, struct machine *machine)
+{
+    struct class *its = machine->classes ? &machine->class[machine->classes - 1] : NULL;
+    if (!its || its->choice.rates)
+        return false;
+    struct choice *choice = &its->choice;
+    const char *rest = line + strlen("rates ");
+    if (!read_number(&rest, 16, UINT64_MAX, &choice->address) || choice->address % sizeof(uint32_t))
+        return false;
+    while (!is_at_end(rest)) {
+        uint64_t rate_kips;
+        if (choice->rates == MAX_RATES || !read_number(&rest, 10, (uint64_t)its->rate_kips, &rate_kips) || !rate_kips)
+            return false;
+        choice->rate_kips[choice->rates++] = (int64_t)rate_kips;
+    }
+    return choice->rates;
+}
+
 bool has_caches(const struct machine *machine)
 {
     return machine->class[0].l1_kib;
@@ -92,6 +131,8 @@ static bool read_line(const char *line, struct machine *machine)
         return read_class(line, machine);
     if (!strncmp(line, "cache ", 6))
         return read_cache(line, machine);
+    if (!strncmp(line, "rates ", 6))
+        return read_rates(line, machine);
     if (!strncmp(line, "cpu ", 4))
         return read_cpu(line, machine);
     return read_quantum(line, machine);
@@ -104,7 +145,7 @@ bool read_machine(const char *path, struct machine *machine)
         fprintf(stderr, "exact clock: %s: cannot be read\n", path);
         return false;
     }
-    char line[200];
+    char line[LINE_BYTES_MAX];
     bool is_right = true;
     memset(machine, 0, sizeof *machine);
     for (int number = 1; is_right && fgets(line, sizeof line, file); number++) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ampsched_model::{
     Catalog as ModelCatalog, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
-    Workload as ModelWorkload, kind_cycles, miss_cycles,
+    Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
 };
 use pyo3::prelude::*;
 
@@ -235,6 +235,14 @@ impl Machine {
             [mean.l2, mean.memory, mean.line]
         };
         self.inner.clusters.iter().map(on).collect()
+    }
+
+    /// What an energy-aware scheduler believes of a cluster: frequency in MHz, capacity of a core (1024: the fastest
+    /// one at its highest), power of a busy core in mW (0: not known), for each operating point.
+    fn energy_model(&self, cluster: usize) -> PyResult<Vec<(u32, f64, f64)>> {
+        self.cluster(cluster)?;
+        let points = energy_models(&self.inner).swap_remove(cluster);
+        Ok(points.iter().map(|point| (point.mhz, point.capacity, point.power_mw)).collect())
     }
 
     /// Sizes of the L1 data cache and the L2 in KiB, and the share of prefetchable misses that prefetchers cover.

@@ -16,6 +16,7 @@ mod registry;
 mod rules;
 mod run;
 mod tasks;
+mod trace;
 mod view;
 mod words;
 
@@ -57,6 +58,8 @@ mod _core {
     use super::tasks::{
         TaskGraph, TaskSchedule, TaskWorkers, run_task_graph, task_policies, task_programs,
     };
+    #[pymodule_export]
+    use super::trace::TraceWriter;
     #[pymodule_export]
     use super::view::{Event, Pick, Plan, ThreadStats, Topology, View};
     #[pymodule_export]

@@ -269,11 +269,13 @@ impl<W: Write> Trace for PerfettoTrace<W> {
         self.cores[core.index()].running = None;
         let ended = self.values_of("end", end.why);
         let mut on_core = ended.clone();
-        on_core.push(DebugAnnotation {
-            name_iid: Some(self.packets.intern(Interned::Value, "instructions")),
-            uint_value: Some(end.instructions),
-            ..DebugAnnotation::default()
-        });
+        if let Some(instructions) = end.instructions {
+            on_core.push(DebugAnnotation {
+                name_iid: Some(self.packets.intern(Interned::Value, "instructions")),
+                uint_value: Some(instructions),
+                ..DebugAnnotation::default()
+            });
+        }
         self.slice_end(self.cores[core.index()].slices, on_core, at_ns);
         self.slice_end(self.threads[thread.index()].slices, ended, at_ns);
     }

@@ -19,8 +19,8 @@ pub struct TraceThread<'a> {
 /// How a thread's turn on a core ended.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnEnd<'a> {
-    /// Instructions that it retired there.
-    pub instructions: u64,
+    /// Instructions that it retired there, if that is known.
+    pub instructions: Option<u64>,
     /// What becomes of it.
     pub state: RunState,
     /// Why, if it is known.

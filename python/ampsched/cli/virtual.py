@@ -98,6 +98,15 @@ def run(
             "must be built for it. Common libraries are fetched.",
         ),
     ] = "x86",
+    governor: Annotated[
+        str | None,
+        typer.Option(
+            "--governor",
+            metavar="NAME",
+            help="Linux's governor that changes the clusters' frequencies, such as schedutil, in arm64 guests; an unknown "
+            "one is answered with the list. If absent, they stay at the highest.",
+        ),
+    ] = None,
     include: Annotated[
         list[Path] | None,
         typer.Option(
@@ -115,7 +124,8 @@ def run(
         typer.Option(
             "--trace",
             metavar="FILE",
-            help="Write who ran on which core, as the kernel tells it; https://ui.perfetto.dev opens it.",
+            help="Write who ran on which core, as the kernel tells it: into a name that ends in .pftrace as simulations are "
+            "traced, into another one as text of Linux's function tracer. https://ui.perfetto.dev opens both.",
         ),
     ] = None,
     cpu: Annotated[
@@ -180,6 +190,7 @@ def run(
         quantum_us,
         memory_mb,
         caches=caches,
+        governor=governor,
         archive=archive,
         cpu=cpu,
     )

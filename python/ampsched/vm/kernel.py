@@ -4,10 +4,11 @@ Debian's trixie-backports kernels have SCHED_CLASS_EXT and BTF; trixie's own 6.1
 SCHED_CLASS_EXT, and backports' 7.2 refuses sched_ext schedulers (malformed BTF of its kfuncs).
 """
 
+import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
-from ampsched.vm.archive import Archive, selections
+from ampsched.vm.archive import VERIFIED, Archive, selections
 from ampsched.vm.error import VmError
 
 DEFAULT_KERNEL = "6.18"
@@ -42,6 +43,20 @@ class Kernel:
     image: Path
     config: Path | None
     release: str
+
+    def module(self, name: str) -> bytes:
+        """A module of this kernel, as it is loaded.
+
+        Raises:
+            VmError: What was fetched has none of that name.
+        """
+        folder = next(path for path in self.image.parents if (path / VERIFIED).exists())
+        found = list(folder.glob(f"usr/lib/modules/*/kernel/**/{name}.ko.xz"))
+        if len(found) != 1:
+            raise VmError(
+                f"{folder}: has {len(found)} modules named {name}; remove the folder to fetch it anew"
+            )
+        return lzma.decompress(found[0].read_bytes())
 
 
 def fetch_kernel(

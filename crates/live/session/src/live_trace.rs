@@ -16,7 +16,7 @@ use ampsched_trace::{
 use crate::{Observed, Session};
 
 /// A turn whose end was only seen afterwards: nobody knows what it retired, or why it ended.
-const UNSEEN: TurnEnd = TurnEnd { instructions: 0, state: RunState::Ready, why: None };
+const UNSEEN: TurnEnd = TurnEnd { instructions: None, state: RunState::Ready, why: None };
 
 /// Writes the trace.
 pub struct LiveTrace {

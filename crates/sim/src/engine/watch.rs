@@ -211,7 +211,8 @@ impl<'t> Watch<'t> {
         let why = self.ending.take();
         self.cuts[core.index()] = None;
         let state = sched.thread(thread).state;
-        self.trace.stop(core, thread, TurnEnd { instructions, state, why: why.as_ref() }, now_ns);
+        let end = TurnEnd { instructions: Some(instructions), state, why: why.as_ref() };
+        self.trace.stop(core, thread, end, now_ns);
     }
 }
 

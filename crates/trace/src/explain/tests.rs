@@ -23,7 +23,7 @@ fn explainer(thread: &str, at_ms: Ns, window_ms: Ns) -> Explainer {
 }
 
 fn end(state: RunState, why: &Reason) -> TurnEnd<'_> {
-    TurnEnd { instructions: 0, state, why: Some(why) }
+    TurnEnd { instructions: Some(0), state, why: Some(why) }
 }
 
 /// `a/main` starts and runs; `a/work` starts at 1 ms, waits until 4 ms, runs until 6 ms, waits for a lock.

@@ -235,7 +235,7 @@ impl Reader {
 }
 
 fn ended(instructions: u64) -> TurnEnd<'static> {
-    TurnEnd { instructions, state: RunState::Ready, why: None }
+    TurnEnd { instructions: Some(instructions), state: RunState::Ready, why: None }
 }
 
 fn introduce<W: Write>(
@@ -462,7 +462,7 @@ fn a_slice_tells_why_it_began_and_why_it_ended() {
         .real("gain", 1.5);
     trace.run(CoreId(2), ThreadId(0), Some(&chosen), 20);
     let over = Reason::new(DecidedBy::Slice, "its slice is over").ns("slice_ns", 30);
-    let end = TurnEnd { instructions: 7, state: RunState::Ready, why: Some(&over) };
+    let end = TurnEnd { instructions: Some(7), state: RunState::Ready, why: Some(&over) };
     trace.stop(CoreId(2), ThreadId(0), end, 50);
     let interrupts = Decision::Interrupts { running: ThreadId(0), core: CoreId(2), yes: true };
     trace.decided(ThreadId(1), interrupts, None, 60);

@@ -59,6 +59,8 @@ def _class_lines(costs: ClassCosts) -> Iterator[str]:
     yield f"class {costs.rate_kips} {_words(costs.shares)}"
     if costs.misses:
         yield f"cache {costs.misses.l1_kib} {costs.misses.l2_kib} {_words(costs.misses.shares)}"
+    if costs.choice:
+        yield f"rates {costs.choice.address:x} {_words(costs.choice.rates_kips)}"
 
 
 def _words(numbers: Sequence[int]) -> str:

@@ -41,6 +41,19 @@ class MissCosts:
 
 
 @dataclass(frozen=True)
+class RateChoice:
+    """Rates of a cluster among which the guest chooses.
+
+    Attributes:
+        address: Place in the guest's memory, in bytes, of the word with the number of the chosen rate.
+        rates_kips: The rates; none is above that of the class.
+    """
+
+    address: int
+    rates_kips: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class ClassCosts:
     """What cores of a class can execute.
 
@@ -48,11 +61,13 @@ class ClassCosts:
         rate_kips: Thousand instructions of cost 1 (64 shares) per second.
         shares: Cost of an instruction in shares: integer, memory, branch, floating point, SIMD.
         misses: Caches; without, all accesses cost what they cost in the L1.
+        choice: Rates among which the guest chooses; without, they always have the one above.
     """
 
     rate_kips: int
     shares: tuple[int, int, int, int, int]
     misses: MissCosts | None = None
+    choice: RateChoice | None = None
 
 
 def costs(machine: Machine, mips: float = 1000.0, *, caches: bool = False) -> list[ClassCosts]:

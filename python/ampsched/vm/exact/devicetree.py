@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ampsched.vm.error import VmError
+from ampsched.vm.exact.frequencies import PAGE_BYTES, REGION_BYTES, Frequencies
 
 CAPACITY_OF_FASTEST = 1024
 """Linux's SCHED_CAPACITY_SCALE: what a guest shows in ``cpu_capacity`` is then what was written."""
+BY_MHZ_OF_FASTEST = 1 << 16
 TOOL_S = 60
 
 
@@ -25,17 +27,32 @@ class Cluster:
 
     Attributes:
         cores: Number of its cores.
-        speed: Of each of them, in any unit that all clusters share.
+        speed: Of each of them, in any unit that all clusters share, at the highest frequency.
+        frequencies: Between which the guest chooses; without, it does not know its frequency.
     """
 
     cores: int
     speed: float
+    frequencies: Frequencies | None = None
 
 
 def capacities(clusters: Sequence[Cluster]) -> list[int]:
     """The capacity of each cluster's cores: 1024 for the fastest, in proportion for others, at least 1."""
     fastest = max(cluster.speed for cluster in clusters)
     return [max(1, round(CAPACITY_OF_FASTEST * cluster.speed / fastest)) for cluster in clusters]
+
+
+def stated_capacities(clusters: Sequence[Cluster]) -> list[int]:
+    """What a tree says of each cluster's cores: capacity, by MHz if there are frequencies, by which Linux multiplies.
+
+    Linux brings the fastest core to 1024 by itself; larger numbers are more exact.
+    """
+    if not all(cluster.frequencies for cluster in clusters):
+        return capacities(clusters)
+    by_mhz = [
+        cluster.speed / cluster.frequencies.mhz[0] for cluster in clusters if cluster.frequencies is not None
+    ]
+    return [max(1, round(BY_MHZ_OF_FASTEST * each / max(by_mhz))) for each in by_mhz]
 
 
 def addition(clusters: Sequence[Cluster]) -> str:
@@ -46,13 +63,35 @@ def addition(clusters: Sequence[Cluster]) -> str:
         names = (f"core{core} {{ cpu = <&{{/cpus/cpu@{first + core}}}>; }};" for core in range(cluster.cores))
         lines += [f"cluster{index} {{", *names, "};"]
         first += cluster.cores
-    return "\n".join([*lines, "};", "};", "};", "};"]) + "\n"
+    return "\n".join([*lines, "};", "};", "};", "};", *_controller_lines(clusters)]) + "\n"
+
+
+def _controller_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
+    """The controllers of frequencies, their memory, and whose they are."""
+    each = [cluster.frequencies for cluster in clusters if cluster.frequencies]
+    if not each:
+        return
+    place = f"{each[0].address:x}"
+    yield "/ { reserved-memory { #address-cells = <2>; #size-cells = <2>; ranges;"
+    yield f"frequencies@{place} {{ reg = <{_cells(each[0].address, REGION_BYTES)}>; no-map; }}; }};"
+    pages = ", ".join(f"<{_cells(one.address, PAGE_BYTES)}>" for one in each)
+    yield f'controllers: performance-controller@{place} {{ compatible = "mediatek,cpufreq-hw";'
+    yield f"reg = {pages}; #performance-domain-cells = <1>; }}; cpus {{"
+    owners = [index for index, cluster in enumerate(clusters) for _ in range(cluster.cores)]
+    for core, owner in enumerate(owners):
+        yield f"cpu@{core} {{ performance-domains = <&controllers {owner}>; }};"
+    yield "}; };"
+
+
+def _cells(*numbers: int) -> str:
+    """Numbers of two cells each."""
+    return " ".join(f"{part:#x}" for number in numbers for part in (number >> 32, number & 0xFFFFFFFF))
 
 
 def _capacity_lines(clusters: Sequence[Cluster]) -> Iterator[str]:
     each = [
         capacity
-        for cluster, capacity in zip(clusters, capacities(clusters), strict=True)
+        for cluster, capacity in zip(clusters, stated_capacities(clusters), strict=True)
         for _ in range(cluster.cores)
     ]
     for core, capacity in enumerate(each):

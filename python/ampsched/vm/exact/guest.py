@@ -5,12 +5,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ampsched.vm.exact.trace import EVENTS, KERNEL_THREADS
 from ampsched.vm.guest import MOUNTS
 
 OWN = Path("/ampsched")
 """Folder of what is not the user's."""
 BUSYBOX = OWN / "busybox"
 TOOLS = OWN / "bin"
+MODULES = OWN / "modules"
 OUTPUT, RESULT, FILES, TRACE = "output", "result", "files", "trace"
 CHANNELS = (OUTPUT, RESULT, FILES, TRACE)
 """Names of the channels out of the guest."""
@@ -28,13 +30,15 @@ channel() {
         [ "$name" = $1 ] && echo /dev/${port##*/}
     done
 }
+@BEGIN@
 exec 3>$(channel @OUTPUT@)
 mkdir -p @CWD@ && cd @CWD@
-@TRACE_BEGIN@
+@TRACE_PREPARE@
 # The kernel has a few things to end.
 sleep 1
 files() { find . -type f -exec stat -c "%Z %n" {} +; }
 files >/run/before
+@TRACE_BEGIN@
 read -r began _ </proc/uptime
 (
     export PATH=@PATH@:@BIN@
@@ -53,23 +57,37 @@ poweroff -f
 """
 
 TRACE_KIB_PER_CORE = 16384
-TRACE_BEGIN = f"""
+TRACE_PREPARE = f"""
 cd /sys/kernel/tracing
+echo 0 >tracing_on
 echo {TRACE_KIB_PER_CORE} >buffer_size_kb
 echo mono >trace_clock
-echo 1 >events/sched/sched_switch/enable
-echo 1 >events/sched/sched_waking/enable
+echo 1 >options/record-tgid
+for event in {" ".join(f"{group}/{event}" for event, group in EVENTS.items())}; do
+    [ -e events/$event ] && echo 1 >events/$event/enable
+done
 cd - >/dev/null
+"""
+TRACE_BEGIN = """
 echo 1 >/sys/kernel/tracing/tracing_on
 """
 TRACE_END = f"""
 echo 0 >/sys/kernel/tracing/tracing_on
-cat /sys/kernel/tracing/trace >$(channel {TRACE})
+{{
+    cat /sys/kernel/tracing/trace
+    echo "{KERNEL_THREADS} 2 $(cat /proc/2/task/2/children)"
+}} >$(channel {TRACE})
 """
 
 
 def init_script(
-    command: Sequence[str], cwd: Path, path: str, variables: Mapping[str, str], *, trace: bool
+    command: Sequence[str],
+    cwd: Path,
+    path: str,
+    variables: Mapping[str, str],
+    *,
+    trace: bool,
+    begin: str = "",
 ) -> str:
     """The script that runs a command and switches the machine off.
 
@@ -79,12 +97,14 @@ def init_script(
         path: Where it finds programs (``$PATH``), before the tools of the guest.
         variables: Further variables of its environment.
         trace: Record who runs on which core.
+        begin: What else has to be done before.
     """
     exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
     values = {
         "MOUNTS": MOUNTS,
         "BUSYBOX": str(BUSYBOX),
         "BIN": str(TOOLS),
+        "BEGIN": begin,
         "OUTPUT": OUTPUT,
         "RESULT": RESULT,
         "FILES": FILES,
@@ -92,6 +112,7 @@ def init_script(
         "PATH": shlex.quote(path),
         "VARIABLES": "\n    ".join(exports) or ":",
         "COMMAND": shlex.join(command),
+        "TRACE_PREPARE": TRACE_PREPARE if trace else "",
         "TRACE_BEGIN": TRACE_BEGIN if trace else "",
         "TRACE_END": TRACE_END if trace else "",
     }

@@ -53,9 +53,13 @@ class Initramfs:
             self._entries.setdefault(str(path), _Entry(stat.S_IFDIR | mode))
 
     def text(self, path: Path, content: str, mode: int = 0o644) -> None:
+        """A file with that text."""
+        self.content(path, content.encode(), mode)
+
+    def content(self, path: Path, content: bytes, mode: int = 0o644) -> None:
         """A file with that content."""
         self.folder(path.parent)
-        self._entries[str(path)] = _Entry(stat.S_IFREG | mode, content.encode())
+        self._entries[str(path)] = _Entry(stat.S_IFREG | mode, content)
 
     def copy(self, source: Path, path: Path) -> None:
         """A file of this computer in another place."""

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from subprocess import Popen
@@ -22,12 +22,23 @@ from ampsched.files import writing
 from ampsched.vm.archive import Archive
 from ampsched.vm.error import VmError
 from ampsched.vm.exact.clock import Report, clock_file, settings
-from ampsched.vm.exact.costs import ClassCosts, costs
+from ampsched.vm.exact.costs import ClassCosts, RateChoice, costs
 from ampsched.vm.exact.devicetree import Cluster
 from ampsched.vm.exact.foreign import Foreign
-from ampsched.vm.exact.guest import BUSYBOX, FILES, OUTPUT, RESULT, TRACE, init_script
+from ampsched.vm.exact.frequencies import (
+    DRIVER,
+    FLAVOUR,
+    GOVERNORS,
+    REGION_BYTES,
+    Frequencies,
+    check_governor,
+    frequencies,
+    start_script,
+)
+from ampsched.vm.exact.guest import BUSYBOX, FILES, MODULES, OUTPUT, RESULT, TRACE, init_script
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
+from ampsched.vm.exact.trace import SUFFIX, write_trace
 from ampsched.vm.kernel import DEFAULT_KERNEL, Kernel, fetch_kernel
 from ampsched.vm.results import results
 
@@ -49,8 +60,13 @@ class Exact:
         memory_mb: Memory in MB.
         caches: Whether loads and stores that miss caches cost more.
         speeds: What the cores of each cluster execute, if not what their types say.
+        governor: One of Linux's governors, which changes the clusters' frequencies; arm64 guests only. Without, they
+            stay at the highest.
         archive: Where QEMU and kernels come from.
         cpu: QEMU's model of the cores; by default one that can do what the machine's core types can.
+
+    Raises:
+        VmError: There is no such governor, or it is not for that architecture.
     """
 
     machine: Machine
@@ -61,6 +77,7 @@ class Exact:
     memory_mb: int = 1536
     caches: bool = False
     speeds: Sequence[ClassCosts] | None = None
+    governor: str | None = None
     archive: Archive = field(default_factory=Archive)
     cpu: str | None = None
 
@@ -69,19 +86,50 @@ class Exact:
         core_types = [core_type for _, core_type, *_ in self.machine.clusters]
         return self.cpu or architecture(self.architecture).cpu_of(core_types)
 
+    def __post_init__(self) -> None:
+        """Checks the governor."""
+        if self.governor is not None:
+            check_governor(self.governor, self.architecture)
+
     def clusters(self) -> list[Cluster]:
         """Its cores and their speeds for integer code, in the order of their numbers in the guest."""
-        return [Cluster(count, speed.rate_kips) for count, speed in self._clusters()]
+        return [
+            Cluster(count, speed.rate_kips, chosen)
+            for (count, speed), chosen in zip(self._clusters(), self._frequencies(), strict=True)
+        ]
 
     def clock_settings(self) -> str:
         """What the clock is told."""
-        return settings([speed for count, speed in self._clusters() for _ in range(count)], self.quantum_us)
+        cores = [
+            replace(speed, choice=RateChoice(chosen.choice, chosen.rates_kips(speed.rate_kips)))
+            if chosen
+            else speed
+            for (count, speed), chosen in zip(self._clusters(), self._frequencies(), strict=True)
+            for _ in range(count)
+        ]
+        return settings(cores, self.quantum_us)
+
+    def fetch_kernel(self) -> Kernel:
+        """Its kernel, fetched if the cache does not have it.
+
+        Raises:
+            VmError: There is no such kernel, or it cannot be fetched.
+        """
+        flavour = f"{FLAVOUR}-{self.architecture}" if self.governor else self.architecture
+        return fetch_kernel(self.kernel, flavour, self.archive)
 
     def _clusters(self) -> list[tuple[int, ClassCosts]]:
         speeds = self.speeds or costs(self.machine, self.mips, caches=self.caches)
         return [
             (count, speed) for (_, _, count, _, _), speed in zip(self.machine.clusters, speeds, strict=True)
         ]
+
+    def _frequencies(self) -> Sequence[Frequencies | None]:
+        """Those of each cluster; none without a governor."""
+        if self.governor is None:
+            return [None] * len(self.machine.clusters)
+        end = architecture(self.architecture).memory_begin + (self.memory_mb << 20)
+        return frequencies(self.machine, end // REGION_BYTES * REGION_BYTES - REGION_BYTES)
 
 
 @dataclass(frozen=True)
@@ -147,7 +195,8 @@ def run(
         exact: The machine.
         work: The command.
         out: Folder for the files that the command leaves in its own; they are thrown away by default.
-        trace: File for who ran on which core, as Linux's function tracer writes it.
+        trace: File for who ran on which core: traced as simulations are if its name ends in ``.pftrace``, else the text
+            of Linux's function tracer.
         limit_s: Time of this computer in s after which the machine is stopped.
         echo: Is told the output as it comes.
 
@@ -155,7 +204,7 @@ def run(
         VmError: Something that is needed is missing, or QEMU does not start.
     """
     guest = architecture(exact.architecture)
-    kernel = fetch_kernel(exact.kernel, guest.name, exact.archive)
+    kernel = exact.fetch_kernel()
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
         traced = stack.enter_context(writing(trace)) if trace else None
@@ -165,16 +214,26 @@ def run(
         files = _initramfs(exact, work, guest, kernel, trace=trace is not None)
         files.write(folder / "initramfs")
         boot = Boot(
-            exact.archive, guest, kernel, exact.clusters(), exact.memory_mb, clock_file(), exact.cpu_model()
+            exact.archive,
+            guest,
+            kernel,
+            exact.clusters(),
+            exact.memory_mb,
+            exact.quantum_us,
+            clock_file(),
+            exact.cpu_model(),
         )
         with child_in_group(boot.command(folder)) as process:
             timed_out = not _follow(process, folder / OUTPUT, time.monotonic() + limit_s, echo)
             if not timed_out and process.returncode:
                 why = last_line(process.stderr, f"exit code {process.returncode}")
                 raise VmError(f"QEMU does not work: {why}")
-        if traced and (folder / TRACE).exists():
-            with (folder / TRACE).open("rb") as file:
-                shutil.copyfileobj(file, traced)
+        if traced and trace and (folder / TRACE).exists():
+            if trace.suffix == SUFFIX:
+                write_trace(folder / TRACE, exact.machine, traced)
+            else:
+                with (folder / TRACE).open("rb") as file:
+                    shutil.copyfileobj(file, traced)
         return _done(folder, timed_out=timed_out, out=out)
 
 
@@ -204,9 +263,17 @@ def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *,
         files.libraries([file])
     # What the program is called may decide what it does.
     words = [str(program.absolute()), *work.command[1:]] if program else work.command
-    script = init_script(words, work.cwd.absolute(), work.path, work.variables, trace=trace)
+    begin = _add_modules(files, exact.governor, kernel) if exact.governor else ""
+    script = init_script(words, work.cwd.absolute(), work.path, work.variables, trace=trace, begin=begin)
     files.text(Path("/init"), script, 0o755)
     return files
+
+
+def _add_modules(files: Initramfs, governor: str, kernel: Kernel) -> str:
+    """Adds what a governor needs; returns what starts it."""
+    for name in filter(None, [DRIVER, GOVERNORS[governor]]):
+        files.content(MODULES / f"{name}.ko", kernel.module(name))
+    return start_script(governor, str(MODULES))
 
 
 def find_program(name: str, cwd: Path, architecture: str) -> Path | None:

@@ -1,5 +1,6 @@
 """The command line of QEMU for an exact virtual machine."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,7 @@ class Architecture:
         models: QEMU's models of core types that cannot do all that `cpu` does, by their names.
         console: The kernel's name of the first serial line.
         has_capacities: The guest is told how fast its cores are, by a device tree.
+        memory_begin: Where its memory begins, in bytes.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Architecture:
     console: str
     has_capacities: bool = False
     switched_off: str = ""
+    memory_begin: int = 0
     models: Mapping[str, str] = field(default_factory=dict)
 
     def cpu_of(self, core_types: Collection[str]) -> str:
@@ -58,6 +61,7 @@ ARCHITECTURES = {
             "ttyAMA0",
             has_capacities=True,
             models=dict.fromkeys(("cortex-a53", "cortex-a57", "cortex-a73"), CORTEX_A57),
+            memory_begin=1 << 30,
         ),
     )
 }
@@ -74,6 +78,12 @@ def architecture(name: str) -> Architecture:
     return ARCHITECTURES[name]
 
 
+def packaged(packages: Path, name: str) -> list[str]:
+    """The command that starts a program of unpacked packages, with the libraries with which it was built."""
+    libraries = ":".join(str(packages / library) for library in LIBRARIES)
+    return [str(packages / LOADER), "--library-path", libraries, str(packages / "usr/bin" / name)]
+
+
 @dataclass(frozen=True)
 class Boot:
     """How a machine is booted.
@@ -84,6 +94,7 @@ class Boot:
         kernel: Its kernel.
         clusters: Its cores.
         memory_mb: Its memory in MB.
+        quantum_us: Length of the cores' turns.
         clock: The plugin.
         cpu: QEMU's model of the cores.
     """
@@ -93,6 +104,7 @@ class Boot:
     kernel: Kernel
     clusters: Sequence[Cluster]
     memory_mb: int
+    quantum_us: float
     clock: Path
     cpu: str
 
@@ -104,6 +116,7 @@ class Boot:
                 guest hands out.
         """
         words = [*self._computer(), *self._devices(folder), *self._files(folder)]
+        words += self._frequencies(folder)
         if self.guest.has_capacities:
             tree = device_tree(self._computer(), self.clusters, self._tool("dtc"))
             (folder / "tree.dtb").write_bytes(tree)
@@ -112,9 +125,7 @@ class Boot:
 
     def _tool(self, name: str) -> list[str]:
         """A program beside QEMU, with the libraries with which it was built."""
-        packages = self.archive.folder(f"qemu-{self.guest.name}")
-        libraries = ":".join(str(packages / library) for library in LIBRARIES)
-        return [str(packages / LOADER), "--library-path", libraries, str(packages / "usr/bin" / name)]
+        return packaged(self.archive.folder(f"qemu-{self.guest.name}"), name)
 
     def _computer(self) -> list[str]:
         packages = self.archive.folder(f"qemu-{self.guest.name}")
@@ -139,6 +150,15 @@ class Boot:
             words += ["-chardev", f"file,id={name},path={folder}/{name}"]
             words += ["-device", f"virtserialport,chardev={name},name={name}"]
         return words
+
+    def _frequencies(self, folder: Path) -> list[str]:
+        """The controllers of frequencies, which are memory that has some content at the start."""
+        each = [cluster.frequencies for cluster in self.clusters if cluster.frequencies]
+        if not each:
+            return []
+        latency_us = math.ceil(self.quantum_us)  # a choice counts from the next quantum on
+        (folder / "frequencies").write_bytes(b"".join(one.registers(latency_us) for one in each))
+        return ["-device", f"loader,file={folder}/frequencies,addr={each[0].address:#x},force-raw=on"]
 
     def _files(self, folder: Path) -> list[str]:
         boot = f"console={self.guest.console} panic=-1 quiet loglevel=5 cryptomgr.notests=1"

@@ -1,0 +1,123 @@
+"""Guests that change their frequencies, and what their traces tell."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+from ampsched import Catalog
+from ampsched.vm import exact
+
+MACHINE = "hikey960"
+"""Two clusters of four, five frequencies each, with known powers."""
+TOLERANCE = 0.005
+"""Ticks are no part of a loop; the slower the core, the more of its time they take."""
+MIPS = 5000
+"""So fast that ticks, of which there are 250 per second, take some thousandths of the slowest core's time."""
+LIMIT_S = 3000
+
+
+def run(cwd: Path, script: str, governor: str, trace: Path | None = None, **changes: Any) -> exact.Done:
+    guest = exact.Exact(
+        Catalog.shipped().machine(MACHINE), architecture="aarch64", governor=governor, **changes
+    )
+    done = exact.run(guest, exact.Work(["sh", "-euc", script], cwd=cwd), trace=trace, limit_s=LIMIT_S)
+    assert done.code == 0, (done.output, done.console)
+    return done
+
+
+# One shell on the last core of each cluster, the first ones having the kernel's own work: a loop at each frequency,
+# kHz, and the CPU time that it took in ns, which the kernel only counts when a thread gives its core away.
+SCALING = """
+cd /sys/devices/system/cpu/cpufreq
+for policy in policy0 policy4; do
+    taskset -c $((${policy#policy} + 3)) sh -c '
+        for khz in $(cat $0/scaling_available_frequencies); do
+            echo $khz >$0/scaling_setspeed
+            sleep 0.001
+            read -r begin _ </proc/self/schedstat
+            i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+            sleep 0.001
+            read -r end _ </proc/self/schedstat
+            echo $0 $khz $((end - begin))
+        done' $policy
+done
+"""
+
+
+@pytest.mark.parametrize("kernel", ["6.18", "7.3"])
+def test_a_loop_takes_as_much_longer_as_its_clock_is_slower(kernel: str, tmp_path: Path) -> None:
+    done = run(tmp_path, SCALING, "userspace", kernel=kernel, mips=MIPS)
+    took: dict[str, dict[int, int]] = {}
+    for policy, khz, ns in (line.split() for line in done.output.splitlines()):
+        took.setdefault(policy, {})[int(khz)] = int(ns)
+    machine = Catalog.shipped().machine(MACHINE)
+    stated = [[mhz * 1000 for mhz in machine.frequencies_mhz(cluster)] for cluster in (0, 1)]
+    assert [sorted(took["policy0"]), sorted(took["policy4"])] == stated
+    for times in took.values():
+        cycles = {khz: khz * ns for khz, ns in times.items()}
+        print(times, {khz: each / cycles[max(cycles)] for khz, each in cycles.items()})
+        for each in cycles.values():
+            assert abs(each / cycles[max(cycles)] - 1) < TOLERANCE
+
+
+# Idle, then busy on one core, then idle: kHz of both clusters each time. Before that, whether EAS was started.
+LOAD = """
+echo Y >/sys/kernel/debug/sched/verbose
+cd /sys/devices/system/cpu/cpufreq
+for governor in performance schedutil; do
+    for policy in policy*; do echo $governor >$policy/scaling_governor; done
+    sleep 0.1
+done
+dmesg | grep 'sched_energy_set' | tail -n 1
+dmesg | grep 'root_domain.*pd' | tail -n 1
+sleep 0.3
+cat policy*/scaling_cur_freq
+taskset -c 4 sh -c 'i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done' &
+sleep 0.3
+cat policy*/scaling_cur_freq
+wait
+sleep 0.3
+cat policy*/scaling_cur_freq
+"""
+
+
+def test_schedutil_follows_load_and_energy_is_known(tmp_path: Path) -> None:
+    trace = tmp_path / "load.pftrace"
+    done = run(tmp_path, LOAD, "schedutil", trace)
+    eas, domains, *khz = done.output.splitlines()
+    assert eas.endswith("starting EAS")
+    assert re.search(r"pd4:\{ cpus=4-7 nr_pstate=5 \} pd0:\{ cpus=0-3 nr_pstate=5 \}", domains)
+    idle, busy, idle_again = (tuple(map(int, khz[i : i + 2])) for i in (0, 2, 4))
+    highest = max(Catalog.shipped().machine(MACHINE).frequencies_mhz(1)) * 1000
+    print(idle, busy, idle_again)
+    assert busy[1] == highest
+    assert idle[1] < highest
+    assert idle_again[1] < highest
+    check_trace(trace, highest // 1000)
+
+
+def check_trace(path: Path, highest_mhz: int) -> None:
+    """The loop is on its core for most of the time, with its cluster's highest frequency in the counter."""
+    trace = Trace()
+    trace.ParseFromString(path.read_bytes())
+    tracks = {packet.track_descriptor.uuid: packet.track_descriptor for packet in trace.packet}
+    (core,) = [uuid for uuid, track in tracks.items() if track.name.startswith("core 4 big cortex-a73")]
+    (counter,) = [uuid for uuid, track in tracks.items() if track.name == "big frequency"]
+    names = {each.iid: each.name for packet in trace.packet for each in packet.interned_data.event_names}
+    now_ns, began_ns, name, longest, mhz = 0, 0, "", ("", 0), []
+    for packet in trace.packet:
+        event = packet.track_event
+        now_ns += packet.timestamp if packet.HasField("track_event") else 0
+        if event.track_uuid == counter:
+            mhz.append(event.counter_value)
+        elif event.track_uuid == core and event.type == event.TYPE_SLICE_BEGIN:
+            began_ns, name = now_ns, names[event.name_iid]
+        elif event.track_uuid == core and event.type == event.TYPE_SLICE_END:
+            longest = max(longest, (name, now_ns - began_ns), key=lambda each: each[1])
+    assert highest_mhz in mhz
+    assert len(set(mhz)) > 1
+    assert re.fullmatch(r"sh \d+/sh \d+", longest[0])
+    assert longest[1] > 100_000_000

@@ -33,7 +33,9 @@ def compiler(source: str) -> tuple[Path, ...]:
         file = Path(folder, "source.c")
         file.write_text(source)
         headers = _gcc("-O2", "-M", str(file)).replace("\\\n", " ").split()[2:]
-        linked = re.findall(r"^\(?(/[^()\s]+)", _gcc("-Wl,--trace", "-o", f"{folder}/out", str(file)), re.MULTILINE)
+        linked = re.findall(
+            r"^\(?(/[^()\s]+)", _gcc("-Wl,--trace", "-o", f"{folder}/out", str(file)), re.MULTILINE
+        )
     parts = [_gcc(f"-print-prog-name={part}").strip() for part in COMPILER_PARTS]
     plugin = _gcc(f"-print-file-name={LINKER_PLUGIN}").strip()
     found = map(Path, dict.fromkeys([*parts, plugin, *headers, *linked]))

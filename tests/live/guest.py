@@ -37,8 +37,8 @@ PROGRAMS = {
     "sort": f"sort --parallel=2 {TEXT} | sort --check",
     "gcc": f"gcc -O2 -pipe -o /run/program {SOURCE} && /run/program",
     "python": f"{sys.executable} -c 'import hashlib; from concurrent.futures import ThreadPoolExecutor as Pool; "
-    f'data = open("{DATA}", "rb").read(); found = set(Pool(4).map(lambda _: hashlib.sha256(data).digest(), range(16))); '
-    "assert len(found) == 1'",
+    f'data = open("{DATA}", "rb").read(); digests = Pool(4).map(lambda _: hashlib.sha256(data).digest(), range(16)); '
+    "assert len(set(digests)) == 1'",
 }
 LOAD_S = 30.0  # of the guest, whose slowest core may be the one on which the verifier follows the program
 END_S = 15.0

@@ -70,8 +70,8 @@ pub struct Costs {
     pub wake_ns: Ns,
     /// What starting another thread takes of the time of the thread that does it.
     pub fork_ns: Ns,
-    /// Period of the timer tick, at which ends of turns are noticed, and that the time has come for an idle core to look
-    /// again; none: exactly when they are due.
+    /// Period of the timer tick, at which ends of turns are noticed, and that the time has come for an idle core to
+    /// look again; none: exactly when they are due.
     pub tick_ns: Option<Ns>,
     /// What a tick takes of the time of a busy core.
     pub tick_cost_ns: Ns,

@@ -36,6 +36,7 @@ from ampsched.vm.exact.frequencies import (
     start_script,
 )
 from ampsched.vm.exact.guest import BUSYBOX, FILES, MODULES, OUTPUT, RESULT, TRACE, init_script
+from ampsched.vm.exact.image import program_of
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
 from ampsched.vm.exact.trace import SUFFIX, write_trace
@@ -116,7 +117,10 @@ class Exact:
             VmError: There is no such kernel, or it cannot be fetched.
         """
         flavour = f"{FLAVOUR}-{self.architecture}" if self.governor else self.architecture
-        return fetch_kernel(self.kernel, flavour, self.archive)
+        kernel = fetch_kernel(self.kernel, flavour, self.archive)
+        if self.architecture != "x86_64":
+            return kernel
+        return replace(kernel, image=program_of(kernel, self.archive))
 
     def _clusters(self) -> list[tuple[int, ClassCosts]]:
         speeds = self.speeds or costs(self.machine, self.mips, caches=self.caches)

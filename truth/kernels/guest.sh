@@ -30,6 +30,19 @@ wait_for() {
     done
 }
 
+mask() {
+    printf %x $(($1))
+}
+
+# Loading is timed on a big core; then everybody may go everywhere.
+big=${options#*--big=}
+big=$(mask "1 << ${big%%[, ]*}")
+all=$(mask "(1 << $(nproc)) - 1")
+cat >/run/command <<END
+taskset -p $all \$PPID >/dev/null
+exec taskset $all sh $load
+END
+
 uname -r
 if [ -n "$DOCTOR" ]; then
     # It needs no ratio.
@@ -37,7 +50,8 @@ if [ -n "$DOCTOR" ]; then
 fi
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     begin "$1"
-    $loader run --policy="$1" $options --everything --run-dir=/run/ampsched -- sh "$load" >/run/said 2>&1
+    taskset $big $loader run --policy="$1" $options --everything --run-dir=/run/ampsched -- sh /run/command \
+        >/run/said 2>&1
     end $?
     shift
 done
@@ -45,8 +59,9 @@ shift
 for peer in "$@"; do
     begin "${peer##*/}"
     : >/run/said
-    "$peer" >>/run/said 2>&1 &
+    taskset $big "$peer" >>/run/said 2>&1 &
     wait_for enabled $!
+    taskset -p $all $! >/dev/null
     sh "$load" >>/run/said 2>&1
     kill -INT $! 2>/dev/null
     wait $!

@@ -21,10 +21,10 @@ One boot of an [exact virtual machine](../../howto/run-on-cores-you-do-not-have.
 kernel, one after the other.
 
 A number says how long loading took in s of the guest's time, from the start of `ampsched-live-scx` until the kernel
-had the scheduler; *no*: it is not loaded, with the reason below. Most of it is the verifier's work. A big core
-executes 1000 million integer instructions per second there, so 1.5 s are some 1500 million instructions; real cores
-are several times as fast. A57 is a Cortex-A57, of Armv8.0, without the atomic instructions of Armv8.1 (LSE), as the
-cores of HiKey960 and Juno are."""
+had the scheduler; *no*: it is not loaded, with the reason below. It does so on a big core, which executes 1000
+million integer instructions per second there, so 1 s is some 1000 million instructions; real cores are several times
+as fast. Nearly all of them are the kernel's, which verifies the programs. A57 is a Cortex-A57, of Armv8.0, without
+the atomic instructions of Armv8.1 (LSE), as the cores of HiKey960 and Juno are."""
 
 
 @dataclass(frozen=True)

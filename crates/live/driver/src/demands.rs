@@ -29,6 +29,11 @@ pub enum Backend {
 /// 2 GHz Xeon, as for current machines in simulation.
 const SWITCH_NS: Ns = 2_000;
 
+/// The first Linux whose verifier is known to survive the search for the earliest deadline. 6.16.12 reads beyond an
+/// empty stack there (`widen_imprecise_scalars` in kernel/bpf/verifier.c) and kills the loading program; 6.18.15 does
+/// not. Which versions between them are mended was not tried.
+const VERIFIER_MENDED: (u32, u32) = (6, 18);
+
 impl Backend {
     /// Slices must be longer than this, or they are over before their thread has been switched to; none where the
     /// policy's slices count for nothing.
@@ -85,6 +90,9 @@ pub fn demands(
         Backend::Scx => of_loading(capabilities),
         Backend::Daemon => Vec::new(),
     };
+    if backend == Backend::Scx {
+        list.extend(crashes_verifier(&rules, &capabilities.kernel));
+    }
     list.extend(lacks_progress(backend, &rules, topology));
     list.extend(gaps(backend, &needs, &rules, |means, what| offer.lacks(backend, means, what)));
     list
@@ -163,6 +171,23 @@ fn of_loading(capabilities: &Capabilities) -> Vec<Demand> {
         list.push(Demand::essential(&what, &format!("there is CPU {cpu}")));
     }
     list
+}
+
+/// What the verifier of a kernel of that release would crash at. A release that cannot be read is taken for a new one.
+pub fn crashes_verifier(rules: &Rules, release: &str) -> Option<Demand> {
+    let is_old = version(release).is_some_and(|version| version < VERIFIER_MENDED);
+    let (major, minor) = VERIFIER_MENDED;
+    let instead = format!(
+        "the verifier of Linux {release} may crash at that, from {major}.{minor} on none does"
+    );
+    let at_risk = matches!(rules.order, Order::Deadline);
+    (is_old && at_risk).then(|| Demand::essential("orders queues by deadlines", &instead))
+}
+
+/// The first two numbers of a kernel's release, such as 6.18.15+deb13-cloud-amd64.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|sign: char| !sign.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// What this computer offers beyond a scheduler.

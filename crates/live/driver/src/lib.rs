@@ -11,7 +11,8 @@ mod facts;
 mod playback;
 
 pub use demands::{
-    Backend, Choices, Demand, KERNEL_CPUS_MAX, demands, kernel_lacks, runnable_policies,
+    Backend, Choices, Demand, KERNEL_CPUS_MAX, crashes_verifier, demands, kernel_lacks,
+    runnable_policies,
 };
 pub use dilation::Dilation;
 pub use driver::{Decision, Driver, Observation};

@@ -87,6 +87,24 @@ fn a_kernel_without_sched_ext_is_named() {
 }
 
 #[test]
+fn what_the_verifier_of_an_old_kernel_crashes_at_is_refused() {
+    let lacks = |name: &str, release: &str| {
+        let (_folder, root) = tree(&[("proc/sys/kernel/osrelease", release)]);
+        let (cores, _) = detect_cores(&root, &ByHand::default()).unwrap();
+        let policy = build_policy(name, &[]).unwrap();
+        let found = Capabilities::detect(&root);
+        let list = demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, WITH_CLOCKS);
+        list.iter().any(|lack| lack.is_essential && lack.what == "orders queues by deadlines")
+    };
+    assert!(lacks("eevdf", "6.16.12+deb13-cloud-amd64"));
+    assert!(lacks("eevdf", "6.12.94"));
+    assert!(!lacks("cfs", "6.16.12+deb13-cloud-amd64"));
+    for mended in ["6.18.15+deb13-cloud-amd64", "6.18", "7.0.13", "7.3-rc1", "strange"] {
+        assert!(!lacks("eevdf", mended), "{mended}");
+    }
+}
+
+#[test]
 fn low_cpus_beyond_the_kernel_s_word_leave_the_daemon() {
     let lacks = |online: &str| {
         let (_folder, root) = tree(&[V2, ("sys/devices/system/cpu/online", online)]);

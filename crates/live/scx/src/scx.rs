@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use ampsched_computer::{CoreMap, Proc, Root, ThreadKey, format_cpus, online_cpus};
-use ampsched_live_driver::{Decision, Observation};
+use ampsched_live_driver::{Decision, Observation, crashes_verifier};
 use ampsched_live_session::{
     Account, Backend, End, Journal, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
 };
@@ -344,6 +344,11 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
         timeout_ms: TIMEOUT_MS,
         epoch_limit_ns: EPOCH_LIMIT_NS,
     };
+    let release = Root::default().text("/proc/sys/kernel/osrelease").unwrap_or_default();
+    if let Some(lack) = crashes_verifier(&rules, &release) {
+        let why = format!("it {}: {}", lack.what, lack.instead);
+        return Err(in_words(ScxError::Refused { policy: session.name.clone(), why }));
+    }
     let unmet = session.instruments.unmet(driver.needs());
     let lowered = lower::rules(&session.name, &unmet, &rules, topology).map_err(in_words)?;
     let mut initial = lower::state(lowered, &rules, topology, THREADS_MAX);

@@ -74,7 +74,7 @@ LIVE_TESTS = AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PYTHONPATH=$(TESTED) PATH=
 .PHONY: test-live
 test-live: live-programs ## Load policies into a kernel in an exact virtual machine and make it hard for them [SECONDS per policy]
 	cargo test --locked --quiet -p ampsched-scx --features bpf
-	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadgroup tests/live
+	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadfile tests/live
 
 .PHONY: test-quotas
 test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quotas (root, QEMU and virtiofsd)

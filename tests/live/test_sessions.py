@@ -30,7 +30,6 @@ def assert_left_clean(found) -> None:
     assert (found["state"], found["touched"], found["complaints"]) == ("disabled", [], []), found
 
 
-@pytest.mark.xdist_group("sessions")
 def test_status_and_stop_know_sessions_in_the_kernel(sessions) -> None:
     found = sessions["told"]
     status = found["status"]
@@ -52,7 +51,6 @@ def test_status_and_stop_know_sessions_in_the_kernel(sessions) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("sessions")
 def test_the_kernel_is_chosen_where_it_can_run_the_policy(sessions) -> None:
     found = sessions["command"]
     assert (found["code"], found["output"]) == (7, "enabled\n"), found
@@ -60,7 +58,6 @@ def test_the_kernel_is_chosen_where_it_can_run_the_policy(sessions) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("sessions")
 def test_a_folder_has_one_session_whatever_its_means(sessions) -> None:
     found = sessions["told"]
     expected = f"another session runs (process {found['status']['pid']})"
@@ -70,7 +67,6 @@ def test_a_folder_has_one_session_whatever_its_means(sessions) -> None:
         assert len(errors.splitlines()) == 1
 
 
-@pytest.mark.xdist_group("sessions")
 def test_trace_and_result_are_written(sessions) -> None:
     found = sessions["told"]
     assert min(found["trace"].values()) > 0, found["trace"]
@@ -81,7 +77,6 @@ def test_trace_and_result_are_written(sessions) -> None:
     assert max(result["busy_s"]) > 1
 
 
-@pytest.mark.xdist_group("sessions")
 def test_processes_are_taken_in_with_all_their_threads_and_put_back(sessions) -> None:
     found = sessions["processes"]
     taken = {"program": [SCHED_EXT], "child": [SCHED_EXT], "batch": [SCHED_EXT]}
@@ -92,7 +87,6 @@ def test_processes_are_taken_in_with_all_their_threads_and_put_back(sessions) ->
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("sessions")
 def test_a_cgroup_is_taken_in_and_put_back(sessions) -> None:
     found = sessions["cgroup"]
     inside = ("inside", "below", "later")
@@ -102,7 +96,6 @@ def test_a_cgroup_is_taken_in_and_put_back(sessions) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("sessions")
 def test_classes_are_put_back_whoever_is_killed(sessions) -> None:
     found = sessions["killed"]
     assert found["replaced"], "a guardian that is killed is replaced"
@@ -113,7 +106,6 @@ def test_classes_are_put_back_whoever_is_killed(sessions) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("guarded")
 def test_a_command_of_another_user_is_scheduled_and_a_manager_hears_of_its_session(guarded) -> None:
     found = guarded["user"]
     nobody, none = 65534, "0" * 16
@@ -124,7 +116,6 @@ def test_a_command_of_another_user_is_scheduled_and_a_manager_hears_of_its_sessi
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("guarded")
 def test_a_stopped_session_in_the_kernel_holds_nobody(guarded) -> None:
     found = guarded["stopped"]
     steps = [found[step] for step in ("taken", "back", "left")]
@@ -132,7 +123,6 @@ def test_a_stopped_session_in_the_kernel_holds_nobody(guarded) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("programs")
 def test_a_storm_of_ten_thousand_processes(programs) -> None:
     found = programs["storm"]
     assert found["code"] == 0
@@ -140,7 +130,6 @@ def test_a_storm_of_ten_thousand_processes(programs) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("programs")
 def test_a_program_that_executes_another_is_that_one(programs) -> None:
     found = programs["executed"]
     [before], [after] = found["before"], found["after"]
@@ -151,7 +140,6 @@ def test_a_program_that_executes_another_is_that_one(programs) -> None:
     assert_left_clean(found)
 
 
-@pytest.mark.xdist_group("programs")
 def test_the_daemon_leaves_nothing_frozen_whoever_is_killed(programs) -> None:
     found = programs["daemon"]
     assert [found[step] for step in ("held", "replaced", "left")] == [True] * 3, found

@@ -14,6 +14,7 @@ from truth.campaign.boot import Guest, Scheduler
 from truth.campaign.plan import Run
 
 DIGITS = 12
+FAILED = "failed.txt"
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,23 @@ class Store:
             if found.get((run.mix.name, run.offset), {}).get("digest") != digest(guest, scheduler, run)
         ]
 
+    def note(self, failures: Iterable[str]) -> None:
+        """Keeps what could not be run, beside what could not be run before."""
+        known = dict.fromkeys([*self.failures(), *failures])
+        if known:
+            self.root.mkdir(parents=True, exist_ok=True)
+            (self.root / FAILED).write_text("".join(f"{each}\n" for each in known), "utf-8")
+
+    def failures(self) -> list[str]:
+        """What could not be run, and why."""
+        path = self.root / FAILED
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
     def _path(self, machine: str, system: str, scheduler: str) -> Path:
         return self.root / machine / system / f"{scheduler}.jsonl"
 
 
 def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
     """Of what decides a run's result, but for the programs: the machine, the run, the scheduler's options."""
-    words = [guest.exact.clock_settings(), *run.lines(), *scheduler.words[1:]]
+    words = [guest.exact.clock_settings(), guest.exact.cpu_model(), *run.lines(), *scheduler.words[1:]]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]

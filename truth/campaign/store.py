@@ -8,12 +8,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from truth.campaign.boot import Guest, Scheduler
 from truth.campaign.plan import Run
 
 DIGITS = 12
+CRATES = Path(__file__).resolve().parents[2] / "crates/live"
+CLOCK, IN_KERNEL = CRATES / "exact", CRATES / "scx/bpf"
+"""Sources of the clock that makes cores unequal, and of what our policies have in the kernel."""
 FAILED = "failed.txt"
 
 
@@ -64,6 +68,21 @@ class Store:
 
 
 def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
-    """Of what decides a run's result, but for the programs: the machine, the run, the scheduler's options."""
-    words = [guest.exact.clock_settings(), guest.exact.cpu_model(), *run.lines(), *scheduler.words[1:]]
+    """Of what decides a run's result: the machine and its clock, the run, the scheduler's options and, if it is ours,
+    what it has in the kernel. Rules of policies, compilers and other schedulers are not in it.
+    """
+    sources = [CLOCK, IN_KERNEL] if scheduler.is_ours else [CLOCK]
+    words = [
+        *(_sources_digest(folder) for folder in sources),
+        guest.exact.clock_settings(),
+        guest.exact.cpu_model(),
+        *run.lines(),
+        *scheduler.words[1:],
+    ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]
+
+
+@cache
+def _sources_digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*.[ch]"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

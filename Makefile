@@ -195,19 +195,16 @@ GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers wakeup
 campaign-programs: $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) $(GUEST_PROGRAMS:%=$(BUILD)/campaign/aarch64/%) ## Compile the programs of campaigns in exact virtual machines
 
 TRUTH := wakeup hogs convoy barrier pipeline sleepers
-GAIN := hogs convoy pipeline
 
 .PHONY: truth
 truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
 	$(BIN)/python -m truth.run --programs $(BUILD)/truth --report docs/explanation/truth.md
 
-BOOTS ?= 4
-
 .PHONY: gain
-gain: $(BUILD)/package $(GAIN:%=$(BUILD)/truth/%) $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure COLAB against other schedulers in a virtual machine's kernel (BOOTS of 10 min; root)
-	sh tools/check-quotas.sh
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/truth \
-		--schedulers $(BIN) $(PEERS) --boots $(BOOTS) --out docs/reports/live
+gain: $(BUILD)/package campaign-programs live-arm64 $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure policies against other schedulers in exact virtual machines; goes on where it stopped (MINUTES, JOBS, GAIN)
+	$(clock)
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/campaign --peers $(PEERS) \
+		--inputs $(BUILD)/gain-inputs --out docs/reports/live --jobs $(JOBS) $(if $(MINUTES),--minutes $(MINUTES)) $(GAIN)
 
 PARTS ?= simulations,parsers,kills,rounds,tsan
 SEED ?= 1

@@ -11,9 +11,12 @@ from truth.campaign.run import Group, carry_out
 from truth.campaign.store import Store, digest
 
 from ampsched import Catalog
+from ampsched.vm.error import VmError
 from ampsched.vm.exact import Exact
 
-PAIR = Mix("pair", "Two.", (Program("one", ("/bin/one", "--n", "1")), Program("two", ("/bin/two",), True)))
+PAIR = Mix(
+    "pair", "Two.", (Program("one", ("/bin/one", "--n", "1")), Program("two", ("/bin/two",), True, "/inner"))
+)
 SOLO = Mix("solo", "One.", (Program("one", ("/bin/one",)),))
 
 
@@ -35,8 +38,8 @@ def test_the_plan_is_what_the_director_reads() -> None:
         "settle_us\t300000",
         "classes\t1\t1\t0",
         "run\t30000000\tpair 3",
-        f"start\t{first}\tone\tquiet\t/bin/one\t--n\t1",
-        f"start\t{second}\ttwo\treport\t/bin/two",
+        f"start\t{first}\tone\t\tquiet\t/bin/one\t--n\t1",
+        f"start\t{second}\ttwo\t/inner\treport\t/bin/two",
         "go",
     ]
 
@@ -69,7 +72,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
 def test_all_groups_get_the_first_block_before_one_gets_the_second(tmp_path: Path, boots: list) -> None:
     groups = [Group(guest(tmp_path), Scheduler(name), (PAIR, SOLO)) for name in ("a", "b")]
     store = Store(tmp_path / "runs")
-    assert carry_out(groups, [[1, 2], [3]], store, tell=lambda _: None) == 4
+    assert carry_out(groups, [[1, 2], [3]], store, tell=lambda _: None) == []
     assert [name for name, _ in boots] == ["a", "b", "a", "b"]
     assert boots[0][1] == ["pair 1", "solo 1", "pair 2", "solo 2"]
     assert set(store.read("2B2S", "x86_64-6.18", "a")) == {
@@ -81,11 +84,27 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path, boots: list) -> Non
     groups = [Group(guest(tmp_path), Scheduler("a"), (PAIR,))]
     store = Store(tmp_path / "runs")
     carry_out(groups, [[1]], store, tell=lambda _: None)
-    assert carry_out(groups, [[1], [2]], store, tell=lambda _: None) == 1
+    carry_out(groups, [[1], [2]], store, tell=lambda _: None)
     assert [keys for _, keys in boots] == [["pair 1"], ["pair 2"]]
     text = (tmp_path / "runs/2B2S/x86_64-6.18/a.jsonl").read_text()
     assert [json.loads(line)["offset"] for line in text.splitlines()] == [1, 2]
-    assert carry_out(groups, [[3]], store, until_s=0, tell=lambda _: None) == 0
+    carry_out(groups, [[3]], store, until_s=0, tell=lambda _: None)
+    assert len(boots) == 2
+
+
+def test_a_boot_that_fails_has_no_results_and_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def boot(_guest: Guest, scheduler: Scheduler, runs: list[Run]) -> list[dict]:
+        if scheduler.name == "a":
+            raise VmError("a does not work")
+        return [account(run) for run in runs]
+
+    monkeypatch.setattr(campaign, "boot", boot)
+    groups = [Group(guest(tmp_path), Scheduler(name), (SOLO,)) for name in ("a", "b")]
+    store = Store(tmp_path / "runs")
+    assert carry_out(groups, [[1]], store, tell=lambda _: None) == ["a does not work"]
+    assert [len(store.read("2B2S", "x86_64-6.18", name)) for name in ("a", "b")] == [0, 1]
 
 
 def test_what_was_run_otherwise_is_run_anew(tmp_path: Path) -> None:

@@ -1,70 +1,147 @@
-"""The measurement of what a policy gains: its form, without a virtual machine.
+"""The measurement of what policies gain: its form, without a virtual machine.
 
 How much is gained is measured by `make gain`.
 """
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
-from truth.gain import measure, report
-from truth.gain.mixes import MIXES
+from truth.campaign.boot import KERNEL
+from truth.campaign.plan import Program
+from truth.campaign.store import Store
+from truth.gain import report
+from truth.gain.campaign import alone_mixes, alone_names, blocks, kept
+from truth.gain.inputs import write_inputs
+from truth.gain.machines import ARM, MACHINES, OURS, SYSTEMS, X86
+from truth.gain.mixes import MIXES, MS
+from truth.gain.results import Results
 from truth.gain.simulated import Simulator
 
-from ampsched import vm
-from ampsched.live import MixProgram, run_programs
-from ampsched.vm.accelerator import Accelerator
-from ampsched.vm.machine import _qemu
+from ampsched import Catalog
+from ampsched.vm.exact import Exact
 
 SOURCES = Path(__file__).resolve().parents[2] / "truth/programs"
-BOOTS = [measure.Boot([1], 3.0, 7.5), measure.Boot([2], 3.1, 7.8)]
-RUNS = [
-    measure.Run(number, mix.name, policy, program, 8.0 + number - (policy == "colab"), 4.0)
-    for boot in BOOTS
-    for number in boot.rounds
-    for mix in MIXES
-    for policy in measure.POLICIES
-    for program in mix.programs
-]
+ALONE_MS = 100
+# Mean slowdowns; of two offsets, one is 0.1 above and one 0.1 below.
+SLOWDOWNS = {
+    (X86, KERNEL): 2.2,
+    (X86, "scx_bpfland"): 2.1,
+    (X86, "scx_lavd"): 2.0,
+    (X86, "colab"): 1.9,
+    (X86, "acfs"): 1.6,
+    (ARM, KERNEL): 2.0,
+    (ARM, "acfs"): 1.7,
+}
 
 
-def test_measurements_are_kept_as_they_are() -> None:
-    kept = measure.from_json(measure.to_json(BOOTS, RUNS, ["a note"]))
-    assert kept == (BOOTS, RUNS, ["a note"])
+def row(mix: str, offset: int, names: list[str], turnaround_ms: float) -> dict:
+    counts = {"voluntary": 1, "involuntary": 2, "moves": 3, "far_moves": 1, "cpu_ns": 240_000_000}
+    programs: list[dict] = [{"name": name, "turnaround_ns": turnaround_ms * 1e6, **counts} for name in names]
+    if "sleepers" in names:
+        programs[0] |= {"sleeps": 10, "missed": 1, "late_p50_ns": 50_000, "late_p99_ns": 900_000}
+    return {
+        "mix": mix, "offset": offset, "digest": "", "makespan_ns": turnaround_ms * 1e6, "programs": programs
+    }  # fmt: skip
 
 
-def test_the_simulated_machine_is_as_unequal_as_the_measured_one(tmp_path: Path) -> None:
-    simulator = Simulator(tmp_path, measure.Boot([1], 3.0, 9.0))
-    assert simulator.simulated_ratio() == pytest.approx(3.0, rel=0.01)
-
-
-def test_the_report_has_every_mix_and_its_picture(tmp_path: Path) -> None:
-    report.write(tmp_path, MIXES, BOOTS, RUNS, [])
-    text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert (tmp_path / "h-antt.svg").exists()
-    for mix in MIXES:
-        assert f"| `{mix.name}` | COLAB |" in text
-    # Turnarounds of 9 and 10 s become 8 and 9 s: -11.1 % and -10 %.
-    assert "Mean change of H_ANTT over the mixes: COLAB -10.6% [-17.6%, -3.5%]" in text
-    assert "Met in: `locks`, `pipelines`, `hogs`. Not met in: none." in text
-
-
-@pytest.mark.parametrize("mix", MIXES, ids=lambda mix: mix.name)
-def test_the_programs_of_a_mix_run_as_they_are_called(mix, tmp_path: Path) -> None:
-    for name in {scenario.program for scenario in mix.programs.values()}:
-        sources = [SOURCES / f"{name}.c", SOURCES / "truth.c"]
-        subprocess.run(["cc", "-O1", "-std=gnu11", "-pthread", "-o", tmp_path / name, *sources], check=True)
-    for row in mix.commands(tmp_path):
-        # Amounts stand behind their names; a thousandth of them is enough here.
-        words = [
-            str(max(1, int(word) // 1000)) if word.isdigit() and int(word) > 1000 else word
-            for word in row["command"]
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    found = Store(tmp_path / "runs")
+    for system in SYSTEMS.values():
+        rows = [row(mix.name, 0, [mix.programs[0].name], ALONE_MS) for mix in alone_mixes()]
+        found.add("alone-2B2S", system, KERNEL, rows)
+    for (architecture, scheduler), slowdown in SLOWDOWNS.items():
+        rows = [
+            row(mix.name, offset, list(mix.programs), ALONE_MS * (slowdown + difference))
+            for mix in MIXES
+            for offset, difference in ((1, -0.1), (2, 0.1))
         ]
-        assert run_programs([MixProgram(row["name"], tuple(words))], [], limit_s=60)[0] > 0
+        found.add("2B2S", SYSTEMS[architecture], scheduler, rows)
+    return found
 
 
-def test_cores_can_be_kept_busy(tmp_path: Path) -> None:
-    steady = _qemu(tmp_path, Accelerator.TCG, vm.Shape(steady=True), 512, tmp_path)
-    plain = _qemu(tmp_path, Accelerator.TCG, vm.Shape(), 512, tmp_path)
-    words = [set(command[command.index("-append") + 1].split()) for command in (steady, plain)]
-    assert words[0] - words[1] == {"idle=poll"}
+def test_a_policy_is_compared_with_the_best_of_its_own_system_and_the_worse_counts(store: Store) -> None:
+    results = Results.read(store, ["2B2S"], [KERNEL, "scx_bpfland", "scx_lavd", *OURS])
+    acfs = report.against(results, "2B2S", "acfs")
+    assert acfs is not None
+    # On x86 1.6 against lavd's 2.0 is -20 %, on arm64 1.7 against EEVDF's 2.0 -15 %.
+    assert {round(change.mean, 3) for change in acfs.changes.values()} == {
+        round((1.6 / 1.9 + 1.8 / 2.1) / 2 - 1, 3)
+    }
+    assert len(acfs.met) == len(MIXES)
+    assert acfs.worse == []
+
+
+def test_the_report_says_what_was_measured_and_what_was_not(store: Store, tmp_path: Path) -> None:
+    store.note(["2B2S x86_64-6.18 iks: refused"])
+    report.write(tmp_path / "out", store)
+    text = (tmp_path / "out/report.md").read_text("utf-8")
+    runs = len(SLOWDOWNS) * len(MIXES)
+    assert f"{2 * runs} runs in {runs} cells" in text.replace("\n", " ")
+    assert "* **2B2S**: `acfs`, -15.0%" in text
+    assert "Aim reached." in text
+    assert "* 2B2S x86_64-6.18 iks: refused" in text
+    assert "* **1B3S**: not measured yet." in text
+    assert "| scx_lavd (x86) | 2.000 ± 1.271 |" in text
+    assert "10.0% ± 0.0%" in text
+    assert (tmp_path / "out/h-antt.svg").exists()
+    csv = (tmp_path / "out/gain.csv").read_text("utf-8")
+    assert "2B2S,x86_64,colab,deadlines,wake-up p99 (us),900,900,900,2" in csv
+
+
+def test_a_report_is_made_of_what_there_is(store: Store, tmp_path: Path) -> None:
+    report.write(tmp_path / "out", Store(tmp_path / "nothing"))
+    assert "Nothing has been measured yet." in (tmp_path / "out/report.md").read_text("utf-8")
+
+
+def test_of_a_program_s_own_report_only_lateness_is_kept() -> None:
+    program = {"name": "a", "code": 0, "report": {"missed": 2, "late_p50_ns": 5, "threads": []}}
+    assert kept({"key": "k", "programs": [program]}) == {
+        "key": "k", "programs": [{"name": "a", "code": 0, "missed": 2, "late_p50_ns": 5}]
+    }  # fmt: skip
+
+
+def test_each_program_runs_alone_once() -> None:
+    names = alone_names()
+    assert {(mix.name, name) for mix in MIXES for name in mix.programs} == set(names)
+    assert len(alone_mixes()) == len(set(names.values())) < len(names)
+    assert blocks(1, 3) == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_simulated_machine_is_as_unequal_as_the_virtual_one(machine: str, tmp_path: Path) -> None:
+    exact = Exact(Catalog.shipped().machine(MACHINES[machine]))
+    simulator = Simulator(tmp_path, machine, exact, 1000)
+    assert simulator.found_ratios() == pytest.approx(simulator.ratios, rel=0.01)
+    alone_ns = simulator.alone_ns(next(mix for mix in MIXES if mix.name == "hogs"))
+    assert alone_ns[2] == pytest.approx(80e6, rel=0.02)
+
+
+@pytest.mark.parametrize("mix", [mix for mix in MIXES if mix.is_synthetic], ids=lambda mix: mix.name)
+def test_the_programs_of_a_mix_run_as_they_are_called(mix, tmp_path: Path) -> None:
+    for each in mix.programs.values():
+        sources = [SOURCES / f"{each.program}.c", SOURCES / "truth.c"]
+        binary = tmp_path / each.program
+        subprocess.run(["cc", "-O1", "-std=gnu11", "-pthread", "-o", binary, *sources], check=True)
+    for name, each in mix.programs.items():
+        done = subprocess.run(small(each.run(name), tmp_path), capture_output=True, check=True)
+        said = json.loads(done.stdout)
+        assert said["turnaround_ns"] > 0
+        assert ("late_p99_ns" in said) == each.reports
+
+
+def small(program: Program, folder: Path) -> list[str]:
+    """A thousandth of the work is enough here."""
+    words = [str(int(word) // 1000) if word.isdigit() and int(word) > MS else word for word in program.words]
+    return [str(folder / Path(words[0]).name), *words[1:]]
+
+
+def test_inputs_are_the_same_every_time(tmp_path: Path) -> None:
+    both = [write_inputs(tmp_path / name) for name in ("one", "two")]
+    assert [path.read_bytes() for path in both[0].values()] == [
+        path.read_bytes() for path in both[1].values()
+    ]
+    compiled = subprocess.run(["cc", "-c", "-o", tmp_path / "o", both[0]["part0.c"]], check=False)
+    assert compiled.returncode == 0

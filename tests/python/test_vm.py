@@ -227,3 +227,14 @@ def test_low_nothing_outlives_a_run_that_is_killed(number: signal.Signals) -> No
         while Path(f"/proc/{child}").exists() and time.monotonic() < until:
             time.sleep(0.01)
     assert not Path(f"/proc/{child}").exists()
+
+
+def test_cores_can_be_kept_busy(tmp_path: Path) -> None:
+    steady, plain = (
+        set(command[command.index("-append") + 1].split())
+        for command in (
+            _qemu(tmp_path, vm.Accelerator.TCG, vm.Shape(steady=busy), 512, tmp_path)
+            for busy in (True, False)
+        )
+    )
+    assert steady - plain == {"idle=poll"}

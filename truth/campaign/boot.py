@@ -140,7 +140,8 @@ def _work(folder: Path, guest: Guest, scheduler: Scheduler, runs: Sequence[Run])
         placed[HOME / name] = folder / name
     variables = {"SCHEDULER": shlex.join(scheduler.command(guest.exact)), "HOME": "/root"}
     words = ["sh", str(PurePosixPath(HOME, "boot.sh"))]
-    return Work(words, variables=variables, cwd=HOME, placed=placed, path=PATH)
+    linked = [Path(word) for word in scheduler.words[:1]]
+    return Work(words, variables=variables, cwd=HOME, placed=placed, linked=linked, path=PATH)
 
 
 def _classes(exact: Exact) -> list[int]:

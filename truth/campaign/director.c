@@ -31,10 +31,12 @@
 #define BEAT_NS 100000000LL /* runs begin at whole multiples of it since power-on */
 #define INSTANCE "/sys/kernel/tracing/instances/director/"
 #define TRACE_KIB "1024"
-#define WORK_FOLDER "/run/director"
+#define WORK_FOLDER "/run/director" /* below a program's root */
+#define PATH_SIZE 512
 
 struct program {
     const char *name;
+    const char *root; /* folder that is the program's root */
     bool reports;
     int64_t start_ns; /* planned, since the run's begin */
     char *words[ARGUMENTS_MAX + 1];
@@ -119,16 +121,18 @@ static void go_to_first_cpu(void)
     check(sched_setaffinity(0, sizeof all, &all) == 0, "sched_setaffinity");
 }
 
-static void folder_of(char *path, size_t size, const struct program *program)
+static const char *below_root(const struct program *program, const char *folder)
 {
-    snprintf(path, size, WORK_FOLDER "/%s", program->name);
+    static char path[PATH_SIZE];
+    int length = snprintf(path, sizeof path, "%s" WORK_FOLDER "%s%s", program->root, *folder ? "/" : "", folder);
+    check(length > 0 && length < PATH_SIZE, program->root);
+    return path;
 }
 
 static _Noreturn void become(struct program *program, const sigset_t *signals)
 {
-    char folder[256];
-    folder_of(folder, sizeof folder, program);
-    check(setpgid(0, 0) == 0 && chdir(folder) == 0, folder);
+    check(setpgid(0, 0) == 0 && chdir(below_root(program, program->name)) == 0, program->name);
+    check(*program->root == 0 || chroot(program->root) == 0, program->root);
     check(dup2(program->output, STDOUT_FILENO) >= 0, "dup2");
     check(sigprocmask(SIG_SETMASK, signals, NULL) == 0, "sigprocmask");
     execv(program->words[0], program->words);
@@ -213,16 +217,20 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return remove(path);
 }
 
+static void empty_folder(const char *path)
+{
+    if (access(path, F_OK) == 0)
+        check(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0, path);
+    check(mkdir(path, 0755) == 0, path);
+}
+
 static void prepare(struct run *run)
 {
-    if (access(WORK_FOLDER, F_OK) == 0)
-        check(nftw(WORK_FOLDER, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0, WORK_FOLDER);
-    check(mkdir(WORK_FOLDER, 0755) == 0, WORK_FOLDER);
+    for (int i = 0; i < run->count; i++)
+        empty_folder(below_root(&run->programs[i], ""));
     for (int i = 0; i < run->count; i++) {
         struct program *program = &run->programs[i];
-        char folder[256];
-        folder_of(folder, sizeof folder, program);
-        check(mkdir(folder, 0755) == 0, folder);
+        empty_folder(below_root(program, program->name));
         program->output = program->reports ? memfd_create(program->name, MFD_CLOEXEC)
                                            : open("/dev/null", O_WRONLY | O_CLOEXEC);
         check(program->output >= 0, program->name);
@@ -338,6 +346,7 @@ static void add_program(struct run *run, char *rest)
     memset(program, 0, sizeof *program);
     program->start_ns = strtoll(field(&rest), NULL, 10) * 1000;
     program->name = field(&rest);
+    program->root = field(&rest);
     program->reports = strcmp(field(&rest), "report") == 0;
     int words = 0;
     while (rest && words < ARGUMENTS_MAX)
@@ -357,6 +366,7 @@ int main(int argc, char **argv)
     FILE *plan = fopen(argv[1], "re");
     check(plan != NULL, argv[1]);
     become_real_time();
+    check(setenv("TMPDIR", ".", 1) == 0, "setenv");
     begin_trace();
     static struct run run;
     char *line = NULL;

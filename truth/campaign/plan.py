@@ -21,11 +21,13 @@ class Program:
         name: Its own in the mix; of letters, digits and hyphens.
         words: Its path in the guest and arguments, without tabs.
         reports: What it writes is a line of JSON that belongs to the results; else it is thrown away.
+        root: The folder of the guest that is the program's root (chroot), without a slash at its end.
     """
 
     name: str
     words: tuple[str, ...]
     reports: bool = False
+    root: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Run:
                     "start",
                     str(start_us),
                     program.name,
+                    program.root,
                     "report" if program.reports else "quiet",
                     *program.words,
                 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from ampsched.vm.error import VmError
 from truth.campaign.boot import Guest, Scheduler, boot
 from truth.campaign.plan import Mix, Run
 from truth.campaign.store import Store, digest
@@ -37,7 +38,7 @@ def carry_out(
     until_s: float | None = None,
     keep: Callable[[dict], dict] = lambda row: row,
     tell: Tell = print,
-) -> int:
+) -> list[str]:
     """Runs what the store does not have yet: the first block of offsets for all groups, then the second, and so on.
 
     A boot carries out a whole block, in its order, or nothing of it: what the kernel keeps from one run to the next
@@ -53,13 +54,10 @@ def carry_out(
         tell: Is told what happens.
 
     Returns:
-        How many boots were made.
-
-    Raises:
-        VmError: A boot has failed; the results of others are kept.
+        Which boots have failed, and why; they have no results.
     """
     work = _todo(groups, blocks, store)
-    boots = 0
+    failures: list[str] = []
     with ThreadPoolExecutor(jobs) as pool:
         running: dict[Future[list[dict]], tuple[Group, list[Run], float]] = {}
         while True:
@@ -70,12 +68,16 @@ def carry_out(
                 future = pool.submit(boot, group.guest, group.scheduler, runs)
                 running[future] = group, runs, time.monotonic()
             if not running:
-                return boots
+                return failures
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 group, runs, began_s = running.pop(future)
-                _keep(store, group, runs, future.result(), keep)
-                boots += 1
-                tell(f"{group.name}: {len(runs)} runs in {time.monotonic() - began_s:.0f} s")
+                try:
+                    _keep(store, group, runs, future.result(), keep)
+                except VmError as error:
+                    failures.append(" ".join(str(error).split()))
+                    tell(f"failed: {failures[-1]}")
+                else:
+                    tell(f"{group.name}: {len(runs)} runs in {time.monotonic() - began_s:.0f} s")
 
 
 def _todo(

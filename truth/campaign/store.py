@@ -8,12 +8,17 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from truth.campaign.boot import Guest, Scheduler
 from truth.campaign.plan import Run
 
 DIGITS = 12
+CRATES = Path(__file__).resolve().parents[2] / "crates/live"
+CLOCK, IN_KERNEL = CRATES / "exact", CRATES / "scx/bpf"
+"""Sources of the clock that makes cores unequal, and of what our policies have in the kernel."""
+FAILED = "failed.txt"
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,38 @@ class Store:
             if found.get((run.mix.name, run.offset), {}).get("digest") != digest(guest, scheduler, run)
         ]
 
+    def note(self, failures: Iterable[str]) -> None:
+        """Keeps what could not be run, beside what could not be run before."""
+        known = dict.fromkeys([*self.failures(), *failures])
+        if known:
+            self.root.mkdir(parents=True, exist_ok=True)
+            (self.root / FAILED).write_text("".join(f"{each}\n" for each in known), "utf-8")
+
+    def failures(self) -> list[str]:
+        """What could not be run, and why."""
+        path = self.root / FAILED
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
     def _path(self, machine: str, system: str, scheduler: str) -> Path:
         return self.root / machine / system / f"{scheduler}.jsonl"
 
 
 def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
-    """Of what decides a run's result, but for the programs: the machine, the run, the scheduler's options."""
-    words = [guest.exact.clock_settings(), *run.lines(), *scheduler.words[1:]]
+    """Of what decides a run's result: the machine and its clock, the run, the scheduler's options and, if it is ours,
+    what it has in the kernel. Rules of policies, compilers and other schedulers are not in it.
+    """
+    sources = [CLOCK, IN_KERNEL] if scheduler.is_ours else [CLOCK]
+    words = [
+        *(_sources_digest(folder) for folder in sources),
+        guest.exact.clock_settings(),
+        guest.exact.cpu_model(),
+        *run.lines(),
+        *scheduler.words[1:],
+    ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]
+
+
+@cache
+def _sources_digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*.[ch]"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -1,1 +1,1 @@
-"""What a policy gains in a real kernel, beside what the simulator says; see docs/reports/live/report.md."""
+"""What policies gain in real kernels, beside what the simulator says; see docs/reports/live/report.md."""

@@ -1,49 +1,73 @@
-"""Measures what COLAB gains over other schedulers in a real kernel, simulates the same, and writes docs/reports/live.
+"""Measures what policies gain over other schedulers in real kernels, simulates the same, and writes the report.
 
-A measurement, not a test: nothing fails if the figures differ, and nothing is tuned to make them agree.
+A measurement, not a test: nothing fails if the figures differ, and nothing is tuned to make them agree. It goes on
+where the last one stopped: results are kept beside the report.
 """
 
 import argparse
+import time
 from pathlib import Path
 
-from truth.gain import measure, report
-from truth.gain.mixes import MIXES
+from truth.campaign.boot import KERNEL
+from truth.campaign.run import carry_out
+from truth.campaign.store import Store
+from truth.gain import report
+from truth.gain.campaign import alone, blocks, kept, mixed
+from truth.gain.machines import ARM, MACHINES, OURS, PEERS, X86, Workshop
+
+SCHEDULERS = (KERNEL, *PEERS, *OURS)
+FIRST, LAST = 1, 30
 
 
 def main() -> None:
-    """Measures, unless told to take what was measured before, and reports."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
-    parser.add_argument("--schedulers", type=Path, nargs="+", required=True, help="folders of their programs")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the report")
-    parser.add_argument("--boots", type=int, default=4, help="boots, each with its own orders (default 4)")
-    parser.add_argument(
-        "--repetitions", type=int, default=3, help="rounds per boot (default 3; some 2 min each)"
-    )
-    parser.add_argument(
-        "--first", type=int, default=1, help="number of the first round, a seed of the orders"
-    )
-    parser.add_argument("--add", action="store_true", help="add the rounds to those of the last measurement")
-    parser.add_argument(
-        "--only-report", action="store_true", help="make the report anew from the last measurement"
-    )
-    arguments = parser.parse_args()
-    data = arguments.out / "measured.json"
-    boots, runs, notes = [], [], []
-    if arguments.add or arguments.only_report:
-        boots, runs, notes = measure.from_json(data.read_text(encoding="utf-8"))
+    """Measures until the time is over, unless told only to report, and reports."""
+    arguments = parser().parse_args()
+    store = Store(arguments.out / "runs")
     if not arguments.only_report:
-        schedulers = measure.find_schedulers(arguments.schedulers)
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        for boot in range(arguments.boots):
-            begin = arguments.first + boot * arguments.repetitions
-            rounds = list(range(begin, begin + arguments.repetitions))
-            print(f"boot {boot + 1} of {arguments.boots}: rounds {rounds}", flush=True)
-            measured, more, said = measure.measure(MIXES, rounds, arguments.programs.resolve(), schedulers)
-            boots, runs, notes = [*boots, measured], runs + more, notes + said
-            data.write_text(measure.to_json(boots, runs, notes), encoding="utf-8")
-    report.write(arguments.out, MIXES, boots, runs, notes)
+        loaders = dict(each.split("=", 1) for each in arguments.loader)
+        workshop = Workshop(
+            arguments.programs.resolve(),
+            arguments.peers.resolve(),
+            arguments.inputs.resolve(),
+            {architecture: Path(path).resolve() for architecture, path in loaders.items()},
+        )
+        places = arguments.machines.split(","), arguments.architectures.split(",")
+        until_s = time.monotonic() + 60 * arguments.minutes if arguments.minutes else None
+        common = {"jobs": arguments.jobs, "until_s": until_s, "keep": kept, "tell": _tell}
+        failures = carry_out(alone(workshop, *places), [[0]], store, **common)
+        groups = mixed(workshop, *places, arguments.schedulers.split(","))
+        failures += carry_out(groups, blocks(arguments.first, arguments.last), store, **common)
+        store.note(failures)
+    report.write(arguments.out, store)
     print(f"wrote {arguments.out / 'report.md'}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
+    options.add_argument("--peers", type=Path, required=True, help="folder of the other schedulers' programs")
+    options.add_argument("--inputs", type=Path, required=True, help="folder for what real programs work on")
+    options.add_argument("--out", type=Path, required=True, help="folder of the report and of the results")
+    options.add_argument(
+        "--loader", action="append", default=[], metavar="ARCHITECTURE=FILE",
+        help="the program that puts our policies into a kernel (default: the installed one)",
+    )  # fmt: skip
+    options.add_argument("--machines", default=",".join(MACHINES))
+    options.add_argument("--architectures", default=f"{X86},{ARM}")
+    options.add_argument("--schedulers", default=",".join(SCHEDULERS))
+    options.add_argument("--first", type=int, default=FIRST, help="first offset (default %(default)s)")
+    options.add_argument("--last", type=int, default=LAST, help="last offset (default %(default)s)")
+    options.add_argument(
+        "--jobs", type=int, default=1, help="virtual machines at a time (default %(default)s)"
+    )
+    options.add_argument("--minutes", type=float, help="begin no boot after that time")
+    options.add_argument("--only-report", action="store_true", help="make the report anew from what there is")
+    return options
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

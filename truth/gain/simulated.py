@@ -1,27 +1,19 @@
-"""The same mixes in the simulator, with what was measured of the virtual machine's cores and nothing else."""
+"""The same mixes in the simulator, with the speeds that the virtual cores have for integer code and nothing else."""
 
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import ampsched
-from truth.gain.measure import DILATION, SHAPE, Boot
-from truth.gain.mixes import Mix
-from truth.scenarios import Scenario
+from ampsched.vm.exact import Exact
+from truth.gain.machines import MACHINES
+from truth.gain.mixes import Chosen, Synthetic
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
-POLICIES = {"default": ("eevdf", 1), "colab": ("colab", DILATION)}
-"""What stands for what in the simulator, and how much slower the policy's time passes."""
-BIG_MHZ = 3000
-FITS = 3
-"""Steps by which the little cores' clock is found."""
-MACHINE = """name = "{name}"
-description = "The virtual machine: {big} big and {little} little cores"
-{clusters}
-[costs]
-context_switch_ns = {switch_ns}
-migrate_same_cluster_ns = {near_ns}
-migrate_cross_cluster_ns = {far_ns}
-wakeup_latency_ns = {wakeup_ns}
-"""
+FASTEST_MHZ = 3000
+FITS = 4
+"""Steps by which the clocks of slower cores are found."""
 CLUSTER = """
 [[clusters]]
 name = "{name}"
@@ -34,98 +26,116 @@ HOG = """
 [[threads]]
 name = "hog"
 cores = [{core}]
-body = [{{ run_us = 1e6, profile = "blackscholes" }}]
+body = [{{ run_us = 1e5, profile = "blackscholes" }}]
 """
-# As the shipped machine sym-2 has them; nothing beside the steps of these programs.
-SWITCH_NS, MIGRATE_NS, WAKEUP_NS = 1_500, 5_000, 2_000
-_PAUSE = 1 - SHAPE.little.percent / 100
-PAUSED_MIGRATE_NS = round(_PAUSE**2 * SHAPE.period_us * 1000 / 2)
-"""How long a thread that is to leave a running little core waits on average until that core, which quotas make pause,
-runs again."""
 
 
 class Simulator:
-    """Simulates mixes on a machine with cores as fast as the virtual ones were in one round; its files are in `folder`.
+    """Simulates mixes on a machine with cores as fast as those of a virtual one.
 
-    A thread that goes to the other cluster is late by `migrate_ns`.
+    The machine's own clocks are not taken: the simulator's programs have a profile, which gains by what it is, and
+    those of the mixes are plain integer code. So each class is a generic core of a clock with which the profile is as
+    many times slower than on the fastest as integer code is there.
+
+    Args:
+        folder: For its files.
+        machine: Its name in the campaign.
+        exact: The virtual machine.
+        unit_us: What a MS of the mixes' work takes alone on its fastest cores (measured).
     """
 
-    def __init__(self, folder: Path, boot: Boot, migrate_ns: int = MIGRATE_NS) -> None:
-        self.folder = folder
-        self.migrate_ns = migrate_ns
-        self.ns_per_iteration = boot.big_ns_per_iteration
-        self.ratio = boot.ratio
-        # Memory does not become slower with the clock, so a core of a 2.5th of the clock is not quite 2.5 times as
-        # slow.
-        self.little_mhz = BIG_MHZ / self.ratio
+    def __init__(self, folder: Path, machine: str, exact: Exact, unit_us: float) -> None:
+        self.folder, self.unit_us = folder, unit_us
+        speeds = [cluster.speed for cluster in exact.clusters()]
+        self.cores = [cluster.cores for cluster in exact.clusters()]
+        self.ranks = [rank for *_, rank in exact.machine.clusters]
+        self.ratios = [max(speeds) / speed for speed in speeds]
+        self.costs = _costs(machine)
+        self.mhz = [FASTEST_MHZ / ratio for ratio in self.ratios]
+        # Memory does not become slower with the clock.
         for _ in range(FITS):
-            self.little_mhz *= self.simulated_ratio() / self.ratio
+            found = self.found_ratios()
+            self.mhz = [
+                mhz * got / ratio for mhz, got, ratio in zip(self.mhz, found, self.ratios, strict=True)
+            ]
 
-    def turnarounds_s(self, mix: Mix, policy: str) -> list[float]:
-        """Turnaround of each program of the mix."""
-        name, dilation = POLICIES[policy]
-        return self._simulate(list(mix.programs.values()), name, dilation, SHAPE.little.count)
+    def turnarounds_ns(self, mix: Chosen, policy: str, offset: int) -> list[float]:
+        """Turnaround of each program of a mix that begins with these offsets."""
+        starts_us = mix.mix().starts_us(offset)
+        apps = [
+            (self._program(each, number, start_us), self._params(each, start_us))
+            for number, (each, start_us) in enumerate(zip(synthetic(mix), starts_us, strict=True))
+        ]
+        ended = self._simulate(apps, policy, self._machine(self.cores, self.mhz))
+        return [end - start_us * 1000 for end, start_us in zip(ended, starts_us, strict=True)]
 
-    def alone_s(self, mix: Mix) -> list[float]:
-        """Turnaround of each program alone on the big cores under the kernel's own scheduler."""
-        name, dilation = POLICIES["default"]
-        return [self._simulate([scenario], name, dilation, 0)[0] for scenario in mix.programs.values()]
+    def alone_ns(self, mix: Chosen) -> list[float]:
+        """Turnaround of each program alone on as many of the fastest cores."""
+        count = sum(self.cores)
+        machine = self._machine([count], [FASTEST_MHZ])
+        return [
+            self._simulate([(self._program(each, 0, 0), self._params(each, 0))], "eevdf", machine)[0]
+            for each in synthetic(mix)
+        ]
 
-    def simulated_ratio(self) -> float:
-        """Speed of a big core over that of a little one, for these programs on this machine."""
-        machine = self._machine(big=1, little=1, dilation=1)
-        big_ns, little_ns = (self._turnaround_ns(machine, core) for core in (0, 1))
-        return little_ns / big_ns
-
-    def _turnaround_ns(self, machine: Path, core: int) -> int:
-        """How long one of these programs' steps takes on a core."""
+    def found_ratios(self) -> list[float]:
+        """How many times slower than the fastest a core of each cluster is."""
+        machine = self._machine(self.cores, self.mhz)
         program = self.folder / "hog.toml"
-        program.write_text(HOG.format(core=core), encoding="utf-8")
-        return ampsched.simulate(machine, program, "eevdf").apps[0].turnaround_ns
+        firsts = [sum(self.cores[:cluster]) for cluster in range(len(self.cores))]
+        took = []
+        for core in firsts:
+            program.write_text(HOG.format(core=core), "utf-8")
+            took.append(ampsched.simulate(machine, program, "eevdf").apps[0].turnaround_ns)
+        return [each / min(took) for each in took]
 
-    def _simulate(
-        self,
-        scenarios: list[Scenario],
-        policy: str,
-        dilation: int,
-        little: int,
-        big: int = SHAPE.big.count,
-    ) -> list[float]:
-        apps = "\n".join(
-            f'  {{ name = "{number}", program = "{PROGRAMS / f"{scenario.name}.toml"}", '
-            f"params = {{ {self._params(scenario, dilation)} }} }},"
-            for number, scenario in enumerate(scenarios)
+    def _program(self, each: Synthetic, number: int, start_us: int) -> Path:
+        """The program with a start of its own."""
+        text = (PROGRAMS / f"{each.program}.toml").read_text("utf-8")
+        text = text.replace("[[threads]]\n", f"[[threads]]\nstart_us = {start_us}\n")
+        path = self.folder / f"{each.program}-{number}.toml"
+        path.write_text(text, "utf-8")
+        return path
+
+    def _params(self, each: Synthetic, start_us: int) -> str:
+        works = {f"{name}_us": work * self.unit_us for name, work in each.works.items()}
+        numbers = {name.replace("-", "_"): float(value) for name, value in each.numbers.items()}
+        if "nice" in each.texts:
+            numbers["threads"] = float(len(each.texts["nice"].split(",")))
+        return ", ".join(f"{name} = {value!r}" for name, value in {**works, **numbers}.items())
+
+    def _simulate(self, apps: Sequence[tuple[Path, str]], policy: str, machine: Path) -> list[float]:
+        rows = "\n".join(
+            f'  {{ name = "{number}", program = "{program}", params = {{ {params} }} }},'
+            for number, (program, params) in enumerate(apps)
         )
         workload = self.folder / "mix.workload.toml"
-        workload.write_text(
-            f'[workloads.mix]\ndescription = "A mix"\napps = [\n{apps}\n]\n', encoding="utf-8"
+        workload.write_text(f'[workloads.mix]\ndescription = "A mix"\napps = [\n{rows}\n]\n', "utf-8")
+        outcome = ampsched.simulate(machine, workload, policy, limit_s=60)
+        return [float(app.turnaround_ns) for app in outcome.apps]
+
+    def _machine(self, cores: Sequence[int], mhz: Sequence[float]) -> Path:
+        ranks = self.ranks if len(cores) == len(self.ranks) else [0]
+        clusters = "".join(
+            CLUSTER.format(name=f"c{number}", cores=count, rank=rank, mhz=round(clock))
+            for number, (count, rank, clock) in enumerate(zip(cores, ranks, mhz, strict=True))
         )
-        machine = self._machine(big, little, dilation)
-        outcome = ampsched.simulate(machine, workload, policy, limit_s=36_000)
-        return [app.turnaround_ns * dilation / 1e9 for app in outcome.apps]
-
-    def _params(self, scenario: Scenario, dilation: int) -> str:
-        params = scenario.params(self.ns_per_iteration / dilation)
-        return ", ".join(f"{name} = {value!r}" for name, value in params.items())
-
-    def _machine(self, big: int, little: int, dilation: int) -> Path:
-        kinds = [("big", big, BIG_MHZ), ("little", little, round(self.little_mhz))]
-        present = [kind for kind in kinds if kind[1]]
-        # Classes count from the slowest, which is 0.
-        clusters = [
-            CLUSTER.format(name=name, cores=cores, rank=len(present) - 1 - place, mhz=mhz)
-            for place, (name, cores, mhz) in enumerate(present)
-        ]
         path = self.folder / "machine.toml"
-        text = MACHINE.format(
-            name=path.stem,
-            big=big,
-            little=little,
-            clusters="".join(clusters),
-            switch_ns=round(SWITCH_NS / dilation),
-            near_ns=round(MIGRATE_NS / dilation),
-            far_ns=round(self.migrate_ns / dilation),
-            wakeup_ns=round(WAKEUP_NS / dilation),
-        )
-        path.write_text(text, encoding="utf-8")
+        path.write_text(f'name = "machine"\ndescription = "A virtual one"\n{clusters}{self.costs}', "utf-8")
         return path
+
+
+def synthetic(mix: Chosen) -> list[Synthetic]:
+    """The programs of a mix that the simulator knows; all of them, or it is refused."""
+    found = [each for each in mix.programs.values() if isinstance(each, Synthetic)]
+    if len(found) != len(mix.programs):
+        raise ValueError(f"mix {mix.name} has programs that cannot be simulated")
+    return found
+
+
+def _costs(machine: str) -> str:
+    """What switches, moves and wake-ups cost, as the shipped machine's file has it."""
+    base = MACHINES[machine].partition(":")[0]
+    text = (files("ampsched") / "data/machines" / f"{base}.toml").read_text("utf-8")
+    costs: Mapping[str, object] = tomllib.loads(text)["costs"]
+    return "\n[costs]\n" + "\n".join(f"{name} = {value}" for name, value in costs.items()) + "\n"

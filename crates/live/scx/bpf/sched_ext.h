@@ -76,6 +76,7 @@ struct sched_ext_ops {
 #define SCX_TASK_QUEUED 1
 #define SCX_OPS_ENQ_LAST (1ull << 1)
 #define SCX_OPS_SWITCH_PARTIAL (1ull << 3)
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 #define BPF_MAP_TYPE_TASK_STORAGE 29
 #define BPF_F_NO_PREALLOC 1

@@ -145,7 +145,8 @@ class Work:
         files: Files, folders and programs of this computer that it needs beside the program itself.
         variables: Further variables of its environment.
         cwd: Folder in which it runs; empty there but for what is named.
-        placed: Further files and programs of this computer, by their absolute paths in the machine.
+        placed: Further files of this computer, by their absolute paths in the machine.
+        linked: Programs of this computer whose libraries are to be there, in their own places.
         path: Where the command finds programs (``$PATH``); that of this computer by default.
     """
 
@@ -154,6 +155,7 @@ class Work:
     variables: Mapping[str, str] = field(default_factory=dict)
     cwd: Path = field(default_factory=Path.cwd)
     placed: Mapping[Path, Path] = field(default_factory=dict)
+    linked: Sequence[Path] = ()
     path: str = field(default_factory=lambda: os.environ.get("PATH", os.defpath))
 
 
@@ -264,7 +266,7 @@ def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *,
         _include(files, work.cwd / file)
     for place, file in work.placed.items():
         files.copy(file, place)
-        files.libraries([file])
+    files.libraries(work.linked)
     # What the program is called may decide what it does.
     words = [str(program.absolute()), *work.command[1:]] if program else work.command
     begin = _add_modules(files, exact.governor, kernel) if exact.governor else ""

@@ -42,6 +42,12 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     u32 core = core_at(cpu), thread = NONE, pid = 0;
     u32 before = prev && prev->scx.flags & SCX_TASK_QUEUED ? thread_of_task(prev) : NONE;
     u64 now_ns = bpf_ktime_get_ns();
+    /* One that is about to end goes on. The kernel would not give it back to us but put it on the local queue, and the
+     * CPU, which has chosen to idle by then, would not look there before something else wakes it. */
+    if (before != NONE && prev && prev->flags & PF_EXITING) {
+        prev->scx.slice = SCX_SLICE_INF;
+        return;
+    }
     /* Behind one of ours comes one of the others, if any waits. */
     if (before != NONE && scx_bpf_dsq_move_to_local(OTHERS | cpu))
         return;

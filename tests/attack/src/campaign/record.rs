@@ -151,12 +151,15 @@ impl Trace for Record {
                 core.0, thread.0, running.0
             ));
         }
+        let Some(instructions) = end.instructions else {
+            return self.flaw(format!("nobody counted the instructions of thread {}", thread.0));
+        };
         let turn_ns = at_ns - since_ns;
         self.core(core).busy_ns += turn_ns;
         let entry = &mut self.threads[thread.index()];
         entry.on = None;
         entry.run_ns += turn_ns;
-        entry.instructions += end.instructions;
+        entry.instructions += instructions;
         entry.exited = end.state == RunState::Exited;
         entry.waits = end.state == RunState::Blocked;
     }

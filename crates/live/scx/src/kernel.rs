@@ -43,6 +43,7 @@ struct Settings {
     core_of_cpu: [u32; CORES_MAX],
     weight_of_nice: [u32; NICES],
     blames: u32,
+    session: u32,
 }
 
 /// `struct report` in `bpf/scheduler.bpf.c`.
@@ -380,6 +381,7 @@ fn settings(
         core_of_cpu,
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
         blames: blames.into(),
+        session: std::process::id(),
     })
 }
 

@@ -60,10 +60,11 @@ SEC("struct_ops/enable")
 void BPF_PROG(ampsched_enable, struct task_struct *p)
 {
     struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
-    if (!slot || p->flags & PF_KTHREAD)
+    u32 process = p->tgid;
+    if (!slot || p->flags & PF_KTHREAD || process == settings.session)
         return;
     sched_t *s = shared_state();
-    u32 weight = weight_of(p), thread, pid = p->pid, process = p->tgid;
+    u32 weight = weight_of(p), thread, pid = p->pid;
     u64 cores = cores_in(p->cpus_ptr), now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     thread = add_thread(s, weight, cores);

@@ -15,6 +15,7 @@ from belongings import belongings
 from machines import BUILT, ROOT, two_and_two
 
 from ampsched.vm import exact
+from ampsched.vm.results import RESULT
 
 LOADER = BUILT / "ampsched-live-scx"
 LIMIT_S = 3000
@@ -48,7 +49,8 @@ def in_guest(loader: Path) -> InGuest:
         if done.code != 0 or done.timed_out:
             pytest.fail(f"exit code {done.code}\n{done.output[-3000:]}\n{done.console[-3000:]}")
         found: Found = done.results()[-1]
-        print(json.dumps(found, indent=1), done.report, sep="\n")
+        told = [line for line in done.output.splitlines() if not line.startswith(RESULT)]
+        print(*told, json.dumps(found, indent=1), done.report, sep="\n")
         return found
 
     return run

@@ -21,7 +21,7 @@ struct settings {
     u32 core_of_cpu[CORES_MAX];
     u32 weight_of_nice[64]; /* from nice -20 to 19, the rest is not used */
     u32 blames; /* whether the policy wants to know who lets whom wait */
-    u32 session; /* process of the session, whose threads are not ours: like interrupts, they wait for nobody */
+    u32 session; /* process whose threads are not ours: like interrupts, they wait for nobody; 0: none */
 };
 const volatile struct settings settings SEC(".rodata.settings");
 

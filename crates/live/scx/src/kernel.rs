@@ -381,7 +381,8 @@ fn settings(
         core_of_cpu,
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
         blames: blames.into(),
-        session: std::process::id(),
+        // Chosen threads are scheduled, whoever has chosen them.
+        session: if options.scope != Scope::Chosen { std::process::id() } else { 0 },
     })
 }
 

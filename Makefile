@@ -189,16 +189,20 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	@echo "open $(BUILD)/site/index.html"
 
 # Programs of campaigns in exact virtual machines, and what directs them there.
-GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers wakeup
+GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers costs pairs
 
 .PHONY: campaign-programs
 campaign-programs: $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) $(GUEST_PROGRAMS:%=$(BUILD)/campaign/aarch64/%) ## Compile the programs of campaigns in exact virtual machines
 
-TRUTH := wakeup hogs convoy barrier pipeline sleepers
+TRUTH := director hogs convoy barrier pipeline sleepers costs pairs
 
 .PHONY: truth
-truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/truth/%) ## Compare simulations with real programs on this computer's kernel
-	$(BIN)/python -m truth.run --programs $(BUILD)/truth --report docs/explanation/truth.md
+truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/campaign/x86_64/%) $(PEERS)/scx_bpfland ## Compare simulations with kernels in exact virtual machines (JOBS at a time; goes on where it was stopped)
+	sh tools/check-live.sh
+	$(clock)
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.sides.run --programs $(BUILD)/campaign/x86_64 \
+		--peers $(PEERS) --results docs/reports/truth --machines truth/machines --jobs $(JOBS) \
+		--report docs/explanation/truth.md
 
 .PHONY: gain
 gain: $(BUILD)/package campaign-programs live-arm64 $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure policies against other schedulers in exact virtual machines; goes on where it stopped (MINUTES, JOBS, GAIN)
@@ -354,7 +358,3 @@ $(BUILD)/campaign/x86_64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
 $(BUILD)/campaign/aarch64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
 	@mkdir -p $(@D)
 	sh tools/guest-cc.sh aarch64 "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c
-
-$(BUILD)/truth/%: truth/programs/%.c truth/programs/truth.c truth/programs/truth.h
-	@mkdir -p $(@D)
-	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -static -o $@ truth/programs/$*.c truth/programs/truth.c

@@ -1,1 +1,1 @@
-"""Simulations compared with real programs on this computer's kernel: `make truth`."""
+"""Kernels and simulations: what is measured of both (`make truth`, `make gain`)."""

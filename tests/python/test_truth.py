@@ -1,88 +1,192 @@
-"""The truth check's programs run, and each has the threads of the simulated program beside it.
+"""The truth check: programs run on both sides with the same threads, and figures are computed as the page says.
 
-Only the form is tested here. How well the figures agree is measured by `make truth`.
+Nothing here boots a machine. How well the figures agree is measured by `make truth`.
 """
 
 import dataclasses
+import json
 import subprocess
-from datetime import date
 from pathlib import Path
 
 import pytest
-from truth import measure, report, simulated
-from truth.scenarios import SCENARIOS, WAKEUP, Scenario
+from truth.campaign.boot import Guest, Scheduler
+from truth.campaign.plan import SETTLE_US
+from truth.campaign.store import Store
+from truth.sides import contention, quanta, run
+from truth.sides.machine import FIELDS, Costs, machine_file, read, read_look_us
+from truth.sides.report import Cell, summary
+from truth.sides.simulated import Simulator
+from truth.sides.workloads import WORKLOADS, Program, Workload
+
+from ampsched import Catalog
 
 SOURCES = Path(__file__).resolve().parents[2] / "truth/programs"
+LEAST = {"rounds": 3, "items": 5, "period-us": 500, "step-us": 100}
 
 
-def tiny(scenario: Scenario) -> Scenario:
-    """The scenario with a ten-thousandth of the work in as few rounds as possible."""
-    spins = {name: max(1, count // 10_000) for name, count in scenario.spins.items()}
-    few = {"rounds": 3, "items": 5, "period-us": 500, "step-us": 100}
-    numbers = {name: few.get(name, count) for name, count in scenario.numbers.items()}
-    return dataclasses.replace(scenario, spins=spins, numbers=numbers)
+def tiny(program: Program) -> Program:
+    """The program with a thousandth of the work in as few rounds as possible."""
+    spins = {name: max(1, count // 1000) for name, count in program.spins.items()}
+    numbers = {name: LEAST.get(name, count) for name, count in program.numbers.items()}
+    return dataclasses.replace(program, spins=spins, numbers=numbers)
+
+
+PROGRAMS = list({program.model: program for each in WORKLOADS for program in each.programs}.values())
+
+
+def costs() -> Costs:
+    """As they might be measured: a slow core takes 2.5 times as long."""
+    found = {
+        ("iteration", 0): 4.0,
+        ("start of a program", 0): 500_000.0,
+        ("start of a thread", 0): 30_000.0,
+        ("tick", 0): 3_000.0,
+        ("turn, same CPU", 0): 5_000.0,
+        ("turn, another CPU", 0): -100.0,
+        ("waking call, another CPU", 0): 1_200.4,
+        ("move within class", 0): 400.0,
+        ("move between classes", 0): 700.0,
+    }
+    slow = {(name, 1): ns * 2.5 for (name, _), ns in found.items()}
+    return Costs({**found, **slow}, 4_000_000)
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the compiled programs."""
     folder = tmp_path_factory.mktemp("truth")
-    for name in {scenario.program for scenario in [WAKEUP, *SCENARIOS]}:
+    for name in {"costs", "pairs", *(program.binary for program in PROGRAMS)}:
         sources = [SOURCES / f"{name}.c", SOURCES / "truth.c"]
         subprocess.run(["cc", "-O1", "-std=gnu11", "-pthread", "-o", folder / name, *sources], check=True)
     return folder
 
 
-@pytest.mark.parametrize("scenario", [tiny(each) for each in SCENARIOS], ids=lambda scenario: scenario.name)
-def test_both_sides_run_the_same_threads(scenario: Scenario, programs: Path) -> None:
-    allowed = sorted(measure.os.sched_getaffinity(0))
-    real = measure.run_once(programs, scenario, [allowed[0], allowed[-1]])
-    ours = simulated.simulate(programs, scenario, real.ns_per_iteration)
-    assert len(real.threads) == len(ours.threads)
-    for one, other in zip(real.threads, ours.threads, strict=True):
-        assert one.name.split()[0] == other.name.split(".")[0].split("-nice")[0]
-    assert sum(real.shares()) == pytest.approx(1)
-    assert sum(ours.shares()) == pytest.approx(1)
-    machine = simulated.machine_with_wakeup(programs, 20_000)
-    late = simulated.simulate(programs, scenario, real.ns_per_iteration, machine)
-    pairs = [report.Pair(scenario, real, ours, late)]
-    text = report.tables(pairs, measure.host(), 20_000, date(2026, 1, 1), 1)
-    assert scenario.name in text
+def simulator(folder: Path) -> Simulator:
+    """On the machine of the page, with costs as above."""
+    machine = Catalog.shipped().machine(run.MACHINE)
+    path = folder / "m.toml"
+    path.write_text(machine_file("m", "for tests", machine, run.MIPS, costs()), "utf-8")
+    return Simulator(folder, path, costs().ns_per_iteration, costs().ratio, costs().start_us)
 
 
-def test_the_wakeup_is_what_the_turns_do_not_explain(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wakeups = 2 * WAKEUP.numbers["rounds"]
-    took_ns = wakeups * (WAKEUP.spins["work"] + 7_000)
-    monkeypatch.setattr(measure, "measure", lambda *_: [run_of([1, 1], turnaround_ns=took_ns)])
-    assert measure.wakeup_ns(programs, [0, 1], 1, 0.0) == pytest.approx(7_000)
-    monkeypatch.undo()
-    assert measure.run_once(programs, tiny(WAKEUP), [0, 0]).turnaround_ns > 0
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.model)
+def test_both_sides_run_the_same_threads(program: Program, binaries: Path, tmp_path: Path) -> None:
+    small = tiny(program)
+    words = small.guest().words
+    done = subprocess.run(
+        [str(binaries / program.binary), *words[1:]], capture_output=True, text=True, check=True
+    )
+    threads = json.loads(done.stdout)["threads"]
+    outcome = simulator(tmp_path).outcome(Workload("w", "one", (small,)), [0], "cfs")
+    names = [thread.name.split(".")[0].split("-nice")[0] for thread in outcome.threads]
+    # The thread that starts the others is not told by the C program.
+    assert names[0] == "main"
+    assert sorted(names[1:]) == sorted(thread["name"] for thread in threads)
 
 
-def run_of(shares: list[int], switches: int = 0, turnaround_ns: int = 100) -> measure.Run:
-    """A run with threads of which only the shares differ."""
-    threads = [measure.Thread(f"t {i}", 100, share, share, switches, 0) for i, share in enumerate(shares)]
-    return measure.Run(turnaround_ns, 1.0, threads, 0.0)
+def test_starts_and_ratios_are_those_of_the_guest(tmp_path: Path) -> None:
+    outcome = simulator(tmp_path).outcome(WORKLOADS[0], [20_000], "cfs")
+    assert outcome.threads[0].start_ns == SETTLE_US * 1000 + 20_500_000
+    # One of three hogs of 200 ms has a little core from beginning to end; ticks take their share.
+    took_ns = outcome.apps[0].turnaround_ns
+    assert took_ns == pytest.approx(500e6 / (1 - 7.5 / 4000), rel=0.002)
+
+
+def test_fields_follow_the_rule(tmp_path: Path) -> None:
+    fast, slow = costs().fields(0), costs().fields(1)
+    assert tuple(fast) == FIELDS
+    assert fast["context_switch_ns"] == 5_000 - 1_200
+    assert (fast["wake_ns"], slow["wake_ns"]) == (1_200, 3_001)
+    assert fast["wakeup_latency_ns"] == 0, "what is less than nothing counts as nothing"
+    text = machine_file("m", "for tests", Catalog.shipped().machine("2B2S"), run.MIPS, costs())
+    path = tmp_path / "m.toml"
+    path.write_text(text, "utf-8")
+    assert [mhz for *_, mhz, _ in Catalog.shipped().machine(path).clusters] == [1000, 400]
+
+
+def test_the_micro_benchmarks_say_what_the_rule_needs(binaries: Path) -> None:
+    source = (SOURCES / "costs.c").read_text("utf-8")
+    for benchmark in {name for name, _ in costs().measured}:
+        assert f'"{benchmark}"' in source
+    rows = '{"benchmark": "tick", "class": 1, "ns": 2.5}\nsomething else\n'
+    assert read(rows) == {("tick", 1): 2.5}
+
+
+def cell(
+    kernel_ns: tuple[int, ...], simulated_ns: tuple[int, ...], switches: tuple[int, int] = (9, 9)
+) -> Cell:
+    switched = [(count,) * len(kernel_ns) for count in switches]
+    return Cell("w", "p", "cfs", kernel_ns, simulated_ns, simulated_ns, simulated_ns, *switched)
 
 
 def test_errors_are_those_of_the_simulation() -> None:
-    real, ours, late = run_of([50, 50], 10, 200), run_of([60, 40], 30, 210), run_of([50, 50], 10, 220)
-    pair = report.Pair(SCENARIOS[0], real, ours, late)
-    assert pair.turnaround_error == pytest.approx(0.05)
-    assert pair.turnaround_error_with_wakeup == pytest.approx(0.1)
-    assert pair.share_error == pytest.approx(0.1)
-    assert pair.switch_factor == pytest.approx(3)
+    one = cell((100, 200), (110, 190), (9, 19))
+    assert one.error == pytest.approx(0)
+    assert one.errors == pytest.approx([0.1, -0.05])
+    assert one.factor == pytest.approx(39 / 19)
+    assert not one.is_good
+    assert cell((100,), (104,)).is_good
+    assert not cell((100,), (106,)).is_good
+    text = summary([one, cell((100,), (106,))])
+    assert "| `cfs` | 3.0% | +6.0% (`w`) |" in text
 
 
-def test_medians_are_taken_figure_by_figure() -> None:
-    runs = [run_of([1, 9], 5, 300), run_of([2, 7], 6, 100), run_of([3, 8], 4, 200)]
-    middle = measure.median_run(runs)
-    assert (middle.turnaround_ns, middle.voluntary) == (200, 10)
-    assert [thread.window_ns for thread in middle.threads] == [2, 8]
+def test_ties_show_where_a_few_us_decide() -> None:
+    tied = dataclasses.replace(cell((100, 90), (120, 91)), least_ns=(99, 91), most_ns=(120, 91))
+    assert tied.is_tied
+    assert tied.hits == 2
+    assert dataclasses.replace(tied, kernel_ns=(97, 80)).hits == 0
+    assert not cell((100,), (104,)).is_tied
+
+
+def test_looks_are_read_from_what_a_session_says() -> None:
+    text = "x: wash as written for 0.3 s: 4 threads, {} epochs, 3 decisions, 1.5 % of a CPU, 44 us per look at 4 threads; all"
+    assert read_look_us(text.format(33)) == 44
+    assert read_look_us(text.format(0)) == 0
 
 
 def test_tables_replace_only_what_is_between_the_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-    report.replace_tables(page, r"new \1")
-    assert page.read_text() == f"before\n{report.BEGIN}\n\nnew \\1\n\n{report.END}\nafter\n"
+    page.write_text(f"before\n{run.BEGIN}\nold\n{run.END}\nafter\n")
+    run.replace_tables(page, r"new \1")
+    assert page.read_text() == f"before\n{run.BEGIN}\n\nnew \\1\n\n{run.END}\nafter\n"
+
+
+def test_pairs_wake_each_other(binaries: Path) -> None:
+    done = subprocess.run([binaries / "pairs", "--pairs", "2", "--ms", "20"], capture_output=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["pairs"] == 2
+    assert found["wakeups"] > 10
+    assert found["ns"] >= 20_000_000
+
+
+def test_rates_are_per_core_and_ms(tmp_path: Path) -> None:
+    point, store, scheduler = contention.Point(4, 2.0), Store(tmp_path / "results"), Scheduler("eevdf-kernel")
+    guest = point.guest(tmp_path, tmp_path)
+    report = {"pairs": 4, "wakeups": 1_000, "ns": 50_000_000}
+    store.add(
+        guest.name,
+        guest.system,
+        scheduler.name,
+        [{"mix": "pairs", "offset": 0, "programs": [{"report": report}]}],
+    )
+    text = contention.rates_table(tmp_path, tmp_path, [scheduler], store, [point])
+    assert text.splitlines()[-1] == "| 4 cores, 2 us | 5.0 |"
+
+
+def test_spreads_are_over_quanta(tmp_path: Path) -> None:
+    store, scheduler = Store(tmp_path), Scheduler("eevdf-kernel")
+    base = Guest("g", run.exact_machine(), tmp_path)
+    for number, guest in enumerate(quanta.guests(base)):
+        rows = [
+            {
+                "mix": name,
+                "offset": offset,
+                "programs": [{"report": {"turnaround_ns": (10 + number) * 1_000_000}}],
+            }
+            for name in quanta.NAMES
+            for offset in quanta.OFFSETS
+        ]
+        store.add(guest.name, guest.system, scheduler.name, rows)
+    text = quanta.quanta_table(base, [scheduler], store)
+    assert text.splitlines()[2] == "| `hogs-7` | `eevdf-kernel` | 10.0 | 11.0 | 12.0 | 20.0% |"

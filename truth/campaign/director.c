@@ -48,6 +48,7 @@ struct program {
     int64_t began_ns, ended_ns; /* since power-on */
     struct rusage used;
     int64_t moves, far_moves;
+    int64_t switches; /* of CPUs to a thread of it from another one of ours, whatever was in between */
 };
 
 struct run {
@@ -60,6 +61,7 @@ struct run {
 
 static int64_t settle_ns;
 static int class_of[CPUS_MAX]; /* classes of the CPUs, to tell moves between them */
+static long last_on[CPUS_MAX]; /* the last thread of ours that ran on a CPU */
 static uint8_t owner_of[PIDS_MAX]; /* 1 + the program to which a thread belongs; 0: none */
 
 static _Noreturn void fail(const char *what)
@@ -107,6 +109,7 @@ static void begin_trace(void)
     write_file(INSTANCE "buffer_size_kb", TRACE_KIB);
     write_file(INSTANCE "events/sched/sched_process_fork/enable", "1");
     write_file(INSTANCE "events/sched/sched_migrate_task/enable", "1");
+    write_file(INSTANCE "events/sched/sched_switch/enable", "1");
     write_file(INSTANCE "tracing_on", "0");
 }
 
@@ -244,23 +247,40 @@ static void number_behind(const char *line, const char *name, long *value)
         *value = strtol(found + strlen(name), NULL, 10);
 }
 
-/* Counts moves of a run's threads by what the kernel noted: who started whom, and who went where. */
+/* A CPU goes on to another thread; that one of ours ran there last counts, not what the kernel did in between. */
+static void note_switch(struct run *run, const char *line, long next)
+{
+    static const char place[] = " [";
+    const char *found = strstr(line, place);
+    long cpu = found ? strtol(found + sizeof place - 1, NULL, 10) % CPUS_MAX : 0;
+    uint8_t owner = owner_of[next % PIDS_MAX];
+    if (!owner || last_on[cpu] == next)
+        return;
+    run->programs[owner - 1].switches++;
+    last_on[cpu] = next;
+}
+
+/* Counts moves and switches of a run's threads by what the kernel noted: who started whom, who went where, who ran. */
 static void count_moves(struct run *run)
 {
     memset(owner_of, 0, sizeof owner_of);
+    memset(last_on, 0, sizeof last_on);
     for (int i = 0; i < run->count; i++)
         owner_of[run->programs[i].pid % PIDS_MAX] = (uint8_t)(i + 1);
     FILE *trace = fopen(INSTANCE "trace", "re");
     check(trace != NULL, INSTANCE "trace");
     char line[512];
     while (fgets(line, sizeof line, trace)) {
-        long pid = -1, child = -1, from = -1, to = -1;
+        long pid = -1, child = -1, from = -1, to = -1, next = -1;
         if (strncmp(line, "CPU:", 4) == 0 && strstr(line, "[LOST"))
             errno = ENOBUFS, fail("the trace has lost moves");
         number_behind(line, " pid=", &pid);
         number_behind(line, " child_pid=", &child);
         number_behind(line, " orig_cpu=", &from);
         number_behind(line, " dest_cpu=", &to);
+        number_behind(line, " next_pid=", &next);
+        if (next > 0)
+            note_switch(run, line, next);
         if (pid < 0)
             continue;
         uint8_t owner = owner_of[pid % PIDS_MAX];
@@ -297,11 +317,12 @@ static void print_run(struct run *run, int64_t begin_ns)
         struct program *program = &run->programs[i];
         int code = WIFEXITED(program->status) ? WEXITSTATUS(program->status) : 128 + WTERMSIG(program->status);
         printf("%s{\"name\": \"%s\", \"code\": %d, \"start_ns\": %lld, \"turnaround_ns\": %lld, \"cpu_ns\": %lld, "
-               "\"voluntary\": %ld, \"involuntary\": %ld, \"moves\": %lld, \"far_moves\": %lld",
+               "\"voluntary\": %ld, \"involuntary\": %ld, \"moves\": %lld, \"far_moves\": %lld, \"switches\": %lld",
                i ? ", " : "", program->name, code, (long long)(program->began_ns - begin_ns),
                (long long)(program->ended_ns - program->began_ns),
                (long long)(to_ns(program->used.ru_utime) + to_ns(program->used.ru_stime)), program->used.ru_nvcsw,
-               program->used.ru_nivcsw, (long long)program->moves, (long long)program->far_moves);
+               program->used.ru_nivcsw, (long long)program->moves, (long long)program->far_moves,
+               (long long)program->switches);
         if (program->reports)
             print_report(program);
         printf("}");

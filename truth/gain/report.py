@@ -19,7 +19,7 @@ from truth.gain.machines import ARM, LINUX, MACHINES, OURS, PEERS, X86
 from truth.gain.mixes import MIXES, Chosen
 from truth.gain.results import METRICS, Cell, Results
 from truth.gain.simulated import Simulator
-from truth.report import table
+from truth.sides.report import table
 
 AIM, WORST = 0.10, 0.03
 OFFSETS_AIM = 30

@@ -1,0 +1,46 @@
+"""Simulator and kernel agree where nothing is decided by chance: one boot of the truth check, on its own machine."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from machines import ROOT
+from truth.campaign.boot import Guest, boot, ours
+from truth.campaign.plan import Run
+from truth.sides import run
+from truth.sides.machine import Costs
+from truth.sides.simulated import Simulator
+from truth.sides.workloads import WORKLOADS
+
+SOURCES = {"director": ROOT / "truth/campaign/director.c"}
+TOLERANCE = 0.02
+NAMES = ("hogs-3", "lock-hot")
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """The folder of the compiled programs."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    shared = ROOT / "truth/programs/truth.c"
+    for name in ("director", "hogs", "convoy"):
+        own = [SOURCES[name]] if name in SOURCES else [ROOT / f"truth/programs/{name}.c", shared]
+        subprocess.run(
+            ["cc", "-O2", "-std=gnu11", "-pthread", "-static", "-o", folder / name, *own], check=True
+        )
+    return folder
+
+
+def test_a_kernel_does_what_is_simulated(loader: Path, programs: Path, tmp_path: Path) -> None:
+    workloads = [workload for workload in WORKLOADS if workload.name in NAMES]
+    runs = [Run(workload.mix(), 1) for workload in workloads]
+    rows = boot(Guest(run.MACHINE, run.exact_machine(), programs), ours(run.BACK_END, loader), runs)
+    costs = Costs.load(ROOT / "docs/reports/truth/costs-back-end.json")
+    machine = ROOT / "truth/machines/exact-2B2S-back-end.toml"
+    simulator = Simulator(tmp_path, machine, costs.ns_per_iteration, costs.ratio, costs.start_us)
+    for workload, row in zip(workloads, rows, strict=True):
+        simulated = simulator.run(workload, workload.mix().starts_us(1), run.BACK_END)
+        for ended, program in zip(simulated, row["programs"], strict=True):
+            print(json.dumps(program), ended)
+            assert ended.turnaround_ns == pytest.approx(program["report"]["turnaround_ns"], rel=TOLERANCE)

@@ -14,8 +14,10 @@ from truth.sides.simulated import Simulator
 from truth.sides.workloads import WORKLOADS
 
 SOURCES = {"director": ROOT / "truth/campaign/director.c"}
-TOLERANCE = 0.02
-NAMES = ("hogs-3", "lock-hot")
+TOLERANCE = {"cfs": 0.02, "wash": 0.05}
+"""WASH looks every 10 ms, and at other phases than in the simulation."""
+NAMES = {"cfs": ("hogs-3", "lock-hot"), "wash": ("hogs-3",)}
+"""Under WASH, two hogs fit onto the big cores when the third has ended, unless the session itself is counted."""
 
 
 @pytest.fixture
@@ -32,15 +34,17 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_kernel_does_what_is_simulated(loader: Path, programs: Path, tmp_path: Path) -> None:
-    workloads = [workload for workload in WORKLOADS if workload.name in NAMES]
+@pytest.mark.parametrize("policy", NAMES)
+def test_a_kernel_does_what_is_simulated(policy: str, loader: Path, programs: Path, tmp_path: Path) -> None:
+    workloads = [workload for workload in WORKLOADS if workload.name in NAMES[policy]]
     runs = [Run(workload.mix(), 1) for workload in workloads]
-    rows = boot(Guest(run.MACHINE, run.exact_machine(), programs), ours(run.BACK_END, loader), runs)
+    rows = boot(Guest(run.MACHINE, run.exact_machine(), programs), ours(policy, loader), runs)
     costs = Costs.load(ROOT / "docs/reports/truth/costs-back-end.json")
     machine = ROOT / "truth/machines/exact-2B2S-back-end.toml"
     simulator = Simulator(tmp_path, machine, costs.ns_per_iteration, costs.ratio, costs.start_us)
     for workload, row in zip(workloads, rows, strict=True):
-        simulated = simulator.run(workload, workload.mix().starts_us(1), run.BACK_END)
+        simulated = simulator.run(workload, workload.mix().starts_us(1), policy)
         for ended, program in zip(simulated, row["programs"], strict=True):
             print(json.dumps(program), ended)
-            assert ended.turnaround_ns == pytest.approx(program["report"]["turnaround_ns"], rel=TOLERANCE)
+            real_ns = program["report"]["turnaround_ns"]
+            assert ended.turnaround_ns == pytest.approx(real_ns, rel=TOLERANCE[policy])

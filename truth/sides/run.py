@@ -10,7 +10,7 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -262,14 +262,23 @@ def main() -> None:
     parser.add_argument(
         "--offsets", type=int, default=10, help="start offsets per workload and scheduler (default 10)"
     )
+    parser.add_argument(
+        "--parts", default="sides,cores,quanta", help="what is measured and shown (default: all)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="virtual machines at a time (default 1)")
     arguments = parser.parse_args()
     exact = exact_machine()
     with tempfile.TemporaryDirectory(prefix="ampsched-truth-") as name:
         folder = Path(name)
-        parts = [compare(arguments, exact, folder)]
-        parts += [by_cores(arguments, exact, folder), by_quantum(arguments, exact)]
-    text = "\n\n".join(parts)
+        makers: dict[str, Callable[[], str]] = {
+            "sides": lambda: compare(arguments, exact, folder),
+            "cores": lambda: by_cores(arguments, exact, folder),
+            "quanta": lambda: by_quantum(arguments, exact),
+        }
+        chosen = arguments.parts.split(",")
+        if not set(chosen) <= set(makers):
+            sys.exit(f"--parts {arguments.parts}: some of {', '.join(makers)}, separated by commas")
+        text = "\n\n".join(make() for name, make in makers.items() if name in chosen)
     print(text)
     if arguments.report:
         replace_tables(arguments.report, text)

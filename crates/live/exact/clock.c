@@ -33,6 +33,7 @@ struct cpu {
     CPUState *state;
     int class;
     int64_t budget, left;       /* of this quantum; less than none is left if the last block was too long */
+    int64_t slept;              /* of what is not left, what went by while it was halted */
     int64_t carry;              /* a remainder of the budget's division, in shares * NS_PER_MS */
     int turns_over_budget;
     struct cache l1;
@@ -110,7 +111,8 @@ static void refill(int cpu, int64_t quantum_ns)
 {
     struct cpu *its = &cpus[cpu];
     int64_t left = left_to(cpu);
-    seen.executed[cpu] += (uint64_t)(its->budget - left);
+    seen.executed[cpu] += (uint64_t)(its->budget - left - its->slept);
+    its->slept = 0;
     /* What was not used is lost: the CPU was idle. What was used too much is owed. */
     int64_t owed = left < 0 ? left : 0;
     int64_t whole = shares_per_ms(its) * quantum_ns + its->carry;
@@ -118,6 +120,16 @@ static void refill(int cpu, int64_t quantum_ns)
     its->budget = whole / NS_PER_MS + owed;
     its->turns_over_budget = 0;
     set_left(cpu, its->budget);
+}
+
+/* A halted CPU goes on at some time of this quantum, not at its begin. */
+static void sleep_until(int cpu, int64_t until_ns)
+{
+    int64_t slept = (until_ns - time_of(cpu)) * shares_per_ms(&cpus[cpu]) / NS_PER_MS;
+    if (slept <= 0)
+        return;
+    cpus[cpu].slept += slept;
+    set_left(cpu, left_to(cpu) - slept);
 }
 
 static void begin_quantum(void)
@@ -196,6 +208,15 @@ static void set_clock(int64_t to_ns)
     now_ns = to_ns;
 }
 
+/* A CPU is interrupted. If another one does that within a quantum and this one is halted, it wakes up at that time. */
+static void interrupt(CPUState *state, int mask)
+{
+    int by = current_cpu && current_cpu != state && !is_advancing ? index_of(current_cpu) : -1, whom = index_of(state);
+    if (by >= 0 && whom >= 0 && is_idle(whom))
+        sleep_until(whom, time_of(by));
+    tcg_handle_interrupt(state, mask);
+}
+
 static bool anybody_works(void)
 {
     for (int cpu = 0; cpu < known; cpu++)
@@ -251,6 +272,7 @@ static void take_clock(void)
     if (!at)
         give_up("this QEMU's table of functions is unknown: needs version 10 and -accel tcg,thread=single");
     at[IS_IDLE] = (void *)may_sleep;
+    at[INTERRUPT] = (void *)interrupt;
     at[GET_CLOCK] = (void *)get_clock;
     at[SET_CLOCK] = (void *)set_clock;
     at[GET_TICKS] = (void *)get_clock; /* the x86 time stamp counter: one tick per ns */

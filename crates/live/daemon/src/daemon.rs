@@ -240,11 +240,13 @@ impl Daemon {
         }
     }
 
-    /// Reads the counters of a thread, and lets it go if it has ended.
+    /// Reads the counters of a thread, notes its new application if it has one, and lets it go if it has ended.
     fn count(&mut self, session: &mut Session, observation: &mut Observation, now_ns: Ns) {
-        let Some(key) = self.roster.member(observation.thread).map(|member| member.key) else {
-            return;
-        };
+        let Some(member) = self.roster.member_mut(observation.thread) else { return };
+        if member.is_regrouped {
+            member.app = session.regroup(member.thread, member.group);
+        }
+        let key = member.key;
         observation.instructions = session.count(key.tid, observation.core, now_ns);
         if observation.state == RunState::Exited {
             self.freezer.forget(key);

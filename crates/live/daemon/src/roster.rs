@@ -22,6 +22,10 @@ pub struct Member {
     pub thread: ThreadId,
     /// Its application: its process group.
     pub app: AppId,
+    /// That process group.
+    pub group: i32,
+    /// Whether it was in another group at the look before.
+    pub is_regrouped: bool,
     /// Its name.
     pub name: String,
     /// Name of its program.
@@ -142,6 +146,8 @@ impl Roster {
                 process,
                 thread,
                 app,
+                group: stat.group,
+                is_regrouped: false,
                 name: stat.name.clone(),
                 program: program_name(proc, stat),
                 before,
@@ -233,6 +239,8 @@ impl Member {
         let was_runnable = self.state == 'R';
         if let Some(stat) = stat {
             (self.cpu, self.state) = (stat.cpu, stat.state);
+            self.is_regrouped = self.group != stat.group;
+            self.group = stat.group;
             if self.name != stat.name {
                 // It runs another program now, or has given itself a name.
                 self.name = stat.name.clone();
@@ -289,6 +297,9 @@ fn program_name(proc: &Proc, stat: &ThreadStat) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -309,5 +320,35 @@ mod tests {
         assert_eq!(roster.before(&now, later, &proc).unwrap(), seen);
         roster.join(&now, later, (ThreadId(1), AppId(0)), seen, &proc);
         assert!(!roster.has_given_cpus(pid, &listed) && !roster.has_given_nice(pid, now.nice));
+    }
+
+    /// A shell forks first; the child makes a group of its own when it may have been seen already.
+    #[test]
+    fn who_changes_its_process_group_is_noticed() {
+        let proc = Proc::default();
+        let mut child = Command::new("sh")
+            .args(["-c", "read line; exec setsid sleep 60"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = child.id() as i32;
+        let stat = proc.process(pid).unwrap();
+        let before = Before { cpus: cpus_of(pid).unwrap(), nice: stat.nice };
+        let mut roster = Roster::default();
+        roster.join(&stat, stat.key, (ThreadId(0), AppId(0)), before, &proc);
+        let cores = CoreMap::new(Vec::new());
+        let group = |roster: &mut Roster| {
+            roster.look(&proc, &cores, 0, |_| false);
+            let member = roster.member(ThreadId(0)).unwrap();
+            (member.is_regrouped, member.group)
+        };
+        assert_eq!(group(&mut roster), (false, stat.group));
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        let seen =
+            std::iter::repeat_with(|| group(&mut roster)).take(10_000_000).find(|seen| seen.0);
+        assert_eq!(seen, Some((true, pid)));
+        assert_eq!(group(&mut roster), (false, pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -155,6 +155,11 @@ impl Driver {
         thread
     }
 
+    /// Says that a thread belongs to another application from now on.
+    pub fn set_app(&mut self, thread: ThreadId, app: AppId) {
+        self.sched.set_app(thread, app);
+    }
+
     /// Says what is known of a thread; rates are per real s, times are real.
     pub fn set_factors(&mut self, thread: ThreadId, factors: Factors) {
         let dilation = self.dilation;

@@ -289,3 +289,13 @@ fn a_rule_that_reads_load_which_nobody_tracks_is_refused_as_in_simulation() {
         "{refusal}"
     );
 }
+
+#[test]
+fn a_thread_that_leaves_its_application_is_no_trouble_to_who_counted_it_there() {
+    let mut driver = driver("static", 1.0);
+    let thread = driver.add(AppId(0), 1024, None, 0);
+    driver.set_app(thread, AppId(7));
+    let ended = Observation { state: RunState::Exited, ..ran(thread, 0, 0) };
+    driver.look(&[ended], driver.look_period_ns());
+    driver.epoch().unwrap();
+}

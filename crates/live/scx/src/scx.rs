@@ -25,15 +25,19 @@ const TIMEOUT_MS: u32 = 10_000;
 const EPOCH_LIMIT_NS: Ns = 5_000_000_000;
 /// How often a session of a policy without a slow plane looks (ours): several times per `status --watch`.
 const WATCH_NS: Ns = 250_000_000;
-/// How often the names of threads are read (ours): they are for people.
+/// How often the names, programs and groups of threads are read that have not executed another program (ours).
 const NAMES_NS: Ns = 1_000_000_000;
 
 /// What is known of a thread in a slot of the kernel's table.
 struct Member {
     /// Who of those that have had the slot.
     generation: u32,
+    /// Whether it was seen for the first time at the last look.
+    is_new: bool,
     thread: ThreadId,
     app: AppId,
+    /// The process group that is its application.
+    group: i32,
     tid: u32,
     process: u32,
     program: String,
@@ -47,6 +51,27 @@ struct Member {
     run_ns: Ns,
     ready_ns: Ns,
     blame_ns: Ns,
+}
+
+impl Member {
+    /// Whether it may be another than it was: who has just been forked soon gets a process group and a program.
+    fn may_be_another(&self, seen: &Thread) -> bool {
+        self.is_new || self.execs != seen.execs || self.program.is_empty()
+    }
+
+    /// Looks up its name, its program and its application, which it may change any time.
+    fn identify(&mut self, session: &mut Session, proc: &Proc, seen: &Thread) {
+        let Some(stat) = proc.stat(seen.process as i32, seen.pid as i32) else { return };
+        self.name = stat.name;
+        if self.group != stat.group {
+            (self.group, self.app) = (stat.group, session.regroup(self.thread, stat.group));
+        }
+        // For a moment a process that executes a program has no command line; then it is asked again.
+        let program = program(proc, seen.process);
+        if !program.is_empty() {
+            (self.execs, self.program) = (seen.execs, program);
+        }
+    }
 }
 
 /// A policy inside this computer's kernel.
@@ -183,18 +208,13 @@ impl Backend for Scx {
             }
             if self.members[slot].is_none() {
                 self.members[slot] = Some(self.welcome(session, seen, now_ns));
+            } else if let Some(member) = &mut self.members[slot] {
+                if names_are_due || member.may_be_another(seen) {
+                    member.identify(session, &self.proc, seen);
+                }
+                member.is_new = false;
             }
             let member = self.members[slot].as_mut().expect("it is known or welcome");
-            if member.execs != seen.execs || member.program.is_empty() {
-                // For a moment a process that executes a program has no command line; then it is asked again.
-                let program = program(&self.proc, member.process);
-                if !program.is_empty() {
-                    (member.execs, member.program) = (seen.execs, program);
-                }
-            }
-            if names_are_due {
-                member.name = name(&self.proc, seen);
-            }
             observations.push(observation(member, session, seen, now_ns));
         }
         observations
@@ -310,7 +330,8 @@ impl Scx {
 
     fn welcome(&self, session: &mut Session, seen: &Thread, now_ns: Ns) -> Member {
         let pid = seen.process as i32;
-        let group = self.proc.process(pid).map_or(pid, |stat| stat.group);
+        let stat = self.proc.stat(pid, seen.pid as i32);
+        let group = stat.as_ref().map_or(pid, |stat| stat.group);
         let allowed: CoreSet = (0..session.cores.topology().core_count())
             .filter(|core| seen.user_affinity >> core & 1 == 1)
             .map(CoreId::from)
@@ -318,12 +339,14 @@ impl Scx {
         let (thread, app) = session.add(seen.pid as i32, group, seen.weight, &allowed, now_ns);
         Member {
             generation: seen.generation,
+            is_new: true,
             thread,
             app,
+            group,
             tid: seen.pid,
             process: seen.process,
             program: program(&self.proc, seen.process),
-            name: name(&self.proc, seen),
+            name: stat.map_or_else(String::new, |stat| stat.name),
             execs: seen.execs,
             cpu: 0,
             run_ns: 0,
@@ -375,11 +398,6 @@ fn program(proc: &Proc, process: u32) -> String {
     let command = proc.command(process as i32);
     let path = command.first().map_or("", String::as_str);
     path.rsplit('/').next().unwrap_or(path).to_owned()
-}
-
-/// A thread's name; empty if it has just ended.
-fn name(proc: &Proc, seen: &Thread) -> String {
-    proc.stat(seen.process as i32, seen.pid as i32).map_or_else(String::new, |stat| stat.name)
 }
 
 /// What a thread does and has used since the last look.

@@ -227,9 +227,7 @@ impl Session {
         allowed: &CoreSet,
         now_ns: Ns,
     ) -> (ThreadId, AppId) {
-        // The numbers are 16 bits wide; beyond, all further groups count as one.
-        let next = AppId(u16::try_from(self.apps.len()).unwrap_or(u16::MAX));
-        let app = *self.apps.entry(group).or_insert(next);
+        let app = self.app(group);
         let is_restricted = !allowed.is_empty() && allowed.len() < self.cores.cpus().len();
         let thread = self.driver.add(app, weight, is_restricted.then_some(allowed), now_ns);
         self.counts.threads += 1;
@@ -237,6 +235,21 @@ impl Session {
             self.note(COUNTERS, &error);
         }
         (thread, app)
+    }
+
+    /// The application of a process group.
+    fn app(&mut self, group: i32) -> AppId {
+        // The numbers are 16 bits wide; beyond, all further groups count as one.
+        let next = AppId(u16::try_from(self.apps.len()).unwrap_or(u16::MAX));
+        *self.apps.entry(group).or_insert(next)
+    }
+
+    /// A thread's process is in this group now: a shell forks first and then makes a group of what it has started.
+    /// Returns its application.
+    pub fn regroup(&mut self, thread: ThreadId, group: i32) -> AppId {
+        let app = self.app(group);
+        self.driver.set_app(thread, app);
+        app
     }
 
     /// Instructions that a thread has retired since the last look; 0 if they are not counted. It was seen on this core.

@@ -50,8 +50,10 @@ impl Pinned {
 
     /// An application that has ended begins at core 0 if it is started again.
     fn forget(&mut self, view: &View, app: AppId) {
-        if !view.threads().any(|thread| view.app(thread) == app) {
-            self.seen[app.index()] = 0;
+        let is_over = !view.threads().any(|thread| view.app(thread) == app);
+        // Who has changed its application since it was pinned counts for the one in which it was.
+        if let Some(seen) = self.seen.get_mut(app.index()).filter(|_| is_over) {
+            *seen = 0;
         }
     }
 }

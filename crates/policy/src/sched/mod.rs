@@ -274,6 +274,11 @@ impl Sched {
         thread
     }
 
+    /// Tells that a thread belongs to another application from now on.
+    pub fn set_app(&mut self, thread: ThreadId, app: AppId) {
+        self.threads[thread.index()].app = app;
+    }
+
     /// The frequency at which a cluster runs, in MHz; the highest until the host says otherwise.
     #[inline]
     pub fn frequency_mhz(&self, cluster: ClusterId) -> u32 {

@@ -8,7 +8,7 @@
 #include "operation.h"
 
 /* When a core that waits for a thread looks again in case it does not come: one tick at 250 Hz. */
-#define PULL_AGAIN_NS 4000000
+#define COMES_NS 4000000
 
 inlined u64 bit(u32 core)
 {
@@ -72,17 +72,32 @@ apart void remind_idle_cores(sched_t *s)
             wake_core(s, core);
 }
 
-/* A thread that is in no queue comes to a core's queue; it may interrupt the one that runs there. */
-apart void arrive(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+/* A thread waits in a core's queue, where it may interrupt the one that runs, which has been charged. */
+apart void announce(sched_t *s, u32 thread, u32 core)
 {
-    charge_up_to(s, core, now_ns);
-    thread_of(s, thread)->bound_to = NONE;
-    enqueue(s, thread, core, kind, now_ns);
     u32 running = core_of(s, core)->running;
     if (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU && preempts(s, thread, running, core))
         interrupt_core(s, core);
     else
         after_enqueue(s, core);
+}
+
+/* A thread that is in no queue comes to a core's queue. */
+inlined void arrive(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+{
+    charge_up_to(s, core, now_ns);
+    thread_of(s, thread)->bound_to = NONE;
+    enqueue(s, thread, core, kind, now_ns);
+    announce(s, thread, core);
+}
+
+/* A thread is where the plan has put it, or no longer awaited there. */
+inlined void end_coming(sched_t *s, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->comes)
+        queue_of(s, own->core)->coming--;
+    own->comes = false;
 }
 
 /* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there. */
@@ -104,6 +119,7 @@ apart void begin(sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u64 migrations = own->migrations;
+    end_coming(s, thread);
     own->bound_to = own->pull_to = NONE;
     core_of(s, core)->interrupted = false;
     start(s, core, thread, now_ns);
@@ -133,10 +149,21 @@ inlined void give_way(sched_t *s, u32 core, u64 now_ns)
     own->bound_to = own->moves || own->pull_to != NONE ? NOBODY : core;
 }
 
+/* A core that has chosen a thread to pull waits for it in vain: it looks again, and hears again of others that start on
+ * slower cores. */
+inlined void release_puller(sched_t *s, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->pull_to != NONE && core_of(s, own->pull_to)->running == NONE)
+        wake_core(s, own->pull_to);
+    own->pull_to = NONE;
+}
+
 /* Takes a thread out of wherever it is; it is then in no queue and on no core. */
 apart void take_out(sched_t *s, u32 thread, u32 state, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
+    end_coming(s, thread);
     if (own->state == STATE_RUNNING) {
         charge_up_to(s, own->core, now_ns);
         stop(s, own->core, state, now_ns);
@@ -147,7 +174,8 @@ apart void take_out(sched_t *s, u32 thread, u32 state, u64 now_ns)
     }
     own->charged_ns = OFF_CPU;
     own->taken_out = own->moves = false;
-    own->bound_to = own->pull_to = own->chosen = NONE;
+    release_puller(s, thread);
+    own->bound_to = own->chosen = NONE;
 }
 
 /* The kernel takes a runnable thread out and will bring it back. */
@@ -174,6 +202,7 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u32 core = own->core, pull_to = own->pull_to;
+    bool comes = own->comes;
     switch (own->state) {
     case STATE_NEW:
         make_runnable(s, thread, ENQUEUE_FORK, now_ns);
@@ -199,9 +228,12 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
     }
     if (own->state != STATE_READY)
         return NONE;
+    end_coming(s, thread);
     own->bound_to = own->pull_to = NONE;
     if (own->moves || !allows(s, thread, core)) {
         own->moves = false;
+        own->pull_to = pull_to;
+        release_puller(s, thread);
         dequeue(s, thread);
         make_runnable(s, thread, ENQUEUE_REQUEUE, now_ns);
         return NONE;
@@ -210,7 +242,12 @@ apart u32 hand_over(sched_t *s, u32 thread, u64 now_ns)
         begin(s, pull_to, thread, now_ns);
         return pull_to;
     }
-    after_enqueue(s, core);
+    if (comes) {
+        charge_up_to(s, core, now_ns);
+        announce(s, thread, core);
+    } else {
+        after_enqueue(s, core);
+    }
     return NONE;
 }
 
@@ -285,6 +322,9 @@ inlined bool has_no_work(sched_t *s, u32 core)
 apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
+    /* It was on its way here when the plan sent it elsewhere: this core lets it go at once. */
+    if (own->comes)
+        return interrupt_core(s, core);
     if (own->state != STATE_RUNNING || own->core != core) {
         if (own->state == STATE_RUNNING)
             give_way(s, own->core, now_ns);
@@ -303,13 +343,36 @@ apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
     own->charged_ns = own->on_since_ns = now_ns;
 }
 
+/* The running thread leaves its core for where the plan wants it: at once in the books, so that all changes of a plan
+ * see those before them, as in the simulator; in fact when its core lets it go. Until then nobody picks it, and an idle
+ * core where it waits looks for nobody else. */
+apart void send_away(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 from = own->core;
+    charge_up_to(s, from, now_ns);
+    own->charged_ns = OFF_CPU;
+    stop(s, from, STATE_READY, now_ns);
+    u32 to = place(s, thread, NONE);
+    if (to == NONE)
+        to = from;
+    enqueue(s, thread, to, ENQUEUE_REQUEUE, now_ns);
+    own->bound_to = NOBODY;
+    release_puller(s, thread);
+    own->comes = true;
+    queue_of(s, to)->coming++;
+    interrupt_core(s, from);
+}
+
 /* A thread that the plan, or its program, wants elsewhere. */
 apart void relocate(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     if (own->state == STATE_RUNNING) {
-        own->moves = true;
-        interrupt_core(s, own->core);
+        if (own->held)
+            interrupt_core(s, own->core);
+        else
+            send_away(s, thread, now_ns);
     } else if (own->state == STATE_HELD) {
         make_runnable(s, thread, ENQUEUE_WAKE, now_ns);
     } else if (own->state == STATE_READY && !own->taken_out) {
@@ -322,12 +385,25 @@ apart void relocate(sched_t *s, u32 thread, u64 now_ns)
     }
 }
 
+/* Whether all that wait at a core are still on the way there. */
+inlined bool waits_for_coming(sched_t *s, u32 core, u64 now_ns)
+{
+    core_t *cpu = core_of(s, core);
+    queue_t *queue = queue_of(s, core);
+    if (queue->coming == 0 || queue->coming != queue->len || now_ns >= cpu->recheck_ns)
+        return false;
+    cpu->recheck_ns = least_of(cpu->recheck_ns, now_ns + COMES_NS);
+    return true;
+}
+
 /* A core without work, or whose thread has given way, looks for work. Returns a thread to run there, which has
  * begun, or NONE. */
 apart u32 look(sched_t *s, u32 core, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     cpu->looks = false;
+    if (waits_for_coming(s, core, now_ns))
+        return NONE;
     cpu->recheck_ns = NEVER;
     pick_by_rules(s, core, now_ns);
     u32 thread = s->pick.thread;
@@ -339,7 +415,7 @@ apart u32 look(sched_t *s, u32 core, u64 now_ns)
         thread_of(s, thread)->pull_to = core;
         interrupt_core(s, thread_of(s, thread)->core);
         /* It may block before it comes. */
-        cpu->recheck_ns = now_ns + PULL_AGAIN_NS;
+        cpu->recheck_ns = now_ns + COMES_NS;
     } else {
         cpu->recheck_ns = s->pick.recheck_ns;
     }

@@ -60,7 +60,7 @@ struct thread {
     u8 in_use;
     u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
     u8 moves; /* must be placed anew when it leaves its core */
-    u8 unused;
+    u8 comes; /* waits where the plan has put it, but the core on which it ran has not let it go yet */
 };
 
 struct core {
@@ -92,7 +92,7 @@ struct queue {
     u32 cores;
     u32 capacity;
     u32 newcomer;
-    u32 unused;
+    u32 coming; /* how many of its waiting threads have yet to be let go by another core */
 };
 
 struct rounds {

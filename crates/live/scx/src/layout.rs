@@ -58,7 +58,7 @@ pub struct Thread {
     pub in_use: u8,
     pub taken_out: u8,
     pub moves: u8,
-    pub unused: u8,
+    pub comes: u8,
 }
 
 /// A core.
@@ -96,7 +96,7 @@ pub struct Queue {
     pub cores: u32,
     pub capacity: u32,
     pub newcomer: u32,
-    pub unused: u32,
+    pub coming: u32,
 }
 
 /// The books of rounds.

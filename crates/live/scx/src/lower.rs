@@ -97,7 +97,7 @@ pub fn state(
         cores: 0,
         capacity: 0,
         newcomer: NONE,
-        unused: 0,
+        coming: 0,
     };
     let unused = layout::Core { queue: 0, ..core_of(CoreId(0)) };
     let (mut cores, mut all_queues) = ([unused; CORES_MAX], [empty; CORES_MAX]);

@@ -7,7 +7,7 @@ struct apply_arguments {
     u64 count;
 };
 
-/* Carries out changes of the plan that the loader has written into the arena. Changes for a thread that has ended are
+/* Carries out changes of the plan that the loader has written into the arena, as if at one moment. Changes for a thread that has ended are
  * left out. */
 SEC("syscall")
 int apply(struct apply_arguments *arguments)
@@ -21,10 +21,13 @@ int apply(struct apply_arguments *arguments)
         thread_t *own = thread_of(s, op->thread);
         if (own->in_use && own->generation == op->generation && change(s, op))
             relocate(s, op->thread, now_ns);
-        take_kicks(s, kicks);
         bpf_spin_unlock(&lock);
-        tell(&kicks);
     }
+    /* Nobody looks before all is as the plan says. */
+    bpf_spin_lock(&lock);
+    take_kicks(s, kicks);
+    bpf_spin_unlock(&lock);
+    tell(&kicks);
     return 0;
 }
 

@@ -21,7 +21,9 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
     u64 now_ns = bpf_ktime_get_ns(), since_ns = now_ns;
     bpf_spin_lock(&lock);
     thread_t *own = thread_of(s, thread);
-    if (own->state == STATE_RUNNING) {
+    if (own->comes) {
+        over = true;
+    } else if (own->state == STATE_RUNNING) {
         over = is_over(s, own->core, now_ns);
         since_ns = own->on_since_ns;
     }
@@ -76,13 +78,16 @@ void BPF_PROG(ampsched_quiescent, struct task_struct *p, u64 deq_flags)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
+    struct kicks kicks;
     u64 now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&lock);
     if (deq_flags & SCX_DEQ_SLEEP)
         take_out(s, thread, STATE_BLOCKED, now_ns);
     else
         suspend(s, thread, now_ns);
+    take_kicks(s, kicks);
     bpf_spin_unlock(&lock);
+    tell(&kicks);
 }
 
 #endif

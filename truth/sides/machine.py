@@ -1,7 +1,7 @@
 """The machine's file: what scheduling costs in the guest, measured by micro-benchmarks and by nothing else.
 
-The rule, laid down before any workload was run: each field comes from one benchmark of `truth/programs/costs.c`, for
-each class of cores. No field is chosen by what a workload does.
+The rule: each field comes from one benchmark of `truth/programs/costs.c`, for each class of cores. No value is chosen
+by what a workload does; that there are `fork_ns` and ticks at all was learned from workloads.
 
 | field | benchmark |
 |---|---|

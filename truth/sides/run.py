@@ -24,7 +24,7 @@ from truth.campaign.store import Store
 from truth.sides import contention, quanta, report
 from truth.sides.machine import FIELDS, Costs, look_us, machine_file, measure
 from truth.sides.simulated import Ended, Simulator
-from truth.sides.workloads import WORKLOADS, Workload
+from truth.sides.workloads import CHOSEN, WORKLOADS, Workload
 
 BEGIN = "<!-- begin: written by make truth -->"
 END = "<!-- end: written by make truth -->"
@@ -188,8 +188,10 @@ def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
         cells += cells_of(store, guest, scheduler.name, simulator, arguments.offsets)
     names = [cluster for cluster, *_ in exact.machine.clusters]
     our_own = [cell for cell in cells if cell.scheduler != BESIDE]
+    chosen = {workload.name for workload in CHOSEN}
     aims = [
         report.aims("Our own policies", our_own),
+        report.aims("Workloads drawn by lot", [cell for cell in our_own if cell.workload not in chosen]),
         report.aims("Those of them that no tie decides", [cell for cell in our_own if not cell.is_tied]),
     ]
     return "\n\n".join(

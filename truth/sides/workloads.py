@@ -1,9 +1,10 @@
 """What is run on both sides: programs of C in a kernel, and the same in the workload language.
 
-All amounts of work are iterations of the same loop (`spin` of truth.c). They were chosen before anything was measured,
-so that a run takes some 0.3 s of the guest's time.
+All amounts of work are iterations of the same loop (`spin` of truth.c), such that a run takes some 0.3 s of the guest's
+time. Some workloads were chosen, and looked at while the comparison was built; the others are drawn by lot.
 """
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -120,7 +121,7 @@ SINK = pipeline(0.5, 1.5, 1.25, 100)
 SOURCE = pipeline(1.25, 1.5, 0.25, 100)
 BARRIER = barrier(3.0, 0.5, 25)
 
-WORKLOADS = (
+CHOSEN = (
     Workload("hogs-3", "3 threads that never wait", (hogs(3, 200),)),
     Workload("hogs-7", "7 threads that never wait", (hogs(7, 110),)),
     Workload("hogs-nice", "2 of nice 0 and 2 of nice 5", (_nice_hogs(180),)),
@@ -144,3 +145,56 @@ WORKLOADS = (
         (sleepers(2, 2.0, 1, 100, 20), pipeline(1.25, 1.5, 0.25, 60)),
     ),
 )
+
+DRAWN = 6
+TOTAL = 700.0
+"""Work of a drawn workload in ms at 1,000 million instructions per second: some 0.3 s of 2B2S."""
+
+
+def _drawn_hogs(draw: random.Random, total: float) -> Program:
+    count = draw.randint(1, 6)
+    return hogs(count, total / count)
+
+
+def _drawn_lock(draw: random.Random, total: float) -> Program:
+    outside, inside = draw.uniform(0.2, 3.0), draw.uniform(0.2, 2.0)
+    return lock(outside, inside, round(total / 4 / (outside + inside)))
+
+
+def _drawn_barrier(draw: random.Random, total: float) -> Program:
+    work, step = draw.uniform(0.5, 5.0), draw.uniform(0.1, 1.0)
+    return barrier(work, step, round(total / (4 * work + 6 * step)))
+
+
+def _drawn_pipeline(draw: random.Random, total: float) -> Program:
+    source, middle, sink = (draw.uniform(0.2, 2.0) for _ in range(3))
+    return pipeline(source, middle, sink, round(total / (source + middle + sink)))
+
+
+def _drawn_sleepers(draw: random.Random, total: float) -> Program:
+    count, burst, others = draw.randint(1, 4), draw.uniform(0.5, 4.0), draw.randint(1, 3)
+    rounds = round(total / 2 / count / burst)
+    return sleepers(count, burst, others, total / 2 / others, min(rounds, 25))
+
+
+def drawn(number: int) -> Workload:
+    """A workload of one to three programs drawn by lot: nobody has chosen it, or looked at it while anything that
+    the comparison tries was built.
+
+    Args:
+        number: From 1; the seed.
+    """
+    draw = random.Random(f"drawn {number}")
+    kinds = {
+        "hogs": _drawn_hogs,
+        "lock": _drawn_lock,
+        "barrier": _drawn_barrier,
+        "pipeline": _drawn_pipeline,
+        "sleepers": _drawn_sleepers,
+    }
+    names = draw.sample(list(kinds), draw.randint(1, 3))
+    programs = tuple(kinds[name](draw, TOTAL / len(names)) for name in names)
+    return Workload(f"drawn-{number}", "drawn by lot: " + ", ".join(names), programs)
+
+
+WORKLOADS = (*CHOSEN, *(drawn(number) for number in range(1, DRAWN + 1)))

@@ -57,14 +57,13 @@ def test_colab_places_by_labels_when_threads_wake(in_guest) -> None:
 
 def test_prop_sp_favours_who_gains_and_lets_others_in(in_guest) -> None:
     """Credits in proportion to what programs gain: 2, 2, 0.1 and 0.1 of 4.2 on two big cores."""
-    # What is carried over from the start is gone within some ten short periods.
-    name = "prop-sp:period_ms=100:period_min_ms=100:period_max_ms=100"
+    # Short periods, so that what is carried over from the start is soon gone.
+    name = "prop-sp:period_ms=50:period_min_ms=50:period_max_ms=50"
     result = in_guest("placement", "4", name)[name]
     assert result["load_s"] >= 0, result["said"]
-    shares = result["shares_of_big"]
-    # Threads change places at ticks of 10 ms, of which a thread that gains little has 19 in 4 s.
     expected = {"gains0": 0.952, "gains1": 0.952, "stays0": 0.048, "stays1": 0.048}
-    assert shares == pytest.approx(expected, abs=0.02), result
+    # Credits of a period may be open at each end of the 4 s.
+    assert result["shares_of_big"] == pytest.approx(expected, abs=2 * 0.05 / 4), result
 
 
 def test_the_loader_may_be_killed(in_guest) -> None:

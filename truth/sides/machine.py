@@ -17,8 +17,7 @@ by what a workload does; that there are `fork_ns` and ticks at all was learned f
 What a look of a policy's slow plane takes of a core is no property of a machine: it is measured for each policy and
 given to the simulation as its overhead.
 
-What is less than nothing counts as nothing: CPUs take turns of a quantum, so that one that is woken may begin up to a
-quantum too early.
+What is less than nothing counts as nothing.
 """
 
 import json

@@ -67,7 +67,8 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     bpf_spin_unlock(&lock);
     tell(&kicks);
     if (thread == before && thread != NONE) {
-        if (prev)
+        /* Who was on the way here when the plan sent it elsewhere comes first: it leaves as soon as it runs. */
+        if (!receive(cpu) && prev)
             prev->scx.slice = SCX_SLICE_INF;
         return;
     }

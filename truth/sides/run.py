@@ -107,7 +107,10 @@ def kernel_runs(
     numbers = list(range(1, offsets + 1))
     blocks = [numbers[first : first + BLOCK] for first in range(0, offsets, BLOCK)]
     groups = [Group(guest, scheduler, mixes) for scheduler in schedulers]
-    carry_out(groups, blocks, store, jobs=jobs, tell=lambda text: print(text, flush=True))
+    failures = carry_out(groups, blocks, store, jobs=jobs, tell=lambda text: print(text, flush=True))
+    if failures:
+        names = ", ".join(failure.split(":")[0] for failure in failures)
+        sys.exit(f"no results of {names}: see above; what was measured is kept in {results}")
     return store
 
 

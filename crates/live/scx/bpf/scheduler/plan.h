@@ -7,8 +7,8 @@ struct apply_arguments {
     u64 count;
 };
 
-/* Carries out changes of the plan that the loader has written into the arena, as if at one moment. Changes for a thread that has ended are
- * left out. */
+/* Carries out changes of the plan that the loader has written into the arena, as if at one moment. Changes for a thread
+ * that has ended are left out. */
 SEC("syscall")
 int apply(struct apply_arguments *arguments)
 {

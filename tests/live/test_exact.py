@@ -53,8 +53,8 @@ def test_cores_that_wake_each_other_are_as_unequal_as_stated() -> None:
         assert done.code == 0, (done.output, done.console)
         took_ns.append([float(line) for line in done.output.splitlines()])
     print(took_ns)
-    # A core that has not halted yet notices an interrupt at its next turn: seen are up to 13 % of such turns. When cores
-    # began at the quantum's start, turns of big ones were 75 times as short as those of little ones.
+    # A core that has not halted yet notices an interrupt at its next turn: seen are up to 13 % of such turns. When
+    # cores began at the quantum's start, turns of big ones were 75 times as short as those of little ones.
     for big_ns, little_ns in took_ns:
         assert abs(little_ns / big_ns / 2.5 - 1) < 0.3
     assert abs(took_ns[0][0] / took_ns[1][0] - 1) < 0.3

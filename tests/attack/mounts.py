@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from trial import Process, kill, threads_of, until
+from trial import NotComeAboutError, Process, kill, threads_of, until
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -69,7 +69,7 @@ def when_held(pid: int, session: Process) -> list[int]:
         if found := held(pid):
             return found
         kill(session.pid, signal.SIGCONT)
-    raise RuntimeError(f"nobody is held back for {HELD_S:.0f} s")
+    raise NotComeAboutError(f"nobody is held back for {HELD_S:.0f} s")
 
 
 def state_of_process(pid: int) -> str:

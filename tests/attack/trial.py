@@ -51,6 +51,10 @@ Process = subprocess.Popen[bytes]
 CPUS = ("--big=0", "--little=1"), ("--big=1", "--little=0")
 
 
+class NotComeAboutError(Exception):
+    """The scene of a fault did not come about, so nothing was tried."""
+
+
 @dataclass(frozen=True)
 class State:
     """What a session may change of a thread."""

@@ -290,6 +290,7 @@ def cgroup_vanished(trial: Trial) -> str | None:
     """The cgroup from which threads were taken to be held is gone when they are let go."""
     with mounts.own_cgroup(trial.name) as home:
         mounts.move(trial.victim, home)
+        kill(trial.victim, signal.SIGHUP)
         session = trial.start(mounts.HOLDS)
         frozen = mounts.when_held(trial.victim, session)
         is_gone = until(lambda: mounts.left_by(trial.victim, home), RESTORED_S)
@@ -312,6 +313,7 @@ def cgroup_vanished(trial: Trial) -> str | None:
 
 def cgroup_read_only(trial: Trial) -> str | None:
     """Cgroups cannot be written any more when threads are let go; whoever says that all is put back must be right."""
+    kill(trial.victim, signal.SIGHUP)
     session = trial.start(mounts.HOLDS, wrapper=("unshare", "--mount"))
     frozen = mounts.when_held(trial.victim, session)
     while not mounts.make_read_only(session.pid):

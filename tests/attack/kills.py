@@ -12,17 +12,15 @@ from pathlib import Path
 
 import faults
 from progress import Progress
-from trial import NotComeAboutError, Trial
+from trial import Trial
 from workers import Done, Failure
 
 SIDE_BY_SIDE = 12
 """Trials wait most of the time."""
-ATTEMPTS, FURTHER = 4, 1_000_003
-"""How often a fault is tried that does not come about, and how far apart their numbers are."""
 
 
-def one(program: Path, number: int, seed: int) -> tuple[str, str | NotComeAboutError | None]:
-    """One fault; its name and what was wrong, or why it did not come about."""
+def one(program: Path, number: int, seed: int) -> tuple[str, str | None]:
+    """One fault; its name and what was wrong."""
     fault = faults.ALL[number % len(faults.ALL)]
     try:
         trial = Trial(program, number, seed)
@@ -30,20 +28,8 @@ def one(program: Path, number: int, seed: int) -> tuple[str, str | NotComeAboutE
             return fault.__name__, fault(trial)
         finally:
             trial.clean_up()
-    except NotComeAboutError as error:
-        return fault.__name__, error
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
         return fault.__name__, f"{type(error).__name__}: {error}"
-
-
-def at_last(program: Path, number: int, seed: int) -> tuple[int, str, str | NotComeAboutError | None]:
-    """The same fault until it comes about, each time under other circumstances; the number of that, first."""
-    for again in range(ATTEMPTS):
-        tried = number + again * FURTHER * len(faults.ALL)
-        name, wrong = one(program, tried, seed)
-        if not isinstance(wrong, NotComeAboutError):
-            break
-    return tried, name, wrong
 
 
 def missing() -> str | None:
@@ -61,25 +47,18 @@ def run(program: Path, count: int, seed: int, out: Path, progress: Progress) -> 
     if why:
         return Done(skipped=count, notes=[f"SKIPPED: {why}"])
     done, kinds = Done(), {fault.__name__: 0 for fault in faults.ALL}
-    missed: dict[str, NotComeAboutError] = {}
     usable = [n for n in range(count) if faults.is_possible(faults.ALL[n % len(faults.ALL)])]
     done.skipped = count - len(usable)
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for number, name, wrong in pool.map(lambda number: at_last(program, number, seed), usable):
-            progress.add()
-            if isinstance(wrong, NotComeAboutError):
-                done.skipped += 1
-                missed[name] = wrong
-                continue
+        results = pool.map(lambda number: one(program, number, seed), usable)
+        for number, (name, wrong) in zip(usable, results, strict=True):
             done.count += 1
+            progress.add()
             kinds[name] += 1
             if wrong:
                 repeat = f"python3 tests/attack/kills.py {program} {seed} {number}"
                 done.failures.append(Failure(f"{name.replace('_', ' ')}: {wrong}", repeat))
     done.notes = [f"{name.replace('_', ' ')}: {number:,}" for name, number in kinds.items()]
-    done.notes += [f"{name.replace('_', ' ')}: not always tried: {why}" for name, why in missed.items()]
-    never = [name.replace("_", " ") for name in missed if not kinds[name]]
-    done.notes += [f"SKIPPED: {name} never came about, so it was NOT tried" for name in never]
     return done
 
 

@@ -19,12 +19,14 @@ POLICIES = ["hsp", "hfee", "prop-sp", "max-fair", "min-fair", "wash", "rr-amp", 
 """What they touch between them: CPUs, nice values, frozen threads."""
 
 VICTIM = """
-import signal, sys, threading, time
+import hashlib, signal, sys, threading, time
 def work():
     while True:
         end = time.thread_time() + 0.0005
         while time.thread_time() < end: pass
         time.sleep(0.01)
+def burn():
+    while True: hashlib.pbkdf2_hmac("sha1", b"", b"", 20000)
 def start(count, what, *arguments):
     for _ in range(count): threading.Thread(target=what, args=arguments, daemon=True).start()
 born = 1
@@ -33,6 +35,7 @@ def storm(*_):
     born = 12
 signal.signal(signal.SIGUSR1, lambda *_: start(60, time.sleep, 600))
 signal.signal(signal.SIGUSR2, storm)
+signal.signal(signal.SIGHUP, lambda *_: start(4, burn))
 start(3, work)
 print("ready", flush=True)
 while True:
@@ -40,7 +43,7 @@ while True:
     time.sleep(0.02)
 """
 """Threads that stay, and others that come and go. SIGUSR1: 60 more that stay; SIGUSR2: some hundred a second come and
-go."""
+go; SIGHUP: 4 that always want to run, which Python's lock does not keep them from."""
 
 SCHEDULED = (sys.executable, "-S", "-c", VICTIM)
 LOW = ("nice", "-n", "10")
@@ -49,10 +52,6 @@ READY_S, RESTORED_S, ENDED_S = 15.0, 8.0, 20.0
 LONGEST_DELAY_S = 0.35
 Process = subprocess.Popen[bytes]
 CPUS = ("--big=0", "--little=1"), ("--big=1", "--little=0")
-
-
-class NotComeAboutError(Exception):
-    """The scene of a fault did not come about, so nothing was tried."""
 
 
 @dataclass(frozen=True)

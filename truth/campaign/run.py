@@ -1,5 +1,6 @@
 """A campaign: boots side by side, all cells in turn, so that it may be stopped at any time and gone on with later."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -27,6 +28,14 @@ class Group:
 
     def runs(self, offsets: Sequence[int]) -> list[Run]:
         return [Run(mix, offset) for offset in offsets for mix in self.mixes]
+
+
+def carry_out_all(groups: Sequence[Group], blocks: Sequence[Sequence[int]], store: Store, jobs: int) -> None:
+    """As :func:`carry_out`, telling on standard output what happens; a boot that fails ends the program."""
+    failures = carry_out(groups, blocks, store, jobs=jobs, tell=lambda text: print(text, flush=True))
+    if failures:
+        names = ", ".join(failure.split(":")[0] for failure in failures)
+        sys.exit(f"no results of {names}: see above; what was measured is kept")
 
 
 def carry_out(

@@ -14,7 +14,7 @@ from ampsched.vm.exact import Exact
 from ampsched.vm.exact.costs import SHARES, ClassCosts
 from truth.campaign.boot import Guest, Scheduler
 from truth.campaign.plan import Mix, Program
-from truth.campaign.run import Group, carry_out
+from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
 from truth.sides.report import table
 
@@ -81,7 +81,7 @@ def measure(
     for point in points:
         guest = point.guest(folder, programs)
         groups = [Group(guest, scheduler, (point.mix(),)) for scheduler in schedulers]
-        carry_out(groups, [[0]], store, jobs=jobs, tell=lambda text: print(text, flush=True))
+        carry_out_all(groups, [[0]], store, jobs)
 
 
 def rate(store: Store, guest: Guest, scheduler: str) -> float:

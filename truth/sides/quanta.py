@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import mean
 
 from truth.campaign.boot import Guest, Scheduler
-from truth.campaign.run import Group, carry_out
+from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
 from truth.sides.report import table
 from truth.sides.workloads import WORKLOADS
@@ -31,7 +31,7 @@ def measure(guest: Guest, schedulers: Sequence[Scheduler], store: Store, jobs: i
     """Runs what the store does not have yet."""
     mixes = tuple(workload.mix() for workload in WORKLOADS if workload.name in NAMES)
     groups = [Group(each, scheduler, mixes) for scheduler in schedulers for each in guests(guest)]
-    carry_out(groups, [OFFSETS], store, jobs=jobs, tell=lambda text: print(text, flush=True))
+    carry_out_all(groups, [OFFSETS], store, jobs)
 
 
 def quanta_table(guest: Guest, schedulers: Sequence[Scheduler], store: Store) -> str:

@@ -19,7 +19,7 @@ from ampsched.markdown import wrapped
 from ampsched.vm.exact import Exact, loader
 from ampsched.vm.exact.costs import SHARES, ClassCosts
 from truth.campaign.boot import KERNEL, Guest, Scheduler, ours
-from truth.campaign.run import Group, carry_out
+from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
 from truth.sides import contention, quanta, report
 from truth.sides.machine import FIELDS, Costs, look_us, machine_file, measure
@@ -107,10 +107,7 @@ def kernel_runs(
     numbers = list(range(1, offsets + 1))
     blocks = [numbers[first : first + BLOCK] for first in range(0, offsets, BLOCK)]
     groups = [Group(guest, scheduler, mixes) for scheduler in schedulers]
-    failures = carry_out(groups, blocks, store, jobs=jobs, tell=lambda text: print(text, flush=True))
-    if failures:
-        names = ", ".join(failure.split(":")[0] for failure in failures)
-        sys.exit(f"no results of {names}: see above; what was measured is kept in {results}")
+    carry_out_all(groups, blocks, store, jobs)
     return store
 
 

@@ -75,7 +75,7 @@ def test_others_may_exit_as_they_like_but_not_leave_the_load() -> None:
     assert replace(peer, said=()).faults(is_ours=False) != []
     # They need not load.
     log = peer.log[:1]
-    out = replace(peer, code=1, said=("\x1b[31mError\x1b[0m: no such kfunc",), log=log)
+    out = replace(peer, code=1, said=("\x1b[31mError\x1b[0m: no such kfunc", "load disabled"), log=log)
     assert (out.load_s(), out.faults(is_ours=False), out.last_words()) == (None, [], "Error: no such kfunc")
     assert replace(out, log=(*log, "[ 3.0] BUG: x")).faults(is_ours=False) != []
     assert replace(out, after="enabled").faults(is_ours=False) != []

@@ -107,7 +107,7 @@ def test_each_program_runs_alone_once() -> None:
     names = alone_names()
     assert {(mix.name, name) for mix in MIXES for name in mix.programs} == set(names)
     assert len(alone_mixes()) == len(set(names.values())) < len(names)
-    assert blocks(1, 3) == [[1], [2], [3]]
+    assert blocks(1, 7) == [[1, 2, 3, 4, 5], [6, 7]]
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -22,10 +22,11 @@ end() {
     echo "after $(cat /sys/kernel/sched_ext/state)"
     dmesg | sed "s/^/log /"
 }
+# The verifier follows scx_lavd for 15 s.
 wait_for() {
     i=0
-    while [ "$(cat /sys/kernel/sched_ext/state)" != "$1" ] && [ $i -lt 500 ] && kill -0 $2 2>/dev/null; do
-        sleep 0.02
+    while [ "$(cat /sys/kernel/sched_ext/state)" != "$1" ] && [ $i -lt 1200 ] && kill -0 $2 2>/dev/null; do
+        sleep 0.05
         i=$((i + 1))
     done
 }

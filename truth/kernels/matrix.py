@@ -88,8 +88,9 @@ class Cell:
         return found[0] if self.code == REFUSED and len(found) == 1 and self.load_s() is None else None
 
     def last_words(self) -> str:
-        """The last line that was written, without colours."""
-        return COLOUR.sub("", self.said[-1]) if self.said else "it said nothing"
+        """The last line that the loading program has written, without colours."""
+        own = [line for line in self.said if not line.startswith("load ")]
+        return COLOUR.sub("", own[-1]) if own else "it said nothing"
 
     def faults(self, *, is_ours: bool = True) -> list[str]:
         """What should not have happened. Schedulers of others may exit as they like, and need not load."""

@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,16 +113,20 @@ def kernel_runs(
 
 
 def cells_of(
-    store: Store, guest: Guest, scheduler: str, simulator: Simulator, offsets: int
+    store: Store, guest: Guest, scheduler: str, simulator: Simulator, offsets: int, pool: Executor
 ) -> list[report.Cell]:
-    """Both sides of all workloads under a scheduler."""
+    """Both sides of all workloads under a scheduler; simulations run in the pool."""
     rows = store.read(guest.name, guest.system, scheduler)
     policy = BESIDE if scheduler == KERNEL else scheduler
     numbers = range(1, offsets + 1)
+    runs = [
+        [pool.submit(_simulated, workload, offset, simulator, policy) for offset in numbers]
+        for workload in WORKLOADS
+    ]
     cells = []
-    for workload in WORKLOADS:
+    for workload, own in zip(WORKLOADS, runs, strict=True):
         kernel = [rows[workload.name, offset]["programs"] for offset in numbers]
-        simulated = [_simulated(workload, offset, simulator, policy) for offset in numbers]
+        simulated = [run.result() for run in own]
         cells += [
             _cell(workload, number, policy, kernel, simulated) for number in range(len(workload.programs))
         ]
@@ -169,6 +174,11 @@ def replace_tables(page: Path, text: str) -> None:
 
 def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
     """Costs, and all workloads under all schedulers on both sides."""
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        return _compare(arguments, exact, folder, pool)
+
+
+def _compare(arguments: argparse.Namespace, exact: Exact, folder: Path, pool: Executor) -> str:
     results = arguments.results
     costs = {
         BACK_END_NAME: costs_of(results, exact, arguments.programs, BACK_END),
@@ -185,7 +195,7 @@ def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
     cells = []
     for scheduler in schedulers(exact):
         simulator = simulators[BESIDE if scheduler.name == KERNEL else BACK_END_NAME]
-        cells += cells_of(store, guest, scheduler.name, simulator, arguments.offsets)
+        cells += cells_of(store, guest, scheduler.name, simulator, arguments.offsets, pool)
     names = [cluster for cluster, *_ in exact.machine.clusters]
     our_own = [cell for cell in cells if cell.scheduler != BESIDE]
     chosen = {workload.name for workload in CHOSEN}
@@ -203,7 +213,7 @@ def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
             report.costs_table(costs, names),
             "What they explain:",
             what_costs_explain(
-                store, guest, exact, simulators[BACK_END_NAME], costs[BACK_END_NAME], arguments.offsets
+                store, guest, exact, simulators[BACK_END_NAME], costs[BACK_END_NAME], arguments.offsets, pool
             ),
             "A look of a policy's slow plane takes "
             + ", ".join(f"{us:.0f} us (`{policy}`)" for policy, us in looks.items() if us)
@@ -215,7 +225,13 @@ def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
 
 
 def what_costs_explain(
-    store: Store, guest: Guest, exact: Exact, like: Simulator, costs: Costs, offsets: int
+    store: Store,
+    guest: Guest,
+    exact: Exact,
+    like: Simulator,
+    costs: Costs,
+    offsets: int,
+    pool: Executor,
 ) -> str:
     """How far off our own policies are if the machine does not state some of its costs."""
     rows = []
@@ -224,7 +240,9 @@ def what_costs_explain(
         path = like.folder / "less.toml"
         path.write_text(machine_file("less", what, exact.machine, MIPS, own), "utf-8")
         simulator = replace(like, machine=path)
-        cells = [cell for policy in POLICIES for cell in cells_of(store, guest, policy, simulator, offsets)]
+        cells = [
+            cell for policy in POLICIES for cell in cells_of(store, guest, policy, simulator, offsets, pool)
+        ]
         rows.append([what, *report.errors_of(cells)])
     return report.table(["the machine states", "error, mean", "worst", "single runs, mean"], rows)
 

@@ -1,5 +1,6 @@
 """A workload in the simulator, with the programs begun when the kernel's were."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +73,7 @@ class Simulator:
                 f'  {{ name = "{program.name}", program = "{PROGRAMS / program.model}.toml", '
                 f"start_ms = {(SETTLE_US + start_us + self.start_us) / 1000!r}, params = {{ {words} }} }},"
             )
-        path = self.folder / "side.workload.toml"
+        path = self.folder / f"side-{os.getpid()}.workload.toml"
         path.write_text(
             "\n".join(["[workloads.side]", f'description = "{workload.what}"', "apps = [", *apps, "]", ""]),
             "utf-8",

@@ -268,6 +268,28 @@ def changed_affinities(program):
     return {"during": during, "changes": changes}
 
 
+EXECUTES = """
+import os, threading
+command = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; exit 7"
+threading.Thread(target=os.execv, args=("/bin/sh", ["sh", "-c", command])).start()
+"""
+
+
+def executing_thread(program):
+    """A thread that is not its process's first one executes a program, and takes the first one's number over."""
+    with policy(program, "cfs", "--everything"):
+        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+        codes = [
+            subprocess.run([sys.executable, "-c", EXECUTES], check=False, timeout=60).returncode
+            for _ in range(3)
+        ]
+        during = state()
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    return {"during": during, "codes": codes}
+
+
 def futexes(program):
     """Whom the kernel back end blames for waits at futexes, and how long they were (``examples/futex_waits.rs``)."""
     since = len(kernel_log())
@@ -284,6 +306,7 @@ FAULTS = {
     "lost-core": lost_core,
     "killed-while-queued": killed_while_queued,
     "changed-affinities": changed_affinities,
+    "executing-thread": executing_thread,
 }
 
 

@@ -102,3 +102,9 @@ def test_others_may_change_affinities(in_guest) -> None:
     found = in_guest("faults", "changed-affinities")["changed-affinities"]
     assert found["changes"] > 50
     assert (found["during"], found["after"], found["complaints"]) == ("enabled", "disabled", [])
+
+
+def test_any_thread_may_execute_a_program(in_guest) -> None:
+    found = in_guest("faults", "executing-thread")["executing-thread"]
+    assert found["codes"] == [7, 7, 7]
+    assert (found["during"], found["after"], found["complaints"]) == ("enabled", "disabled", [])

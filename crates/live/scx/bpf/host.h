@@ -276,7 +276,9 @@ apart bool take_over(sched_t *s, u32 thread, u32 core, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     if (!(s->to_interrupt & bit(core)) || own->state != STATE_READY || own->core != core)
         return false;
-    give_way(s, core, now_ns);
+    /* It may be interrupted for a thread that the plan has sent away and that runs in no book any more. */
+    if (core_of(s, core)->running != NONE)
+        give_way(s, core, now_ns);
     if (!begin_at_once(s, thread, core, now_ns))
         return false;
     s->to_interrupt &= ~bit(core);

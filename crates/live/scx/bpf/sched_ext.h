@@ -26,6 +26,7 @@ struct task_struct {
     int tgid;
     unsigned int flags;
     int static_prio;
+    int exit_state;
     const struct cpumask *cpus_ptr;
     u64 self_exec_id;
     struct sched_ext_entity scx;

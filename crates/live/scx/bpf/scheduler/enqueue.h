@@ -53,11 +53,16 @@ inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
 SEC("struct_ops/enqueue")
 void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
 {
+    /* Who has ended may have no number any more, by which a CPU would find it. */
+    if (p->exit_state)
+        forget(p);
     u32 thread = thread_of_task(p);
     if (thread == NONE)
         return enqueue_other(p, enq_flags);
     sched_t *s = shared_state();
     struct kicks kicks;
+    /* A thread that has executed a program has its process's number, whatever its own was. */
+    thread_of(s, thread)->pid = p->pid;
     s32 cpu = scx_bpf_task_cpu(p);
     bool is_idle = enq_flags & SCX_ENQ_WAKEUP && scx_bpf_test_and_clear_cpu_idle(cpu), begins = false;
     u64 now_ns = bpf_ktime_get_ns();

@@ -26,4 +26,20 @@ inlined u32 thread_of_task(struct task_struct *p)
     return slot && slot->ours ? slot->thread : NONE;
 }
 
+/* A task's thread is no more; what the kernel still does with the task is like the work of others. */
+inlined void forget(struct task_struct *p)
+{
+    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
+    if (!slot || !slot->ours)
+        return;
+    sched_t *s = shared_state();
+    u32 thread = slot->thread;
+    u64 now_ns = bpf_ktime_get_ns();
+    slot->ours = false;
+    bpf_spin_lock(&lock);
+    take_out(s, thread, STATE_EXITED, now_ns);
+    free_thread(s, thread);
+    bpf_spin_unlock(&lock);
+}
+
 #endif

@@ -86,17 +86,7 @@ void BPF_PROG(ampsched_enable, struct task_struct *p)
 SEC("struct_ops/disable")
 void BPF_PROG(ampsched_disable, struct task_struct *p)
 {
-    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
-    if (!slot || !slot->ours)
-        return;
-    sched_t *s = shared_state();
-    u32 thread = slot->thread;
-    u64 now_ns = bpf_ktime_get_ns();
-    slot->ours = false;
-    bpf_spin_lock(&lock);
-    take_out(s, thread, STATE_EXITED, now_ns);
-    free_thread(s, thread);
-    bpf_spin_unlock(&lock);
+    forget(p);
 }
 
 #endif

@@ -14,7 +14,10 @@ BUILT = Path(os.environ.get("LIVE_PROGRAMS", ROOT / ".build/live"))
 
 
 def two_and_two(**changes: Any) -> Exact:
-    """Two big and two little cores; on big ones every kind of instruction takes 2.5 times less."""
+    """Two big and two little cores; on big ones every kind of instruction takes 2.5 times less.
+
+    They are slow: most tests let cores be busy for some time, whatever is done in it.
+    """
     plain = (SHARES,) * 5
-    speeds = [ClassCosts(1_000_000, plain), ClassCosts(400_000, plain)]
+    speeds = [ClassCosts(500_000, plain), ClassCosts(200_000, plain)]
     return Exact(Catalog.shipped().machine("2B2S"), speeds=speeds, **changes)

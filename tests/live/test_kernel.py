@@ -1,6 +1,7 @@
 """Policies in a real kernel: they load, hold under load, place threads as they say, and let go whatever happens."""
 
 import os
+from statistics import fmean
 
 import pytest
 from belongings import compiler
@@ -61,9 +62,12 @@ def test_prop_sp_favours_who_gains_and_lets_others_in(in_guest) -> None:
     name = "prop-sp:period_ms=50:period_min_ms=50:period_max_ms=50"
     result = in_guest("placement", "4", name)[name]
     assert result["load_s"] >= 0, result["said"]
-    expected = {"gains0": 0.952, "gains1": 0.952, "stays0": 0.048, "stays1": 0.048}
-    # Credits of a period may be open at each end of the 4 s.
-    assert result["shares_of_big"] == pytest.approx(expected, abs=2 * 0.05 / 4), result
+    shares = result["shares_of_big"]
+    # Which of two that have gained alike goes on is nobody's promise. Credits of a period may be open at each end.
+    for names, expected in ((("gains0", "gains1"), 0.952), (("stays0", "stays1"), 0.048)):
+        own = [shares[name] for name in names]
+        assert fmean(own) == pytest.approx(expected, abs=2 * 0.05 / 4), result
+        assert own == pytest.approx([expected] * 2, abs=0.06), result
 
 
 def test_the_loader_may_be_killed(in_guest) -> None:

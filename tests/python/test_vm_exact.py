@@ -2,6 +2,7 @@
 
 import os
 import platform
+import py_compile
 import random
 import stat
 import subprocess
@@ -107,6 +108,28 @@ def test_equal_files_make_equal_archives(tmp_path: Path) -> None:
         files.write(tmp_path / name)
         archives.append((tmp_path / name).read_bytes())
     assert archives[0] == archives[1]
+
+
+def test_modules_of_python_stay_compiled(tmp_path: Path) -> None:
+    """All files have the same date in a guest, that of a compiled module's source, too."""
+    source, dated, hashed = (tmp_path / name for name in ("m.py", "dated.pyc", "hashed.pyc"))
+    source.write_text("x = 1\n")
+    py_compile.compile(str(source), str(dated))
+    py_compile.compile(
+        str(source), str(hashed), invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
+    )
+    (tmp_path / "short.pyc").write_bytes(b"x")
+    files = Initramfs()
+    files.include(tmp_path)
+    archive = tmp_path.parent / f"{tmp_path.name}-archive"
+    files.write(archive)
+    found = {Path(name).name: content for name, (_, content) in entries(archive.read_bytes()).items()}
+    assert (
+        found["dated.pyc"]
+        == dated.read_bytes()[:8] + bytes(4) + dated.read_bytes()[12:]
+        != dated.read_bytes()
+    )
+    assert (found["hashed.pyc"], found["short.pyc"]) == (hashed.read_bytes(), b"x")
 
 
 def test_a_program_brings_its_libraries_and_their_loader(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ SCRIPT = """#!/bin/sh
 echo 0 >/proc/sys/kernel/randomize_va_space
 state=/sys/kernel/sched_ext/state
 wait_for() {
-    for _ in $(seq 600); do
+    for _ in $(seq 3600); do
         read -r now <$state
         [ "$now" = $1 ] && return
         sleep 0.05

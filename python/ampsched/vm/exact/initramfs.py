@@ -1,7 +1,8 @@
 """The first root file system of a guest: an archive in memory (newc, Documentation/driver-api/early-userspace).
 
 Files come from this computer and keep their places, with the libraries that programs need, so a command finds what it
-would find here. Times and numbers of files are constant: equal files make equal archives.
+would find here. Times and numbers of files are constant: equal files make equal archives. Python's compiled modules,
+which name the time of their source, are told that constant, too: otherwise a guest would compile each module anew.
 """
 
 import os
@@ -9,6 +10,7 @@ import platform
 import re
 import shutil
 import stat
+import struct
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +25,11 @@ INTERPRETERS_MAX = 4
 """Linux follows as many of scripts that interpret scripts (fs/exec.c)."""
 ALIGNMENT = 4
 TRAILER = "TRAILER!!!"
+MODIFIED = 0
+"""When all files were last modified, in s since 1970."""
+COMPILED = ".pyc"
+COMPILED_HEADER = struct.Struct("<4sIII")
+"""Of a compiled module (PEP 552): a mark of the version, flags, and, without flags, the source's time and size."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +173,29 @@ def _mode(source: Path) -> int:
 
 def _newc(name: str, entry: _Entry, number: int) -> Iterator[bytes]:
     content = entry.content.read_bytes() if isinstance(entry.content, Path) else entry.content
+    if name.endswith(COMPILED):
+        content = with_undated_source(content)
     encoded = name.encode() + b"\0"
-    links, owner, group, modified, check = 1, 0, 0, 0, 0
-    fields = [number, entry.mode, owner, group, links, modified, len(content), 0, 0]
+    links, owner, group, check = 1, 0, 0, 0
+    fields = [number, entry.mode, owner, group, links, MODIFIED, len(content), 0, 0]
     fields += [*entry.device, len(encoded), check]
     header = b"070701" + b"".join(b"%08X" % value for value in fields) + encoded
     for part in (header, content):
         yield part
         yield b"\0" * (-len(part) % ALIGNMENT)
+
+
+def with_undated_source(compiled: bytes) -> bytes:
+    """A compiled module of Python whose source has the time that all files of the archive have.
+
+    What goes by its source's hash, or is no such module, stays as it is.
+    """
+    if len(compiled) < COMPILED_HEADER.size:
+        return compiled
+    mark, flags, _, size = COMPILED_HEADER.unpack_from(compiled)
+    if flags:
+        return compiled
+    return COMPILED_HEADER.pack(mark, flags, MODIFIED, size) + compiled[COMPILED_HEADER.size :]
 
 
 def interpreter_of(path: Path) -> Path | None:

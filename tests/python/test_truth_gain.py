@@ -75,7 +75,9 @@ def test_a_policy_is_compared_with_the_best_of_its_own_system_and_the_worse_coun
 
 
 def test_the_report_says_what_was_measured_and_what_was_not(store: Store, tmp_path: Path) -> None:
-    store.note(["2B2S x86_64-6.18 iks: refused"])
+    store.note(["2B2S x86_64-6.18 iks: refused", "2B2S x86_64-6.18 rr: stopped"], [])
+    store.note([], ["2B2S x86_64-6.18 rr"])
+    assert store.failures() == ["2B2S x86_64-6.18 iks: refused"]
     report.write(tmp_path / "out", store)
     text = (tmp_path / "out/report.md").read_text("utf-8")
     runs = len(SLOWDOWNS) * len(MIXES)

@@ -51,12 +51,17 @@ class Store:
             if found.get((run.mix.name, run.offset), {}).get("digest") != digest(guest, scheduler, run)
         ]
 
-    def note(self, failures: Iterable[str]) -> None:
-        """Keeps what could not be run, beside what could not be run before."""
-        known = dict.fromkeys([*self.failures(), *failures])
-        if known:
-            self.root.mkdir(parents=True, exist_ok=True)
-            (self.root / FAILED).write_text("".join(f"{each}\n" for each in known), "utf-8")
+    def note(self, failures: Iterable[str], tried: Iterable[str]) -> None:
+        """Keeps what could not be run, in place of what was known of those that were tried.
+
+        Args:
+            failures: Begin with the name of what was tried, and a colon.
+            tried: Names.
+        """
+        anew = frozenset(tried)
+        known = [failure for failure in self.failures() if failure.partition(":")[0] not in anew]
+        self.root.mkdir(parents=True, exist_ok=True)
+        (self.root / FAILED).write_text("".join(f"{each}\n" for each in [*known, *failures]), "utf-8")
 
     def failures(self) -> list[str]:
         """What could not be run, and why."""

@@ -301,10 +301,12 @@ def counts_text(results: Results) -> str:
     counts = [len(cell.rows) for cell in results.cells.values()]
     if not counts:
         return "Nothing has been measured yet."
+    measured = {scheduler for _, _, scheduler, _ in results.cells}
+    ours = ", ".join(f"`{policy}`" for policy in OURS if policy in measured)
     return (
         f"{sum(counts)} runs in {len(counts)} cells so far, of machine, system, scheduler and mix, with "
         f"{min(counts)} to {max(counts)} start offsets each (the aim is {OFFSETS_AIM}); `make gain` goes on where it "
-        "stopped. Cells with one offset have no interval: of them only large differences mean something."
+        f"stopped. Of our policies these were measured: {ours or 'none'}."
     )
 
 

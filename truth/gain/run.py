@@ -34,10 +34,11 @@ def main() -> None:
         places = arguments.machines.split(","), arguments.architectures.split(",")
         until_s = time.monotonic() + 60 * arguments.minutes if arguments.minutes else None
         common = {"jobs": arguments.jobs, "until_s": until_s, "keep": kept, "tell": _tell}
-        failures = carry_out(alone(workshop, *places), [[0]], store, **common)
+        references = alone(workshop, *places)
+        failures = carry_out(references, [[0]], store, **common)
         groups = mixed(workshop, *places, arguments.schedulers.split(","))
         failures += carry_out(groups, blocks(arguments.first, arguments.last), store, **common)
-        store.note(failures)
+        store.note(failures, [group.name for group in (*references, *groups)])
     report.write(arguments.out, store)
     print(f"wrote {arguments.out / 'report.md'}")
 

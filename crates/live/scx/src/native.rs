@@ -89,6 +89,18 @@ impl Native {
     }
 }
 
+unsafe extern "C" {
+    fn ampsched_host_doing(what: *const std::ffi::c_char);
+}
+
+/// Says what the calling thread does, which is told if the C code reads memory that there is not: the process ends by
+/// that, before a test could say what it did.
+pub fn doing(what: &str) {
+    let what = std::ffi::CString::new(format!("\nIn the C code: {what}\n")).unwrap_or_default();
+    // SAFETY: a string with an end, which is copied.
+    unsafe { ampsched_host_doing(what.as_ptr()) };
+}
+
 /// Functions of `bpf/host.h`, which says what they do, and how `bpf/native_host.c` names them.
 macro_rules! host {
     ($($name:ident = $symbol:ident($($given:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {

@@ -11,7 +11,7 @@ mod subjects;
 use ampsched_model::Draw;
 use ampsched_policy::{Needs, REGISTRY, Rules, Topology, build_policy};
 use ampsched_scx::lower;
-use ampsched_scx::native::Native;
+use ampsched_scx::native::{self, Native};
 
 use crate::events::Events;
 use crate::machine::Machine;
@@ -38,10 +38,11 @@ fn run(what: &str, topology: &Topology, rules: &Rules, seed: u64) {
     let lowered = lower::rules(what, &Needs::default(), rules, topology).unwrap();
     let state = lower::state(lowered, rules, topology, THREADS_MAX);
     let balances = rules.balance.is_some_and(|balance| balance.period_ns > 0);
+    native::doing(&format!("seed {seed} of {what}"));
     let mut events = Events::new(Machine::new(Native::new(state)), balances, seed);
     if let Err(fault) = events.run(STEPS) {
         let story: Vec<String> = events.machine.story.into();
-        panic!("{what} with seed {seed}: {fault}\n{}", story.join("\n"));
+        panic!("seed {seed} of {what}: {fault}\n{}", story.join("\n"));
     }
 }
 

@@ -100,10 +100,8 @@ impl Machine {
         if self.tasks[task].place != Place::Custody {
             return Ok(());
         }
-        let lost = is(own, RunState::Running)
-            || own.bound_to == NOBODY
-            || own.comes != 0
-            || own.moves != 0;
+        let unseen = own.bound_to == NOBODY || own.comes != 0;
+        let lost = is(own, RunState::Running) || (waits(own) && unseen);
         expect(!lost, || {
             format!("task {task} is lost: the kernel waits for it to be sent, {own:?}")
         })
@@ -129,10 +127,12 @@ impl Machine {
         (0..self.tasks.len()).try_for_each(|task| self.check_custody(task))
     }
 
-    /// A core without a thread has taken from its queue whoever was put there for it and may run there.
+    /// No CPU idles, with nobody having told it to look, while a thread waits that was put there and may run there.
     pub fn check_work(&self) -> Found {
         for (index, thread) in self.threads().filter(|(_, thread)| waits(thread)) {
-            let idle = self.c.state().cores[thread.core as usize].running == NONE;
+            let cpu = &self.cpus[thread.core as usize];
+            let told = cpu.resched || cpu.kick_idle || cpu.kick_preempt;
+            let idle = cpu.current.is_none() && !told;
             let may = thread.affinity >> thread.core & 1 == 1;
             expect(!(idle && may), || {
                 format!("core {} idles while thread {index} waits there, {thread:?}", thread.core)

@@ -9,6 +9,7 @@ fn main() {
     println!("cargo::rerun-if-changed=bpf");
     cc::Build::new()
         .file("bpf/native.c")
+        .file("bpf/native_host.c")
         .std("gnu11")
         .extra_warnings(true)
         .warnings_into_errors(true)

@@ -328,8 +328,11 @@ apart void is_running(sched_t *s, u32 thread, u32 core, u64 now_ns)
     if (own->comes)
         return interrupt_core(s, core);
     if (own->state != STATE_RUNNING || own->core != core) {
-        if (own->state == STATE_RUNNING)
+        if (own->state == STATE_RUNNING) {
+            /* One that is about to end may be moved without a word; its CPU idles by now. */
+            wake_core(s, own->core);
             give_way(s, own->core, now_ns);
+        }
         if (core_of(s, core)->running != NONE)
             give_way(s, core, now_ns);
         if (own->state != STATE_READY || own->taken_out) {

@@ -52,6 +52,27 @@ impl Native {
         unsafe { &*self.memory.as_ptr().cast() }
     }
 
+    /// The state but for threads, to be changed.
+    pub fn state_mut(&mut self) -> &mut Sched {
+        // SAFETY: as in `state`.
+        unsafe { &mut *self.memory.as_mut_ptr().cast() }
+    }
+
+    /// A thread's state, to be changed.
+    pub fn thread_mut(&mut self, index: u32) -> &mut Thread {
+        assert!(index < self.state().threads_max, "thread {index} exists");
+        // SAFETY: as in `thread`.
+        unsafe {
+            &mut *self
+                .memory
+                .as_mut_ptr()
+                .cast::<u8>()
+                .add(size_of::<Sched>())
+                .cast::<Thread>()
+                .add(index as usize)
+        }
+    }
+
     /// A thread's state.
     pub fn thread(&self, index: u32) -> &Thread {
         assert!(index < self.state().threads_max, "thread {index} exists");
@@ -66,4 +87,59 @@ impl Native {
                 .add(index as usize)
         }
     }
+}
+
+unsafe extern "C" {
+    fn ampsched_host_doing(what: *const std::ffi::c_char);
+}
+
+/// Says what the calling thread does, which is told if the C code reads memory that there is not: the process ends by
+/// that, before a test could say what it did.
+pub fn doing(what: &str) {
+    let what = std::ffi::CString::new(format!("\nIn the C code: {what}\n")).unwrap_or_default();
+    // SAFETY: a string with an end, which is copied.
+    unsafe { ampsched_host_doing(what.as_ptr()) };
+}
+
+/// Functions of `bpf/host.h`, which says what they do, and how `bpf/native_host.c` names them.
+macro_rules! host {
+    ($($name:ident = $symbol:ident($($given:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
+        unsafe extern "C" {
+            $(fn $symbol(state: *mut Sched, $($given: $kind),*) $(-> $answer)?;)*
+        }
+
+        /// What the scheduler in the kernel does under its lock. Threads and cores must exist.
+        #[allow(missing_docs)] // bpf/host.h says what each does.
+        impl Native {
+            $(pub fn $name(&mut self, $($given: $kind),*) $(-> $answer)? {
+                // SAFETY: the state was initialised in `new`, and the interpreter gives out no thread beyond its room.
+                unsafe { $symbol(self.memory.as_mut_ptr().cast(), $($given),*) }
+            })*
+        }
+    };
+}
+
+host! {
+    hand_over = ampsched_host_hand_over(thread: u32, now_ns: u64) -> u32;
+    begin_at_once = ampsched_host_begin_at_once(thread: u32, core: u32, now_ns: u64) -> bool;
+    take_over = ampsched_host_take_over(thread: u32, core: u32, now_ns: u64) -> bool;
+    begin_before_enqueue = ampsched_host_begin_before_enqueue(thread: u32, core: u32, now_ns: u64) -> bool;
+    has_got_there = ampsched_host_has_got_there(thread: u32, core: u32, now_ns: u64) -> bool;
+    has_no_work = ampsched_host_has_no_work(core: u32) -> bool;
+    is_running = ampsched_host_is_running(thread: u32, core: u32, now_ns: u64);
+    give_way = ampsched_host_give_way(core: u32, now_ns: u64);
+    look = ampsched_host_look(core: u32, now_ns: u64) -> u32;
+    is_over = ampsched_host_is_over(core: u32, now_ns: u64) -> bool;
+    look_after = ampsched_host_look_after(balances: bool, now_ns: u64);
+    take_out = ampsched_host_take_out(thread: u32, state: u32, now_ns: u64);
+    suspend = ampsched_host_suspend(thread: u32, now_ns: u64);
+    relocate = ampsched_host_relocate(thread: u32, now_ns: u64);
+    restrict_user = ampsched_host_restrict_user(thread: u32, cores: u64) -> bool;
+    reweigh = ampsched_host_reweigh(thread: u32, weight: u32);
+    place = ampsched_host_place(thread: u32, waker: u32) -> u32;
+    is_idle = ampsched_host_is_idle(core: u32) -> bool;
+    add_thread = ampsched_host_add_thread(weight: u32, cores: u64) -> u32;
+    free_thread = ampsched_host_free_thread(thread: u32);
+    charge_up_to = ampsched_host_charge_up_to(core: u32, now_ns: u64);
+    wake_core = ampsched_host_wake_core(core: u32);
 }

@@ -1,0 +1,279 @@
+//! What the programs in `bpf/scheduler` do when the kernel calls them, line by line.
+
+use ampsched_policy::{Choice, RunState};
+use ampsched_scx::layout::{NONE, Operation};
+
+use crate::machine::{Machine, Place, SLICE_DFL, SLICE_INF};
+
+/// `OFF_CPU`
+const OFF_CPU: u64 = 0;
+
+fn is_in(state: u32, expected: RunState) -> bool {
+    state == expected.number()
+}
+
+impl Machine {
+    /// `take_kicks` and `tell`
+    pub fn tell(&mut self) {
+        let state = self.c.state_mut();
+        let wake = std::mem::take(&mut state.to_wake);
+        let interrupt = std::mem::take(&mut state.to_interrupt);
+        for cpu in 0..self.cpus.len() {
+            if interrupt >> cpu & 1 == 1 {
+                self.cpus[cpu].kick_preempt = true;
+            }
+            if wake >> cpu & 1 == 1 {
+                self.kick_idle(cpu);
+            }
+        }
+    }
+
+    /// `scx_bpf_test_and_clear_cpu_idle`
+    fn take_idle(&mut self, cpu: usize) -> bool {
+        std::mem::take(&mut self.cpus[cpu].idle)
+    }
+
+    /// The CPU, and whether the task has begun there.
+    pub fn ops_select_cpu(&mut self, task: usize, waker: Option<usize>) -> (usize, bool) {
+        let home = self.tasks[task].cpu;
+        let Some(thread) = self.thread_of(task) else { return (home, false) };
+        if self.c.thread(thread).held != 0 {
+            return (home, false);
+        }
+        let waker = waker.and_then(|cpu| Some((cpu, self.thread_of(self.cpus[cpu].current?)?)));
+        let waker = waker.filter(|&(cpu, by)| self.c.state().cores[cpu].running == by);
+        let core = self.c.place(thread, waker.map_or(NONE, |(cpu, _)| cpu as u32));
+        self.c.thread_mut(thread).chosen = core;
+        if core == NONE {
+            return (home, false);
+        }
+        let cpu = core as usize;
+        if !self.c.is_idle(core) || !self.take_idle(cpu) {
+            return (cpu, false);
+        }
+        let begins = self.c.begin_before_enqueue(thread, core, self.now_ns);
+        self.tell();
+        (cpu, begins)
+    }
+
+    fn enqueue_other(&mut self, task: usize, wakeup: bool) {
+        if wakeup {
+            return self.insert_local(task, SLICE_DFL, true);
+        }
+        let cpu = self.tasks[task].cpu;
+        self.tasks[task].slice = SLICE_DFL;
+        self.tasks[task].place = Place::Others(cpu);
+        self.cpus[cpu].others.push_back(task);
+        self.kick_idle(cpu);
+    }
+
+    pub fn ops_enqueue(&mut self, task: usize, wakeup: bool) {
+        let Some(thread) = self.thread_of(task) else { return self.enqueue_other(task, wakeup) };
+        let cpu = self.tasks[task].cpu;
+        let is_idle = wakeup && self.take_idle(cpu);
+        let core = self.c.hand_over(thread, self.now_ns);
+        let begins = core == NONE
+            && if is_idle {
+                self.c.begin_at_once(thread, cpu as u32, self.now_ns)
+            } else {
+                self.c.take_over(thread, cpu as u32, self.now_ns)
+            };
+        self.tell_story(format!("task {task} handed over at CPU {cpu}: {core:x}, {begins}"));
+        if begins {
+            self.insert_local(task, SLICE_INF, !is_idle);
+        } else if core != NONE {
+            self.insert_ours(task, core as usize);
+            self.kick_idle(core as usize);
+        }
+        self.tell();
+    }
+
+    fn insert_ours(&mut self, task: usize, cpu: usize) {
+        self.tasks[task].slice = SLICE_INF;
+        self.tasks[task].place = Place::Ours(cpu);
+        self.cpus[cpu].ours.push_back(task);
+    }
+
+    pub fn ops_dequeue(&mut self, task: usize) {
+        if let Some(thread) = self.thread_of(task) {
+            self.c.suspend(thread, self.now_ns);
+        }
+    }
+
+    /// `scx_bpf_dsq_move_to_local` of a task that may be there.
+    fn move_to_local(&mut self, task: usize, cpu: usize) {
+        self.unlink(task);
+        self.tasks[task].cpu = cpu;
+        self.tasks[task].place = Place::Local;
+        self.cpus[cpu].local.push_back(task);
+        self.dispatched += 1;
+    }
+
+    /// Sends a thread to a CPU; the kernel takes no notice unless the scheduler has the task.
+    fn send(&mut self, thread: u32, cpu: usize) -> bool {
+        let found = |task: &crate::machine::Task| task.thread == thread;
+        let Some(task) = self.tasks.iter().position(found) else { return false };
+        self.dispatched += 1;
+        if self.tasks[task].place == Place::Custody {
+            self.insert_ours(task, cpu);
+        }
+        true
+    }
+
+    fn receive(&mut self, cpu: usize) -> bool {
+        let may = |&task: &usize| self.tasks[task].allowed >> cpu & 1 == 1;
+        if let Some(task) = self.cpus[cpu].ours.iter().copied().find(may) {
+            self.move_to_local(task, cpu);
+            return true;
+        }
+        if !self.cpus[cpu].ours.is_empty() {
+            self.kick_idle(cpu);
+        }
+        false
+    }
+
+    fn receive_other(&mut self, cpu: usize) -> bool {
+        let Some(&task) = self.cpus[cpu].others.front() else { return false };
+        self.move_to_local(task, cpu);
+        true
+    }
+
+    fn fetch(&mut self, cpu: usize, prev: Option<usize>) {
+        if self.receive(cpu) || self.receive_other(cpu) {
+            return;
+        }
+        if let Some(task) = prev.filter(|&task| self.thread_of(task).is_none()) {
+            self.tasks[task].slice = SLICE_DFL;
+        }
+    }
+
+    pub fn ops_dispatch(&mut self, cpu: usize, prev: Option<usize>) {
+        let core = cpu as u32;
+        let before = prev.and_then(|task| self.thread_of(task));
+        if let Some(task) = prev.filter(|&task| before.is_some() && self.tasks[task].exiting) {
+            self.tasks[task].slice = SLICE_INF;
+            return;
+        }
+        if before.is_some() && self.receive_other(cpu) {
+            return;
+        }
+        if before.is_none() && self.c.has_no_work(core) {
+            return self.fetch(cpu, prev);
+        }
+        if before.is_some_and(|thread| self.c.state().cores[cpu].running == thread) {
+            self.c.give_way(core, self.now_ns);
+        }
+        let mut thread = NONE;
+        if self.c.state().cores[cpu].running == NONE {
+            thread = self.c.look(core, self.now_ns);
+        }
+        let again = before == Some(thread);
+        if again {
+            self.c.thread_mut(thread).charged_ns = self.now_ns;
+        }
+        self.tell_story(format!("CPU {cpu} looks: thread {thread:x}"));
+        self.tell();
+        if again {
+            if !self.receive(cpu) {
+                self.tasks[prev.expect("it was there before")].slice = SLICE_INF;
+            }
+            return;
+        }
+        if thread != NONE && !self.send(thread, cpu) {
+            if self.c.state().cores[cpu].running == thread {
+                self.c.suspend(thread, self.now_ns);
+            }
+            self.c.wake_core(core);
+            self.tell();
+        }
+        self.fetch(cpu, prev);
+    }
+
+    pub fn ops_tick(&mut self, task: usize) {
+        let Some(thread) = self.thread_of(task) else { return };
+        let (own, cpu) = (*self.c.thread(thread), self.tasks[task].cpu);
+        let (mut over, mut since_ns) = (own.comes != 0, self.now_ns);
+        if !over && is_in(own.state, RunState::Running) {
+            over = self.c.is_over(own.core, self.now_ns);
+            since_ns = self.c.thread(thread).on_since_ns;
+        }
+        let has_run_long = self.now_ns.saturating_sub(since_ns) >= SLICE_DFL;
+        let others_wait =
+            !self.cpus[cpu].local.is_empty() || (has_run_long && !self.cpus[cpu].others.is_empty());
+        if over || others_wait {
+            self.tasks[task].slice = 0;
+        }
+    }
+
+    pub fn ops_running(&mut self, task: usize) {
+        let Some(thread) = self.thread_of(task) else { return };
+        let core = self.tasks[task].cpu as u32;
+        if !self.c.has_got_there(thread, core, self.now_ns) {
+            self.c.is_running(thread, core, self.now_ns);
+            self.tell();
+        }
+    }
+
+    /// Of a task that stays runnable.
+    pub fn ops_stopping(&mut self, task: usize) {
+        let Some(thread) = self.thread_of(task) else { return };
+        let own = *self.c.thread(thread);
+        if is_in(own.state, RunState::Running) {
+            self.c.charge_up_to(own.core, self.now_ns);
+            self.c.thread_mut(thread).charged_ns = OFF_CPU;
+        }
+    }
+
+    pub fn ops_quiescent(&mut self, task: usize, sleeps: bool) {
+        let Some(thread) = self.thread_of(task) else { return };
+        if sleeps {
+            self.c.take_out(thread, RunState::Blocked.number(), self.now_ns);
+        } else {
+            self.c.suspend(thread, self.now_ns);
+        }
+        self.tell();
+    }
+
+    pub fn ops_set_weight(&mut self, task: usize, weight: u32) {
+        if let Some(thread) = self.thread_of(task) {
+            self.c.reweigh(thread, weight);
+        }
+    }
+
+    pub fn ops_set_cpumask(&mut self, task: usize, cores: u64) {
+        let Some(thread) = self.thread_of(task) else { return };
+        if self.c.restrict_user(thread, cores) {
+            self.c.relocate(thread, self.now_ns);
+        }
+        self.tell();
+    }
+
+    /// As `forget`: the kicks wait for the next who tells.
+    pub fn forget(&mut self, task: usize) {
+        let Some(thread) = self.thread_of(task) else { return };
+        self.tasks[task].thread = NONE;
+        self.c.take_out(thread, RunState::Exited.number(), self.now_ns);
+        self.c.free_thread(thread);
+    }
+
+    /// A change of the plan; kicks are told when all are applied.
+    pub fn apply(&mut self, mut operation: Operation) {
+        let own = self.c.thread(operation.thread);
+        if own.in_use == 0 || own.generation != operation.generation {
+            return;
+        }
+        self.tell_story(format!(
+            "plan: {} {:x}, thread {}",
+            operation.kind, operation.a, operation.thread
+        ));
+        self.c.operate(std::slice::from_mut(&mut operation));
+        if operation.value != 0 {
+            self.c.relocate(operation.thread, self.now_ns);
+        }
+    }
+
+    pub fn on_look(&mut self, balances: bool) {
+        self.c.look_after(balances, self.now_ns);
+        self.tell();
+    }
+}

@@ -302,10 +302,12 @@ def counts_text(results: Results) -> str:
     if not counts:
         return "Nothing has been measured yet."
     measured = {scheduler for _, _, scheduler, _ in results.cells}
+    least, most = min(counts), max(counts)
+    offsets = f"{least}" if least == most else f"{least} to {most}"
     ours = ", ".join(f"`{policy}`" for policy in OURS if policy in measured)
     return (
         f"{sum(counts)} runs in {len(counts)} cells so far, of machine, system, scheduler and mix, with "
-        f"{min(counts)} to {max(counts)} start offsets each (the aim is {OFFSETS_AIM}); `make gain` goes on where it "
+        f"{offsets} start offsets each (the aim is {OFFSETS_AIM}); `make gain` goes on where it "
         f"stopped. Of our policies these were measured: {ours or 'none'}."
     )
 
@@ -388,6 +390,7 @@ EEVDF, which knows no capacities. Errors are of H_ANTT, run by run."""
 
 LIMITS = """* Offsets vary when programs begin, nothing else: intervals say how much luck is in a schedule, not how other \
 programs, kernels or machines would do.
+* Which of our policies is the best one is chosen by the same runs that the verdict is on.
 * Runs of a boot follow each other after a pause of 0.3 s, with new processes and empty folders, on the same beat of the \
 clock. What the kernel keeps longer than that (intervals of its balancers, which core they looked at last, what \
 its memory allocators hold) is not reset. A boot carries out the same runs in the same order every time, so results are the \

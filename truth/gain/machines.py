@@ -12,7 +12,7 @@ from truth.gain.inputs import write_inputs
 from truth.gain.mixes import DATA, ROOT
 
 LINUX = "6.18"
-"""The newest kernel on which all of them load: scx_bpfland and scx_lavd 1.1.4 do not on 7.3."""
+"""A long-term kernel on which all of them load."""
 X86, ARM = "x86_64", "aarch64"
 SYSTEMS = {architecture: f"{architecture}-{LINUX}" for architecture in (X86, ARM)}
 """Names of the results' folders, by architecture."""

@@ -58,34 +58,25 @@ impl Native {
         unsafe { &mut *self.memory.as_mut_ptr().cast() }
     }
 
-    /// A thread's state, to be changed.
-    pub fn thread_mut(&mut self, index: u32) -> &mut Thread {
-        assert!(index < self.state().threads_max, "thread {index} exists");
-        // SAFETY: as in `thread`.
-        unsafe {
-            &mut *self
-                .memory
-                .as_mut_ptr()
-                .cast::<u8>()
-                .add(size_of::<Sched>())
-                .cast::<Thread>()
-                .add(index as usize)
-        }
-    }
-
     /// A thread's state.
     pub fn thread(&self, index: u32) -> &Thread {
+        let place = self.place_of(index);
+        // SAFETY: within the memory, and zeroed in `new` or written by the interpreter; every pattern of bits is a
+        // `Thread`.
+        unsafe { &*self.memory.as_ptr().byte_add(place).cast() }
+    }
+
+    /// A thread's state, to be changed.
+    pub fn thread_mut(&mut self, index: u32) -> &mut Thread {
+        let place = self.place_of(index);
+        // SAFETY: as in `thread`.
+        unsafe { &mut *self.memory.as_mut_ptr().byte_add(place).cast() }
+    }
+
+    /// Where a thread's state is in the memory, in bytes.
+    fn place_of(&self, index: u32) -> usize {
         assert!(index < self.state().threads_max, "thread {index} exists");
-        // SAFETY: zeroed in `new` or written by the interpreter; every pattern of bits is a `Thread`.
-        unsafe {
-            &*self
-                .memory
-                .as_ptr()
-                .cast::<u8>()
-                .add(size_of::<Sched>())
-                .cast::<Thread>()
-                .add(index as usize)
-        }
+        size_of::<Sched>() + index as usize * size_of::<Thread>()
     }
 }
 

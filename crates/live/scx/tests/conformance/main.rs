@@ -2,6 +2,7 @@
 
 mod both;
 mod host;
+#[path = "../subjects/mod.rs"]
 mod subjects;
 
 use ampsched_model::Draw;
@@ -12,22 +13,12 @@ use ampsched_policy::{
 use ampsched_scx::{layout, lower, native};
 
 use crate::host::Host;
-use crate::subjects::{random_rules, topologies};
+use crate::subjects::{
+    random_rules, topologies, topology_of, traces, try_policies, try_random_rules,
+};
 
 /// Random events per trace.
 const STEPS: usize = 200;
-
-/// Traces per policy, or of random rules. `TRACES` in the environment asks for more.
-fn traces(fallback: u64) -> u64 {
-    std::env::var("TRACES").map_or(fallback, |text| text.parse().expect("TRACES is a number"))
-}
-
-/// Traces take turns with the machines.
-fn topology_of(seed: u64) -> Topology {
-    let mut all = topologies();
-    let index = seed % all.len() as u64;
-    all.swap_remove(index as usize)
-}
 
 fn replay(
     what: &str,
@@ -97,35 +88,17 @@ fn the_state_in_the_arena_needs_no_atomic_instructions() {
 #[test]
 fn every_policy_with_rules_decides_the_same() {
     // Policies that differ in their slow plane only have equal rules. What the slow plane needs does not matter here.
-    let mut done: Vec<Vec<ampsched_policy::Rules>> = Vec::new();
-    for info in REGISTRY {
-        let policy = build_policy(info.name, &[]).unwrap();
-        let on_all: Vec<_> = topologies().iter().map(|topology| policy.rules(topology)).collect();
-        let Ok(_) = lower::rules(info.name, &Needs::default(), &on_all[0], &topologies()[0]) else {
-            continue;
-        };
-        if done.contains(&on_all) {
-            continue;
-        }
-        for seed in 0..traces(1000) {
-            let topology = topology_of(seed);
-            let rules = policy.rules(&topology);
-            let lowered = lower::rules(info.name, &Needs::default(), &rules, &topology).unwrap();
-            replay(info.name, topology, rules, lowered, seed);
-        }
-        done.push(on_all);
-    }
-    assert!(done.len() >= 9, "only {} sets of rules were compared", done.len());
+    let count = try_policies(traces(1000), |name, topology, rules, lowered, seed| {
+        replay(name, topology, rules, lowered, seed);
+    });
+    assert!(count >= 9, "only {count} sets of rules were compared");
 }
 
 #[test]
 fn random_rules_decide_the_same() {
-    for seed in 0..traces(2000) {
-        let rules = random_rules(&mut Draw::new(seed).child(1));
-        let topology = topology_of(seed);
-        let lowered = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
-        replay(&format!("{rules:?}"), topology, rules, lowered, seed);
-    }
+    try_random_rules(traces(2000), |name, topology, rules, lowered, seed| {
+        replay(name, topology, rules, lowered, seed);
+    });
 }
 
 #[test]

@@ -42,8 +42,8 @@ pub use governors::{
 pub use needs::{Events, Hooks, Needs};
 pub use params::{Owner, ParamInfo, ParamKind, Params, PolicyError, unknown};
 pub use pelt::{
-    Activity, CAPACITY_ONE, LoadTracker, LoadTracking, PELT_PERIOD_NS, Pelt, PeltClock, UtilEst,
-    core_util, core_util_boosted,
+    Activity, CAPACITY_ONE, CoreLoad, LoadTracker, LoadTracking, PELT_PERIOD_NS, PELT_UNIT_NS,
+    Pelt, PeltClock, ThreadLoad, UtilEst, core_util, core_util_boosted,
 };
 pub use plan::{Change, ChangeKind, Plan, Prefer, SPEED_MAX, SPEED_MIN, SPEED_ONE, ThreadPlan};
 pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};

@@ -96,7 +96,7 @@ record! {
         blame: bool = false => {}
         /// Reads [`crate::View::load`], [`crate::View::util`] or [`crate::View::core_util`], or has rules that do:
         /// how load is tracked.
-        load_tracking: Option<LoadTracking> = None => { kernel: not_in_kernel("needs tracked load"), }
+        load_tracking: Option<LoadTracking> = None => {}
         /// Cadence of [`crate::Policy::epoch`]; none if absent.
         epoch_ns: Option<Ns> = None => {}
         /// Holds threads back for whole epochs ([`crate::Change::Hold`]).

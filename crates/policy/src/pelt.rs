@@ -14,22 +14,25 @@ mod clock;
 mod estimate;
 #[cfg(test)]
 mod tests;
+mod told;
 mod tracker;
 
 use ampsched_model::Ns;
 
 pub use clock::PeltClock;
 pub use estimate::{UtilEst, core_util, core_util_boosted};
+pub(crate) use told::Told;
+pub use told::{CoreLoad, ThreadLoad};
 pub use tracker::{LoadTracker, LoadTracking};
 
 /// Length of a period: 1024 units of 1024 ns (pelt.c, `___update_load_sum`).
-pub const PELT_PERIOD_NS: Ns = UNITS * UNIT_NS;
+pub const PELT_PERIOD_NS: Ns = UNITS * PELT_UNIT_NS;
 
 /// Full utilisation (`SCHED_CAPACITY_SCALE`).
 pub const CAPACITY_ONE: u32 = 1024;
 
-/// Unit of time: the kernel's cheap stand-in for 1 us.
-const UNIT_NS: Ns = 1024;
+/// Unit of time in ns: the kernel's cheap stand-in for 1 us (pelt.c, `___update_load_sum`).
+pub const PELT_UNIT_NS: Ns = 1024;
 /// Units in a period.
 const UNITS: u64 = 1024;
 /// Periods after which activity counts half (`LOAD_AVG_PERIOD`): y^32 = 1/2.
@@ -164,6 +167,12 @@ impl Pelt {
         Self::with_averages(now_ns, util)
     }
 
+    /// Averages with these sums after so many units of the current period, at time 0: as a kernel shows them that
+    /// keeps them by itself.
+    pub fn of_sums(part: u64, load_sum: u64, runnable_sum: u64, util_sum: u64) -> Self {
+        Self { updated_ns: 0, part, load_sum, runnable_sum, util_sum }
+    }
+
     /// Fully loaded, with a utilisation and as much runnable time.
     fn with_averages(now_ns: Ns, util: u32) -> Self {
         let pelt = Self::new(now_ns);
@@ -177,8 +186,8 @@ impl Pelt {
     /// A time before the last update changes nothing.
     #[inline]
     pub fn update(&mut self, now_ns: Ns, done: Activity) -> bool {
-        let units = now_ns.saturating_sub(self.updated_ns) / UNIT_NS;
-        self.updated_ns += units * UNIT_NS;
+        let units = now_ns.saturating_sub(self.updated_ns) / PELT_UNIT_NS;
+        self.updated_ns += units * PELT_UNIT_NS;
         let (periods, part) = ((self.part + units) / UNITS, (self.part + units) % UNITS);
         let past = Decay::over(periods);
         // What activity adds: the rest of the first period, decayed; the whole periods between, y^1 to y^(periods -
@@ -219,7 +228,7 @@ impl Pelt {
 
     /// When the current period began, in the time of the updates.
     pub fn period_start_ns(&self) -> Ns {
-        self.updated_ns.saturating_sub(self.part * UNIT_NS)
+        self.updated_ns.saturating_sub(self.part * PELT_UNIT_NS)
     }
 
     /// Whether it has never been idle as far as the sums tell (pelt.h, `update_idle_rq_clock_pelt`).

@@ -111,7 +111,6 @@ choice! {
         } => {
             reads: &[Changes::Weight],
             reads_load: true,
-            kernel: not_in_kernel("needs tracked load"),
             daemon: Approximates {
                 what: "moves threads by load when they wake up and at each tick",
                 instead: "at each look, from run times since the last one",
@@ -120,17 +119,19 @@ choice! {
     }
 }
 
-/// Loads between which a thread stays on the kind of core on which it is (global task scheduling).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadBand {
-    /// From this load on, 0 to 1024, a thread on a little core goes up.
-    pub up: u32,
-    /// Below this load a thread on a big core goes down.
-    pub down: u32,
-    /// How long ago its last migration must be.
-    pub min_resident_ns: Ns,
-    /// Threads of a smaller weight never go up, and go down whatever their load.
-    pub min_weight: u32,
+record! {
+    /// Loads between which a thread stays on the kind of core on which it is (global task scheduling).
+    #[derive(Copy)]
+    pub struct LoadBand as "load_band" wire {
+        /// From this load on, 0 to 1024, a thread on a little core goes up.
+        up: u32 = 0, in [700, 300, 1000] => {}
+        /// Below this load a thread on a big core goes down.
+        down: u32 = 0, in [256, 600] => {}
+        /// How long ago its last migration must be.
+        min_resident_ns: Ns = 0, in [0, 5_000_000] => {}
+        /// Threads of a smaller weight never go up, and go down whatever their load.
+        min_weight: u32 = 0, in [0, 1024] => {}
+    }
 }
 
 choice! {
@@ -142,16 +143,16 @@ choice! {
         Heavy as "heavy" {
             /// Loads between which a thread stays where it is.
             band: LoadBand = [],
-        } => { reads_load: true, kernel: not_in_kernel("needs tracked load"), }
+        } => { reads_load: true, }
         /// While no big core that they may use is idle: those that have run in at most this share, in 1/1024,
         /// of the time in which they were runnable; the lightest first.
         Starved as "starved" {
             /// The share, 0 to 1024.
-            max_served: u32 = [],
-        } => { reads_load: true, kernel: not_in_kernel("needs tracked load"), }
+            max_served: u32 = [256, 700],
+        } => { reads_load: true, }
         /// Those that use more than four fifths of the capacity of the core on which they are, the heaviest
         /// first (Linux, misfit tasks).
-        Misfit as "misfit" => { reads_load: true, kernel: not_in_kernel("needs tracked load"), }
+        Misfit as "misfit" => { reads_load: true, }
     }
 }
 
@@ -164,7 +165,6 @@ choice! {
         /// (Linux with an energy model).
         OverUtilised as "over_utilised" => {
             reads_load: true,
-            kernel: not_in_kernel("balances only while a core is over-utilised, which needs tracked load"),
             daemon: Refuses {
                 what: "balances only while a core is over-utilised",
                 instead: "the kernel balances always",

@@ -3,7 +3,7 @@
 #ifndef AMPSCHED_BALANCE_H
 #define AMPSCHED_BALANCE_H
 
-#include "place.h"
+#include "by_load.h"
 
 inlined bool is_in(sched_t *s, group_t *group, u32 core)
 {
@@ -235,6 +235,8 @@ apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
 apart u64 balance(sched_t *s, u64 now_ns)
 {
     bool due = now_ns >= s->rotation_due_ns;
+    if (!may_balance(s, now_ns))
+        return 0;
     if (!rule(s, balance.within_kind))
         return balance_group(s, PREFER_ANY, due, now_ns);
     u64 receivers = balance_group(s, PREFER_BIG, due, now_ns);

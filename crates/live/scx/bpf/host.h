@@ -109,7 +109,7 @@ apart void make_runnable(sched_t *s, u32 thread, u32 kind, u64 now_ns)
     u32 core = own->chosen;
     own->chosen = NONE;
     if (core == NONE || !allows(s, thread, core))
-        core = place(s, thread, NONE);
+        core = place(s, thread, NONE, now_ns);
     if (core != NONE)
         arrive(s, thread, core, kind, now_ns);
 }
@@ -167,6 +167,8 @@ apart void take_out(sched_t *s, u32 thread, u32 state, u64 now_ns)
     if (own->state == STATE_RUNNING) {
         charge_up_to(s, own->core, now_ns);
         stop(s, own->core, state, now_ns);
+        if (state == STATE_READY)
+            track_rest(s, thread, state, now_ns);
     } else {
         if (own->state == STATE_READY && !own->taken_out)
             dequeue(s, thread);
@@ -358,7 +360,7 @@ apart void send_away(sched_t *s, u32 thread, u64 now_ns)
     charge_up_to(s, from, now_ns);
     own->charged_ns = OFF_CPU;
     stop(s, from, STATE_READY, now_ns);
-    u32 to = place(s, thread, NONE);
+    u32 to = place(s, thread, NONE, now_ns);
     if (to == NONE)
         to = from;
     enqueue(s, thread, to, ENQUEUE_REQUEUE, now_ns);

@@ -104,6 +104,7 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     queue_t *queue = queue_of(s, core);
     count_in(s, thread, queue);
     push(s, thread, queue);
+    track(s, thread, core, ACTIVITY_WAITING, now_ns);
     if (has_rounds(s))
         count_in_round(s, thread, 1);
 }
@@ -140,6 +141,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
     cpu->since_ns = now_ns;
+    track(s, thread, core, ACTIVITY_RUNNING, now_ns);
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
@@ -158,6 +160,9 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     if (state != STATE_READY)
         raise_least(s, queue);
     enter_state(thread_of(s, thread), state, now_ns);
+    /* One that is ready is queued or held back at once, which is tracked then. */
+    if (state != STATE_READY)
+        track_rest(s, thread, state, now_ns);
 }
 
 /* The running thread loses its core and waits in the core's queue again. */
@@ -185,6 +190,7 @@ inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
     enter_state(own, state, now_ns);
+    track_rest(s, thread, state, now_ns);
     if (state == STATE_EXITED)
         raise_least(s, queue_of(s, own->core));
 }

@@ -22,6 +22,7 @@ enum operation_kind {
     OP_EXPIRY, /* core -> value: ns */
     OP_PREEMPTS, /* thread, core -> value */
     OP_USER_AFFINITY, /* thread, a: cores -> value: must be moved */
+    OP_PACE, /* core, a, b: runs at a / b of its highest frequency */
     /* this and a CHANGE_: thread, a: what is set (core: the class, of a speed) -> value: must be moved */
     OP_CHANGE = 64,
 };
@@ -76,7 +77,7 @@ apart u64 ask(sched_t *s, struct operation arena *op)
     case OP_BALANCE:
         return balance(s, op->now_ns);
     case OP_PLACE:
-        return place(s, op->thread, op->core);
+        return place(s, op->thread, op->core, op->now_ns);
     case OP_EXPIRY:
         return expiry_ns(s, op->core, op->now_ns);
     case OP_PREEMPTS:
@@ -117,6 +118,8 @@ apart u64 happen(sched_t *s, struct operation arena *op)
         break;
     case OP_USER_AFFINITY:
         return restrict_user(s, op->thread, op->a);
+    case OP_PACE:
+        set_pace(s, op->core, op->a, op->b, op->now_ns);
     }
     return 0;
 }

@@ -3,7 +3,7 @@
 #ifndef AMPSCHED_PICK_H
 #define AMPSCHED_PICK_H
 
-#include "place.h"
+#include "by_load.h"
 
 /* Whether a waiting thread may be run by a core. */
 inlined bool fits(sched_t *s, u32 thread, u32 core, u32 except)
@@ -162,6 +162,8 @@ inlined bool may_try(sched_t *s, u32 core, steal_t *step)
 /* What a step yields, now or when. */
 inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 {
+    if (step->load != STEAL_LOAD_ANY)
+        return steal_by_load(s, pick, step);
     if (step->from == STEAL_FROM_RUNNING_ON_SLOWER)
         return running_on_slower(s, pick, step);
     pick->thread = NONE;
@@ -182,6 +184,11 @@ apart void pick_elsewhere(sched_t *s)
     pick_t *pick = &s->pick;
     pick->kind = PICK_IDLE;
     pick->recheck_ns = NEVER;
+    if (!may_balance(s, pick->now_ns)) {
+        pick->thread = NONE;
+        pick->recheck_ns = looks_again_ns(s, pick->now_ns);
+        return;
+    }
     for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i += s->one)
         if (may_try(s, pick->core, &at(s->rules.steal, i)))
             try_steal(s, pick, &at(s->rules.steal, i));

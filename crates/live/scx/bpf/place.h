@@ -109,8 +109,11 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
     return best;
 }
 
+/* by_load.h */
+apart u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_ns);
+
 /* The core for a thread that starts or wakes, woken by a thread on core `waker` (or NONE); one that it may use. */
-apart u32 place(sched_t *s, u32 thread, u32 waker)
+apart u32 place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     switch (rule(s, allocator)) {
@@ -120,6 +123,8 @@ apart u32 place(sched_t *s, u32 thread, u32 waker)
         return place_in_turn(s, thread);
     case ALLOCATOR_LEAST_LOADED_IN_CLASS:
         return least_loaded(s, thread, 0, may_use_preferred(s, thread), own->ran_on);
+    case ALLOCATOR_BY_LOAD:
+        return place_by_load(s, thread, waker, now_ns);
     default:
         return least_loaded(s, thread, own->weight, false, own->ran_on);
     }

@@ -3,6 +3,7 @@
 #ifndef AMPSCHED_ROUNDS_H
 #define AMPSCHED_ROUNDS_H
 
+#include "track.h"
 #include "vtime.h"
 
 inlined bool has_rounds(sched_t *s)

@@ -27,6 +27,8 @@ const volatile struct settings settings SEC(".rodata.settings");
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
 
+const volatile u32 constant_tracking SEC(".rodata.track");
+
 /* Read by the loader. */
 struct report {
     s64 exit_code;

@@ -4,7 +4,7 @@
 #ifndef AMPSCHED_STATE_H
 #define AMPSCHED_STATE_H
 
-#include "platform.h"
+#include "pelt.h"
 #include "words.h"
 
 #define CORES_MAX 64 /* a set of cores is one word */
@@ -47,6 +47,7 @@ struct thread {
     u64 switches;
     u64 migrations;
     u64 migrated_at_ns;
+    struct tracked_thread tracked;
     /* Known to the kernel's scheduler only (scheduler.bpf.c) */
     u64 charged_ns; /* up to when it has been charged, or OFF_CPU */
     u64 on_since_ns; /* since when the kernel has run it without a break */
@@ -77,6 +78,7 @@ struct core {
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
+    struct tracked_core tracked;
 };
 
 struct queue {
@@ -112,7 +114,13 @@ struct pick {
     u32 instead_of; /* with rounds: the thread that it would run otherwise, or NONE */
     u32 kind;
     u32 thread;
+    u64 key; /* by load: of the thread that comes first, with its number */
+    u32 some; /* whether there was any that its load might let go */
+    u32 unused;
 };
+
+/* How load is tracked: not at all; by the work that cores do, as Linux does since 5.1; by real time. */
+enum tracking { TRACKING_OFF, TRACKING_BY_WORK, TRACKING_BY_TIME };
 
 /* Cores that are balanced among themselves. */
 struct group {
@@ -146,6 +154,9 @@ struct sched {
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
     u64 to_wake; /* idle cores that must look for work, when the lock is free again */
     u64 to_interrupt; /* cores that must look for other work than what they run */
+    u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
+    u32 tracking;
+    u32 unused;
     struct rounds rounds;
     struct core cores[CORES_MAX];
     struct queue queues[CORES_MAX];
@@ -170,7 +181,10 @@ typedef struct steal arena steal_t;
 #ifdef CONSTANT_RULES
 extern const volatile struct rules constant_rules;
 #define rule(s, name) (constant_rules.name)
+extern const volatile u32 constant_tracking;
+#define tracking(s) constant_tracking
 #else
+#define tracking(s) ((s)->tracking)
 #define rule(s, name) ((s)->rules.name)
 #endif
 

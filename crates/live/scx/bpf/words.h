@@ -36,6 +36,13 @@ enum change {
 enum state { STATE_NEW, STATE_READY, STATE_RUNNING, STATE_BLOCKED, STATE_HELD, STATE_EXITED };
 enum enqueue { ENQUEUE_FORK, ENQUEUE_WAKE, ENQUEUE_REQUEUE };
 
+struct load_band {
+    u64 up;
+    u64 down;
+    u64 min_resident_ns;
+    u64 min_weight;
+};
+
 struct steal {
     u64 from;
     u64 who;
@@ -44,6 +51,7 @@ struct steal {
     u64 min_gain;
     u64 min_resident_ns;
     u64 load;
+    struct load_band band;
     u64 max_served;
 };
 
@@ -63,6 +71,7 @@ struct rules {
     u64 fair_window_ns;
     u64 length_ns;
     u64 allocator;
+    struct load_band band;
     u64 steps;
     struct steal steal[8];
     u64 kick_idle;

@@ -15,6 +15,50 @@ pub const NEVER: u64 = u64::MAX;
 /// The fast plane of a policy, as `words.h` lays it out.
 pub type Rules = [u64; <ampsched_policy::Rules as Wire>::LEN];
 
+/// The averages of a thread or core, as `bpf/pelt.h` lays them out.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Averages {
+    pub updated_ns: u64,
+    pub part: u64,
+    pub load_sum: u64,
+    pub runnable_sum: u64,
+    pub util_sum: u64,
+}
+
+/// The tracked load of a thread.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrackedThread {
+    pub pelt: Averages,
+    pub estimated: u64,
+    pub estimate: u32,
+    pub weight: u32,
+    pub core: u32,
+    pub attached: u8,
+    pub runnable: u8,
+    pub running: u8,
+    pub unused: u8,
+}
+
+/// The tracked load of a core.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrackedCore {
+    pub pelt: Averages,
+    pub real_ns: u64,
+    pub scaled_ns: u64,
+    pub lost_ns: u64,
+    pub seen_ns: u64,
+    pub load: u64,
+    pub runnable: u32,
+    pub running: u32,
+    pub estimates: u32,
+    pub capacity: u32,
+    pub present: u32,
+    pub unused: u32,
+}
+
 /// A thread: plan, state, counters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +90,7 @@ pub struct Thread {
     pub switches: u64,
     pub migrations: u64,
     pub migrated_at_ns: u64,
+    pub tracked: TrackedThread,
     pub charged_ns: u64,
     pub on_since_ns: u64,
     pub pid: u32,
@@ -78,6 +123,7 @@ pub struct Core {
     pub kind: u32,
     pub looks: u32,
     pub interrupted: u32,
+    pub tracked: TrackedCore,
 }
 
 /// A run queue.
@@ -119,6 +165,9 @@ pub struct Pick {
     pub instead_of: u32,
     pub kind: u32,
     pub thread: u32,
+    pub key: u64,
+    pub some: u32,
+    pub unused: u32,
 }
 
 /// Cores that are balanced among themselves.
@@ -158,6 +207,9 @@ pub struct Sched {
     pub alive_ns: u64,
     pub to_wake: u64,
     pub to_interrupt: u64,
+    pub unit_ns: u64,
+    pub tracking: u32,
+    pub unused: u32,
     pub rounds: Rounds,
     pub cores: [Core; CORES_MAX],
     pub queues: [Queue; CORES_MAX],
@@ -201,6 +253,7 @@ pub enum Op {
     Expiry,
     Preempts,
     UserAffinity,
+    Pace,
 }
 
 /// Kinds from here on are changes of the plan: this and the change's number.

@@ -10,6 +10,7 @@ pub mod class;
 pub mod kernel;
 #[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;
+pub mod loads;
 pub mod lower;
 pub mod native;
 #[cfg(feature = "bpf")]

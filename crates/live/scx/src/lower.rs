@@ -1,11 +1,14 @@
 //! Rules and topology as the interpreter in C reads them; what it cannot honour is refused by name.
 
 use ampsched_live_driver::kernel_lacks;
-use ampsched_model::CoreId;
-use ampsched_policy::{Change, Choice, Needs, Order, QueueScope, Rules, STEPS_MAX, Topology, Wire};
+use ampsched_model::{CoreId, Ns};
+use ampsched_policy::{
+    Change, Choice, LoadTracker, LoadTracking, Needs, Order, PELT_UNIT_NS, QueueScope, Rules,
+    STEPS_MAX, Topology, Wire,
+};
 
 use crate::ScxError;
-use crate::layout::{self, CHANGE, CORES_MAX, NONE, Operation};
+use crate::layout::{self, CHANGE, CORES_MAX, NONE, Op, Operation};
 
 /// What a kernel cannot do for a policy, as a sentence for each; none if it can run the policy by itself.
 pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
@@ -80,6 +83,7 @@ pub fn state(
             kind: topology.kind(core).number(),
             looks: 0,
             interrupted: 0,
+            tracked: layout::TrackedCore::default(),
         }
     };
     // Virtual time that is a queue's own begins far enough from 0 that a thread can be placed behind the others.
@@ -131,6 +135,9 @@ pub fn state(
         alive_ns: 0,
         to_wake: 0,
         to_interrupt: 0,
+        unit_ns: PELT_UNIT_NS,
+        tracking: 0,
+        unused: 0,
         rounds: layout::Rounds {
             latest: 0,
             waiting_earlier: 0,
@@ -146,11 +153,36 @@ pub fn state(
             instead_of: NONE,
             kind: 0,
             thread: NONE,
+            key: layout::NEVER,
+            some: 0,
+            unused: 0,
         },
         group: layout::Group::default(),
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],
     }
+}
+
+/// Has an empty system track load; `unit_ns` is the unit of time in which it does, [`PELT_UNIT_NS`] or as many times
+/// longer as the policy's time is dilated.
+pub fn track_load(state: &mut layout::Sched, how: LoadTracking, topology: &Topology, unit_ns: Ns) {
+    let tracker = LoadTracker::new(how, topology.cores().map(|core| topology.core(core).capacity));
+    state.unit_ns = unit_ns;
+    state.tracking = match how {
+        LoadTracking::ByWork => 1,
+        LoadTracking::ByTime => 2,
+    };
+    for core in topology.cores() {
+        let capacity = tracker.capacity(core);
+        state.cores[core.index()].tracked =
+            layout::TrackedCore { capacity, present: capacity, ..layout::TrackedCore::default() };
+    }
+}
+
+/// That a core runs at a frequency from now on, as an operation: load tracking by work counts that.
+pub fn pace(core: CoreId, mhz: u32, max_mhz: u32) -> Operation {
+    let (kind, core) = (Op::Pace as u32, core.0.into());
+    Operation { kind, core, a: mhz.into(), b: max_mhz.into(), ..Operation::default() }
 }
 
 /// A change of a thread's plan as operations; their answers say whether the thread must be moved.

@@ -9,7 +9,7 @@ unsafe extern "C" {
 }
 
 /// Number of sizes and offsets that are compared.
-pub const LAYOUT: usize = 16;
+pub const LAYOUT: usize = 18;
 
 /// Sizes and offsets as the C compiler sees them, in the order of `bpf/native.c`.
 pub fn layout() -> [u64; LAYOUT] {
@@ -127,7 +127,7 @@ host! {
     relocate = ampsched_host_relocate(thread: u32, now_ns: u64);
     restrict_user = ampsched_host_restrict_user(thread: u32, cores: u64) -> bool;
     reweigh = ampsched_host_reweigh(thread: u32, weight: u32);
-    place = ampsched_host_place(thread: u32, waker: u32) -> u32;
+    place = ampsched_host_place(thread: u32, waker: u32, now_ns: u64) -> u32;
     is_idle = ampsched_host_is_idle(core: u32) -> bool;
     add_thread = ampsched_host_add_thread(weight: u32, cores: u64) -> u32;
     free_thread = ampsched_host_free_thread(thread: u32);

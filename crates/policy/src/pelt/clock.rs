@@ -21,9 +21,15 @@ impl PeltClock {
         Self { real_ns: now_ns, scaled_ns: now_ns, lost_ns: 0 }
     }
 
+    /// A clock in some state: the real time up to which it is kept, that scaled by the work done, and what of the
+    /// difference is lost.
+    pub fn of_times(real_ns: Ns, scaled_ns: Ns, lost_ns: Ns) -> Self {
+        Self { real_ns, scaled_ns, lost_ns }
+    }
+
     /// What the clock shows.
     pub fn time_ns(&self) -> Ns {
-        self.scaled_ns - self.lost_ns
+        self.scaled_ns.saturating_sub(self.lost_ns)
     }
 
     /// The core was busy until now with a present capacity of 0 to 1024: 1024 is the fastest core of the

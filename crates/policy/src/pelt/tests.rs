@@ -112,7 +112,7 @@ fn a_thread_takes_its_utilisation_with_it() {
     // The cores' clocks differ and stand at different places in their periods.
     let mut from = after(Pelt::new(0), 500, ASLEEP);
     let mut to = Pelt::new(0);
-    to.update(123 * UNIT_NS, ASLEEP);
+    to.update(123 * PELT_UNIT_NS, ASLEEP);
     let mut thread = thread_of(from.updated_ns, 600);
     from.attach(&mut thread, 1024);
     assert_eq!((from.util_avg(), from.load_avg(1)), (600, 1024));
@@ -264,7 +264,7 @@ proptest! {
     fn averages_are_those_of_the_definition(spans in spans()) {
         let (mut pelt, mut now_ns) = (Pelt::new(0), 0);
         for &(units, done) in &spans {
-            now_ns += units * UNIT_NS;
+            now_ns += units * PELT_UNIT_NS;
             pelt.update(now_ns, done);
         }
         let expected = exact(&spans);
@@ -280,7 +280,7 @@ proptest! {
         let mut once = often;
         let mut now_ns = 0;
         for units in steps {
-            now_ns += units * UNIT_NS;
+            now_ns += units * PELT_UNIT_NS;
             often.update(now_ns, done);
         }
         once.update(now_ns, done);
@@ -297,7 +297,7 @@ proptest! {
         let mut now_ns = 0;
         for units in steps {
             let before = pelt.util_avg();
-            now_ns += units * UNIT_NS;
+            now_ns += units * PELT_UNIT_NS;
             pelt.update(now_ns, done);
             // Sums are rounded down when they decay, so the last bit may go either way.
             let (low, high) = if running { (before, pelt.util_avg()) } else { (pelt.util_avg(), before) };
@@ -316,7 +316,7 @@ proptest! {
         }
         let mut now_ns = 0;
         for units in sleeps {
-            now_ns += units * UNIT_NS;
+            now_ns += units * PELT_UNIT_NS;
             core.update(now_ns, ASLEEP);
             threads.iter_mut().for_each(|thread| { thread.update(now_ns, ASLEEP); });
         }

@@ -3,7 +3,7 @@
 use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 
 use super::Sched;
-use crate::{Activity, CAPACITY_ONE, LoadTracker, LoadTracking};
+use crate::{Activity, CAPACITY_ONE, CoreLoad, LoadTracker, LoadTracking, ThreadLoad};
 
 impl Sched {
     /// Tracks load from now on, which must be before the first thread is added.
@@ -17,10 +17,20 @@ impl Sched {
         self.load.as_deref().map(LoadTracker::how)
     }
 
+    /// Tells the averages of a thread, by a host that tracks load by itself; from now on nothing is tracked here.
+    pub fn tell_load(&mut self, thread: ThreadId, load: ThreadLoad) {
+        self.told.get_or_insert_default().set_thread(thread, load);
+    }
+
+    /// Tells the averages of a core, as [`Sched::tell_load`].
+    pub fn tell_core_load(&mut self, core: CoreId, load: CoreLoad) {
+        self.told.get_or_insert_default().set_core(core, load);
+    }
+
     /// A thread does something else from now on.
     #[inline]
     pub(super) fn track(&mut self, thread: ThreadId, core: CoreId, done: Activity, now_ns: Ns) {
-        if let Some(load) = self.load.as_deref_mut() {
+        if let (Some(load), None) = (self.load.as_deref_mut(), &self.told) {
             load.becomes(thread, core, done, self.plans[thread.index()].weight, now_ns);
         }
     }
@@ -45,35 +55,61 @@ impl Sched {
 
     /// The share of time in which a thread has been runnable lately, 0 to 1024; 0 if load is not tracked.
     pub fn load_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
+        if let Some(told) = &self.told {
+            return told.thread(thread).load;
+        }
         self.load.as_deref().map_or(0, |load| load.load(thread, now_ns))
     }
 
     /// What a thread uses of the fastest core, 0 to 1024 ([`LoadTracker::util`]); 0 if load is not tracked.
     pub fn util_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
+        if let Some(told) = &self.told {
+            return told.thread(thread).util;
+        }
         self.load.as_deref().map_or(0, |load| load.util(thread, now_ns))
     }
 
     /// The share of the time in which a thread was runnable that it ran, in 1/1024; 1024 if load is not
     /// tracked.
     pub(super) fn served_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
-        let Some(load) = self.load.as_deref() else { return CAPACITY_ONE };
-        let (ran, runnable) = (load.running(thread, now_ns), load.load(thread, now_ns));
-        ran * CAPACITY_ONE / runnable.max(1)
+        let Some(load) = self.thread_load(thread, now_ns) else { return CAPACITY_ONE };
+        load.running * CAPACITY_ONE / load.load.max(1)
+    }
+
+    /// The averages of a thread; none if load is not tracked.
+    pub fn thread_load(&self, thread: ThreadId, now_ns: Ns) -> Option<ThreadLoad> {
+        if let Some(told) = &self.told {
+            return Some(told.thread(thread));
+        }
+        let tracker = self.load.as_deref()?;
+        let (load, running) = (tracker.load(thread, now_ns), tracker.running(thread, now_ns));
+        Some(ThreadLoad { load, running, util: tracker.util(thread, now_ns) })
     }
 
     /// A core's utilisation, 0 to its capacity ([`LoadTracker::core_util`]); 0 if load is not tracked.
     pub fn core_util(&self, core: CoreId, now_ns: Ns) -> u32 {
+        if let Some(told) = &self.told {
+            return told.core(core).util;
+        }
         self.load.as_deref().map_or(0, |load| load.core_util(core, now_ns))
     }
 
     /// The same without what a thread has left there.
     pub fn core_util_without(&self, core: CoreId, thread: ThreadId, now_ns: Ns) -> u32 {
+        if let Some(told) = &self.told {
+            let is_there = self.thread(thread).core == core;
+            let own = if is_there { told.thread(thread).util } else { 0 };
+            return told.core(core).util.saturating_sub(own);
+        }
         self.load.as_deref().map_or(0, |load| load.core_util_without(core, thread, now_ns))
     }
 
     /// A core's utilisation as governors read it ([`LoadTracker::core_util_boosted`]); 0 if load is not
     /// tracked.
     pub fn core_util_boosted(&self, core: CoreId, now_ns: Ns) -> u32 {
+        if let Some(told) = &self.told {
+            return told.core(core).boosted;
+        }
         self.load.as_deref().map_or(0, |load| load.core_util_boosted(core, now_ns))
     }
 

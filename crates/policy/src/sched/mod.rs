@@ -23,6 +23,7 @@ use std::cell::Cell;
 
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
+use crate::pelt::Told;
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
@@ -73,6 +74,8 @@ pub struct Sched {
     temperatures_c: Vec<Factor>,
     /// None: load is not tracked.
     load: Option<Box<LoadTracker>>,
+    /// What the host says of load that it tracks by itself; none: it is tracked here.
+    told: Option<Box<Told>>,
     /// What the policy's needs name; nothing else is shown to it.
     needs: Needs,
     /// What the policy may ask for; none: the host has no policy to hold to it.
@@ -126,6 +129,7 @@ impl Sched {
             idle_cores,
             rotation_due_ns,
             load: None,
+            told: None,
             needs: Needs::default(),
             contract: None,
         }

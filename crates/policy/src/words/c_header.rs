@@ -6,8 +6,8 @@ use ampsched_model::MAX_CLASSES;
 
 use super::{Choice, Group, STEPS_MAX, Slot, Wire};
 use crate::{
-    Allocator, Balance, BalanceWhen, Change, Charge, EnqueueKind, LoadFilter, Order, Prefer,
-    QueueScope, Rules, RunState, SPEED_ONE, Slice, Steal, StealFrom, WakePreempt,
+    Allocator, Balance, BalanceWhen, Change, Charge, EnqueueKind, LoadBand, LoadFilter, Order,
+    Prefer, QueueScope, Rules, RunState, SPEED_ONE, Slice, Steal, StealFrom, WakePreempt,
 };
 
 /// The text of `bpf/words.h`: the numbers of all words, and Rules as the loader writes them.
@@ -44,6 +44,7 @@ pub fn c_header() -> String {
         enumeration(&mut text, group);
     }
     text.push('\n');
+    structure::<LoadBand>(&mut text);
     structure::<Steal>(&mut text);
     structure::<Balance>(&mut text);
     structure::<Rules>(&mut text);

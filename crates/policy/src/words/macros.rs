@@ -79,8 +79,12 @@ macro_rules! choice {
             }
 
             impl Used for $Name {
+                #[allow(unused_variables)]
                 fn visit(&self, _row: &'static Word, visit: &mut dyn FnMut(&'static Word)) {
                     visit(self.word());
+                    match self {
+                        $(Self::$Word $({ $($slot),+ })? => { $($($slot.visit(self.word(), visit);)+)? })+
+                    }
                 }
             }
 

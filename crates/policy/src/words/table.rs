@@ -2,8 +2,8 @@
 
 use super::{Choice, Group, Record, Word};
 use crate::{
-    Allocator, Balance, BalanceWhen, Change, Charge, Events, Factors, Hooks, LoadFilter, Needs,
-    Order, Prefer, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
+    Allocator, Balance, BalanceWhen, Change, Charge, Events, Factors, Hooks, LoadBand, LoadFilter,
+    Needs, Order, Prefer, QueueScope, Rules, Slice, Steal, StealFrom, WakePreempt,
 };
 
 /// Which part of the contract a group belongs to.
@@ -28,6 +28,7 @@ pub static TABLE: &[Entry] = &[
     (Part::Rules, <QueueScope as Choice>::group),
     (Part::Rules, <Order as Choice>::group),
     (Part::Rules, <Allocator as Choice>::group),
+    (Part::Rules, <LoadBand as Record>::group),
     (Part::Rules, <Steal as Record>::group),
     (Part::Rules, <StealFrom as Choice>::group),
     (Part::Rules, <LoadFilter as Choice>::group),

@@ -315,20 +315,19 @@ impl Field for Option<Balance> {
     }
 }
 
-/// Loads are tracked outside kernels only, so a band does not go there.
-impl Used for LoadBand {
-    fn visit(&self, _row: &'static Word, _visit: &mut dyn FnMut(&'static Word)) {}
-}
-
 impl Field for LoadBand {
-    const LEN: usize = 0;
+    const LEN: usize = <Self as Wire>::LEN;
 
-    fn slots(_name: &'static str, _out: &mut Vec<Slot>) {}
+    fn slots(name: &'static str, out: &mut Vec<Slot>) {
+        out.push(Slot::Struct(name, Self::group().name));
+    }
 
-    fn write(&self, _out: &mut Vec<u64>) {}
+    fn write(&self, out: &mut Vec<u64>) {
+        self.write_fields(out);
+    }
 
-    fn draw(_samples: &'static [u64], _source: &mut Source) -> Self {
-        Self::default()
+    fn draw(_samples: &'static [u64], source: &mut Source) -> Self {
+        Self::draw_fields(source)
     }
 
     fn set(&mut self, _value: &Value) -> Result<(), String> {
@@ -336,7 +335,7 @@ impl Field for LoadBand {
     }
 
     fn map_times(&mut self, by: &dyn Fn(Ns) -> Ns) {
-        self.min_resident_ns = by(self.min_resident_ns);
+        self.map_all_times(by);
     }
 
     fn python_type() -> String {

@@ -20,7 +20,7 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     thread_t *own = thread_of(s, thread);
     if (own->held)
         return prev_cpu;
-    u32 core = place(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
+    u32 core = place(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()), now_ns);
     own->chosen = core;
     if (core == NONE)
         return prev_cpu;

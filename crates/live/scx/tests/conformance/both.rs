@@ -1,10 +1,13 @@
 //! Both interpreters side by side: each call goes to both, and what they answer must agree.
 
-use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Balance, Change, Choice, EnqueueKind, Pick, RunState, Sched, Topology};
+use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, Ns, ThreadId};
+use ampsched_policy::{
+    Balance, Change, Choice, CoreLoad, EnqueueKind, LoadTracking, PELT_UNIT_NS, Pick, RunState,
+    Sched, Topology,
+};
 use ampsched_scx::layout::{self, NEVER, NONE, Op, Operation};
-use ampsched_scx::lower;
 use ampsched_scx::native::Native;
+use ampsched_scx::{loads, lower};
 
 /// The interpreters, and what the one in C has been told so far.
 pub struct Both {
@@ -31,10 +34,17 @@ impl Both {
         topology: Topology,
         rules: ampsched_policy::Rules,
         lowered: layout::Rules,
+        tracking: Option<LoadTracking>,
         threads_max: u32,
     ) -> Self {
-        let before = lower::state(lowered, &rules, &topology, threads_max);
-        let rust = Sched::new(topology, rules);
+        let mut before = lower::state(lowered, &rules, &topology, threads_max);
+        if let Some(how) = tracking {
+            lower::track_load(&mut before, how, &topology, PELT_UNIT_NS);
+        }
+        let mut rust = Sched::new(topology, rules);
+        if let Some(how) = tracking {
+            rust.track_load(how);
+        }
         Self { rust, c: Native::new(before), trace: Vec::new(), before, now_ns: 0 }
     }
 
@@ -158,6 +168,15 @@ impl Both {
         receivers
     }
 
+    /// A cluster's frequency changes.
+    pub fn set_frequency(&mut self, cluster: ClusterId, mhz: u32) {
+        self.rust.set_frequency(cluster, mhz, self.now_ns);
+        let cluster = self.rust.topology().clusters()[cluster.index()].clone();
+        for core in cluster.cores {
+            self.tell(lower::pace(core, mhz, *cluster.freqs_mhz.last().expect("it has one")));
+        }
+    }
+
     /// Carries out a change; returns whether the thread must be moved.
     pub fn apply(&mut self, thread: ThreadId, change: &Change) -> bool {
         let moves = self.rust.apply(thread, change).moves;
@@ -196,7 +215,29 @@ impl Both {
             let queue = &self.c.state().queues[theirs.queue as usize];
             assert_eq!(self.rust.queue_len(core), queue.len as usize, "queue of {core:?}");
         }
+        self.compare_loads();
         assert_eq!(self.rust.idle_cores(), self.c.state().idle_cores as usize, "idle cores");
+    }
+
+    /// What load tracking says of threads and cores.
+    fn compare_loads(&self) {
+        let (state, now_ns) = (self.c.state(), self.now_ns);
+        if self.rust.load_tracking().is_none() {
+            return;
+        }
+        for core in self.rust.topology().cores() {
+            let found = loads::of_core(&state.cores[core.index()].tracked, state.unit_ns, now_ns);
+            let (util, boosted) =
+                (self.rust.core_util(core, now_ns), self.rust.core_util_boosted(core, now_ns));
+            assert_eq!(found, CoreLoad { util, boosted }, "tracked load of {core:?}");
+        }
+        for thread in (0..self.rust.thread_count()).map(ThreadId::from) {
+            let own = &self.c.thread(thread.0).tracked;
+            let core = &state.cores[own.core as usize].tracked;
+            let found = loads::of_thread(core, own, state.unit_ns, now_ns);
+            let ours = self.rust.thread_load(thread, now_ns);
+            assert_eq!(Some(found), ours, "tracked load of {thread:?}");
+        }
     }
 
     fn compare_thread(&self, thread: ThreadId) {

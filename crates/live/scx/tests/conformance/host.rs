@@ -1,8 +1,8 @@
 //! A host that lets random things happen to random threads, as a kernel would, and asks the interpreters what to do.
 
-use ampsched_model::{CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, CoreSet, Draw, MAX_CLASSES, Ns, ThreadId};
 use ampsched_policy::{
-    Change, ChangeKind, EnqueueKind, Pick, Prefer, RunState, Topology, nice_to_weight,
+    Change, ChangeKind, EnqueueKind, LoadTracking, Pick, Prefer, RunState, Topology, nice_to_weight,
 };
 use ampsched_scx::layout;
 
@@ -24,11 +24,12 @@ impl Host {
         topology: Topology,
         rules: ampsched_policy::Rules,
         lowered: layout::Rules,
+        tracking: Option<LoadTracking>,
         seed: u64,
     ) -> Self {
         let charged_ns = vec![0; topology.core_count()];
         let balance_due_ns = rules.balance.map_or(Ns::MAX, |balance| balance.period_ns);
-        let both = Both::new(topology, rules, lowered, THREADS_MAX);
+        let both = Both::new(topology, rules, lowered, tracking, THREADS_MAX);
         Self { both, draw: Draw::new(seed), charged_ns, balance_due_ns }
     }
 
@@ -64,6 +65,7 @@ impl Host {
             9..=12 => self.tick(),
             13 => self.change_plan(),
             14 => self.change_plan_by_program(),
+            15 if self.chance(3) => self.change_frequency(),
             _ if self.chance(8) => self.exit(),
             _ => self.both.compare(),
         }
@@ -193,6 +195,12 @@ impl Host {
         if self.both.restrict_user(thread, &set) {
             self.relocate(thread);
         }
+    }
+
+    fn change_frequency(&mut self) {
+        let cluster = self.below(self.both.rust.topology().clusters().len());
+        let mhz = [200, 700, 1000][self.below(3)];
+        self.both.set_frequency(ClusterId::from(cluster), mhz);
     }
 
     /// As the simulator moves a thread that may no longer be where it is.

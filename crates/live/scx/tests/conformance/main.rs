@@ -7,14 +7,14 @@ mod subjects;
 
 use ampsched_model::Draw;
 use ampsched_policy::{
-    Balance, Needs, Part, REGISTRY, Rules, Slot, Steal, TABLE, Topology, Wire, build_policy,
-    words_in_use,
+    Balance, LoadBand, LoadTracking, Needs, Part, REGISTRY, Rules, Slot, Steal, TABLE, Topology,
+    Wire, build_policy, words_in_use,
 };
 use ampsched_scx::{layout, lower, native};
 
 use crate::host::Host;
 use crate::subjects::{
-    random_rules, topologies, topology_of, traces, try_policies, try_random_rules,
+    random_rules, topologies, topology_of, traces, tracking_of, try_policies, try_random_rules,
 };
 
 /// Random events per trace.
@@ -25,9 +25,10 @@ fn replay(
     topology: Topology,
     rules: ampsched_policy::Rules,
     lowered: layout::Rules,
+    tracking: Option<LoadTracking>,
     seed: u64,
 ) -> Host {
-    let mut host = Host::new(topology, rules, lowered, seed);
+    let mut host = Host::new(topology, rules, lowered, tracking, seed);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| host.run(STEPS)));
     assert!(
         outcome.is_ok(),
@@ -41,7 +42,7 @@ fn replay(
 fn layouts_agree() {
     use std::mem::offset_of;
 
-    use layout::{Core, Operation, Queue, Rules, Sched, Thread};
+    use layout::{Core, Operation, Queue, Rules, Sched, Thread, TrackedCore, TrackedThread};
     let ours = [
         size_of::<Rules>(),
         size_of::<u64>() * <ampsched_policy::Steal as Wire>::LEN,
@@ -50,6 +51,8 @@ fn layouts_agree() {
         offset_of!(Thread, state),
         offset_of!(Thread, run_ns),
         offset_of!(Thread, generation),
+        size_of::<TrackedThread>(),
+        size_of::<TrackedCore>(),
         size_of::<Core>(),
         size_of::<Queue>(),
         offset_of!(Queue, newcomer),
@@ -88,16 +91,16 @@ fn the_state_in_the_arena_needs_no_atomic_instructions() {
 #[test]
 fn every_policy_with_rules_decides_the_same() {
     // Policies that differ in their slow plane only have equal rules. What the slow plane needs does not matter here.
-    let count = try_policies(traces(1000), |name, topology, rules, lowered, seed| {
-        replay(name, topology, rules, lowered, seed);
+    let count = try_policies(traces(1000), |name, topology, rules, lowered, tracking, seed| {
+        replay(name, topology, rules, lowered, tracking, seed);
     });
     assert!(count >= 9, "only {count} sets of rules were compared");
 }
 
 #[test]
 fn random_rules_decide_the_same() {
-    try_random_rules(traces(2000), |name, topology, rules, lowered, seed| {
-        replay(name, topology, rules, lowered, seed);
+    try_random_rules(traces(2000), |name, topology, rules, lowered, tracking, seed| {
+        replay(name, topology, rules, lowered, tracking, seed);
     });
 }
 
@@ -112,7 +115,6 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
             (!why.is_empty()).then(|| (info.name, why.join("; ")))
         })
         .collect();
-    let load = "it needs tracked load";
     let place = "it places threads by code of its own (hook `place`)";
     let clocks = "it sets the clocks of clusters, which is the daemon's business";
     let retired = "it reads retired instructions, which are not counted here";
@@ -122,28 +124,24 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
     let expected = [
         ("bias", stalls.to_owned()),
         ("dtpm", format!("{clocks}; {sensors}")),
-        ("eas", format!("{place}; {load}")),
-        ("gts", load.to_owned()),
+        ("eas", place.to_owned()),
         ("hfee", format!("{clocks}; {retired}")),
         ("hfee-as-published", format!("{clocks}; {retired}")),
         ("hpm", format!("{clocks}; {retired}; {sensors}")),
         ("iks", format!("{place}; {clocks}")),
         ("pie", stalls.to_owned()),
         ("smart-balance", format!("{retired}; {power}")),
-        ("utilisation-aware", format!("{clocks}; {load}")),
+        ("utilisation-aware", clocks.to_owned()),
         ("wash-orig", retired.to_owned()),
     ];
     assert_eq!(refused, expected);
 }
 
 /// Words that the interpreter does not execute itself: the host in the kernel does, or the state that the loader makes.
-const EXECUTED_ELSEWHERE: [(&str, &str); 6] = [
+const EXECUTED_ELSEWHERE: [(&str, &str); 3] = [
     ("queues", "the loader assigns cores to queues"),
     ("kick_idle", "the host tells idle cores"),
     ("period_ns", "the host balances when it is due"),
-    ("load", "only `any` is executed, and no other is drawn"),
-    ("max_served", "as `load`"),
-    ("balance_when", "only `always` is executed, and no other is drawn"),
 ];
 
 /// The names of the words of Rules on the wire, in order.
@@ -155,6 +153,7 @@ fn wire_names() -> Vec<String> {
             match slot {
                 Slot::Scalar(name) => out.push(name.to_owned()),
                 Slot::Array(name, count) => out.extend(std::iter::repeat_n(name.to_owned(), count)),
+                Slot::Struct(_, "load_band") => expand::<LoadBand>(out),
                 Slot::Struct(..) => expand::<Balance>(out),
                 Slot::Structs(_, _, count) => (0..count).for_each(|_| expand::<Steal>(out)),
             }
@@ -182,7 +181,7 @@ fn some_trace_notices(names: &[String], at: usize) -> bool {
         changed[at] = other;
         // With rounds instead of another order their length counts, by which C divides.
         changed[length] = changed[length].max(1_000_000);
-        let mut host = Host::new(topology, rules, changed, seed);
+        let mut host = Host::new(topology, rules, changed, tracking_of(seed), seed);
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| host.run(STEPS))).is_err()
     })
 }
@@ -245,7 +244,7 @@ fn random_trace(seed: u64) -> Host {
     let rules = random_rules(&mut Draw::new(seed).child(1));
     let topology = topology_of(seed);
     let lowered = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
-    replay(&format!("{rules:?}"), topology, rules, lowered, seed)
+    replay(&format!("{rules:?}"), topology, rules, lowered, tracking_of(seed), seed)
 }
 
 fn assert_same_answers(answers: &[layout::Operation], host: &Host, seed: u64) {

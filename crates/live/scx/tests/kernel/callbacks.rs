@@ -42,7 +42,7 @@ impl Machine {
         }
         let waker = waker.and_then(|cpu| Some((cpu, self.thread_of(self.cpus[cpu].current?)?)));
         let waker = waker.filter(|&(cpu, by)| self.c.state().cores[cpu].running == by);
-        let core = self.c.place(thread, waker.map_or(NONE, |(cpu, _)| cpu as u32));
+        let core = self.c.place(thread, waker.map_or(NONE, |(cpu, _)| cpu as u32), self.now_ns);
         self.c.thread_mut(thread).chosen = core;
         if core == NONE {
             return (home, false);

@@ -93,6 +93,43 @@ impl Machine {
         expect(state.idle_cores == idle, || format!("{} idle cores, not {idle}", state.idle_cores))
     }
 
+    /// Tracked load: a thread does there what its state says, and a core has what its threads do.
+    fn check_loads(&self) -> Found {
+        if self.c.state().tracking == 0 {
+            return Ok(());
+        }
+        let mut expected = vec![(0, 0, 0, 0); self.cpus.len()];
+        for (index, thread) in self.threads().filter(|(_, thread)| thread.in_use != 0) {
+            let own = &thread.tracked;
+            let runs = is(thread, RunState::Running);
+            let is_runnable = runs || is(thread, RunState::Ready);
+            let found = (own.runnable != 0, own.running != 0);
+            expect(found == (is_runnable, runs), || {
+                format!("thread {index} is tracked as (runnable, running) {found:?}, {thread:?}")
+            })?;
+            if is_runnable {
+                let core = &mut expected[own.core as usize];
+                core.0 += u64::from(own.weight);
+                core.1 += 1;
+                core.2 |= u32::from(runs);
+                core.3 += own.estimate;
+                expect(own.core == thread.core, || {
+                    format!("thread {index} is tracked on core {}", own.core)
+                })?;
+            }
+        }
+        for (index, expected) in expected.iter().enumerate() {
+            let own = &self.c.state().cores[index].tracked;
+            let found = (own.load, own.runnable, own.running, own.estimates);
+            expect(found == *expected, || {
+                format!(
+                    "core {index} is tracked as (load, runnable, running, estimates) {found:?}, not {expected:?}"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
     /// What nobody would ever give a CPU to.
     fn check_custody(&self, task: usize) -> Found {
         let Some(thread) = self.thread_of(task) else { return Ok(()) };
@@ -124,6 +161,7 @@ impl Machine {
             })?;
         }
         self.check_cores()?;
+        self.check_loads()?;
         (0..self.tasks.len()).try_for_each(|task| self.check_custody(task))
     }
 

@@ -8,7 +8,7 @@ mod machine;
 #[path = "../subjects/mod.rs"]
 mod subjects;
 
-use ampsched_policy::{Rules, Topology};
+use ampsched_policy::{LoadTracking, PELT_UNIT_NS, Rules, Topology};
 use ampsched_scx::native::{self, Native};
 use ampsched_scx::{layout, lower};
 
@@ -21,8 +21,18 @@ const STEPS: usize = 300;
 /// Room for threads.
 const THREADS_MAX: u32 = 64;
 
-fn run(what: &str, topology: &Topology, rules: &Rules, lowered: layout::Rules, seed: u64) {
-    let state = lower::state(lowered, rules, topology, THREADS_MAX);
+fn run(
+    what: &str,
+    topology: &Topology,
+    rules: &Rules,
+    lowered: layout::Rules,
+    tracking: Option<LoadTracking>,
+    seed: u64,
+) {
+    let mut state = lower::state(lowered, rules, topology, THREADS_MAX);
+    if let Some(how) = tracking {
+        lower::track_load(&mut state, how, topology, PELT_UNIT_NS);
+    }
     let balances = rules.balance.is_some_and(|balance| balance.period_ns > 0);
     native::doing(&format!("seed {seed} of {what}"));
     let mut events = Events::new(Machine::new(Native::new(state)), balances, seed);
@@ -34,15 +44,15 @@ fn run(what: &str, topology: &Topology, rules: &Rules, lowered: layout::Rules, s
 
 #[test]
 fn no_policy_loses_a_thread_in_the_kernel() {
-    let count = try_policies(traces(50), |name, topology, rules, lowered, seed| {
-        run(name, &topology, &rules, lowered, seed);
+    let count = try_policies(traces(50), |name, topology, rules, lowered, tracking, seed| {
+        run(name, &topology, &rules, lowered, tracking, seed);
     });
     assert!(count >= 9, "only {count} sets of rules were tried");
 }
 
 #[test]
 fn random_rules_lose_no_thread_in_the_kernel() {
-    try_random_rules(traces(300), |name, topology, rules, lowered, seed| {
-        run(name, &topology, &rules, lowered, seed);
+    try_random_rules(traces(300), |name, topology, rules, lowered, tracking, seed| {
+        run(name, &topology, &rules, lowered, tracking, seed);
     });
 }

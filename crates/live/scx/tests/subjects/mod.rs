@@ -1,7 +1,9 @@
 //! Machines and rules that the tests of the kernel's scheduler try.
 
-use ampsched_model::{ClassId, CoreId, Draw};
-use ampsched_policy::{ClusterInfo, Needs, REGISTRY, Rules, Source, Topology, Wire, build_policy};
+use ampsched_model::{ClassId, CoreId, Draw, EnergyPoint};
+use ampsched_policy::{
+    ClusterInfo, LoadTracking, Needs, REGISTRY, Rules, Source, Topology, Wire, build_policy,
+};
 use ampsched_scx::{layout, lower};
 
 /// How many traces are tried. `TRACES` in the environment asks for more.
@@ -20,7 +22,7 @@ pub fn topology_of(seed: u64) -> Topology {
 /// with its rules there. Returns how many sets there are.
 pub fn try_policies(
     seeds: u64,
-    mut run: impl FnMut(&str, Topology, Rules, layout::Rules, u64),
+    mut run: impl FnMut(&str, Topology, Rules, layout::Rules, Option<LoadTracking>, u64),
 ) -> usize {
     let mut done: Vec<Vec<Rules>> = Vec::new();
     for info in REGISTRY {
@@ -36,7 +38,7 @@ pub fn try_policies(
             let topology = topology_of(seed);
             let rules = policy.rules(&topology);
             let wire = lowered(&rules, &topology).unwrap();
-            run(info.name, topology, rules, wire, seed);
+            run(info.name, topology, rules, wire, policy.needs().load_tracking, seed);
         }
         done.push(on_all);
     }
@@ -46,13 +48,18 @@ pub fn try_policies(
 /// Has rules drawn from all words that a kernel executes tried.
 pub fn try_random_rules(
     seeds: u64,
-    mut run: impl FnMut(&str, Topology, Rules, layout::Rules, u64),
+    mut run: impl FnMut(&str, Topology, Rules, layout::Rules, Option<LoadTracking>, u64),
 ) {
     for seed in 0..seeds {
         let (rules, topology) = (random_rules(&mut Draw::new(seed).child(1)), topology_of(seed));
         let wire = lower::rules("random", &Needs::default(), &rules, &topology).unwrap();
-        run(&format!("{rules:?}"), topology, rules, wire, seed);
+        run(&format!("{rules:?}"), topology, rules, wire, tracking_of(seed), seed);
     }
+}
+
+/// How load is tracked under random rules, which may read it.
+pub fn tracking_of(seed: u64) -> Option<LoadTracking> {
+    Some(if seed / 7 % 2 == 0 { LoadTracking::ByWork } else { LoadTracking::ByTime })
 }
 
 fn topology(clusters: &[(u8, usize)]) -> Topology {
@@ -65,10 +72,15 @@ fn topology(clusters: &[(u8, usize)]) -> Topology {
             cores,
             freqs_mhz: vec![1000],
             design: None,
-            energy_model: Vec::new(),
+            energy_model: vec![EnergyPoint { mhz: 1000, capacity: capacity(class), power_mw: 0.0 }],
         }
     });
     Topology::from_clusters(clusters.collect())
+}
+
+/// Capacity of a core of a class.
+fn capacity(class: u8) -> f64 {
+    [379.0, 700.0, 1024.0][usize::from(class)]
 }
 
 /// Big first and little first, one kind, three kinds, several clusters of a kind, one core.

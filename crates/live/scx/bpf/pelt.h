@@ -44,8 +44,8 @@ struct tracked_thread {
     u32 estimate; /* of what it will use when it wakes up */
     u32 weight;
     u32 core; /* of whose averages its own are a part */
-    u8 attached; /* whether there is such a core */
-    u8 runnable;
+    u8 attached; /* 1: there is such a core */
+    u8 runnable; /* 1 or 0 */
     u8 running;
     u8 unused;
 };
@@ -60,7 +60,7 @@ struct tracked_core {
     u64 seen_ns; /* up to when its averages are kept */
     u64 load; /* of the threads on it together: their weights */
     u32 runnable; /* how many */
-    u32 running; /* whether one runs */
+    u32 running; /* 1: one runs */
     u32 estimates; /* sum over the runnable ones */
     u32 capacity; /* at the highest frequency */
     u32 present; /* at the present one */
@@ -70,6 +70,29 @@ struct tracked_core {
 typedef struct pelt arena pelt_t;
 typedef struct tracked_thread arena tracked_thread_t;
 typedef struct tracked_core arena tracked_core_t;
+
+/* Arithmetic without branches: the kernel's verifier follows each branch by itself, and load is tracked at every change
+ * of state. Numbers are below 2^63. All bits if a < b, else none. */
+inlined u64 if_below(u64 a, u64 b)
+{
+    u64 mask = a - b;
+    /* Out of the compiler's sight, which would make branches of it. */
+    asm("" : "+r"(mask));
+    mask = (u64)((s64)mask >> 63);
+    asm("" : "+r"(mask));
+    return mask;
+}
+
+/* a - b, or 0. */
+inlined u64 rest(u64 a, u64 b)
+{
+    return (a - b) & if_below(b, a);
+}
+
+inlined u64 select(u64 mask, u64 a, u64 b)
+{
+    return b ^ ((a ^ b) & mask);
+}
 
 /* Time that has passed since averages were brought up to date, and what it does to sums. */
 struct elapsed {
@@ -83,25 +106,25 @@ struct elapsed {
 /* Rounded down. BPF has no products of 128 bits. */
 inlined u64 decayed(u64 sum, const struct elapsed *past)
 {
-    u64 halved = sum >> (past->halvings & 63);
+    u64 halved = sum >> past->halvings;
     return (halved >> 32) * past->factor + ((halved & 0xffffffff) * past->factor >> 32);
 }
 
+/* 2^32 for no period, 0 for too many. */
 inlined u64 decay_factor(u64 periods)
 {
-    if (periods == 0)
-        return 1ull << 32;
-    return periods > PELT_FORGOTTEN ? 0 : pelt_y[periods & (PELT_HALF_LIFE - 1)];
+    u64 factor = pelt_y[periods & (PELT_HALF_LIFE - 1)] + (if_below(periods, 1) & 1);
+    return factor & if_below(periods, PELT_FORGOTTEN + 1);
 }
 
 inlined void elapse(struct elapsed *past, pelt_t *pelt, u64 now_ns, u64 unit_ns)
 {
     u64 begun = pelt->part;
-    u64 units = less(now_ns, pelt->updated_ns) / unit_ns;
+    u64 units = rest(now_ns, pelt->updated_ns) / unit_ns;
     u64 periods = (begun + units) / PELT_UNITS;
     past->updated_ns = pelt->updated_ns + units * unit_ns;
     past->part = (begun + units) % PELT_UNITS;
-    past->halvings = least_of(periods / PELT_HALF_LIFE, 63);
+    past->halvings = periods / PELT_HALF_LIFE & 63; /* more periods leave nothing */
     past->factor = decay_factor(periods);
     past->active = decayed(PELT_UNITS - begun, past) + PELT_SUM_MAX + past->part - decayed(PELT_SUM_MAX, past) - PELT_UNITS;
 }
@@ -113,13 +136,13 @@ inlined u64 divider_at(u64 part)
 }
 
 /* Books what has been done since the last update. */
-inlined void pelt_update(pelt_t *pelt, u64 now_ns, u64 unit_ns, u64 load, u64 runnable, bool running)
+inlined void pelt_update(pelt_t *pelt, u64 now_ns, u64 unit_ns, u64 load, u64 runnable, u64 running)
 {
     struct elapsed past;
     elapse(&past, pelt, now_ns, unit_ns);
     pelt->load_sum = decayed(pelt->load_sum, &past) + load * past.active;
     pelt->runnable_sum = decayed(pelt->runnable_sum, &past) + runnable * CAPACITY_ONE * past.active;
-    pelt->util_sum = decayed(pelt->util_sum, &past) + (running ? CAPACITY_ONE * past.active : 0);
+    pelt->util_sum = decayed(pelt->util_sum, &past) + running * CAPACITY_ONE * past.active;
     pelt->updated_ns = past.updated_ns;
     pelt->part = past.part;
 }
@@ -134,10 +157,10 @@ inlined u64 runnable_avg(pelt_t *pelt)
     return pelt->runnable_sum / divider_at(pelt->part);
 }
 
-/* Whether a core has never been idle as far as the sums tell. */
-inlined bool is_saturated(pelt_t *pelt)
+/* All bits if a core has never been idle as far as the sums tell. */
+inlined u64 if_saturated(pelt_t *pelt)
 {
-    return pelt->util_sum >= (PELT_SUM_MAX - PELT_UNITS) * CAPACITY_ONE - PELT_SUM_MAX;
+    return ~if_below(pelt->util_sum, (PELT_SUM_MAX - PELT_UNITS) * CAPACITY_ONE - PELT_SUM_MAX);
 }
 
 /* Averages without a past but for these: fully loaded, with a utilisation and as much runnable time. */
@@ -152,10 +175,9 @@ inlined void begin_averages(pelt_t *pelt, u64 now_ns, u64 util)
 /* The utilisation of a new thread on a core, next to its present threads: at most half of what it has left. */
 inlined u64 forked_util(pelt_t *core, u32 weight, u64 capacity)
 {
-    u64 used = util_avg(core), limit = less(capacity, used) / 2;
-    if (limit == 0 || used == 0)
-        return limit;
-    return least_of(used * weight / (core->load_sum / divider_at(core->part) + 1), limit);
+    u64 used = util_avg(core), limit = rest(capacity, used) / 2;
+    u64 like_others = used * weight / (core->load_sum / divider_at(core->part) + 1);
+    return select(if_below(0, used) & if_below(like_others, limit), like_others, limit);
 }
 
 /* A thread comes to a core. Both are up to date, each in its own time. */
@@ -175,9 +197,9 @@ inlined void attach_averages(pelt_t *core, pelt_t *own, u32 weight)
 /* A thread leaves a core. Both are up to date, in the core's time. */
 inlined void detach_averages(pelt_t *core, pelt_t *own, u32 weight)
 {
-    core->load_sum = less(core->load_sum, weight * own->load_sum);
-    core->runnable_sum = less(core->runnable_sum, own->runnable_sum);
-    core->util_sum = less(core->util_sum, own->util_sum);
+    core->load_sum = rest(core->load_sum, weight * own->load_sum);
+    core->runnable_sum = rest(core->runnable_sum, own->runnable_sum);
+    core->util_sum = rest(core->util_sum, own->util_sum);
 }
 
 #endif

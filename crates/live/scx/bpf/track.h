@@ -17,44 +17,53 @@ inlined bool tracks_load(sched_t *s)
 /* What the clock of a core shows. */
 inlined u64 core_time_ns(tracked_core_t *core)
 {
-    return less(core->scaled_ns, core->lost_ns);
+    return rest(core->scaled_ns, core->lost_ns);
 }
 
-/* What it will show then if nothing changes: if the core is idle it catches up with real time, unless it has been busy
- * for so long that it would not have been idle at full speed either. */
+/* A core's clock, brought up to a time that is another one than that up to which it is kept. */
+struct clock {
+    u64 real_ns;
+    u64 scaled_ns;
+    u64 lost_ns;
+};
+
+/* While the core is busy its clock advances with the work done. If it has been idle since the last change the clock
+ * catches up with real time; but if it had been busy for so long that it would not have been idle at full speed either,
+ * the difference is lost. */
+inlined void wind(struct clock *clock, tracked_core_t *core, u64 now_ns)
+{
+    u64 passed_ns = rest(now_ns, core->real_ns), is_busy = -(u64)core->running;
+    clock->real_ns = core->real_ns + passed_ns;
+    clock->scaled_ns = core->scaled_ns + passed_ns * core->present / CAPACITY_ONE;
+    clock->scaled_ns = select(is_busy, clock->scaled_ns, clock->real_ns);
+    clock->lost_ns = core->lost_ns + ((core->real_ns - core->scaled_ns) & ~is_busy & if_saturated(&core->pelt));
+}
+
+/* What a core's clock will show then if nothing changes. */
 inlined u64 core_time_at(tracked_core_t *core, u64 now_ns)
 {
-    u64 lost_ns = core->lost_ns, real_ns = core->real_ns, scaled_ns = core->scaled_ns;
-    if (now_ns == core->seen_ns)
-        return less(scaled_ns, lost_ns);
-    if (core->running)
-        return less(scaled_ns + less(now_ns, real_ns) * core->present / CAPACITY_ONE, lost_ns);
-    if (is_saturated(&core->pelt))
-        lost_ns += real_ns - scaled_ns;
-    return less(greatest_of(real_ns, now_ns), lost_ns);
+    struct clock clock;
+    wind(&clock, core, now_ns);
+    u64 is_now = if_below(now_ns ^ core->seen_ns, 1);
+    return select(is_now, core_time_ns(core), rest(clock.scaled_ns, clock.lost_ns));
 }
 
 /* Brings the averages of a core up to now. */
 apart void advance_core(sched_t *s, tracked_core_t *core, u64 now_ns)
 {
+    struct clock clock;
     if (now_ns == core->seen_ns)
         return;
-    if (core->running) {
-        u64 passed_ns = less(now_ns, core->real_ns);
-        core->real_ns += passed_ns;
-        core->scaled_ns += passed_ns * core->present / CAPACITY_ONE;
-    } else {
-        if (is_saturated(&core->pelt))
-            core->lost_ns += core->real_ns - core->scaled_ns;
-        core->real_ns = greatest_of(core->real_ns, now_ns);
-        core->scaled_ns = core->real_ns;
-    }
+    wind(&clock, core, now_ns);
+    core->real_ns = clock.real_ns;
+    core->scaled_ns = clock.scaled_ns;
+    core->lost_ns = clock.lost_ns;
     core->seen_ns = now_ns;
     pelt_update(&core->pelt, core_time_ns(core), s->unit_ns, core->load, core->runnable, core->running);
 }
 
 /* Brings the averages of a thread and of its core up to now. */
-apart void settle(sched_t *s, tracked_thread_t *own, u64 now_ns)
+inlined void settle(sched_t *s, tracked_thread_t *own, u64 now_ns)
 {
     tracked_core_t *core = &core_of(s, own->core)->tracked;
     advance_core(s, core, now_ns);
@@ -65,12 +74,10 @@ apart void settle(sched_t *s, tracked_thread_t *own, u64 now_ns)
 inlined void stop_activity(sched_t *s, tracked_thread_t *own)
 {
     tracked_core_t *core = &core_of(s, own->core)->tracked;
-    if (!own->runnable)
-        return;
-    core->load -= own->weight;
-    core->runnable--;
-    core->running = core->running && !own->running;
-    core->estimates -= own->estimate;
+    core->load -= own->weight * (u64)own->runnable;
+    core->runnable -= own->runnable;
+    core->running &= ~(u32)own->running;
+    core->estimates -= own->estimate * own->runnable;
 }
 
 inlined void begin_activity(sched_t *s, tracked_thread_t *own, u32 activity)
@@ -78,49 +85,44 @@ inlined void begin_activity(sched_t *s, tracked_thread_t *own, u32 activity)
     tracked_core_t *core = &core_of(s, own->core)->tracked;
     own->runnable = activity != ACTIVITY_ASLEEP;
     own->running = activity == ACTIVITY_RUNNING;
-    if (!own->runnable)
-        return;
-    core->load += own->weight;
-    core->runnable++;
-    core->running = core->running || own->running;
-    core->estimates += own->estimate;
+    core->load += own->weight * (u64)own->runnable;
+    core->runnable += own->runnable;
+    core->running |= own->running;
+    core->estimates += own->estimate * own->runnable;
 }
 
 /* A thread, settled, becomes part of a core, and of none else. */
-apart void attach(sched_t *s, u32 thread, u32 core, u64 now_ns)
+inlined void attach(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     tracked_thread_t *own = &thread_of(s, thread)->tracked;
     tracked_core_t *to = &core_of(s, core)->tracked;
-    bool is_new = !own->attached;
-    if (!is_new)
-        detach_averages(&core_of(s, own->core)->tracked.pelt, &own->pelt, own->weight);
-    own->attached = true;
-    own->core = core;
+    /* Of a new one all sums are 0. */
+    detach_averages(&core_of(s, own->core)->tracked.pelt, &own->pelt, own->weight);
     own->weight = thread_of(s, thread)->weight;
+    own->core = core;
     advance_core(s, to, now_ns);
-    if (is_new) {
+    if (!own->attached) {
         u64 util = tracking(s) == TRACKING_BY_WORK ? forked_util(&to->pelt, own->weight, to->capacity) : CAPACITY_ONE;
         begin_averages(&own->pelt, core_time_ns(to), util);
+        own->attached = true;
     }
     attach_averages(&to->pelt, &own->pelt, own->weight);
 }
 
-/* A thread goes to sleep: its estimate follows a rise at once and a fall by a quarter. */
-inlined void estimate(tracked_thread_t *own, u64 capacity, u64 unit_ns)
+/* A thread goes to sleep: its estimate follows a rise at once and a fall by a quarter. One that slept already leaves it
+ * as it is. */
+inlined void estimate(tracked_thread_t *own, u64 falls_asleep, u64 capacity, u64 unit_ns)
 {
-    u64 period = less(own->pelt.updated_ns, own->pelt.part * unit_ns) + 1;
+    u64 period = rest(own->pelt.updated_ns, own->pelt.part * unit_ns) + 1;
     u64 util = util_avg(&own->pelt), known = own->estimate;
-    if (own->estimated == period)
-        return;
-    bool falls = known > util && known - util >= ESTIMATE_MARGIN;
+    u64 rises = ~if_below(util, known), falls = ~if_below(known, util + ESTIMATE_MARGIN);
     /* Beyond the core's capacity the average says that the core was never idle, not what the thread needs. */
-    if (falls && util > capacity)
-        return;
-    own->estimated = period;
-    if (util >= known)
-        own->estimate = util;
-    else if (falls && util + ESTIMATE_MARGIN >= runnable_avg(&own->pelt))
-        own->estimate = (ESTIMATE_WEIGHT * known - (known - util)) / ESTIMATE_WEIGHT;
+    u64 is_news = ~(falls & if_below(capacity, util)) & if_below(0, own->estimated ^ period) & -falls_asleep;
+    /* A thread that had to wait might have used more. */
+    u64 had_enough = ~if_below(util + ESTIMATE_MARGIN, runnable_avg(&own->pelt));
+    u64 lower = (ESTIMATE_WEIGHT * known - rest(known, util)) / ESTIMATE_WEIGHT;
+    own->estimated = select(is_news, period, own->estimated);
+    own->estimate = select(is_news, select(rises, util, select(falls & had_enough, lower, known)), known);
 }
 
 /* A thread, on a core, does something else from now on. The first time it is new there. A changed weight counts from
@@ -128,15 +130,17 @@ inlined void estimate(tracked_thread_t *own, u64 capacity, u64 unit_ns)
 apart void becomes(sched_t *s, u32 thread, u32 core, u32 activity, u64 now_ns)
 {
     tracked_thread_t *own = &thread_of(s, thread)->tracked;
-    bool falls_asleep = own->runnable && activity == ACTIVITY_ASLEEP;
+    u64 was_runnable = own->runnable;
     if (own->attached) {
         settle(s, own, now_ns);
         stop_activity(s, own);
+    } else {
+        own->core = core;
     }
     if (!own->attached || own->core != core || own->weight != thread_of(s, thread)->weight)
         attach(s, thread, core, now_ns);
-    if (falls_asleep)
-        estimate(own, core_of(s, core)->tracked.capacity, s->unit_ns);
+    if (activity == ACTIVITY_ASLEEP)
+        estimate(own, was_runnable, core_of(s, core)->tracked.capacity, s->unit_ns);
     begin_activity(s, own, activity);
 }
 
@@ -148,10 +152,10 @@ inlined void track(sched_t *s, u32 thread, u32 core, u32 activity, u64 now_ns)
 }
 
 /* A thread has ended. */
-inlined void track_exit(sched_t *s, u32 thread, u64 now_ns)
+apart void end_tracking(sched_t *s, u32 thread, u64 now_ns)
 {
     tracked_thread_t *own = &thread_of(s, thread)->tracked;
-    if (!tracks_load(s) || !own->attached)
+    if (!own->attached)
         return;
     settle(s, own, now_ns);
     stop_activity(s, own);
@@ -162,9 +166,11 @@ inlined void track_exit(sched_t *s, u32 thread, u64 now_ns)
 /* A thread is on no core and in no queue. What the kernel has taken out for a moment still waits. */
 inlined void track_rest(sched_t *s, u32 thread, u32 state, u64 now_ns)
 {
+    if (!tracks_load(s))
+        return;
     if (state == STATE_EXITED)
-        return track_exit(s, thread, now_ns);
-    track(s, thread, thread_of(s, thread)->core, state == STATE_READY ? ACTIVITY_WAITING : ACTIVITY_ASLEEP, now_ns);
+        return end_tracking(s, thread, now_ns);
+    becomes(s, thread, thread_of(s, thread)->core, state == STATE_READY ? ACTIVITY_WAITING : ACTIVITY_ASLEEP, now_ns);
 }
 
 /* A core runs at `part / whole` of its highest frequency from now on. */
@@ -186,7 +192,7 @@ apart u64 load_of(sched_t *s, u32 thread, u64 now_ns)
     if (!own->attached)
         return 0;
     elapse(&past, &own->pelt, core_time_at(&core_of(s, own->core)->tracked, now_ns), s->unit_ns);
-    u64 sum = decayed(own->pelt.load_sum, &past) + (own->runnable ? past.active : 0);
+    u64 sum = decayed(own->pelt.load_sum, &past) + own->runnable * past.active;
     return CAPACITY_ONE * sum / divider_at(past.part);
 }
 
@@ -198,7 +204,7 @@ apart u64 running_of(sched_t *s, u32 thread, u64 now_ns)
     if (!own->attached)
         return 0;
     elapse(&past, &own->pelt, core_time_at(&core_of(s, own->core)->tracked, now_ns), s->unit_ns);
-    u64 sum = decayed(own->pelt.util_sum, &past) + (own->running ? CAPACITY_ONE * past.active : 0);
+    u64 sum = decayed(own->pelt.util_sum, &past) + own->running * CAPACITY_ONE * past.active;
     return sum / divider_at(past.part);
 }
 
@@ -219,14 +225,11 @@ inlined u64 served_of(sched_t *s, u32 thread, u64 now_ns)
 apart u64 core_util(sched_t *s, u32 core, u64 now_ns)
 {
     tracked_core_t *own = &core_of(s, core)->tracked;
-    u64 used = util_avg(&own->pelt);
-    if (now_ns != own->seen_ns) {
-        struct elapsed past;
-        elapse(&past, &own->pelt, core_time_at(own, now_ns), s->unit_ns);
-        u64 sum = decayed(own->pelt.util_sum, &past) + (own->running ? CAPACITY_ONE * past.active : 0);
-        used = sum / divider_at(past.part);
-    }
-    return least_of(greatest_of(used, own->estimates), own->capacity);
+    struct elapsed past;
+    elapse(&past, &own->pelt, core_time_at(own, now_ns), s->unit_ns);
+    u64 sum = decayed(own->pelt.util_sum, &past) + own->running * CAPACITY_ONE * past.active;
+    u64 used = greatest_of(sum / divider_at(past.part), own->estimates);
+    return least_of(used, own->capacity);
 }
 
 /* Whether a utilisation leaves a core of some capacity a fifth to spare. */

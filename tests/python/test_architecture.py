@@ -26,7 +26,7 @@ MAY_DEPEND_ON = {
     "live/factors": {"model", "policy", "predict", "computer"},
     "live/session": {"model", "policy", "predict", "trace", "computer", "live/driver", "live/factors"},
     "live/daemon": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
-    "live/scx": {"model", "policy", "computer", "live/driver", "live/session"},
+    "live/scx": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
     "live/cli": {"model", "policy", "computer", "live/driver", "live/factors", "live/session", "live/daemon"},
     "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace"},
 }

@@ -66,7 +66,7 @@ record! {
         hooks: Hooks = Hooks::default() => {}
         /// Sets or limits frequencies ([`crate::Plan::set_frequency`], [`crate::Plan::limit_frequency`]).
         frequencies: bool = false => {
-            kernel: not_in_kernel("sets the clocks of clusters, which is the daemon's business"),
+            kernel: With { means: Means::Clocks, what: "sets the clocks of clusters" },
             daemon: With { means: Means::Clocks, what: "sets the clocks of clusters" },
         }
         /// Events that it wants to hear of.
@@ -89,9 +89,9 @@ record! {
             kernel: With { means: Means::Stalls, what: "reads stall counters, which are not counted here" },
         }
         /// Reads [`crate::Factors::power_mw`].
-        power: bool = false => { kernel: not_in_kernel("reads power sensors, which are not read here"), }
+        power: bool = false => {}
         /// Reads [`crate::View::power_mw`] or [`crate::View::temperature_c`].
-        sensors: bool = false => { kernel: not_in_kernel("reads sensors of clusters, which are not read here"), }
+        sensors: bool = false => {}
         /// Reads [`crate::Factors::blame_ns`].
         blame: bool = false => {}
         /// Reads [`crate::View::load`], [`crate::View::util`] or [`crate::View::core_util`], or has rules that do:

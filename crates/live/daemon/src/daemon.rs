@@ -10,15 +10,14 @@ use ampsched_computer::{
 use ampsched_live_driver::{Decision, Driver, Observation};
 use ampsched_live_factors::{FutexTrace, SensorSurvey, Sensors};
 use ampsched_live_session::{
-    Account, Backend, Journal, Observed, PutBack, Scheduled, Session, Setup,
+    Account, Backend, Clocks, Journal, Observed, PutBack, Scheduled, Session, Setup,
 };
-use ampsched_model::{ClusterId, InputError, Ns, ThreadId};
+use ampsched_model::{InputError, Ns, ThreadId};
 use ampsched_policy::{Change, RunState, nice_to_weight};
 use rustix::io::Errno;
 use rustix::process::{Pid, set_child_subreaper};
 use serde::Serialize;
 
-use crate::clocks::Clocks;
 use crate::freezer::{Freezer, WentOn};
 use crate::restore::{mattering, restore};
 use crate::roster::{Member, Roster};
@@ -175,8 +174,12 @@ impl Backend for Daemon {
         }
         for decision in decisions {
             match decision {
-                Decision::Frequency(cluster, mhz) => self.set_clock(session, *cluster, *mhz),
-                Decision::Limit(cluster, mhz) => self.limit_clock(session, *cluster, *mhz),
+                Decision::Frequency(cluster, mhz) => {
+                    self.clocks.set_cluster(session, *cluster, *mhz, &mut self.journal);
+                }
+                Decision::Limit(cluster, mhz) => {
+                    self.clocks.limit_cluster(session, *cluster, *mhz, &mut self.journal);
+                }
                 Decision::Thread(thread, change) => {
                     if let Err(error) = self.change(session, *thread, change) {
                         session.note(what_failed(change), &error);
@@ -328,28 +331,6 @@ impl Daemon {
                 Ok(())
             }
             (false, false) => Ok(()),
-        }
-    }
-
-    fn set_clock(&mut self, session: &mut Session, cluster: ClusterId, mhz: u32) {
-        if !session.settings.allow_dvfs {
-            return;
-        }
-        let domain = session.cores.domain(cluster);
-        match self.clocks.set(domain, mhz, &mut self.journal) {
-            Ok(Some(mhz)) => session.driver.set_frequency(cluster, mhz),
-            Ok(None) => {}
-            Err(error) => session.note("clocks", &error),
-        }
-    }
-
-    fn limit_clock(&mut self, session: &mut Session, cluster: ClusterId, mhz: u32) {
-        if !session.settings.allow_dvfs {
-            return;
-        }
-        let domain = session.cores.domain(cluster);
-        if let Err(error) = self.clocks.limit(domain, mhz, &mut self.journal) {
-            session.note("limits of clocks", &error);
         }
     }
 }

@@ -4,7 +4,6 @@
 //! Whatever is touched ([`Touch`]) is written into the session's journal first, so that it can be put back
 //! ([`restore`]) by this process, by its guardian if this process is killed, or later from the file.
 
-mod clocks;
 mod daemon;
 mod freezer;
 mod restore;
@@ -15,4 +14,4 @@ mod touch;
 pub use daemon::{Daemon, Outcome};
 pub use freezer::{Freezer, WentOn, members};
 pub use restore::{Restored, mattering, restore};
-pub use touch::{Cpus, Group, Instance, Limit, OwnGroup, Touch};
+pub use touch::{Cpus, Group, Instance, OwnGroup, Touch};

@@ -11,7 +11,7 @@ use ampsched_live_session::PutBack;
 
 use crate::freezer::{cgroup_path, members, set_frozen};
 use crate::system::{cpus_of, has_ended, is_there, set_cpus, set_nice, set_stopped, write};
-use crate::touch::{Cpus, Group, OwnGroup, Touch, cpufreq_folder};
+use crate::touch::{Cpus, Group, OwnGroup, Touch};
 
 /// What has been put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
         Touch::GivenNice { process, nice } => nice_given.insert(*nice) || process_runs(process),
         Touch::Stopped { process } => process_runs(process),
         Touch::Moved { thread, .. } => runs(thread),
-        Touch::Cgroup { .. } | Touch::Tracing { .. } | Touch::Clock { .. } => true,
+        Touch::Cgroup { .. } | Touch::Tracing { .. } | Touch::Clock(_) => true,
     });
     touches
 }
@@ -116,10 +116,9 @@ impl System {
     }
 
     fn restore_clock(&self, touch: &Touch, restored: &mut Restored) {
-        if let Touch::Clock { policy, limit, khz } = touch {
-            let file = self.root.path(&format!("{}/{}", cpufreq_folder(*policy), limit.file()));
-            let done = write(&file, &khz.to_string());
-            restored.clocks += usize::from(restored.note(&file.display().to_string(), done));
+        if let Touch::Clock(clock) = touch {
+            let file = clock.file(&self.root).display().to_string();
+            restored.clocks += usize::from(restored.note(&file, clock.put_back(&self.root)));
         }
     }
 

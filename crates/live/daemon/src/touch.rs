@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use ampsched_computer::{CgroupVersion, ThreadKey, parse_cpus};
+use ampsched_live_session::ClockTouch;
 use serde::{Deserialize, Serialize};
 
 /// How the names of cgroups and of instances of tracing begin that are a session's own; its process number follows.
@@ -69,14 +70,7 @@ pub enum Touch {
         instance: Instance,
     },
     /// A limit of a clock.
-    Clock {
-        /// Number of the policy of cpufreq.
-        policy: u32,
-        /// Which of its limits.
-        limit: Limit,
-        /// What it was.
-        khz: u64,
-    },
+    Clock(ClockTouch),
 }
 
 impl Touch {
@@ -86,34 +80,15 @@ impl Touch {
             Self::Thread { thread, .. } | Self::Moved { thread, .. } => Some(thread),
             Self::GivenCpus { process, .. } | Self::GivenNice { process, .. } => Some(process),
             Self::Stopped { process } => Some(process),
-            Self::Cgroup { .. } | Self::Tracing { .. } | Self::Clock { .. } => None,
+            Self::Cgroup { .. } | Self::Tracing { .. } | Self::Clock(_) => None,
         }
     }
 }
 
-/// A limit of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Limit {
-    /// The least frequency.
-    Least,
-    /// The greatest frequency.
-    Greatest,
-}
-
-impl Limit {
-    /// Its file below a policy's folder.
-    pub fn file(self) -> &'static str {
-        match self {
-            Self::Least => "scaling_min_freq",
-            Self::Greatest => "scaling_max_freq",
-        }
+impl From<ClockTouch> for Touch {
+    fn from(touch: ClockTouch) -> Self {
+        Self::Clock(touch)
     }
-}
-
-/// The folder of a policy of cpufreq.
-pub fn cpufreq_folder(policy: u32) -> String {
-    format!("/sys/devices/system/cpu/cpufreq/policy{policy}")
 }
 
 /// A list of at least one CPU, such as `0-3,8`.
@@ -272,6 +247,8 @@ fn is_own(name: &str, prefix: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ampsched_live_session::Limit;
+
     use super::*;
 
     #[test]
@@ -317,7 +294,7 @@ mod tests {
             Touch::Cgroup { version, group: OwnGroup::try_from(own).unwrap() },
             Touch::Tracing { instance: Instance::own() },
             Touch::GivenCpus { process: key, cpus: Cpus::try_from("0-3".to_owned()).unwrap() },
-            Touch::Clock { policy: 4, limit: Limit::Greatest, khz: 2_000_000 },
+            Touch::Clock(ClockTouch { policy: 4, limit: Limit::Greatest, khz: 2_000_000 }),
         ] {
             let text = serde_json::to_string(&touch).unwrap();
             assert_eq!(serde_json::from_str::<Touch>(&text).unwrap(), touch);

@@ -12,9 +12,9 @@ use ampsched_computer::{
     Capabilities, CgroupVersion, Delegation, Proc, Root, ThreadKey, format_cpus, parse_cpus,
 };
 use ampsched_live_daemon::{
-    Cpus, Freezer, Group, Limit, OwnGroup, Restored, Touch, mattering, members, restore,
+    Cpus, Freezer, Group, OwnGroup, Restored, Touch, mattering, members, restore,
 };
-use ampsched_live_session::JournalFile;
+use ampsched_live_session::{ClockTouch, JournalFile, Limit};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The lowest priority that there is.
@@ -372,7 +372,7 @@ fn low_only_what_has_ended_does_not_matter() {
         moved(process),
         Touch::Stopped { process },
         Touch::Cgroup { version, group },
-        Touch::Clock { policy: 0, limit: Limit::Least, khz: 1 },
+        Touch::Clock(ClockTouch { policy: 0, limit: Limit::Least, khz: 1 }),
     ];
     let left_out = [
         thread(gone, gone),

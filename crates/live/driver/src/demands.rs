@@ -201,7 +201,8 @@ impl Offer<'_> {
     /// What becomes of a word that needs certain means; none if they are there.
     fn lacks(&self, backend: Backend, means: Means, what: &str) -> Option<Demand> {
         match means {
-            Means::Clocks => self.lacks_clocks(what),
+            Means::Clocks => lacks_clocks(self.topology, self.capabilities, self.dvfs)
+                .map(|why| Demand::essential(what, &why)),
             Means::Freezer => self.lacks_freezer(what),
             Means::Instructions if self.capabilities.counts_instructions => None,
             Means::Stalls if self.capabilities.counts_stalls => None,
@@ -213,22 +214,6 @@ impl Offer<'_> {
                 Some(Demand::essential(what, instead))
             }
         }
-    }
-
-    fn lacks_clocks(&self, what: &str) -> Option<Demand> {
-        let clusters = self.topology.clusters();
-        let known = clusters.iter().any(|cluster| !cluster.freqs_mhz.is_empty());
-        let clocks = &self.capabilities.cpufreq;
-        let why = if !known || clocks.is_empty() {
-            ": this system has no cpufreq"
-        } else if !clocks.iter().any(|clock| clock.writable) {
-            ": cpufreq is not writable for this process"
-        } else if !self.dvfs {
-            " without --allow-dvfs"
-        } else {
-            return None;
-        };
-        Some(Demand::essential(what, &format!("clocks stay as they are{why}")))
     }
 
     fn lacks_freezer(&self, what: &str) -> Option<Demand> {
@@ -243,8 +228,28 @@ impl Offer<'_> {
     }
 }
 
+/// Why a policy cannot set clocks here, as what happens instead; none if it can. `dvfs`: whether the user allows it.
+pub fn lacks_clocks(
+    topology: &Topology,
+    capabilities: &Capabilities,
+    dvfs: bool,
+) -> Option<String> {
+    let known = topology.clusters().iter().any(|cluster| !cluster.freqs_mhz.is_empty());
+    let clocks = &capabilities.cpufreq;
+    let why = if !known || clocks.is_empty() {
+        ": this system has no cpufreq"
+    } else if !clocks.iter().any(|clock| clock.writable) {
+        ": cpufreq is not writable for this process"
+    } else if !dvfs {
+        " without --allow-dvfs"
+    } else {
+        return None;
+    };
+    Some(format!("clocks stay as they are{why}"))
+}
+
 /// What a scheduler in the kernel that executes Rules and Plan cannot do for a policy, of whose needs those are
-/// given that are not met by counters; times of the rules are real.
+/// given that are not met by counters and clocks; times of the rules are real.
 pub fn kernel_lacks(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
     let lacks = |means, what: &str| {
         (means != Means::Freezer).then(|| Demand::essential(what, NOT_IN_KERNEL))

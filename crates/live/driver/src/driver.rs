@@ -5,8 +5,8 @@
 
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
-    Allocator, Change, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer, Refusal, Rules,
-    RunState, Sched, Topology, View,
+    Allocator, Change, CoreLoad, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer,
+    Refusal, Rules, RunState, Sched, ThreadLoad, Topology, View,
 };
 
 use crate::Dilation;
@@ -57,6 +57,8 @@ pub struct Driver {
     plan: Plan,
     /// Moves that the rules decide, for back ends that can only bind threads.
     moves: Vec<(ThreadId, Prefer)>,
+    /// Whether the back end executes the rules by itself.
+    rules_are_executed: bool,
     dilation: Dilation,
     /// The last look, in the policy's time.
     seen_ns: Ns,
@@ -87,6 +89,7 @@ impl Driver {
             factors: Vec::new(),
             plan: Plan::new(),
             moves: Vec::new(),
+            rules_are_executed: false,
             dilation,
             seen_ns: 0,
             epochs: 0,
@@ -102,6 +105,12 @@ impl Driver {
     /// there are power sensors of clusters.
     pub fn caveat(&self, sensors: bool) -> Option<String> {
         self.policy.caveat(self.sched.topology(), sensors)
+    }
+
+    /// Says that the back end executes the rules by itself. Else rules that are thresholds of load and nothing else are
+    /// applied here, look by look.
+    pub fn leave_rules_to_back_end(&mut self) {
+        self.rules_are_executed = true;
     }
 
     /// The fast plane; times are real.
@@ -186,6 +195,16 @@ impl Driver {
     /// Says at which frequency a cluster runs.
     pub fn set_frequency(&mut self, cluster: ClusterId, mhz: u32) {
         self.sched.set_frequency(cluster, mhz, self.seen_ns);
+    }
+
+    /// Says what the averages of a thread are now, if the back end tracks load by itself.
+    pub fn set_load(&mut self, thread: ThreadId, load: ThreadLoad) {
+        self.sched.tell_load(thread, load);
+    }
+
+    /// Says what the averages of a core are now, as [`Driver::set_load`].
+    pub fn set_core_load(&mut self, core: CoreId, load: CoreLoad) {
+        self.sched.tell_core_load(core, load);
     }
 
     /// Says what a cluster's power sensor shows, in mW.
@@ -323,7 +342,7 @@ impl Driver {
     /// Whether the policy is thresholds of load and nothing else: then its rules are applied here, look by
     /// look, for back ends whose fast plane cannot.
     fn places_by_load(&self) -> bool {
-        matches!(self.sched.rules().allocator, Allocator::ByLoad { .. })
+        !self.rules_are_executed && matches!(self.sched.rules().allocator, Allocator::ByLoad { .. })
     }
 
     /// What idle cores would take, and where threads on big cores would be put if they woke up now, as moves

@@ -12,7 +12,7 @@ mod playback;
 
 pub use demands::{
     Backend, Choices, Demand, KERNEL_CPUS_MAX, crashes_verifier, demands, kernel_lacks,
-    runnable_policies,
+    lacks_clocks, runnable_policies,
 };
 pub use dilation::Dilation;
 pub use driver::{Decision, Driver, Observation};

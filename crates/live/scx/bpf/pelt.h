@@ -64,7 +64,7 @@ struct tracked_core {
     u32 estimates; /* sum over the runnable ones */
     u32 capacity; /* at the highest frequency */
     u32 present; /* at the present one */
-    u32 unused;
+    u32 told; /* at that which the policy has set */
 };
 
 typedef struct pelt arena pelt_t;

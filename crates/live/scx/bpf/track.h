@@ -181,7 +181,19 @@ inlined void set_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
     tracked_core_t *own = &core_of(s, core)->tracked;
     advance_core(s, own, now_ns);
     if (tracking(s) == TRACKING_BY_WORK && whole > 0)
-        own->present = greatest_of(own->capacity * part / whole, 1);
+        own->present = own->told = greatest_of(own->capacity * part / whole, 1);
+}
+
+/* The kernel says that a core runs at `pace / 1024` of its highest frequency. Where it cannot know (no frequency
+ * invariance) it always says 1024, and what the policy has set counts. */
+inlined void follow_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
+{
+    tracked_core_t *own = &core_of(s, core)->tracked;
+    u64 present = least_of(greatest_of(own->capacity * pace / CAPACITY_ONE, 1), own->told);
+    if (present == own->present)
+        return;
+    advance_core(s, own, now_ns);
+    own->present = present;
 }
 
 /* The share of time in which a thread has been runnable lately, 0 to 1024; 0 before its start and after its end. */

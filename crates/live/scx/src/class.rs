@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-use ampsched_computer::{Proc, ThreadKey, ThreadStat};
-use ampsched_live_session::{Journal, PutBack};
+use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat};
+use ampsched_live_session::{ClockTouch, Journal, PutBack};
 use serde::{Deserialize, Serialize};
 
 /// `SCHED_EXT`, include/uapi/linux/sched.h.
@@ -62,13 +62,19 @@ pub enum Touch {
         /// Its class, with its flag.
         class: i32,
     },
+    /// A limit of a clock.
+    Clock(ClockTouch),
+}
+
+impl From<ClockTouch> for Touch {
+    fn from(touch: ClockTouch) -> Self {
+        Self::Clock(touch)
+    }
 }
 
 /// The threads that a session has put into the class.
 #[derive(Debug)]
-pub struct Chosen {
-    journal: Journal<Touch>,
-}
+pub struct Chosen;
 
 impl Chosen {
     /// Nobody yet; threads that are in the class already are not the session's.
@@ -76,32 +82,28 @@ impl Chosen {
     /// # Errors
     ///
     /// The journal cannot be written.
-    pub fn begin(mut journal: Journal<Touch>) -> io::Result<Self> {
+    pub fn begin(journal: &mut Journal<Touch>) -> io::Result<Self> {
         for stat in members(&Proc::default()) {
             journal.write(&Touch::Exception { thread: stat.key, class: EXT })?;
         }
         journal.write(&Touch::Choosing)?;
-        Ok(Self { journal })
+        Ok(Self)
     }
 
-    /// Where it is written who is an exception.
-    pub fn journal(&mut self) -> &mut Journal<Touch> {
-        &mut self.journal
-    }
-
-    /// Puts a thread there unless it is already, or is of a class with fixed priorities or deadlines.
+    /// Puts a thread there unless it is already, or is of a class with fixed priorities or deadlines. It is written to
+    /// the journal who is an exception.
     ///
     /// # Errors
     ///
     /// It has ended, or may not be changed, or the journal cannot be written.
-    pub fn take_in(&mut self, stat: &ThreadStat) -> io::Result<()> {
+    pub fn take_in(&self, stat: &ThreadStat, journal: &mut Journal<Touch>) -> io::Result<()> {
         let class = class_of(stat.key.tid)?;
         match class & !RESET_ON_FORK {
             libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE => {}
             _ => return Ok(()),
         }
         if class != libc::SCHED_OTHER {
-            self.journal.write(&Touch::Exception { thread: stat.key, class })?;
+            journal.write(&Touch::Exception { thread: stat.key, class })?;
         }
         set_class(stat.key.tid, EXT)
     }
@@ -153,10 +155,23 @@ pub fn put_back(touches: &[Touch]) -> PutBack {
     PutBack { what, failures: failures.into_values().collect() }
 }
 
+/// Puts clocks back; returns how many limits, and what could not be put back, and why.
+pub fn put_clocks_back(touches: &[Touch], root: &Root) -> (usize, Vec<String>) {
+    let (mut count, mut failures) = (0, Vec::new());
+    for touch in touches.iter().rev() {
+        let Touch::Clock(clock) = touch else { continue };
+        match clock.put_back(root) {
+            Ok(()) => count += 1,
+            Err(error) => failures.push(format!("{}: {error}", clock.file(root).display())),
+        }
+    }
+    (count, failures)
+}
+
 /// What of a journal still has to be put back: all but exceptions that have ended.
 pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
     touches.retain(|touch| match touch {
-        Touch::Choosing => true,
+        Touch::Choosing | Touch::Clock(_) => true,
         Touch::Exception { thread, .. } => {
             proc.task(thread.tid).is_some_and(|stat| stat.key == *thread)
         }
@@ -168,7 +183,7 @@ pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
 fn exceptions(touches: &[Touch]) -> BTreeMap<i32, (ThreadKey, i32)> {
     let exception = |touch: &Touch| match *touch {
         Touch::Exception { thread, class } => Some((thread.tid, (thread, class))),
-        Touch::Choosing => None,
+        Touch::Choosing | Touch::Clock(_) => None,
     };
     touches.iter().filter_map(exception).collect()
 }

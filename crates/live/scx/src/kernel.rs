@@ -274,6 +274,8 @@ impl Kernel {
             unsafe {
                 if name.ends_with(".rules") {
                     value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
+                } else if name.ends_with(".track") {
+                    value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
                 } else if name.ends_with(".setting") || name.ends_with(".settings") {
                     assert!(value.len() <= size_of::<Settings>(), "settings as in scheduler.bpf.c");
                     let from = (&raw const settings).cast::<u8>();

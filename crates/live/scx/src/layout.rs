@@ -56,7 +56,7 @@ pub struct TrackedCore {
     pub estimates: u32,
     pub capacity: u32,
     pub present: u32,
-    pub unused: u32,
+    pub told: u32,
 }
 
 /// A thread: plan, state, counters.

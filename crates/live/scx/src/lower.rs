@@ -174,8 +174,12 @@ pub fn track_load(state: &mut layout::Sched, how: LoadTracking, topology: &Topol
     };
     for core in topology.cores() {
         let capacity = tracker.capacity(core);
-        state.cores[core.index()].tracked =
-            layout::TrackedCore { capacity, present: capacity, ..layout::TrackedCore::default() };
+        state.cores[core.index()].tracked = layout::TrackedCore {
+            capacity,
+            present: capacity,
+            told: capacity,
+            ..layout::TrackedCore::default()
+        };
     }
 }
 

@@ -5,17 +5,19 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use ampsched_computer::{CoreMap, Proc, Root, ThreadKey, format_cpus, online_cpus};
-use ampsched_live_driver::{Decision, Observation, crashes_verifier};
+use ampsched_live_driver::{Decision, Driver, Observation, crashes_verifier, lacks_clocks};
+use ampsched_live_factors::{SensorSurvey, Sensors};
 use ampsched_live_session::{
-    Account, Backend, End, Journal, Means, Observed, Outcome, PutBack, Scheduled, Session, Setup,
+    Account, Backend, Clocks, End, Journal, Means, Observed, Outcome, PutBack, Scheduled, Session,
+    Setup,
 };
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
-use ampsched_policy::{Choice, RunState, Source};
+use ampsched_policy::{Choice, PELT_UNIT_NS, RunState, Source};
 
 use crate::class::{self, Chosen, Touch};
-use crate::kernel::{Exit, Kernel, Options, Scope};
+use crate::kernel::{Exit, Kernel, Options, Scope, monotonic_ns};
 use crate::layout::{Operation, Sched, Thread};
-use crate::{ScxError, lower};
+use crate::{ScxError, loads, lower};
 
 /// Most threads at a time (ours): half of what Linux allows by default (`pid_max` is 32,768).
 const THREADS_MAX: u32 = 16_384;
@@ -85,6 +87,11 @@ pub struct Scx {
     seen: Box<Sched>,
     /// Threads under the extensible class; none if everything is scheduled.
     chosen: Option<Chosen>,
+    clocks: Clocks,
+    sensors: Sensors,
+    has_power_of_clusters: bool,
+    /// What is touched: classes of threads, and clocks.
+    journal: Journal<Touch>,
     /// Whether there was anybody to schedule when threads were looked for.
     found_some: bool,
 }
@@ -137,8 +144,8 @@ impl Observed for Scx {
         Account {
             freezer: "the scheduler itself",
             tells_blame: true,
-            has_power_of_clusters: false,
-            energy: Vec::new(),
+            has_power_of_clusters: self.has_power_of_clusters,
+            energy: self.sensors.energy(),
             losses: Vec::new(),
         }
     }
@@ -159,10 +166,12 @@ impl Backend for Scx {
         online(&Root::default(), &setup.cores).map(|_| ())
     }
 
-    fn start(session: &mut Session, journal: Journal<Touch>) -> Result<Self, InputError> {
+    fn start(session: &mut Session, mut journal: Journal<Touch>) -> Result<Self, InputError> {
+        let root = Root::default();
+        let survey = SensorSurvey::make(&root, &session.cores)?;
         let kernel = load(session)?;
         let everything = session.settings.scope.everything;
-        let chosen = (!everything).then(|| Chosen::begin(journal)).transpose();
+        let chosen = (!everything).then(|| Chosen::begin(&mut journal)).transpose();
         let chosen = chosen.map_err(|error| InputError::new("journal", "", error.to_string()))?;
         Ok(Self {
             seen: Box::new(kernel.state()),
@@ -170,6 +179,10 @@ impl Backend for Scx {
             proc: Proc::default(),
             members: Vec::new(),
             chosen,
+            clocks: Clocks::new(root.clone()),
+            has_power_of_clusters: survey.has_power_of_clusters(),
+            sensors: Sensors::new(root, &survey),
+            journal,
             found_some: true,
         })
     }
@@ -217,12 +230,25 @@ impl Backend for Scx {
             let member = self.members[slot].as_mut().expect("it is known or welcome");
             observations.push(observation(member, session, seen, now_ns));
         }
+        self.tell_loads(session, &threads);
         observations
+    }
+
+    fn read_sensors(&mut self, driver: &mut Driver, now_ns: Ns) {
+        if !self.sensors.read(now_ns) {
+            return;
+        }
+        for (cluster, power_mw) in self.sensors.power_mw() {
+            driver.set_power(cluster, power_mw);
+        }
+        for (cluster, temperature_c) in self.sensors.temperature_c() {
+            driver.set_temperature(cluster, temperature_c);
+        }
     }
 
     fn carry_out(
         &mut self,
-        _session: &mut Session,
+        session: &mut Session,
         decisions: &[Decision],
     ) -> Result<(), InputError> {
         let slots: HashMap<ThreadId, (u32, u32)> = self
@@ -234,9 +260,8 @@ impl Backend for Scx {
                 Some((member.thread, (slot as u32, member.generation)))
             })
             .collect();
-        let mut operations = Vec::new();
+        let mut operations = self.set_clocks(session, decisions);
         for decision in decisions {
-            // Policies that set clocks are refused, so there are no others.
             let Decision::Thread(thread, change) = decision else { continue };
             let Some(&(slot, generation)) = slots.get(thread) else { continue };
             let lowered = lower::change(slot, change).into_iter();
@@ -291,7 +316,7 @@ impl Backend for Scx {
     }
 
     fn journal(&mut self) -> Option<&mut Journal<Touch>> {
-        self.chosen.as_mut().map(Chosen::journal)
+        Some(&mut self.journal)
     }
 
     fn mattering(touches: Vec<Touch>) -> Vec<Touch> {
@@ -304,14 +329,21 @@ impl Backend for Scx {
     }
 
     fn put_back(touches: &[Touch]) -> PutBack {
-        class::put_back(touches)
+        let (clocks, mut failures) = class::put_clocks_back(touches, &Root::default());
+        let classes = class::put_back(touches);
+        failures.extend(classes.failures);
+        let what = match clocks {
+            0 => classes.what,
+            _ => format!("{}, {clocks} settings of clocks", classes.what),
+        };
+        PutBack { what, failures }
     }
 }
 
 impl Scx {
     /// Puts threads under the extensible class that run already, or were started by such.
     fn take_in(&mut self, session: &mut Session, now_ns: Ns) {
-        let Some(chosen) = &mut self.chosen else { return };
+        let Some(chosen) = &self.chosen else { return };
         if !session.is_of_others() {
             return;
         }
@@ -319,13 +351,53 @@ impl Scx {
         for thread in &found {
             // Kernel threads and threads that have just ended cannot be chosen, which is no failure.
             const NO_FAILURE: [i32; 3] = [libc::EPERM, libc::EINVAL, libc::ESRCH];
-            if let Err(error) = chosen.take_in(thread)
+            if let Err(error) = chosen.take_in(thread, &mut self.journal)
                 && !error.raw_os_error().is_some_and(|code| NO_FAILURE.contains(&code))
             {
                 session.note("scheduling classes of threads", &error);
             }
         }
         self.found_some = !found.is_empty();
+    }
+
+    /// Tells the policy's mirror what the kernel's load tracking says now.
+    fn tell_loads(&self, session: &mut Session, threads: &[Thread]) {
+        if self.seen.tracking == 0 {
+            return;
+        }
+        let (now_ns, unit_ns) = (monotonic_ns(), self.seen.unit_ns);
+        let known = self.members.iter().zip(threads);
+        for (member, seen) in known.filter_map(|(member, seen)| Some((member.as_ref()?, seen))) {
+            let core = &self.seen.cores[seen.tracked.core as usize].tracked;
+            let load = loads::of_thread(core, &seen.tracked, unit_ns, now_ns);
+            session.driver.set_load(member.thread, load);
+        }
+        for core in session.cores.topology().cores() {
+            let own = &self.seen.cores[core.index()].tracked;
+            session.driver.set_core_load(core, loads::of_core(own, unit_ns, now_ns));
+        }
+    }
+
+    /// Sets the clocks that the policy wants; returns what load tracking has to know of it.
+    fn set_clocks(&mut self, session: &mut Session, decisions: &[Decision]) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        for decision in decisions {
+            match *decision {
+                Decision::Frequency(cluster, mhz) => {
+                    let set = self.clocks.set_cluster(session, cluster, mhz, &mut self.journal);
+                    let Some(mhz) = set else { continue };
+                    let cluster = &session.cores.topology().clusters()[cluster.index()];
+                    let max_mhz = cluster.max_mhz().unwrap_or(mhz);
+                    let paces = cluster.cores.iter().map(|&core| lower::pace(core, mhz, max_mhz));
+                    operations.extend(paces);
+                }
+                Decision::Limit(cluster, mhz) => {
+                    self.clocks.limit_cluster(session, cluster, mhz, &mut self.journal);
+                }
+                Decision::Thread(..) => {}
+            }
+        }
+        operations
     }
 
     fn welcome(&self, session: &mut Session, seen: &Thread, now_ns: Ns) -> Member {
@@ -357,7 +429,8 @@ impl Scx {
 }
 
 /// Loads the policy for those of the cores that are online.
-fn load(session: &Session) -> Result<Kernel, InputError> {
+fn load(session: &mut Session) -> Result<Kernel, InputError> {
+    session.driver.leave_rules_to_back_end();
     let (driver, cores) = (&session.driver, &session.cores);
     let (rules, topology) = (driver.rules(), cores.topology());
     let options = Options {
@@ -372,10 +445,20 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
         let why = format!("it {}: {}", lack.what, lack.instead);
         return Err(in_words(ScxError::Refused { policy: session.name.clone(), why }));
     }
-    let unmet = session.instruments.unmet(driver.needs());
+    let mut unmet = session.instruments.unmet(driver.needs());
+    let lacks = lacks_clocks(topology, &session.capabilities, session.settings.allow_dvfs);
+    if let Some(why) = lacks.filter(|_| unmet.frequencies) {
+        let why = format!("it sets the clocks of clusters: {why}");
+        return Err(in_words(ScxError::Refused { policy: session.name.clone(), why }));
+    }
+    unmet.frequencies = false;
     let lowered = lower::rules(&session.name, &unmet, &rules, topology).map_err(in_words)?;
     let mut initial = lower::state(lowered, &rules, topology, THREADS_MAX);
     initial.online = options.online;
+    if let Some(how) = driver.needs().load_tracking {
+        let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
+        lower::track_load(&mut initial, how, topology, unit_ns);
+    }
     Kernel::load(initial, &rules, &options, driver.needs().blame).map_err(in_words)
 }
 

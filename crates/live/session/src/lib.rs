@@ -9,6 +9,7 @@
 pub mod arguments;
 mod backend;
 mod claims;
+mod clocks;
 mod command;
 mod folder;
 mod guardian;
@@ -38,6 +39,7 @@ mod whole_file;
 
 pub use backend::{Backend, End, Outcome, PutBack};
 pub use claims::Card;
+pub use clocks::{ClockTouch, Clocks, Limit};
 pub use guardian::keep_watch;
 pub use identity::Identity;
 pub use journal::{Contents, Held, Journal, JournalFile};

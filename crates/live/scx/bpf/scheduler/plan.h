@@ -7,8 +7,18 @@ struct apply_arguments {
     u64 count;
 };
 
-/* Carries out changes of the plan that the loader has written into the arena, as if at one moment. Changes for a thread
- * that has ended are left out. */
+/* Carries out a change of the plan, or tells at what pace a core runs. A change for a thread that has ended is left
+ * out. */
+inlined void apply_one(sched_t *s, struct operation arena *op, u64 now_ns)
+{
+    thread_t *own = thread_of(s, op->thread);
+    if (op->kind == OP_PACE)
+        set_pace(s, op->core & (CORES_MAX - 1), op->a, op->b, now_ns);
+    else if (own->in_use && own->generation == op->generation && change(s, op))
+        relocate(s, op->thread, now_ns);
+}
+
+/* Carries out changes of the plan that the loader has written into the arena, as if at one moment. */
 SEC("syscall")
 int apply(struct apply_arguments *arguments)
 {
@@ -18,9 +28,7 @@ int apply(struct apply_arguments *arguments)
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
         bpf_spin_lock(&lock);
-        thread_t *own = thread_of(s, op->thread);
-        if (own->in_use && own->generation == op->generation && change(s, op))
-            relocate(s, op->thread, now_ns);
+        apply_one(s, op, now_ns);
         bpf_spin_unlock(&lock);
     }
     /* Nobody looks before all is as the plan says. */

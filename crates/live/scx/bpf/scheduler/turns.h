@@ -19,8 +19,12 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
     sched_t *s = shared_state();
     bool over = false;
     u64 now_ns = bpf_ktime_get_ns(), since_ns = now_ns;
+    /* Whoever chooses frequencies, they are seen at ticks, as by the kernel (arch_scale_freq_tick). */
+    u64 pace = tracking(s) == TRACKING_BY_WORK ? scx_bpf_cpuperf_cur(bpf_get_smp_processor_id()) : 0;
     bpf_spin_lock(&lock);
     thread_t *own = thread_of(s, thread);
+    if (tracking(s) == TRACKING_BY_WORK)
+        follow_pace(s, core_at(bpf_get_smp_processor_id()), pace, now_ns);
     if (own->comes) {
         over = true;
     } else if (own->state == STATE_RUNNING) {

@@ -5,8 +5,8 @@ use ampsched_model::{ClusterId, CoreId, CoreSet, Ns, ThreadId};
 use super::cfs::{self, CfsRules};
 use super::support::busy::Busy;
 use crate::{
-    Change, Event, Events, Hooks, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules,
-    RunState, Topology, View,
+    Change, Event, Events, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology,
+    View,
 };
 
 /// The registry's row.
@@ -196,7 +196,6 @@ impl Policy for Iks {
             epoch_ns: Some(self.sampling_ns),
             frequencies: true,
             events: Events { lifecycle: true, ..Events::default() },
-            hooks: Hooks { place: true, ..Hooks::default() },
             ..Needs::default()
         }
     }
@@ -228,25 +227,23 @@ impl Policy for Iks {
         let active = active_cores(&pairs);
         if active != active_cores(&before) {
             for thread in view.threads() {
+                // First to the partner alone, then the others, too: who runs or waits on a core that is switched goes
+                // there, and the allocator has no say.
+                if let Some(partner) = partner_to_go_to(view, &pairs, thread) {
+                    plan.set(thread, Change::Affinity([partner].into_iter().collect()));
+                }
                 plan.set(thread, Change::Affinity(active.clone()));
             }
         }
     }
+}
 
-    /// Threads of a core that is switched go to its partner.
-    fn place(&mut self, view: &View, thread: ThreadId) -> CoreId {
-        let core = view.core(thread);
-        let pair = self.pairs(view.topology()).into_iter().find(|pair| pair.has(core));
-        let partner = pair.map(|pair| pair.active()).filter(|&active| active != core);
-        match partner {
-            Some(partner)
-                if view.state(thread) == RunState::Ready && view.may_run(thread, partner) =>
-            {
-                partner
-            }
-            _ => view.by_rules_place(thread),
-        }
-    }
+/// The other core of its pair for a thread that runs or waits on one that is not active any more.
+fn partner_to_go_to(view: &View, pairs: &[Pair], thread: ThreadId) -> Option<CoreId> {
+    let core = view.core(thread);
+    let active = pairs.iter().find(|pair| pair.has(core))?.active();
+    let goes = active != core && view.state(thread).is_runnable();
+    (goes && view.user_allows(thread, active)).then_some(active)
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
         ("hfee", format!("{clocks}; {retired}")),
         ("hfee-as-published", format!("{clocks}; {retired}")),
         ("hpm", format!("{clocks}; {retired}")),
-        ("iks", format!("{place}; {clocks}")),
+        ("iks", clocks.to_owned()),
         ("pie", stalls.to_owned()),
         ("smart-balance", retired.to_owned()),
         ("utilisation-aware", clocks.to_owned()),

@@ -53,7 +53,8 @@ pub use rules::{
 };
 pub use sampling::SpeedupSampler;
 pub use sched::{
-    CoreState, Effect, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats, Turn,
+    CoreState, CostPoint, Effect, EnqueueKind, Pick, RunState, Sched, ThreadState, ThreadStats,
+    Turn, cost_points,
 };
 pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topology};
 pub use traits::{Event, Policy};

@@ -116,6 +116,21 @@ choice! {
                 instead: "at each look, from run times since the last one",
             },
         }
+        /// Start: as [`Allocator::WakeAffine`]. Wake-up: while no core is over-utilised, where the thread costs the
+        /// least energy, by the machine's energy model; on its previous core unless that saves more than a share of
+        /// the energy of all (Linux `find_energy_efficient_cpu`). Without an energy model as
+        /// [`Allocator::WakeAffine`].
+        ByEnergy as "by_energy" {
+            /// The share, in 1/1024.
+            hysteresis: u32 = [64, 0],
+        } => {
+            reads: &[Changes::Weight],
+            reads_load: true,
+            daemon: Refuses {
+                what: "puts waking threads where they cost the least energy",
+                instead: "the kernel places them",
+            },
+        }
     }
 }
 

@@ -133,6 +133,7 @@ fn rules_that_read_load_need_it_to_be_tracked() {
         load: LoadFilter::Heavy { band: LoadBand::default() },
         ..Steal::any(StealFrom::OtherClusters)
     };
+    let by_energy = Allocator::ByEnergy { hysteresis: 64 };
     let by_load = Allocator::ByLoad { band: LoadBand::default() };
     let stealing = |step: Steal| Rules { steal: vec![step], ..Rules::default() };
     let cases = [
@@ -141,6 +142,7 @@ fn rules_that_read_load_need_it_to_be_tracked() {
             "balance_when = over_utilised",
         ),
         (Rules { allocator: by_load, ..Rules::default() }, "allocator = by_load"),
+        (Rules { allocator: by_energy, ..Rules::default() }, "allocator = by_energy"),
         (stealing(heavy), "steal_load = heavy"),
         (stealing(starved), "steal_load = starved"),
         (stealing(misfit), "steal_load = misfit"),

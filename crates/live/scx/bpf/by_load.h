@@ -4,7 +4,7 @@
 #ifndef AMPSCHED_BY_LOAD_H
 #define AMPSCHED_BY_LOAD_H
 
-#include "place.h"
+#include "by_energy.h"
 
 /* When an idle core looks again for a thread that its load may let go: one tick at 250 Hz. */
 #define LOOK_AGAIN_NS 4000000

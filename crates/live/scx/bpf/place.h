@@ -109,8 +109,9 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
     return best;
 }
 
-/* by_load.h */
+/* by_load.h, by_energy.h */
 apart u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_ns);
+inlined u32 place_by_energy(sched_t *s, u32 thread, u32 waker, u64 now_ns);
 
 /* The core for a thread that starts or wakes, woken by a thread on core `waker` (or NONE); one that it may use. */
 apart u32 place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
@@ -125,6 +126,8 @@ apart u32 place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
         return least_loaded(s, thread, 0, may_use_preferred(s, thread), own->ran_on);
     case ALLOCATOR_BY_LOAD:
         return place_by_load(s, thread, waker, now_ns);
+    case ALLOCATOR_BY_ENERGY:
+        return place_by_energy(s, thread, waker, now_ns);
     default:
         return least_loaded(s, thread, own->weight, false, own->ran_on);
     }

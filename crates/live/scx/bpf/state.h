@@ -8,6 +8,8 @@
 #include "words.h"
 
 #define CORES_MAX 64 /* a set of cores is one word */
+#define DOMAINS_MAX 16 /* clusters, of a machine whose energy is known */
+#define POINTS_MAX 32
 #define NONE 0xffffffffu
 #define NOBODY 0xfffffffeu
 #define NEVER (~0ull)
@@ -97,6 +99,20 @@ struct queue {
     u32 coming; /* how many of its waiting threads have yet to be let go by another core */
 };
 
+/* An operating point of a cluster: work per time, and power / that in 2^-20 mW. */
+struct point {
+    u64 cost;
+    u32 capacity;
+    u32 unused;
+};
+
+/* A cluster, as energy is estimated. */
+struct domain {
+    u32 capacity; /* of its cores at the highest frequency */
+    u32 count;
+    struct point points[POINTS_MAX]; /* the slowest first */
+};
+
 struct rounds {
     u64 latest;
     u32 waiting_earlier;
@@ -156,6 +172,8 @@ struct sched {
     u64 to_interrupt; /* cores that must look for other work than what they run */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
     u32 tracking;
+    u32 knows_energy; /* whether powers of all clusters are known */
+    u32 domain_count;
     u32 unused;
     struct rounds rounds;
     struct core cores[CORES_MAX];
@@ -163,6 +181,7 @@ struct sched {
     /* Scratch, as BPF functions can neither return structures nor have much of a stack. */
     struct pick pick;
     struct group group;
+    struct domain domains[DOMAINS_MAX];
     /* Sorted cores, for balancing. */
     u32 targets[CORES_MAX];
     u32 sources[CORES_MAX];
@@ -174,6 +193,7 @@ typedef struct thread arena thread_t;
 typedef struct core arena core_t;
 typedef struct queue arena queue_t;
 typedef struct group arena group_t;
+typedef struct domain arena domain_t;
 typedef struct pick arena pick_t;
 typedef struct steal arena steal_t;
 

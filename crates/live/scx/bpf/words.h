@@ -15,6 +15,7 @@ enum allocator {
     ALLOCATOR_LEAST_LOADED_IN_CLASS,
     ALLOCATOR_LEAST_LOADED_WITH,
     ALLOCATOR_BY_LOAD,
+    ALLOCATOR_BY_ENERGY,
 };
 enum steal_from { STEAL_FROM_OWN_CLUSTER, STEAL_FROM_OTHER_CLUSTERS, STEAL_FROM_RUNNING_ON_SLOWER };
 enum steal_load { STEAL_LOAD_ANY, STEAL_LOAD_HEAVY, STEAL_LOAD_STARVED, STEAL_LOAD_MISFIT };
@@ -72,6 +73,7 @@ struct rules {
     u64 length_ns;
     u64 allocator;
     struct load_band band;
+    u64 hysteresis;
     u64 steps;
     struct steal steal[8];
     u64 kick_idle;

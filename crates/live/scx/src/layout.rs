@@ -145,6 +145,29 @@ pub struct Queue {
     pub coming: u32,
 }
 
+/// Most clusters of a machine on which threads are placed by energy.
+pub const DOMAINS_MAX: usize = 16;
+/// Most operating points of such a cluster.
+pub const POINTS_MAX: usize = 32;
+
+/// An operating point of a cluster.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Point {
+    pub cost: u64,
+    pub capacity: u32,
+    pub unused: u32,
+}
+
+/// A cluster, as energy is estimated.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Domain {
+    pub capacity: u32,
+    pub count: u32,
+    pub points: [Point; POINTS_MAX],
+}
+
 /// The books of rounds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -209,12 +232,15 @@ pub struct Sched {
     pub to_interrupt: u64,
     pub unit_ns: u64,
     pub tracking: u32,
+    pub knows_energy: u32,
+    pub domain_count: u32,
     pub unused: u32,
     pub rounds: Rounds,
     pub cores: [Core; CORES_MAX],
     pub queues: [Queue; CORES_MAX],
     pub pick: Pick,
     pub group: Group,
+    pub domains: [Domain; DOMAINS_MAX],
     pub targets: [u32; CORES_MAX],
     pub sources: [u32; CORES_MAX],
 }

@@ -3,12 +3,12 @@
 use ampsched_live_driver::kernel_lacks;
 use ampsched_model::{CoreId, Ns};
 use ampsched_policy::{
-    Change, Choice, LoadTracker, LoadTracking, Needs, Order, PELT_UNIT_NS, QueueScope, Rules,
-    STEPS_MAX, Topology, Wire,
+    Allocator, Change, Choice, ClusterInfo, LoadTracker, LoadTracking, Needs, Order, PELT_UNIT_NS,
+    QueueScope, Rules, STEPS_MAX, Topology, Wire, cost_points,
 };
 
 use crate::ScxError;
-use crate::layout::{self, CHANGE, CORES_MAX, NONE, Op, Operation};
+use crate::layout::{self, CHANGE, CORES_MAX, DOMAINS_MAX, NONE, Op, Operation, POINTS_MAX};
 
 /// What a kernel cannot do for a policy, as a sentence for each; none if it can run the policy by itself.
 pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
@@ -16,6 +16,16 @@ pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<Str
         kernel_lacks(needs, rules, topology).into_iter().map(|what| format!("it {what}")).collect();
     if topology.core_count() > CORES_MAX {
         refused.push(format!("the machine has more than {CORES_MAX} cores"));
+    }
+    let clusters = topology.clusters();
+    let is_large = |cluster: &ClusterInfo| cluster.energy_model.len() > POINTS_MAX;
+    if matches!(rules.allocator, Allocator::ByEnergy { .. })
+        && (clusters.len() > DOMAINS_MAX || clusters.iter().any(is_large))
+    {
+        refused.push(format!(
+            "it places threads by energy, and the machine has more than {DOMAINS_MAX} clusters or {POINTS_MAX} \
+             frequencies of one"
+        ));
     }
     if rules.steal.len() > STEPS_MAX {
         refused.push(format!("it has more than {STEPS_MAX} steps of stealing"));
@@ -114,6 +124,7 @@ pub fn state(
         queue_count = queue_count.max(entry.queue + 1);
         cores[core.index()] = entry;
     }
+    let domains = energies(rules, topology);
     layout::Sched {
         rotation_due_ns: rules.balance.map_or(0, |balance| balance.rotate_period_ns),
         rules: lowered,
@@ -137,6 +148,8 @@ pub fn state(
         to_interrupt: 0,
         unit_ns: PELT_UNIT_NS,
         tracking: 0,
+        knows_energy: domains.is_some().into(),
+        domain_count: topology.clusters().len() as u32,
         unused: 0,
         rounds: layout::Rounds {
             latest: 0,
@@ -158,9 +171,29 @@ pub fn state(
             unused: 0,
         },
         group: layout::Group::default(),
+        domains: domains.unwrap_or_default(),
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],
     }
+}
+
+/// The clusters as energy is estimated; none if threads are placed otherwise, or the power of a cluster is not known.
+fn energies(rules: &Rules, topology: &Topology) -> Option<[layout::Domain; DOMAINS_MAX]> {
+    let mut domains = [layout::Domain::default(); DOMAINS_MAX];
+    if !matches!(rules.allocator, Allocator::ByEnergy { .. }) {
+        return None;
+    }
+    for (domain, cluster) in domains.iter_mut().zip(topology.clusters()) {
+        let points = cost_points(cluster);
+        (domain.capacity, domain.count) = (cluster.capacity(), points.len() as u32);
+        for (slot, point) in domain.points.iter_mut().zip(&points) {
+            *slot = layout::Point { cost: point.cost, capacity: point.capacity, unused: 0 };
+        }
+        if points.is_empty() {
+            return None;
+        }
+    }
+    Some(domains)
 }
 
 /// Has an empty system track load; `unit_ns` is the unit of time in which it does, [`PELT_UNIT_NS`] or as many times

@@ -9,7 +9,7 @@ unsafe extern "C" {
 }
 
 /// Number of sizes and offsets that are compared.
-pub const LAYOUT: usize = 18;
+pub const LAYOUT: usize = 19;
 
 /// Sizes and offsets as the C compiler sees them, in the order of `bpf/native.c`.
 pub fn layout() -> [u64; LAYOUT] {

@@ -19,10 +19,13 @@ impl Sched {
     pub(super) fn may_balance(&self, now_ns: Ns) -> bool {
         match self.rules.balance_when {
             BalanceWhen::Always => true,
-            BalanceWhen::OverUtilised => {
-                self.topology.cores().any(|core| self.is_overutilised(core, now_ns))
-            }
+            BalanceWhen::OverUtilised => self.some_overutilised(now_ns),
         }
+    }
+
+    /// Whether some core has less than a fifth of its capacity to spare.
+    pub(super) fn some_overutilised(&self, now_ns: Ns) -> bool {
+        self.topology.cores().any(|core| self.is_overutilised(core, now_ns))
     }
 
     /// When an idle core looks again that may not steal now: while others run, a core may become over-utilised

@@ -7,6 +7,7 @@
 //! Nothing here knows a clock: `now_ns` is always passed in.
 
 mod balance;
+mod by_energy;
 mod by_load;
 mod eevdf;
 mod load;
@@ -27,9 +28,10 @@ use crate::pelt::Told;
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
-    AffinityId, AffinityTable, ClusterInfo, Factor, LoadTracker, Needs, Prefer, QueueScope, Rules,
-    ThreadPlan, Topology,
+    AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, LoadTracker, Needs, Prefer,
+    QueueScope, Rules, ThreadPlan, Topology,
 };
+pub use by_energy::{CostPoint, cost_points};
 pub(crate) use load::fits;
 pub use moves::Turn;
 use place::LastSearch;
@@ -76,6 +78,8 @@ pub struct Sched {
     load: Option<Box<LoadTracker>>,
     /// What the host says of load that it tracks by itself; none: it is tracked here.
     told: Option<Box<Told>>,
+    /// Operating points of each cluster, if threads are placed by energy.
+    costs: Vec<Vec<CostPoint>>,
     /// What the policy's needs name; nothing else is shown to it.
     needs: Needs,
     /// What the policy may ask for; none: the host has no policy to hold to it.
@@ -106,6 +110,10 @@ impl Sched {
         let idle_cores = topology.core_count() as u16;
         let rotation_due_ns = rules.balance.map_or(0, |balance| balance.rotate_period_ns);
         let highest = |cluster: &ClusterInfo| cluster.max_mhz().unwrap_or(0);
+        let costs = match rules.allocator {
+            Allocator::ByEnergy { .. } => topology.clusters().iter().map(cost_points).collect(),
+            _ => Vec::new(),
+        };
         Self {
             affinities: AffinityTable::new(topology.core_count()),
             cores,
@@ -130,6 +138,7 @@ impl Sched {
             rotation_due_ns,
             load: None,
             told: None,
+            costs,
             needs: Needs::default(),
             contract: None,
         }

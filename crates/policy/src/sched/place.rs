@@ -64,6 +64,9 @@ impl Sched {
             Allocator::LeastLoadedInClass => self.place_least_loaded_in_class(thread, witness),
             Allocator::LeastLoadedWith => self.place_least_loaded_with(thread, witness),
             Allocator::ByLoad { band } => self.place_by_load(thread, waker, band, now_ns, witness),
+            Allocator::ByEnergy { hysteresis } => {
+                self.place_by_energy(thread, waker, hysteresis, now_ns, witness)
+            }
         }
     }
 

@@ -42,7 +42,9 @@ fn replay(
 fn layouts_agree() {
     use std::mem::offset_of;
 
-    use layout::{Core, Operation, Queue, Rules, Sched, Thread, TrackedCore, TrackedThread};
+    use layout::{
+        Core, Domain, Operation, Queue, Rules, Sched, Thread, TrackedCore, TrackedThread,
+    };
     let ours = [
         size_of::<Rules>(),
         size_of::<u64>() * <ampsched_policy::Steal as Wire>::LEN,
@@ -53,6 +55,7 @@ fn layouts_agree() {
         offset_of!(Thread, generation),
         size_of::<TrackedThread>(),
         size_of::<TrackedCore>(),
+        size_of::<Domain>(),
         size_of::<Core>(),
         size_of::<Queue>(),
         offset_of!(Queue, newcomer),
@@ -115,7 +118,6 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
             (!why.is_empty()).then(|| (info.name, why.join("; ")))
         })
         .collect();
-    let place = "it places threads by code of its own (hook `place`)";
     // Of clocks, and of counters below, there are none here.
     let clocks = "it sets the clocks of clusters";
     let retired = "it reads retired instructions, which are not counted here";
@@ -123,7 +125,6 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
     let expected = [
         ("bias", stalls.to_owned()),
         ("dtpm", clocks.to_owned()),
-        ("eas", place.to_owned()),
         ("hfee", format!("{clocks}; {retired}")),
         ("hfee-as-published", format!("{clocks}; {retired}")),
         ("hpm", format!("{clocks}; {retired}")),

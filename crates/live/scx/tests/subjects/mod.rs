@@ -72,15 +72,21 @@ fn topology(clusters: &[(u8, usize)]) -> Topology {
             cores,
             freqs_mhz: vec![1000],
             design: None,
-            energy_model: vec![EnergyPoint { mhz: 1000, capacity: capacity(class), power_mw: 0.0 }],
+            energy_model: energy_model(class),
         }
     });
     Topology::from_clusters(clusters.collect())
 }
 
-/// Capacity of a core of a class.
-fn capacity(class: u8) -> f64 {
-    [379.0, 700.0, 1024.0][usize::from(class)]
+/// Capacities and powers of a core of a class.
+fn energy_model(class: u8) -> Vec<EnergyPoint> {
+    let (capacity, power_mw) =
+        [(379.5, 150.0), (700.0, 600.0), (1024.0, 2000.0)][usize::from(class)];
+    let point = |mhz: u32| {
+        let share = f64::from(mhz) / 1000.0;
+        EnergyPoint { mhz, capacity: capacity * share, power_mw: power_mw * share.powf(2.2) }
+    };
+    [200, 500, 700, 1000].map(point).to_vec()
 }
 
 /// Big first and little first, one kind, three kinds, several clusters of a kind, one core.

@@ -10,6 +10,24 @@ const fn not_told(what: &'static str) -> Does {
     Does::Refuses { what, instead: "the kernel decides and tells nobody" }
 }
 
+/// What a kernel says of decisions by a policy's own code, which no rule states: it must not wait for a process, least
+/// of all for one that it has to schedule first.
+const fn needs_code(what: &'static str) -> Does {
+    Does::Refuses {
+        what,
+        instead: "not inside the kernel: its code is a process's, for which no decision can wait",
+    }
+}
+
+/// What a kernel says of events that are as frequent as its decisions: a process that hears of each has to run for
+/// each, which makes two more of them.
+const fn too_often(what: &'static str) -> Does {
+    Does::Refuses {
+        what,
+        instead: "not inside the kernel: a process that hears of each causes two more",
+    }
+}
+
 record! {
     /// Which events a policy wants to hear of.
     #[derive(Copy)]
@@ -18,12 +36,12 @@ record! {
         lifecycle: bool = false => {}
         /// A thread has blocked or woken.
         blocking: bool = false => {
-            kernel: not_in_kernel("hears of every blocking and waking"),
+            kernel: too_often("hears of every blocking and waking"),
             daemon: not_told("hears of every blocking and waking"),
         }
         /// A thread was put on a core or taken off it.
         dispatch: bool = false => {
-            kernel: not_in_kernel("hears of every start and stop of a thread"),
+            kernel: too_often("hears of every start and stop of a thread"),
             daemon: not_told("hears of every start and stop of a thread"),
         }
     }
@@ -37,22 +55,22 @@ record! {
     pub struct Hooks as "hooks" {
         /// [`crate::Policy::place`].
         place: bool = false => {
-            kernel: not_in_kernel("places threads by code of its own (hook `place`)"),
+            kernel: needs_code("places threads by code of its own (hook `place`)"),
             daemon: not_told("decides by itself where each waking thread goes"),
         }
         /// [`crate::Policy::pick`].
         pick: bool = false => {
-            kernel: not_in_kernel("picks threads by code of its own (hook `pick`)"),
+            kernel: needs_code("picks threads by code of its own (hook `pick`)"),
             daemon: not_told("decides by itself which thread each core runs next"),
         }
         /// [`crate::Policy::slice`].
         slice: bool = false => {
-            kernel: not_in_kernel("sets slices by code of its own (hook `slice`)"),
+            kernel: needs_code("sets slices by code of its own (hook `slice`)"),
             daemon: not_told("decides by itself how long each thread runs"),
         }
         /// [`crate::Policy::preempts`].
         preempts: bool = false => {
-            kernel: not_in_kernel("decides on pre-emption by code of its own (hook `preempts`)"),
+            kernel: needs_code("decides on pre-emption by code of its own (hook `preempts`)"),
             daemon: not_told("decides by itself who interrupts whom"),
         }
     }

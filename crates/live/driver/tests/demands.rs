@@ -60,11 +60,6 @@ fn the_daemon_refuses_what_only_a_kernel_can_do() {
         "{colab:?}"
     );
     assert!(colab.contains(&"shortens slices on faster cores".to_owned()), "{colab:?}");
-    let eas = asked("eas").0;
-    assert!(
-        eas.contains(&"puts waking threads where they cost the least energy".to_owned()),
-        "{eas:?}"
-    );
     assert!(asked("rr").0.iter().any(|what| what.starts_with("gives slices of ")));
     assert!(asked("a-dwrr").0.contains(&"serves threads round by round".to_owned()));
 }

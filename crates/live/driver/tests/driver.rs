@@ -4,8 +4,8 @@ use ampsched_computer::{CoreMap, Domain};
 use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
-    BalanceWhen, Change, Needs, Plan, Policy, Prefer, REGISTRY, Rules, RunState, Topology, View,
-    build_policy,
+    BalanceWhen, Change, CoreLoad, Needs, Plan, Policy, Prefer, REGISTRY, Rules, RunState,
+    ThreadLoad, Topology, View, build_policy,
 };
 
 const MS: Ns = 1_000_000;
@@ -170,6 +170,27 @@ fn gts_moves_by_load() {
         }
     }
     assert_eq!(core, 0, "it went up");
+}
+
+#[test]
+fn a_back_end_that_executes_rules_tells_the_loads_that_it_tracks() {
+    let mut driver = driver("gts", 1.0);
+    driver.leave_rules_to_back_end();
+    let thread = driver.add(AppId(0), 1024, None, 0);
+    assert_eq!(driver.epoch().unwrap(), [], "new threads are the back end's business");
+    let now_ns = 10 * MS;
+    driver.look(&[ran(thread, 0, now_ns)], now_ns);
+    driver.set_load(thread, ThreadLoad { load: 700, running: 5, util: 6 });
+    driver.set_core_load(CoreId(0), CoreLoad { util: 9, boosted: 10 });
+    assert_eq!(driver.epoch().unwrap(), [], "and so are heavy ones");
+    let (sched, core) = (driver.sched(), CoreId(0));
+    assert_eq!([sched.load_of(thread, now_ns), sched.util_of(thread, now_ns)], [700, 6]);
+    assert_eq!(
+        [sched.core_util(core, now_ns), sched.core_util_boosted(core, now_ns)],
+        [9, 10],
+        "not what the mirror would have tracked"
+    );
+    assert_eq!([0, 1].map(|core| sched.core_util_without(CoreId(core), thread, now_ns)), [3, 0]);
 }
 
 #[test]

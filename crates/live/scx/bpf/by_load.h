@@ -133,7 +133,7 @@ apart void consider_running(sched_t *s, pick_t *pick, steal_t *step)
 }
 
 /* What a step that filters by load yields now, or when to look again. */
-apart void steal_by_load(sched_t *s, pick_t *pick, steal_t *step)
+inlined void steal_by_load(sched_t *s, pick_t *pick, steal_t *step)
 {
     pick->key = NEVER;
     pick->some = false;

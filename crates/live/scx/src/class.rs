@@ -204,6 +204,8 @@ fn class_before(exceptions: &BTreeMap<i32, (ThreadKey, i32)>, stat: &ThreadStat)
 
 #[cfg(test)]
 mod tests {
+    use ampsched_live_session::Limit;
+
     use super::*;
 
     fn stat(tid: i32, pid: i32, parent: i32) -> ThreadStat {
@@ -237,6 +239,23 @@ mod tests {
         assert_eq!(before(9, 9, 1), EXT, "it was there before");
         assert_eq!(before(73, 73, 10), libc::SCHED_OTHER, "children of those do not inherit");
         assert_eq!(before(11, 11, 1), libc::SCHED_OTHER, "a later thread with the same number");
+    }
+
+    #[test]
+    fn clocks_are_put_back_the_greatest_first() {
+        let folder = std::env::temp_dir().join(format!("ampsched-clocks-{}", std::process::id()));
+        let root = Root::new(&folder);
+        let touch = |limit, khz| ClockTouch { policy: 3, limit, khz };
+        let touches = [touch(Limit::Least, 200_000), touch(Limit::Greatest, 2_000_000)];
+        let files = touches.map(|touch| touch.file(&root));
+        fs::create_dir_all(files[0].parent().unwrap()).unwrap();
+        fs::write(&files[1], "1\n").unwrap();
+        let (count, failures) = put_clocks_back(&touches.map(Touch::from), &root);
+        let greatest = fs::read_to_string(&files[1]).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((count, greatest.as_str()), (1, "2000000"));
+        assert_eq!(failures.len(), 1, "one of them is not there any more: {failures:?}");
+        assert!(failures[0].contains("scaling_min_freq"), "{failures:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::cfs::{self, CfsRules};
 use crate::{
-    Allocator, BalanceWhen, ClusterInfo, LoadFilter, LoadTracking, Needs, ParamInfo, Params, Policy,
-    PolicyInfo, Rules, Steal, StealFrom, Topology,
+    Allocator, BalanceWhen, ClusterInfo, LoadFilter, LoadTracking, Needs, ParamInfo, Params,
+    Policy, PolicyInfo, Rules, Steal, StealFrom, Topology,
 };
 
 /// The registry's row.

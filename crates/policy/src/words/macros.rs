@@ -28,7 +28,6 @@ macro_rules! choice {
             #[allow(unused_imports)]
             use $crate::words::{
                 Choice, Does::*, Facts, Field, Group, Payload, Slot, Source, Used, Value, Word,
-                not_in_kernel,
             };
             #[allow(unused_imports)]
             use $crate::ChangeKind as Changes;
@@ -168,7 +167,7 @@ macro_rules! record {
             #[allow(unused_imports)]
             use $crate::ChangeKind as Changes;
             #[allow(unused_imports)]
-            use $crate::words::{Does::*, Facts, Group, Means, Record, Used, Word, not_in_kernel};
+            use $crate::words::{Does::*, Facts, Group, Means, Record, Used, Word};
 
             static GROUP: Group = Group {
                 name: $group,
@@ -292,7 +291,7 @@ macro_rules! changes {
             /// The rows of all changes.
             pub fn group() -> &'static $crate::words::Group {
                 #[allow(unused_imports)]
-                use $crate::words::{Does::*, Facts, Group, Means, Payload, Word, not_in_kernel};
+                use $crate::words::{Does::*, Facts, Group, Means, Payload, Word};
                 static GROUP: Group = Group {
                     name: $group,
                     doc: concat!($($about, "\n"),+),

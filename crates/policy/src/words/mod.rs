@@ -103,11 +103,6 @@ pub struct Facts {
 /// What becomes of words that a kernel which executes Rules and Plan by itself does not know.
 pub const NOT_IN_KERNEL: &str = "not inside the kernel";
 
-/// What a kernel that executes Rules and Plan by itself refuses.
-pub(crate) const fn not_in_kernel(what: &'static str) -> Does {
-    Does::Refuses { what, instead: NOT_IN_KERNEL }
-}
-
 impl Facts {
     /// A word that all places execute as written, and that reads nothing.
     pub const PLAIN: Self = Self {

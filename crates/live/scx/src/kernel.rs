@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Memory is shared with the kernel.
 
 use std::fs;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -20,6 +21,8 @@ static SCHEDULER: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")));
 static REPLAY: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o")));
+static VERIFY: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/verify.bpf.o")));
 
 /// Where the arena lies (`ARENA_AT` in `bpf/kernel.h`): loader and kernel use the same addresses.
 const ARENA_AT: usize = 1 << 44;
@@ -237,6 +240,51 @@ impl Replay {
     }
 }
 
+/// Has the kernel verify what the scheduler does under its lock with the rules of an empty system. That takes no
+/// sched_ext, and nothing runs. Returns the greatest number of instructions that the verifier has looked at for a program;
+/// it gives up at a million.
+///
+/// # Errors
+///
+/// The verifier refuses a program, the kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
+pub fn verify(initial: Sched) -> Result<u32, ScxError> {
+    let mut open = open(&VERIFY.0)?;
+    set_rules(&mut open, &initial);
+    let shared = Shared::load(open, initial)?;
+    let ids: Vec<u32> = shared.object.progs().filter_map(|program| id(&program)).collect();
+    let all = libbpf_rs::query::ProgInfoIter::default();
+    let own = all.filter(|info| ids.contains(&info.id));
+    Ok(own.map(|info| info.verified_insns).max().unwrap_or(0))
+}
+
+/// A loaded program's number.
+fn id(program: &libbpf_rs::Program) -> Option<u32> {
+    let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
+    let mut size = size_of_val(&info) as u32;
+    let file = program.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes as much as there is room for.
+    let failed = unsafe {
+        libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(file, &raw mut info, &raw mut size)
+    };
+    (failed == 0).then_some(info.id)
+}
+
+/// Writes what is constant to programs for one policy.
+fn set_rules(open: &mut OpenObject, initial: &Sched) {
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        let Some(value) = map.initial_value_mut() else { continue };
+        // SAFETY: the types are those of the maps' values.
+        unsafe {
+            if name.ends_with(".rules") {
+                value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
+            } else if name.ends_with(".track") {
+                value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
+            }
+        }
+    }
+}
+
 /// Whether it is one of the programs in `bpf/blame.h`.
 fn watches_futexes(program: &std::ffi::OsStr) -> bool {
     program.to_string_lossy().starts_with("ampsched_futex")
@@ -267,16 +315,13 @@ impl Kernel {
         }
         let mut open = open(&SCHEDULER.0)?;
         let settings = settings(rules, options, blames)?;
+        set_rules(&mut open, &initial);
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(value) = map.initial_value_mut() else { continue };
             // SAFETY: the types are those of the maps' values; libbpf aligns them.
             unsafe {
-                if name.ends_with(".rules") {
-                    value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
-                } else if name.ends_with(".track") {
-                    value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
-                } else if name.ends_with(".setting") || name.ends_with(".settings") {
+                if name.ends_with(".setting") || name.ends_with(".settings") {
                     assert!(value.len() <= size_of::<Settings>(), "settings as in scheduler.bpf.c");
                     let from = (&raw const settings).cast::<u8>();
                     value.as_mut_ptr().copy_from_nonoverlapping(from, value.len());
@@ -436,7 +481,7 @@ mod tests {
 
     #[test]
     fn programs_do_without_the_atomics_that_armv8_0_lacks() {
-        for programs in [&SCHEDULER.0, &REPLAY.0] {
+        for programs in [&SCHEDULER.0, &REPLAY.0, &VERIFY.0] {
             let codes = instructions(programs);
             assert!(codes.len() > 1000, "{} instructions", codes.len());
             let atomic = codes.iter().filter(|&&code| code & ATOMIC.1 == ATOMIC.0).count();

@@ -20,11 +20,12 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
     bool over = false;
     u64 now_ns = bpf_ktime_get_ns(), since_ns = now_ns;
     /* Whoever chooses frequencies, they are seen at ticks, as by the kernel (arch_scale_freq_tick). */
-    u64 pace = tracking(s) == TRACKING_BY_WORK ? scx_bpf_cpuperf_cur(bpf_get_smp_processor_id()) : 0;
+    s32 cpu = bpf_get_smp_processor_id();
+    u64 pace = tracking(s) == TRACKING_BY_WORK ? scx_bpf_cpuperf_cur(cpu) : 0;
     bpf_spin_lock(&lock);
     thread_t *own = thread_of(s, thread);
     if (tracking(s) == TRACKING_BY_WORK)
-        follow_pace(s, core_at(bpf_get_smp_processor_id()), pace, now_ns);
+        follow_pace(s, core_at(cpu), pace, now_ns);
     if (own->comes) {
         over = true;
     } else if (own->state == STATE_RUNNING) {
@@ -32,7 +33,7 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
         since_ns = own->on_since_ns;
     }
     bpf_spin_unlock(&lock);
-    if (over || others_wait(bpf_get_smp_processor_id(), less(now_ns, since_ns)))
+    if (over || others_wait(cpu, less(now_ns, since_ns)))
         p->scx.slice = 0;
 }
 

@@ -13,6 +13,8 @@ use ampsched_policy::{
 use ampsched_scx::{layout, lower, native};
 
 use crate::host::Host;
+#[cfg(feature = "bpf")]
+use crate::host::THREADS_MAX;
 use crate::subjects::{
     random_rules, topologies, topology_of, traces, tracking_of, try_policies, try_random_rules,
 };
@@ -269,6 +271,7 @@ fn a_trace_has_the_same_answers_all_at_once() {
 fn the_kernel_s_bpf_machine_decides_the_same() {
     use ampsched_scx::kernel::Replay;
 
+    let _lock = arena();
     let mut loaded: Option<Replay> = None;
     for seed in 0..traces(300) {
         let host = random_trace(seed);
@@ -283,4 +286,33 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
         kernel.operate(&mut operations).unwrap();
         assert_same_answers(&operations, &host, seed);
     }
+}
+
+/// What the verifier of this kernel looks at grows with the rules of a policy. Needs root.
+#[cfg(feature = "bpf")]
+#[test]
+fn the_kernel_s_verifier_accepts_every_policy() {
+    let _lock = arena();
+    let mut greatest = (0, String::new());
+    let count = try_policies(1, |name, topology, rules, lowered, tracking, _| {
+        let mut state = lower::state(lowered, &rules, &topology, THREADS_MAX);
+        if let Some(how) = tracking {
+            lower::track_load(&mut state, how, &topology, ampsched_policy::PELT_UNIT_NS);
+        }
+        let looked_at =
+            ampsched_scx::kernel::verify(state).unwrap_or_else(|error| panic!("{name}: {error}"));
+        greatest = greatest.clone().max((looked_at, name.to_owned()));
+    });
+    let (looked_at, name) = greatest;
+    assert!(count >= 9, "only {count} sets of rules were tried");
+    // It gives up at a million.
+    assert!((1000..800_000).contains(&looked_at), "{looked_at} instructions for {name}");
+    println!("at most {looked_at} instructions, for {name}");
+}
+
+/// A process has one arena at a time.
+#[cfg(feature = "bpf")]
+fn arena() -> std::sync::MutexGuard<'static, ()> {
+    static ARENA: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ARENA.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@ use ampsched_computer::{
 use ampsched_live_driver::{Decision, Driver, Observation};
 use ampsched_live_factors::{FutexTrace, SensorSurvey, Sensors};
 use ampsched_live_session::{
-    Account, Backend, Clocks, Journal, Observed, PutBack, Scheduled, Session, Setup,
+    Account, Backend, Clocks, Journal, Observed, PutBack, Scheduled, Session, Setup, read_sensors,
 };
 use ampsched_model::{InputError, Ns, ThreadId};
 use ampsched_policy::{Change, RunState, nice_to_weight};
@@ -153,15 +153,7 @@ impl Backend for Daemon {
     }
 
     fn read_sensors(&mut self, driver: &mut Driver, now_ns: Ns) {
-        if !self.sensors.read(now_ns) {
-            return;
-        }
-        for (cluster, power_mw) in self.sensors.power_mw() {
-            driver.set_power(cluster, power_mw);
-        }
-        for (cluster, temperature_c) in self.sensors.temperature_c() {
-            driver.set_temperature(cluster, temperature_c);
-        }
+        read_sensors(&mut self.sensors, driver, now_ns);
     }
 
     fn carry_out(

@@ -14,7 +14,8 @@ void ampsched_operate(struct sched *s, struct operation *ops, u64 count)
 const u64 ampsched_layout[] = {
     sizeof(struct rules), sizeof(struct steal), sizeof(struct balance),
     sizeof(struct thread), offsetof(struct thread, state), offsetof(struct thread, run_ns),
-    offsetof(struct thread, generation), sizeof(struct tracked_thread), sizeof(struct tracked_core), sizeof(struct domain),
+    offsetof(struct thread, generation),
+    sizeof(struct tracked_thread), sizeof(struct tracked_core), sizeof(struct domain),
     sizeof(struct core), sizeof(struct queue), offsetof(struct queue, newcomer),
     sizeof(struct sched), offsetof(struct sched, cores), offsetof(struct sched, queues),
     offsetof(struct sched, threads),

@@ -126,7 +126,8 @@ inlined void elapse(struct elapsed *past, pelt_t *pelt, u64 now_ns, u64 unit_ns)
     past->part = (begun + units) % PELT_UNITS;
     past->halvings = periods / PELT_HALF_LIFE & 63; /* more periods leave nothing */
     past->factor = decay_factor(periods);
-    past->active = decayed(PELT_UNITS - begun, past) + PELT_SUM_MAX + past->part - decayed(PELT_SUM_MAX, past) - PELT_UNITS;
+    past->active = decayed(PELT_UNITS - begun, past) + PELT_SUM_MAX + past->part;
+    past->active -= decayed(PELT_SUM_MAX, past) + PELT_UNITS;
 }
 
 /* Greatest sum at that place in the period. */

@@ -241,8 +241,8 @@ impl Replay {
 }
 
 /// Has the kernel verify what the scheduler does under its lock with the rules of an empty system. That takes no
-/// sched_ext, and nothing runs. Returns the greatest number of instructions that the verifier has looked at for a program;
-/// it gives up at a million.
+/// sched_ext, and nothing runs. Returns the greatest number of instructions that the verifier has looked at for a
+/// program; it gives up at a million.
 ///
 /// # Errors
 ///

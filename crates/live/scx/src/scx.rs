@@ -1,5 +1,7 @@
 //! The back end: a policy's fast plane in the kernel, its slow plane here, epoch by epoch.
 
+mod load_and_clocks;
+
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -9,15 +11,15 @@ use ampsched_live_driver::{Decision, Driver, Observation, crashes_verifier, lack
 use ampsched_live_factors::{SensorSurvey, Sensors};
 use ampsched_live_session::{
     Account, Backend, Clocks, End, Journal, Means, Observed, Outcome, PutBack, Scheduled, Session,
-    Setup,
+    Setup, read_sensors,
 };
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
 use ampsched_policy::{Choice, PELT_UNIT_NS, RunState, Source};
 
 use crate::class::{self, Chosen, Touch};
-use crate::kernel::{Exit, Kernel, Options, Scope, monotonic_ns};
+use crate::kernel::{Exit, Kernel, Options, Scope};
 use crate::layout::{Operation, Sched, Thread};
-use crate::{ScxError, loads, lower};
+use crate::{ScxError, lower};
 
 /// Most threads at a time (ours): half of what Linux allows by default (`pid_max` is 32,768).
 const THREADS_MAX: u32 = 16_384;
@@ -235,15 +237,7 @@ impl Backend for Scx {
     }
 
     fn read_sensors(&mut self, driver: &mut Driver, now_ns: Ns) {
-        if !self.sensors.read(now_ns) {
-            return;
-        }
-        for (cluster, power_mw) in self.sensors.power_mw() {
-            driver.set_power(cluster, power_mw);
-        }
-        for (cluster, temperature_c) in self.sensors.temperature_c() {
-            driver.set_temperature(cluster, temperature_c);
-        }
+        read_sensors(&mut self.sensors, driver, now_ns);
     }
 
     fn carry_out(
@@ -358,46 +352,6 @@ impl Scx {
             }
         }
         self.found_some = !found.is_empty();
-    }
-
-    /// Tells the policy's mirror what the kernel's load tracking says now.
-    fn tell_loads(&self, session: &mut Session, threads: &[Thread]) {
-        if self.seen.tracking == 0 {
-            return;
-        }
-        let (now_ns, unit_ns) = (monotonic_ns(), self.seen.unit_ns);
-        let known = self.members.iter().zip(threads);
-        for (member, seen) in known.filter_map(|(member, seen)| Some((member.as_ref()?, seen))) {
-            let core = &self.seen.cores[seen.tracked.core as usize].tracked;
-            let load = loads::of_thread(core, &seen.tracked, unit_ns, now_ns);
-            session.driver.set_load(member.thread, load);
-        }
-        for core in session.cores.topology().cores() {
-            let own = &self.seen.cores[core.index()].tracked;
-            session.driver.set_core_load(core, loads::of_core(own, unit_ns, now_ns));
-        }
-    }
-
-    /// Sets the clocks that the policy wants; returns what load tracking has to know of it.
-    fn set_clocks(&mut self, session: &mut Session, decisions: &[Decision]) -> Vec<Operation> {
-        let mut operations = Vec::new();
-        for decision in decisions {
-            match *decision {
-                Decision::Frequency(cluster, mhz) => {
-                    let set = self.clocks.set_cluster(session, cluster, mhz, &mut self.journal);
-                    let Some(mhz) = set else { continue };
-                    let cluster = &session.cores.topology().clusters()[cluster.index()];
-                    let max_mhz = cluster.max_mhz().unwrap_or(mhz);
-                    let paces = cluster.cores.iter().map(|&core| lower::pace(core, mhz, max_mhz));
-                    operations.extend(paces);
-                }
-                Decision::Limit(cluster, mhz) => {
-                    self.clocks.limit_cluster(session, cluster, mhz, &mut self.journal);
-                }
-                Decision::Thread(..) => {}
-            }
-        }
-        operations
     }
 
     fn welcome(&self, session: &mut Session, seen: &Thread, now_ns: Ns) -> Member {

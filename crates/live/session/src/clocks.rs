@@ -84,8 +84,8 @@ impl Clocks {
         Self { root, touched: BTreeSet::new() }
     }
 
-    /// Carries out what a policy wants of a cluster's clock, and tells its mirror; returns the frequency in MHz if it is
-    /// another one from now on. Without the user's leave nothing happens; what fails is noted.
+    /// Carries out what a policy wants of a cluster's clock, and tells its mirror; returns the frequency in MHz if it
+    /// has been set. Without the user's leave nothing happens; what fails is noted.
     pub fn set_cluster<T: Serialize + From<ClockTouch>>(
         &mut self,
         session: &mut Session,

@@ -42,6 +42,7 @@ pub use claims::Card;
 pub use clocks::{ClockTouch, Clocks, Limit};
 pub use guardian::keep_watch;
 pub use identity::Identity;
+pub use instruments::read_sensors;
 pub use journal::{Contents, Held, Journal, JournalFile};
 pub use observed::{Account, Observed, Scheduled};
 pub use policy_text::{Named, build as build_policy};

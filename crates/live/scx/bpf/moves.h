@@ -85,11 +85,10 @@ inlined void enter_state(thread_t *thread, u32 state, u64 now_ns)
 inlined void push(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
-    s->serial++;
+    queue->serial++;
     own->key = rule(s, order) == ORDER_FIFO ? 0 : own->vruntime;
-    own->serial = s->serial;
+    own->serial = queue->serial;
     queue_push(s, queue, thread);
-    s->waiting++;
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
@@ -116,7 +115,6 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
     count_wait(own, now_ns - own->since_ns);
     queue_remove(s, old, thread);
-    s->waiting--;
     if (old != new) {
         leave_queue(s, thread, old);
         place_vruntime(s, thread, core, ENQUEUE_REQUEUE);
@@ -134,8 +132,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         own->migrated_at_ns = now_ns;
     }
     own->ran_on = core;
-    if (cpu->running == NONE)
-        s->idle_cores--;
+    at(s->idle, core) = false;
     own->switches += cpu->last != thread;
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
@@ -150,7 +147,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     u32 thread = cpu->running;
     cpu->running = NONE;
     cpu->since_ns = now_ns;
-    s->idle_cores++;
+    at(s->idle, core) = true;
     queue->running--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
@@ -173,7 +170,6 @@ apart void dequeue(sched_t *s, u32 thread)
 {
     queue_t *queue = queue_of(s, thread_of(s, thread)->core);
     queue_remove(s, queue, thread);
-    s->waiting--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, -1);

@@ -65,9 +65,14 @@ apart u32 idle_near(sched_t *s, u32 thread, u32 near)
 {
     if (is_idle(s, near) && allows(s, thread, near))
         return near;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (core_of(s, core)->cluster == core_of(s, near)->cluster && is_idle(s, core) && allows(s, thread, core))
+    u32 cluster = core_of(s, near)->cluster;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+        if (!some_of_eight(s->idle, core))
+            core += 7 * s->one;
+        else if (at(s->idle, core) && core_of(s, core)->cluster == cluster && is_idle(s, core) &&
+                 allows(s, thread, core))
             return core;
+    }
     return NONE;
 }
 

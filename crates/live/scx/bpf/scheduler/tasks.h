@@ -33,13 +33,10 @@ inlined void forget(struct task_struct *p)
     if (!slot || !slot->ours)
         return;
     sched_t *s = shared_state();
-    u32 thread = slot->thread;
-    u64 now_ns = bpf_ktime_get_ns();
+    call_t *c = own_call(s);
     slot->ours = false;
-    bpf_spin_lock(&lock);
-    take_out(s, thread, STATE_EXITED, now_ns);
-    free_thread(s, thread);
-    bpf_spin_unlock(&lock);
+    bid_farewell(s, c, slot->thread);
+    tell(s, c);
 }
 
 #endif

@@ -76,10 +76,13 @@ struct core {
     u64 turn_virtual_ns; /* what of its virtual run time that was */
     u32 queue;
     u32 cluster;
+    u32 cluster_first; /* its lowest core */
+    u32 cluster_last; /* its highest core */
     u32 class;
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
+    u32 unused;
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
 };
 

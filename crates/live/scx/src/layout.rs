@@ -74,10 +74,13 @@ pub struct Core {
     pub turn_virtual_ns: u64,
     pub queue: u32,
     pub cluster: u32,
+    pub cluster_first: u32,
+    pub cluster_last: u32,
     pub class: u32,
     pub kind: u32,
     pub looks: u32,
     pub interrupted: u32,
+    pub unused: u32,
     pub others_due_ns: u64,
 }
 

@@ -62,6 +62,8 @@ pub fn state(
 ) -> layout::Sched {
     let core_of = |core: CoreId| {
         let place = topology.core(core);
+        let alike =
+            || topology.cores().filter(|&other| topology.core(other).cluster == place.cluster);
         layout::Core {
             running: NONE,
             last: NONE,
@@ -76,10 +78,13 @@ pub fn state(
                 QueueScope::Global => 0,
             },
             cluster: place.cluster.0.into(),
+            cluster_first: alike().min().unwrap_or(core).0.into(),
+            cluster_last: alike().max().unwrap_or(core).0.into(),
             class: place.class.0.into(),
             kind: topology.kind(core).number(),
             looks: 0,
             interrupted: 0,
+            unused: 0,
             others_due_ns: layout::NEVER,
         }
     };

@@ -3,15 +3,18 @@
 #ifndef AMPSCHED_SCHEDULER_DISPATCH_H
 #define AMPSCHED_SCHEDULER_DISPATCH_H
 
-/* Sends a thread that has begun on a core there. Returns whether it could be found. */
-inlined bool send(u32 pid, s32 cpu)
+enum sent { SENT_NOBODY, SENT_FROM_ELSEWHERE, SENT_AT_HOME };
+
+/* Sends a thread that has begun on a core there; one that is on that CPU's run queue already has arrived by that. */
+inlined enum sent send(u32 pid, s32 cpu)
 {
     struct task_struct *p = bpf_task_from_pid(pid);
     if (!p)
-        return false;
-    scx_bpf_dsq_insert(p, OURS | cpu, SCX_SLICE_INF, 0);
+        return SENT_NOBODY;
+    bool is_home = scx_bpf_task_cpu(p) == cpu;
+    scx_bpf_dsq_insert(p, is_home ? SCX_DSQ_LOCAL : OURS | cpu, SCX_SLICE_INF, 0);
     bpf_task_release(p);
-    return true;
+    return is_home ? SENT_AT_HOME : SENT_FROM_ELSEWHERE;
 }
 
 /* Takes what was sent to this CPU. It may be that it cannot migrate at this very moment, because the CPU that it leaves
@@ -72,7 +75,10 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
             prev->scx.slice = SCX_SLICE_INF;
         return;
     }
-    if (thread != NONE && !send(thread_of(s, thread)->pid, cpu)) {
+    enum sent sent = thread != NONE ? send(thread_of(s, thread)->pid, cpu) : SENT_NOBODY;
+    if (sent == SENT_AT_HOME)
+        return;
+    if (sent == SENT_NOBODY && thread != NONE) {
         give_up(s, c, core, thread);
         tell(s, c);
     }

@@ -44,16 +44,16 @@ void BPF_PROG(ampsched_set_cpumask, struct task_struct *p, const struct cpumask 
 SEC("struct_ops/init_task")
 s32 BPF_PROG(ampsched_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-    /* Only room: threads are known from the moment on in which they are ours. */
-    return bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12 /* ENOMEM */;
+    /* Threads are known from the moment on in which they are ours; another scheduler may have left its own. */
+    note_thread(p, NONE);
+    return settings.blames ? make_room_for_calls(p) : 0;
 }
 
 SEC("struct_ops/enable")
 void BPF_PROG(ampsched_enable, struct task_struct *p)
 {
-    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
     u32 process = p->tgid;
-    if (!slot || p->flags & PF_KTHREAD || process == settings.session)
+    if (p->flags & PF_KTHREAD || process == settings.session)
         return;
     sched_t *s = shared_state();
     u32 thread = welcome(s, weight_of(p), cores_in(p->cpus_ptr));
@@ -62,8 +62,7 @@ void BPF_PROG(ampsched_enable, struct task_struct *p)
         thread_of(s, thread)->process = process;
         thread_of(s, thread)->since_ns = bpf_ktime_get_ns();
     }
-    slot->thread = thread;
-    slot->ours = thread != NONE;
+    note_thread(p, thread);
     if (thread == NONE) {
         static char text[] = "more threads than the %llu for which there is room";
         unsigned long long arguments[] = { s->threads_max };

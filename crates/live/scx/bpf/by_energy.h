@@ -51,7 +51,7 @@ inlined u64 added(sched_t *s, struct estimate *of, u64 used, u64 most, u64 sum)
     domain_t *domain = &at(s->domains, of->cluster);
     u64 with = least_of(used + of->util, domain->capacity);
     u64 all = energy(s, domain, greatest_of(most, with), sum - used + with);
-    return select(if_below(used, TOO_MUCH), all - of->before, TOO_MUCH);
+    return either(if_below(used, TOO_MUCH), all - of->before, TOO_MUCH);
 }
 
 /* Without branches, as what is kept from round to round would differ by them. */
@@ -67,11 +67,11 @@ apart void estimate_energy(sched_t *s, u32 thread, struct estimate *of)
         u64 used = util_without(s, core, thread, of->now_ns);
         u64 fits = if_below((used + of->util) * FITS_MARGIN, domain->capacity * CAPACITY_ONE);
         u64 may = fits & -(u64)allows(s, thread, core), takes = may & if_below(used, least);
-        most = select(if_below(most, used), used, most);
+        most = either(if_below(most, used), used, most);
         sum += used;
-        there = select(may & if_below(core ^ previous, 1), used, there);
-        least = select(takes, used, least);
-        best = select(takes, core, best);
+        there = either(may & if_below(core ^ previous, 1), used, there);
+        least = either(takes, used, least);
+        best = either(takes, core, best);
     }
     of->core = best;
     of->before = energy(s, domain, most, sum);
@@ -94,9 +94,9 @@ apart u32 cheapest(sched_t *s, u32 thread, u64 now_ns)
         of.cluster = i;
         estimate_energy(s, thread, &of);
         total += of.before;
-        stay = select(if_below(of.stay, stay), of.stay, stay);
-        best = select(if_below(of.added, least), of.core, best);
-        least = select(if_below(of.added, least), of.added, least);
+        stay = either(if_below(of.stay, stay), of.stay, stay);
+        best = either(if_below(of.added, least), of.core, best);
+        least = either(if_below(of.added, least), of.added, least);
     }
     if (least == TOO_MUCH)
         return previous;

@@ -112,7 +112,7 @@ apart void consider_waiting(sched_t *s, pick_t *pick, steal_t *step)
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
         queue_t *queue = queue_of(s, other);
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
-        if (core_of(s, other)->queue == core_of(s, core)->queue ||
+        if (!somebody_waits(s, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
             same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER) || !can_spare(queue))
             continue;
         for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
@@ -137,6 +137,7 @@ inlined void steal_by_load(sched_t *s, pick_t *pick, steal_t *step)
 {
     pick->key = NEVER;
     pick->some = false;
+    pick->except = step->except;
     if (step->from == STEAL_FROM_RUNNING_ON_SLOWER)
         consider_running(s, pick, step);
     else

@@ -85,11 +85,10 @@ inlined void enter_state(thread_t *thread, u32 state, u64 now_ns)
 inlined void push(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
-    s->serial++;
+    queue->serial++;
     own->key = rule(s, order) == ORDER_FIFO ? 0 : own->vruntime;
-    own->serial = s->serial;
+    own->serial = queue->serial;
     queue_push(s, queue, thread);
-    s->waiting++;
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
@@ -117,7 +116,6 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
     count_wait(own, now_ns - own->since_ns);
     queue_remove(s, old, thread);
-    s->waiting--;
     if (old != new) {
         leave_queue(s, thread, old);
         place_vruntime(s, thread, core, ENQUEUE_REQUEUE);
@@ -135,8 +133,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         own->migrated_at_ns = now_ns;
     }
     own->ran_on = core;
-    if (cpu->running == NONE)
-        s->idle_cores--;
+    put(at(s->idle, core), false);
     own->switches += cpu->last != thread;
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
@@ -152,7 +149,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     u32 thread = cpu->running;
     cpu->running = NONE;
     cpu->since_ns = now_ns;
-    s->idle_cores++;
+    put(at(s->idle, core), true);
     queue->running--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
@@ -178,7 +175,6 @@ apart void dequeue(sched_t *s, u32 thread)
 {
     queue_t *queue = queue_of(s, thread_of(s, thread)->core);
     queue_remove(s, queue, thread);
-    s->waiting--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, -1);

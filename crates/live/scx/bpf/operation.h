@@ -71,7 +71,7 @@ apart bool change(sched_t *s, struct operation arena *op)
 }
 
 /* A question. */
-apart u64 ask(sched_t *s, struct operation arena *op)
+inlined u64 ask(sched_t *s, struct operation arena *op)
 {
     switch (op->kind) {
     case OP_BALANCE:
@@ -83,10 +83,11 @@ apart u64 ask(sched_t *s, struct operation arena *op)
     case OP_PREEMPTS:
         return preempts(s, op->thread, core_of(s, op->core)->running, op->core);
     }
-    pick_by_rules(s, op->core, op->now_ns);
-    op->pick_kind = s->pick.kind;
-    op->pick_thread = s->pick.thread;
-    return s->pick.recheck_ns;
+    pick_t *pick = &at(s->calls, CALL_OF_PLAN).pick;
+    pick_by_rules(s, pick, op->core, op->now_ns);
+    op->pick_kind = pick->kind;
+    op->pick_thread = pick->thread;
+    return pick->recheck_ns;
 }
 
 /* Something happens. */

@@ -89,7 +89,7 @@ inlined u64 rest(u64 a, u64 b)
     return (a - b) & if_below(b, a);
 }
 
-inlined u64 select(u64 mask, u64 a, u64 b)
+inlined u64 either(u64 mask, u64 a, u64 b)
 {
     return b ^ ((a ^ b) & mask);
 }
@@ -178,7 +178,7 @@ inlined u64 forked_util(pelt_t *core, u32 weight, u64 capacity)
 {
     u64 used = util_avg(core), limit = rest(capacity, used) / 2;
     u64 like_others = used * weight / (core->load_sum / divider_at(core->part) + 1);
-    return select(if_below(0, used) & if_below(like_others, limit), like_others, limit);
+    return either(if_below(0, used) & if_below(like_others, limit), like_others, limit);
 }
 
 /* A thread comes to a core. Both are up to date, each in its own time. */

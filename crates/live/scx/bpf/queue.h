@@ -34,6 +34,45 @@ inlined bool is_before(thread_t *a, thread_t *b)
     return a->key < b->key || (a->key == b->key && a->serial < b->serial);
 }
 
+/* Eight of an array of small numbers as one: whether any of them is not 0. */
+inlined u64 eight_of(u8 arena *array, u32 first)
+{
+    return get(*(u64 arena *)&at(array, first));
+}
+
+/* Whether any of eight numbers is not 0, for loops that skip those. */
+inlined bool some_of_eight(u8 arena *array, u32 index)
+{
+    return index % 8 != 0 || eight_of(array, index) != 0;
+}
+
+/* Whether nobody runs on a core; it need not be locked. */
+inlined bool idles(sched_t *s, u32 core)
+{
+    return get(at(s->idle, core));
+}
+
+/* Whether somebody waits in a queue; it need not be locked. */
+inlined bool somebody_waits(sched_t *s, u32 queue)
+{
+    return get(at(s->waiting, queue));
+}
+
+inlined bool anybody_waits(sched_t *s)
+{
+    for (u32 queue = s->zero; queue < s->queue_count && can_go_on; queue += 8 * s->one)
+        if (eight_of(s->waiting, queue))
+            return true;
+    return false;
+}
+
+/* A thread comes to wait (1), or does so no longer (-1). */
+inlined void count_waiting(sched_t *s, queue_t *queue, s32 more)
+{
+    queue->len += more;
+    put(at(s->waiting, queue->index), queue->len > 0);
+}
+
 /* Puts a thread, whose key and serial are set, at its place. Most keys are large, so the search begins at the end. */
 apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
 {
@@ -52,7 +91,7 @@ apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
         queue->last = thread;
     else
         thread_of(s, behind)->before = thread;
-    queue->len++;
+    count_waiting(s, queue, 1);
 }
 
 apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
@@ -67,7 +106,7 @@ apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
     else
         thread_of(s, own->behind)->before = own->before;
     own->before = own->behind = NONE;
-    queue->len--;
+    count_waiting(s, queue, -1);
 }
 
 /* Least key, NEVER if the queue is empty. */

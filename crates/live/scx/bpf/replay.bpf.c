@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The interpreter as a program that a test runs: it carries out the operations that the test has written into the
- * arena. */
+ * arena. As in the scheduler, rules are constants: for all rules at once it would be too much for the verifier. */
+#define CONSTANT_RULES
 #include "kernel.h"
 
 struct replay_arguments {
     u64 count;
 };
+
+const volatile struct rules constant_rules SEC(".rodata.rules");
+
+const volatile u32 constant_tracking SEC(".rodata.track");
 
 SEC("syscall")
 int replay(struct replay_arguments *arguments)
@@ -13,9 +18,9 @@ int replay(struct replay_arguments *arguments)
     sched_t *s = shared_state();
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
-        bpf_spin_lock(&lock);
+        bpf_spin_lock(&guard);
         operate(s, op);
-        bpf_spin_unlock(&lock);
+        bpf_spin_unlock(&guard);
     }
     return 0;
 }

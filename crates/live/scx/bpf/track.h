@@ -35,7 +35,7 @@ inlined void wind(struct clock *clock, tracked_core_t *core, u64 now_ns)
     u64 passed_ns = rest(now_ns, core->real_ns), is_busy = -(u64)core->running;
     clock->real_ns = core->real_ns + passed_ns;
     clock->scaled_ns = core->scaled_ns + passed_ns * core->present / CAPACITY_ONE;
-    clock->scaled_ns = select(is_busy, clock->scaled_ns, clock->real_ns);
+    clock->scaled_ns = either(is_busy, clock->scaled_ns, clock->real_ns);
     clock->lost_ns = core->lost_ns + ((core->real_ns - core->scaled_ns) & ~is_busy & if_saturated(&core->pelt));
 }
 
@@ -45,7 +45,7 @@ inlined u64 core_time_at(tracked_core_t *core, u64 now_ns)
     struct clock clock;
     wind(&clock, core, now_ns);
     u64 is_now = if_below(now_ns ^ core->seen_ns, 1);
-    return select(is_now, core_time_ns(core), rest(clock.scaled_ns, clock.lost_ns));
+    return either(is_now, core_time_ns(core), rest(clock.scaled_ns, clock.lost_ns));
 }
 
 /* Brings the averages of a core up to now. */
@@ -121,8 +121,8 @@ inlined void estimate(tracked_thread_t *own, u64 falls_asleep, u64 capacity, u64
     /* A thread that had to wait might have used more. */
     u64 had_enough = ~if_below(util + ESTIMATE_MARGIN, runnable_avg(&own->pelt));
     u64 lower = (ESTIMATE_WEIGHT * known - rest(known, util)) / ESTIMATE_WEIGHT;
-    own->estimated = select(is_news, period, own->estimated);
-    own->estimate = select(is_news, select(rises, util, select(falls & had_enough, lower, known)), known);
+    own->estimated = either(is_news, period, own->estimated);
+    own->estimate = either(is_news, either(rises, util, either(falls & had_enough, lower, known)), known);
 }
 
 /* A thread, on a core, does something else from now on. The first time it is new there. A changed weight counts from
@@ -184,16 +184,24 @@ inlined void set_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
         own->present = own->told = greatest_of(own->capacity * part / whole, 1);
 }
 
-/* The kernel says that a core runs at `pace / 1024` of its highest frequency. Where it cannot know (no frequency
+/* Capacity of a core at `pace / 1024` of its highest frequency, as the kernel says. Where it cannot know (no frequency
  * invariance) it always says 1024, and what the policy has set counts. */
+inlined u64 present_at(tracked_core_t *core, u64 pace)
+{
+    return least_of(greatest_of(core->capacity * pace / CAPACITY_ONE, 1), core->told);
+}
+
+inlined bool is_new_pace(sched_t *s, u32 core, u64 pace)
+{
+    tracked_core_t *own = &core_of(s, core)->tracked;
+    return present_at(own, pace) != own->present;
+}
+
 inlined void follow_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
 {
     tracked_core_t *own = &core_of(s, core)->tracked;
-    u64 present = least_of(greatest_of(own->capacity * pace / CAPACITY_ONE, 1), own->told);
-    if (present == own->present)
-        return;
     advance_core(s, own, now_ns);
-    own->present = present;
+    own->present = present_at(own, pace);
 }
 
 /* The share of time in which a thread has been runnable lately, 0 to 1024; 0 before its start and after its end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What scheduler.bpf.c does under its lock, as programs that a kernel without sched_ext verifies, too: a test loads
+/* What scheduler.bpf.c does with its threads, as programs that a kernel without sched_ext verifies, too: a test loads
  * them with the rules of each policy, and runs none. */
 #define CONSTANT_RULES
 #include "kernel.h"
@@ -26,86 +26,59 @@ struct arguments {
         sched_t *s = shared_state(); \
         u64 now_ns = given->now_ns; \
         u32 thread = given->thread, core = given->core, some = given->some; \
+        call_t *c = call_of(s, core, now_ns); \
         calls; \
-        return thread + core + some + (now_ns > 0); \
+        collect(s, c); \
+        return thread + core + some; \
     }
-
-#define LOCKED(calls) \
-    bpf_spin_lock(&lock); \
-    calls; \
-    bpf_spin_unlock(&lock)
 
 VERIFIED(select_cpu, {
-    core = place(s, thread, core, now_ns);
-    if (is_idle(s, core)) {
-        LOCKED(some = begin_before_enqueue(s, thread, core, now_ns));
-    }
+    core = choose_core(s, thread, core, now_ns);
+    if (is_idle(s, core))
+        some = begin_before_enqueue(s, c, thread, core);
 })
 
 VERIFIED(enqueue_task, {
-    LOCKED({
-        if (hand_over(s, thread, now_ns) == NONE)
-            some = some ? begin_at_once(s, thread, core, now_ns) : take_over(s, thread, core, now_ns);
-    });
+    c->here = core;
+    c->here_idles = some;
+    core = hand_over(s, c, thread);
 })
 
 VERIFIED(dispatch, {
-    LOCKED({
-        if (core_of(s, core)->running == thread)
-            give_way(s, core, now_ns);
-        if (core_of(s, core)->running == NONE)
-            thread = look(s, core, now_ns);
-    });
-    LOCKED({
-        if (core_of(s, core)->running == thread)
-            suspend(s, thread, now_ns);
-        wake_core(s, core);
-    });
+    some = has_no_work(s, core);
+    thread = look(s, c, core, thread);
+    give_up(s, c, core, thread);
 })
 
 VERIFIED(tick, {
-    LOCKED({
-        if (tracking(s) == TRACKING_BY_WORK)
-            follow_pace(s, core, some, now_ns);
-        some = is_over(s, core, now_ns);
-    });
+    if (tracking(s) == TRACKING_BY_WORK)
+        see_pace(s, core, some, now_ns);
+    some = is_over(s, thread, now_ns);
 })
 
-VERIFIED(running, LOCKED(is_running(s, thread, core, now_ns)))
+VERIFIED(running, is_running(s, c, thread, core))
 
-VERIFIED(stopping, LOCKED(charge_up_to(s, core, now_ns)))
+VERIFIED(stopping, lose_cpu(s, thread, now_ns))
 
 VERIFIED(quiescent, {
-    LOCKED({
-        if (some)
-            take_out(s, thread, STATE_BLOCKED, now_ns);
-        else
-            suspend(s, thread, now_ns);
-    });
+    if (some)
+        take_out(s, c, thread, STATE_BLOCKED);
+    else
+        suspend(s, c, thread);
 })
 
-VERIFIED(set_cpumask, {
-    LOCKED({
-        if (restrict_user(s, thread, given->cores))
-            relocate(s, thread, now_ns);
-    });
-})
+VERIFIED(set_cpumask, restrict_to(s, c, thread, given->cores))
 
-VERIFIED(forget_task, {
-    LOCKED({
-        take_out(s, thread, STATE_EXITED, now_ns);
-        free_thread(s, thread);
-    });
-})
+VERIFIED(enable, thread = welcome(s, some, given->cores))
 
-VERIFIED(on_look, LOCKED(look_after(s, some, now_ns)))
+VERIFIED(disable, bid_farewell(s, c, thread))
+
+VERIFIED(on_look, look_after(s, c, some))
 
 VERIFIED(apply, {
     struct operation arena *op = &at(operations(), some);
-    LOCKED({
-        if (op->kind == OP_PACE)
-            set_pace(s, op->core, op->a, op->b, now_ns);
-        else if (change(s, op))
-            relocate(s, op->thread, now_ns);
-    });
+    if (op->kind == OP_PACE)
+        change_pace(s, op->core, op->a, op->b, now_ns);
+    else
+        change_plan(s, c, op);
 })

@@ -305,7 +305,7 @@ impl Backend for Scx {
         let busy_s = |core| self.busy_ns(session, core) as f64 / 1e9;
         ScxOutcome {
             busy_s: session.cores.topology().cores().map(busy_s).collect(),
-            queued: self.seen.serial,
+            queued: self.seen.queues.iter().map(|queue| queue.serial).sum(),
         }
     }
 

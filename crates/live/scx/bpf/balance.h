@@ -147,13 +147,14 @@ apart u32 lightest_waiting(sched_t *s)
     return least;
 }
 
-/* Moves a thread from a source to a target, if it still waits there when both are locked. Returns whether it did. */
-apart bool move_to(sched_t *s, u32 thread, u32 source, u32 target, u64 now_ns)
+/* Moves the thread that has been found to a target, if it still waits when both are locked. Returns whether it did. */
+apart bool move_to(sched_t *s, group_t *group, u32 target, u64 now_ns)
 {
+    u32 thread = group->thread;
     locks_t held = lock_thread_and(s, thread, target);
     thread_t *own = thread_of(s, thread);
     bool waits = own->state == STATE_READY && !own->taken_out && own->bound_to == NONE && allows(s, thread, target) &&
-                 core_of(s, own->core)->queue == core_of(s, source)->queue;
+                 core_of(s, own->core)->queue == core_of(s, group->source)->queue;
     if (waits) {
         dequeue(s, thread);
         enqueue(s, thread, target, ENQUEUE_REQUEUE, now_ns);
@@ -162,8 +163,8 @@ apart bool move_to(sched_t *s, u32 thread, u32 source, u32 target, u64 now_ns)
     return waits;
 }
 
-/* One move that helps. Returns the core that received a thread, or NONE. */
-apart u32 even_out_once(sched_t *s, group_t *group, u64 now_ns)
+/* Finds a move that helps: the thread, noted with its source in the group. Returns the target, or NONE. */
+apart u32 find_move(sched_t *s, group_t *group)
 {
     if (!is_uneven(s, group))
         return NONE;
@@ -180,10 +181,32 @@ apart u32 even_out_once(sched_t *s, group_t *group, u64 now_ns)
             u32 thread = candidate(s, queue_of(s, at(s->sources, j)), target, group, false);
             if (thread == NONE)
                 continue;
-            return move_to(s, thread, at(s->sources, j), target, now_ns) ? target : NONE;
+            group->thread = thread;
+            group->source = at(s->sources, j);
+            return target;
         }
     }
     return NONE;
+}
+
+/* Finds a thread that swaps an imbalance with a target: noted with its source in the group, which then gives no other.
+ * Returns whether there is one. */
+apart bool find_swap(sched_t *s, group_t *group, u32 target, u32 sources)
+{
+    u64 limit = tolerated(group, core_load(s, target));
+    for (u32 i = s->zero; i < sources && can_go_on; i += s->one) {
+        u32 from = at(s->sources, i);
+        if (from == NONE || core_load(s, from) <= limit)
+            continue;
+        u32 thread = candidate(s, queue_of(s, from), target, group, true);
+        if (thread == NONE)
+            continue;
+        group->thread = thread;
+        group->source = from;
+        at(s->sources, i) = NONE;
+        return true;
+    }
+    return false;
 }
 
 /* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. Returns the receiving
@@ -195,22 +218,11 @@ apart u64 rotate(sched_t *s, group_t *group, u64 now_ns)
     u32 targets = sort_targets(s, group);
     for (u32 i = s->zero; i < targets && can_go_on; i += s->one) {
         u32 target = at(s->targets, i);
-        u64 limit = tolerated(group, core_load(s, target));
-        for (u32 j = s->zero; j < sources && can_go_on; j += s->one) {
-            u32 from = at(s->sources, j);
-            if (from == NONE || core_load(s, from) <= limit)
-                continue;
-            u32 thread = candidate(s, queue_of(s, from), target, group, true);
-            if (thread == NONE)
-                continue;
-            at(s->sources, j) = NONE;
-            if (!move_to(s, thread, from, target, now_ns))
-                break;
-            queue_of(s, target)->newcomer = thread;
-            queue_of(s, target)->rotated = ++s->rotations;
-            receivers |= 1ull << target;
-            break;
-        }
+        if (!find_swap(s, group, target, sources) || !move_to(s, group, target, now_ns))
+            continue;
+        queue_of(s, target)->newcomer = group->thread;
+        queue_of(s, target)->rotated = ++s->rotations;
+        receivers |= 1ull << target;
     }
     return receivers;
 }
@@ -230,8 +242,8 @@ apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         moves += is_in(s, group, core);
     for (; moves > 0 && can_go_on; moves -= s->one) {
-        u32 target = even_out_once(s, group, now_ns);
-        if (target == NONE)
+        u32 target = find_move(s, group);
+        if (target == NONE || !move_to(s, group, target, now_ns))
             break;
         receivers |= 1ull << target;
     }

@@ -11,9 +11,6 @@
 
 /* When a core that waits for a thread looks again in case it does not come: one tick at 250 Hz. */
 #define COMES_NS 4000000
-/* How often a core looks for a thread to steal that is gone when it reaches for it, before it asks the kernel to be
- * called again. */
-#define LOOKS_MAX 3
 
 inlined u64 bit(u32 core)
 {
@@ -660,24 +657,18 @@ apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
 {
     core_t *cpu = core_of(s, core);
     pick_t *pick = &c->pick;
-    for (u32 i = s->zero; i < LOOKS_MAX && can_go_on; i += s->one) {
-        pick_elsewhere(s, pick);
-        if (pick->kind == PICK_IDLE) {
-            put(cpu->recheck_ns, pick->recheck_ns);
-            return NONE;
-        }
-        locks_t held = lock_thread_and(s, pick->thread, core);
-        /* Who has begun here meanwhile is on the way; whoever waits here comes first. */
-        bool is_over = cpu->running != NONE || first_of(s, queue_of(s, core), core, NONE) != NONE;
-        bool acts = !is_over && act(s, c);
-        unlock_both(s, held);
-        if (acts)
-            return pick->kind == PICK_RUN ? pick->thread : NONE;
-        if (is_over)
-            break;
+    pick_elsewhere(s, pick);
+    if (pick->kind == PICK_IDLE) {
+        put(cpu->recheck_ns, pick->recheck_ns);
+        return NONE;
     }
-    wake_core(s, c, core);
-    return NONE;
+    locks_t held = lock_thread_and(s, pick->thread, core);
+    /* Who has begun here meanwhile is on the way; whoever waits here comes first. */
+    bool acts = cpu->running == NONE && first_of(s, queue_of(s, core), core, NONE) == NONE && act(s, c);
+    unlock_both(s, held);
+    if (!acts)
+        wake_core(s, c, core); /* It looks again. */
+    return acts && pick->kind == PICK_RUN ? pick->thread : NONE;
 }
 
 /* A core without work looks for some. `before` has run there until now and, if it is still there in the books, gives

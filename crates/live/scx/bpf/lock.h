@@ -31,14 +31,11 @@ extern struct lock_word lock_words[LOCKS];
 apart void lock(sched_t *s, u32 index)
 {
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
-    while (__sync_val_compare_and_swap(held, 0, 1) != 0) {
-        while (get(*held) != 0 && can_go_on)
-            ;
-        if (!can_go_on) {
-            s->stuck++;
+    do {
+        if (get(*held) == 0 && __sync_val_compare_and_swap(held, 0, 1) == 0)
             return;
-        }
-    }
+    } while (can_go_on);
+    s->stuck++;
 }
 
 apart void unlock(sched_t *s, u32 index)

@@ -172,6 +172,8 @@ struct group {
     u32 kind; /* PREFER_ANY: all cores */
     u32 tolerance_percent;
     u32 by_preference;
+    u32 thread; /* that has been found to be moved */
+    u32 source; /* the core from whose queue */
     u32 unused;
 };
 

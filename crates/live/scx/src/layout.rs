@@ -233,6 +233,8 @@ pub struct Group {
     pub kind: u32,
     pub tolerance_percent: u32,
     pub by_preference: u32,
+    pub thread: u32,
+    pub source: u32,
     pub unused: u32,
 }
 

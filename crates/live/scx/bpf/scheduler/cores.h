@@ -33,17 +33,15 @@ inlined u32 lowest(u64 cores)
     return core;
 }
 
-apart u32 kick(u64 cores, u64 how)
+inlined void kick(u64 cores, u64 how)
 {
     for (; cores && can_go_on; cores &= cores - 1)
         scx_bpf_kick_cpu(cpu_at(lowest(cores)), how);
-    return 0;
 }
 
-/* Tells the cores that a call has collected; no lock is held. */
-inlined void tell(sched_t *s, call_t *c)
+/* Tells the cores that a call has named; no lock is held. */
+apart void tell_named(call_t *c)
 {
-    collect(s, c);
     u64 wake = c->wake, interrupt = c->interrupt;
     c->wake = nothing();
     c->interrupt = nothing();
@@ -51,6 +49,13 @@ inlined void tell(sched_t *s, call_t *c)
         kick(interrupt, SCX_KICK_PREEMPT);
     if (wake)
         kick(wake, SCX_KICK_IDLE);
+}
+
+/* Tells the cores that a call has collected; no lock is held. */
+inlined void tell(sched_t *s, call_t *c)
+{
+    collect(s, c);
+    tell_named(c);
 }
 
 /* The core of the thread that wakes another one, if one of ours does. */

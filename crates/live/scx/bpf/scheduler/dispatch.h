@@ -80,7 +80,7 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
         return;
     if (sent == SENT_NOBODY && thread != NONE) {
         give_up(s, c, core, thread);
-        tell(s, c);
+        tell_named(c);
     }
     fetch(own, cpu, prev, before);
 }

@@ -45,7 +45,7 @@ static int on_look(void *map, int *key, struct look *look)
     bpf_spin_lock(&guard);
     look_after(s, c, balances);
     bpf_spin_unlock(&guard);
-    tell(s, c);
+    tell_named(c);
     if (s->stuck) {
         static char text[] = "%llu CPUs or more have waited in vain for a lock";
         unsigned long long arguments[] = { s->stuck };

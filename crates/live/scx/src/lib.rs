@@ -16,7 +16,7 @@ pub mod native;
 mod scx;
 
 #[cfg(feature = "bpf")]
-pub use scx::{Scx, ScxOutcome};
+pub use scx::{FastPlane, Scx, ScxOutcome};
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

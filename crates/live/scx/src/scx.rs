@@ -74,10 +74,67 @@ impl Member {
     }
 }
 
+/// A policy's fast plane, with what a session needs of it.
+pub trait FastPlane: Sized {
+    /// Loads the policy of a session.
+    ///
+    /// # Errors
+    ///
+    /// The policy or the system does not let it.
+    fn load(session: &Session) -> Result<Self, InputError>;
+
+    /// A copy of its table but for threads ([`Kernel::state`]).
+    fn state(&self) -> Sched;
+
+    /// A copy of its threads ([`Kernel::threads`]).
+    fn threads(&self) -> Vec<Thread>;
+
+    /// Carries out changes of the plan ([`Kernel::apply`]).
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be carried out any more.
+    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError>;
+
+    /// Tells it that the slow plane is alive.
+    fn sign_of_life(&mut self) {}
+
+    /// Why it has ended; none while it runs.
+    fn exit(&self) -> Option<Exit> {
+        None
+    }
+}
+
+impl FastPlane for Kernel {
+    fn load(session: &Session) -> Result<Self, InputError> {
+        load(session)
+    }
+
+    fn state(&self) -> Sched {
+        Self::state(self)
+    }
+
+    fn threads(&self) -> Vec<Thread> {
+        Self::threads(self)
+    }
+
+    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
+        Self::apply(self, operations)
+    }
+
+    fn sign_of_life(&mut self) {
+        Self::sign_of_life(self);
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        Self::exit(self)
+    }
+}
+
 /// A policy inside this computer's kernel.
-pub struct Scx {
+pub struct Scx<K = Kernel> {
     /// None while it is loaded anew.
-    kernel: Option<Kernel>,
+    kernel: Option<K>,
     proc: Proc,
     /// By slot.
     members: Vec<Option<Member>>,
@@ -105,7 +162,7 @@ impl Outcome for ScxOutcome {
 }
 
 /// Who runs, who waits and for how long is the kernel's word, not the mirror's.
-impl Observed for Scx {
+impl<K: FastPlane> Observed for Scx<K> {
     fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>> {
         self.members.iter().flatten().map(|member| Scheduled {
             tid: member.tid as i32,
@@ -144,7 +201,7 @@ impl Observed for Scx {
     }
 }
 
-impl Backend for Scx {
+impl<K: FastPlane> Backend for Scx<K> {
     const NAME: &'static str = "scx";
     const PROGRAM: &'static str = "ampsched-live-scx";
     /// Whoever gives no sign of life is ended, so that its looks must not become rare.
@@ -160,7 +217,7 @@ impl Backend for Scx {
     }
 
     fn start(session: &mut Session, journal: Journal<Touch>) -> Result<Self, InputError> {
-        let kernel = load(session)?;
+        let kernel = K::load(session)?;
         let everything = session.settings.scope.everything;
         let chosen = (!everything).then(|| Chosen::begin(journal)).transpose();
         let chosen = chosen.map_err(|error| InputError::new("journal", "", error.to_string()))?;
@@ -274,7 +331,7 @@ impl Backend for Scx {
         self.members.clear();
         // The kernel has one scheduler at a time.
         self.kernel = None;
-        self.kernel = Some(load(session)?);
+        self.kernel = Some(K::load(session)?);
         Ok(())
     }
 
@@ -308,7 +365,12 @@ impl Backend for Scx {
     }
 }
 
-impl Scx {
+impl<K: FastPlane> Scx<K> {
+    /// The fast plane; none while it is loaded anew.
+    pub fn fast_plane(&mut self) -> Option<&mut K> {
+        self.kernel.as_mut()
+    }
+
     /// Puts threads under the extensible class that run already, or were started by such.
     fn take_in(&mut self, session: &mut Session, now_ns: Ns) {
         let Some(chosen) = &mut self.chosen else { return };

@@ -1,0 +1,182 @@
+//! What a step of a session costs by how many threads there are and how many of them have done something: the look, the
+//! policy's epoch and the changes of its plan. The fast plane is the kernel's, compiled for this process; threads sleep
+//! but for those that have run for a moment since the last look.
+//!
+//! Prints a line for each policy, number of threads and number of those that have run: these three, and ns of CPU time
+//! per step, the median of several. Policies are given as arguments.
+
+use std::hint::black_box;
+
+use ampsched_computer::{CoreMap, Domain};
+use ampsched_live_session::{
+    Backend, CoreSettings, JournalFile, Means, RecordSettings, ScopeSettings, Session, Settings,
+    Setup,
+};
+use ampsched_model::{InputError, Ns};
+use ampsched_policy::Needs;
+use ampsched_scx::layout::{Op, Operation, Sched, Thread};
+use ampsched_scx::native::Native;
+use ampsched_scx::{FastPlane, Scx, ScxError, lower};
+
+const POLICIES: [&str; 4] = ["cfs", "colab", "hsp", "prop-sp"];
+const THREADS: [usize; 3] = [1_000, 4_000, 10_000];
+const CORES: usize = 8;
+const STEP_NS: Ns = 10_000_000;
+/// Steps before anything is measured: threads are new then.
+const FIRST_STEPS: u64 = 4;
+/// Steps that are measured: one second and a half.
+const STEPS: u64 = 150;
+
+/// The states of a thread in the kernel's table.
+const BLOCKED: u64 = 3;
+const WAKE: u64 = 1;
+
+fn main() {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let policies: Vec<&str> = match given.is_empty() {
+        true => POLICIES.to_vec(),
+        false => given.iter().map(String::as_str).collect(),
+    };
+    for policy in policies {
+        for threads in THREADS {
+            for changed in [0, 100, threads] {
+                let (median_ns, mean_ns) = measure(policy, threads, changed);
+                println!("{policy} {threads} {changed} {median_ns:.0} {mean_ns:.0}");
+            }
+        }
+    }
+}
+
+/// CPU time of a step in ns, the median and the mean.
+fn measure(policy: &str, threads: usize, changed: usize) -> (f64, f64) {
+    let folder = std::env::temp_dir().join(format!("ampsched-epoch-cost-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for a journal");
+    let mut session = session(policy);
+    let place = JournalFile::at(&folder.join("journal")).expect("a folder").expect("is there");
+    let (held, journal) = place.create().expect("a journal");
+    let mut crowd = Scx::<Crowd>::start(&mut session, journal).expect("a policy for the kernel");
+    let mut costs_ns = Vec::new();
+    crowd.fast_plane().expect("it is loaded").join(threads);
+    for step in 1..=FIRST_STEPS + STEPS {
+        crowd.fast_plane().expect("it is loaded").pass(changed);
+        let begun_ns = cpu_ns();
+        let decisions = session.step(&mut crowd, step * STEP_NS).expect("a step");
+        black_box(decisions);
+        if step > FIRST_STEPS {
+            costs_ns.push(cpu_ns() - begun_ns);
+        }
+    }
+    held.remove().expect("a journal");
+    std::fs::remove_dir_all(&folder).expect("an empty folder");
+    let mean_ns = costs_ns.iter().sum::<u64>() as f64 / costs_ns.len() as f64;
+    costs_ns.sort_unstable();
+    (costs_ns[costs_ns.len() / 2] as f64, mean_ns)
+}
+
+/// CPU time of this thread.
+#[allow(unsafe_code)] // A call of libc.
+fn cpu_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes a timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A session on four fast and four slow cores.
+fn session(policy: &str) -> Session {
+    let settings = Settings {
+        policy: policy.to_owned(),
+        param: Vec::new(),
+        cores: CoreSettings::default(),
+        backend: Means::Scx,
+        degrade: true,
+        allow_dvfs: false,
+        facts: None,
+        model: None,
+        dilation: 1.0,
+        scope: ScopeSettings { everything: true, ..ScopeSettings::default() },
+        record: RecordSettings::default(),
+    };
+    let domain = |class: u8, first: usize| Domain {
+        class,
+        cpus: (first..first + CORES / 2).collect(),
+        freqs_mhz: vec![1000],
+        cpufreq: Vec::new(),
+        relative_speed: None,
+    };
+    let mut setup = Setup::new(settings).expect("settings for this computer");
+    setup.cores = CoreMap::new(vec![domain(1, 0), domain(0, CORES / 2)]);
+    Session::new(setup).expect("a session")
+}
+
+/// Threads that sleep, but for some that wake up, run and sleep again.
+struct Crowd {
+    native: Native,
+    now_ns: Ns,
+    /// Who wakes up next.
+    next: usize,
+    threads: usize,
+}
+
+impl Crowd {
+    /// Threads come, run for a moment and sleep.
+    fn join(&mut self, threads: usize) {
+        let pid = std::process::id();
+        for _ in 0..threads {
+            let thread = self.native.add_thread(1024, (1 << CORES) - 1);
+            let own = self.native.thread_mut(thread);
+            (own.pid, own.process, own.since_ns) = (pid, pid, self.now_ns);
+        }
+        self.threads = threads;
+        self.pass(threads);
+    }
+
+    /// Time passes until the next look, in which so many threads run, one after another on each core.
+    fn pass(&mut self, changed: usize) {
+        self.now_ns += STEP_NS;
+        let ran_ns = STEP_NS * CORES as u64 / 2 / changed.max(CORES) as u64;
+        for _ in 0..changed {
+            let thread = (self.next % self.threads) as u32;
+            let core = (self.next % CORES) as u32;
+            self.next += 1;
+            let op = |kind: Op, a| Operation {
+                now_ns: self.now_ns,
+                a,
+                kind: kind as u32,
+                thread,
+                core,
+                ..Operation::default()
+            };
+            self.native.operate(&mut [
+                op(Op::Enqueue, WAKE),
+                op(Op::Start, 0),
+                op(Op::Charge, ran_ns),
+                op(Op::Stop, BLOCKED),
+            ]);
+        }
+    }
+}
+
+impl FastPlane for Crowd {
+    fn load(session: &Session) -> Result<Self, InputError> {
+        let (rules, topology) = (session.driver.rules(), session.cores.topology());
+        let lowered = lower::rules(&session.name, &Needs::default(), &rules, topology);
+        let lowered = lowered.map_err(|why| InputError::new("policy", "", why.to_string()))?;
+        let threads_max = THREADS[THREADS.len() - 1] as u32;
+        let native = Native::new(lower::state(lowered, &rules, topology, threads_max));
+        Ok(Self { native, now_ns: 0, next: 0, threads: 0 })
+    }
+
+    fn state(&self) -> Sched {
+        *self.native.state()
+    }
+
+    fn threads(&self) -> Vec<Thread> {
+        (0..self.threads as u32).map(|thread| *self.native.thread(thread)).collect()
+    }
+
+    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
+        self.native.operate(operations);
+        Ok(())
+    }
+}

@@ -3,6 +3,8 @@
 //! A back end tells it what it has seen of the threads ([`Driver::look`]), lets it decide ([`Driver::epoch`]) and
 //! carries the decisions out. The policy sees the same [`View`] as in the simulator.
 
+use std::collections::BTreeMap;
+
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
     Allocator, Change, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer, Refusal, Rules,
@@ -57,6 +59,12 @@ pub struct Driver {
     plan: Plan,
     /// Moves that the rules decide, for back ends that can only bind threads.
     moves: Vec<(ThreadId, Prefer)>,
+    /// Threads that such moves have taken elsewhere in the mirror since the last look: where they were seen last.
+    displaced: BTreeMap<ThreadId, CoreId>,
+    /// By thread: the number of the last look that has mentioned it.
+    mentioned: Vec<u64>,
+    /// Number of looks so far.
+    looks: u64,
     dilation: Dilation,
     /// The last look, in the policy's time.
     seen_ns: Ns,
@@ -87,6 +95,9 @@ impl Driver {
             factors: Vec::new(),
             plan: Plan::new(),
             moves: Vec::new(),
+            displaced: BTreeMap::new(),
+            mentioned: Vec::new(),
+            looks: 0,
             dilation,
             seen_ns: 0,
             epochs: 0,
@@ -147,6 +158,7 @@ impl Driver {
         let now_ns = self.dilation.to_policy(now_ns).max(self.seen_ns);
         let thread = self.sched.add(app, weight, cores);
         self.factors.push(Factors::default());
+        self.mentioned.push(0);
         if self.places_by_load() {
             let kind = self.kind_of(self.sched.place_by_rules(thread, now_ns));
             self.moves.push((thread, kind));
@@ -199,14 +211,19 @@ impl Driver {
     }
 
     /// Writes down what has been seen at some time; times never decrease. Threads that are not mentioned do
-    /// what they did.
+    /// what they did: they sleep, wait or are held back. One that was taken to run has not run then, but waits.
+    /// The cost does not depend on how many are not mentioned.
     pub fn look(&mut self, observations: &[Observation], now_ns: Ns) {
         let now_ns = self.dilation.to_policy(now_ns).max(self.seen_ns);
-        let (live, rest): (Vec<Observation>, Vec<Observation>) =
-            observations.iter().partition(|seen| is_scheduled(seen.state));
+        self.looks += 1;
         for seen in observations {
+            self.mentioned[seen.thread.index()] = self.looks;
             self.sched.blame(seen.thread, self.dilation.to_policy(seen.blame_ns));
         }
+        let mut live = self.not_where_they_were();
+        let (scheduled, rest): (Vec<Observation>, Vec<Observation>) =
+            observations.iter().partition(|seen| is_scheduled(seen.state));
+        live.extend(scheduled);
         for gone in rest {
             self.charge(&gone);
             self.sched.observe(gone.thread, gone.state, gone.core, self.seen_ns);
@@ -223,6 +240,33 @@ impl Driver {
             }
         }
         self.seen_ns = now_ns;
+    }
+
+    /// What a back end that mentions all threads would say of those that it does not mention and that the mirror shows
+    /// as doing something else: it takes them to run, or has moved them.
+    fn not_where_they_were(&mut self) -> Vec<Observation> {
+        let running = |core| Some((self.sched.core(core).running?, core));
+        let running = self.sched.topology().cores().filter_map(running);
+        let moved = self.displaced.iter().map(|(&thread, &core)| (thread, core));
+        let silent = running.chain(moved);
+        let silent = silent.filter(|&(thread, _)| self.mentioned[thread.index()] < self.looks);
+        let observation = |(thread, core)| {
+            let is_runnable = self.sched.thread(thread).state.is_runnable();
+            Observation {
+                thread,
+                state: if is_runnable { RunState::Ready } else { RunState::Blocked },
+                core,
+                ran_ns: 0,
+                // All the time.
+                waited_ns: if is_runnable { Ns::MAX } else { 0 },
+                instructions: 0,
+                blame_ns: 0,
+            }
+        };
+        let mut observations: Vec<Observation> = silent.map(observation).collect();
+        observations.sort_by_key(|seen| seen.thread);
+        self.displaced.clear();
+        observations
     }
 
     fn done(&self, seen: &Observation) -> Done {
@@ -358,6 +402,7 @@ impl Driver {
         }
         let seen = if state.state.is_runnable() { RunState::Ready } else { state.state };
         self.moves.push((thread, kind));
+        self.displaced.entry(thread).or_insert(state.core);
         self.sched.observe(thread, seen, core, self.seen_ns);
     }
 }

@@ -106,6 +106,7 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     push(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, 1);
+    note_change(s, thread);
 }
 
 /* Puts a waiting thread on a core. */
@@ -140,6 +141,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
     cpu->since_ns = now_ns;
+    note_change(s, thread);
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
@@ -158,6 +160,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     if (state != STATE_READY)
         raise_least(s, queue);
     enter_state(thread_of(s, thread), state, now_ns);
+    note_change(s, thread);
 }
 
 /* The running thread loses its core and waits in the core's queue again. */
@@ -187,6 +190,7 @@ inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
     enter_state(own, state, now_ns);
     if (state == STATE_EXITED)
         raise_least(s, queue_of(s, own->core));
+    note_change(s, thread);
 }
 
 #endif

@@ -14,8 +14,9 @@ use ampsched_live_session::{
 };
 use ampsched_model::{InputError, Ns};
 use ampsched_policy::Needs;
-use ampsched_scx::layout::{Op, Operation, Sched, Thread};
+use ampsched_scx::layout::{Op, Operation, Thread};
 use ampsched_scx::native::Native;
+use ampsched_scx::table::Cores;
 use ampsched_scx::{FastPlane, Scx, ScxError, lower};
 
 const POLICIES: [&str; 4] = ["cfs", "colab", "hsp", "prop-sp"];
@@ -167,12 +168,16 @@ impl FastPlane for Crowd {
         Ok(Self { native, now_ns: 0, next: 0, threads: 0 })
     }
 
-    fn state(&self) -> Sched {
-        *self.native.state()
+    fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
+        self.native.read_changed(changed);
     }
 
-    fn threads(&self) -> Vec<Thread> {
-        (0..self.threads as u32).map(|thread| *self.native.thread(thread)).collect()
+    fn read_cores(&mut self, cores: &mut Cores) {
+        self.native.read_cores(cores);
+    }
+
+    fn clock_ns(&self) -> Ns {
+        self.now_ns
     }
 
     fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {

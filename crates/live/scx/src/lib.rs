@@ -11,9 +11,12 @@ pub mod kernel;
 #[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;
 pub mod lower;
+#[cfg(feature = "bpf")]
+mod members;
 pub mod native;
 #[cfg(feature = "bpf")]
 mod scx;
+pub mod table;
 
 #[cfg(feature = "bpf")]
 pub use scx::{FastPlane, Scx, ScxOutcome};

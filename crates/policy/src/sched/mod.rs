@@ -155,6 +155,11 @@ impl Sched {
         self.present.iter().copied().filter(|&thread| self.thread(thread).state.is_live())
     }
 
+    /// Number of threads that have been added and not exited.
+    pub fn present_count(&self) -> usize {
+        self.present.len() - self.gone
+    }
+
     /// A thread's state.
     #[inline]
     pub fn thread(&self, thread: ThreadId) -> &ThreadState {

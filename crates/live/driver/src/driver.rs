@@ -85,7 +85,7 @@ impl Driver {
         dilation: Dilation,
     ) -> Result<Self, Refusal> {
         let (needs, rules) = (policy.needs(), policy.rules(topology));
-        let mut sched = Sched::new(topology.clone(), rules);
+        let mut sched = Sched::watching(topology.clone(), rules);
         sched.serve(&needs)?;
         Ok(Self {
             due_ns: needs.epoch_ns.unwrap_or(Ns::MAX),

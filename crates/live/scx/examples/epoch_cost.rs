@@ -1,9 +1,9 @@
 //! What a step of a session costs by how many threads there are and how many of them have done something: the look, the
-//! policy's epoch and the changes of its plan. The fast plane is the kernel's, compiled for this process; threads sleep
-//! but for those that have run for a moment since the last look.
+//! policy's epoch and the changes of its plan. The fast plane is the kernel's, compiled for this process. Threads sleep,
+//! or all wait for a core; some have run for a moment since the last look.
 //!
 //! Prints a line for each policy, number of threads and number of those that have run: these three, and ns of CPU time
-//! per step, the median of several. Policies are given as arguments.
+//! per step, median and mean, while the others sleep and while they wait. Policies are given as arguments.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ use ampsched_live_session::{
     Setup,
 };
 use ampsched_model::{InputError, Ns};
-use ampsched_policy::Needs;
+use ampsched_policy::{Choice, EnqueueKind, Needs, RunState};
 use ampsched_scx::layout::{Op, Operation, Thread};
 use ampsched_scx::native::Native;
 use ampsched_scx::table::Cores;
@@ -25,12 +25,15 @@ const CORES: usize = 8;
 const STEP_NS: Ns = 10_000_000;
 /// Steps before anything is measured: threads are new then.
 const FIRST_STEPS: u64 = 4;
-/// Steps that are measured: one second and a half.
+/// Steps that are measured: a second and a half.
 const STEPS: u64 = 150;
 
-/// The states of a thread in the kernel's table.
-const BLOCKED: u64 = 3;
-const WAKE: u64 = 1;
+/// What threads do that do not run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Sleep,
+    Wait,
+}
 
 fn main() {
     let given: Vec<String> = std::env::args().skip(1).collect();
@@ -41,15 +44,16 @@ fn main() {
     for policy in policies {
         for threads in THREADS {
             for changed in [0, 100, threads] {
-                let (median_ns, mean_ns) = measure(policy, threads, changed);
-                println!("{policy} {threads} {changed} {median_ns:.0} {mean_ns:.0}");
+                let asleep = measure(policy, threads, changed, Others::Sleep);
+                let waiting = measure(policy, threads, changed, Others::Wait);
+                println!("{policy} {threads} {changed} {asleep} {waiting}");
             }
         }
     }
 }
 
-/// CPU time of a step in ns, the median and the mean.
-fn measure(policy: &str, threads: usize, changed: usize) -> (f64, f64) {
+/// CPU time of a step in ns, median and mean.
+fn measure(policy: &str, threads: usize, changed: usize, others: Others) -> String {
     let folder = std::env::temp_dir().join(format!("ampsched-epoch-cost-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for a journal");
     let mut session = session(policy);
@@ -57,21 +61,20 @@ fn measure(policy: &str, threads: usize, changed: usize) -> (f64, f64) {
     let (held, journal) = place.create().expect("a journal");
     let mut crowd = Scx::<Crowd>::start(&mut session, journal).expect("a policy for the kernel");
     let mut costs_ns = Vec::new();
-    crowd.fast_plane().expect("it is loaded").join(threads);
+    crowd.fast_plane().expect("it is loaded").join(threads, others);
     for step in 1..=FIRST_STEPS + STEPS {
         crowd.fast_plane().expect("it is loaded").pass(changed);
         let begun_ns = cpu_ns();
-        let decisions = session.step(&mut crowd, step * STEP_NS).expect("a step");
-        black_box(decisions);
+        black_box(session.step(&mut crowd, step * STEP_NS).expect("a step"));
         if step > FIRST_STEPS {
             costs_ns.push(cpu_ns() - begun_ns);
         }
     }
     held.remove().expect("a journal");
     std::fs::remove_dir_all(&folder).expect("an empty folder");
-    let mean_ns = costs_ns.iter().sum::<u64>() as f64 / costs_ns.len() as f64;
+    let mean_ns = costs_ns.iter().sum::<u64>() / STEPS;
     costs_ns.sort_unstable();
-    (costs_ns[costs_ns.len() / 2] as f64, mean_ns)
+    format!("{} {mean_ns}", costs_ns[costs_ns.len() / 2])
 }
 
 /// CPU time of this thread.
@@ -110,26 +113,32 @@ fn session(policy: &str) -> Session {
     Session::new(setup).expect("a session")
 }
 
-/// Threads that sleep, but for some that wake up, run and sleep again.
+/// Threads of which some run for a moment now and then.
 struct Crowd {
     native: Native,
     now_ns: Ns,
-    /// Who wakes up next.
+    /// Who runs next.
     next: usize,
     threads: usize,
+    others: Others,
 }
 
 impl Crowd {
-    /// Threads come, run for a moment and sleep.
-    fn join(&mut self, threads: usize) {
+    /// Threads come and run for a moment.
+    fn join(&mut self, threads: usize, others: Others) {
         let pid = std::process::id();
         for _ in 0..threads {
             let thread = self.native.add_thread(1024, (1 << CORES) - 1);
             let own = self.native.thread_mut(thread);
             (own.pid, own.process, own.since_ns) = (pid, pid, self.now_ns);
         }
-        self.threads = threads;
-        self.pass(threads);
+        (self.threads, self.others) = (threads, others);
+        for thread in 0..threads {
+            self.happen(thread, Op::Enqueue, EnqueueKind::Fork.number().into());
+            if others == Others::Sleep {
+                self.run(thread, 0);
+            }
+        }
     }
 
     /// Time passes until the next look, in which so many threads run, one after another on each core.
@@ -137,24 +146,30 @@ impl Crowd {
         self.now_ns += STEP_NS;
         let ran_ns = STEP_NS * CORES as u64 / 2 / changed.max(CORES) as u64;
         for _ in 0..changed {
-            let thread = (self.next % self.threads) as u32;
-            let core = (self.next % CORES) as u32;
+            let thread = self.next % self.threads;
             self.next += 1;
-            let op = |kind: Op, a| Operation {
-                now_ns: self.now_ns,
-                a,
-                kind: kind as u32,
-                thread,
-                core,
-                ..Operation::default()
-            };
-            self.native.operate(&mut [
-                op(Op::Enqueue, WAKE),
-                op(Op::Start, 0),
-                op(Op::Charge, ran_ns),
-                op(Op::Stop, BLOCKED),
-            ]);
+            if self.others == Others::Sleep {
+                self.happen(thread, Op::Enqueue, EnqueueKind::Wake.number().into());
+            }
+            self.run(thread, ran_ns);
         }
+    }
+
+    /// A thread that waits runs.
+    fn run(&mut self, thread: usize, ran_ns: Ns) {
+        self.happen(thread, Op::Start, 0);
+        self.happen(thread, Op::Charge, ran_ns);
+        match self.others {
+            Others::Sleep => self.happen(thread, Op::Stop, RunState::Blocked.number().into()),
+            Others::Wait => self.happen(thread, Op::Requeue, 0),
+        }
+    }
+
+    fn happen(&mut self, thread: usize, kind: Op, a: u64) {
+        let core = (thread % CORES) as u32;
+        let (now_ns, kind, thread) = (self.now_ns, kind as u32, thread as u32);
+        let mut operation = Operation { now_ns, a, kind, thread, core, ..Operation::default() };
+        self.native.operate(std::slice::from_mut(&mut operation));
     }
 }
 
@@ -165,7 +180,7 @@ impl FastPlane for Crowd {
         let lowered = lowered.map_err(|why| InputError::new("policy", "", why.to_string()))?;
         let threads_max = THREADS[THREADS.len() - 1] as u32;
         let native = Native::new(lower::state(lowered, &rules, topology, threads_max));
-        Ok(Self { native, now_ns: 0, next: 0, threads: 0 })
+        Ok(Self { native, now_ns: 0, next: 0, threads: 0, others: Others::Sleep })
     }
 
     fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {

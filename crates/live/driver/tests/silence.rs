@@ -5,13 +5,24 @@ use ampsched_live_driver::{Dilation, Driver, Observation};
 use ampsched_model::{AppId, ClassId, CoreId, Draw, Ns, StallCounters, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Factors, REGISTRY, RunState, Stalls, build_policy};
 
-/// Histories of each policy, on each machine.
-const HISTORIES: u64 = 12;
-/// Looks of each.
+/// Looks in a history.
 const LOOKS: u64 = 60;
-/// Threads that there are at first, and most of them.
-const THREADS: usize = 12;
-const THREADS_MAX: usize = 24;
+
+/// How many threads there are, and how often they do something.
+#[derive(Clone, Copy)]
+struct Crowd {
+    first: usize,
+    most: usize,
+    /// Of those that sleep one in so many does something between two looks; of the others one in three.
+    awakes_one_in: u64,
+    /// Of those that do something one in so many waits afterwards.
+    waits_one_in: u64,
+}
+
+/// Most do something.
+const BUSY: Crowd = Crowd { first: 12, most: 24, awakes_one_in: 3, waits_one_in: 2 };
+/// Most sleep.
+const QUIET: Crowd = Crowd { first: 150, most: 160, awakes_one_in: 60, waits_one_in: 5 };
 
 /// What happens to a thread in the part of a history between two looks.
 #[derive(Clone, Copy)]
@@ -38,6 +49,7 @@ struct Twins {
     period_ns: Ns,
     now_ns: Ns,
     cores: usize,
+    crowd: Crowd,
 }
 
 fn machines() -> Vec<CoreMap> {
@@ -55,8 +67,8 @@ fn machines() -> Vec<CoreMap> {
 }
 
 impl Twins {
-    fn new(policy: &str, map: &CoreMap, dilation: f64, seed: u64) -> Self {
-        let dilation = Dilation::new(dilation).unwrap();
+    fn new(policy: &str, map: &CoreMap, crowd: Crowd, seed: u64) -> Self {
+        let dilation = Dilation::new(if seed % 2 == 0 { 1.0 } else { 4.0 }).unwrap();
         let driver = || {
             let policy = build_policy(policy, &[]).unwrap();
             Driver::new(policy, map.topology(), dilation).unwrap()
@@ -65,7 +77,7 @@ impl Twins {
         let period_ns = all.look_period_ns();
         let cores = map.topology().core_count();
         let draw = Draw::new(seed);
-        Self { all, few, lives: Vec::new(), draw, period_ns, now_ns: 0, cores }
+        Self { all, few, lives: Vec::new(), draw, period_ns, now_ns: 0, cores, crowd }
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -99,8 +111,12 @@ impl Twins {
         let mut left_ns = vec![self.period_ns; self.cores];
         for index in 0..self.lives.len() {
             let mut life = self.lives[index];
-            let is_new = life.state == RunState::New;
-            life.has_changed = life.state != RunState::Exited && (is_new || self.below(3) == 0);
+            life.has_changed = match life.state {
+                RunState::Exited => false,
+                RunState::New => true,
+                RunState::Blocked => self.below(self.crowd.awakes_one_in) == 0,
+                _ => self.below(3) == 0,
+            };
             (life.ran_ns, life.blamed_ns) = (0, 0);
             // Who waits and does nothing has waited all the time.
             life.waited_ns = if life.state == RunState::Ready { self.period_ns } else { 0 };
@@ -115,7 +131,7 @@ impl Twins {
         life.state = match self.below(20) {
             0 => RunState::Exited,
             1 => RunState::Held,
-            2..=11 => RunState::Ready,
+            _ if self.below(self.crowd.waits_one_in) == 0 => RunState::Ready,
             _ => RunState::Blocked,
         };
         if self.below(4) == 0 {
@@ -128,7 +144,7 @@ impl Twins {
         }
         life.waited_ns = self.below(self.period_ns - life.ran_ns + 1);
         if self.below(3) == 0 {
-            life.blamed_ns = self.below(2_000_000);
+            life.blamed_ns = self.below(2_000_000) >> self.below(12);
             life.blame_ns += life.blamed_ns;
         }
         if self.below(5) == 0 {
@@ -207,10 +223,10 @@ impl Twins {
 
 /// A policy sees the same, whether the back end tells everything or only what has changed. Returns the number of its
 /// decisions.
-fn sees_the_same(policy: &str, map: &CoreMap, dilation: f64, seed: u64) -> usize {
+fn sees_the_same(policy: &str, map: &CoreMap, crowd: Crowd, seed: u64) -> usize {
     let mut decisions = 0;
-    let mut twins = Twins::new(policy, map, dilation, seed);
-    (0..THREADS).for_each(|_| twins.add());
+    let mut twins = Twins::new(policy, map, crowd, seed);
+    (0..crowd.first).for_each(|_| twins.add());
     for look in 1..=LOOKS {
         twins.now_ns = look * twins.period_ns;
         let is_there: Vec<bool> =
@@ -218,8 +234,21 @@ fn sees_the_same(policy: &str, map: &CoreMap, dilation: f64, seed: u64) -> usize
         twins.live();
         decisions += twins.look(&format!("{policy}, history {seed}"), &is_there);
         let live = twins.lives.iter().filter(|life| life.state != RunState::Exited).count();
-        if live < THREADS_MAX && twins.below(3) == 0 {
+        if live < crowd.most && twins.below(3) == 0 {
             twins.add();
+        }
+    }
+    decisions
+}
+
+/// The number of decisions of all policies.
+fn all_see_the_same(crowd: Crowd, histories: u64) -> usize {
+    let mut decisions = 0;
+    for info in REGISTRY {
+        for (number, map) in machines().iter().enumerate() {
+            for seed in 0..histories {
+                decisions += sees_the_same(info.name, map, crowd, 1000 * number as u64 + seed);
+            }
         }
     }
     decisions
@@ -227,15 +256,12 @@ fn sees_the_same(policy: &str, map: &CoreMap, dilation: f64, seed: u64) -> usize
 
 #[test]
 fn who_is_told_of_changes_only_decides_the_same() {
-    let mut decisions = 0;
-    for info in REGISTRY {
-        for (number, map) in machines().iter().enumerate() {
-            for seed in 0..HISTORIES {
-                let dilation = if seed % 2 == 0 { 1.0 } else { 4.0 };
-                let seed = 1000 * number as u64 + seed;
-                decisions += sees_the_same(info.name, map, dilation, seed);
-            }
-        }
-    }
+    let decisions = all_see_the_same(BUSY, 12);
+    assert!(decisions > 10_000, "{decisions} decisions were compared");
+}
+
+#[test]
+fn who_is_told_of_few_among_many_sleepers_decides_the_same() {
+    let decisions = all_see_the_same(QUIET, 3);
     assert!(decisions > 10_000, "{decisions} decisions were compared");
 }

@@ -218,6 +218,11 @@ impl Sched {
         self.queues.iter().flat_map(|queue| queue.iter().map(|entry| entry.thread)).collect()
     }
 
+    /// Number of waiting threads in all queues.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting as usize
+    }
+
     /// The cores that the queue of a core serves, in ascending order.
     pub fn cores_of_queue(&self, core: CoreId) -> impl Iterator<Item = CoreId> + use<> {
         let span = match self.rules.queues {

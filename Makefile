@@ -173,7 +173,7 @@ bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP
 	$(BIN)/python benchmarks/runtime_speed.py
 
 .PHONY: bench-epoch
-bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads, without a virtual machine (a minute)
+bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads (a minute)
 	$(BIN)/python benchmarks/epoch_cost.py
 
 PEERS := $(BUILD)/peers/bin

@@ -26,8 +26,8 @@ impl<'a> View<'a> {
         Self { waker, ..self }
     }
 
-    /// The same with the threads whose state, counters, factors, application or plan may have changed since the policy's
-    /// last epoch, in any order.
+    /// The same with the threads whose state, counters, factors, application or plan may have changed since the
+    /// policy's last epoch, in any order.
     pub fn with_told(self, told: &'a [ThreadId]) -> Self {
         Self { told: Some(told), ..self }
     }
@@ -53,9 +53,9 @@ impl<'a> View<'a> {
         self.threads().filter(move |&t| sched.thread(t).state.is_runnable())
     }
 
-    /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which nothing
-    /// has changed, in ascending order. Some of these may be among them: what a policy decides must not depend on that.
-    /// Where most threads sleep, a policy that asks for no others costs what has changed.
+    /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which
+    /// nothing has changed, in ascending order. Some of these may be among them: what a policy decides must not depend
+    /// on that. Where most threads sleep, a policy that asks for no others costs what has changed.
     pub fn recent(&self) -> Vec<ThreadId> {
         let Some(told) = self.told else { return self.threads().collect() };
         let (waiting, cores) = (self.sched.waiting_count(), self.topology().core_count());

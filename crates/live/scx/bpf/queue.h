@@ -12,9 +12,9 @@ inlined thread_t *thread_of(sched_t *s, u32 thread)
 }
 
 /* Marks a thread whose state or counters have changed: at each look the loader takes the marks off and reads those
- * threads only, and reads them once more at the next look, so that it misses nothing that was still on its way to memory
- * at the first. So it is enough if the mark is there at about the time of the change. Who has it already is not written
- * to again: the mark shares its cache line with those of others. */
+ * threads only. It reads them once more at the next look, so that it misses nothing that was on its way to memory at the
+ * first: it is enough if the mark is there at about the time of the change. Who has it is not marked again, as the mark
+ * shares its cache line with those of others. */
 inlined void note_change(sched_t *s, u32 thread)
 {
     u8 arena *mark = &at((u8 arena *)&at(s->threads, s->threads_max), thread);

@@ -1,6 +1,6 @@
-//! What a step of a session costs by how many threads there are and how many of them have done something: the look, the
-//! policy's epoch and the changes of its plan. The fast plane is the kernel's, compiled for this process. Threads sleep,
-//! or all wait for a core; some have run for a moment since the last look.
+//! What a step of a session costs by how many threads there are and how many of them have done something: the look,
+//! the policy's epoch and the changes of its plan. The fast plane is the kernel's, compiled for this process. Threads
+//! sleep, or all wait for a core; some have run for a moment since the last look.
 //!
 //! Prints a line for each policy, number of threads and number of those that have run: these three, and ns of CPU time
 //! per step, median and mean, while the others sleep and while they wait. Policies are given as arguments.

@@ -10,8 +10,8 @@ use crate::{Backend, Lock, RecordSettings, RunDir, Session, tell};
 
 /// How often the session's status is written (ours): twice as often as `status --watch` reads it.
 const STATUS_NS: Ns = 500_000_000;
-/// What part of one CPU's time writing the status takes at most (ours): it names every thread, so that of thousands it is
-/// written more rarely.
+/// What part of one CPU's time writing the status takes at most (ours): it names every thread, so that of thousands it
+/// is written more rarely.
 const STATUS_PART: u32 = 400;
 
 /// The record of a session.
@@ -45,8 +45,8 @@ impl Record {
         &self.folder
     }
 
-    /// Writes what a step has seen and decided, and now and then the status. Returns whether it is time for what else is
-    /// done now and then.
+    /// Writes what a step has seen and decided, and now and then the status. Returns whether it is time for what else
+    /// is done now and then.
     pub fn step(
         &mut self,
         session: &Session,

@@ -3,6 +3,7 @@
 #ifndef AMPSCHED_BALANCE_H
 #define AMPSCHED_BALANCE_H
 
+#include "lock.h"
 #include "place.h"
 
 inlined bool is_in(sched_t *s, group_t *group, u32 core)
@@ -41,15 +42,17 @@ inlined bool helps(u32 weight, u64 source_load, queue_t *target)
 apart bool is_uneven(sched_t *s, group_t *group)
 {
     u64 least = unknown(s, NEVER), most = s->zero;
+    u32 waiting = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!is_in(s, group, core))
             continue;
         least = least_of(least, core_load(s, core));
         most = greatest_of(most, core_load(s, core));
+        waiting |= at(s->waiting, core_of(s, core)->queue);
     }
     group->least = least;
     group->most = most;
-    return s->waiting > 0 && least < most && tolerated(group, least) < most;
+    return waiting && least < most && tolerated(group, least) < most;
 }
 
 inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
@@ -144,10 +147,19 @@ apart u32 lightest_waiting(sched_t *s)
     return least;
 }
 
-inlined void move_to(sched_t *s, u32 thread, u32 target, u64 now_ns)
+/* Moves a thread from a source to a target, if it still waits there when both are locked. Returns whether it did. */
+apart bool move_to(sched_t *s, u32 thread, u32 source, u32 target, u64 now_ns)
 {
-    dequeue(s, thread);
-    enqueue(s, thread, target, ENQUEUE_REQUEUE, now_ns);
+    locks_t held = lock_thread_and(s, thread, target);
+    thread_t *own = thread_of(s, thread);
+    bool waits = own->state == STATE_READY && !own->taken_out && own->bound_to == NONE && allows(s, thread, target) &&
+                 core_of(s, own->core)->queue == core_of(s, source)->queue;
+    if (waits) {
+        dequeue(s, thread);
+        enqueue(s, thread, target, ENQUEUE_REQUEUE, now_ns);
+    }
+    unlock_both(s, held);
+    return waits;
 }
 
 /* One move that helps. Returns the core that received a thread, or NONE. */
@@ -168,8 +180,7 @@ apart u32 even_out_once(sched_t *s, group_t *group, u64 now_ns)
             u32 thread = candidate(s, queue_of(s, at(s->sources, j)), target, group, false);
             if (thread == NONE)
                 continue;
-            move_to(s, thread, target, now_ns);
-            return target;
+            return move_to(s, thread, at(s->sources, j), target, now_ns) ? target : NONE;
         }
     }
     return NONE;
@@ -193,9 +204,10 @@ apart u64 rotate(sched_t *s, group_t *group, u64 now_ns)
             if (thread == NONE)
                 continue;
             at(s->sources, j) = NONE;
-            move_to(s, thread, target, now_ns);
+            if (!move_to(s, thread, from, target, now_ns))
+                break;
             queue_of(s, target)->newcomer = thread;
-            queue_of(s, target)->rotated = s->serial;
+            queue_of(s, target)->rotated = ++s->rotations;
             receivers |= 1ull << target;
             break;
         }

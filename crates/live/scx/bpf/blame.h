@@ -30,13 +30,12 @@ inlined void blame(u32 waker, u32 wakee)
         return;
     sched_t *s = shared_state();
     u64 now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
+    /* It is charged by itself only, and what is seen of the other one may be over in a moment. */
     thread_t *own = thread_of(s, wakee);
     if (own->state == STATE_BLOCKED) {
         thread_of(s, waker)->blame_ns += less(now_ns, own->since_ns);
         note_change(s, waker);
     }
-    bpf_spin_unlock(&lock);
 }
 
 SEC("fentry/futex_wake_mark")
@@ -46,13 +45,31 @@ int BPF_PROG(ampsched_futex_woken, struct wake_q_head *wake_q, struct futex_q *q
     return 0;
 }
 
+/* The address of the futex that a task is about to lock, or to unlock. */
+struct pi_call {
+    u64 locks;
+    u64 unlocks;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct pi_call);
+} pi_calls SEC(".maps");
+
+inlined s32 make_room_for_calls(struct task_struct *p)
+{
+    return bpf_task_storage_get(&pi_calls, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12 /* ENOMEM */;
+}
+
 /* What the calling thread is inside of; no address: of neither. */
 inlined int pi_call(u64 locks, u64 unlocks)
 {
-    struct slot *slot = bpf_task_storage_get(&slots, bpf_get_current_task_btf(), 0, 0);
-    if (slot) {
-        slot->locks = locks;
-        slot->unlocks = unlocks;
+    struct pi_call *call = bpf_task_storage_get(&pi_calls, bpf_get_current_task_btf(), 0, 0);
+    if (call) {
+        call->locks = locks;
+        call->unlocks = unlocks;
     }
     return 0;
 }
@@ -84,11 +101,12 @@ int BPF_PROG(ampsched_futex_unlocked, void *address)
 /* A thread wakes another one, which is not yet runnable. Processes that share a futex map it where they like. */
 inlined void blame_for_pi(struct task_struct *waker, struct task_struct *wakee)
 {
-    struct slot *by = bpf_task_storage_get(&slots, waker, 0, 0), *of = bpf_task_storage_get(&slots, wakee, 0, 0);
-    if (!by || !of || !by->ours || !of->ours || !by->unlocks || !of->locks)
+    struct pi_call *by = bpf_task_storage_get(&pi_calls, waker, 0, 0);
+    struct pi_call *of = bpf_task_storage_get(&pi_calls, wakee, 0, 0);
+    if (!by || !of || !by->unlocks || !of->locks)
         return;
     if (by->unlocks == of->locks || waker->tgid != wakee->tgid)
-        blame(by->thread, of->thread);
+        blame(thread_of_task(waker), thread_of_task(wakee));
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What BPF programs here share: the arena with the scheduler's state, and the lock around it. */
+/* What BPF programs here share: the arena with the scheduler's state, and a guard. */
 #ifndef AMPSCHED_KERNEL_H
 #define AMPSCHED_KERNEL_H
 
@@ -34,7 +34,9 @@ struct bpf_spin_lock {
     u32 value;
 };
 
-struct bpf_spin_lock lock SEC(".data.lock") __attribute__((visibility("hidden")));
+/* Of those that do not come from a CPU with interrupts off: it keeps interrupts away, and all but one of them. Whoever
+ * holds it may take the locks of lock.h; nothing of the kernel may be called meanwhile. */
+struct bpf_spin_lock guard SEC(".data.lock") __attribute__((visibility("hidden")));
 
 inlined sched_t *shared_state(void)
 {

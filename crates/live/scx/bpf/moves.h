@@ -85,16 +85,16 @@ inlined void enter_state(thread_t *thread, u32 state, u64 now_ns)
 inlined void push(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
-    s->serial++;
+    queue->serial++;
     own->key = rule(s, order) == ORDER_FIFO ? 0 : own->vruntime;
-    own->serial = s->serial;
+    own->serial = queue->serial;
     queue_push(s, queue, thread);
-    s->waiting++;
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
 apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
+    note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
     if (kind != ENQUEUE_REQUEUE || core_of(s, own->core)->queue != core_of(s, core)->queue)
@@ -106,18 +106,17 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     push(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, 1);
-    note_change(s, thread);
 }
 
 /* Puts a waiting thread on a core. */
 apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
+    note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     core_t *cpu = core_of(s, core);
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
     count_wait(own, now_ns - own->since_ns);
     queue_remove(s, old, thread);
-    s->waiting--;
     if (old != new) {
         leave_queue(s, thread, old);
         place_vruntime(s, thread, core, ENQUEUE_REQUEUE);
@@ -135,13 +134,11 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         own->migrated_at_ns = now_ns;
     }
     own->ran_on = core;
-    if (cpu->running == NONE)
-        s->idle_cores--;
+    at(s->idle, core) = false;
     own->switches += cpu->last != thread;
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
     cpu->since_ns = now_ns;
-    note_change(s, thread);
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
@@ -150,9 +147,10 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
     u32 thread = cpu->running;
+    note_change(s, thread);
     cpu->running = NONE;
     cpu->since_ns = now_ns;
-    s->idle_cores++;
+    at(s->idle, core) = true;
     queue->running--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
@@ -160,7 +158,6 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     if (state != STATE_READY)
         raise_least(s, queue);
     enter_state(thread_of(s, thread), state, now_ns);
-    note_change(s, thread);
 }
 
 /* The running thread loses its core and waits in the core's queue again. */
@@ -176,7 +173,6 @@ apart void dequeue(sched_t *s, u32 thread)
 {
     queue_t *queue = queue_of(s, thread_of(s, thread)->core);
     queue_remove(s, queue, thread);
-    s->waiting--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, -1);
@@ -185,12 +181,12 @@ apart void dequeue(sched_t *s, u32 thread)
 /* Holds back, or ends, a thread that is in no queue and on no core. */
 inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
 {
+    note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
     enter_state(own, state, now_ns);
     if (state == STATE_EXITED)
         raise_least(s, queue_of(s, own->core));
-    note_change(s, thread);
 }
 
 #endif

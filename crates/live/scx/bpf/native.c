@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+struct lock_word lock_words[LOCKS];
+
 void ampsched_operate(struct sched *s, struct operation *ops, u64 count)
 {
     for (u64 i = 0; i < count; i++)
@@ -16,7 +18,8 @@ const u64 ampsched_layout[] = {
     sizeof(struct thread), offsetof(struct thread, state), offsetof(struct thread, run_ns),
     offsetof(struct thread, generation),
     sizeof(struct core), sizeof(struct queue), offsetof(struct queue, newcomer),
-    sizeof(struct sched), offsetof(struct sched, cores), offsetof(struct sched, queues),
+    sizeof(struct call), offsetof(struct call, begun),
+    sizeof(struct sched), offsetof(struct sched, idle), offsetof(struct sched, cores), offsetof(struct sched, queues),
     offsetof(struct sched, threads),
     sizeof(struct operation), offsetof(struct operation, value),
 };

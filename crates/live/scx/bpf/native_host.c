@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What happens under the lock of the scheduler in the kernel, as ordinary functions, for tests. */
+/* What the scheduler in the kernel does when it is called, as ordinary functions, for tests. */
 #include "host.h"
 
 #include <signal.h>
@@ -31,25 +31,24 @@ void ampsched_host_doing(const char *what)
         return name(__VA_ARGS__); \
     }
 
-CALLABLE(u32, hand_over, (sched_t *s, u32 thread, u64 now_ns), s, thread, now_ns)
-CALLABLE(bool, begin_at_once, (sched_t *s, u32 thread, u32 core, u64 now_ns), s, thread, core, now_ns)
-CALLABLE(bool, take_over, (sched_t *s, u32 thread, u32 core, u64 now_ns), s, thread, core, now_ns)
-CALLABLE(bool, begin_before_enqueue, (sched_t *s, u32 thread, u32 core, u64 now_ns), s, thread, core, now_ns)
+CALLABLE(call_t *, call_of, (sched_t *s, u32 core, u64 now_ns), s, core, now_ns)
+CALLABLE(void, collect, (sched_t *s, call_t *c), s, c)
+CALLABLE(u32, hand_over, (sched_t *s, call_t *c, u32 thread), s, c, thread)
+CALLABLE(bool, begin_before_enqueue, (sched_t *s, call_t *c, u32 thread, u32 core), s, c, thread, core)
 CALLABLE(bool, has_got_there, (sched_t *s, u32 thread, u32 core, u64 now_ns), s, thread, core, now_ns)
 CALLABLE(bool, has_no_work, (sched_t *s, u32 core), s, core)
-CALLABLE(void, is_running, (sched_t *s, u32 thread, u32 core, u64 now_ns), s, thread, core, now_ns)
-CALLABLE(void, give_way, (sched_t *s, u32 core, u64 now_ns), s, core, now_ns)
-CALLABLE(u32, look, (sched_t *s, u32 core, u64 now_ns), s, core, now_ns)
-CALLABLE(bool, is_over, (sched_t *s, u32 core, u64 now_ns), s, core, now_ns)
-CALLABLE(void, look_after, (sched_t *s, bool balances, u64 now_ns), s, balances, now_ns)
-CALLABLE(void, take_out, (sched_t *s, u32 thread, u32 state, u64 now_ns), s, thread, state, now_ns)
-CALLABLE(void, suspend, (sched_t *s, u32 thread, u64 now_ns), s, thread, now_ns)
-CALLABLE(void, relocate, (sched_t *s, u32 thread, u64 now_ns), s, thread, now_ns)
-CALLABLE(bool, restrict_user, (sched_t *s, u32 thread, u64 cores), s, thread, cores)
-CALLABLE(void, reweigh, (sched_t *s, u32 thread, u32 weight), s, thread, weight)
+CALLABLE(void, is_running, (sched_t *s, call_t *c, u32 thread, u32 core), s, c, thread, core)
+CALLABLE(u32, look, (sched_t *s, call_t *c, u32 core, u32 before), s, c, core, before)
+CALLABLE(void, give_up, (sched_t *s, call_t *c, u32 core, u32 thread), s, c, core, thread)
+CALLABLE(bool, is_over, (sched_t *s, u32 thread, u64 now_ns), s, thread, now_ns)
+CALLABLE(void, lose_cpu, (sched_t *s, u32 thread, u64 now_ns), s, thread, now_ns)
+CALLABLE(void, look_after, (sched_t *s, call_t *c, bool balances), s, c, balances)
+CALLABLE(void, take_out, (sched_t *s, call_t *c, u32 thread, u32 state), s, c, thread, state)
+CALLABLE(void, suspend, (sched_t *s, call_t *c, u32 thread), s, c, thread)
+CALLABLE(void, change_plan, (sched_t *s, call_t *c, struct operation *op), s, c, op)
+CALLABLE(void, restrict_to, (sched_t *s, call_t *c, u32 thread, u64 cores), s, c, thread, cores)
+CALLABLE(void, weigh, (sched_t *s, u32 thread, u32 weight), s, thread, weight)
 CALLABLE(u32, place, (sched_t *s, u32 thread, u32 waker), s, thread, waker)
 CALLABLE(bool, is_idle, (sched_t *s, u32 core), s, core)
-CALLABLE(u32, add_thread, (sched_t *s, u32 weight, u64 cores), s, weight, cores)
-CALLABLE(void, free_thread, (sched_t *s, u32 thread), s, thread)
-CALLABLE(void, charge_up_to, (sched_t *s, u32 core, u64 now_ns), s, core, now_ns)
-CALLABLE(void, wake_core, (sched_t *s, u32 core), s, core)
+CALLABLE(u32, welcome, (sched_t *s, u32 weight, u64 cores), s, weight, cores)
+CALLABLE(void, bid_farewell, (sched_t *s, call_t *c, u32 thread), s, c, thread)

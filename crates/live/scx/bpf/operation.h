@@ -82,10 +82,11 @@ apart u64 ask(sched_t *s, struct operation arena *op)
     case OP_PREEMPTS:
         return preempts(s, op->thread, core_of(s, op->core)->running, op->core);
     }
-    pick_by_rules(s, op->core, op->now_ns);
-    op->pick_kind = s->pick.kind;
-    op->pick_thread = s->pick.thread;
-    return s->pick.recheck_ns;
+    pick_t *pick = &at(s->calls, CALL_OF_PLAN).pick;
+    pick_by_rules(s, pick, op->core, op->now_ns);
+    op->pick_kind = pick->kind;
+    op->pick_thread = pick->thread;
+    return pick->recheck_ns;
 }
 
 /* Something happens. */

@@ -55,7 +55,7 @@ apart u32 highest_rank(sched_t *s, queue_t *queue, u32 core, u32 except)
 }
 
 /* The first waiting thread of a queue that a core may run, but for those with the preference `except`. */
-apart u32 first_of(sched_t *s, queue_t *queue, u32 core, u32 except)
+inlined u32 first_of(sched_t *s, queue_t *queue, u32 core, u32 except)
 {
     if (rule(s, order) == ORDER_DEADLINE)
         return earliest_eligible(s, queue, core, except);
@@ -101,8 +101,12 @@ apart void waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
 {
     u32 core = pick->core;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
+        if (rule(s, queues) == QUEUES_PER_CORE && !some_of_eight(s->waiting, other)) {
+            other += 7 * s->one;
+            continue;
+        }
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
-        if (core_of(s, other)->queue == core_of(s, core)->queue ||
+        if (!at(s->waiting, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
             same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER))
             continue;
         queue_t *queue = queue_of(s, other);
@@ -165,7 +169,8 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
     if (step->from == STEAL_FROM_RUNNING_ON_SLOWER)
         return running_on_slower(s, pick, step);
     pick->thread = NONE;
-    if (s->waiting > 0)
+    pick->except = step->except;
+    if (anybody_waits(s))
         waiting_elsewhere(s, pick, step);
     if (pick->thread == NONE)
         return;
@@ -176,10 +181,9 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
         pick->kind = PICK_RUN;
 }
 
-/* What the steal steps yield. */
-apart void pick_elsewhere(sched_t *s)
+/* What the steal steps yield. It only looks, so that no lock is needed but those of rounds. */
+apart void pick_elsewhere(sched_t *s, pick_t *pick)
 {
-    pick_t *pick = &s->pick;
     pick->kind = PICK_IDLE;
     pick->recheck_ns = NEVER;
     for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i += s->one)
@@ -198,22 +202,32 @@ inlined bool looks_elsewhere(sched_t *s, u32 own)
     return round > s->rounds.latest || (round == s->rounds.latest && s->rounds.waiting_earlier > 0);
 }
 
-/* What a core without a running thread does next; the answer is in `s->pick`. */
-apart void pick_by_rules(sched_t *s, u32 core, u64 now_ns)
+/* What a core without a running thread does next if that is in its own queue. Returns whether it need not look
+ * elsewhere. */
+apart bool pick_own(sched_t *s, pick_t *pick, u32 core, u64 now_ns)
 {
-    pick_t *pick = &s->pick;
     u32 own = first_of(s, queue_of(s, core), core, NONE);
     pick->core = core;
     pick->now_ns = now_ns;
     pick->instead_of = own;
-    if (own == NONE || looks_elsewhere(s, own)) {
-        pick_elsewhere(s);
-        if (own == NONE || pick->kind != PICK_IDLE)
-            return;
+    if (own == NONE)
+        return false;
+    if (looks_elsewhere(s, own)) {
+        pick_elsewhere(s, pick);
+        if (pick->kind != PICK_IDLE)
+            return true;
     }
     pick->kind = PICK_RUN;
     pick->thread = own;
     pick->recheck_ns = NEVER;
+    return true;
+}
+
+/* What a core without a running thread does next. */
+inlined void pick_by_rules(sched_t *s, pick_t *pick, u32 core, u64 now_ns)
+{
+    if (!pick_own(s, pick, core, now_ns))
+        pick_elsewhere(s, pick);
 }
 
 /* When the thread that runs on a core has to let others run; NEVER if nobody waits. It must have been charged up to

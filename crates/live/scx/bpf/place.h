@@ -65,9 +65,14 @@ apart u32 idle_near(sched_t *s, u32 thread, u32 near)
 {
     if (is_idle(s, near) && allows(s, thread, near))
         return near;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (core_of(s, core)->cluster == core_of(s, near)->cluster && is_idle(s, core) && allows(s, thread, core))
+    u32 cluster = core_of(s, near)->cluster, last = core_of(s, near)->cluster_last;
+    for (u32 core = core_of(s, near)->cluster_first; core <= last && can_go_on; core += s->one) {
+        if (!some_of_eight(s->idle, core))
+            core += 7 * s->one;
+        else if (at(s->idle, core) && core_of(s, core)->cluster == cluster && is_idle(s, core) &&
+                 allows(s, thread, core))
             return core;
+    }
     return NONE;
 }
 
@@ -78,7 +83,7 @@ inlined u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
         return least_loaded(s, thread, 0, false, NONE);
     u32 previous = own->core;
     u32 idle = idle_near(s, thread, previous);
-    if (idle == NONE && waker != NONE)
+    if (idle == NONE && waker != NONE && core_of(s, waker)->cluster != core_of(s, previous)->cluster)
         idle = idle_near(s, thread, waker);
     if (idle != NONE)
         return idle;

@@ -11,16 +11,20 @@ inlined u64 usable(sched_t *s, u64 cores)
     return cores & s->online ? cores & s->online : s->online;
 }
 
-/* Gives a slot to a new thread; NONE if all are taken. */
-apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
+/* A slot for a new thread; NONE if all are taken. */
+inlined u32 free_slot(sched_t *s)
 {
     u32 thread = s->free_slot;
     if (thread != NONE)
         s->free_slot = thread_of(s, thread)->behind;
     else if (s->thread_count < s->threads_max)
         thread = s->thread_count++;
-    else
-        return NONE;
+    return thread;
+}
+
+/* A new thread gets a slot. */
+apart void clear_thread(sched_t *s, u32 thread, u32 weight, u64 affinity)
+{
     thread_t *own = thread_of(s, thread);
     u32 generation = own->generation + 1;
     for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_go_on; i += s->one)
@@ -33,6 +37,13 @@ apart u32 add_thread(sched_t *s, u32 weight, u64 affinity)
         at(own->speed, i) = SPEED_ONE;
     own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
     note_change(s, thread);
+}
+
+inlined u32 add_thread(sched_t *s, u32 weight, u64 affinity)
+{
+    u32 thread = free_slot(s);
+    if (thread != NONE)
+        clear_thread(s, thread, weight, affinity);
     return thread;
 }
 
@@ -60,7 +71,6 @@ apart void reweigh(sched_t *s, u32 thread, u32 weight)
     /* What the kernel has taken out for a moment is in no queue. */
     if (!is_runnable(own) || own->taken_out)
         return;
-    s->serial++;
     queue_t *queue = queue_of(s, own->core);
     queue->load += own->weight - (u64)old;
     if (rule(s, order) == ORDER_DEADLINE)

@@ -17,9 +17,7 @@ inlined thread_t *thread_of(sched_t *s, u32 thread)
  * shares its cache line with those of others. */
 inlined void note_change(sched_t *s, u32 thread)
 {
-    u8 arena *mark = &at((u8 arena *)&at(s->threads, s->threads_max), thread);
-    if (!*mark)
-        *mark = 1;
+    at((u8 arena *)&at(s->threads, s->threads_max), thread) = 1;
 }
 
 inlined core_t *core_of(sched_t *s, u32 core)
@@ -45,6 +43,33 @@ inlined bool is_before(thread_t *a, thread_t *b)
     return a->key < b->key || (a->key == b->key && a->serial < b->serial);
 }
 
+/* Eight of an array of small numbers as one: whether any of them is not 0. */
+inlined u64 eight_of(u8 arena *array, u32 first)
+{
+    return *(u64 arena *)&at(array, first);
+}
+
+/* Whether any of eight numbers is not 0, for loops that skip those. */
+inlined bool some_of_eight(u8 arena *array, u32 index)
+{
+    return index % 8 != 0 || eight_of(array, index) != 0;
+}
+
+inlined bool anybody_waits(sched_t *s)
+{
+    for (u32 queue = s->zero; queue < s->queue_count && can_go_on; queue += 8 * s->one)
+        if (eight_of(s->waiting, queue))
+            return true;
+    return false;
+}
+
+/* A thread comes to wait (1), or does so no longer (-1). */
+inlined void count_waiting(sched_t *s, queue_t *queue, s32 more)
+{
+    queue->len += more;
+    at(s->waiting, queue->index) = queue->len > 0;
+}
+
 /* Puts a thread, whose key and serial are set, at its place. Most keys are large, so the search begins at the end. */
 apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
 {
@@ -63,7 +88,7 @@ apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
         queue->last = thread;
     else
         thread_of(s, behind)->before = thread;
-    queue->len++;
+    count_waiting(s, queue, 1);
 }
 
 apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
@@ -78,7 +103,7 @@ apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
     else
         thread_of(s, own->behind)->before = own->before;
     own->before = own->behind = NONE;
-    queue->len--;
+    count_waiting(s, queue, -1);
 }
 
 /* Least key, NEVER if the queue is empty. */

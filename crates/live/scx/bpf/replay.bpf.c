@@ -13,9 +13,9 @@ int replay(struct replay_arguments *arguments)
     sched_t *s = shared_state();
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
-        bpf_spin_lock(&lock);
+        bpf_spin_lock(&guard);
         operate(s, op);
-        bpf_spin_unlock(&lock);
+        bpf_spin_unlock(&guard);
     }
     return 0;
 }

@@ -59,6 +59,7 @@ inlined void place_in_round(sched_t *s, u32 thread, u32 core, u32 kind)
 inlined void count_in_round(sched_t *s, u32 thread, s32 more)
 {
     u64 round = thread_of(s, thread)->vruntime / rule(s, length_ns);
+    s->rounds.waiting += more;
     if (round < s->rounds.latest)
         s->rounds.waiting_earlier += more;
     else if (round == s->rounds.latest)
@@ -73,7 +74,7 @@ inlined void enter_round(sched_t *s, u32 thread, u32 core)
     own->vruntime = greatest_of(own->vruntime, earliest_round(s) * rule(s, length_ns));
     if (own->vruntime / rule(s, length_ns) <= s->rounds.latest)
         return;
-    u32 in_next = s->waiting - s->rounds.waiting_earlier - s->rounds.waiting_latest;
+    u32 in_next = s->rounds.waiting - s->rounds.waiting_earlier - s->rounds.waiting_latest;
     s->rounds.waiting_earlier += s->rounds.waiting_latest;
     s->rounds.waiting_latest = in_next;
     s->rounds.latest++;

@@ -18,6 +18,7 @@ struct cpumask {
 
 struct sched_ext_entity {
     u64 slice;
+    u64 dsq_vtime;
     u32 flags;
 } from_btf;
 

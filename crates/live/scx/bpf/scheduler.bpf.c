@@ -2,9 +2,9 @@
 /* A sched_ext scheduler that executes Rules and Plan: what the kernel says happens becomes calls of host.h and the
  * interpreter.
  *
- * Waiting threads are in the interpreter's queues, not in the kernel's. One lock guards all of its state; nothing of
- * the kernel is called while it is held. Tasks that are not ours (kernel threads) go straight to their core. Without a
- * periodic tick of its own, the scheduler looks at ends of turns whenever the kernel ticks. */
+ * Waiting threads are in the interpreter's queues, not in the kernel's; each queue has a lock (lock.h).
+ * Tasks that are not ours (kernel threads) go straight to their core. Without a periodic tick of its own, the scheduler
+ * looks at ends of turns whenever the kernel ticks. */
 #define CONSTANT_RULES
 #include "sched_ext.h"
 
@@ -38,11 +38,11 @@ struct report {
 struct report report SEC(".data.report");
 
 /* The parts, of which each uses those above it. */
+#include "scheduler/cores.h"
+
 #include "scheduler/tasks.h"
 
 #include "blame.h"
-
-#include "scheduler/cores.h"
 
 #include "scheduler/enqueue.h"
 

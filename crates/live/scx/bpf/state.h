@@ -10,6 +10,9 @@
 #define CORES_MAX 64 /* a set of cores is one word */
 #define NONE 0xffffffffu
 #define NOBODY 0xfffffffeu
+#define CALL_OF_LOOK CORES_MAX /* by a timer */
+#define CALL_OF_PLAN (CORES_MAX + 1) /* by the loader */
+#define CALLS (CORES_MAX + 2)
 #define NEVER (~0ull)
 #define OFF_CPU 0ull /* of a thread that is on no core, or has been sent to one and is not there yet */
 #define WEIGHT_ONE 1024ull /* of nice 0 */
@@ -73,10 +76,14 @@ struct core {
     u64 turn_virtual_ns; /* what of its virtual run time that was */
     u32 queue;
     u32 cluster;
+    u32 cluster_first; /* its lowest core */
+    u32 cluster_last; /* its highest core */
     u32 class;
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
+    u32 unused;
+    u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
 };
 
 struct queue {
@@ -84,7 +91,8 @@ struct queue {
     u64 min_vruntime;
     u64 base; /* deadline order: what virtual run times in the next sum are relative to */
     s64 weighted; /* sum of weight x (virtual run time - base) */
-    u64 rotated;
+    u64 rotated; /* the rotation that came to it last */
+    u64 serial; /* of the last thread that came to wait */
     u32 first; /* waiting threads by (key, serial) */
     u32 last;
     u32 len;
@@ -93,10 +101,14 @@ struct queue {
     u32 capacity;
     u32 newcomer;
     u32 coming; /* how many of its waiting threads have yet to be let go by another core */
+    u32 index; /* its own */
+    u32 unused;
 };
 
 struct rounds {
     u64 latest;
+    u32 waiting;
+    u32 unused;
     u32 waiting_earlier;
     u32 waiting_latest;
     u64 run_ns_before[CORES_MAX];
@@ -112,6 +124,22 @@ struct pick {
     u32 instead_of; /* with rounds: the thread that it would run otherwise, or NONE */
     u32 kind;
     u32 thread;
+    u32 except; /* the preference that the step of stealing leaves out */
+    u32 unused;
+};
+
+/* What one call by the kernel works with: BPF functions can neither return structures nor have much of a stack. */
+struct call {
+    struct pick pick;
+    u64 now_ns;
+    u64 wake; /* idle cores that must look for work, when no lock is held any more */
+    u64 interrupt; /* cores that must look for other work than what they run */
+    u32 wake_idle; /* whether all idle cores must, if the rules say so */
+    u32 remind_idle; /* whether those must that wait for nothing */
+    u32 here; /* the core on whose CPU the kernel has put the thread that it hands over, or NONE */
+    u32 here_idles; /* whether that CPU has been idle */
+    u32 begun; /* whether the thread has begun there */
+    u32 unused;
 };
 
 /* Cores that are balanced among themselves. */
@@ -131,26 +159,25 @@ struct sched {
     u32 queue_count;
     u32 thread_count; /* slots that have ever been used */
     u32 threads_max;
-    u32 waiting;
-    u32 idle_cores;
     u32 cursors[3];
     u32 free_slot; /* first of a list linked through `behind`, or NONE */
     u32 top_class;
     u32 pulls_running; /* whether a step of stealing takes running threads */
     u32 zero; /* where loops begin: 0, which the verifier must not know (queue.h: unknown) */
     u32 one; /* how far they step: 1 */
-    u64 serial;
+    u32 stuck; /* how many have waited for a lock in vain, at least */
+    u32 unused;
+    u64 rotations;
     u64 rotation_due_ns;
     u64 online; /* cores that there are at present */
     u64 operations_at; /* where the loader's operations begin, in bytes from here */
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
-    u64 to_wake; /* idle cores that must look for work, when the lock is free again */
-    u64 to_interrupt; /* cores that must look for other work than what they run */
+    u8 idle[CORES_MAX]; /* cores: nobody runs there */
+    u8 waiting[CORES_MAX]; /* queues: somebody waits there */
     struct rounds rounds;
     struct core cores[CORES_MAX];
     struct queue queues[CORES_MAX];
-    /* Scratch, as BPF functions can neither return structures nor have much of a stack. */
-    struct pick pick;
+    struct call calls[CALLS]; /* of CPUs, by core, and of others */
     struct group group;
     /* Sorted cores, for balancing. */
     u32 targets[CORES_MAX];
@@ -165,6 +192,7 @@ typedef struct core arena core_t;
 typedef struct queue arena queue_t;
 typedef struct group arena group_t;
 typedef struct pick arena pick_t;
+typedef struct call arena call_t;
 typedef struct steal arena steal_t;
 
 /* A rule. To a program for one policy they are constants, and the verifier leaves out what they rule out. */

@@ -44,14 +44,11 @@ inlined u64 counted_ns(sched_t *s, u32 thread, u32 core, u64 ran_ns)
     return ran_ns * pace_on(s, thread, core) / SPEED_ONE;
 }
 
-/* A turn begins, of which nothing has been charged yet. Out of the compiler's sight: it would make one memset of two
- * zeroes, and clang 19 writes that to an address that it has not cast from the arena's, which the verifier refuses. */
+/* A turn begins, of which nothing has been charged yet. */
 inlined void begin_turn(core_t *cpu)
 {
-    u64 nothing = 0;
-    asm("" : "+r"(nothing));
-    cpu->turn_ns = nothing;
-    cpu->turn_virtual_ns = nothing;
+    cpu->turn_ns = nothing();
+    cpu->turn_virtual_ns = nothing();
 }
 
 /* The pace at which a thread is charged changes: what it has run so far has been charged for. */

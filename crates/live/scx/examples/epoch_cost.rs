@@ -128,7 +128,7 @@ impl Crowd {
     fn join(&mut self, threads: usize, others: Others) {
         let pid = std::process::id();
         for _ in 0..threads {
-            let thread = self.native.add_thread(1024, (1 << CORES) - 1);
+            let thread = self.native.welcome(1024, (1 << CORES) - 1);
             let own = self.native.thread_mut(thread);
             (own.pid, own.process, own.since_ns) = (pid, pid, self.now_ns);
         }

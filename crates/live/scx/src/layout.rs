@@ -74,10 +74,14 @@ pub struct Core {
     pub turn_virtual_ns: u64,
     pub queue: u32,
     pub cluster: u32,
+    pub cluster_first: u32,
+    pub cluster_last: u32,
     pub class: u32,
     pub kind: u32,
     pub looks: u32,
     pub interrupted: u32,
+    pub unused: u32,
+    pub others_due_ns: u64,
 }
 
 /// A run queue.
@@ -89,6 +93,7 @@ pub struct Queue {
     pub base: u64,
     pub weighted: i64,
     pub rotated: u64,
+    pub serial: u64,
     pub first: u32,
     pub last: u32,
     pub len: u32,
@@ -97,6 +102,8 @@ pub struct Queue {
     pub capacity: u32,
     pub newcomer: u32,
     pub coming: u32,
+    pub index: u32,
+    pub unused: u32,
 }
 
 /// The books of rounds.
@@ -104,6 +111,8 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
     pub latest: u64,
+    pub waiting: u32,
+    pub unused: u32,
     pub waiting_earlier: u32,
     pub waiting_latest: u32,
     pub run_ns_before: [u64; CORES_MAX],
@@ -111,7 +120,7 @@ pub struct Rounds {
 
 /// The answer to a core that asks what to do.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Pick {
     pub now_ns: u64,
     pub recheck_ns: u64,
@@ -119,7 +128,30 @@ pub struct Pick {
     pub instead_of: u32,
     pub kind: u32,
     pub thread: u32,
+    pub except: u32,
+    pub unused: u32,
 }
+
+/// What one call by the kernel works with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call {
+    pub pick: Pick,
+    pub now_ns: u64,
+    pub wake: u64,
+    pub interrupt: u64,
+    pub wake_idle: u32,
+    pub remind_idle: u32,
+    pub here: u32,
+    pub here_idles: u32,
+    pub begun: u32,
+    pub unused: u32,
+}
+
+/// The calls of timers, and those of the loader; lower ones are those of cores.
+pub const CALL_OF_LOOK: u32 = CORES_MAX as u32;
+pub const CALL_OF_PLAN: u32 = CALL_OF_LOOK + 1;
+const CALLS: usize = CORES_MAX + 2;
 
 /// Cores that are balanced among themselves.
 #[repr(C)]
@@ -143,25 +175,25 @@ pub struct Sched {
     pub queue_count: u32,
     pub thread_count: u32,
     pub threads_max: u32,
-    pub waiting: u32,
-    pub idle_cores: u32,
     pub cursors: [u32; 3],
     pub free_slot: u32,
     pub top_class: u32,
     pub pulls_running: u32,
     pub zero: u32,
     pub one: u32,
-    pub serial: u64,
+    pub stuck: u32,
+    pub unused: u32,
+    pub rotations: u64,
     pub rotation_due_ns: u64,
     pub online: u64,
     pub operations_at: u64,
     pub alive_ns: u64,
-    pub to_wake: u64,
-    pub to_interrupt: u64,
+    pub idle: [u8; CORES_MAX],
+    pub waiting: [u8; CORES_MAX],
     pub rounds: Rounds,
     pub cores: [Core; CORES_MAX],
     pub queues: [Queue; CORES_MAX],
-    pub pick: Pick,
+    pub calls: [Call; CALLS],
     pub group: Group,
     pub targets: [u32; CORES_MAX],
     pub sources: [u32; CORES_MAX],

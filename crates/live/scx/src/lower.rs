@@ -62,6 +62,8 @@ pub fn state(
 ) -> layout::Sched {
     let core_of = |core: CoreId| {
         let place = topology.core(core);
+        let alike =
+            || topology.cores().filter(|&other| topology.core(other).cluster == place.cluster);
         layout::Core {
             running: NONE,
             last: NONE,
@@ -76,10 +78,14 @@ pub fn state(
                 QueueScope::Global => 0,
             },
             cluster: place.cluster.0.into(),
+            cluster_first: alike().min().unwrap_or(core).0.into(),
+            cluster_last: alike().max().unwrap_or(core).0.into(),
             class: place.class.0.into(),
             kind: topology.kind(core).number(),
             looks: 0,
             interrupted: 0,
+            unused: 0,
+            others_due_ns: layout::NEVER,
         }
     };
     // Virtual time that is a queue's own begins far enough from 0 that a thread can be placed behind the others.
@@ -90,6 +96,7 @@ pub fn state(
         base: 0,
         weighted: 0,
         rotated: 0,
+        serial: 0,
         first: NONE,
         last: NONE,
         len: 0,
@@ -98,14 +105,19 @@ pub fn state(
         capacity: 0,
         newcomer: NONE,
         coming: 0,
+        index: 0,
+        unused: 0,
     };
     let unused = layout::Core { queue: 0, ..core_of(CoreId(0)) };
     let (mut cores, mut all_queues) = ([unused; CORES_MAX], [empty; CORES_MAX]);
+    let mut idle = [0; CORES_MAX];
     let mut queue_count = 0;
     for core in topology.cores() {
         let entry = core_of(core);
         let queue = &mut all_queues[entry.queue as usize];
         queue.cores += 1;
+        queue.index = entry.queue;
+        idle[core.index()] = 1;
         queue.capacity += u32::from(rules.rating[entry.class as usize]);
         queue_count = queue_count.max(entry.queue + 1);
         cores[core.index()] = entry;
@@ -117,36 +129,31 @@ pub fn state(
         queue_count,
         thread_count: 0,
         threads_max,
-        waiting: 0,
-        idle_cores: topology.core_count() as u32,
         cursors: [0; 3],
         free_slot: NONE,
         top_class: topology.top_class().0.into(),
         pulls_running: rules.pulls_running().into(),
         zero: 0,
         one: 1,
-        serial: 0,
+        stuck: 0,
+        unused: 0,
+        rotations: 0,
         online: topology.cores().fold(0, |word, core| word | 1 << core.index()),
         operations_at: 0,
         alive_ns: 0,
-        to_wake: 0,
-        to_interrupt: 0,
+        idle,
+        waiting: [0; CORES_MAX],
         rounds: layout::Rounds {
             latest: 0,
+            waiting: 0,
+            unused: 0,
             waiting_earlier: 0,
             waiting_latest: 0,
             run_ns_before: [0; CORES_MAX],
         },
         cores,
         queues: all_queues,
-        pick: layout::Pick {
-            now_ns: 0,
-            recheck_ns: layout::NEVER,
-            core: 0,
-            instead_of: NONE,
-            kind: 0,
-            thread: NONE,
-        },
+        calls: [layout::Call::default(); CORES_MAX + 2],
         group: layout::Group::default(),
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],

@@ -245,8 +245,8 @@ impl Members {
         if let Some(gone) = self.by_slot[index].take_if(is_other) {
             observations.push(gone.end(session, span.now_ns));
         }
-        // Without a number it is just coming.
-        if seen.in_use == 0 || seen.pid == 0 {
+        // Without numbers it is just coming.
+        if seen.in_use == 0 || seen.pid == 0 || seen.process == 0 {
             return;
         }
         let counters = Counters::of(seen);

@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use crate::layout::{Operation, Sched, Thread};
+use crate::layout::{Call, Operation, Sched, Thread};
 use crate::table::{self, Changes, Cores};
 
 unsafe extern "C" {
@@ -12,7 +12,7 @@ unsafe extern "C" {
 }
 
 /// Number of sizes and offsets that are compared.
-pub const LAYOUT: usize = 16;
+pub const LAYOUT: usize = 19;
 
 /// Sizes and offsets as the C compiler sees them, in the order of `bpf/native.c`.
 pub fn layout() -> [u64; LAYOUT] {
@@ -109,6 +109,11 @@ pub fn doing(what: &str) {
     unsafe { ampsched_host_doing(what.as_ptr()) };
 }
 
+/// Who calls, as [`Native::call_of`] gives it out; of no use to another [`Native`], or after its end.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Caller(#[allow(dead_code)] *mut Call); // Read by C only.
+
 /// Functions of `bpf/host.h`, which says what they do, and how `bpf/native_host.c` names them.
 macro_rules! host {
     ($($name:ident = $symbol:ident($($given:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
@@ -116,7 +121,7 @@ macro_rules! host {
             $(fn $symbol(state: *mut Sched, $($given: $kind),*) $(-> $answer)?;)*
         }
 
-        /// What the scheduler in the kernel does under its lock. Threads and cores must exist.
+        /// What the scheduler in the kernel does when it is called. Threads and cores must exist.
         #[allow(missing_docs)] // bpf/host.h says what each does.
         impl Native {
             $(pub fn $name(&mut self, $($given: $kind),*) $(-> $answer)? {
@@ -128,26 +133,25 @@ macro_rules! host {
 }
 
 host! {
-    hand_over = ampsched_host_hand_over(thread: u32, now_ns: u64) -> u32;
-    begin_at_once = ampsched_host_begin_at_once(thread: u32, core: u32, now_ns: u64) -> bool;
-    take_over = ampsched_host_take_over(thread: u32, core: u32, now_ns: u64) -> bool;
-    begin_before_enqueue = ampsched_host_begin_before_enqueue(thread: u32, core: u32, now_ns: u64) -> bool;
+    call_of = ampsched_host_call_of(core: u32, now_ns: u64) -> Caller;
+    collect = ampsched_host_collect(call: Caller);
+    hand_over = ampsched_host_hand_over(call: Caller, thread: u32) -> u32;
+    begin_before_enqueue = ampsched_host_begin_before_enqueue(call: Caller, thread: u32, core: u32) -> bool;
     has_got_there = ampsched_host_has_got_there(thread: u32, core: u32, now_ns: u64) -> bool;
     has_no_work = ampsched_host_has_no_work(core: u32) -> bool;
-    is_running = ampsched_host_is_running(thread: u32, core: u32, now_ns: u64);
-    give_way = ampsched_host_give_way(core: u32, now_ns: u64);
-    look = ampsched_host_look(core: u32, now_ns: u64) -> u32;
-    is_over = ampsched_host_is_over(core: u32, now_ns: u64) -> bool;
-    look_after = ampsched_host_look_after(balances: bool, now_ns: u64);
-    take_out = ampsched_host_take_out(thread: u32, state: u32, now_ns: u64);
-    suspend = ampsched_host_suspend(thread: u32, now_ns: u64);
-    relocate = ampsched_host_relocate(thread: u32, now_ns: u64);
-    restrict_user = ampsched_host_restrict_user(thread: u32, cores: u64) -> bool;
-    reweigh = ampsched_host_reweigh(thread: u32, weight: u32);
+    is_running = ampsched_host_is_running(call: Caller, thread: u32, core: u32);
+    look = ampsched_host_look(call: Caller, core: u32, before: u32) -> u32;
+    give_up = ampsched_host_give_up(call: Caller, core: u32, thread: u32);
+    is_over = ampsched_host_is_over(thread: u32, now_ns: u64) -> bool;
+    lose_cpu = ampsched_host_lose_cpu(thread: u32, now_ns: u64);
+    look_after = ampsched_host_look_after(call: Caller, balances: bool);
+    take_out = ampsched_host_take_out(call: Caller, thread: u32, state: u32);
+    suspend = ampsched_host_suspend(call: Caller, thread: u32);
+    change_plan = ampsched_host_change_plan(call: Caller, operation: &mut Operation);
+    restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: u64);
+    weigh = ampsched_host_weigh(thread: u32, weight: u32);
     place = ampsched_host_place(thread: u32, waker: u32) -> u32;
     is_idle = ampsched_host_is_idle(core: u32) -> bool;
-    add_thread = ampsched_host_add_thread(weight: u32, cores: u64) -> u32;
-    free_thread = ampsched_host_free_thread(thread: u32);
-    charge_up_to = ampsched_host_charge_up_to(core: u32, now_ns: u64);
-    wake_core = ampsched_host_wake_core(core: u32);
+    welcome = ampsched_host_welcome(weight: u32, cores: u64) -> u32;
+    bid_farewell = ampsched_host_bid_farewell(call: Caller, thread: u32);
 }

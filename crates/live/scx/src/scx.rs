@@ -261,7 +261,7 @@ impl<K: FastPlane> Backend for Scx<K> {
         let busy_s = |core| self.busy_ns(session, core) as f64 / 1e9;
         ScxOutcome {
             busy_s: session.cores.topology().cores().map(busy_s).collect(),
-            queued: self.cores.queued,
+            queued: self.cores.queues.iter().map(|queue| queue.serial).sum(),
         }
     }
 

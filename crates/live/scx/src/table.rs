@@ -23,8 +23,6 @@ pub struct Cores {
     pub cores: Vec<Core>,
     /// By the number that a core has of its queue.
     pub queues: Vec<Queue>,
-    /// Times that a thread was queued.
-    pub queued: u64,
 }
 
 /// Finds those threads of a table that have changed, while its interpreter goes on.
@@ -121,7 +119,6 @@ impl Cores {
             let queues: *const Queue = (&raw const (*state).queues).cast();
             self.cores.extend((0..core_count).map(|core| cores.add(core).read_volatile()));
             self.queues.extend((0..queue_count).map(|queue| queues.add(queue).read_volatile()));
-            self.queued = (&raw const (*state).serial).read_volatile();
         }
     }
 }

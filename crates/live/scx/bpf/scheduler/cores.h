@@ -19,35 +19,38 @@ inlined s32 cpu_at(u32 core)
     return settings.cpu_of_core[core & (CORES_MAX - 1)];
 }
 
-/* Cores that are to be told something when the lock is free. */
-struct kicks {
-    u64 wake;
-    u64 interrupt;
-};
-
-/* Takes the collected cores out; the lock is held. */
-#define take_kicks(s, kicks) \
-    do { \
-        (kicks).wake = (s)->to_wake; \
-        (kicks).interrupt = (s)->to_interrupt; \
-        (s)->to_wake = (s)->to_interrupt = 0; \
-    } while (0)
-
-apart u32 kick(u64 cores, u64 how)
+/* What a call by the kernel on this CPU works with. Interrupts are off, so there is one at a time. */
+inlined call_t *own_call(sched_t *s)
 {
-    u32 core = shared_state()->zero;
-    for (; cores && can_go_on; core += shared_state()->one, cores >>= 1)
-        if (cores & 1)
-            scx_bpf_kick_cpu(cpu_at(core), how);
+    return call_of(s, core_at(bpf_get_smp_processor_id()), bpf_ktime_get_ns());
+}
+
+/* The lowest core of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler knows. */
+inlined u32 lowest(u64 cores)
+{
+    u32 core = __builtin_ctzll(cores);
+    asm("" : "+r"(core));
     return core;
 }
 
-inlined void tell(struct kicks *kicks)
+apart u32 kick(u64 cores, u64 how)
 {
-    if (kicks->interrupt)
-        kick(kicks->interrupt, SCX_KICK_PREEMPT);
-    if (kicks->wake)
-        kick(kicks->wake, SCX_KICK_IDLE);
+    for (; cores && can_go_on; cores &= cores - 1)
+        scx_bpf_kick_cpu(cpu_at(lowest(cores)), how);
+    return 0;
+}
+
+/* Tells the cores that a call has collected; no lock is held. */
+inlined void tell(sched_t *s, call_t *c)
+{
+    collect(s, c);
+    u64 wake = c->wake, interrupt = c->interrupt;
+    c->wake = nothing();
+    c->interrupt = nothing();
+    if (interrupt)
+        kick(interrupt, SCX_KICK_PREEMPT);
+    if (wake)
+        kick(wake, SCX_KICK_IDLE);
 }
 
 /* The core of the thread that wakes another one, if one of ours does. */

@@ -15,8 +15,6 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     if (settings.blames)
         blame_for_pi(bpf_get_current_task_btf(), p);
     sched_t *s = shared_state();
-    struct kicks kicks;
-    u64 now_ns = bpf_ktime_get_ns();
     thread_t *own = thread_of(s, thread);
     if (own->held)
         return prev_cpu;
@@ -27,11 +25,9 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     s32 cpu = cpu_at(core);
     if (!is_idle(s, core) || !scx_bpf_test_and_clear_cpu_idle(cpu))
         return cpu;
-    bpf_spin_lock(&lock);
-    bool begins = begin_before_enqueue(s, thread, core, now_ns);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+    call_t *c = own_call(s);
+    bool begins = begin_before_enqueue(s, c, thread, core);
+    tell(s, c);
     if (begins)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
     return cpu;
@@ -46,6 +42,8 @@ inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
         return;
     }
+    core_t *core = core_of(shared_state(), core_at(cpu));
+    core->others_due_ns = least_of(core->others_due_ns, bpf_ktime_get_ns() + SCX_SLICE_DFL);
     scx_bpf_dsq_insert(p, OTHERS | cpu, SCX_SLICE_DFL, enq_flags);
     scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -60,26 +58,22 @@ void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
     if (thread == NONE)
         return enqueue_other(p, enq_flags);
     sched_t *s = shared_state();
-    struct kicks kicks;
     /* A thread that has executed a program has its process's number, whatever its own was. */
     thread_of(s, thread)->pid = p->pid;
     s32 cpu = scx_bpf_task_cpu(p);
-    bool is_idle = enq_flags & SCX_ENQ_WAKEUP && scx_bpf_test_and_clear_cpu_idle(cpu), begins = false;
-    u64 now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
-    u32 core = hand_over(s, thread, now_ns);
-    if (core == NONE)
-        begins = is_idle ? begin_at_once(s, thread, core_at(cpu), now_ns) : take_over(s, thread, core_at(cpu), now_ns);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    if (begins) {
+    bool is_idle = enq_flags & SCX_ENQ_WAKEUP && scx_bpf_test_and_clear_cpu_idle(cpu);
+    call_t *c = own_call(s);
+    c->here = core_at(cpu);
+    c->here_idles = is_idle;
+    u32 core = hand_over(s, c, thread);
+    if (c->begun) {
         /* It is on that CPU's run queue already and has not to migrate. */
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | (is_idle ? 0 : SCX_ENQ_PREEMPT));
     } else if (core != NONE) {
         scx_bpf_dsq_insert(p, OURS | cpu_at(core), SCX_SLICE_INF, enq_flags);
         scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
     }
-    tell(&kicks);
+    tell(s, c);
 }
 
 SEC("struct_ops/dequeue")
@@ -89,10 +83,9 @@ void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    u64 now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
-    suspend(s, thread, now_ns);
-    bpf_spin_unlock(&lock);
+    call_t *c = own_call(s);
+    suspend(s, c, thread);
+    tell(s, c);
 }
 
 #endif

@@ -13,21 +13,15 @@ SEC("syscall")
 int apply(struct apply_arguments *arguments)
 {
     sched_t *s = shared_state();
-    struct kicks kicks;
-    u64 now_ns = bpf_ktime_get_ns();
+    call_t *c = call_of(s, CALL_OF_PLAN, bpf_ktime_get_ns());
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
-        bpf_spin_lock(&lock);
-        thread_t *own = thread_of(s, op->thread);
-        if (own->in_use && own->generation == op->generation && change(s, op))
-            relocate(s, op->thread, now_ns);
-        bpf_spin_unlock(&lock);
+        bpf_spin_lock(&guard);
+        change_plan(s, c, op);
+        bpf_spin_unlock(&guard);
     }
     /* Nobody looks before all is as the plan says. */
-    bpf_spin_lock(&lock);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+    tell(s, c);
     return 0;
 }
 

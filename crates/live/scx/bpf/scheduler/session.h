@@ -37,16 +37,20 @@ inlined s32 begin_look(struct look *look, u64 now_ns)
 static int on_look(void *map, int *key, struct look *look)
 {
     sched_t *s = shared_state();
-    struct kicks kicks;
     u64 now_ns = bpf_ktime_get_ns(), period_ns = s->rules.balance.period_ns;
+    call_t *c = call_of(s, CALL_OF_LOOK, now_ns);
     bool balances = period_ns > 0 && now_ns >= look->balance_due_ns;
     if (balances)
         look->balance_due_ns = now_ns / settings.look_period_ns * settings.look_period_ns + period_ns;
-    bpf_spin_lock(&lock);
-    look_after(s, balances, now_ns);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+    bpf_spin_lock(&guard);
+    look_after(s, c, balances);
+    bpf_spin_unlock(&guard);
+    tell(s, c);
+    if (s->stuck) {
+        static char text[] = "%llu CPUs or more have waited in vain for a lock";
+        unsigned long long arguments[] = { s->stuck };
+        scx_bpf_error_bstr(text, arguments, sizeof(arguments));
+    }
     if (is_stuck(now_ns)) {
         static char text[] = "the policy has not given a sign of life for %llu ms";
         unsigned long long arguments[] = { less(now_ns, shared_state()->alive_ns) / 1000000 };

@@ -3,43 +3,29 @@
 #ifndef AMPSCHED_SCHEDULER_TASKS_H
 #define AMPSCHED_SCHEDULER_TASKS_H
 
-/* Which thread of the interpreter a task is. */
-struct slot {
-    u32 thread;
-    u32 ours;
-    /* Address of the futex that it is about to lock, or unlock (blame.h) */
-    u64 locks;
-    u64 unlocks;
-};
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct slot);
-} slots SEC(".maps");
-
-/* A task's thread; NONE if the task is not ours. */
+/* A task's thread; NONE if the task is not ours. It is noted where schedulers may keep a task's virtual time, which the
+ * kernel looks at only in queues that are ordered by it: nothing is found faster. */
 inlined u32 thread_of_task(struct task_struct *p)
 {
-    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
-    return slot && slot->ours ? slot->thread : NONE;
+    return (u32)p->scx.dsq_vtime - 1;
+}
+
+inlined void note_thread(struct task_struct *p, u32 thread)
+{
+    p->scx.dsq_vtime = thread + 1;
 }
 
 /* A task's thread is no more; what the kernel still does with the task is like the work of others. */
 inlined void forget(struct task_struct *p)
 {
-    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
-    if (!slot || !slot->ours)
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    u32 thread = slot->thread;
-    u64 now_ns = bpf_ktime_get_ns();
-    slot->ours = false;
-    bpf_spin_lock(&lock);
-    take_out(s, thread, STATE_EXITED, now_ns);
-    free_thread(s, thread);
-    bpf_spin_unlock(&lock);
+    call_t *c = own_call(s);
+    note_thread(p, NONE);
+    bid_farewell(s, c, thread);
+    tell(s, c);
 }
 
 #endif

@@ -16,10 +16,7 @@ void BPF_PROG(ampsched_set_weight, struct task_struct *p, u32 weight)
     u32 thread = thread_of_task(p), own = weight_of(p);
     if (thread == NONE)
         return;
-    sched_t *s = shared_state();
-    bpf_spin_lock(&lock);
-    reweigh(s, thread, own);
-    bpf_spin_unlock(&lock);
+    weigh(shared_state(), thread, own);
 }
 
 /* The cores in a set of CPUs. */
@@ -39,43 +36,33 @@ void BPF_PROG(ampsched_set_cpumask, struct task_struct *p, const struct cpumask 
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    struct kicks kicks;
-    u64 cores = cores_in(cpumask), now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
-    if (restrict_user(s, thread, cores))
-        relocate(s, thread, now_ns);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+    call_t *c = own_call(s);
+    restrict_to(s, c, thread, cores_in(cpumask));
+    tell(s, c);
 }
 
 SEC("struct_ops/init_task")
 s32 BPF_PROG(ampsched_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-    /* Only room: threads are known from the moment on in which they are ours. */
-    return bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12 /* ENOMEM */;
+    /* Threads are known from the moment on in which they are ours; another scheduler may have left its own. */
+    note_thread(p, NONE);
+    return settings.blames ? make_room_for_calls(p) : 0;
 }
 
 SEC("struct_ops/enable")
 void BPF_PROG(ampsched_enable, struct task_struct *p)
 {
-    struct slot *slot = bpf_task_storage_get(&slots, p, 0, 0);
     u32 process = p->tgid;
-    if (!slot || p->flags & PF_KTHREAD || process == settings.session)
+    if (p->flags & PF_KTHREAD || process == settings.session)
         return;
     sched_t *s = shared_state();
-    u32 weight = weight_of(p), thread, pid = p->pid;
-    u64 cores = cores_in(p->cpus_ptr), now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
-    thread = add_thread(s, weight, cores);
+    u32 thread = welcome(s, weight_of(p), cores_in(p->cpus_ptr));
     if (thread != NONE) {
-        thread_of(s, thread)->pid = pid;
+        thread_of(s, thread)->pid = p->pid;
         thread_of(s, thread)->process = process;
-        thread_of(s, thread)->since_ns = now_ns;
+        thread_of(s, thread)->since_ns = bpf_ktime_get_ns();
     }
-    bpf_spin_unlock(&lock);
-    slot->thread = thread;
-    slot->ours = thread != NONE;
+    note_thread(p, thread);
     if (thread == NONE) {
         static char text[] = "more threads than the %llu for which there is room";
         unsigned long long arguments[] = { s->threads_max };

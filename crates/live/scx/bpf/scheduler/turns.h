@@ -17,18 +17,8 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    bool over = false;
-    u64 now_ns = bpf_ktime_get_ns(), since_ns = now_ns;
-    bpf_spin_lock(&lock);
-    thread_t *own = thread_of(s, thread);
-    if (own->comes) {
-        over = true;
-    } else if (own->state == STATE_RUNNING) {
-        over = is_over(s, own->core, now_ns);
-        since_ns = own->on_since_ns;
-    }
-    bpf_spin_unlock(&lock);
-    if (over || others_wait(bpf_get_smp_processor_id(), less(now_ns, since_ns)))
+    u64 now_ns = bpf_ktime_get_ns(), ran_ns = less(now_ns, thread_of(s, thread)->on_since_ns);
+    if (is_over(s, thread, now_ns) || others_wait(bpf_get_smp_processor_id(), ran_ns))
         p->scx.slice = 0;
 }
 
@@ -39,17 +29,14 @@ void BPF_PROG(ampsched_running, struct task_struct *p)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    struct kicks kicks;
     u32 core = core_at(scx_bpf_task_cpu(p)), execs = p->self_exec_id;
     u64 now_ns = bpf_ktime_get_ns();
     thread_of(s, thread)->execs = execs;
     if (has_got_there(s, thread, core, now_ns))
         return;
-    bpf_spin_lock(&lock);
-    is_running(s, thread, core, now_ns);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+    call_t *c = own_call(s);
+    is_running(s, c, thread, core);
+    tell(s, c);
 }
 
 SEC("struct_ops/stopping")
@@ -60,15 +47,8 @@ void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    thread_t *own = thread_of(s, thread);
-    /* One that has given way has been charged. */
-    if (own->state != STATE_RUNNING)
-        return;
-    u64 now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
-    charge_up_to(s, own->core, now_ns);
-    own->charged_ns = OFF_CPU;
-    bpf_spin_unlock(&lock);
+    if (thread_of(s, thread)->state == STATE_RUNNING)
+        lose_cpu(s, thread, bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/quiescent")
@@ -78,16 +58,12 @@ void BPF_PROG(ampsched_quiescent, struct task_struct *p, u64 deq_flags)
     if (thread == NONE)
         return;
     sched_t *s = shared_state();
-    struct kicks kicks;
-    u64 now_ns = bpf_ktime_get_ns();
-    bpf_spin_lock(&lock);
+    call_t *c = own_call(s);
     if (deq_flags & SCX_DEQ_SLEEP)
-        take_out(s, thread, STATE_BLOCKED, now_ns);
+        take_out(s, c, thread, STATE_BLOCKED);
     else
-        suspend(s, thread, now_ns);
-    take_kicks(s, kicks);
-    bpf_spin_unlock(&lock);
-    tell(&kicks);
+        suspend(s, c, thread);
+    tell(s, c);
 }
 
 #endif

@@ -1,23 +1,22 @@
 //! What the programs in `bpf/scheduler` do when the kernel calls them, line by line.
 
 use ampsched_policy::{Choice, RunState};
-use ampsched_scx::layout::{NONE, Operation};
+use ampsched_scx::layout::{CALL_OF_LOOK, CALL_OF_PLAN, NONE, Operation};
 
 use crate::machine::{Machine, Place, SLICE_DFL, SLICE_INF};
-
-/// `OFF_CPU`
-const OFF_CPU: u64 = 0;
 
 fn is_in(state: u32, expected: RunState) -> bool {
     state == expected.number()
 }
 
 impl Machine {
-    /// `take_kicks` and `tell`
-    pub fn tell(&mut self) {
-        let state = self.c.state_mut();
-        let wake = std::mem::take(&mut state.to_wake);
-        let interrupt = std::mem::take(&mut state.to_interrupt);
+    /// `tell`, for the call of a core, or another one.
+    pub fn tell(&mut self, caller: u32) {
+        let call = self.c.call_of(caller, self.now_ns);
+        self.c.collect(call);
+        let call = &mut self.c.state_mut().calls[caller as usize];
+        let wake = std::mem::take(&mut call.wake);
+        let interrupt = std::mem::take(&mut call.interrupt);
         for cpu in 0..self.cpus.len() {
             if interrupt >> cpu & 1 == 1 {
                 self.cpus[cpu].kick_preempt = true;
@@ -51,8 +50,9 @@ impl Machine {
         if !self.c.is_idle(core) || !self.take_idle(cpu) {
             return (cpu, false);
         }
-        let begins = self.c.begin_before_enqueue(thread, core, self.now_ns);
-        self.tell();
+        let call = self.c.call_of(core, self.now_ns);
+        let begins = self.c.begin_before_enqueue(call, thread, core);
+        self.tell(core);
         (cpu, begins)
     }
 
@@ -71,13 +71,12 @@ impl Machine {
         let Some(thread) = self.thread_of(task) else { return self.enqueue_other(task, wakeup) };
         let cpu = self.tasks[task].cpu;
         let is_idle = wakeup && self.take_idle(cpu);
-        let core = self.c.hand_over(thread, self.now_ns);
-        let begins = core == NONE
-            && if is_idle {
-                self.c.begin_at_once(thread, cpu as u32, self.now_ns)
-            } else {
-                self.c.take_over(thread, cpu as u32, self.now_ns)
-            };
+        let here = cpu as u32;
+        let call = self.c.call_of(here, self.now_ns);
+        let state = &mut self.c.state_mut().calls[cpu];
+        (state.here, state.here_idles) = (here, is_idle.into());
+        let core = self.c.hand_over(call, thread);
+        let begins = self.c.state().calls[cpu].begun != 0;
         self.tell_story(format!("task {task} handed over at CPU {cpu}: {core:x}, {begins}"));
         if begins {
             self.insert_local(task, SLICE_INF, !is_idle);
@@ -85,7 +84,7 @@ impl Machine {
             self.insert_ours(task, core as usize);
             self.kick_idle(core as usize);
         }
-        self.tell();
+        self.tell(here);
     }
 
     fn insert_ours(&mut self, task: usize, cpu: usize) {
@@ -95,9 +94,15 @@ impl Machine {
     }
 
     pub fn ops_dequeue(&mut self, task: usize) {
-        if let Some(thread) = self.thread_of(task) {
-            self.c.suspend(thread, self.now_ns);
-        }
+        self.suspend(task);
+    }
+
+    fn suspend(&mut self, task: usize) {
+        let Some(thread) = self.thread_of(task) else { return };
+        let cpu = self.tasks[task].cpu as u32;
+        let call = self.c.call_of(cpu, self.now_ns);
+        self.c.suspend(call, thread);
+        self.tell(cpu);
     }
 
     /// `scx_bpf_dsq_move_to_local` of a task that may be there.
@@ -160,31 +165,19 @@ impl Machine {
         if before.is_none() && self.c.has_no_work(core) {
             return self.fetch(cpu, prev);
         }
-        if before.is_some_and(|thread| self.c.state().cores[cpu].running == thread) {
-            self.c.give_way(core, self.now_ns);
-        }
-        let mut thread = NONE;
-        if self.c.state().cores[cpu].running == NONE {
-            thread = self.c.look(core, self.now_ns);
-        }
-        let again = before == Some(thread);
-        if again {
-            self.c.thread_mut(thread).charged_ns = self.now_ns;
-        }
+        let call = self.c.call_of(core, self.now_ns);
+        let thread = self.c.look(call, core, before.unwrap_or(NONE));
         self.tell_story(format!("CPU {cpu} looks: thread {thread:x}"));
-        self.tell();
-        if again {
+        self.tell(core);
+        if before == Some(thread) {
             if !self.receive(cpu) {
                 self.tasks[prev.expect("it was there before")].slice = SLICE_INF;
             }
             return;
         }
         if thread != NONE && !self.send(thread, cpu) {
-            if self.c.state().cores[cpu].running == thread {
-                self.c.suspend(thread, self.now_ns);
-            }
-            self.c.wake_core(core);
-            self.tell();
+            self.c.give_up(call, core, thread);
+            self.tell(core);
         }
         self.fetch(cpu, prev);
     }
@@ -192,12 +185,8 @@ impl Machine {
     pub fn ops_tick(&mut self, task: usize) {
         let Some(thread) = self.thread_of(task) else { return };
         let (own, cpu) = (*self.c.thread(thread), self.tasks[task].cpu);
-        let (mut over, mut since_ns) = (own.comes != 0, self.now_ns);
-        if !over && is_in(own.state, RunState::Running) {
-            over = self.c.is_over(own.core, self.now_ns);
-            since_ns = self.c.thread(thread).on_since_ns;
-        }
-        let has_run_long = self.now_ns.saturating_sub(since_ns) >= SLICE_DFL;
+        let over = self.c.is_over(thread, self.now_ns);
+        let has_run_long = self.now_ns.saturating_sub(own.on_since_ns) >= SLICE_DFL;
         let others_wait =
             !self.cpus[cpu].local.is_empty() || (has_run_long && !self.cpus[cpu].others.is_empty());
         if over || others_wait {
@@ -209,71 +198,68 @@ impl Machine {
         let Some(thread) = self.thread_of(task) else { return };
         let core = self.tasks[task].cpu as u32;
         if !self.c.has_got_there(thread, core, self.now_ns) {
-            self.c.is_running(thread, core, self.now_ns);
-            self.tell();
+            let call = self.c.call_of(core, self.now_ns);
+            self.c.is_running(call, thread, core);
+            self.tell(core);
         }
     }
 
     /// Of a task that stays runnable.
     pub fn ops_stopping(&mut self, task: usize) {
         let Some(thread) = self.thread_of(task) else { return };
-        let own = *self.c.thread(thread);
-        if is_in(own.state, RunState::Running) {
-            self.c.charge_up_to(own.core, self.now_ns);
-            self.c.thread_mut(thread).charged_ns = OFF_CPU;
+        if is_in(self.c.thread(thread).state, RunState::Running) {
+            self.c.lose_cpu(thread, self.now_ns);
         }
     }
 
     pub fn ops_quiescent(&mut self, task: usize, sleeps: bool) {
         let Some(thread) = self.thread_of(task) else { return };
-        if sleeps {
-            self.c.take_out(thread, RunState::Blocked.number(), self.now_ns);
-        } else {
-            self.c.suspend(thread, self.now_ns);
+        if !sleeps {
+            return self.suspend(task);
         }
-        self.tell();
+        let cpu = self.tasks[task].cpu as u32;
+        let call = self.c.call_of(cpu, self.now_ns);
+        self.c.take_out(call, thread, RunState::Blocked.number());
+        self.tell(cpu);
     }
 
     pub fn ops_set_weight(&mut self, task: usize, weight: u32) {
         if let Some(thread) = self.thread_of(task) {
-            self.c.reweigh(thread, weight);
+            self.c.weigh(thread, weight);
         }
     }
 
     pub fn ops_set_cpumask(&mut self, task: usize, cores: u64) {
         let Some(thread) = self.thread_of(task) else { return };
-        if self.c.restrict_user(thread, cores) {
-            self.c.relocate(thread, self.now_ns);
-        }
-        self.tell();
+        let cpu = self.tasks[task].cpu as u32;
+        let call = self.c.call_of(cpu, self.now_ns);
+        self.c.restrict_to(call, thread, cores);
+        self.tell(cpu);
     }
 
-    /// As `forget`: the kicks wait for the next who tells.
+    /// `forget`
     pub fn forget(&mut self, task: usize) {
         let Some(thread) = self.thread_of(task) else { return };
         self.tasks[task].thread = NONE;
-        self.c.take_out(thread, RunState::Exited.number(), self.now_ns);
-        self.c.free_thread(thread);
+        let cpu = self.tasks[task].cpu as u32;
+        let call = self.c.call_of(cpu, self.now_ns);
+        self.c.bid_farewell(call, thread);
+        self.tell(cpu);
     }
 
     /// A change of the plan; kicks are told when all are applied.
     pub fn apply(&mut self, mut operation: Operation) {
-        let own = self.c.thread(operation.thread);
-        if own.in_use == 0 || own.generation != operation.generation {
-            return;
-        }
         self.tell_story(format!(
             "plan: {} {:x}, thread {}",
             operation.kind, operation.a, operation.thread
         ));
-        self.c.operate(std::slice::from_mut(&mut operation));
-        if operation.value != 0 {
-            self.c.relocate(operation.thread, self.now_ns);
-        }
+        let call = self.c.call_of(CALL_OF_PLAN, self.now_ns);
+        self.c.change_plan(call, &mut operation);
     }
 
     pub fn on_look(&mut self, balances: bool) {
-        self.c.look_after(balances, self.now_ns);
-        self.tell();
+        let call = self.c.call_of(CALL_OF_LOOK, self.now_ns);
+        self.c.look_after(call, balances);
+        self.tell(CALL_OF_LOOK);
     }
 }

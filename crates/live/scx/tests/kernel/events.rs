@@ -2,7 +2,7 @@
 
 use ampsched_model::{CoreId, CoreSet, Draw, MAX_CLASSES};
 use ampsched_policy::{Change, ChangeKind, Prefer, nice_to_weight};
-use ampsched_scx::layout::NONE;
+use ampsched_scx::layout::{CALL_OF_PLAN, NONE};
 use ampsched_scx::lower;
 
 use crate::check::Found;
@@ -118,7 +118,7 @@ impl Events {
         let nice = if self.chance(2) { 0 } else { self.below(40) as i32 - 20 };
         let allowed = if self.chance(4) { self.some_cores() } else { u64::MAX };
         let weight = nice_to_weight(nice);
-        let thread = self.machine.c.add_thread(weight, allowed);
+        let thread = self.machine.c.welcome(weight, allowed);
         self.machine.c.thread_mut(thread).since_ns = self.machine.now_ns;
         self.add_task(thread, allowed, false);
     }
@@ -223,7 +223,7 @@ impl Events {
         self.change_plan();
         self.plan_left -= 1;
         if self.plan_left == 0 {
-            self.machine.tell();
+            self.machine.tell(CALL_OF_PLAN);
         }
     }
 
@@ -304,7 +304,7 @@ impl Events {
                 self.apply(thread, &Change::Hold(false));
             }
         }
-        self.machine.tell();
+        self.machine.tell(CALL_OF_PLAN);
         for task in 0..self.machine.tasks.len() {
             self.machine.end_wake(task);
         }

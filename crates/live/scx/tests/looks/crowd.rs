@@ -50,7 +50,7 @@ impl Crowd {
     }
 
     fn fork(&mut self) {
-        let slot = self.native.add_thread(1024, (1 << CORES) - 1);
+        let slot = self.native.welcome(1024, (1 << CORES) - 1);
         let own = self.native.thread_mut(slot);
         (own.pid, own.process) = (std::process::id(), std::process::id());
         own.since_ns = self.now_ns;
@@ -81,8 +81,8 @@ impl Crowd {
         let slot = self.native.state().cores[core as usize].running;
         match self.below(10) {
             0 => {
-                self.operate(Op::Stop, slot, core, RunState::Exited.number().into());
-                self.native.free_thread(slot);
+                let call = self.native.call_of(core, self.now_ns);
+                self.native.bid_farewell(call, slot);
             }
             1..=3 => self.operate(Op::Requeue, slot, core, 0),
             _ => self.operate(Op::Stop, slot, core, RunState::Blocked.number().into()),

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who may change what. Each queue has a lock; it guards the queue, the cores that it serves, and all threads whose core
+ * is one of these, whatever their state. Who moves a thread from one queue to another holds both locks, and takes
+ * that of the queue with the lower number first. With rounds, which are the same for all queues, one lock is for all.
+ * Slots for threads have a lock of their own, within which no other is taken.
+ *
+ * Who looks without a lock (where to put a thread, whom to steal) may see what is over in a moment, so it decides
+ * nothing: who acts on it looks again when it has the locks. */
+#ifndef AMPSCHED_LOCK_H
+#define AMPSCHED_LOCK_H
+
+#include "queue.h"
+
+/* Locks of queues, and at the end that of the slots. */
+#define LOCKS (2 * CORES_MAX)
+#define SLOTS_LOCK CORES_MAX
+
+/* On a cache line of its own. Not in the arena: there, Linux refuses atomic instructions on ARMv8.0. */
+struct lock_word {
+    u32 held;
+} __attribute__((aligned(64)));
+
+#ifdef __bpf__
+struct lock_word lock_words[LOCKS] __attribute__((section(".data.locks"), visibility("hidden")));
+#else
+extern struct lock_word lock_words[LOCKS];
+#endif
+
+/* Waits until nobody holds a lock, and takes it. Interrupts are off, here and wherever it is held. Gives up when the
+ * kernel's patience is at an end, which ends the scheduler. */
+apart void lock(sched_t *s, u32 index)
+{
+    u32 *held = &lock_words[index & (LOCKS - 1)].held;
+    while (__sync_val_compare_and_swap(held, 0, 1) != 0) {
+        while (*(volatile u32 *)held != 0 && can_go_on)
+            ;
+        if (!can_go_on) {
+            s->stuck++;
+            return;
+        }
+    }
+}
+
+apart void unlock(sched_t *s, u32 index)
+{
+    (void)s;
+    u32 *held = &lock_words[index & (LOCKS - 1)].held;
+#ifdef __bpf__
+    __sync_lock_test_and_set(held, 0); /* In BPF a full barrier. */
+#else
+    __atomic_exchange_n(held, 0, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/* The lock of the queue of a core. */
+inlined u32 lock_of(sched_t *s, u32 core)
+{
+    return rule(s, order) == ORDER_ROUNDS ? 0 : core_of(s, core)->queue;
+}
+
+/* Two locks that are held, or one twice: the lower in the lower half. */
+typedef u64 locks_t;
+
+inlined locks_t lock_both(sched_t *s, u32 a, u32 b)
+{
+    u32 low = a < b ? a : b, high = a < b ? b : a;
+    lock(s, low);
+    if (high != low)
+        lock(s, high);
+    return (u64)high << 32 | low;
+}
+
+inlined void unlock_both(sched_t *s, locks_t held)
+{
+    if (held >> 32 != (u32)held)
+        unlock(s, held >> 32);
+    unlock(s, (u32)held);
+}
+
+/* Locks a thread, wherever it is, and a core. */
+apart locks_t lock_thread_and(sched_t *s, u32 thread, u32 core)
+{
+    for (;;) {
+        u32 own = lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core);
+        locks_t held = lock_both(s, own, lock_of(s, core));
+        if (lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core) == own || !can_go_on)
+            return held;
+        unlock_both(s, held);
+    }
+}
+
+/* Locks a thread, wherever it is. Returns the lock. */
+apart u32 lock_thread(sched_t *s, u32 thread)
+{
+    for (;;) {
+        u32 own = lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core);
+        lock(s, own);
+        if (lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core) == own || !can_go_on)
+            return own;
+        unlock(s, own);
+    }
+}
+
+inlined u32 lock_core(sched_t *s, u32 core)
+{
+    u32 own = lock_of(s, core);
+    lock(s, own);
+    return own;
+}
+
+#endif

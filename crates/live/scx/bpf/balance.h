@@ -48,7 +48,7 @@ apart bool is_uneven(sched_t *s, group_t *group)
             continue;
         least = least_of(least, core_load(s, core));
         most = greatest_of(most, core_load(s, core));
-        waiting |= at(s->waiting, core_of(s, core)->queue);
+        waiting |= somebody_waits(s, core_of(s, core)->queue);
     }
     group->least = least;
     group->most = most;

@@ -45,7 +45,7 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
 
 inlined void wake_core(sched_t *s, call_t *c, u32 core)
 {
-    core_of(s, core)->looks = true;
+    put(core_of(s, core)->looks, true);
     c->wake |= bit(core);
 }
 
@@ -61,7 +61,7 @@ apart void remind_idle_cores(sched_t *s, call_t *c)
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!some_of_eight(s->idle, core))
             core += 7 * s->one;
-        else if (is_idle(s, core) && core_of(s, core)->recheck_ns == NEVER)
+        else if (is_idle(s, core) && get(core_of(s, core)->recheck_ns) == NEVER)
             wake_core(s, c, core);
     }
 }
@@ -79,14 +79,14 @@ apart void wake_idle_core(sched_t *s, call_t *c)
             continue;
         }
         core_t *cpu = core_of(s, core);
-        if (!at(s->idle, core) || cpu->looks)
+        if (!idles(s, core) || get(cpu->looks))
             continue;
         pick->core = core;
         if (queue_of(s, core)->len == 0)
             pick_elsewhere(s, pick);
         if (queue_of(s, core)->len > 0 || pick->kind != PICK_IDLE)
             return wake_core(s, c, core);
-        cpu->recheck_ns = least_of(cpu->recheck_ns, pick->recheck_ns);
+        put(cpu->recheck_ns, least_of(get(cpu->recheck_ns), pick->recheck_ns));
     }
 }
 
@@ -106,7 +106,7 @@ inlined void collect(sched_t *s, call_t *c)
 inlined void after_enqueue(sched_t *s, call_t *c, u32 core)
 {
     if (core_of(s, core)->running == NONE) {
-        bool already_looks = core_of(s, core)->looks;
+        bool already_looks = get(core_of(s, core)->looks);
         wake_core(s, c, core);
         /* The core can take only one: a further thread is for others. */
         if (!already_looks)
@@ -157,7 +157,7 @@ apart void begin(sched_t *s, call_t *c, u32 core, u32 thread)
 inlined void release_puller(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
-    if (own->pull_to != NONE && at(s->idle, own->pull_to))
+    if (own->pull_to != NONE && idles(s, own->pull_to))
         wake_core(s, c, own->pull_to);
     own->pull_to = NONE;
 }
@@ -239,8 +239,8 @@ inlined bool begin_at_once(sched_t *s, call_t *c, u32 thread, u32 core)
         return false;
     if (!pick_own(s, &c->pick, core, c->now_ns) || c->pick.kind != PICK_RUN || c->pick.thread != thread)
         return false;
-    core_of(s, core)->looks = false;
-    core_of(s, core)->recheck_ns = NEVER;
+    put(core_of(s, core)->looks, false);
+    put(core_of(s, core)->recheck_ns, NEVER);
     c->wake &= ~bit(core);
     begin(s, c, core, thread);
     return true;
@@ -277,9 +277,9 @@ inlined bool waits_for_coming(sched_t *s, u32 core, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
-    if (queue->coming == 0 || queue->coming != queue->len || now_ns >= cpu->recheck_ns)
+    if (queue->coming == 0 || queue->coming != queue->len || now_ns >= get(cpu->recheck_ns))
         return false;
-    cpu->recheck_ns = least_of(cpu->recheck_ns, now_ns + COMES_NS);
+    put(cpu->recheck_ns, least_of(get(cpu->recheck_ns), now_ns + COMES_NS));
     return true;
 }
 
@@ -318,11 +318,30 @@ inlined bool act(sched_t *s, call_t *c)
     thread_of(s, pick->thread)->pull_to = pick->core;
     interrupt_core(s, c, thread_of(s, pick->thread)->core);
     /* It may block before it comes. */
-    core_of(s, pick->core)->recheck_ns = c->now_ns + COMES_NS;
+    put(core_of(s, pick->core)->recheck_ns, c->now_ns + COMES_NS);
     return true;
 }
 
 /* ---- Calls: who calls these holds no lock. ---- */
+
+/* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
+ * gets there in any case. NONE: nowhere yet. */
+inlined u32 choose_core(sched_t *s, u32 thread, u32 waker)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 core = own->held ? NONE : place(s, thread, waker);
+    own->chosen = core;
+    return core;
+}
+
+/* Where a thread shall go that is in no queue, without a lock; NONE: nowhere. */
+inlined u32 where_to(sched_t *s, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->held)
+        return own->core;
+    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : place(s, thread, NONE);
+}
 
 /* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
  * `back`: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
@@ -330,11 +349,7 @@ apart void make_runnable(sched_t *s, call_t *c, u32 thread, bool back)
 {
     thread_t *own = thread_of(s, thread);
     while (can_go_on) {
-        u32 core = own->chosen;
-        if (own->held)
-            core = own->core;
-        else if (core == NONE || !allows(s, thread, core))
-            core = place(s, thread, NONE);
+        u32 core = where_to(s, thread);
         if (core == NONE)
             return;
         locks_t held = lock_thread_and(s, thread, core);
@@ -419,7 +434,7 @@ inlined u32 hand_over_here(sched_t *s, call_t *c, u32 thread)
         own->taken_out = true;
         return HANDED_LEAVES;
     }
-    if (own->pull_to != NONE && at(s->idle, own->pull_to) && allows(s, thread, own->pull_to))
+    if (own->pull_to != NONE && idles(s, own->pull_to) && allows(s, thread, own->pull_to))
         return HANDED_WAITS;
     own->pull_to = NONE;
     if (comes) {
@@ -432,13 +447,20 @@ inlined u32 hand_over_here(sched_t *s, call_t *c, u32 thread)
     return HANDED_WAITS;
 }
 
+/* Whether a thread that the kernel hands over has slept, or is new, without a lock: only the kernel's calls for this
+ * thread, one after the other, end that. */
+inlined bool has_slept(thread_t *thread)
+{
+    return thread->state == STATE_NEW || thread->state == STATE_BLOCKED;
+}
+
 /* The kernel hands a runnable thread over. Returns the core to which it shall be sent now, or NONE; c->begun says
  * whether it has begun on the CPU where it is. */
 inlined u32 hand_over(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     c->begun = false;
-    if (own->state == STATE_NEW || own->state == STATE_BLOCKED) {
+    if (has_slept(own)) {
         make_runnable(s, c, thread, false);
         return NONE;
     }
@@ -469,7 +491,7 @@ apart bool begin_before_enqueue(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
     locks_t held = lock_thread_and(s, thread, core);
-    bool comes = (own->state == STATE_NEW || own->state == STATE_BLOCKED) && !own->held && is_idle(s, core) &&
+    bool comes = has_slept(own) && !own->held && is_idle(s, core) &&
                  allows(s, thread, core);
     bool begins = false;
     if (comes) {
@@ -608,7 +630,7 @@ apart void weigh(sched_t *s, u32 thread, u32 weight)
 inlined bool has_no_work(sched_t *s, u32 core)
 {
     core_t *cpu = core_of(s, core);
-    return !anybody_waits(s) && cpu->running == NONE && !cpu->looks && cpu->recheck_ns == NEVER && !s->pulls_running;
+    return !anybody_waits(s) && cpu->running == NONE && !get(cpu->looks) && get(cpu->recheck_ns) == NEVER && !s->pulls_running;
 }
 
 /* A core whose own queue has nobody for it looks elsewhere, first without locks. Returns a thread to run there, which
@@ -620,7 +642,7 @@ apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
     for (u32 i = s->zero; i < LOOKS_MAX && can_go_on; i += s->one) {
         pick_elsewhere(s, pick);
         if (pick->kind == PICK_IDLE) {
-            cpu->recheck_ns = pick->recheck_ns;
+            put(cpu->recheck_ns, pick->recheck_ns);
             return NONE;
         }
         locks_t held = lock_thread_and(s, pick->thread, core);
@@ -648,9 +670,9 @@ apart u32 look(sched_t *s, call_t *c, u32 core, u32 before)
         give_way(s, core, c->now_ns);
     /* Otherwise a thread is on its way here. */
     if (cpu->running == NONE) {
-        cpu->looks = false;
+        put(cpu->looks, false);
         if (!waits_for_coming(s, core, c->now_ns)) {
-            cpu->recheck_ns = NEVER;
+            put(cpu->recheck_ns, NEVER);
             elsewhere = !pick_own(s, &c->pick, core, c->now_ns);
             if (!elsewhere && act(s, c) && c->pick.kind == PICK_RUN)
                 thread = c->pick.thread;
@@ -702,7 +724,7 @@ apart void look_after(sched_t *s, call_t *c, bool balances)
 {
     u64 receivers = balances ? balance(s, c->now_ns) : 0;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (at(s->idle, core) && (receivers & bit(core) || c->now_ns >= core_of(s, core)->recheck_ns))
+        if (idles(s, core) && (receivers & bit(core) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
             wake_core(s, c, core);
 }
 

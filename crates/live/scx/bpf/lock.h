@@ -32,7 +32,7 @@ apart void lock(sched_t *s, u32 index)
 {
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
     while (__sync_val_compare_and_swap(held, 0, 1) != 0) {
-        while (*(volatile u32 *)held != 0 && can_go_on)
+        while (get(*held) != 0 && can_go_on)
             ;
         if (!can_go_on) {
             s->stuck++;
@@ -81,9 +81,9 @@ inlined void unlock_both(sched_t *s, locks_t held)
 apart locks_t lock_thread_and(sched_t *s, u32 thread, u32 core)
 {
     for (;;) {
-        u32 own = lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core);
+        u32 own = lock_of(s, get(thread_of(s, thread)->core));
         locks_t held = lock_both(s, own, lock_of(s, core));
-        if (lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core) == own || !can_go_on)
+        if (lock_of(s, get(thread_of(s, thread)->core)) == own || !can_go_on)
             return held;
         unlock_both(s, held);
     }
@@ -93,9 +93,9 @@ apart locks_t lock_thread_and(sched_t *s, u32 thread, u32 core)
 apart u32 lock_thread(sched_t *s, u32 thread)
 {
     for (;;) {
-        u32 own = lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core);
+        u32 own = lock_of(s, get(thread_of(s, thread)->core));
         lock(s, own);
-        if (lock_of(s, *(volatile u32 arena *)&thread_of(s, thread)->core) == own || !can_go_on)
+        if (lock_of(s, get(thread_of(s, thread)->core)) == own || !can_go_on)
             return own;
         unlock(s, own);
     }

@@ -134,7 +134,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         own->migrated_at_ns = now_ns;
     }
     own->ran_on = core;
-    at(s->idle, core) = false;
+    put(at(s->idle, core), false);
     own->switches += cpu->last != thread;
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
@@ -150,7 +150,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     note_change(s, thread);
     cpu->running = NONE;
     cpu->since_ns = now_ns;
-    at(s->idle, core) = true;
+    put(at(s->idle, core), true);
     queue->running--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))

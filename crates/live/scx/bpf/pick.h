@@ -106,7 +106,7 @@ apart void waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
             continue;
         }
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
-        if (!at(s->waiting, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
+        if (!somebody_waits(s, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
             same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER))
             continue;
         queue_t *queue = queue_of(s, other);

@@ -69,7 +69,7 @@ apart u32 idle_near(sched_t *s, u32 thread, u32 near)
     for (u32 core = core_of(s, near)->cluster_first; core <= last && can_go_on; core += s->one) {
         if (!some_of_eight(s->idle, core))
             core += 7 * s->one;
-        else if (at(s->idle, core) && core_of(s, core)->cluster == cluster && is_idle(s, core) &&
+        else if (idles(s, core) && core_of(s, core)->cluster == cluster && is_idle(s, core) &&
                  allows(s, thread, core))
             return core;
     }

@@ -27,6 +27,10 @@ typedef _Bool bool;
         element; \
     }))
 
+/* A word that is read, or written, though somebody else may do so at the same time. */
+#define get(word) (*(volatile __typeof__(word) *)&(word))
+#define put(word, value) (get(word) = (value))
+
 /* Loops until the kernel's patience (several million rounds, a quarter of a second) is at an end. */
 #define can_go_on \
     ({ \
@@ -54,6 +58,8 @@ typedef int64_t s64;
 #define arena
 #define at(array, index) ((array)[index])
 #define can_go_on true
+#define get(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#define put(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
 
 #endif
 

@@ -46,13 +46,25 @@ inlined bool is_before(thread_t *a, thread_t *b)
 /* Eight of an array of small numbers as one: whether any of them is not 0. */
 inlined u64 eight_of(u8 arena *array, u32 first)
 {
-    return *(u64 arena *)&at(array, first);
+    return get(*(u64 arena *)&at(array, first));
 }
 
 /* Whether any of eight numbers is not 0, for loops that skip those. */
 inlined bool some_of_eight(u8 arena *array, u32 index)
 {
     return index % 8 != 0 || eight_of(array, index) != 0;
+}
+
+/* Whether nobody runs on a core; it need not be locked. */
+inlined bool idles(sched_t *s, u32 core)
+{
+    return get(at(s->idle, core));
+}
+
+/* Whether somebody waits in a queue; it need not be locked. */
+inlined bool somebody_waits(sched_t *s, u32 queue)
+{
+    return get(at(s->waiting, queue));
 }
 
 inlined bool anybody_waits(sched_t *s)
@@ -67,7 +79,7 @@ inlined bool anybody_waits(sched_t *s)
 inlined void count_waiting(sched_t *s, queue_t *queue, s32 more)
 {
     queue->len += more;
-    at(s->waiting, queue->index) = queue->len > 0;
+    put(at(s->waiting, queue->index), queue->len > 0);
 }
 
 /* Puts a thread, whose key and serial are set, at its place. Most keys are large, so the search begins at the end. */

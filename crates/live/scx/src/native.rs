@@ -150,7 +150,7 @@ host! {
     change_plan = ampsched_host_change_plan(call: Caller, operation: &mut Operation);
     restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: u64);
     weigh = ampsched_host_weigh(thread: u32, weight: u32);
-    place = ampsched_host_place(thread: u32, waker: u32) -> u32;
+    choose_core = ampsched_host_choose_core(thread: u32, waker: u32) -> u32;
     is_idle = ampsched_host_is_idle(core: u32) -> bool;
     welcome = ampsched_host_welcome(weight: u32, cores: u64) -> u32;
     bid_farewell = ampsched_host_bid_farewell(call: Caller, thread: u32);

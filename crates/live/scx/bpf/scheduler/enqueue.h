@@ -3,8 +3,7 @@
 #ifndef AMPSCHED_SCHEDULER_ENQUEUE_H
 #define AMPSCHED_SCHEDULER_ENQUEUE_H
 
-/* A thread that wakes up, or is new, is placed. That only reads the state, without the lock: what it sees may have
- * changed until the thread gets there in any case. If its core has nothing else to do, as after most wake-ups, the
+/* A thread that wakes up, or is new, is placed. If its core has nothing else to do, as after most wake-ups, the
  * thread begins at once; otherwise ampsched_enqueue follows. */
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -15,11 +14,7 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     if (settings.blames)
         blame_for_pi(bpf_get_current_task_btf(), p);
     sched_t *s = shared_state();
-    thread_t *own = thread_of(s, thread);
-    if (own->held)
-        return prev_cpu;
-    u32 core = place(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
-    own->chosen = core;
+    u32 core = choose_core(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
     if (core == NONE)
         return prev_cpu;
     s32 cpu = cpu_at(core);

@@ -36,13 +36,9 @@ impl Machine {
     pub fn ops_select_cpu(&mut self, task: usize, waker: Option<usize>) -> (usize, bool) {
         let home = self.tasks[task].cpu;
         let Some(thread) = self.thread_of(task) else { return (home, false) };
-        if self.c.thread(thread).held != 0 {
-            return (home, false);
-        }
         let waker = waker.and_then(|cpu| Some((cpu, self.thread_of(self.cpus[cpu].current?)?)));
         let waker = waker.filter(|&(cpu, by)| self.c.state().cores[cpu].running == by);
-        let core = self.c.place(thread, waker.map_or(NONE, |(cpu, _)| cpu as u32));
-        self.c.thread_mut(thread).chosen = core;
+        let core = self.c.choose_core(thread, waker.map_or(NONE, |(cpu, _)| cpu as u32));
         if core == NONE {
             return (home, false);
         }

@@ -76,7 +76,7 @@ impl Machine {
             format!("queue {index} has (running, load, coming) {found:?}, not {expected:?}")
         })?;
         let is_told = state.waiting[index as usize] != 0;
-        expect(is_told == !members.is_empty(), || format!("queue {index}: {is_told} is told"))?;
+        expect(is_told != members.is_empty(), || format!("queue {index}: {is_told} is told"))?;
         Ok(members.len())
     }
 

@@ -1,0 +1,100 @@
+//! The C code that the kernel's CPUs call at once (`bpf/host.h`), called by as many threads under ThreadSanitizer: no
+//! two touch the same without a lock, no task is lost, and in the end the books are right.
+
+#[path = "../subjects/mod.rs"]
+mod subjects;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ampsched_scx::{layout, lower};
+
+use crate::subjects::{traces, try_policies, try_random_rules};
+
+/// Tasks per machine.
+const TASKS: &str = "24";
+/// How long each set of rules is tried, in ms.
+const MS: &str = "40";
+/// What looks without a lock, and decides nothing (`bpf/lock.h`): what ThreadSanitizer sees there is meant.
+const LOOKS: [&str; 19] = [
+    "has_slept",
+    "choose_core",
+    "where_to",
+    "lock_thread",
+    "lock_thread_and",
+    "place",
+    "pick_elsewhere",
+    "is_idle",
+    "anybody_waits",
+    "collect",
+    "has_no_work",
+    "has_got_there",
+    "is_uneven",
+    "sort_targets",
+    "sort_sources",
+    "candidate",
+    "lightest_waiting",
+    "even_out_once",
+    "rotate",
+];
+
+struct Program {
+    folder: PathBuf,
+}
+
+impl Program {
+    /// Compiles `kernel.c`.
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let status = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+            .args(["-std=gnu11", "-O1", "-g", "-fsanitize=thread", "-pthread", "-Wall", "-Wextra"])
+            .args(["-Werror", "-Ibpf", "tests/threads/kernel.c", "-o"])
+            .arg(folder.join("kernel"))
+            .status()
+            .unwrap();
+        assert!(status.success(), "the test's C program does not compile: {status}");
+        let suppressed: String = LOOKS.iter().map(|name| format!("race:^{name}$\n")).collect();
+        std::fs::write(folder.join("looks"), suppressed).unwrap();
+        Self { folder }
+    }
+
+    fn run(&self, what: &str, state: &layout::Sched, seed: u64) {
+        let path = self.folder.join("state");
+        // SAFETY: a state as bytes.
+        #[allow(unsafe_code)]
+        let bytes = unsafe {
+            std::slice::from_raw_parts((&raw const *state).cast::<u8>(), size_of_val(state))
+        };
+        std::fs::write(&path, bytes).unwrap();
+        let suppressions = self.folder.join("looks");
+        let output = Command::new(self.folder.join("kernel"))
+            .arg(&path)
+            .args([TASKS, MS, &seed.to_string()])
+            .env(
+                "TSAN_OPTIONS",
+                format!("suppressions={} halt_on_error=1 history_size=7", suppressions.display()),
+            )
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "seed {seed} of {what}: {}\n{told}", output.status);
+    }
+}
+
+#[test]
+fn cpus_at_once_keep_the_books_right() {
+    let program = Program::new("policies");
+    let count = try_policies(traces(2), |name, topology, rules, lowered, seed| {
+        program.run(name, &lower::state(lowered, &rules, &topology, 64), seed);
+    });
+    assert!(count >= 9, "only {count} sets of rules were tried");
+}
+
+#[test]
+fn cpus_at_once_keep_the_books_right_by_random_rules() {
+    let program = Program::new("random");
+    try_random_rules(traces(20), |name, topology, rules, lowered, seed| {
+        program.run(name, &lower::state(lowered, &rules, &topology, 64), seed);
+    });
+}

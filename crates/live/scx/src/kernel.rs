@@ -29,6 +29,9 @@ const PAGE: usize = 4096;
 const OPERATIONS_MAX: usize = 4096;
 /// Room for nice values from -20 to 19.
 const NICES: usize = 64;
+/// Threads that are read at each look though they are not marked (ours): of 10,000, each every six seconds at looks
+/// 10 ms apart.
+const IN_TURN: u32 = 16;
 const TEXT_MAX: usize = 256;
 /// `SCX_OPS_SWITCH_PARTIAL` of Linux 6.18, `enum scx_ops_flags`.
 const SWITCH_PARTIAL: u64 = 1 << 3;
@@ -306,7 +309,7 @@ impl Kernel {
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         links.push(link);
-        Ok(Self { _links: links, shared, changes: Changes::default() })
+        Ok(Self { _links: links, shared, changes: Changes::new(IN_TURN) })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.

@@ -1,6 +1,7 @@
 //! The table that the interpreter writes, read while it goes on: who has changed, and what cores do.
 #![allow(unsafe_code)] // Memory is shared with the interpreter.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
@@ -32,12 +33,30 @@ pub struct Changes {
     before: Vec<u32>,
     /// The same of the present look.
     now: Vec<u32>,
+    /// How many slots are read at each look though they are not marked.
+    in_turn: u32,
+    /// The first of them.
+    next: u32,
 }
 
 impl Changes {
+    /// Nobody has looked yet. At each look some slots are read in turn though they are not marked: whatever comes
+    /// between a mark and the change, what is known of a thread is right again some time later.
+    pub fn new(in_turn: u32) -> Self {
+        Self { in_turn, ..Self::default() }
+    }
+
+    /// The slots of the first `count` whose turn it is.
+    fn take_turn(&mut self, count: u32) -> Range<u32> {
+        let first = if self.next < count { self.next } else { 0 };
+        self.next = first.saturating_add(self.in_turn).min(count);
+        first..self.next
+    }
+
     /// Copies each thread that has changed since the last call, by its slot, in ascending order; fields may be of
     /// slightly different moments. A thread that has changed is there at the next call, too: by then all is in memory
-    /// that was on its way. Slots that nobody uses any more count as threads that have changed.
+    /// that was on its way. Slots that nobody uses any more count as threads that have changed. Some threads are among
+    /// them that have not changed.
     ///
     /// # Safety
     ///
@@ -50,7 +69,11 @@ impl Changes {
         unsafe { self.take_marks_off(table) };
         // What a thread had done when it was marked is seen from here on.
         fence(Ordering::SeqCst);
-        for slot in either(&self.before, &self.now) {
+        // SAFETY: as above.
+        let count = unsafe { (&raw const (*table.as_ptr()).thread_count).read_volatile() };
+        let in_turn: Vec<u32> = self.take_turn(count).collect();
+        let marked: Vec<u32> = either(&self.before, &self.now).collect();
+        for slot in either(&marked, &in_turn) {
             // SAFETY: only slots below `thread_count` are among them, and every pattern of bits is a `Thread`.
             changed.push((slot, unsafe { threads.add(slot as usize).read_volatile() }));
         }
@@ -126,6 +149,15 @@ impl Cores {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_slot_has_its_turn() {
+        let mut changes = Changes::new(3);
+        let turns: Vec<Range<u32>> = (0..4).map(|_| changes.take_turn(7)).collect();
+        assert_eq!(turns, [0..3, 3..6, 6..7, 0..3]);
+        assert_eq!((changes.take_turn(2), changes.take_turn(0)), (0..2, 0..0));
+        assert_eq!(Changes::new(0).take_turn(7), 0..0);
+    }
 
     #[test]
     fn lists_are_joined_in_order() {

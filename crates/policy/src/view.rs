@@ -49,19 +49,27 @@ impl<'a> View<'a> {
 
     /// The live threads that run or wait for a core.
     pub fn runnable(&self) -> impl Iterator<Item = ThreadId> + 'a {
-        let sched = self.sched;
-        self.threads().filter(move |&t| sched.thread(t).state.is_runnable())
+        let (few, sched) = (self.few_recent(), self.sched);
+        let all = few.is_none().then(|| self.threads());
+        let candidates = few.unwrap_or_default().into_iter().chain(all.into_iter().flatten());
+        candidates.filter(move |&thread| sched.thread(thread).state.is_runnable())
     }
 
     /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which
     /// nothing has changed, in ascending order. Some of these may be among them: what a policy decides must not depend
-    /// on that. Where most threads sleep, a policy that asks for no others costs what has changed.
+    /// on that. Where most threads sleep, a policy that asks for no others costs what has changed; it has to ask at each
+    /// epoch.
     pub fn recent(&self) -> Vec<ThreadId> {
-        let Some(told) = self.told else { return self.threads().collect() };
+        self.few_recent().unwrap_or_else(|| self.threads().collect())
+    }
+
+    /// The same if it is known of which threads the host has told something, and they are few among all.
+    fn few_recent(&self) -> Option<Vec<ThreadId>> {
+        let told = self.told?;
         let (waiting, cores) = (self.sched.waiting_count(), self.topology().core_count());
         // To sort a part costs as much as to look at several times as many.
         if 4 * (told.len() + waiting + cores) > self.sched.present_count() {
-            return self.threads().collect();
+            return None;
         }
         let mut recent = self.sched.all_queued();
         recent.extend(self.topology().cores().filter_map(|core| self.running(core)));
@@ -69,7 +77,7 @@ impl<'a> View<'a> {
         recent.sort_unstable();
         recent.dedup();
         recent.retain(|&thread| self.state(thread).is_live());
-        recent
+        Some(recent)
     }
 
     /// A thread's state.

@@ -60,8 +60,13 @@ class Store:
         """
         anew = frozenset(tried)
         known = [failure for failure in self.failures() if failure.partition(":")[0] not in anew]
-        self.root.mkdir(parents=True, exist_ok=True)
-        (self.root / FAILED).write_text("".join(f"{each}\n" for each in [*known, *failures]), "utf-8")
+        failed = [*known, *failures]
+        path = self.root / FAILED
+        if failed:
+            self.root.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{each}\n" for each in failed), "utf-8")
+        else:
+            path.unlink(missing_ok=True)
 
     def failures(self) -> list[str]:
         """What could not be run, and why."""

@@ -305,10 +305,11 @@ def counts_text(results: Results) -> str:
     least, most = min(counts), max(counts)
     offsets = f"{least}" if least == most else f"{least} to {most}"
     ours = ", ".join(f"`{policy}`" for policy in OURS if policy in measured)
+    single = " Cells with one offset have no interval." if least == 1 else ""
     return (
         f"{sum(counts)} runs in {len(counts)} cells so far, of machine, system, scheduler and mix, with "
         f"{offsets} start offsets each (the aim is {OFFSETS_AIM}); `make gain` goes on where it "
-        f"stopped. Of our policies these were measured: {ours or 'none'}."
+        f"stopped. Of our policies these were measured: {ours or 'none'}.{single}"
     )
 
 

@@ -32,13 +32,13 @@ name = "big"
 core_type = "generic"
 cores = {half}
 class = 1
-opps = [{{ mhz = 1000, volt = 1.0 }}]
+opps = [{{ mhz = {big_mhz}, volt = 1.0 }}]
 [[clusters]]
 name = "little"
 core_type = "generic"
 cores = {half}
 class = 0
-opps = [{{ mhz = 990, volt = 1.0 }}]
+opps = [{{ mhz = {little_mhz}, volt = 1.0 }}]
 [costs]
 context_switch_ns = 0
 migrate_same_cluster_ns = 0
@@ -62,7 +62,11 @@ class Point:
     def guest(self, folder: Path, programs: Path) -> Guest:
         """The machine; its file is put into a folder."""
         path = folder / f"{self.name}.toml"
-        path.write_text(MACHINE.format(name=self.name, cores=self.cores, half=self.cores // 2), "utf-8")
+        big_mhz, little_mhz = MIPS
+        machine = MACHINE.format(
+            name=self.name, cores=self.cores, half=self.cores // 2, big_mhz=big_mhz, little_mhz=little_mhz
+        )
+        path.write_text(machine, "utf-8")
         speeds = [ClassCosts(mips * 1000, (SHARES,) * 5) for mips in MIPS]
         exact = Exact(Catalog.shipped().machine(path), quantum_us=self.quantum_us, speeds=speeds)
         return Guest(self.name, exact, programs)

@@ -11,12 +11,15 @@ pub mod kernel;
 #[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;
 pub mod lower;
+#[cfg(feature = "bpf")]
+mod members;
 pub mod native;
 #[cfg(feature = "bpf")]
 mod scx;
+pub mod table;
 
 #[cfg(feature = "bpf")]
-pub use scx::{Scx, ScxOutcome};
+pub use scx::{FastPlane, Scx, ScxOutcome};
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -172,6 +172,10 @@ bench: $(BUILD)/bench ## Measure engine, growth, peers and the loop of an author
 bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
 	$(BIN)/python benchmarks/runtime_speed.py
 
+.PHONY: bench-epoch
+bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads (a minute)
+	$(BIN)/python benchmarks/epoch_cost.py
+
 PEERS := $(BUILD)/peers/bin
 
 .PHONY: bench-live

@@ -74,10 +74,10 @@ def median_ratio(samples: list[Sample], others: list[Sample]) -> float:
     return statistics.median(sample.per_s / other.per_s for sample, other in pairs)
 
 
-def build_example(root: Path, package: str, example: str) -> Path:
+def build_example(root: Path, package: str, example: str, features: str = "") -> Path:
     """Builds a measuring program and returns its path."""
     command = ["cargo", "build", "--release", "--locked", "--quiet"]
-    command += ["--package", package, "--example", example]
+    command += ["--package", package, "--example", example, "--features", features]
     subprocess.run(command, cwd=root, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"],

@@ -1,7 +1,7 @@
 //! A run queue: storage only; what comes first is decided by [`crate::Sched`].
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque, binary_heap, vec_deque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque, binary_heap, btree_map, vec_deque};
 use std::slice;
 
 use ampsched_model::{Ns, ThreadId};
@@ -46,6 +46,36 @@ enum Store {
     Heap(BinaryHeap<Reverse<Entry>>),
     /// Served by something that changes while waiting, so it is searched.
     Bag(Vec<Entry>),
+    /// Entered and left in any order, by the words of whoever schedules.
+    Watched(Box<Watched>),
+}
+
+/// The entries of a queue that anybody may leave any time, at a cost that hardly grows with their number.
+#[derive(Clone, Debug)]
+struct Watched {
+    /// Whether entries are in order of arrival, else of keys.
+    is_fifo: bool,
+    /// In order.
+    entries: BTreeMap<(u64, u64), Entry>,
+    /// Where each thread's entry is.
+    places: BTreeMap<ThreadId, (u64, u64)>,
+}
+
+impl Watched {
+    fn push(&mut self, entry: Entry) {
+        let place = (if self.is_fifo { 0 } else { entry.key }, entry.serial);
+        self.entries.insert(place, entry);
+        self.places.insert(entry.thread, place);
+    }
+
+    fn remove(&mut self, thread: ThreadId) {
+        let place = self.places.remove(&thread).expect("the thread is in the queue");
+        self.entries.remove(&place);
+    }
+
+    fn first(&self) -> Option<&Entry> {
+        self.entries.first_key_value().map(|(_, entry)| entry)
+    }
 }
 
 /// The entries of a queue, in no particular order (in order of arrival for FIFO queues).
@@ -53,6 +83,7 @@ pub(crate) enum Entries<'a> {
     Fifo(vec_deque::Iter<'a, Entry>),
     Heap(binary_heap::Iter<'a, Reverse<Entry>>),
     Bag(slice::Iter<'a, Entry>),
+    Watched(btree_map::Values<'a, (u64, u64), Entry>),
 }
 
 impl<'a> Iterator for Entries<'a> {
@@ -64,6 +95,7 @@ impl<'a> Iterator for Entries<'a> {
             Self::Fifo(entries) => entries.next(),
             Self::Heap(entries) => entries.next().map(|Reverse(entry)| entry),
             Self::Bag(entries) => entries.next(),
+            Self::Watched(entries) => entries.next(),
         }
     }
 }
@@ -98,12 +130,24 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
+    /// An empty queue of a host that decides itself who leaves it.
     pub fn new(order: Order) -> Self {
         let store = match order {
             Order::Fifo => Store::Fifo(VecDeque::new()),
             Order::Vruntime | Order::Rounds { .. } => Store::Heap(BinaryHeap::new()),
             Order::Deadline | Order::HighestRank { .. } => Store::Bag(Vec::new()),
         };
+        Self::with(store, order)
+    }
+
+    /// An empty queue of a host that watches another scheduler.
+    pub fn watched(order: Order) -> Self {
+        let (entries, places) = (BTreeMap::new(), BTreeMap::new());
+        let is_fifo = order == Order::Fifo;
+        Self::with(Store::Watched(Box::new(Watched { is_fifo, entries, places })), order)
+    }
+
+    fn with(store: Store, order: Order) -> Self {
         Self {
             store,
             len: 0,
@@ -144,6 +188,7 @@ impl RunQueue {
             Store::Fifo(queue) => queue.push_back(entry),
             Store::Heap(heap) => heap.push(Reverse(entry)),
             Store::Bag(bag) => bag.push(entry),
+            Store::Watched(watched) => watched.push(entry),
         }
     }
 
@@ -154,6 +199,7 @@ impl RunQueue {
             Store::Fifo(queue) => queue.front(),
             Store::Heap(heap) => heap.peek().map(|Reverse(entry)| entry),
             Store::Bag(bag) => bag.first(),
+            Store::Watched(watched) => watched.first(),
         }
     }
 
@@ -163,7 +209,7 @@ impl RunQueue {
         (!self.is_empty()).then_some(self.least)
     }
 
-    /// The entry that would be first with another one; none of a bag.
+    /// The entry that would be first with another one; none if that is not asked of such a queue.
     #[inline]
     pub fn first_with(&self, entry: &Entry) -> Option<Entry> {
         match &self.store {
@@ -171,7 +217,7 @@ impl RunQueue {
             Store::Heap(heap) => {
                 Some(heap.peek().map_or(*entry, |Reverse(first)| *first.min(entry)))
             }
-            Store::Bag(_) => None,
+            Store::Bag(_) | Store::Watched(_) => None,
         }
     }
 
@@ -193,11 +239,11 @@ impl RunQueue {
                 }
                 self.least = heap.peek().map_or(u64::MAX, |Reverse(first)| first.key);
             }
-            Store::Bag(_) => unreachable!("a bag has no first entry"),
+            Store::Bag(_) | Store::Watched(_) => unreachable!("nobody asks for its first entry"),
         }
     }
 
-    /// Removes a thread, which must be in the queue; cheap for the first one of a FIFO or heap.
+    /// Removes a thread, which must be in the queue; cheap for the first one of a FIFO or heap, and if it is watched.
     #[inline]
     pub fn remove(&mut self, thread: ThreadId) {
         self.len -= 1;
@@ -224,6 +270,10 @@ impl RunQueue {
                     self.least = bag.iter().map(|entry| entry.key).min().unwrap_or(u64::MAX);
                 }
             }
+            Store::Watched(watched) => {
+                watched.remove(thread);
+                self.least = watched.first().map_or(u64::MAX, |entry| entry.key);
+            }
         }
     }
 
@@ -234,6 +284,7 @@ impl RunQueue {
             Store::Fifo(queue) => Entries::Fifo(queue.iter()),
             Store::Heap(heap) => Entries::Heap(heap.iter()),
             Store::Bag(bag) => Entries::Bag(bag.iter()),
+            Store::Watched(watched) => Entries::Watched(watched.entries.values()),
         }
     }
 
@@ -270,6 +321,45 @@ impl RunQueue {
             self.min_vruntime.into()
         } else {
             self.weighted_vruntime.div_euclid(self.load.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ampsched_model::Draw;
+
+    use super::*;
+
+    #[test]
+    fn a_watched_queue_has_the_same_first_and_least_entry() {
+        for (order, seed) in [Order::Fifo, Order::Vruntime].into_iter().zip(1..) {
+            let (mut own, mut watched) = (RunQueue::new(order), RunQueue::watched(order));
+            let (mut draw, mut waiting) = (Draw::new(seed), Vec::new());
+            for serial in 0..2_000 {
+                if draw.bits() % 2 == 0 || waiting.is_empty() {
+                    let thread = ThreadId(serial);
+                    let entry = Entry { key: draw.bits() % 50, serial: serial.into(), thread };
+                    own.push(entry);
+                    watched.push(entry);
+                    waiting.push(thread);
+                } else {
+                    let index = draw.bits() as usize % waiting.len();
+                    let thread = waiting.swap_remove(index);
+                    own.remove(thread);
+                    watched.remove(thread);
+                }
+                assert_eq!((own.len(), own.first()), (watched.len(), watched.first()));
+                if order != Order::Fifo {
+                    assert_eq!(own.least(), watched.least());
+                }
+            }
+            let sorted = |queue: &RunQueue| {
+                let mut all: Vec<Entry> = queue.iter().copied().collect();
+                all.sort();
+                all
+            };
+            assert_eq!(sorted(&own), sorted(&watched));
         }
     }
 }

@@ -11,17 +11,25 @@ pub struct View<'a> {
     factors: &'a [Factors],
     now_ns: Ns,
     waker: Option<CoreId>,
+    /// Threads of which the host has told something since the last epoch; none: it does not say of which.
+    told: Option<&'a [ThreadId]>,
 }
 
 impl<'a> View<'a> {
     /// A view of the interpreter's state; `factors` has one entry per thread.
     pub fn new(sched: &'a Sched, factors: &'a [Factors], now_ns: Ns) -> Self {
-        Self { sched, factors, now_ns, waker: None }
+        Self { sched, factors, now_ns, waker: None, told: None }
     }
 
     /// The same for the placement of a thread that was woken by one on core `waker`.
     pub fn woken_from(self, waker: Option<CoreId>) -> Self {
         Self { waker, ..self }
+    }
+
+    /// The same with the threads whose state, counters, factors, application or plan may have changed since the
+    /// policy's last epoch, in any order.
+    pub fn with_told(self, told: &'a [ThreadId]) -> Self {
+        Self { told: Some(told), ..self }
     }
 
     /// The time in ns since the start.
@@ -41,8 +49,35 @@ impl<'a> View<'a> {
 
     /// The live threads that run or wait for a core.
     pub fn runnable(&self) -> impl Iterator<Item = ThreadId> + 'a {
-        let sched = self.sched;
-        self.threads().filter(move |&t| sched.thread(t).state.is_runnable())
+        let (few, sched) = (self.few_recent(), self.sched);
+        let all = few.is_none().then(|| self.threads());
+        let candidates = few.unwrap_or_default().into_iter().chain(all.into_iter().flatten());
+        candidates.filter(move |&thread| sched.thread(thread).state.is_runnable())
+    }
+
+    /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which
+    /// nothing has changed, in ascending order. Some of these may be among them: what a policy decides must not depend
+    /// on that. Where most threads sleep, a policy that asks for no others costs what has changed; it has to ask at each
+    /// epoch.
+    pub fn recent(&self) -> Vec<ThreadId> {
+        self.few_recent().unwrap_or_else(|| self.threads().collect())
+    }
+
+    /// The same if it is known of which threads the host has told something, and they are few among all.
+    fn few_recent(&self) -> Option<Vec<ThreadId>> {
+        let told = self.told?;
+        let (waiting, cores) = (self.sched.waiting_count(), self.topology().core_count());
+        // To sort a part costs as much as to look at several times as many.
+        if 4 * (told.len() + waiting + cores) > self.sched.present_count() {
+            return None;
+        }
+        let mut recent = self.sched.all_queued();
+        recent.extend(self.topology().cores().filter_map(|core| self.running(core)));
+        recent.extend_from_slice(told);
+        recent.sort_unstable();
+        recent.dedup();
+        recent.retain(|&thread| self.state(thread).is_live());
+        Some(recent)
     }
 
     /// A thread's state.

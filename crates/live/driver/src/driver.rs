@@ -3,6 +3,8 @@
 //! A back end tells it what it has seen of the threads ([`Driver::look`]), lets it decide ([`Driver::epoch`]) and
 //! carries the decisions out. The policy sees the same [`View`] as in the simulator.
 
+use std::collections::BTreeMap;
+
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
     Allocator, Change, CoreLoad, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer,
@@ -59,6 +61,14 @@ pub struct Driver {
     moves: Vec<(ThreadId, Prefer)>,
     /// Whether the back end executes the rules by itself.
     rules_are_executed: bool,
+    /// Threads that such moves have taken elsewhere in the mirror since the last look: where they were seen last.
+    displaced: BTreeMap<ThreadId, CoreId>,
+    /// By thread: the number of the last look that has mentioned it.
+    mentioned: Vec<u64>,
+    /// Number of looks so far.
+    looks: u64,
+    /// Threads of which something may have changed since the last epoch, in any order.
+    told: Told,
     dilation: Dilation,
     /// The last look, in the policy's time.
     seen_ns: Ns,
@@ -79,7 +89,7 @@ impl Driver {
         dilation: Dilation,
     ) -> Result<Self, Refusal> {
         let (needs, rules) = (policy.needs(), policy.rules(topology));
-        let mut sched = Sched::new(topology.clone(), rules);
+        let mut sched = Sched::watching(topology.clone(), rules);
         sched.serve(&needs)?;
         Ok(Self {
             due_ns: needs.epoch_ns.unwrap_or(Ns::MAX),
@@ -90,6 +100,10 @@ impl Driver {
             plan: Plan::new(),
             moves: Vec::new(),
             rules_are_executed: false,
+            displaced: BTreeMap::new(),
+            mentioned: Vec::new(),
+            looks: 0,
+            told: Told::default(),
             dilation,
             seen_ns: 0,
             epochs: 0,
@@ -156,6 +170,8 @@ impl Driver {
         let now_ns = self.dilation.to_policy(now_ns).max(self.seen_ns);
         let thread = self.sched.add(app, weight, cores);
         self.factors.push(Factors::default());
+        self.mentioned.push(0);
+        self.told.add(thread);
         if self.places_by_load() {
             let kind = self.kind_of(self.sched.place_by_rules(thread, now_ns));
             self.moves.push((thread, kind));
@@ -167,10 +183,12 @@ impl Driver {
     /// Says that a thread belongs to another application from now on.
     pub fn set_app(&mut self, thread: ThreadId, app: AppId) {
         self.sched.set_app(thread, app);
+        self.told.add(thread);
     }
 
     /// Says what is known of a thread; rates are per real s, times are real.
     pub fn set_factors(&mut self, thread: ThreadId, factors: Factors) {
+        self.told.add(thread);
         let dilation = self.dilation;
         let at = |factor: Factor| Factor { at_ns: dilation.to_policy(factor.at_ns), ..factor };
         let known = &mut self.factors[thread.index()];
@@ -218,14 +236,21 @@ impl Driver {
     }
 
     /// Writes down what has been seen at some time; times never decrease. Threads that are not mentioned do
-    /// what they did.
+    /// what they did: they sleep, wait or are held back. One that was taken to run has not run then, but waits.
+    /// The cost does not depend on how many are not mentioned.
     pub fn look(&mut self, observations: &[Observation], now_ns: Ns) {
         let now_ns = self.dilation.to_policy(now_ns).max(self.seen_ns);
-        let (live, rest): (Vec<Observation>, Vec<Observation>) =
-            observations.iter().partition(|seen| is_scheduled(seen.state));
+        self.looks += 1;
         for seen in observations {
+            self.mentioned[seen.thread.index()] = self.looks;
+            self.told.add(seen.thread);
             self.sched.blame(seen.thread, self.dilation.to_policy(seen.blame_ns));
         }
+        let mut live = self.not_where_they_were();
+        let (scheduled, rest): (Vec<Observation>, Vec<Observation>) =
+            observations.iter().partition(|seen| is_scheduled(seen.state));
+        live.iter().for_each(|seen| self.told.add(seen.thread));
+        live.extend(scheduled);
         for gone in rest {
             self.charge(&gone);
             self.sched.observe(gone.thread, gone.state, gone.core, self.seen_ns);
@@ -242,6 +267,33 @@ impl Driver {
             }
         }
         self.seen_ns = now_ns;
+    }
+
+    /// What a back end that mentions all threads would say of those that it does not mention and that the mirror shows
+    /// as doing something else: it takes them to run, or has moved them.
+    fn not_where_they_were(&mut self) -> Vec<Observation> {
+        let running = |core| Some((self.sched.core(core).running?, core));
+        let running = self.sched.topology().cores().filter_map(running);
+        let moved = self.displaced.iter().map(|(&thread, &core)| (thread, core));
+        let silent = running.chain(moved);
+        let silent = silent.filter(|&(thread, _)| self.mentioned[thread.index()] < self.looks);
+        let observation = |(thread, core)| {
+            let is_runnable = self.sched.thread(thread).state.is_runnable();
+            Observation {
+                thread,
+                state: if is_runnable { RunState::Ready } else { RunState::Blocked },
+                core,
+                ran_ns: 0,
+                // All the time.
+                waited_ns: if is_runnable { Ns::MAX } else { 0 },
+                instructions: 0,
+                blame_ns: 0,
+            }
+        };
+        let mut observations: Vec<Observation> = silent.map(observation).collect();
+        observations.sort_by_key(|seen| seen.thread);
+        self.displaced.clear();
+        observations
     }
 
     fn done(&self, seen: &Observation) -> Done {
@@ -273,8 +325,9 @@ impl Driver {
     pub fn epoch(&mut self) -> Result<Vec<Decision>, Refusal> {
         let now_ns = self.seen_ns;
         if now_ns >= self.due_ns {
-            let view = View::new(&self.sched, &self.factors, now_ns);
+            let view = View::new(&self.sched, &self.factors, now_ns).with_told(&self.told.threads);
             self.policy.epoch(&view, &mut self.plan);
+            self.told.clear();
             self.epochs += 1;
             let period_ns = self.needs.epoch_ns.unwrap_or(Ns::MAX).max(1);
             // Epochs that were missed are not made up for.
@@ -297,11 +350,13 @@ impl Driver {
         self.sched.check(&self.plan)?;
         let mut decisions: Vec<Decision> = Vec::new();
         for (thread, kind) in self.moves.drain(..) {
+            self.told.add(thread);
             let change = Change::Move(kind);
             self.sched.apply(thread, &change);
             decisions.push(Decision::Thread(thread, change));
         }
         for (thread, change) in self.plan.drain() {
+            self.told.add(thread);
             self.sched.apply(thread, &change);
             decisions.push(Decision::Thread(thread, self.dilation.change_to_real(change)));
         }
@@ -376,8 +431,33 @@ impl Driver {
             return;
         }
         let seen = if state.state.is_runnable() { RunState::Ready } else { state.state };
+        self.told.add(thread);
         self.moves.push((thread, kind));
+        self.displaced.entry(thread).or_insert(state.core);
         self.sched.observe(thread, seen, core, self.seen_ns);
+    }
+}
+
+/// Threads of which something was told, each once.
+#[derive(Default)]
+struct Told {
+    threads: Vec<ThreadId>,
+    /// By thread.
+    is_told: Vec<bool>,
+}
+
+impl Told {
+    fn add(&mut self, thread: ThreadId) {
+        if self.is_told.len() <= thread.index() {
+            self.is_told.resize(thread.index() + 1, false);
+        }
+        if !std::mem::replace(&mut self.is_told[thread.index()], true) {
+            self.threads.push(thread);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.threads.drain(..).for_each(|thread| self.is_told[thread.index()] = false);
     }
 }
 

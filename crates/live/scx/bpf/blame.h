@@ -32,8 +32,10 @@ inlined void blame(u32 waker, u32 wakee)
     u64 now_ns = bpf_ktime_get_ns();
     /* It is charged by itself only, and what is seen of the other one may be over in a moment. */
     thread_t *own = thread_of(s, wakee);
-    if (own->state == STATE_BLOCKED)
+    if (own->state == STATE_BLOCKED) {
         thread_of(s, waker)->blame_ns += less(now_ns, own->since_ns);
+        note_change(s, waker);
+    }
 }
 
 SEC("fentry/futex_wake_mark")

@@ -648,7 +648,8 @@ apart void weigh(sched_t *s, u32 thread, u32 weight)
 inlined bool has_no_work(sched_t *s, u32 core)
 {
     core_t *cpu = core_of(s, core);
-    return !anybody_waits(s) && cpu->running == NONE && !get(cpu->looks) && get(cpu->recheck_ns) == NEVER && !s->pulls_running;
+    return !anybody_waits(s) && cpu->running == NONE && !get(cpu->looks) && get(cpu->recheck_ns) == NEVER &&
+           !s->pulls_running;
 }
 
 /* A core whose own queue has nobody for it looks elsewhere, first without locks. Returns a thread to run there, which

@@ -94,6 +94,7 @@ inlined void push(sched_t *s, u32 thread, queue_t *queue)
 /* Puts a thread that is not in a queue into the queue of a core. */
 apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
+    note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
     if (kind != ENQUEUE_REQUEUE || core_of(s, own->core)->queue != core_of(s, core)->queue)
@@ -111,6 +112,7 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 /* Puts a waiting thread on a core. */
 apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
+    note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     core_t *cpu = core_of(s, core);
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
@@ -147,6 +149,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
     u32 thread = cpu->running;
+    note_change(s, thread);
     cpu->running = NONE;
     cpu->since_ns = now_ns;
     put(at(s->idle, core), true);
@@ -183,6 +186,7 @@ apart void dequeue(sched_t *s, u32 thread)
 /* Holds back, or ends, a thread that is in no queue and on no core. */
 inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
 {
+    note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     leave_state(own, now_ns);
     enter_state(own, state, now_ns);

@@ -36,6 +36,7 @@ apart void clear_thread(sched_t *s, u32 thread, u32 weight, u64 affinity)
     for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i += s->one)
         at(own->speed, i) = SPEED_ONE;
     own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
+    note_change(s, thread);
 }
 
 inlined u32 add_thread(sched_t *s, u32 weight, u64 affinity)
@@ -51,6 +52,7 @@ inlined void free_thread(sched_t *s, u32 thread)
     thread_of(s, thread)->in_use = false;
     thread_of(s, thread)->behind = s->free_slot;
     s->free_slot = thread;
+    note_change(s, thread);
 }
 
 inlined bool is_runnable(thread_t *thread)

@@ -11,6 +11,18 @@ inlined thread_t *thread_of(sched_t *s, u32 thread)
     return &at(s->threads, thread);
 }
 
+/* Marks a thread whose state or counters are about to change: at each look the loader takes the marks off and reads
+ * those threads only. It reads them once more at the next look, by when all is in memory that was on its way at the
+ * first, and now and then it reads everybody. So it is enough if the mark is there at about the time of the change.
+ * Who has it is not marked again, as it shares its cache line with those of others. Callers mark where they begin:
+ * what they still had to know at their end the verifier would follow on every path to there. */
+inlined void note_change(sched_t *s, u32 thread)
+{
+    u8 arena *mark = &at((u8 arena *)&at(s->threads, s->threads_max), thread);
+    if (!get(*mark))
+        put(*mark, 1);
+}
+
 inlined core_t *core_of(sched_t *s, u32 core)
 {
     return &at(s->cores, core);

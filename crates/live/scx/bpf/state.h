@@ -211,6 +211,7 @@ struct sched {
     u32 targets[CORES_MAX];
     u32 sources[CORES_MAX];
     struct thread threads[];
+    /* Behind them, for each of `threads_max`, a byte: note_change(). */
 };
 
 typedef struct sched arena sched_t;

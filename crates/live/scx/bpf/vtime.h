@@ -67,6 +67,7 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
     thread_t *own = thread_of(s, thread);
     cpu->busy_ns += ran_ns;
     at(own->run_ns, cpu->class) += ran_ns;
+    note_change(s, thread);
     if (rule(s, order) == ORDER_FIFO)
         return;
     /* Only the turn as a whole is rounded, so that it does not matter in how many parts it is charged. */

@@ -266,14 +266,15 @@ struct Found {
 }
 
 /// Plays a scene and reads the blame of its threads.
-fn see(kernel: &Kernel, name: &'static str, scene: Scene, found: &mut Found) {
+fn see(kernel: &mut Kernel, name: &'static str, scene: Scene, found: &mut Found) {
     let (tids, stage) = (Tids::default(), Arc::new(Stage::default()));
     let played = scene(&tids, &stage);
     sleep(8 * WAIT);
-    let seen = kernel.threads();
+    let mut seen = Vec::new();
+    kernel.read_changed(&mut seen);
     for (&role, &tid) in tids.lock().expect("nobody panics").iter() {
-        let own = seen.iter().find(|thread| thread.in_use != 0 && thread.pid == tid as u32);
-        found.blame_ms.insert(role, own.map_or(f64::NAN, |own| own.blame_ns as f64 / 1e6));
+        let own = seen.iter().find(|(_, thread)| thread.in_use != 0 && thread.pid == tid as u32);
+        found.blame_ms.insert(role, own.map_or(f64::NAN, |(_, own)| own.blame_ns as f64 / 1e6));
     }
     found.waited_ms.insert(name, stage.waited_ms());
     stage.over.store(true, Ordering::SeqCst);
@@ -281,7 +282,7 @@ fn see(kernel: &Kernel, name: &'static str, scene: Scene, found: &mut Found) {
 }
 
 fn main() {
-    let kernel = load();
+    let mut kernel = load();
     let scenes: [(_, Scene); 5] = [
         ("mutex", mutex),
         ("pi", pi_mutex),
@@ -291,7 +292,7 @@ fn main() {
     ];
     let mut found = Found::default();
     for (name, scene) in scenes {
-        see(&kernel, name, scene, &mut found);
+        see(&mut kernel, name, scene, &mut found);
     }
     assert!(kernel.exit().is_none(), "the scheduler has ended");
     println!("RESULT {}", serde_json::to_string(&found).expect("plain data"));

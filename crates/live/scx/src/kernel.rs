@@ -11,8 +11,10 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Prog
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
-use crate::layout::{CORES_MAX, Operation, Rules, Sched, Thread};
+use crate::layout::{CORES_MAX, Core, Operation, Rules, Sched, Thread};
+use crate::loads::Loads;
 use crate::lower;
+use crate::table::{self, Changes, Cores};
 
 /// The programs, aligned as libbpf reads them.
 #[repr(C, align(8))]
@@ -31,6 +33,9 @@ const PAGE: usize = 4096;
 const OPERATIONS_MAX: usize = 4096;
 /// Room for nice values from -20 to 19.
 const NICES: usize = 64;
+/// Threads that are read at each look though they are not marked (ours): of 10,000, each every six seconds at looks
+/// 10 ms apart.
+const IN_TURN: u32 = 16;
 const TEXT_MAX: usize = 256;
 /// `SCX_OPS_SWITCH_PARTIAL` of Linux 6.18, `enum scx_ops_flags`.
 const SWITCH_PARTIAL: u64 = 1 << 3;
@@ -130,6 +135,7 @@ pub struct Kernel {
     // Dropped first: the kernel falls back to its own scheduler.
     _links: Vec<Link>,
     shared: Shared,
+    changes: Changes,
 }
 
 fn failed(what: &str, error: impl std::fmt::Display) -> ScxError {
@@ -145,8 +151,7 @@ impl Drop for Kernel {
 
 impl Shared {
     fn load(mut open: OpenObject, mut initial: Sched) -> Result<Self, ScxError> {
-        let threads = initial.threads_max as usize * size_of::<Thread>();
-        let operations_at = (size_of::<Sched>() + threads).next_multiple_of(PAGE);
+        let operations_at = table::bytes(initial.threads_max).next_multiple_of(PAGE);
         let bytes =
             (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
         for mut map in open.maps_mut() {
@@ -341,7 +346,7 @@ impl Kernel {
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         links.push(link);
-        Ok(Self { _links: links, shared })
+        Ok(Self { _links: links, shared, changes: Changes::new(IN_TURN) })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.
@@ -358,21 +363,38 @@ impl Kernel {
         self.shared.set_alive_ns(monotonic_ns());
     }
 
-    /// A copy of the state but for threads. The kernel goes on meanwhile: fields may be of slightly different moments.
-    pub fn state(&self) -> Sched {
-        // SAFETY: mapped as long as the object is; every pattern of bits is a `Sched`.
-        unsafe { self.shared.state.as_ptr().read_volatile() }
+    /// The threads that have changed ([`Changes::read`]). The kernel goes on meanwhile.
+    pub fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
+        // SAFETY: mapped as long as the object is, written in `load`, and nobody else here uses it.
+        unsafe { self.changes.read(self.shared.state, changed) };
     }
 
-    /// A copy of all threads' slots that have ever been used, with the same reservation.
-    pub fn threads(&self) -> Vec<Thread> {
-        // SAFETY: as above; threads lie behind the state, and `thread_count` of them exist.
+    /// What load tracking keeps; none if load is not tracked. The kernel goes on meanwhile.
+    pub fn loads(&self) -> Option<Loads> {
+        let state = self.shared.state.as_ptr();
+        // SAFETY: as in `read_changed`; `core_count` cores and `thread_count` threads exist.
         unsafe {
-            let state = self.shared.state.as_ptr();
-            let count = (&raw const (*state).thread_count).read_volatile() as usize;
-            let first = state.add(1).cast::<Thread>();
-            (0..count).map(|index| first.add(index).read_volatile()).collect()
+            if (&raw const (*state).tracking).read_volatile() == 0 {
+                return None;
+            }
+            let cores: *const Core = (&raw const (*state).cores).cast();
+            let threads: *const Thread = state.add(1).cast();
+            let tracked_core = |at| (&raw const (*cores.add(at)).tracked).read_volatile();
+            let tracked_thread = |at| (&raw const (*threads.add(at)).tracked).read_volatile();
+            let core_count = (&raw const (*state).core_count).read_volatile() as usize;
+            let thread_count = (&raw const (*state).thread_count).read_volatile() as usize;
+            Some(Loads {
+                unit_ns: (&raw const (*state).unit_ns).read_volatile(),
+                cores: (0..core_count).map(tracked_core).collect(),
+                threads: (0..thread_count).map(tracked_thread).collect(),
+            })
         }
+    }
+
+    /// What cores and queues do. The kernel goes on meanwhile.
+    pub fn read_cores(&self, cores: &mut Cores) {
+        // SAFETY: as in `read_changed`.
+        unsafe { cores.read(self.shared.state) };
     }
 
     /// Why the scheduler has ended; none while it runs.

@@ -12,12 +12,15 @@ pub mod kernel;
 pub mod layout;
 pub mod loads;
 pub mod lower;
+#[cfg(feature = "bpf")]
+mod members;
 pub mod native;
 #[cfg(feature = "bpf")]
 mod scx;
+pub mod table;
 
 #[cfg(feature = "bpf")]
-pub use scx::{Scx, ScxOutcome};
+pub use scx::{FastPlane, Scx, ScxOutcome};
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,6 +8,17 @@ use ampsched_policy::{
 
 use crate::layout::{Averages, TrackedCore, TrackedThread};
 
+/// What load tracking keeps of all threads and cores.
+#[derive(Clone, Debug)]
+pub struct Loads {
+    /// The unit of time in which load is tracked, in ns.
+    pub unit_ns: Ns,
+    /// Of each core.
+    pub cores: Vec<TrackedCore>,
+    /// Of the thread in each slot.
+    pub threads: Vec<TrackedThread>,
+}
+
 /// The averages of a thread of a core now; nothing of one that has not started. `unit_ns` is the unit of time in which
 /// load is tracked.
 pub fn of_thread(

@@ -19,5 +19,5 @@ struct Arguments {
 fn main() -> ExitCode {
     let task = Arguments::parse().task;
     let run = |settings| ampsched_live_session::run::<Scx>(Setup::new(settings)?);
-    exit_code(task.execute::<Scx>(run, |setup| Scx::check(&setup)))
+    exit_code(task.execute::<Scx>(run, |setup| <Scx>::check(&setup)))
 }

@@ -1,7 +1,10 @@
 //! The interpreter in C, compiled for this computer: what the tests compare with the one in Rust.
 #![allow(unsafe_code)] // It is C.
 
+use std::ptr::NonNull;
+
 use crate::layout::{Call, Operation, Sched, Thread};
+use crate::table::{self, Changes, Cores};
 
 unsafe extern "C" {
     fn ampsched_operate(state: *mut Sched, operations: *mut Operation, count: u64);
@@ -21,16 +24,16 @@ pub fn layout() -> [u64; LAYOUT] {
 pub struct Native {
     // Words, so that it is aligned.
     memory: Vec<u64>,
+    changes: Changes,
 }
 
 impl Native {
     /// An empty system with room for threads.
     pub fn new(state: Sched) -> Self {
-        let bytes = size_of::<Sched>() + state.threads_max as usize * size_of::<Thread>();
-        let mut memory = vec![0_u64; bytes.div_ceil(8)];
+        let mut memory = vec![0_u64; table::bytes(state.threads_max).div_ceil(8)];
         // SAFETY: the memory is large enough and aligned to 8 bytes, as `Sched` is.
         unsafe { memory.as_mut_ptr().cast::<Sched>().write(state) };
-        Self { memory }
+        Self { memory, changes: Changes::default() }
     }
 
     /// Carries out operations, which then hold their answers.
@@ -71,6 +74,20 @@ impl Native {
         let place = self.place_of(index);
         // SAFETY: as in `thread`.
         unsafe { &mut *self.memory.as_mut_ptr().byte_add(place).cast() }
+    }
+
+    /// The threads that have changed ([`Changes::read`]).
+    pub fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
+        let table = NonNull::from(&mut self.memory[0]).cast();
+        // SAFETY: as long as a table and initialised in `new`, and nobody else uses it.
+        unsafe { self.changes.read(table, changed) };
+    }
+
+    /// What cores and queues do.
+    pub fn read_cores(&mut self, cores: &mut Cores) {
+        let table = NonNull::from(&mut self.memory[0]).cast();
+        // SAFETY: as in `read_changed`.
+        unsafe { cores.read(table) };
     }
 
     /// Where a thread's state is in the memory, in bytes.

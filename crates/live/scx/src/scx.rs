@@ -2,7 +2,7 @@
 
 mod load_and_clocks;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -13,12 +13,15 @@ use ampsched_live_session::{
     Account, Backend, Clocks, End, Journal, Means, Observed, Outcome, PutBack, Scheduled, Session,
     Setup, read_sensors,
 };
-use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
-use ampsched_policy::{Choice, PELT_UNIT_NS, RunState, Source};
+use ampsched_model::{CoreId, InputError, Ns, ThreadId};
+use ampsched_policy::PELT_UNIT_NS;
 
 use crate::class::{self, Chosen, Touch};
-use crate::kernel::{Exit, Kernel, Options, Scope};
-use crate::layout::{Operation, Sched, Thread};
+use crate::kernel::{Exit, Kernel, Options, Scope, monotonic_ns};
+use crate::layout::{Operation, Thread};
+use crate::loads::Loads;
+use crate::members::{Members, Span};
+use crate::table::Cores;
 use crate::{ScxError, lower};
 
 /// Most threads at a time (ours): half of what Linux allows by default (`pid_max` is 32,768).
@@ -29,64 +32,88 @@ const TIMEOUT_MS: u32 = 10_000;
 const EPOCH_LIMIT_NS: Ns = 5_000_000_000;
 /// How often a session of a policy without a slow plane looks (ours): several times per `status --watch`.
 const WATCH_NS: Ns = 250_000_000;
-/// How often the names, programs and groups of threads are read that have not executed another program (ours).
-const NAMES_NS: Ns = 1_000_000_000;
+/// A policy's fast plane, with what a session needs of it.
+pub trait FastPlane: Sized {
+    /// Loads the policy of a session.
+    ///
+    /// # Errors
+    ///
+    /// The policy or the system does not let it.
+    fn load(session: &Session) -> Result<Self, InputError>;
 
-/// What is known of a thread in a slot of the kernel's table.
-struct Member {
-    /// Who of those that have had the slot.
-    generation: u32,
-    /// Whether it was seen for the first time at the last look.
-    is_new: bool,
-    thread: ThreadId,
-    app: AppId,
-    /// The process group that is its application.
-    group: i32,
-    tid: u32,
-    process: u32,
-    program: String,
-    /// Its name, which it may change any time.
-    name: String,
-    /// Programs that its process had executed when `program` was looked up.
-    execs: u32,
-    /// The CPU on which it runs, waits or last ran.
-    cpu: usize,
-    /// Counters at the last look.
-    run_ns: Ns,
-    ready_ns: Ns,
-    blame_ns: Ns,
-}
+    /// The threads that have changed since the last time ([`Kernel::read_changed`]).
+    fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>);
 
-impl Member {
-    /// Whether it may be another than it was: who has just been forked soon gets a process group and a program.
-    fn may_be_another(&self, seen: &Thread) -> bool {
-        self.is_new || self.execs != seen.execs || self.program.is_empty()
+    /// What its cores and queues do.
+    fn read_cores(&mut self, cores: &mut Cores);
+
+    /// What it tracks of the load of its cores, and of the threads in all slots; none if it tracks none.
+    fn loads(&self) -> Option<Loads> {
+        None
     }
 
-    /// Looks up its name, its program and its application, which it may change any time.
-    fn identify(&mut self, session: &mut Session, proc: &Proc, seen: &Thread) {
-        let Some(stat) = proc.stat(seen.process as i32, seen.pid as i32) else { return };
-        self.name = stat.name;
-        if self.group != stat.group {
-            (self.group, self.app) = (stat.group, session.regroup(self.thread, stat.group));
-        }
-        // For a moment a process that executes a program has no command line; then it is asked again.
-        let program = program(proc, seen.process);
-        if !program.is_empty() {
-            (self.execs, self.program) = (seen.execs, program);
-        }
+    /// Its time, in ns.
+    fn clock_ns(&self) -> Ns {
+        monotonic_ns()
+    }
+
+    /// Carries out changes of the plan ([`Kernel::apply`]).
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be carried out any more.
+    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError>;
+
+    /// Tells it that the slow plane is alive.
+    fn sign_of_life(&mut self) {}
+
+    /// Why it has ended; none while it runs.
+    fn exit(&self) -> Option<Exit> {
+        None
+    }
+}
+
+impl FastPlane for Kernel {
+    fn load(session: &Session) -> Result<Self, InputError> {
+        load(session)
+    }
+
+    fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
+        Self::read_changed(self, changed);
+    }
+
+    fn read_cores(&mut self, cores: &mut Cores) {
+        Self::read_cores(self, cores);
+    }
+
+    fn loads(&self) -> Option<Loads> {
+        Self::loads(self)
+    }
+
+    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
+        Self::apply(self, operations)
+    }
+
+    fn sign_of_life(&mut self) {
+        Self::sign_of_life(self);
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        Self::exit(self)
     }
 }
 
 /// A policy inside this computer's kernel.
-pub struct Scx {
+pub struct Scx<K = Kernel> {
     /// None while it is loaded anew.
-    kernel: Option<Kernel>,
-    proc: Proc,
-    /// By slot.
-    members: Vec<Option<Member>>,
-    /// The kernel's table but for threads, as of the last look.
-    seen: Box<Sched>,
+    kernel: Option<K>,
+    members: Members,
+    /// What cores and queues did at the last look.
+    cores: Cores,
+    /// Room for the threads that have changed.
+    changed: Vec<(u32, Thread)>,
+    /// The kernel's time of the last look.
+    looked_ns: Ns,
     /// Threads under the extensible class; none if everything is scheduled.
     chosen: Option<Chosen>,
     clocks: Clocks,
@@ -114,32 +141,26 @@ impl Outcome for ScxOutcome {
 }
 
 /// Who runs, who waits and for how long is the kernel's word, not the mirror's.
-impl Observed for Scx {
+impl<K: FastPlane> Observed for Scx<K> {
     fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>> {
-        self.members.iter().flatten().map(|member| Scheduled {
-            tid: member.tid as i32,
-            pid: member.process as i32,
-            thread: member.thread,
-            app: member.app,
-            program: &member.program,
-            name: &member.name,
-            cpu: member.cpu,
-            blame_ns: Some(member.blame_ns),
-        })
+        self.members.all()
+    }
+
+    fn told(&self) -> impl Iterator<Item = Scheduled<'_>> {
+        self.members.told()
     }
 
     fn running(&self, _session: &Session, core: CoreId) -> Option<ThreadId> {
-        let slot = self.seen.cores[core.index()].running as usize;
-        self.members.get(slot)?.as_ref().map(|member| member.thread)
+        self.members.thread_in(self.cores.cores[core.index()].running)
     }
 
     fn waiting(&self, _session: &Session, core: CoreId) -> usize {
-        let queue = self.seen.cores[core.index()].queue as usize;
-        self.seen.queues.get(queue).map_or(0, |queue| queue.len as usize)
+        let queue = self.cores.cores[core.index()].queue as usize;
+        self.cores.queues.get(queue).map_or(0, |queue| queue.len as usize)
     }
 
     fn busy_ns(&self, _session: &Session, core: CoreId) -> Ns {
-        self.seen.cores[core.index()].busy_ns
+        self.cores.cores[core.index()].busy_ns
     }
 
     fn account(&self) -> Account {
@@ -153,7 +174,7 @@ impl Observed for Scx {
     }
 }
 
-impl Backend for Scx {
+impl<K: FastPlane> Backend for Scx<K> {
     const NAME: &'static str = "scx";
     const PROGRAM: &'static str = "ampsched-live-scx";
     /// Whoever gives no sign of life is ended, so that its looks must not become rare.
@@ -171,15 +192,19 @@ impl Backend for Scx {
     fn start(session: &mut Session, mut journal: Journal<Touch>) -> Result<Self, InputError> {
         let root = Root::default();
         let survey = SensorSurvey::make(&root, &session.cores)?;
-        let kernel = load(session)?;
+        session.driver.leave_rules_to_back_end();
+        let mut kernel = K::load(session)?;
         let everything = session.settings.scope.everything;
         let chosen = (!everything).then(|| Chosen::begin(&mut journal)).transpose();
         let chosen = chosen.map_err(|error| InputError::new("journal", "", error.to_string()))?;
+        let mut cores = Cores::default();
+        kernel.read_cores(&mut cores);
         Ok(Self {
-            seen: Box::new(kernel.state()),
+            looked_ns: kernel.clock_ns(),
             kernel: Some(kernel),
-            proc: Proc::default(),
-            members: Vec::new(),
+            members: Members::default(),
+            cores,
+            changed: Vec::new(),
             chosen,
             clocks: Clocks::new(root.clone()),
             has_power_of_clusters: survey.has_power_of_clusters(),
@@ -205,34 +230,13 @@ impl Backend for Scx {
 
     fn look(&mut self, session: &mut Session, now_ns: Ns) -> Vec<Observation> {
         self.take_in(session, now_ns);
-        let Some(kernel) = &self.kernel else { return Vec::new() };
-        *self.seen = kernel.state();
-        let threads = kernel.threads();
-        let names_are_due = now_ns / NAMES_NS != session.looked_ns() / NAMES_NS;
-        self.members.resize_with(threads.len(), || None);
-        let mut observations = Vec::with_capacity(threads.len());
-        for (slot, seen) in threads.iter().enumerate() {
-            let known = self.members[slot].as_ref();
-            if known.is_some_and(|member| seen.in_use == 0 || member.generation != seen.generation)
-            {
-                let gone = self.members[slot].take().expect("it is known");
-                observations.push(exited(&gone, session, now_ns));
-            }
-            if seen.in_use == 0 {
-                continue;
-            }
-            if self.members[slot].is_none() {
-                self.members[slot] = Some(self.welcome(session, seen, now_ns));
-            } else if let Some(member) = &mut self.members[slot] {
-                if names_are_due || member.may_be_another(seen) {
-                    member.identify(session, &self.proc, seen);
-                }
-                member.is_new = false;
-            }
-            let member = self.members[slot].as_mut().expect("it is known or welcome");
-            observations.push(observation(member, session, seen, now_ns));
-        }
-        self.tell_loads(session, &threads);
+        let Some(kernel) = &mut self.kernel else { return Vec::new() };
+        let from_ns = std::mem::replace(&mut self.looked_ns, kernel.clock_ns());
+        kernel.read_cores(&mut self.cores);
+        kernel.read_changed(&mut self.changed);
+        let span = Span { from_ns, to_ns: self.looked_ns, now_ns };
+        let observations = self.members.look(session, &self.changed, span);
+        self.tell_loads(session);
         observations
     }
 
@@ -245,22 +249,8 @@ impl Backend for Scx {
         session: &mut Session,
         decisions: &[Decision],
     ) -> Result<(), InputError> {
-        let slots: HashMap<ThreadId, (u32, u32)> = self
-            .members
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, member)| {
-                let member = member.as_ref()?;
-                Some((member.thread, (slot as u32, member.generation)))
-            })
-            .collect();
-        let mut operations = self.set_clocks(session, decisions);
-        for decision in decisions {
-            let Decision::Thread(thread, change) = decision else { continue };
-            let Some(&(slot, generation)) = slots.get(thread) else { continue };
-            let lowered = lower::change(slot, change).into_iter();
-            operations.extend(lowered.map(|operation| Operation { generation, ..operation }));
-        }
+        let mut operations = self.members.operations(decisions);
+        operations.extend(self.set_clocks(session, decisions));
         match &mut self.kernel {
             Some(kernel) if !operations.is_empty() => {
                 kernel.apply(&mut operations).map_err(in_words)
@@ -293,19 +283,20 @@ impl Backend for Scx {
         self.members.clear();
         // The kernel has one scheduler at a time.
         self.kernel = None;
-        self.kernel = Some(load(session)?);
+        session.driver.leave_rules_to_back_end();
+        self.kernel = Some(K::load(session)?);
         Ok(())
     }
 
     /// The kernel's own scheduler takes over.
     fn finish(mut self, session: &mut Session) -> ScxOutcome {
-        if let Some(kernel) = self.kernel.take() {
-            *self.seen = kernel.state();
+        if let Some(mut kernel) = self.kernel.take() {
+            kernel.read_cores(&mut self.cores);
         }
         let busy_s = |core| self.busy_ns(session, core) as f64 / 1e9;
         ScxOutcome {
             busy_s: session.cores.topology().cores().map(busy_s).collect(),
-            queued: self.seen.queues.iter().map(|queue| queue.serial).sum(),
+            queued: self.cores.queues.iter().map(|queue| queue.serial).sum(),
         }
     }
 
@@ -334,7 +325,12 @@ impl Backend for Scx {
     }
 }
 
-impl Scx {
+impl<K: FastPlane> Scx<K> {
+    /// The fast plane; none while it is loaded anew.
+    pub fn fast_plane(&mut self) -> Option<&mut K> {
+        self.kernel.as_mut()
+    }
+
     /// Puts threads under the extensible class that run already, or were started by such.
     fn take_in(&mut self, session: &mut Session, now_ns: Ns) {
         let Some(chosen) = &self.chosen else { return };
@@ -353,38 +349,10 @@ impl Scx {
         }
         self.found_some = !found.is_empty();
     }
-
-    fn welcome(&self, session: &mut Session, seen: &Thread, now_ns: Ns) -> Member {
-        let pid = seen.process as i32;
-        let stat = self.proc.stat(pid, seen.pid as i32);
-        let group = stat.as_ref().map_or(pid, |stat| stat.group);
-        let allowed: CoreSet = (0..session.cores.topology().core_count())
-            .filter(|core| seen.user_affinity >> core & 1 == 1)
-            .map(CoreId::from)
-            .collect();
-        let (thread, app) = session.add(seen.pid as i32, group, seen.weight, &allowed, now_ns);
-        Member {
-            generation: seen.generation,
-            is_new: true,
-            thread,
-            app,
-            group,
-            tid: seen.pid,
-            process: seen.process,
-            program: program(&self.proc, seen.process),
-            name: stat.map_or_else(String::new, |stat| stat.name),
-            execs: seen.execs,
-            cpu: 0,
-            run_ns: 0,
-            ready_ns: 0,
-            blame_ns: 0,
-        }
-    }
 }
 
 /// Loads the policy for those of the cores that are online.
-fn load(session: &mut Session) -> Result<Kernel, InputError> {
-    session.driver.leave_rules_to_back_end();
+fn load(session: &Session) -> Result<Kernel, InputError> {
     let (driver, cores) = (&session.driver, &session.cores);
     let (rules, topology) = (driver.rules(), cores.topology());
     let options = Options {
@@ -428,59 +396,6 @@ fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
         return Err(InputError::new("cores", "", message).with_hint(hint));
     }
     Ok(cores.core_set(&cpus).iter().fold(0, |word, core| word | 1 << core.index()))
-}
-
-/// The last part of the path of the program that a process executes, as it was started.
-fn program(proc: &Proc, process: u32) -> String {
-    let command = proc.command(process as i32);
-    let path = command.first().map_or("", String::as_str);
-    path.rsplit('/').next().unwrap_or(path).to_owned()
-}
-
-/// What a thread does and has used since the last look.
-fn observation(
-    member: &mut Member,
-    session: &mut Session,
-    seen: &Thread,
-    now_ns: Ns,
-) -> Observation {
-    let core = CoreId(seen.core as u16);
-    let run_ns = seen.run_ns.iter().sum();
-    let since = |now: Ns, before: &mut Ns| now.saturating_sub(std::mem::replace(before, now));
-    member.cpu = session.cores.cpu(core);
-    Observation {
-        thread: member.thread,
-        state: seen_state(seen.state),
-        core,
-        ran_ns: since(run_ns, &mut member.run_ns),
-        waited_ns: since(seen.ready_ns, &mut member.ready_ns),
-        instructions: session.count(member.tid as i32, core, now_ns),
-        blame_ns: since(seen.blame_ns, &mut member.blame_ns),
-    }
-}
-
-/// The state of a number in the kernel's table; a thread that has not started yet is blocked until it is seen.
-fn seen_state(number: u32) -> RunState {
-    match RunState::from_number(number, &mut Source::defaults()) {
-        RunState::New => RunState::Blocked,
-        state => state,
-    }
-}
-
-/// The end of a thread, which is counted no longer.
-fn exited(member: &Member, session: &mut Session, now_ns: Ns) -> Observation {
-    let (tid, core) = (member.tid as i32, session.driver.sched().thread(member.thread).core);
-    let instructions = session.count(tid, core, now_ns);
-    session.instruments.forget(tid);
-    Observation {
-        thread: member.thread,
-        state: RunState::Exited,
-        core,
-        ran_ns: 0,
-        waited_ns: 0,
-        instructions,
-        blame_ns: 0,
-    }
 }
 
 fn in_words(error: ScxError) -> InputError {

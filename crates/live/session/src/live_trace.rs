@@ -1,7 +1,7 @@
 //! A trace of a live session in the form of the simulator's: who runs where, as far as looks can tell, and every
 //! decision.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use ampsched_trace::{
     Decision as TraceDecision, PerfettoTrace, Trace, TraceMachine, TraceThread, TurnEnd,
 };
 
-use crate::{Observed, Session};
+use crate::{Observed, Scheduled, Session};
 
 /// A turn whose end was only seen afterwards: nobody knows what it retired, or why it ended.
 const UNSEEN: TurnEnd = TurnEnd { instructions: None, state: RunState::Ready, why: None };
@@ -22,7 +22,10 @@ const UNSEEN: TurnEnd = TurnEnd { instructions: None, state: RunState::Ready, wh
 pub struct LiveTrace {
     file: PathBuf,
     trace: PerfettoTrace<File>,
-    known: BTreeSet<ThreadId>,
+    /// How many threads the session knew at the last step.
+    known: usize,
+    /// One more than the greatest number of a thread in the trace.
+    next: u32,
     /// Who runs on each core, as last written.
     running: BTreeMap<CoreId, ThreadId>,
     /// The number in the trace of the session's thread 0.
@@ -35,8 +38,8 @@ impl LiveTrace {
         let wrong = |error: std::io::Error| wrong(file, &error);
         let created = File::create(file).map_err(wrong)?;
         let trace = PerfettoTrace::new(created, &describe(cores)).map_err(wrong)?;
-        let (known, running) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Self { file: file.to_owned(), trace, known, running, first: 0 })
+        let running = BTreeMap::new();
+        Ok(Self { file: file.to_owned(), trace, known: 0, next: 0, running, first: 0 })
     }
 
     /// Writes what a step has seen and decided.
@@ -47,17 +50,7 @@ impl LiveTrace {
         decisions: &[Decision],
         now_ns: Ns,
     ) {
-        for member in seen.scheduled() {
-            let id = self.id(member.thread);
-            if self.known.insert(id) {
-                self.trace.thread(TraceThread {
-                    id,
-                    app: member.app.index(),
-                    app_name: member.program,
-                    name: &format!("{} {}", member.name, member.tid),
-                });
-            }
-        }
+        self.who_is_new(session, seen);
         self.who_runs(session, seen, now_ns);
         for decision in decisions {
             match decision {
@@ -72,6 +65,27 @@ impl LiveTrace {
                     self.trace.frequency(*cluster, *mhz, now_ns);
                 }
             }
+        }
+    }
+
+    /// Names the threads that have come since the last step; their numbers ascend.
+    fn who_is_new(&mut self, session: &Session, seen: &impl Observed) {
+        let count = session.driver.sched().thread_count();
+        if std::mem::replace(&mut self.known, count) == count {
+            return;
+        }
+        let mut new: Vec<Scheduled> =
+            seen.scheduled().filter(|member| self.id(member.thread).0 >= self.next).collect();
+        new.sort_by_key(|member| member.thread);
+        for member in new {
+            let id = self.id(member.thread);
+            self.next = id.0 + 1;
+            self.trace.thread(TraceThread {
+                id,
+                app: member.app.index(),
+                app_name: member.program,
+                name: &format!("{} {}", member.name, member.tid),
+            });
         }
     }
 
@@ -104,7 +118,7 @@ impl LiveTrace {
         for (core, thread) in std::mem::take(&mut self.running) {
             self.trace.stop(core, thread, UNSEEN, now_ns);
         }
-        self.first = self.known.last().map_or(0, |thread| thread.0 + 1);
+        (self.first, self.known) = (self.next, 0);
     }
 
     /// A thread's number in the trace.

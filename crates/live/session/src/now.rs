@@ -1,5 +1,7 @@
 //! How a session is now.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ampsched_computer::{Proc, format_cpus};
 use ampsched_model::{Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Needs, Prefer, RunState};
@@ -98,9 +100,13 @@ impl Session {
     }
 
     fn core_status(&self, seen: &impl Observed) -> Vec<CoreStatus> {
-        let tid = |thread: ThreadId| {
-            seen.scheduled().find(|known| known.thread == thread).map(|known| known.tid)
-        };
+        let cores = || self.cores.topology().cores();
+        let running: BTreeSet<ThreadId> =
+            cores().filter_map(|core| seen.running(self, core)).collect();
+        let runs = |known: &Scheduled| running.contains(&known.thread);
+        let tids: BTreeMap<ThreadId, i32> =
+            seen.scheduled().filter(runs).map(|known| (known.thread, known.tid)).collect();
+        let tid = |thread: ThreadId| tids.get(&thread).copied();
         let status = |core| CoreStatus {
             cpu: self.cores.cpu(core),
             class: self.cores.class_name(self.cores.topology().core(core).class),
@@ -108,7 +114,7 @@ impl Session {
             waiting: seen.waiting(self, core),
             busy: (seen.busy_ns(self, core) as f64 / self.looked_ns().max(1) as f64).min(1.0),
         };
-        self.cores.topology().cores().map(status).collect()
+        cores().map(status).collect()
     }
 }
 

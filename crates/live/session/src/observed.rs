@@ -33,6 +33,11 @@ pub trait Observed {
     /// The scheduled threads.
     fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>>;
 
+    /// Those of whom the last look may have told something new: what it has seen of them, their program or their group.
+    fn told(&self) -> impl Iterator<Item = Scheduled<'_>> {
+        self.scheduled()
+    }
+
     /// The CPUs that a thread may use at present.
     fn cpus(&self, session: &Session, thread: ThreadId) -> BTreeSet<usize> {
         session.cores.cpu_set(session.driver.sched().affinity(thread))

@@ -5,17 +5,24 @@ use ampsched_live_driver::Decision;
 use ampsched_model::{InputError, Ns};
 
 use crate::live_trace::LiveTrace;
+use crate::own::cpu_time;
 use crate::{Backend, Lock, RecordSettings, RunDir, Session, tell};
 
 /// How often the session's status is written (ours): twice as often as `status --watch` reads it.
 const STATUS_NS: Ns = 500_000_000;
+/// What part of one CPU's time writing the status takes at most (ours): it names every thread, so that of thousands it
+/// is written more rarely.
+const STATUS_PART: u32 = 400;
 
 /// The record of a session.
 pub struct Record {
     folder: Lock,
     program: &'static str,
     trace: Option<LiveTrace>,
+    /// When the last step was that did more than others.
     told_ns: Option<Ns>,
+    /// When the next status may be written.
+    status_due_ns: Ns,
 }
 
 impl Record {
@@ -30,7 +37,7 @@ impl Record {
         let folder = RunDir::new(&settings.folder).lock()?;
         let trace =
             settings.trace.as_deref().map(|file| LiveTrace::new(file, cores)).transpose()?;
-        Ok(Self { folder, program, trace, told_ns: None })
+        Ok(Self { folder, program, trace, told_ns: None, status_due_ns: 0 })
     }
 
     /// The folder.
@@ -38,7 +45,8 @@ impl Record {
         &self.folder
     }
 
-    /// Writes what a step has seen and decided, and now and then the status; returns whether it did that.
+    /// Writes what a step has seen and decided, and now and then the status. Returns whether it is time for what else
+    /// is done now and then.
     pub fn step(
         &mut self,
         session: &Session,
@@ -53,9 +61,15 @@ impl Record {
             return false;
         }
         self.told_ns = Some(now_ns);
+        if now_ns < self.status_due_ns {
+            return true;
+        }
+        let begun = cpu_time();
         if let Err(error) = self.folder.write_status(&session.status(backend)) {
             tell(self.program, format_args!("{}: {error}", self.folder.path().display()));
         }
+        let took = cpu_time().saturating_sub(begun);
+        self.status_due_ns = now_ns + (took * STATUS_PART).as_nanos() as Ns;
         true
     }
 

@@ -299,9 +299,9 @@ impl Session {
         backend.sign_of_life();
         let observations = backend.look(self, now_ns);
         (self.looked_ns, self.counts.looks) = (now_ns, self.counts.looks + 1);
-        self.counts.seen += observations.len() as u64;
         backend.sign_of_life();
         self.driver.look(&observations, now_ns);
+        self.counts.seen += self.driver.sched().present_count() as u64;
         self.tell_factors(backend, now_ns);
         backend.read_sensors(&mut self.driver, now_ns);
         backend.sign_of_life();
@@ -313,10 +313,10 @@ impl Session {
         Ok(decisions)
     }
 
-    /// Says of each thread what is known of the program that it runs now.
+    /// Says what is known of threads and the programs that they run now. Of the others nothing has changed.
     fn tell_factors(&mut self, backend: &impl Backend, now_ns: Ns) {
         let ratio = self.cores.speed_ratio();
-        for member in backend.scheduled() {
+        for member in backend.told() {
             let mut factors = self.facts.factors(member.program, ratio, now_ns);
             if let Some(blame_ns) = member.blame_ns {
                 let value = blame_ns as f64;

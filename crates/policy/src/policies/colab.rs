@@ -200,6 +200,8 @@ pub struct Colab {
     epoch_ns: Ns,
     judged: PerThread<Judged>,
     activity: Activity,
+    /// Threads whose blame fades, in ascending order: all whose blame is not 0.
+    blamed: Vec<ThreadId>,
     /// Where labels began in the last window.
     limits: Option<Limits>,
 }
@@ -249,6 +251,7 @@ impl Colab {
             epoch_ns,
             judged: PerThread::default(),
             activity: Activity::default(),
+            blamed: Vec::new(),
             limits: None,
         }
     }
@@ -284,12 +287,29 @@ impl Colab {
         steps
     }
 
-    /// Mean blame of the active threads; brings everybody's blame up to date.
-    fn update_blame(&mut self, view: &View, active: &[ThreadId]) -> f64 {
-        for thread in view.threads() {
+    /// Brings everybody's blame up to date. Of those who are not concerned it is 0 and stays so.
+    fn update_blame(&mut self, view: &View, concerned: &[ThreadId]) {
+        self.blamed.clear();
+        for &thread in concerned {
             let counter = view.factors(thread).blame_ns.or(0.0);
-            self.judged.slot(thread).blame.update(counter, self.keep);
+            if self.judged.slot(thread).blame.update(counter, self.keep) != 0.0 {
+                self.blamed.push(thread);
+            }
         }
+    }
+
+    /// The threads that have not slept, and those whose blame fades, in ascending order.
+    fn concerned(&self, view: &View, recent: &[ThreadId]) -> Vec<ThreadId> {
+        let is_live = |thread: &&ThreadId| view.state(**thread).is_live();
+        let mut concerned = [recent, &self.blamed].concat();
+        // Two ascending runs, which such a sort joins.
+        concerned.sort();
+        concerned.dedup();
+        concerned.iter().filter(is_live).copied().collect()
+    }
+
+    /// Mean blame of the active threads.
+    fn mean_blame(&mut self, active: &[ThreadId]) -> f64 {
         let blames: Vec<f64> =
             active.iter().map(|&thread| self.judged.slot(thread).blame.value()).collect();
         Spread::of(&blames).mean
@@ -370,15 +390,18 @@ impl Policy for Colab {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let active = self.activity.end_window(view);
-        let mean_blame = self.update_blame(view, &active);
+        let recent = view.recent();
+        let active = self.activity.end_window_of(view, &recent);
+        let concerned = self.concerned(view, &recent);
+        self.update_blame(view, &concerned);
+        let mean_blame = self.mean_blame(&active);
         let limits = self.update_limits(view, &active);
         for &thread in &active {
             let speed = known_speedup(view, thread).map_or(SpeedLabel::Normal, |s| limits.label(s));
             let blame = self.judged.slot(thread).blame.value();
             self.label(view, plan, thread, (speed, blame < mean_blame || blame == 0.0));
         }
-        for thread in view.threads() {
+        for thread in concerned {
             self.rank(view, plan, thread);
             self.speeds(view, plan, thread);
         }

@@ -28,7 +28,7 @@ use crate::pelt::Told;
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
-    AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, LoadTracker, Needs, Prefer,
+    AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, LoadTracker, Needs, Order, Prefer,
     QueueScope, Rules, ThreadPlan, Topology,
 };
 pub use by_energy::{CostPoint, cost_points};
@@ -87,8 +87,18 @@ pub struct Sched {
 }
 
 impl Sched {
+    /// An empty system of a host that watches another scheduler ([`Sched::observe`]): threads may leave queues in any
+    /// order, at a cost that hardly grows with their number.
+    pub fn watching(topology: Topology, rules: Rules) -> Self {
+        Self::with_queues(topology, rules, RunQueue::watched)
+    }
+
     /// An empty system.
     pub fn new(topology: Topology, rules: Rules) -> Self {
+        Self::with_queues(topology, rules, RunQueue::new)
+    }
+
+    fn with_queues(topology: Topology, rules: Rules, queue: fn(Order) -> RunQueue) -> Self {
         let queue_of = |core: CoreId| match rules.queues {
             QueueScope::PerCore => core.0,
             QueueScope::PerCluster => topology.core(core).cluster.0.into(),
@@ -101,7 +111,7 @@ impl Sched {
         };
         let cores: Vec<CoreState> = topology.cores().map(in_queue).collect();
         let count = cores.iter().map(|core| usize::from(core.queue) + 1).max().unwrap_or(0);
-        let mut queues = vec![RunQueue::new(rules.order); count];
+        let mut queues = vec![queue(rules.order); count];
         for core in &cores {
             let queue = &mut queues[usize::from(core.queue)];
             queue.cores += 1;
@@ -168,6 +178,11 @@ impl Sched {
         self.present.iter().copied().filter(|&thread| self.thread(thread).state.is_live())
     }
 
+    /// Number of threads that have been added and not exited.
+    pub fn present_count(&self) -> usize {
+        self.present.len() - self.gone
+    }
+
     /// A thread's state.
     #[inline]
     pub fn thread(&self, thread: ThreadId) -> &ThreadState {
@@ -214,6 +229,11 @@ impl Sched {
     /// All waiting threads, in no particular order.
     pub fn all_queued(&self) -> Vec<ThreadId> {
         self.queues.iter().flat_map(|queue| queue.iter().map(|entry| entry.thread)).collect()
+    }
+
+    /// Number of waiting threads in all queues.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting as usize
     }
 
     /// The cores that the queue of a core serves, in ascending order.

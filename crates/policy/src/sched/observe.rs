@@ -36,7 +36,10 @@ impl Sched {
                 self.threads[thread.index()].core = core;
                 self.rest(thread, RunState::Blocked, now_ns);
             }
-            RunState::Held => self.hold(thread, now_ns),
+            RunState::Held => {
+                self.threads[thread.index()].core = core;
+                self.hold(thread, now_ns);
+            }
             RunState::Blocked | RunState::Exited | RunState::New => {}
         }
     }

@@ -3,27 +3,24 @@
 use ampsched_live_driver::Decision;
 use ampsched_live_session::Session;
 
-use super::Scx;
-use crate::kernel::monotonic_ns;
-use crate::layout::{Operation, Thread};
+use super::{FastPlane, Scx};
+use crate::layout::Operation;
 use crate::{loads, lower};
 
-impl Scx {
-    /// Tells the policy's mirror what the kernel's load tracking says now.
-    pub(super) fn tell_loads(&self, session: &mut Session, threads: &[Thread]) {
-        if self.seen.tracking == 0 {
-            return;
+impl<K: FastPlane> Scx<K> {
+    /// Tells the policy's mirror what the kernel's load tracking says now: of all, as loads rise and fall with time
+    /// alone.
+    pub(super) fn tell_loads(&self, session: &mut Session) {
+        let Some(kernel) = &self.kernel else { return };
+        let Some(seen) = kernel.loads() else { return };
+        let now_ns = kernel.clock_ns();
+        for (slot, own) in (0..).zip(&seen.threads) {
+            let Some(thread) = self.members.thread_in(slot) else { continue };
+            let core = &seen.cores[own.core as usize];
+            session.driver.set_load(thread, loads::of_thread(core, own, seen.unit_ns, now_ns));
         }
-        let (now_ns, unit_ns) = (monotonic_ns(), self.seen.unit_ns);
-        let known = self.members.iter().zip(threads);
-        for (member, seen) in known.filter_map(|(member, seen)| Some((member.as_ref()?, seen))) {
-            let core = &self.seen.cores[seen.tracked.core as usize].tracked;
-            let load = loads::of_thread(core, &seen.tracked, unit_ns, now_ns);
-            session.driver.set_load(member.thread, load);
-        }
-        for core in session.cores.topology().cores() {
-            let own = &self.seen.cores[core.index()].tracked;
-            session.driver.set_core_load(core, loads::of_core(own, unit_ns, now_ns));
+        for (core, own) in session.cores.topology().cores().zip(&seen.cores) {
+            session.driver.set_core_load(core, loads::of_core(own, seen.unit_ns, now_ns));
         }
     }
 

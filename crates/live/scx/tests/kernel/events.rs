@@ -7,6 +7,7 @@ use ampsched_scx::lower;
 
 use crate::check::Found;
 use crate::machine::{Machine, Place, Task};
+use crate::watch::Watch;
 
 /// Most threads at a time.
 const THREADS: u32 = 24;
@@ -14,6 +15,8 @@ const THREADS: u32 = 24;
 const TASKS: usize = 64;
 /// Time between two ticks, and two looks (250 Hz).
 pub const TICK_NS: u64 = 4_000_000;
+/// A look of the slow plane comes after so many events.
+const LOOK: usize = 5;
 /// Ticks in which all must come to rest.
 const REST: usize = 12;
 /// Ticks in which all threads that are left must have run, each core one at a time: twice as many as there are tasks.
@@ -25,23 +28,28 @@ pub struct Events {
     /// Changes of the plan that have yet to be carried out before anybody is told.
     plan_left: usize,
     balances: bool,
+    watch: Watch,
 }
 
 impl Events {
     pub fn new(machine: Machine, balances: bool, seed: u64) -> Self {
-        Self { machine, draw: Draw::new(seed), plan_left: 0, balances }
+        Self { machine, draw: Draw::new(seed), plan_left: 0, balances, watch: Watch::default() }
     }
 
     /// Lets `steps` things happen.
     pub fn run(&mut self, steps: usize) -> Found {
-        for _ in 0..steps {
+        for step in 0..steps {
             let longest_ns = [1, 100_000, 3_000_000, 30_000_000][self.below(4)];
             self.machine.now_ns += 1 + self.draw.bits() % longest_ns;
             self.step();
             self.machine.check()?;
             self.react()?;
+            if step % LOOK == 0 {
+                self.watch.look(&mut self.machine.c)?;
+            }
         }
-        self.come_to_rest()
+        self.come_to_rest()?;
+        self.watch.rest(&mut self.machine.c)
     }
 
     fn below(&mut self, limit: usize) -> usize {

@@ -7,6 +7,7 @@ mod events;
 mod machine;
 #[path = "../subjects/mod.rs"]
 mod subjects;
+mod watch;
 
 use ampsched_policy::{LoadTracking, PELT_UNIT_NS, Rules, Topology};
 use ampsched_scx::native::{self, Native};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the scheduler in the kernel does when it is called (bpf/host.h), called by many CPUs at once: each is a thread of
- * this program, others change the plan and look after everything. The kernel around it is modelled after
- * kernel/sched/ext.c of Linux 6.18 as far as locks go: each CPU has a run queue with a lock, under which all that happens
- * to its tasks is told; a task is sent only if the scheduler has it.
+/* What the scheduler in the kernel does when it is called (bpf/host.h), called by many CPUs at once: each is a thread
+ * of this program, others change the plan and look after everything. The kernel around it is modelled after
+ * kernel/sched/ext.c of Linux 6.18 as far as locks go: each CPU has a run queue with a lock, under which all that
+ * happens to its tasks is told; a task is sent only if the scheduler has it.
  *
  * Reads an empty state (tests/threads/main.rs). Ends with 1 and words if a task is lost or the books are wrong. */
 #include "host.h"
@@ -372,7 +372,7 @@ static void *look_after_all(void *pointer)
 static void read_state(const char *path, u32 threads_max)
 {
     FILE *file = fopen(path, "rb");
-    s = calloc(1, sizeof(struct sched) + threads_max * sizeof(struct thread));
+    s = calloc(1, sizeof(struct sched) + threads_max * (sizeof(struct thread) + sizeof(u8)));
     if (!file || !s || fread(s, sizeof(struct sched), 1, file) != 1)
         fail("%s: no state", path);
     fclose(file);

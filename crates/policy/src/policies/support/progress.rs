@@ -51,7 +51,8 @@ impl Slowdowns {
     /// Reads the threads' counters.
     pub fn update(&mut self, view: &View, speedups: &mut Speedups) {
         let classes = view.topology().class_count();
-        for thread in view.threads() {
+        // Who has slept has neither run nor waited.
+        for thread in view.recent() {
             let speeds = class_speeds(speedups.of(thread), classes);
             self.threads.slot(thread).add(view.stats(thread), &speeds, classes);
         }

@@ -100,11 +100,13 @@ impl Rounds {
     /// Settles the time since the last call. Time on fast cores beyond all shares, for which there was
     /// nobody else, counts for nobody.
     pub fn settle(&mut self, view: &View) {
-        let totals = self.read(view);
+        // Who has slept has used nothing, and is owed nothing.
+        let recent = view.recent();
+        let totals = self.read(view, &recent);
         let counted =
             if totals.due_ns < totals.fast_ns { totals.due_ns / totals.fast_ns } else { 1.0 };
         let per_slow = if totals.slow_ns > 0.0 { totals.off_fast_ns / totals.slow_ns } else { 1.0 };
-        for thread in view.threads() {
+        for thread in recent {
             let account = self.accounts.slot(thread);
             let fast_ns = counted * account.used.fast_ns as f64 - account.due_ns();
             let slow_ns = per_slow * account.used.slow_ns as f64 - account.off_fast_ns();
@@ -114,9 +116,9 @@ impl Rounds {
     }
 
     /// Reads the threads' counters.
-    fn read(&mut self, view: &View) -> Totals {
+    fn read(&mut self, view: &View, threads: &[ThreadId]) -> Totals {
         let mut totals = Totals::default();
-        for thread in view.threads() {
+        for &thread in threads {
             let account = self.accounts.slot(thread);
             account.used = self.meter.since_last(view, thread);
             totals.due_ns += account.due_ns();

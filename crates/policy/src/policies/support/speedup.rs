@@ -92,7 +92,9 @@ impl Speedups {
         if due {
             self.due_ns = view.now_ns() + self.period_ns;
         }
-        for thread in view.threads() {
+        // Of who has slept nothing is known that was not known then.
+        let threads = if due { view.threads().collect() } else { view.recent() };
+        for thread in threads {
             let value = self.values.slot(thread);
             if due || value.is_none() {
                 *value = read(view, thread, self.offline);

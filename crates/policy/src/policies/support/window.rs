@@ -63,14 +63,20 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Ends the window: the threads that ran in it or are runnable now, in ascending order.
+    /// Ends the window: the threads that ran in it or are runnable now, in ascending order. It is a policy's epoch.
     pub fn end_window(&mut self, view: &View) -> Vec<ThreadId> {
+        self.end_window_of(view, &view.recent())
+    }
+
+    /// The same with the threads that there have been in it ([`View::recent`]).
+    pub fn end_window_of(&mut self, view: &View, recent: &[ThreadId]) -> Vec<ThreadId> {
         let mut ran = |thread: ThreadId| {
             let run_ns = view.stats(thread).run_ns_total();
             let before_ns = std::mem::replace(self.run_ns.slot(thread), run_ns);
             run_ns > before_ns
         };
-        view.threads().filter(|&t| ran(t) || view.state(t).is_runnable()).collect()
+        let is_active = |&thread: &ThreadId| ran(thread) || view.state(thread).is_runnable();
+        recent.iter().copied().filter(is_active).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Prog
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
-use crate::layout::{CORES_MAX, Core, Operation, Rules, Sched, Thread};
+use crate::layout::{CORES_MAX, Operation, Rules, Sched, Thread};
 use crate::loads::Loads;
 use crate::lower;
 use crate::table::{self, Changes, Cores};
@@ -371,24 +371,8 @@ impl Kernel {
 
     /// What load tracking keeps; none if load is not tracked. The kernel goes on meanwhile.
     pub fn loads(&self) -> Option<Loads> {
-        let state = self.shared.state.as_ptr();
-        // SAFETY: as in `read_changed`; `core_count` cores and `thread_count` threads exist.
-        unsafe {
-            if (&raw const (*state).tracking).read_volatile() == 0 {
-                return None;
-            }
-            let cores: *const Core = (&raw const (*state).cores).cast();
-            let threads: *const Thread = state.add(1).cast();
-            let tracked_core = |at| (&raw const (*cores.add(at)).tracked).read_volatile();
-            let tracked_thread = |at| (&raw const (*threads.add(at)).tracked).read_volatile();
-            let core_count = (&raw const (*state).core_count).read_volatile() as usize;
-            let thread_count = (&raw const (*state).thread_count).read_volatile() as usize;
-            Some(Loads {
-                unit_ns: (&raw const (*state).unit_ns).read_volatile(),
-                cores: (0..core_count).map(tracked_core).collect(),
-                threads: (0..thread_count).map(tracked_thread).collect(),
-            })
-        }
+        // SAFETY: as in `read_changed`.
+        unsafe { Loads::read(self.shared.state) }
     }
 
     /// What cores and queues do. The kernel goes on meanwhile.

@@ -1,12 +1,16 @@
 //! What load tracking in the kernel says: its table brought up to a time, as the interpreter in C does it.
 
+#![allow(unsafe_code)] // Memory is shared with the interpreter.
+
+use std::ptr::NonNull;
+
 use ampsched_model::Ns;
 use ampsched_policy::{
     Activity, CAPACITY_ONE, CoreLoad, PELT_UNIT_NS, Pelt, PeltClock, ThreadLoad, core_util,
     core_util_boosted,
 };
 
-use crate::layout::{Averages, TrackedCore, TrackedThread};
+use crate::layout::{Averages, Core, Sched, Thread, TrackedCore, TrackedThread};
 
 /// What load tracking keeps of all threads and cores.
 #[derive(Clone, Debug)]
@@ -17,6 +21,34 @@ pub struct Loads {
     pub cores: Vec<TrackedCore>,
     /// Of the thread in each slot.
     pub threads: Vec<TrackedThread>,
+}
+
+impl Loads {
+    /// Copies it from a table; fields may be of slightly different moments. None if load is not tracked.
+    ///
+    /// # Safety
+    ///
+    /// There is a table, initialised, with its threads behind it. Only the interpreter uses it meanwhile.
+    pub unsafe fn read(table: NonNull<Sched>) -> Option<Self> {
+        let state = table.as_ptr();
+        // SAFETY: `core_count` cores and `thread_count` threads exist, and every pattern of bits is one.
+        unsafe {
+            if (&raw const (*state).tracking).read_volatile() == 0 {
+                return None;
+            }
+            let cores: *const Core = (&raw const (*state).cores).cast();
+            let threads: *const Thread = state.add(1).cast();
+            let tracked_core = |at| (&raw const (*cores.add(at)).tracked).read_volatile();
+            let tracked_thread = |at| (&raw const (*threads.add(at)).tracked).read_volatile();
+            let core_count = (&raw const (*state).core_count).read_volatile() as usize;
+            let thread_count = (&raw const (*state).thread_count).read_volatile() as usize;
+            Some(Self {
+                unit_ns: (&raw const (*state).unit_ns).read_volatile(),
+                cores: (0..core_count).map(tracked_core).collect(),
+                threads: (0..thread_count).map(tracked_thread).collect(),
+            })
+        }
+    }
 }
 
 /// The averages of a thread of a core now; nothing of one that has not started. `unit_ns` is the unit of time in which

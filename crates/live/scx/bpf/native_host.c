@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the scheduler in the kernel does when it is called, as ordinary functions, for tests. */
-#include "host.h"
+#include "calls.h"
 
 #include <signal.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void ampsched_host_doing(const char *what)
     signal(SIGSEGV, tell_and_fall);
 }
 
-/* Names a function of host.h for callers outside; its first parameter is the state. */
+/* Names a function of calls.h for callers outside; its first parameter is the state. */
 #define CALLABLE(type, name, parameters, ...) \
     type ampsched_host_##name parameters; \
     type ampsched_host_##name parameters \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A sched_ext scheduler that executes Rules and Plan: what the kernel says happens becomes calls of host.h and the
+/* A sched_ext scheduler that executes Rules and Plan: what the kernel says happens becomes calls of calls.h and the
  * interpreter.
  *
  * Waiting threads are in the interpreter's queues, not in the kernel's; each queue has a lock (lock.h).
@@ -8,7 +8,7 @@
 #define CONSTANT_RULES
 #include "sched_ext.h"
 
-#include "host.h"
+#include "calls.h"
 
 #define TEXT_MAX 256
 

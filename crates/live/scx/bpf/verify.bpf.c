@@ -4,7 +4,7 @@
 #define CONSTANT_RULES
 #include "kernel.h"
 
-#include "host.h"
+#include "calls.h"
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
 

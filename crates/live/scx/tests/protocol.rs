@@ -1,7 +1,7 @@
-//! A model of who locks what in the kernel's scheduler (`bpf/lock.h`, `bpf/host.h`), tried in all orders by loom.
+//! A model of who locks what in the kernel's scheduler (`bpf/lock.h`, `bpf/calls.h`): loom tries all orders.
 //!
-//! Locks are loom's; a full barrier, which each locking and unlocking in BPF is, is a fence. What is read without a lock
-//! is an atomic word, read in no particular order.
+//! Locks are loom's; a full barrier, which each locking and unlocking in BPF is, is a fence. What is read without a
+//! lock is an atomic word, read in no particular order.
 
 use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use loom::sync::{Arc, Mutex, MutexGuard};

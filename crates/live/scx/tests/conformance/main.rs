@@ -74,8 +74,8 @@ fn layouts_agree() {
     assert_eq!(native::layout(), ours.map(|number| number as u64));
 }
 
-/// Linux refuses atomic instructions in an arena on arm64 without LSE (`bpf_jit_supports_insn`), as on Cortex-A57. Locks
-/// are elsewhere, and `platform.h` has some for ordinary programs.
+/// Linux refuses atomic instructions in an arena on arm64 without LSE (`bpf_jit_supports_insn`), as on Cortex-A57.
+/// Locks are elsewhere, and `platform.h` has some for ordinary programs.
 #[test]
 fn the_state_in_the_arena_needs_no_atomic_instructions() {
     fn sources(folder: &std::path::Path, found: &mut Vec<(std::path::PathBuf, String)>) {

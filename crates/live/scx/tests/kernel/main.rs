@@ -1,4 +1,4 @@
-//! What the scheduler in the kernel does when the kernel calls it (`bpf/host.h`) keeps its books right and loses no
+//! What the scheduler in the kernel does when the kernel calls it (`bpf/calls.h`) keeps its books right and loses no
 //! thread, in whatever order a model of the kernel calls it.
 
 mod callbacks;

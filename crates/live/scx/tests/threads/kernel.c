@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the scheduler in the kernel does when it is called (bpf/host.h), called by many CPUs at once: each is a thread
+/* What the scheduler in the kernel does when it is called (bpf/calls.h), called by many CPUs at once: each is a thread
  * of this program, others change the plan and look after everything. The kernel around it is modelled after
  * kernel/sched/ext.c of Linux 6.18 as far as locks go: each CPU has a run queue with a lock, under which all that
  * happens to its tasks is told; a task is sent only if the scheduler has it.
  *
  * Reads an empty state (tests/threads/main.rs). Ends with 1 and words if a task is lost or the books are wrong. */
-#include "host.h"
+#include "calls.h"
 
 #include <pthread.h>
 #include <sched.h>

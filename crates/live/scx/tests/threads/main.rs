@@ -1,4 +1,4 @@
-//! The C code that the kernel's CPUs call at once (`bpf/host.h`), called by as many threads under ThreadSanitizer: no
+//! The C code that the kernel's CPUs call at once (`bpf/calls.h`), called by as many threads under ThreadSanitizer: no
 //! two touch the same without a lock, no task is lost, and in the end the books are right.
 
 #[path = "../subjects/mod.rs"]

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the scheduler in the kernel does when it is called. Who calls these holds no lock (lock.h); host.h has what is
+ * done with locks. */
+#ifndef AMPSCHED_CALLS_H
+#define AMPSCHED_CALLS_H
+
+#include "host.h"
+
+/* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
+ * gets there in any case. NONE: nowhere yet. */
+inlined u32 choose_core(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 core = own->held ? NONE : place(s, thread, waker, now_ns);
+    own->chosen = core;
+    return core;
+}
+
+/* Where a thread shall go that is in no queue, without a lock; NONE: nowhere. */
+inlined u32 where_to(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->held)
+        return own->core;
+    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : place(s, thread, NONE, now_ns);
+}
+
+/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
+ * `back`: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
+apart void make_runnable(sched_t *s, call_t *c, u32 thread, bool back)
+{
+    thread_t *own = thread_of(s, thread);
+    while (can_go_on) {
+        u32 core = where_to(s, thread, c->now_ns);
+        if (core == NONE)
+            return;
+        locks_t held = lock_thread_and(s, thread, core);
+        bool comes = back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
+        if (comes && own->held) {
+            own->taken_out = false;
+            leave_for(s, thread, STATE_HELD, c->now_ns);
+        } else if (comes && allows(s, thread, core)) {
+            charge_up_to(s, core, c->now_ns);
+            own->bound_to = NONE;
+            come_in(s, thread, core, c->now_ns);
+            announce(s, c, thread, core);
+            begin_here(s, c, thread, core);
+            done = true;
+        }
+        unlock_both(s, held);
+        if (done)
+            return;
+    }
+}
+
+/* Takes a thread out of wherever it is; it is then in no queue and on no core. */
+apart void take_out(sched_t *s, call_t *c, u32 thread, u32 state)
+{
+    u32 held = lock_thread(s, thread);
+    take_out_of(s, c, thread, state);
+    unlock(s, held);
+}
+
+/* The kernel takes a runnable thread out and will bring it back. */
+apart void suspend(sched_t *s, call_t *c, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 held = lock_thread(s, thread);
+    if (is_runnable(own) && !own->taken_out) {
+        take_out_of(s, c, thread, STATE_READY);
+        own->taken_out = true;
+    }
+    unlock(s, held);
+}
+
+/* A thread that waits comes to the core that pulls it, if that still idles. Returns whether it has begun there. */
+apart bool come_to_puller(sched_t *s, call_t *c, u32 thread, u32 puller)
+{
+    thread_t *own = thread_of(s, thread);
+    locks_t held = lock_thread_and(s, thread, puller);
+    bool comes = own->state == STATE_READY && !own->taken_out && own->bound_to == NONE &&
+                 core_of(s, puller)->running == NONE && allows(s, thread, puller);
+    if (comes)
+        begin(s, c, puller, thread);
+    unlock_both(s, held);
+    return comes;
+}
+
+enum handed { HANDED_STAYS, HANDED_WAITS, HANDED_LEAVES };
+
+/* The kernel hands a thread over that is in a queue, or on its core in the books. */
+inlined u32 hand_over_here(sched_t *s, call_t *c, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 core = own->core;
+    if (own->state == STATE_RUNNING) {
+        if (stays(s, thread, c->now_ns)) {
+            own->charged_ns = OFF_CPU;
+            return HANDED_STAYS;
+        }
+        give_way(s, core, c->now_ns);
+    }
+    if (own->state != STATE_READY)
+        return HANDED_WAITS;
+    if (own->taken_out) {
+        own->chosen = allows(s, thread, core) ? core : NONE;
+        return HANDED_LEAVES;
+    }
+    bool comes = own->comes;
+    end_coming(s, thread);
+    own->bound_to = NONE;
+    if (own->moves || !allows(s, thread, core)) {
+        own->moves = false;
+        release_puller(s, c, thread);
+        dequeue(s, thread);
+        own->taken_out = true;
+        return HANDED_LEAVES;
+    }
+    if (own->pull_to != NONE && idles(s, own->pull_to) && allows(s, thread, own->pull_to))
+        return HANDED_WAITS;
+    own->pull_to = NONE;
+    if (comes) {
+        charge_up_to(s, core, c->now_ns);
+        announce(s, c, thread, core);
+    } else {
+        after_enqueue(s, c, core);
+    }
+    begin_here(s, c, thread, core);
+    return HANDED_WAITS;
+}
+
+/* Whether a thread that the kernel hands over has slept, or is new, without a lock: only the kernel's calls for this
+ * thread, one after the other, end that. */
+inlined bool has_slept(thread_t *thread)
+{
+    return thread->state == STATE_NEW || thread->state == STATE_BLOCKED;
+}
+
+/* The kernel hands a runnable thread over. Returns the core to which it shall be sent now, or NONE; c->begun says
+ * whether it has begun on the CPU where it is. */
+inlined u32 hand_over(sched_t *s, call_t *c, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    c->begun = false;
+    if (has_slept(own)) {
+        make_runnable(s, c, thread, false);
+        return NONE;
+    }
+    u32 held = lock_thread(s, thread);
+    u32 core = own->core, handed = hand_over_here(s, c, thread), puller = NONE;
+    if (handed == HANDED_WAITS && own->state == STATE_READY) {
+        puller = own->pull_to;
+        own->pull_to = NONE;
+    }
+    unlock(s, held);
+    if (handed == HANDED_STAYS)
+        return core;
+    if (handed == HANDED_LEAVES) {
+        make_runnable(s, c, thread, true);
+        return NONE;
+    }
+    if (puller == NONE)
+        return NONE;
+    if (come_to_puller(s, c, thread, puller))
+        return puller;
+    after_enqueue(s, c, core);
+    return NONE;
+}
+
+/* A thread that wakes up, or is new, has been placed at an idle core: the kernel need not hand it over if it begins
+ * there. Otherwise nobody picks it until the kernel has done so. */
+apart bool begin_before_enqueue(sched_t *s, call_t *c, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    locks_t held = lock_thread_and(s, thread, core);
+    bool comes = has_slept(own) && !own->held && is_idle(s, core) &&
+                 allows(s, thread, core);
+    bool begins = false;
+    if (comes) {
+        own->bound_to = NONE;
+        come_in(s, thread, core, c->now_ns);
+        begins = begin_at_once(s, c, thread, core);
+        if (!begins)
+            own->bound_to = NOBODY;
+    }
+    unlock_both(s, held);
+    return begins;
+}
+
+/* The usual case of is_running(), without a lock: the kernel has put a thread where it was sent. Nobody else
+ * changes where a thread runs between decision and arrival, and those who charge it see in one word that it has
+ * arrived, and when. */
+inlined bool has_got_there(sched_t *s, u32 thread, u32 core, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    if (own->state != STATE_RUNNING || own->core != core)
+        return false;
+    own->on_since_ns = now_ns;
+    own->charged_ns = now_ns;
+    return true;
+}
+
+/* The kernel has put a thread on a core, whatever was decided. */
+apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    locks_t held = lock_thread_and(s, thread, core);
+    if (own->comes) {
+        /* It was on its way here when the plan sent it elsewhere: this core lets it go at once. */
+        interrupt_core(s, c, core);
+    } else {
+        if (own->state != STATE_RUNNING || own->core != core) {
+            if (own->state == STATE_RUNNING) {
+                /* One that is about to end may be moved without a word; its CPU idles by now. */
+                wake_core(s, c, own->core);
+                give_way(s, own->core, c->now_ns);
+            }
+            if (core_of(s, core)->running != NONE)
+                give_way(s, core, c->now_ns);
+            if (is_out(own))
+                come_in(s, thread, core, c->now_ns);
+            begin(s, c, core, thread);
+        }
+        own->charged_ns = own->on_since_ns = c->now_ns;
+    }
+    unlock_both(s, held);
+}
+
+/* The running thread that has left its core for where the plan wants it comes there: at once in the books, so that all
+ * changes of a plan see those before them, as in the simulator; in fact when its core lets it go. Until then nobody
+ * picks it, and an idle core where it waits looks for nobody else. */
+apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 to = place(s, thread, NONE, c->now_ns);
+    if (to == NONE)
+        to = from;
+    locks_t held = lock_thread_and(s, thread, to);
+    if (own->state == STATE_READY && own->taken_out) {
+        come_in(s, thread, to, c->now_ns);
+        own->bound_to = NOBODY;
+        release_puller(s, c, thread);
+        own->comes = true;
+        queue_of(s, to)->coming++;
+    }
+    unlock_both(s, held);
+}
+
+/* A thread that the plan, or its program, wants elsewhere. */
+apart void relocate(sched_t *s, call_t *c, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 held = lock_thread(s, thread);
+    u32 core = own->core;
+    bool is_sent = false, is_placed = own->state == STATE_HELD && !own->held;
+    if (own->state == STATE_RUNNING) {
+        interrupt_core(s, c, core);
+        is_sent = !own->held;
+        if (is_sent) {
+            charge_up_to(s, core, c->now_ns);
+            own->charged_ns = OFF_CPU;
+            stop(s, core, STATE_READY, c->now_ns);
+            track_rest(s, thread, STATE_READY, c->now_ns);
+            own->taken_out = true;
+        }
+    } else if (own->state == STATE_READY && !own->taken_out) {
+        if (own->bound_to != NONE) {
+            own->moves = true; /* The kernel will hand it over in a moment. */
+        } else {
+            dequeue(s, thread);
+            own->taken_out = is_placed = true;
+        }
+    }
+    unlock(s, held);
+    if (is_sent)
+        send_away(s, c, thread, core);
+    if (is_placed)
+        make_runnable(s, c, thread, true);
+}
+
+/* Carries out a change of the plan, unless the thread has ended since. */
+inlined void change_plan(sched_t *s, call_t *c, struct operation arena *op)
+{
+    thread_t *own = thread_of(s, op->thread);
+    u32 held = lock_thread(s, op->thread);
+    bool is_there = own->in_use && own->generation == op->generation;
+    bool moves = is_there && change(s, op);
+    unlock(s, held);
+    if (moves)
+        relocate(s, c, op->thread);
+}
+
+/* A core runs at `part / whole` of its highest frequency from now on. */
+apart void change_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
+{
+    u32 held = lock_core(s, core);
+    set_pace(s, core, part, whole, now_ns);
+    unlock(s, held);
+}
+
+/* The kernel says at which pace a core runs. */
+apart void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
+{
+    if (!is_new_pace(s, core, pace))
+        return;
+    u32 held = lock_core(s, core);
+    follow_pace(s, core, pace, now_ns);
+    unlock(s, held);
+}
+
+/* The program restricts its thread to cores. */
+inlined void restrict_to(sched_t *s, call_t *c, u32 thread, u64 cores)
+{
+    u32 held = lock_thread(s, thread);
+    bool moves = restrict_user(s, thread, cores);
+    unlock(s, held);
+    if (moves)
+        relocate(s, c, thread);
+}
+
+/* The program changes its thread's weight. */
+apart void weigh(sched_t *s, u32 thread, u32 weight)
+{
+    u32 held = lock_thread(s, thread);
+    reweigh(s, thread, weight);
+    unlock(s, held);
+}
+
+/* Whether a core need not look for work: nobody waits anywhere, nobody is on the way, and it has been told nothing. Who
+ * comes a moment later tells it. */
+inlined bool has_no_work(sched_t *s, u32 core)
+{
+    core_t *cpu = core_of(s, core);
+    return !anybody_waits(s) && cpu->running == NONE && !get(cpu->looks) && get(cpu->recheck_ns) == NEVER &&
+           !s->pulls_running;
+}
+
+/* A core whose own queue has nobody for it looks elsewhere, first without locks. Returns a thread to run there, which
+ * has begun, or NONE. */
+apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
+{
+    core_t *cpu = core_of(s, core);
+    pick_t *pick = &c->pick;
+    pick_elsewhere(s, pick);
+    if (pick->kind == PICK_IDLE) {
+        put(cpu->recheck_ns, pick->recheck_ns);
+        return NONE;
+    }
+    locks_t held = lock_thread_and(s, pick->thread, core);
+    /* Who has begun here meanwhile is on the way; whoever waits here comes first. */
+    bool acts = cpu->running == NONE && first_of(s, queue_of(s, core), core, NONE) == NONE && act(s, c);
+    unlock_both(s, held);
+    if (!acts)
+        wake_core(s, c, core); /* It looks again. */
+    return acts && pick->kind == PICK_RUN ? pick->thread : NONE;
+}
+
+/* A core without work looks for some. `before` has run there until now and, if it is still there in the books, gives
+ * way (NONE: nobody). Returns a thread to run there, which has begun, or NONE. */
+apart u32 look(sched_t *s, call_t *c, u32 core, u32 before)
+{
+    core_t *cpu = core_of(s, core);
+    u32 held = lock_core(s, core), thread = NONE;
+    bool elsewhere = false;
+    if (before != NONE && cpu->running == before)
+        give_way(s, core, c->now_ns);
+    /* Otherwise a thread is on its way here. */
+    if (cpu->running == NONE) {
+        put(cpu->looks, false);
+        if (!waits_for_coming(s, core, c->now_ns)) {
+            put(cpu->recheck_ns, NEVER);
+            elsewhere = !pick_own(s, &c->pick, core, c->now_ns);
+            if (!elsewhere && act(s, c) && c->pick.kind == PICK_RUN)
+                thread = c->pick.thread;
+        }
+    }
+    if (thread != NONE && thread == before)
+        thread_of(s, thread)->charged_ns = c->now_ns;
+    unlock(s, held);
+    return elsewhere ? look_elsewhere(s, c, core) : thread;
+}
+
+/* A thread that has begun on a core cannot be found by the kernel: it is about to disappear. */
+apart void give_up(sched_t *s, call_t *c, u32 core, u32 thread)
+{
+    if (core_of(s, core)->running == thread)
+        suspend(s, c, thread);
+    wake_core(s, c, core);
+}
+
+/* The kernel takes a thread off its CPU for a task that is not ours; it is charged. */
+apart void lose_cpu(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 held = lock_thread(s, thread);
+    /* One that has given way has been charged. */
+    if (own->state == STATE_RUNNING) {
+        charge_up_to(s, own->core, now_ns);
+        own->charged_ns = OFF_CPU;
+    }
+    unlock(s, held);
+}
+
+/* Whether the turn of a thread is over, which the kernel runs. */
+apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 held = lock_thread(s, thread);
+    bool over = own->comes;
+    if (own->state == STATE_RUNNING) {
+        charge_up_to(s, own->core, now_ns);
+        over = core_of(s, own->core)->interrupted || now_ns >= expiry_ns(s, own->core, now_ns);
+    }
+    unlock(s, held);
+    return over;
+}
+
+/* What is done every few milliseconds: balancing, and idle cores whose time to look again has come. */
+inlined void look_after(sched_t *s, call_t *c, bool balances)
+{
+    u64 receivers = balances ? balance(s, c->now_ns) : 0;
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
+        if (idles(s, core) && (receivers & bit(core) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
+            wake_core(s, c, core);
+}
+
+/* Gives a slot to a new thread; NONE if all are taken. */
+apart u32 welcome(sched_t *s, u32 weight, u64 affinity)
+{
+    lock(s, SLOTS_LOCK);
+    u32 thread = free_slot(s);
+    unlock(s, SLOTS_LOCK);
+    if (thread == NONE)
+        return NONE;
+    locks_t held = lock_thread_and(s, thread, 0);
+    clear_thread(s, thread, weight, affinity);
+    unlock_both(s, held);
+    return thread;
+}
+
+/* A thread is no more. */
+apart void bid_farewell(sched_t *s, call_t *c, u32 thread)
+{
+    take_out(s, c, thread, STATE_EXITED);
+    lock(s, SLOTS_LOCK);
+    free_thread(s, thread);
+    unlock(s, SLOTS_LOCK);
+}
+
+#endif

@@ -26,8 +26,8 @@ inlined u32 where_to(sched_t *s, u32 thread, u64 now_ns)
 }
 
 /* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
- * `back`: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
-apart void make_runnable(sched_t *s, call_t *c, u32 thread, bool back)
+ * c->back: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
+apart void make_runnable(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     while (can_go_on) {
@@ -35,7 +35,7 @@ apart void make_runnable(sched_t *s, call_t *c, u32 thread, bool back)
         if (core == NONE)
             return;
         locks_t held = lock_thread_and(s, thread, core);
-        bool comes = back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
+        bool comes = c->back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
         if (comes && own->held) {
             own->taken_out = false;
             leave_for(s, thread, STATE_HELD, c->now_ns);
@@ -142,21 +142,22 @@ inlined u32 hand_over(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     c->begun = false;
-    if (has_slept(own)) {
-        make_runnable(s, c, thread, false);
-        return NONE;
+    c->back = !has_slept(own);
+    u32 core = own->core, handed = HANDED_LEAVES, puller = NONE;
+    if (c->back) {
+        u32 held = lock_thread(s, thread);
+        core = own->core;
+        handed = hand_over_here(s, c, thread);
+        if (handed == HANDED_WAITS && own->state == STATE_READY) {
+            puller = own->pull_to;
+            own->pull_to = NONE;
+        }
+        unlock(s, held);
     }
-    u32 held = lock_thread(s, thread);
-    u32 core = own->core, handed = hand_over_here(s, c, thread), puller = NONE;
-    if (handed == HANDED_WAITS && own->state == STATE_READY) {
-        puller = own->pull_to;
-        own->pull_to = NONE;
-    }
-    unlock(s, held);
     if (handed == HANDED_STAYS)
         return core;
     if (handed == HANDED_LEAVES) {
-        make_runnable(s, c, thread, true);
+        make_runnable(s, c, thread);
         return NONE;
     }
     if (puller == NONE)
@@ -274,8 +275,9 @@ apart void relocate(sched_t *s, call_t *c, u32 thread)
     unlock(s, held);
     if (is_sent)
         send_away(s, c, thread, core);
+    c->back = true;
     if (is_placed)
-        make_runnable(s, c, thread, true);
+        make_runnable(s, c, thread);
 }
 
 /* Carries out a change of the plan, unless the thread has ended since. */

@@ -158,7 +158,7 @@ struct call {
     u32 here; /* the core on whose CPU the kernel has put the thread that it hands over, or NONE */
     u32 here_idles; /* whether that CPU has been idle */
     u32 begun; /* whether the thread has begun there */
-    u32 unused;
+    u32 back; /* whether the thread that becomes runnable comes back into a queue, or wakes up */
 };
 
 /* How load is tracked: not at all; by the work that cores do, as Linux does since 5.1; by real time. */

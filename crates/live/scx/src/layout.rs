@@ -215,7 +215,7 @@ pub struct Call {
     pub here: u32,
     pub here_idles: u32,
     pub begun: u32,
-    pub unused: u32,
+    pub back: u32,
 }
 
 /// The calls of timers, and those of the loader; lower ones are those of cores.

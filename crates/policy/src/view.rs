@@ -57,8 +57,8 @@ impl<'a> View<'a> {
 
     /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which
     /// nothing has changed, in ascending order. Some of these may be among them: what a policy decides must not depend
-    /// on that. Where most threads sleep, a policy that asks for no others costs what has changed; it has to ask at each
-    /// epoch.
+    /// on that. Where most threads sleep, a policy that asks for no others costs what has changed; it has to ask at
+    /// each epoch.
     pub fn recent(&self) -> Vec<ThreadId> {
         self.few_recent().unwrap_or_else(|| self.threads().collect())
     }

@@ -31,18 +31,21 @@ inlined bool receive(s32 cpu)
 /* Takes a task that is not ours, if one waits here. The next one has waited from now on. */
 inlined bool receive_other(core_t *core, s32 cpu, u64 now_ns)
 {
-    if (core->others_due_ns == NEVER)
+    if (get(core->others_due_ns) == NEVER)
         return false;
-    core->others_due_ns = scx_bpf_dsq_nr_queued(OTHERS | cpu) > 1 ? now_ns + SCX_SLICE_DFL : NEVER;
-    return scx_bpf_dsq_move_to_local(OTHERS | cpu);
+    /* Who comes meanwhile is seen here, or says so after this. */
+    put(core->others_due_ns, NEVER);
+    bool received = scx_bpf_dsq_move_to_local(OTHERS | cpu);
+    if (scx_bpf_dsq_nr_queued(OTHERS | cpu) > 0)
+        put(core->others_due_ns, now_ns + SCX_SLICE_DFL);
+    return received;
 }
 
 /* A CPU takes what was sent to it, or a task that is not ours; if nobody wants it, such a task goes on there. */
-inlined void fetch(core_t *core, s32 cpu, struct task_struct *prev, u32 before)
+inlined void fetch(s32 cpu, struct task_struct *prev, u32 before)
 {
     if (receive(cpu) || scx_bpf_dsq_move_to_local(OTHERS | cpu))
         return;
-    core->others_due_ns = NEVER;
     if (prev && before == NONE && prev->scx.flags & SCX_TASK_QUEUED && thread_of_task(prev) == NONE)
         prev->scx.slice = SCX_SLICE_DFL;
 }
@@ -63,10 +66,10 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     }
     /* Behind one of ours that goes on comes one of the others, if any waits; behind those that block before their time
      * is used up, after as long as that would take. */
-    if ((before != NONE || c->now_ns >= own->others_due_ns) && receive_other(own, cpu, c->now_ns))
+    if ((before != NONE || c->now_ns >= get(own->others_due_ns)) && receive_other(own, cpu, c->now_ns))
         return;
     if (before == NONE && has_no_work(s, core))
-        return fetch(own, cpu, prev, before);
+        return fetch(cpu, prev, before);
     u32 thread = look(s, c, core, before);
     tell(s, c);
     if (thread == before && thread != NONE) {
@@ -82,7 +85,7 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
         give_up(s, c, core, thread);
         tell_named(c);
     }
-    fetch(own, cpu, prev, before);
+    fetch(cpu, prev, before);
 }
 
 #endif

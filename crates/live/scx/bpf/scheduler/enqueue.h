@@ -39,8 +39,8 @@ inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
         return;
     }
     core_t *core = core_of(shared_state(), core_at(cpu));
-    core->others_due_ns = least_of(core->others_due_ns, bpf_ktime_get_ns() + SCX_SLICE_DFL);
     scx_bpf_dsq_insert(p, OTHERS | cpu, SCX_SLICE_DFL, enq_flags);
+    put(core->others_due_ns, least_of(get(core->others_due_ns), bpf_ktime_get_ns() + SCX_SLICE_DFL));
     scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 

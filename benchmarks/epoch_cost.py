@@ -86,7 +86,14 @@ def costs(program: Path, policy: str) -> Costs:
 def report(found: dict[str, Costs]) -> Iterator[str]:
     """A table, and whether targets are reached."""
     yield f"A step each 10 ms, 8 cores; the last column: {MANY:,} threads of which {SOME} have run, the others sleep.\n"
-    heads = ("policy", "ns per thread that has run", "if all wait", "growth", "ns per sleeping thread", "waiting")
+    heads = (
+        "policy",
+        "ns per thread that has run",
+        "if all wait",
+        "growth",
+        "ns per sleeping thread",
+        "waiting",
+    )
     yield "| " + " | ".join([*heads, "share of a core"]) + " |"
     yield "|---|" + "---:|" * len(heads)
     missed: list[str] = []

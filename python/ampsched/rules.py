@@ -15,7 +15,9 @@ class Rules(TypedDict, total=False):
     core."""
     order: Literal["fifo", "vruntime", "deadline", "highest_rank", "rounds"]
     """Which waiting thread comes first."""
-    allocator: Literal["wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with", "by_energy"]
+    allocator: Literal[
+        "wake_affine", "round_robin_in_class", "least_loaded_in_class", "least_loaded_with", "by_energy"
+    ]
     """Where threads are put."""
     steal: Sequence[Literal["own_cluster", "other_clusters", "running_on_slower"]]
     """What an idle core tries, in order, after its own queue."""

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from ampsched import _core
 
+WIDTH = 110
+"""Columns of a line, as pyproject.toml has it for the formatter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -89,13 +92,22 @@ class Rules(TypedDict, total=False):
 '''
 
 
+def _field(key: str, kind: str) -> str:
+    """A field as the formatter has it, which gives long lists a line of their own."""
+    field = f"{key}: {kind}"
+    if len(field) <= WIDTH - 4:
+        return field
+    head, bracket, rest = field.partition("[")
+    return f"{head}{bracket}\n        {rest.removesuffix(']')}\n    ]"
+
+
 def rules_module() -> str:
     """The text of `ampsched/rules.py`: a type for each rule."""
     fields = []
     for key, kind, doc in _core.rule_keys():
         lines = textwrap.wrap(plain(doc), 98)
         text = "\n    ".join(lines)
-        fields.append(f'\n    {key}: {kind}\n    """{text}"""')
+        fields.append(f'\n    {_field(key, kind)}\n    """{text}"""')
     return HEAD + "".join(fields) + "\n"
 
 

@@ -80,11 +80,11 @@ const REACHED: &[(&str, &str)] = &[
 
 /// Files that no format reaches, and why.
 const NOT_REACHED: &[(&str, &str)] = &[
-    ("live/daemon/src/clocks.rs", "a number of the kernel's, which is refused if it is none"),
     ("live/daemon/src/restore.rs", "numbers of threads that are written back as they stand"),
     ("live/driver/src/demands.rs", "the kernel's own version"),
     ("live/scx/src/class.rs", "names in /proc that are numbers"),
     ("live/scx/src/kernel.rs", "a word of the kernel's that is compared"),
+    ("live/session/src/clocks.rs", "a number of the kernel's, which is refused if it is none"),
     ("live/session/src/identity.rs", "a name or a number that is looked up"),
     ("live/session/src/service.rs", "numbers of the environment, ignored if they are none"),
     ("live/session/src/whole_file.rs", "opens files of the formats facts and model"),

@@ -5,19 +5,18 @@
 //! Prints a line for each policy, number of threads and number of those that have run: these three, and ns of CPU time
 //! per step, median and mean, while the others sleep and while they wait. Policies are given as arguments.
 
+#[path = "../tests/subjects/session.rs"]
+mod subjects;
+
 use std::hint::black_box;
 
-use ampsched_computer::{CoreMap, Domain};
-use ampsched_live_session::{
-    Backend, CoreSettings, JournalFile, Means, RecordSettings, ScopeSettings, Session, Settings,
-    Setup,
-};
-use ampsched_model::{InputError, Ns};
-use ampsched_policy::{Choice, EnqueueKind, Needs, RunState};
-use ampsched_scx::layout::{Op, Operation, Thread};
-use ampsched_scx::native::Native;
-use ampsched_scx::table::Cores;
-use ampsched_scx::{FastPlane, Scx, ScxError, lower};
+use ampsched_live_session::{Backend, JournalFile};
+use ampsched_model::Ns;
+use ampsched_policy::{Choice, EnqueueKind, RunState};
+use ampsched_scx::Scx;
+use ampsched_scx::layout::Op;
+
+use crate::subjects::{Table, cores, session};
 
 const POLICIES: [&str; 4] = ["cfs", "colab", "hsp", "prop-sp"];
 const THREADS: [usize; 3] = [1_000, 4_000, 10_000];
@@ -29,8 +28,9 @@ const FIRST_STEPS: u64 = 4;
 const STEPS: u64 = 150;
 
 /// What threads do that do not run.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Others {
+    #[default]
     Sleep,
     Wait,
 }
@@ -56,7 +56,7 @@ fn main() {
 fn measure(policy: &str, threads: usize, changed: usize, others: Others) -> String {
     let folder = std::env::temp_dir().join(format!("ampsched-epoch-cost-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for a journal");
-    let mut session = session(policy);
+    let mut session = session(policy, cores(CORES));
     let place = JournalFile::at(&folder.join("journal")).expect("a folder").expect("is there");
     let (held, journal) = place.create().expect("a journal");
     let mut crowd = Scx::<Crowd>::start(&mut session, journal).expect("a policy for the kernel");
@@ -86,42 +86,16 @@ fn cpu_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A session on four fast and four slow cores.
-fn session(policy: &str) -> Session {
-    let settings = Settings {
-        policy: policy.to_owned(),
-        param: Vec::new(),
-        cores: CoreSettings::default(),
-        backend: Means::Scx,
-        degrade: true,
-        allow_dvfs: false,
-        facts: None,
-        model: None,
-        dilation: 1.0,
-        scope: ScopeSettings { everything: true, ..ScopeSettings::default() },
-        record: RecordSettings::default(),
-    };
-    let domain = |class: u8, first: usize| Domain {
-        class,
-        cpus: (first..first + CORES / 2).collect(),
-        freqs_mhz: vec![1000],
-        cpufreq: Vec::new(),
-        relative_speed: None,
-    };
-    let mut setup = Setup::new(settings).expect("settings for this computer");
-    setup.cores = CoreMap::new(vec![domain(1, 0), domain(0, CORES / 2)]);
-    Session::new(setup).expect("a session")
-}
-
 /// Threads of which some run for a moment now and then.
-struct Crowd {
-    native: Native,
-    now_ns: Ns,
+#[derive(Default)]
+struct Turns {
     /// Who runs next.
     next: usize,
     threads: usize,
     others: Others,
 }
+
+type Crowd = Table<Turns>;
 
 impl Crowd {
     /// Threads come and run for a moment.
@@ -132,7 +106,7 @@ impl Crowd {
             let own = self.native.thread_mut(thread);
             (own.pid, own.process, own.since_ns) = (pid, pid, self.now_ns);
         }
-        (self.threads, self.others) = (threads, others);
+        (self.host.threads, self.host.others) = (threads, others);
         for thread in 0..threads {
             self.happen(thread, Op::Enqueue, EnqueueKind::Fork.number().into());
             if others == Others::Sleep {
@@ -146,9 +120,9 @@ impl Crowd {
         self.now_ns += STEP_NS;
         let ran_ns = STEP_NS * CORES as u64 / 2 / changed.max(CORES) as u64;
         for _ in 0..changed {
-            let thread = self.next % self.threads;
-            self.next += 1;
-            if self.others == Others::Sleep {
+            let thread = self.host.next % self.host.threads;
+            self.host.next += 1;
+            if self.host.others == Others::Sleep {
                 self.happen(thread, Op::Enqueue, EnqueueKind::Wake.number().into());
             }
             self.run(thread, ran_ns);
@@ -159,44 +133,13 @@ impl Crowd {
     fn run(&mut self, thread: usize, ran_ns: Ns) {
         self.happen(thread, Op::Start, 0);
         self.happen(thread, Op::Charge, ran_ns);
-        match self.others {
+        match self.host.others {
             Others::Sleep => self.happen(thread, Op::Stop, RunState::Blocked.number().into()),
             Others::Wait => self.happen(thread, Op::Requeue, 0),
         }
     }
 
     fn happen(&mut self, thread: usize, kind: Op, a: u64) {
-        let core = (thread % CORES) as u32;
-        let (now_ns, kind, thread) = (self.now_ns, kind as u32, thread as u32);
-        let mut operation = Operation { now_ns, a, kind, thread, core, ..Operation::default() };
-        self.native.operate(std::slice::from_mut(&mut operation));
-    }
-}
-
-impl FastPlane for Crowd {
-    fn load(session: &Session) -> Result<Self, InputError> {
-        let (rules, topology) = (session.driver.rules(), session.cores.topology());
-        let lowered = lower::rules(&session.name, &Needs::default(), &rules, topology);
-        let lowered = lowered.map_err(|why| InputError::new("policy", "", why.to_string()))?;
-        let threads_max = THREADS[THREADS.len() - 1] as u32;
-        let native = Native::new(lower::state(lowered, &rules, topology, threads_max));
-        Ok(Self { native, now_ns: 0, next: 0, threads: 0, others: Others::Sleep })
-    }
-
-    fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
-        self.native.read_changed(changed);
-    }
-
-    fn read_cores(&mut self, cores: &mut Cores) {
-        self.native.read_cores(cores);
-    }
-
-    fn clock_ns(&self) -> Ns {
-        self.now_ns
-    }
-
-    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
-        self.native.operate(operations);
-        Ok(())
+        self.operate(kind, thread as u32, (thread % CORES) as u32, a);
     }
 }

@@ -1,29 +1,32 @@
 //! Threads in the kernel's interpreter, to which random things happen.
 
-use ampsched_live_session::Session;
-use ampsched_model::{Draw, InputError, Ns};
-use ampsched_policy::{Choice, EnqueueKind, Needs, RunState};
-use ampsched_scx::layout::{NONE, Op, Operation, Thread};
-use ampsched_scx::native::Native;
-use ampsched_scx::table::Cores;
-use ampsched_scx::{FastPlane, ScxError, lower};
+use ampsched_model::{Draw, Ns};
+use ampsched_policy::{Choice, EnqueueKind, RunState};
+use ampsched_scx::layout::{NONE, Op, Thread};
+
+use crate::subjects::Table;
 
 pub const CORES: usize = 4;
-const THREADS_MAX: u32 = 256;
 /// Events between two looks.
 const EVENTS: u64 = 12;
 
-pub struct Crowd {
-    native: Native,
+pub struct Chance {
     draw: Draw,
-    now_ns: Ns,
     /// By core: up to when its thread has been charged.
     charged_ns: [Ns; CORES],
 }
 
+impl Default for Chance {
+    fn default() -> Self {
+        Self { draw: Draw::new(0), charged_ns: [0; CORES] }
+    }
+}
+
+pub type Crowd = Table<Chance>;
+
 impl Crowd {
     pub fn begin(&mut self, threads: usize, seed: u64) {
-        self.draw = Draw::new(seed);
+        self.host.draw = Draw::new(seed);
         (0..threads).for_each(|_| self.fork());
     }
 
@@ -46,7 +49,7 @@ impl Crowd {
     }
 
     fn below(&mut self, limit: u64) -> u64 {
-        self.draw.bits() % limit
+        self.host.draw.bits() % limit
     }
 
     fn fork(&mut self) {
@@ -68,7 +71,7 @@ impl Crowd {
             let core = self.below(CORES as u64) as u32;
             self.operate(Op::Enqueue, slot, core, EnqueueKind::Wake.number().into());
         } else if is(RunState::Ready) && running == NONE {
-            self.charged_ns[core as usize] = self.now_ns;
+            self.host.charged_ns[core as usize] = self.now_ns;
             self.operate(Op::Start, slot, core, 0);
         } else {
             self.end_turn(core);
@@ -90,49 +93,16 @@ impl Crowd {
         let queue = self.native.state().cores[core as usize].queue as usize;
         let next = self.native.state().queues[queue].first;
         if next != NONE && self.below(4) > 0 {
-            self.charged_ns[core as usize] = self.now_ns;
+            self.host.charged_ns[core as usize] = self.now_ns;
             self.operate(Op::Start, next, core, 0);
         }
     }
 
     fn charge(&mut self, core: u32) {
         if self.native.state().cores[core as usize].running != NONE {
-            let since_ns = &mut self.charged_ns[core as usize];
+            let since_ns = &mut self.host.charged_ns[core as usize];
             let ran_ns = self.now_ns - std::mem::replace(since_ns, self.now_ns);
             self.operate(Op::Charge, 0, core, ran_ns);
         }
-    }
-
-    fn operate(&mut self, kind: Op, thread: u32, core: u32, a: u64) {
-        let (now_ns, kind) = (self.now_ns, kind as u32);
-        let mut operation = Operation { now_ns, a, kind, thread, core, ..Operation::default() };
-        self.native.operate(std::slice::from_mut(&mut operation));
-    }
-}
-
-impl FastPlane for Crowd {
-    fn load(session: &Session) -> Result<Self, InputError> {
-        let (rules, topology) = (session.driver.rules(), session.cores.topology());
-        let lowered = lower::rules(&session.name, &Needs::default(), &rules, topology).unwrap();
-        let native = Native::new(lower::state(lowered, &rules, topology, THREADS_MAX));
-        let draw = Draw::new(0);
-        Ok(Self { native, draw, now_ns: 0, charged_ns: [0; CORES] })
-    }
-
-    fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
-        self.native.read_changed(changed);
-    }
-
-    fn read_cores(&mut self, cores: &mut Cores) {
-        self.native.read_cores(cores);
-    }
-
-    fn clock_ns(&self) -> Ns {
-        self.now_ns
-    }
-
-    fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
-        self.native.operate(operations);
-        Ok(())
     }
 }

@@ -2,56 +2,24 @@
 //! told of all threads at each look.
 
 mod crowd;
+#[path = "../subjects/session.rs"]
+mod subjects;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ampsched_computer::{CoreMap, Domain};
 use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
-use ampsched_live_session::{
-    Backend, CoreSettings, JournalFile, Means, RecordSettings, ScopeSettings, Session, Settings,
-    Setup,
-};
+use ampsched_live_session::{Backend, JournalFile};
 use ampsched_model::{AppId, CoreId, Ns, ThreadId};
 use ampsched_policy::{Choice, Factor, FactorKind, RunState, Source, build_policy};
 use ampsched_scx::Scx;
 use ampsched_scx::layout::Thread;
 
 use crate::crowd::{CORES, Crowd};
+use crate::subjects::{cores, session};
 
 const LOOKS: u64 = 120;
 const LOOK_NS: Ns = 10_000_000;
-
-/// Two fast and two slow cores.
-fn cores() -> CoreMap {
-    let domain = |class: u8, first: usize| Domain {
-        class,
-        cpus: vec![first, first + 1],
-        freqs_mhz: vec![1000],
-        cpufreq: Vec::new(),
-        relative_speed: None,
-    };
-    CoreMap::new(vec![domain(1, 0), domain(0, CORES / 2)])
-}
-
-fn session(policy: &str) -> Session {
-    let settings = Settings {
-        policy: policy.to_owned(),
-        param: Vec::new(),
-        cores: CoreSettings::default(),
-        backend: Means::Scx,
-        degrade: true,
-        allow_dvfs: false,
-        facts: None,
-        model: None,
-        dilation: 1.0,
-        scope: ScopeSettings { everything: true, ..ScopeSettings::default() },
-        record: RecordSettings::default(),
-    };
-    let mut setup = Setup::new(settings).unwrap();
-    setup.cores = cores();
-    Session::new(setup).unwrap()
-}
 
 /// A new folder for a journal.
 fn folder() -> PathBuf {
@@ -158,12 +126,12 @@ impl Reference {
 }
 
 fn decides_the_same(policy: &str, threads: usize, seed: u64) -> usize {
-    let (mut session, folder) = (session(policy), folder());
+    let (mut session, folder) = (session(policy, cores(CORES)), folder());
     let place = JournalFile::at(&folder.join("journal")).unwrap().unwrap();
     let (held, journal) = place.create().unwrap();
     let mut scx = Scx::<Crowd>::start(&mut session, journal).unwrap();
     scx.fast_plane().unwrap().begin(threads, seed);
-    let cores = cores();
+    let cores = cores(CORES);
     let policy_again = build_policy(policy, &[]).unwrap();
     let driver = Driver::new(policy_again, cores.topology(), Dilation::REAL).unwrap();
     let mut reference = Reference { driver, by_slot: Vec::new(), ratio: cores.speed_ratio() };

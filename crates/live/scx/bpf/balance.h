@@ -209,11 +209,9 @@ apart bool find_swap(sched_t *s, group_t *group, u32 target, u32 sources)
     return false;
 }
 
-/* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. Returns the receiving
- * cores. */
-apart u64 rotate(sched_t *s, group_t *group, u64 now_ns)
+/* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. */
+apart void rotate(sched_t *s, group_t *group, u64 now_ns)
 {
-    u64 receivers = s->zero;
     u32 sources = sort_sources(s, group, 0);
     u32 targets = sort_targets(s, group);
     for (u32 i = s->zero; i < targets && can_go_on; i += s->one) {
@@ -222,12 +220,12 @@ apart u64 rotate(sched_t *s, group_t *group, u64 now_ns)
             continue;
         queue_of(s, target)->newcomer = group->thread;
         queue_of(s, target)->rotated = ++s->rotations;
-        receivers |= 1ull << target;
+        s->rotation_due_ns = now_ns + s->rules.balance.rotate_period_ns;
+        include(&group->receivers, target);
     }
-    return receivers;
 }
 
-apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
+apart void balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
 {
     struct balance arena *periodic = &s->rules.balance;
     group_t *group = &s->group;
@@ -236,8 +234,7 @@ apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
     group->tolerance_percent = periodic->tolerance_percent;
     group->by_preference = rule(s, balance.by_preference);
     if (!is_uneven(s, group))
-        return 0;
-    u64 receivers = s->zero;
+        return;
     u32 moves = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         moves += is_in(s, group, core);
@@ -245,26 +242,23 @@ apart u64 balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
         u32 target = find_move(s, group);
         if (target == NONE || !move_to(s, group, target, now_ns))
             break;
-        receivers |= 1ull << target;
+        include(&group->receivers, target);
     }
-    if (!due)
-        return receivers;
-    u64 rotated = rotate(s, group, now_ns);
-    if (rotated)
-        s->rotation_due_ns = now_ns + periodic->rotate_period_ns;
-    return receivers | rotated;
+    if (due)
+        rotate(s, group, now_ns);
 }
 
-/* Moves waiting threads from the most to the least loaded queues. Returns the cores whose queues received one. */
-apart u64 balance(sched_t *s, u64 now_ns)
+/* Moves waiting threads from the most to the least loaded queues; the group then knows who received one. */
+apart void balance(sched_t *s, u64 now_ns)
 {
     bool due = now_ns >= s->rotation_due_ns;
+    empty(s, &s->group.receivers);
     if (!may_balance(s, now_ns))
-        return 0;
+        return;
     if (!rule(s, balance.within_kind))
         return balance_group(s, PREFER_ANY, due, now_ns);
-    u64 receivers = balance_group(s, PREFER_BIG, due, now_ns);
-    return receivers | balance_group(s, PREFER_LITTLE, due, now_ns);
+    balance_group(s, PREFER_BIG, due, now_ns);
+    balance_group(s, PREFER_LITTLE, due, now_ns);
 }
 
 #endif

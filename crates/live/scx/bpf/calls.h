@@ -311,7 +311,7 @@ apart void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
 }
 
 /* The program restricts its thread to cores. */
-inlined void restrict_to(sched_t *s, call_t *c, u32 thread, u64 cores)
+inlined void restrict_to(sched_t *s, call_t *c, u32 thread, set_t *cores)
 {
     u32 held = lock_thread(s, thread);
     bool moves = restrict_user(s, thread, cores);
@@ -420,14 +420,15 @@ apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
 /* What is done every few milliseconds: balancing, and idle cores whose time to look again has come. */
 inlined void look_after(sched_t *s, call_t *c, bool balances)
 {
-    u64 receivers = balances ? balance(s, c->now_ns) : 0;
+    if (balances)
+        balance(s, c->now_ns);
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (idles(s, core) && (receivers & bit(core) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
+        if (idles(s, core) && ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
             wake_core(s, c, core);
 }
 
 /* Gives a slot to a new thread; NONE if all are taken. */
-apart u32 welcome(sched_t *s, u32 weight, u64 affinity)
+apart u32 welcome(sched_t *s, u32 weight, set_t *cores)
 {
     lock(s, SLOTS_LOCK);
     u32 thread = free_slot(s);
@@ -435,7 +436,7 @@ apart u32 welcome(sched_t *s, u32 weight, u64 affinity)
     if (thread == NONE)
         return NONE;
     locks_t held = lock_thread_and(s, thread, 0);
-    clear_thread(s, thread, weight, affinity);
+    clear_thread(s, thread, weight, cores);
     unlock_both(s, held);
     return thread;
 }

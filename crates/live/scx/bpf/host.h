@@ -12,11 +12,6 @@
 /* When a core that waits for a thread looks again in case it does not come: one tick at 250 Hz. */
 #define COMES_NS 4000000
 
-inlined u64 bit(u32 core)
-{
-    return 1ull << (core & (CORES_MAX - 1));
-}
-
 /* A call in which nothing has been collected yet. Who comes from no core is alone (scheduler/session.h). */
 inlined call_t *call_of(sched_t *s, u32 core, u64 now_ns)
 {
@@ -43,13 +38,13 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
 inlined void wake_core(sched_t *s, call_t *c, u32 core)
 {
     put(core_of(s, core)->looks, true);
-    c->wake |= bit(core);
+    include(&c->wake, core);
 }
 
 inlined void interrupt_core(sched_t *s, call_t *c, u32 core)
 {
     core_of(s, core)->interrupted = true;
-    c->interrupt |= bit(core);
+    include(&c->interrupt, core);
 }
 
 /* Cores without work that wait for nothing are told. */
@@ -240,7 +235,7 @@ inlined bool begin_at_once(sched_t *s, call_t *c, u32 thread, u32 core)
         return false;
     put(core_of(s, core)->looks, false);
     put(core_of(s, core)->recheck_ns, NEVER);
-    c->wake &= ~bit(core);
+    exclude(&c->wake, core);
     begin(s, c, core, thread);
     return true;
 }
@@ -251,14 +246,14 @@ inlined bool begin_at_once(sched_t *s, call_t *c, u32 thread, u32 core)
 inlined bool take_over(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
-    if (!(c->interrupt & bit(core)) || own->state != STATE_READY || own->core != core)
+    if (!has(&c->interrupt, core) || own->state != STATE_READY || own->core != core)
         return false;
     /* It may be interrupted for a thread that the plan has sent away and that runs in no book any more. */
     if (core_of(s, core)->running != NONE)
         give_way(s, core, c->now_ns);
     if (!begin_at_once(s, c, thread, core))
         return false;
-    c->interrupt &= ~bit(core);
+    exclude(&c->interrupt, core);
     return true;
 }
 

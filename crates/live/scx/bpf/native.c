@@ -22,5 +22,5 @@ const u64 ampsched_layout[] = {
     sizeof(struct call), offsetof(struct call, begun),
     sizeof(struct sched), offsetof(struct sched, idle), offsetof(struct sched, cores), offsetof(struct sched, queues),
     offsetof(struct sched, threads),
-    sizeof(struct operation), offsetof(struct operation, value),
+    sizeof(struct operation), offsetof(struct operation, value), sizeof(struct group),
 };

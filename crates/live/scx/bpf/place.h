@@ -7,7 +7,7 @@
 
 inlined bool allows(sched_t *s, u32 thread, u32 core)
 {
-    return thread_of(s, thread)->affinity >> core & 1;
+    return has(&thread_of(s, thread)->affinity, core);
 }
 
 inlined bool is_preferred(sched_t *s, u32 thread, u32 core)

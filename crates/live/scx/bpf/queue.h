@@ -4,7 +4,7 @@
 #ifndef AMPSCHED_QUEUE_H
 #define AMPSCHED_QUEUE_H
 
-#include "state.h"
+#include "set.h"
 
 inlined thread_t *thread_of(sched_t *s, u32 thread)
 {

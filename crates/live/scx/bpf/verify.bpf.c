@@ -12,7 +12,6 @@ const volatile u32 constant_tracking SEC(".rodata.track");
 
 struct arguments {
     u64 now_ns;
-    u64 cores;
     u32 thread;
     u32 core;
     u32 some;
@@ -67,9 +66,9 @@ VERIFIED(quiescent, {
         suspend(s, c, thread);
 })
 
-VERIFIED(set_cpumask, restrict_to(s, c, thread, given->cores))
+VERIFIED(set_cpumask, restrict_to(s, c, thread, &c->cores))
 
-VERIFIED(enable, thread = welcome(s, some, given->cores))
+VERIFIED(enable, thread = welcome(s, some, &c->cores))
 
 VERIFIED(disable, bid_farewell(s, c, thread))
 

@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Prog
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
-use crate::layout::{CORES_MAX, Operation, Rules, Sched, Thread};
+use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Set, Thread};
 use crate::loads::Loads;
 use crate::lower;
 use crate::table::{self, Changes, Cores};
@@ -46,9 +46,8 @@ const SWITCH_PARTIAL: u64 = 1 << 3;
 struct Settings {
     look_period_ns: u64,
     epoch_limit_ns: u64,
-    cpu_count: u32,
-    cpu_of_core: [u32; CORES_MAX],
-    core_of_cpu: [u32; CORES_MAX],
+    cpu_of_core: [u16; CORES_MAX],
+    core_of_cpu: [u16; CPUS_MAX],
     weight_of_nice: [u32; NICES],
     blames: u32,
     session: u32,
@@ -91,8 +90,8 @@ pub struct Options {
     pub scope: Scope,
     /// CPU of each core, in the topology's order of cores.
     pub cpus: Vec<u32>,
-    /// Cores that there are at present, as a word.
-    pub online: u64,
+    /// Cores that there are at present.
+    pub online: Set,
     /// After how many ms without being run a runnable task makes the kernel give up on the scheduler; at most 30,000.
     pub timeout_ms: u32,
     /// After how many ns without [`Kernel::sign_of_life`] the scheduler gives up; 0: never.
@@ -150,7 +149,7 @@ impl Drop for Kernel {
 }
 
 impl Shared {
-    fn load(mut open: OpenObject, mut initial: Sched) -> Result<Self, ScxError> {
+    fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
         let operations_at = table::bytes(initial.threads_max).next_multiple_of(PAGE);
         let bytes =
             (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
@@ -161,7 +160,6 @@ impl Shared {
                     .map_err(|error| failed("cannot size the arena", error))?;
             }
         }
-        initial.operations_at = operations_at as u64;
         let object =
             open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
         let base = ARENA_AT as *mut u8;
@@ -171,7 +169,8 @@ impl Shared {
             for page in (0..bytes).step_by(PAGE) {
                 base.add(page).write_volatile(0);
             }
-            base.cast::<Sched>().write(initial);
+            base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
+            (*base.cast::<Sched>()).operations_at = operations_at as u64;
             (base.cast(), base.add(operations_at).cast())
         };
         let not_null = "the arena does not begin at 0";
@@ -218,9 +217,9 @@ impl Replay {
     /// # Errors
     ///
     /// The kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-    pub fn load(initial: Sched) -> Result<Self, ScxError> {
+    pub fn load(initial: &Sched) -> Result<Self, ScxError> {
         let mut open = open(&REPLAY.0)?;
-        set_rules(&mut open, &initial);
+        set_rules(&mut open, initial);
         Ok(Self(Shared::load(open, initial)?))
     }
 
@@ -241,9 +240,9 @@ impl Replay {
 /// # Errors
 ///
 /// The verifier refuses a program, the kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-pub fn verify(initial: Sched) -> Result<u32, ScxError> {
+pub fn verify(initial: &Sched) -> Result<u32, ScxError> {
     let mut open = open(&VERIFY.0)?;
-    set_rules(&mut open, &initial);
+    set_rules(&mut open, initial);
     let shared = Shared::load(open, initial)?;
     let ids: Vec<u32> = shared.object.progs().filter_map(|program| id(&program)).collect();
     let all = libbpf_rs::query::ProgInfoIter::default();
@@ -299,7 +298,7 @@ impl Kernel {
     /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load
     /// them.
     pub fn load(
-        initial: Sched,
+        initial: &Sched,
         rules: &ampsched_policy::Rules,
         options: &Options,
         blames: bool,
@@ -309,7 +308,7 @@ impl Kernel {
         }
         let mut open = open(&SCHEDULER.0)?;
         let settings = settings(rules, options, blames)?;
-        set_rules(&mut open, &initial);
+        set_rules(&mut open, initial);
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(value) = map.initial_value_mut() else { continue };
@@ -414,11 +413,12 @@ fn settings(
 ) -> Result<Settings, ScxError> {
     let core_of_cpu = lower::core_of_cpu(&options.cpus)?;
     let mut cpu_of_core = [0; CORES_MAX];
-    cpu_of_core[..options.cpus.len()].copy_from_slice(&options.cpus);
+    for (slot, &cpu) in cpu_of_core.iter_mut().zip(&options.cpus) {
+        *slot = cpu as u16;
+    }
     Ok(Settings {
         look_period_ns: rules.balance.map_or(LOOK_NS, |balance| balance.period_ns.min(LOOK_NS)),
         epoch_limit_ns: options.epoch_limit_ns,
-        cpu_count: options.cpus.iter().max().map_or(0, |cpu| cpu + 1),
         cpu_of_core,
         core_of_cpu,
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),

@@ -34,7 +34,7 @@ pub enum ScxError {
         why: String,
     },
     /// A CPU has a number that the programs in the kernel have no room for.
-    #[error("CPU {cpu}: schedulers in the kernel serve CPUs 0 to {}", layout::CORES_MAX - 1)]
+    #[error("CPU {cpu}: schedulers in the kernel serve CPUs 0 to {}", layout::CPUS_MAX - 1)]
     Cpu {
         /// Its number.
         cpu: u32,

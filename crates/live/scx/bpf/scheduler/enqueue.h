@@ -81,7 +81,7 @@ void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
     sched_t *s = shared_state();
     call_t *c = own_call(s);
     suspend(s, c, thread);
-    tell_named(c);
+    tell_named(s, c);
 }
 
 #endif

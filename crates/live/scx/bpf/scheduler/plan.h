@@ -11,7 +11,7 @@ struct apply_arguments {
 inlined void apply_one(sched_t *s, call_t *c, struct operation arena *op)
 {
     if (op->kind == OP_PACE)
-        change_pace(s, op->core & (CORES_MAX - 1), op->a, op->b, c->now_ns);
+        change_pace(s, op->core, op->a, op->b, c->now_ns);
     else
         change_plan(s, c, op);
 }

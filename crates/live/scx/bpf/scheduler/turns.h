@@ -67,7 +67,7 @@ void BPF_PROG(ampsched_quiescent, struct task_struct *p, u64 deq_flags)
         take_out(s, c, thread, STATE_BLOCKED);
     else
         suspend(s, c, thread);
-    tell_named(c);
+    tell_named(s, c);
 }
 
 #endif

@@ -16,7 +16,8 @@ use crate::host::Host;
 #[cfg(feature = "bpf")]
 use crate::host::THREADS_MAX;
 use crate::subjects::{
-    random_rules, topologies, topology_of, traces, tracking_of, try_policies, try_random_rules,
+    random_rules, topologies, topology, topology_of, traces, tracking_of, try_policies,
+    try_random_rules,
 };
 
 /// Random events per trace.
@@ -45,7 +46,8 @@ fn layouts_agree() {
     use std::mem::offset_of;
 
     use layout::{
-        Call, Core, Domain, Operation, Queue, Rules, Sched, Thread, TrackedCore, TrackedThread,
+        Call, Core, Domain, Group, Operation, Queue, Rules, Sched, Thread, TrackedCore,
+        TrackedThread,
     };
     let ours = [
         size_of::<Rules>(),
@@ -70,6 +72,7 @@ fn layouts_agree() {
         size_of::<Sched>(),
         size_of::<Operation>(),
         offset_of!(Operation, value),
+        size_of::<Group>(),
     ];
     assert_eq!(native::layout(), ours.map(|number| number as u64));
 }
@@ -107,6 +110,27 @@ fn every_policy_with_rules_decides_the_same() {
         replay(name, topology, rules, lowered, tracking, seed);
     });
     assert!(count >= 9, "only {count} sets of rules were compared");
+}
+
+/// A machine with so many cores of two kinds, in clusters of eight.
+fn large(cores: usize) -> Topology {
+    let clusters: Vec<(u8, usize)> =
+        (0..cores.div_ceil(8)).map(|at| ((at % 2) as u8, 8.min(cores - 8 * at))).collect();
+    topology(&clusters)
+}
+
+#[test]
+fn many_cores_decide_the_same() {
+    for seed in 0..traces(60) {
+        let topology = large([65, 128, 300, 512][seed as usize % 4]);
+        let rules = random_rules(&mut Draw::new(seed).child(1));
+        match lower::rules("random", &Needs::default(), &rules, &topology) {
+            Ok(lowered) => {
+                replay(&format!("{rules:?}"), topology, rules, lowered, tracking_of(seed), seed);
+            }
+            Err(refused) => assert!(refused.to_string().contains("16 clusters"), "{refused}"),
+        }
+    }
 }
 
 #[test]
@@ -267,7 +291,7 @@ fn a_trace_has_the_same_answers_all_at_once() {
     for seed in 0..traces(100) {
         let host = random_trace(seed);
         let mut operations = host.both.trace.clone();
-        native::Native::new(host.both.before).operate(&mut operations);
+        native::Native::new(&host.both.before).operate(&mut operations);
         assert_same_answers(&operations, &host, seed);
     }
 }
@@ -275,7 +299,7 @@ fn a_trace_has_the_same_answers_all_at_once() {
 /// A trace once more in the kernel's BPF machine.
 #[cfg(feature = "bpf")]
 fn replay_in_kernel(host: &Host, seed: u64) {
-    let loaded = ampsched_scx::kernel::Replay::load(host.both.before);
+    let loaded = ampsched_scx::kernel::Replay::load(&host.both.before);
     let mut kernel = loaded.expect("the kernel has BPF arenas, and we are root");
     let mut operations = host.both.trace.clone();
     kernel.operate(&mut operations).unwrap();
@@ -311,7 +335,7 @@ fn the_kernel_s_verifier_accepts_every_policy() {
             lower::track_load(&mut state, how, &topology, ampsched_policy::PELT_UNIT_NS);
         }
         let looked_at =
-            ampsched_scx::kernel::verify(state).unwrap_or_else(|error| panic!("{name}: {error}"));
+            ampsched_scx::kernel::verify(&state).unwrap_or_else(|error| panic!("{name}: {error}"));
         greatest = greatest.clone().max((looked_at, name.to_owned()));
     });
     let (looked_at, name) = greatest;

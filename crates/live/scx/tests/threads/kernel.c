@@ -98,12 +98,13 @@ static void tell_cores(call_t *c)
 {
     collect(s, c);
     for (int cpu = 0; cpu < cpu_count; cpu++) {
-        if (c->interrupt & bit(cpu))
+        if (has(&c->interrupt, cpu))
             atomic_store(&cpus[cpu].interrupted, true);
-        if (c->wake & bit(cpu))
+        if (has(&c->wake, cpu))
             atomic_store(&cpus[cpu].kicked, true);
     }
-    c->wake = c->interrupt = 0;
+    empty(s, &c->wake);
+    empty(s, &c->interrupt);
 }
 
 static call_t *call_on(int cpu)
@@ -300,11 +301,13 @@ static void *run_cpu(void *pointer)
 static void change_something(unsigned int *seed, u32 thread)
 {
     struct operation op = { .thread = thread, .generation = thread_of(s, thread)->generation };
-    u64 all = (1ull << cpu_count) - 1;
     switch (rand_r(seed) % 6) {
     case 0:
         op.kind = OP_CHANGE + CHANGE_AFFINITY;
-        op.a = ((u64)rand_r(seed) & all) | bit(rand_r(seed) % cpu_count);
+        for (int cpu = 0; cpu < cpu_count; cpu++)
+            if (chance(seed, 2))
+                include(&op.cores, cpu);
+        include(&op.cores, rand_r(seed) % cpu_count);
         break;
     case 1:
         op.kind = OP_CHANGE + CHANGE_MOVE;
@@ -430,8 +433,10 @@ int main(int argc, char **argv)
     task_count = atoi(argv[2]);
     unsigned int seed = (unsigned int)atoi(argv[4]);
     read_state(argv[1], TASKS_MAX);
+    struct set all;
+    memset(&all, 0xff, sizeof(all));
     for (int task = 0; task < task_count; task++) {
-        tasks[task].thread = welcome(s, WEIGHT_ONE, ~0ull);
+        tasks[task].thread = welcome(s, WEIGHT_ONE, &all);
         atomic_store(&tasks[task].cpu, task % cpu_count);
     }
     pthread_t runners[CPUS_MAX], planner, keeper;

@@ -39,12 +39,14 @@ inlined void wake_core(sched_t *s, call_t *c, u32 core)
 {
     put(core_of(s, core)->looks, true);
     include(&c->wake, core);
+    c->names = true;
 }
 
 inlined void interrupt_core(sched_t *s, call_t *c, u32 core)
 {
     core_of(s, core)->interrupted = true;
     include(&c->interrupt, core);
+    c->names = true;
 }
 
 /* Cores without work that wait for nothing are told. */

@@ -32,9 +32,7 @@ struct arguments {
     }
 
 VERIFIED(select_cpu, {
-    core = choose_core(s, thread, core, now_ns);
-    if (is_idle(s, core))
-        some = begin_before_enqueue(s, c, thread, core);
+    core = wake_up(s, c, thread, core);
 })
 
 VERIFIED(enqueue_task, {

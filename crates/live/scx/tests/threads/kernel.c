@@ -253,13 +253,11 @@ static void wake(int here, int task)
         return;
     u32 thread = tasks[task].thread;
     int home = atomic_load(&tasks[task].cpu);
-    bool begins = false;
-    u32 core = choose_core(s, thread, here, now_ns());
+    call_t *c = call_on(here);
+    u32 core = wake_up(s, c, thread, here);
+    bool begins = c->begun;
     if (core != NONE) {
         home = (int)core;
-        call_t *c = call_on(here);
-        begins = is_idle(s, core) && atomic_exchange(&cpus[home].idle, false) &&
-                 begin_before_enqueue(s, c, thread, core);
         tell_cores(c);
     }
     atomic_store(&tasks[task].cpu, home);

@@ -440,7 +440,8 @@ inlined void look_after(sched_t *s, call_t *c, bool balances)
     if (balances)
         balance(s, c->now_ns);
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (idles(s, core) && ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
+        if (idles(s, core) &&
+            ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
             wake_core(s, c, core);
 }
 

@@ -147,7 +147,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
-once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
+apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
@@ -166,7 +166,6 @@ once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
     /* One that is ready is queued or held back at once, which is tracked then. */
     if (state != STATE_READY)
         track_rest(s, thread, state, now_ns);
-    return DONE;
 }
 
 /* The running thread loses its core and waits in the core's queue again. */

@@ -269,7 +269,7 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
 
 /* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been
  * charged. */
-once bool preempts(shared sched_t *s, u32 woken, u32 running, u32 core)
+apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
 {
     if (rule(s, preempt) == PREEMPT_NEVER)
         return false;

@@ -79,7 +79,8 @@ class Store:
 
 def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
     """Of what decides a run's result: the machine and its clock, the run, the scheduler's options and, if it is ours,
-    what it has in the kernel. Rules of policies, compilers and other schedulers are not in it.
+    what it has in the kernel. Rules of policies, compilers, other schedulers, and programs of mixes that name no
+    sources are not in it.
     """
     sources = [CLOCK, IN_KERNEL] if scheduler.is_ours else [CLOCK]
     words = [
@@ -88,11 +89,17 @@ def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
         guest.exact.cpu_model(),
         *run.lines(),
         *scheduler.words[1:],
+        *scheduler.told,
+        *([_files_digest(run.mix.sources)] if run.mix.sources else []),
     ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]
 
 
 @cache
 def _sources_digest(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*.[ch]"))
+    return _files_digest(tuple(sorted(folder.rglob("*.[ch]"))))
+
+
+@cache
+def _files_digest(files: tuple[Path, ...]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

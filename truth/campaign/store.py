@@ -84,22 +84,24 @@ def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
     """
     sources = [CLOCK, IN_KERNEL] if scheduler.is_ours else [CLOCK]
     words = [
-        *(_sources_digest(folder) for folder in sources),
+        *(sources_digest(folder) for folder in sources),
         guest.exact.clock_settings(),
         guest.exact.cpu_model(),
         *run.lines(),
         *scheduler.words[1:],
         *scheduler.told,
-        *([_files_digest(run.mix.sources)] if run.mix.sources else []),
+        *([files_digest(run.mix.sources)] if run.mix.sources else []),
     ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]
 
 
 @cache
-def _sources_digest(folder: Path) -> str:
-    return _files_digest(tuple(sorted(folder.rglob("*.[ch]"))))
+def sources_digest(folder: Path) -> str:
+    """Of the C code in a folder."""
+    return files_digest(tuple(sorted(folder.rglob("*.[ch]"))))
 
 
 @cache
-def _files_digest(files: tuple[Path, ...]) -> str:
+def files_digest(files: tuple[Path, ...]) -> str:
+    """Of what is in files."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -27,6 +27,7 @@ from truth.cores.points import (
     WARM_MS,
     WORKERS,
     Point,
+    points,
 )
 
 SHOWN = {
@@ -135,31 +136,40 @@ a quarter of that.
 
 @dataclass(frozen=True)
 class Results:
-    """What there is, by point and scheduler."""
+    """What there is: by point, scheduler and load what its programs have said, and whether today's would say so, too."""
 
-    store: Store
-    folder: Path
-    programs: Path
-    peers: Path
+    loads: Mapping[tuple[Point, str, str], tuple[Programs, bool]]
 
-    def said(self, point: Point, scheduler: str, mix: str) -> tuple[Programs, bool] | None:
-        """What the programs of a load have said, and whether today's sources would be measured like that."""
-        guest = point.guest(self.folder, self.programs)
-        row = self.store.read(guest.name, guest.system, scheduler).get((mix, 0))
-        if row is None:
-            return None
-        run = next(Run(each, 0) for each in point.mixes() if each.name == mix)
-        missing = self.store.missing(guest, point.scheduler(scheduler, self.peers, Path("loader")), [run])
-        return {program["name"]: program["report"] for program in row["programs"]}, not missing
+    @classmethod
+    def read(cls, store: Store, folder: Path, programs: Path, peers: Path) -> "Results":
+        """All that is in a store.
+
+        Args:
+            store: Of the runs.
+            folder: For files of machines.
+            programs: Of the guests.
+            peers: Other schedulers' programs.
+        """
+        loads = {}
+        for point in points(CORES, QUANTA_US):
+            guest = point.guest(folder, programs)
+            for name in SCHEDULERS:
+                rows = store.read(guest.name, guest.system, name)
+                runs = [Run(mix, 0) for mix in point.mixes() if (mix.name, 0) in rows]
+                missing = store.missing(guest, point.scheduler(name, peers, Path("loader")), runs)
+                for run in runs:
+                    said = {each["name"]: each["report"] for each in rows[run.mix.name, 0]["programs"]}
+                    loads[point, name, run.mix.name] = said, run not in missing
+        return cls(loads)
 
     def value(self, figure: Figure, point: Point, scheduler: str) -> float | None:
         """A figure, if it was measured."""
-        found = self.said(point, scheduler, figure.mix)
+        found = self.loads.get((point, scheduler, figure.mix))
         return figure.of(point.cores, found[0]) if found else None
 
     def cell(self, figure: Figure, point: Point, scheduler: str) -> str:
         """A figure in a table."""
-        found = self.said(point, scheduler, figure.mix)
+        found = self.loads.get((point, scheduler, figure.mix))
         if found is None:
             return ""
         said, is_fresh = found
@@ -174,8 +184,8 @@ def text(results: Results, picture: str) -> str:
         picture: Its place, seen from the page.
     """
     tables = [_table(results, figure) for figure in FIGURES]
-    stale = any(STALE in each for each in tables)
-    notes = [f"{STALE}: measured with other sources than today's."] if stale else []
+    is_stale = not all(is_fresh for _, is_fresh in results.loads.values())
+    notes = [f"A {STALE} marks what was measured with other sources than today's."] if is_stale else []
     drawn = f"![What scheduling costs on 4 to 32 cores, by scheduler and quantum]({picture})"
     return "\n\n".join(["## Many cores", HEAD, drawn, *tables, *notes])
 

@@ -70,7 +70,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ampsched-cores-") as name:
         folder = Path(name)
         failures = [] if arguments.only_report else measure(arguments, folder, store)
-        results = report.Results(store, folder, arguments.programs.resolve(), arguments.peers)
+        results = report.Results.read(store, folder, arguments.programs.resolve(), arguments.peers)
         if arguments.page:
             picture = arguments.page.with_name("many-cores.svg")
             report.draw(results, picture)

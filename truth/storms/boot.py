@@ -55,9 +55,10 @@ class Plan:
     Attributes:
         seed: Of all that is drawn.
         cores: Half of them big.
-        rounds: Storms, one after the other, and one for each time that a CPU goes or comes back.
+        rounds: Storms, one after the other, beside those in which a CPU goes or comes back.
         ms: How long a storm goes on.
         pause_s: After each.
+        gone: How often a CPU goes and comes back.
     """
 
     seed: int = 1
@@ -65,15 +66,16 @@ class Plan:
     rounds: int = 40
     ms: int = 250
     pause_s: int = 20
+    gone: int = 1
 
     @property
     def all_rounds(self) -> int:
         """With those in which a CPU goes or comes back."""
-        return self.rounds + 2
+        return self.rounds + 4 * self.gone
 
     def words(self) -> list[str]:
         """Arguments of guest.sh."""
-        return [str(number) for number in (self.seed, self.rounds, self.ms, self.pause_s)]
+        return [str(number) for number in (self.seed, self.rounds, self.ms, self.pause_s, self.gone)]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
-# guest.sh LOADER LIVE STORM SEED ROUNDS MS PAUSE_S OPTION... -- POLICY...: runs in the virtual machine. Each policy is
-# loaded into the kernel by LOADER with these options and has ROUNDS storms of MS; after each comes a pause. In the
-# middle CPUs go and come back while a thin storm goes on, which ends the scheduler; LOADER loads it anew.
+# guest.sh LOADER LIVE STORM SEED ROUNDS MS PAUSE_S GONE OPTION... -- POLICY: runs in the virtual machine. POLICY
+# is loaded into the kernel by LOADER with these options and has ROUNDS storms of MS; after each comes a pause. GONE times
+# a CPU goes and comes back during two further storms, which ends the scheduler; LOADER loads it anew.
 #
-# What happens is written line by line: `policy NAME`, `loaded S`, `round N CODE STATE JSON`, `threads SEEN GONE MISSING`
+# What happens is written line by line: `release NAME`, `loaded S`, `round N CODE STATE JSON`, `threads SEEN OVER MISSING`
 # of the session's status beside those of the kernel, `cpu N 0|1 S`, `said ...`, `code N`, `after STATE`, `log ...` (of
-# the kernel, since the policy's line), `ended S`. S is the time since power-on.
-loader=$1 live=$2 storm=$3 seed=$4 rounds=$5 ms=$6 pause_s=$7
-shift 7
+# the kernel, since the boot's end), `ended S`. S is the time since power-on.
+loader=$1 live=$2 storm=$3 seed=$4 rounds=$5 ms=$6 pause_s=$7 gone=$8
+shift 8
 options=
 while [ "$1" != -- ]; do
     options="$options $1"
@@ -14,6 +14,7 @@ while [ "$1" != -- ]; do
 done
 shift
 scx=/sys/kernel/sched_ext
+THIN=120 # times as long as others are thin storms
 LOADED=1800 # looks of 0.1 s; the verifier follows a policy's programs for a minute on a slow core
 
 uptime() {
@@ -46,64 +47,64 @@ count_threads() {
     sleep 1 # some epochs of any policy
     threads_there >/run/there
     "$live" status --json | sed -n 's/^ *"tid": \([0-9]*\),*$/\1/p' >/run/seen
-    gone=0 missing=0
-    while read -r tid; do [ -e /proc/"$tid" ] || gone=$((gone + 1)); done </run/seen
+    over=0 missing=0
+    while read -r tid; do [ -e /proc/"$tid" ] || over=$((over + 1)); done </run/seen
     while read -r tid; do grep -qx "$tid" /run/seen || missing=$((missing + 1)); done </run/there
-    echo "threads $(wc -l </run/seen) $gone $missing"
+    echo "threads $(wc -l </run/seen) $over $missing"
 }
-storm() { # ROUND [thin]
-    result=$("$storm" "$seed" "$1" "$ms" $2 2>/run/wrong)
-    code=$?
-    sed "s/^/wrong /" /run/wrong
+end_round() { # ROUND CODE: what its storm has written is in files of the round's name
+    sed "s/^/wrong /" /run/wrong-"$1"
     read -r state <$scx/state
-    echo "round $1 $code $state $result"
+    echo "round $1 $2 $state $(cat /run/result-"$1")"
 }
-# A CPU goes away or comes back: the scheduler ends, and is loaded anew.
+begin_round() { # ROUND MS [thin]
+    exec "$storm" "$seed" "$@" >/run/result-"$1" 2>/run/wrong-"$1"
+}
+# A CPU goes away or comes back, in two storms: a short one, and a thin one that lasts until the session has loaded its
+# scheduler, which the kernel ends then, anew.
 change_cpu() { # CPU 0|1 ROUND
     read -r loads <$scx/enable_seq
-    "$storm" "$seed" "$3" "$ms" thin >/run/thin 2>/run/wrong &
+    begin_round $(($3 + 1)) $((ms * THIN)) thin &
     thin=$!
-    sleep 0.05
+    begin_round "$3" "$ms" &
+    thick=$!
+    sleep 0.1
     echo "$2" >/sys/devices/system/cpu/cpu"$1"/online
+    wait $thick
+    thick=$?
     await_loaded $((loads + 1))
     wait $thin
-    code=$?
-    sed "s/^/wrong /" /run/wrong
-    read -r state <$scx/state
-    echo "round $3 $code $state $(cat /run/thin)"
+    end_round $(($3 + 1)) $?
+    end_round "$3" $thick
     uptime "cpu $1 $2"
-}
-under() {
-    echo "policy $1"
-    dmesg -c >/dev/null
-    read -r loads <$scx/enable_seq
-    "$loader" run --policy="$1" $options --everything >/run/said 2>&1 &
-    session=$!
-    await_loaded $((loads + 1))
-    uptime loaded
-    round=1
-    while [ $round -le "$rounds" ]; do
-        storm $round
-        sleep "$pause_s"
-        if [ $round = $(((rounds + 1) / 2)) ]; then
-            cpu=$((1 + (seed + round) % ($(nproc) - 1)))
-            change_cpu $cpu 0 $((rounds + 1))
-            change_cpu $cpu 1 $((rounds + 2))
-        fi
-        round=$((round + 1))
-    done
-    count_threads
-    echo "events $(tr '\n' ' ' <$scx/root/events)"
-    kill -TERM $session
-    wait $session
-    code=$?
-    sed "s/^/said /" /run/said
-    echo "code $code"
-    echo "after $(cat $scx/state)"
-    dmesg | sed "s/^/log /"
-    uptime ended
 }
 
 "$storm" park 20 &
 echo "release $(uname -r)"
-for policy in "$@"; do under "$policy"; done
+dmesg -c >/dev/null
+read -r loads <$scx/enable_seq
+"$loader" run --policy="$1" $options --everything >/run/said 2>&1 &
+session=$!
+await_loaded $((loads + 1))
+uptime loaded
+times=0 extra=$((rounds + 1))
+for round in $(seq "$rounds"); do
+    begin_round "$round" "$ms" &
+    wait $!
+    end_round "$round" $?
+    sleep "$pause_s"
+    [ $((round * (gone + 1) / (rounds + 1))) -gt $times ] || continue
+    times=$((times + 1)) cpu=$((1 + (seed + round) % ($(nproc) - 1)))
+    change_cpu $cpu 0 $extra
+    change_cpu $cpu 1 $((extra + 2))
+    extra=$((extra + 4))
+done
+count_threads
+kill -TERM $session
+wait $session
+code=$?
+sed "s/^/said /" /run/said
+echo "code $code"
+echo "after $(cat $scx/state)"
+dmesg | sed "s/^/log /"
+uptime ended

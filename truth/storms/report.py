@@ -5,7 +5,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ampsched import markdown
@@ -115,10 +115,10 @@ def page(entries: Mapping[Cell, Entry]) -> str:
 
 
 def _head(entries: Sequence[Entry]) -> str:
-    plans = {(entry.plan.cores, entry.plan.rounds, entry.plan.ms, entry.plan.pause_s) for entry in entries}
+    plans = {tuple(asdict(replace(entry.plan, seed=0)).values())[1:] for entry in entries}
     settings = "; ".join(
-        f"{cores} cores, {rounds} storms of {ms} ms with {pause_s} s of rest after each"
-        for cores, rounds, ms, pause_s in sorted(plans)
+        f"{cores} cores, {rounds} storms of {ms} ms with {pause_s} s of rest after each, a CPU that goes and comes back {gone} times"
+        for cores, rounds, ms, pause_s, gone in sorted(plans)
     )
     big, little = MIPS
     return f"""# Storms
@@ -131,8 +131,8 @@ from a seed. `make storms` does it and writes this page.
 Each boot of an [exact virtual machine](../../howto/run-on-cores-you-do-not-have.md) has one policy, which schedules
 everything: {settings}. Half of the cores have {big} MIPS, the others {little}: slow, so that storms are long. While
 all rest, the machine's clock jumps from one event to the next, so most of the virtual time costs little; *in storms*
-says how much of it is none of that. Epochs of policies go on all the time. In the middle of a boot a CPU goes and comes
-back, each during a thinner storm; both end the scheduler, which its session loads anew, while that storm's threads run.
+says how much of it is none of that. Epochs of policies go on all the time. In between a CPU goes and comes back, in the
+middle of a storm; both end the scheduler, which its session loads anew, while a thinner storm of thirty seconds goes on.
 
 What is checked: the scheduler is in the kernel after every storm; the kernel has not complained; each process ended as
 it should, each sum, answer and count was right, and everybody who had been tormented went on when left alone; the

@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--rounds", type=int, default=usual.rounds, help="storms per boot (%(default)s)")
     options.add_argument("--ms", type=int, default=usual.ms, help="of a storm (%(default)s)")
     options.add_argument("--pause-s", type=int, default=usual.pause_s, help="after each (%(default)s)")
+    options.add_argument("--gone", type=int, default=usual.gone, help="CPUs go and come back (%(default)s)")
     options.add_argument("--only-report", action="store_true", help="write the page from what there is")
     options.add_argument(
         "--jobs", type=int, default=1, help="virtual machines at a time (default %(default)s)"
@@ -50,7 +51,9 @@ def carry_out(arguments: argparse.Namespace, folder: Path) -> None:
     """Runs what there is no result of yet, and keeps each at once."""
     program = arguments.loader or loader("x86_64")
     programs = Programs(program.resolve(), program.with_name("ampsched-live"), arguments.programs / "storm")
-    usual = Plan(arguments.seed, arguments.cores, arguments.rounds, arguments.ms, arguments.pause_s)
+    usual = Plan(
+        arguments.seed, arguments.cores, arguments.rounds, arguments.ms, arguments.pause_s, arguments.gone
+    )
 
     def one(kernel: str, policy: str) -> None:
         # Each boot has storms of its own.

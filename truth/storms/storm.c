@@ -1,7 +1,7 @@
 /* A storm: processes and threads that come and go, execute programs, change affinities, priorities and classes, inherit
  * priorities, are stopped and killed; which of them, how many, and what each does is drawn.
  *
- * storm SEED ROUND MS [thin]: for MS of time; if thin, workers rest for some milliseconds after each step. A line of
+ * storm SEED ROUND MS [thin]: for MS of time; if thin, workers rest for some 50 ms after each step. A line of
  * JSON says how often each thing was done. The exit code is 0 if all has ended as it should and every result is right.
  */
 #define _GNU_SOURCE
@@ -83,7 +83,7 @@ bool goes_on(void)
     if (now_ns() >= shared->until_ns)
         return false;
     if (is_thin)
-        rest(1000 + (int64_t)draw(REST_US_MAX));
+        rest(REST_US + (int64_t)draw(REST_US_MAX));
     return true;
 }
 
@@ -300,7 +300,7 @@ static void *lock_again_and_again(void *number)
         check((errno = pthread_mutex_unlock(&inheriting)) == 0, "pthread_mutex_unlock");
         count(PI_LOCKS);
         if (index == THREADS - 1 || is_thin)
-            rest(is_thin ? 4000 : 300);
+            rest(is_thin ? REST_US_MAX : 300);
     }
     return (void *)(intptr_t)own;
 }

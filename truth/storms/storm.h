@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { WORKERS_MAX = 48, TARGETS = 5, REST_US_MAX = 8000 };
+enum { WORKERS_MAX = 48, TARGETS = 5, REST_US = 10000, REST_US_MAX = 80000 };
 #define NS_PER_S 1000000000LL
 
 enum event {

@@ -14,6 +14,8 @@ while [ "$1" != -- ]; do
 done
 shift
 scx=/sys/kernel/sched_ext
+FREED=30 # s
+PASSING=3 # threads of a status that may be gone when it is read: those of the program that asks
 THIN=120 # times as long as others are thin storms
 LOADED=1800 # looks of 0.1 s; the verifier follows a policy's programs for a minute on a slow core
 
@@ -43,13 +45,17 @@ threads_there() {
         for thread in "$folder"/task/*; do echo "${thread##*/}"; done
     done 2>/dev/null
 }
+# The kernel frees threads that have ended when it finds time, up to ten seconds later; until then they are known.
 count_threads() {
-    sleep 1 # some epochs of any policy
-    threads_there >/run/there
-    "$live" status --json | sed -n 's/^ *"tid": \([0-9]*\),*$/\1/p' >/run/seen
-    over=0 missing=0
-    while read -r tid; do [ -e /proc/"$tid" ] || over=$((over + 1)); done </run/seen
-    while read -r tid; do grep -qx "$tid" /run/seen || missing=$((missing + 1)); done </run/there
+    for _ in $(seq $FREED); do
+        sleep 1
+        threads_there >/run/there
+        "$live" status --json | sed -n 's/^ *"tid": \([0-9]*\),*$/\1/p' >/run/seen
+        over=0 missing=0
+        while read -r tid; do [ -e /proc/"$tid" ] || over=$((over + 1)); done </run/seen
+        while read -r tid; do grep -qx "$tid" /run/seen || missing=$((missing + 1)); done </run/there
+        [ $over -gt $PASSING ] || break
+    done
     echo "threads $(wc -l </run/seen) $over $missing"
 }
 end_round() { # ROUND CODE: what its storm has written is in files of the round's name

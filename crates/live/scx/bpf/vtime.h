@@ -4,7 +4,7 @@
 #ifndef AMPSCHED_VTIME_H
 #define AMPSCHED_VTIME_H
 
-#include "queue.h"
+#include "lock.h"
 
 inlined u64 to_virtual(u64 ns, u32 weight)
 {
@@ -68,6 +68,7 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
     cpu->busy_ns += ran_ns;
     at(own->run_ns, cpu->class) += ran_ns;
     note_change(s, thread);
+    record_at(s, core, what_of(RECORD_CHARGE, 0, thread, core), 0, ran_ns);
     if (rule(s, order) == ORDER_FIFO)
         return;
     /* Only the turn as a whole is rounded, so that it does not matter in how many parts it is charged. */

@@ -1,5 +1,6 @@
 //! The C code that the kernel's CPUs call at once (`bpf/calls.h`), called by as many threads under ThreadSanitizer: no
-//! two touch the same without a lock, no task is lost, and in the end the books are right.
+//! two touch the same without a lock, no task is lost, and in the end the books are right. What they have decided, the
+//! interpreter in Rust decides, too.
 
 #[path = "../subjects/mod.rs"]
 mod subjects;
@@ -7,7 +8,9 @@ mod subjects;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ampsched_policy::{LoadTracking, PELT_UNIT_NS, Topology};
+use ampsched_policy::{LoadTracking, PELT_UNIT_NS, Rules, Topology};
+use ampsched_scx::record::Record;
+use ampsched_scx::replay::{Replay, Tally};
 use ampsched_scx::{layout, lower};
 
 use crate::subjects::{traces, try_policies, try_random_rules};
@@ -17,7 +20,7 @@ const TASKS: &str = "24";
 /// How long each set of rules is tried, in ms.
 const MS: &str = "40";
 /// What looks without a lock, and decides nothing (`bpf/lock.h`): what ThreadSanitizer sees there is meant.
-const LOOKS: [&str; 20] = [
+const LOOKS: [&str; 21] = [
     "has_slept",
     "choose_core",
     "where_to",
@@ -38,6 +41,7 @@ const LOOKS: [&str; 20] = [
     "find_move",
     "find_swap",
     "is_overutilised",
+    "idles_in_vain",
 ];
 
 struct Program {
@@ -61,7 +65,8 @@ impl Program {
         Self { folder }
     }
 
-    fn run(&self, what: &str, state: &layout::Sched, seed: u64) {
+    /// Runs it. Returns what it has recorded.
+    fn run(&self, what: &str, state: &layout::Sched, seed: u64) -> Recording {
         let path = self.folder.join("state");
         // SAFETY: a state as bytes.
         #[allow(unsafe_code)]
@@ -77,6 +82,7 @@ impl Program {
         let output = Command::new(self.folder.join("kernel"))
             .arg(&path)
             .args([TASKS, MS, &seed.to_string()])
+            .arg(self.folder.join("recording"))
             .env("TSAN_OPTIONS", options)
             .output()
             .unwrap();
@@ -85,6 +91,49 @@ impl Program {
         if let Some(race) = races(&told).next() {
             panic!("seed {seed} of {what}: {race}");
         }
+        Recording::read(&self.folder.join("recording"))
+    }
+}
+
+/// What a run has recorded, and the books in the end.
+struct Recording {
+    records: Vec<Record>,
+    state: Box<layout::Sched>,
+    threads: Vec<layout::Thread>,
+}
+
+impl Recording {
+    fn read(path: &Path) -> Self {
+        let bytes = std::fs::read(path).unwrap();
+        let count = u64::from_ne_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let state_at = 8 + count * size_of::<Record>();
+        let threads_at = state_at + size_of::<layout::Sched>();
+        // SAFETY: whole ones, of which every pattern of bits is one.
+        #[allow(unsafe_code)]
+        unsafe {
+            let all = |at: usize| bytes[at..].as_ptr();
+            let read = |at, index| all(at).cast::<Record>().add(index).read_unaligned();
+            let records = (0..count).map(|index| read(8, index)).collect();
+            let state = Box::new(all(state_at).cast::<layout::Sched>().read_unaligned());
+            let read = |index| all(threads_at).cast::<layout::Thread>().add(index).read_unaligned();
+            let threads = (0..state.thread_count as usize).map(read).collect();
+            Self { records, state, threads }
+        }
+    }
+
+    /// Has the interpreter in Rust decide the same.
+    fn explain(
+        &self,
+        topology: Topology,
+        rules: Rules,
+        tracking: Option<LoadTracking>,
+    ) -> Result<Tally, String> {
+        let mut replay = Replay::new(topology, rules, tracking);
+        replay.run(&self.records).map_err(|error| error.to_string())?;
+        if self.state.records_lost == 0 {
+            replay.compare(&self.state, &self.threads)?;
+        }
+        Ok(replay.tally().clone())
     }
 }
 
@@ -101,23 +150,37 @@ fn track(state: &mut layout::Sched, topology: &Topology, tracking: Option<LoadTr
     }
 }
 
+/// Lets CPUs act by some rules, and explains what they have decided.
+fn act_and_explain(
+    program: &Program,
+    name: &str,
+    (topology, rules, lowered): (Topology, Rules, layout::Rules),
+    tracking: Option<LoadTracking>,
+    seed: u64,
+) -> (Recording, Tally) {
+    let mut state = lower::state(lowered, &rules, &topology, 64);
+    track(&mut state, &topology, tracking);
+    let recording = program.run(name, &state, seed);
+    let explained = recording.explain(topology, rules, tracking);
+    let tally = explained.unwrap_or_else(|why| panic!("seed {seed} of {name}: {why}"));
+    assert!(tally.records.values().sum::<u64>() > 1000, "{tally:?}");
+    println!("{name}, seed {seed}: {tally:?}");
+    (recording, tally)
+}
+
 #[test]
-fn cpus_at_once_keep_the_books_right() {
+fn cpus_at_once_decide_as_one_after_the_other() {
     let program = Program::new("policies");
     let count = try_policies(traces(1), |name, topology, rules, lowered, tracking, seed| {
-        let mut state = lower::state(lowered, &rules, &topology, 64);
-        track(&mut state, &topology, tracking);
-        program.run(name, &state, seed);
+        act_and_explain(&program, name, (topology, rules, lowered), tracking, seed);
     });
     assert!(count >= 9, "only {count} sets of rules were tried");
 }
 
 #[test]
-fn cpus_at_once_keep_the_books_right_by_random_rules() {
+fn cpus_at_once_decide_as_one_after_the_other_by_random_rules() {
     let program = Program::new("random");
     try_random_rules(traces(7), |name, topology, rules, lowered, tracking, seed| {
-        let mut state = lower::state(lowered, &rules, &topology, 64);
-        track(&mut state, &topology, tracking);
-        program.run(name, &state, seed);
+        act_and_explain(&program, name, (topology, rules, lowered), tracking, seed);
     });
 }

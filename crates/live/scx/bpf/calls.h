@@ -474,7 +474,10 @@ apart u32 welcome(sched_t *s, u32 weight, set_t *cores)
 /* A thread is no more. */
 apart void bid_farewell(sched_t *s, call_t *c, u32 thread)
 {
-    take_out(s, c, thread, STATE_EXITED);
+    u32 held = lock_thread(s, thread);
+    take_out_of(s, c, thread, STATE_EXITED);
+    thread_of(s, thread)->in_use = false;
+    unlock(s, held);
     lock(s, SLOTS_LOCK);
     free_thread(s, thread);
     unlock(s, SLOTS_LOCK);

@@ -52,7 +52,6 @@ inlined u32 add_thread(sched_t *s, u32 weight, set_t *cores)
 
 inlined void free_thread(sched_t *s, u32 thread)
 {
-    thread_of(s, thread)->in_use = false;
     thread_of(s, thread)->behind = s->free_slot;
     s->free_slot = thread;
     note_change(s, thread);

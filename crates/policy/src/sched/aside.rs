@@ -30,12 +30,7 @@ impl Sched {
     }
 
     /// What the steal steps yield for a core; with rounds, what is more urgent than the thread `instead_of`.
-    pub fn pick_from_others(
-        &self,
-        core: CoreId,
-        instead_of: Option<ThreadId>,
-        now_ns: Ns,
-    ) -> Pick {
+    pub fn pick_from_others(&self, core: CoreId, instead_of: Option<ThreadId>, now_ns: Ns) -> Pick {
         self.pick_elsewhere(core, instead_of, now_ns, NoWitness)
     }
 

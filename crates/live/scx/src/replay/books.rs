@@ -81,7 +81,11 @@ impl Replay {
             let theirs = &threads[slot as usize].tracked;
             let core = &state.cores[theirs.core as usize].tracked;
             let found = loads::of_thread(core, theirs, state.unit_ns, now_ns);
-            same("tracked load of a thread", Some(found), self.rust.thread_load(own.thread, now_ns))?;
+            same(
+                "tracked load of a thread",
+                Some(found),
+                self.rust.thread_load(own.thread, now_ns),
+            )?;
         }
         Ok(())
     }

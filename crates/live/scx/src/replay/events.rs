@@ -1,7 +1,9 @@
 //! What has happened: the books follow.
 
 use ampsched_model::{AppId, ThreadId};
-use ampsched_policy::{Change, ChangeKind, Choice, EnqueueKind, Prefer, RunState, SPEED_ONE, Source};
+use ampsched_policy::{
+    Change, ChangeKind, Choice, EnqueueKind, Prefer, RunState, SPEED_ONE, Source,
+};
 
 use super::{Outcome, Place, Replay, Slot, core_number, same};
 use crate::record::{Kind, Record};
@@ -70,7 +72,11 @@ impl Replay {
     fn add(&mut self, record: &Record) -> Outcome {
         let slot = record.thread();
         if let Some(before) = self.slots.get(&slot) {
-            same("the slot's last thread", RunState::Exited, self.rust.thread(before.thread).state)?;
+            same(
+                "the slot's last thread",
+                RunState::Exited,
+                self.rust.thread(before.thread).state,
+            )?;
         }
         let cores = self.take_set(slot)?;
         let thread = self.rust.add(AppId(0), record.value as u32, Some(&cores));

@@ -59,6 +59,8 @@ static void *change_plans(void *pointer)
             pthread_mutex_unlock(&guard);
         }
         tell_cores(call_of(s, CALL_OF_PLAN, now_ns()));
+        struct timespec pause = { .tv_nsec = 20000 };
+        nanosleep(&pause, NULL);
     }
     for (int task = 0; task < task_count; task++) {
         struct operation op = { .kind = OP_CHANGE + CHANGE_HOLD, .thread = tasks[task].thread };

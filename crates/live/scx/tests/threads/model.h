@@ -218,12 +218,13 @@ static bool ops_dispatch(int cpu, int previous)
     return false;
 }
 
-static void ops_running(int cpu, int task)
+/* scheduler/turns.h. `here`: the CPU that executes this. */
+static void ops_running(int here, int cpu, int task)
 {
     u32 thread = tasks[task].thread;
     if (has_got_there(s, thread, cpu, now_ns()))
         return;
-    call_t *c = call_on(cpu);
+    call_t *c = call_on(here);
     is_running(s, c, thread, cpu);
     tell_cores(c);
 }
@@ -254,7 +255,7 @@ static void choose(int cpu)
         return;
     atomic_store(&tasks[next].place, ON_CPU);
     tasks[next].turns++;
-    ops_running(cpu, next);
+    ops_running(cpu, cpu, next);
 }
 
 /* The task on a CPU sleeps. */
@@ -314,17 +315,19 @@ static void end_task(int here, int task, unsigned int *seed)
     atomic_store(&tasks[task].place, ASLEEP);
 }
 
-/* What the task's program changes about it, when no CPU has it. */
-static void set_something(int here, int task, unsigned int *seed)
+/* What the task's program changes about it, when no CPU has it. Returns whether it may not use its CPU any more. */
+static bool set_something(int here, int task, unsigned int *seed)
 {
     struct set cores;
     draw_cores(seed, &cores);
     call_t *c = call_on(here);
-    if (chance(seed, 3))
+    bool weighs = chance(seed, 3);
+    if (weighs)
         weigh(s, tasks[task].thread, 15 + (u32)rand_r(seed) % 5000);
     else
         restrict_to(s, c, tasks[task].thread, &cores);
     tell_cores(c);
+    return !weighs && !has(&cores, atomic_load(&tasks[task].cpu));
 }
 
 /* kernel/sched/core.c: __do_set_cpus_allowed(). A task that runs or waits is taken out for a moment. */
@@ -347,10 +350,10 @@ static void disturb(int here, int task, unsigned int *seed)
         call_t *c = call_on(here);
         suspend(s, c, tasks[task].thread);
         tell_cores(c);
-        set_something(here, task, seed);
+        bool leaves = set_something(here, task, seed);
         if (runs) {
-            ops_running(home, task);
-            tasks[task].over |= !allows(s, tasks[task].thread, home);
+            ops_running(here, home, task);
+            tasks[task].over |= leaves;
         } else {
             ops_enqueue(here, task, false);
         }

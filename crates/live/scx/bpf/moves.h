@@ -4,13 +4,16 @@
 #define AMPSCHED_MOVES_H
 
 #include "deadline.h"
+#include "lock.h"
 #include "rounds.h"
 
 /* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
 inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
 {
-    if (rule(s, order) == ORDER_DEADLINE)
-        return place_deadline(s, thread, core, kind);
+    if (rule(s, order) == ORDER_DEADLINE) {
+        place_deadline(s, thread, core, kind);
+        return;
+    }
     if (has_rounds(s))
         return place_in_round(s, thread, core, kind);
     thread_t *own = thread_of(s, thread);
@@ -93,7 +96,7 @@ inlined void push(sched_t *s, u32 thread, queue_t *queue)
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
-apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
     note_change(s, thread);
     thread_t *own = thread_of(s, thread);
@@ -109,6 +112,7 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     if (has_rounds(s))
         count_in_round(s, thread, 1);
     record_at(s, core, what_of(RECORD_ENQUEUE, kind, thread, core), now_ns, own->vruntime);
+    return DONE;
 }
 
 /* Puts a waiting thread on a core. */
@@ -147,7 +151,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
-apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
+once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
@@ -167,6 +171,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     if (state != STATE_READY)
         track_rest(s, thread, state, now_ns);
     record_at(s, core, what_of(RECORD_STOP, state, thread, core), now_ns, thread_of(s, thread)->vruntime);
+    return DONE;
 }
 
 /* The running thread loses its core and waits in the core's queue again. */

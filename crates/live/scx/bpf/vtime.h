@@ -4,7 +4,7 @@
 #ifndef AMPSCHED_VTIME_H
 #define AMPSCHED_VTIME_H
 
-#include "lock.h"
+#include "queue.h"
 
 inlined u64 to_virtual(u64 ns, u32 weight)
 {
@@ -60,7 +60,7 @@ inlined void begin_turn_anew(sched_t *s, u32 thread)
 }
 
 /* Charges the thread that runs on a core. */
-apart void charge(sched_t *s, u32 core, u64 ran_ns)
+once done_t charge(shared sched_t *s, u32 core, u64 ran_ns)
 {
     core_t *cpu = core_of(s, core);
     u32 thread = cpu->running;
@@ -68,9 +68,8 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
     cpu->busy_ns += ran_ns;
     at(own->run_ns, cpu->class) += ran_ns;
     note_change(s, thread);
-    record_at(s, core, what_of(RECORD_CHARGE, 0, thread, core), 0, ran_ns);
     if (rule(s, order) == ORDER_FIFO)
-        return;
+        return DONE;
     /* Only the turn as a whole is rounded, so that it does not matter in how many parts it is charged. */
     cpu->turn_ns += ran_ns;
     u64 virtual_ns = to_virtual(counted_ns(s, thread, core, cpu->turn_ns), own->weight);
@@ -85,6 +84,7 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
         u64 least = least_of(queue_least(s, queue), own->vruntime);
         queue->min_vruntime = greatest_of(queue->min_vruntime, least);
     }
+    return DONE;
 }
 
 /* The part of the period of a queue's core that belongs to a weight, `more` threads of that weight added. */

@@ -54,9 +54,7 @@ static void *change_plans(void *pointer)
     unsigned int seed = (unsigned int)(intptr_t)pointer;
     while (!atomic_load(&ends)) {
         for (int i = 0; i < 4 && !atomic_load(&is_calm); i++) {
-            pthread_mutex_lock(&guard);
             change_something(&seed, rand_r(&seed) % task_count);
-            pthread_mutex_unlock(&guard);
         }
         tell_cores(call_of(s, CALL_OF_PLAN, now_ns()));
         struct timespec pause = { .tv_nsec = 20000 };
@@ -65,9 +63,7 @@ static void *change_plans(void *pointer)
     for (int task = 0; task < task_count; task++) {
         struct operation op = { .kind = OP_CHANGE + CHANGE_HOLD, .thread = tasks[task].thread };
         op.generation = tasks[task].generation;
-        pthread_mutex_lock(&guard);
         change_plan(s, call_of(s, CALL_OF_PLAN, now_ns()), &op);
-        pthread_mutex_unlock(&guard);
     }
     tell_cores(call_of(s, CALL_OF_PLAN, now_ns()));
     return NULL;
@@ -79,9 +75,7 @@ static void *look_after_all(void *pointer)
     (void)pointer;
     while (!atomic_load(&is_over_for_all)) {
         call_t *c = call_of(s, CALL_OF_LOOK, now_ns());
-        pthread_mutex_lock(&guard);
         look_after(s, c, s->rules.balance.period_ns > 0);
-        pthread_mutex_unlock(&guard);
         tell_cores(c);
         struct timespec pause = { .tv_nsec = 200000 };
         nanosleep(&pause, NULL);

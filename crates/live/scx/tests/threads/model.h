@@ -56,7 +56,6 @@ static struct cpu cpus[CPUS_MAX];
 static struct task tasks[TASKS_MAX];
 static int cpu_count, task_count;
 static atomic_int task_of[TASKS_MAX]; /* by thread */
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ends; /* nobody wakes up any more, and the plan is as at first */
 static atomic_bool is_over_for_all;
 static atomic_bool is_calm; /* nobody wakes up, sleeps or is changed */
@@ -278,13 +277,11 @@ static void wake(int here, int task)
         return;
     u32 thread = tasks[task].thread;
     int home = atomic_load(&tasks[task].cpu);
-    bool begins = false;
-    u32 core = choose_core(s, thread, here, now_ns());
+    call_t *c = call_on(here);
+    u32 core = wake_up(s, c, thread, here);
+    bool begins = c->begun;
     if (core != NONE) {
         home = (int)core;
-        call_t *c = call_on(here);
-        begins = is_idle(s, core) && atomic_exchange(&cpus[home].idle, false) &&
-                 begin_before_enqueue(s, c, thread, core);
         tell_cores(c);
     }
     atomic_store(&tasks[task].cpu, home);

@@ -73,8 +73,6 @@ struct Slot {
 pub struct Replay {
     rust: Sched,
     slots: BTreeMap<u32, Slot>,
-    /// By thread.
-    slots_of: Vec<u32>,
     /// Slots of threads that not every core may pick.
     reserved: BTreeSet<u32>,
     /// Sets of cores that records to come speak of.
@@ -108,7 +106,6 @@ impl Replay {
         Self {
             rust,
             slots: BTreeMap::new(),
-            slots_of: Vec::new(),
             reserved: BTreeSet::new(),
             sets: BTreeMap::new(),
             chosen: vec![None; cores],
@@ -207,11 +204,6 @@ impl Replay {
             true => Ok(found.thread),
             false => Err(format!("thread in slot {slot}: {:?} instead of {place:?}", found.place)),
         }
-    }
-
-    /// The slot of a thread.
-    fn slot_of(&self, thread: ThreadId) -> u32 {
-        self.slots_of[thread.index()]
     }
 
     /// The set of which a record of a thread speaks.

@@ -17,7 +17,7 @@ impl Replay {
         match kind {
             Kind::First => {
                 let first = self.ask(core, |rust| rust.first_waiting(core, record.now_ns));
-                let first = first.map_or(NONE, |thread| self.slot_of(thread));
+                let first = first.map_or(NONE, |thread| thread.0);
                 self.chosen[core.index()] = (first != NONE).then_some(first);
                 same("who comes first", record.thread(), first)
             }
@@ -130,20 +130,8 @@ impl Replay {
             Pick::Pull(thread) => (PULL, Some(thread)),
             Pick::Idle { .. } => (0, None),
         };
-        let slot = thread.map_or(NONE, |thread| self.slot_of(thread));
-        if let (Some(ours), true) = (thread, kind == record.flag()) {
-            let theirs = self.slot(record.thread())?.thread;
-            // Numbers of threads, which decide if all else is equal, are others here.
-            if self.is_tie(ours, theirs) {
-                return Ok(());
-            }
-        }
+        let slot = thread.map_or(NONE, |thread| thread.0);
         same("what others have for it", (record.flag(), record.thread()), (kind, slot))
-    }
-
-    fn is_tie(&self, a: ThreadId, b: ThreadId) -> bool {
-        let key = |thread| (self.rust.plan(thread).rank, self.rust.thread(thread).since_ns);
-        a != b && key(a) == key(b)
     }
 
     /// Asks the interpreter on behalf of a core, for which threads do not exist that only others may pick.

@@ -34,7 +34,7 @@ const SWITCH_NS: Ns = 2_000;
 /// not. Which versions between them are mended was not tried.
 const VERIFIER_MENDED: (u32, u32) = (6, 18);
 
-/// The first Linux that lets programs call functions with interrupts off which its verifier has looked at by themselves.
+/// The first Linux that lets programs call functions with interrupts off which its verifier looks at by themselves.
 const LOADS: (u32, u32) = (6, 15);
 
 impl Backend {

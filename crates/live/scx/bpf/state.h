@@ -204,6 +204,10 @@ struct sched {
     struct set online; /* cores that there are at present */
     u64 operations_at; /* where the loader's operations begin, in bytes from here */
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
+    u64 records_at; /* where records are (record.h), in bytes from here */
+    u64 records_max; /* for how many there is room */
+    u64 records_read; /* how many of them the loader has read, written by it */
+    u64 records_lost; /* whether there was no room for one */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
     u32 words; /* of a set of this machine's cores */
     u32 unused;

@@ -15,6 +15,8 @@ pub mod lower;
 #[cfg(feature = "bpf")]
 mod members;
 pub mod native;
+pub mod record;
+pub mod replay;
 #[cfg(feature = "bpf")]
 mod scx;
 pub mod table;

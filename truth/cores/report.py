@@ -98,7 +98,13 @@ FIGURES = (
     ),
     Figure("wakers", "wakers: p50 of waits (us)", _us("wakers", "p50_ns")),
     Figure("wakers", "wakers: p99 of waits (us)", _us("wakers", "p99_ns"), ("p99 of waits (us)", _same)),
-    Figure("build", "build: jobs per core and s", lambda cores, said: 1000 * JOBS(cores, said), digits=0),
+    Figure(
+        "build",
+        "build: jobs per core and s",
+        lambda cores, said: 1000 * JOBS(cores, said),
+        ("ms of a core per job", lambda per_s: 1000 / per_s),
+        digits=0,
+    ),
     Figure("wakers+build", "wakers beside a build: p50 of waits (us)", _us("wakers", "p50_ns")),
     Figure(
         "wakers+build",
@@ -202,7 +208,7 @@ def _table(results: Results, figure: Figure) -> str:
 
 def draw(results: Results, path: Path) -> None:
     """Costs by number of cores: a column of panels per load, a row per quantum."""
-    size = (2.6 * len(PANELS), 2.1 * len(QUANTA_US) + 0.6)
+    size = (2.3 * len(PANELS), 2.1 * len(QUANTA_US) + 0.6)
     with canvas(path, "cores", (len(QUANTA_US), len(PANELS)), size) as (whole, axes):
         for row, quantum_us in enumerate(QUANTA_US):
             for column, figure in enumerate(PANELS):

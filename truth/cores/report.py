@@ -135,14 +135,14 @@ messages of 100 bytes to each of {PEERS} others through pipes.
 others, each of which then works for 0.1 ms and rests for {REST_US / 2000:g} to {REST_US * 1.5 / 1000:g} ms. A wait is \
 from before the waker's system call until the woken thread reads the clock.
 * *Build* ({BUILD_MS} ms), as `make -j` with as many jobs as cores: each job executes a shell, which executes a \
-compiler (0.1 to 1 ms of work, fresh memory, a file), then an assembler that reads and checks the file and computes for \
-a quarter of that.
+compiler (0.1 to 1 ms of work, fresh memory, a file), then an assembler that reads and checks the file and computes \
+for a quarter of that.
 * *Wakers beside a build*: both at once."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What there is: by point, scheduler and load what its programs have said, and whether today's would say so, too."""
+    """By point, scheduler and load what its programs have said, and whether today's would say so, too."""
 
     loads: Mapping[tuple[Point, str, str], tuple[Programs, bool]]
 

@@ -269,8 +269,8 @@ def test_the_clock_is_told_classes_once() -> None:
     )
     with pytest.raises(VmError, match=r"quantum 0\.5 us: from 1 to 10000 us"):
         settings([big], 0.5)
-    with pytest.raises(VmError, match="65 cores of 1 kinds: at most 64 cores of 16 kinds"):
-        settings([big] * 65, 50)
+    with pytest.raises(VmError, match="513 cores of 1 kinds: at most 512 cores of 16 kinds"):
+        settings([big] * 513, 50)
 
 
 def test_cores_are_those_of_the_machine() -> None:

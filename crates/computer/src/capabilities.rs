@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::Root;
 use crate::cgroups::{CgroupVersion, Delegation, Mount, cgroup_v1, mounts, own_cgroups};
-use crate::online_cpus;
 use crate::pmus::core_pmu_names;
 
 /// What the kernel offers and this process may use.
@@ -40,8 +39,6 @@ pub struct Capabilities {
     pub tracefs: Option<String>,
     /// Whether waiting for a CPU is counted per thread (`CONFIG_SCHED_INFO`).
     pub run_delay: bool,
-    /// The highest number of a CPU that is online; none if the kernel does not say.
-    pub last_cpu: Option<usize>,
     /// Privileges of this process.
     pub privileges: Vec<String>,
     /// What sessions do that the kernel does not let everybody do, and whether it lets this process.
@@ -121,7 +118,6 @@ impl Capabilities {
                 .map(|mount| mount.point.clone())
                 .filter(|point| root.has(&format!("{point}/events/sched"))),
             run_delay: root.has("/proc/self/schedstat"),
-            last_cpu: online_cpus(root).ok().and_then(|cpus| cpus.last().copied()),
             rights: rights(&privileges(root)),
             privileges: privileges(root),
         }

@@ -12,7 +12,7 @@
 
 #include "qemu.h"
 
-enum { SHARES = 64, MAX_CPUS = 64, MAX_CLASSES = 16, MAX_RATES = 32 };
+enum { SHARES = 64, MAX_CPUS = 512, MAX_CLASSES = 16, MAX_RATES = 32 };
 
 /* WAIT: hints by which a CPU that spins gives its turn away (pause; yield, wfe). Its cost is WAIT_SHARES. */
 enum kind { INTEGER, MEMORY, BRANCH, FLOAT, SIMD, WAIT, KINDS };

@@ -12,8 +12,8 @@ use ampsched_computer::{Capabilities, CgroupVersion, LOAD_SCHEDULER};
 
 use crate::Dilation;
 
-/// Most CPUs that a scheduler in the kernel serves, whose numbers begin with 0: it has a word for a set of cores.
-pub const KERNEL_CPUS_MAX: usize = 64;
+/// Most CPUs that a scheduler in the kernel serves.
+pub const KERNEL_CORES_MAX: usize = 512;
 
 /// Means of running a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -87,7 +87,7 @@ pub fn demands(
     let rules = choices.dilation.rules_to_real(&policy.rules(topology));
     let offer = Offer { topology, capabilities, dvfs: choices.dvfs };
     let mut list = match backend {
-        Backend::Scx => of_loading(capabilities),
+        Backend::Scx => of_loading(topology, capabilities),
         Backend::Daemon => Vec::new(),
     };
     if backend == Backend::Scx {
@@ -152,7 +152,7 @@ pub fn runnable_policies(
 }
 
 /// What a kernel needs to load a scheduler.
-fn of_loading(capabilities: &Capabilities) -> Vec<Demand> {
+fn of_loading(topology: &Topology, capabilities: &Capabilities) -> Vec<Demand> {
     let mut list = Vec::new();
     if !capabilities.sched_ext {
         let what =
@@ -166,9 +166,9 @@ fn of_loading(capabilities: &Capabilities) -> Vec<Demand> {
         let what = format!("needs {}", right.needs.join(" and "));
         list.push(Demand::essential(&what, "this process may not load it"));
     }
-    if let Some(cpu) = capabilities.last_cpu.filter(|&cpu| cpu >= KERNEL_CPUS_MAX) {
-        let what = format!("needs CPUs with numbers from 0 to {}", KERNEL_CPUS_MAX - 1);
-        list.push(Demand::essential(&what, &format!("there is CPU {cpu}")));
+    if topology.core_count() > KERNEL_CORES_MAX {
+        let what = format!("needs a computer of at most {KERNEL_CORES_MAX} CPUs");
+        list.push(Demand::essential(&what, &format!("this one has {}", topology.core_count())));
     }
     list
 }

@@ -11,7 +11,7 @@ mod facts;
 mod playback;
 
 pub use demands::{
-    Backend, Choices, Demand, KERNEL_CPUS_MAX, crashes_verifier, demands, kernel_lacks,
+    Backend, Choices, Demand, KERNEL_CORES_MAX, crashes_verifier, demands, kernel_lacks,
     lacks_clocks, runnable_policies,
 };
 pub use dilation::Dilation;

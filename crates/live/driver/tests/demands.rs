@@ -103,7 +103,7 @@ fn what_the_verifier_of_an_old_kernel_crashes_at_is_refused() {
 }
 
 #[test]
-fn low_cpus_beyond_the_kernel_s_word_leave_the_daemon() {
+fn low_more_cpus_than_the_kernel_s_programs_have_room_for_leave_the_daemon() {
     let lacks = |online: &str| {
         let (_folder, root) = tree(&[V2, ("sys/devices/system/cpu/online", online)]);
         let (cores, _) = detect_cores(&root, &ByHand::default()).unwrap();
@@ -112,11 +112,11 @@ fn low_cpus_beyond_the_kernel_s_word_leave_the_daemon() {
         demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, Choices::default())
     };
     let of_cpus = |online: &str| {
-        let found = lacks(online).into_iter().find(|lack| lack.what.contains("from 0 to 63"));
+        let found = lacks(online).into_iter().find(|lack| lack.what.contains("at most 512 CPUs"));
         found.map(|lack| (lack.instead, lack.is_essential))
     };
-    assert_eq!(of_cpus("0-3,70"), Some(("there is CPU 70".to_owned(), true)));
-    assert_eq!(of_cpus("0-63"), None);
+    assert_eq!(of_cpus("0-512"), Some(("this one has 513".to_owned(), true)));
+    assert_eq!(of_cpus("0-510,8191"), None);
 }
 
 /// What the back ends say about turns of a policy's whose time passes slower.

@@ -6,12 +6,21 @@
 
 #include "host.h"
 
+/* The core for a thread, without a lock. */
+inlined u32 find_place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+{
+    u64 begun = look_begins(s);
+    u32 core = place(s, thread, waker, now_ns);
+    record_look(s, begun, what_of(RECORD_PLACE, 0, thread, waker), now_ns, core);
+    return core;
+}
+
 /* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
  * gets there in any case. NONE: nowhere yet. */
 inlined u32 choose_core(sched_t *s, u32 thread, u32 waker, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
-    u32 core = own->held ? NONE : place(s, thread, waker, now_ns);
+    u32 core = own->held ? NONE : find_place(s, thread, waker, now_ns);
     own->chosen = core;
     return core;
 }
@@ -22,33 +31,37 @@ inlined u32 where_to(sched_t *s, u32 thread, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     if (own->held)
         return own->core;
-    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : place(s, thread, NONE, now_ns);
+    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : find_place(s, thread, NONE, now_ns);
 }
 
-/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
- * c->back: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
-apart void make_runnable(sched_t *s, call_t *c, u32 thread)
+/* A thread that is in no queue comes to a core, or stays where it was if it has to. c->back: one that has been taken out
+ * of a queue for that, or held, unless somebody else has brought it back. Returns whether nothing is left to do. */
+apart bool come_to(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
+    locks_t held = lock_thread_and(s, thread, core);
+    bool comes = c->back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
+    if (comes && own->held) {
+        own->taken_out = false;
+        leave_for(s, thread, STATE_HELD, c->now_ns);
+    } else if (comes && allows(s, thread, core)) {
+        charge_up_to(s, core, c->now_ns);
+        bind(s, thread, NONE);
+        come_in(s, thread, core, c->now_ns);
+        announce(s, c, thread, core);
+        begin_here(s, c, thread, core);
+        done = true;
+    }
+    unlock_both(s, held);
+    return done;
+}
+
+/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there. */
+inlined void make_runnable(sched_t *s, call_t *c, u32 thread)
+{
     while (can_go_on) {
         u32 core = where_to(s, thread, c->now_ns);
-        if (core == NONE)
-            return;
-        locks_t held = lock_thread_and(s, thread, core);
-        bool comes = c->back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
-        if (comes && own->held) {
-            own->taken_out = false;
-            leave_for(s, thread, STATE_HELD, c->now_ns);
-        } else if (comes && allows(s, thread, core)) {
-            charge_up_to(s, core, c->now_ns);
-            own->bound_to = NONE;
-            come_in(s, thread, core, c->now_ns);
-            announce(s, c, thread, core);
-            begin_here(s, c, thread, core);
-            done = true;
-        }
-        unlock_both(s, held);
-        if (done)
+        if (core == NONE || come_to(s, c, thread, core))
             return;
     }
 }
@@ -108,7 +121,7 @@ inlined u32 hand_over_here(sched_t *s, call_t *c, u32 thread)
     }
     bool comes = own->comes;
     end_coming(s, thread);
-    own->bound_to = NONE;
+    bind(s, thread, NONE);
     if (own->moves || !allows(s, thread, core)) {
         own->moves = false;
         release_puller(s, c, thread);
@@ -118,7 +131,7 @@ inlined u32 hand_over_here(sched_t *s, call_t *c, u32 thread)
     }
     if (own->pull_to != NONE && idles(s, own->pull_to) && allows(s, thread, own->pull_to))
         return HANDED_WAITS;
-    own->pull_to = NONE;
+    await(s, thread, NONE);
     if (comes) {
         charge_up_to(s, core, c->now_ns);
         announce(s, c, thread, core);
@@ -150,7 +163,7 @@ inlined u32 hand_over(sched_t *s, call_t *c, u32 thread)
         handed = hand_over_here(s, c, thread);
         if (handed == HANDED_WAITS && own->state == STATE_READY) {
             puller = own->pull_to;
-            own->pull_to = NONE;
+            await(s, thread, NONE);
         }
         unlock(s, held);
     }
@@ -178,14 +191,31 @@ apart bool begin_before_enqueue(sched_t *s, call_t *c, u32 thread, u32 core)
                  allows(s, thread, core);
     bool begins = false;
     if (comes) {
-        own->bound_to = NONE;
+        bind(s, thread, NONE);
         come_in(s, thread, core, c->now_ns);
         begins = begin_at_once(s, c, thread, core);
         if (!begins)
-            own->bound_to = NOBODY;
+            bind(s, thread, NOBODY);
     }
     unlock_both(s, held);
     return begins;
+}
+
+/* A thread wakes up, or is new. Returns where it shall wait, or NONE; c->begun says whether it has begun there, on an
+ * idle core, as after most wake-ups. If somebody else has come to that core meanwhile, the thread is placed anew, as if
+ * it had woken after that: else all that wake at about the same time would gather at the first idle core. */
+inlined u32 wake_up(sched_t *s, call_t *c, u32 thread, u32 waker)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 core;
+    c->begun = false;
+    do {
+        core = choose_core(s, thread, waker, c->now_ns);
+        if (core == NONE || !is_idle(s, core) || get(core_of(s, core)->others_run))
+            return core;
+        c->begun = begin_before_enqueue(s, c, thread, core);
+    } while (!c->begun && has_slept(own) && can_go_on);
+    return core;
 }
 
 /* The usual case of is_running(), without a lock: the kernel has put a thread where it was sent. Nobody else
@@ -233,13 +263,13 @@ apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
 apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
 {
     thread_t *own = thread_of(s, thread);
-    u32 to = place(s, thread, NONE, c->now_ns);
+    u32 to = find_place(s, thread, NONE, c->now_ns);
     if (to == NONE)
         to = from;
     locks_t held = lock_thread_and(s, thread, to);
     if (own->state == STATE_READY && own->taken_out) {
         come_in(s, thread, to, c->now_ns);
-        own->bound_to = NOBODY;
+        bind(s, thread, NOBODY);
         release_puller(s, c, thread);
         own->comes = true;
         queue_of(s, to)->coming++;
@@ -261,7 +291,7 @@ apart void relocate(sched_t *s, call_t *c, u32 thread)
             charge_up_to(s, core, c->now_ns);
             own->charged_ns = OFF_CPU;
             stop(s, core, STATE_READY, c->now_ns);
-            track_rest(s, thread, STATE_READY, c->now_ns);
+            wait_out(s, thread, c->now_ns);
             own->taken_out = true;
         }
     } else if (own->state == STATE_READY && !own->taken_out) {
@@ -280,6 +310,15 @@ apart void relocate(sched_t *s, call_t *c, u32 thread)
         make_runnable(s, c, thread);
 }
 
+/* Records a change of the plan. */
+inlined void record_plan(sched_t *s, struct operation arena *op, bool moves)
+{
+    u32 core = thread_of(s, op->thread)->core, change = op->kind - OP_CHANGE;
+    if (change == CHANGE_AFFINITY)
+        record_cores(s, op->thread, &op->cores);
+    record_at(s, core, what_of(RECORD_CHANGE, moves, op->thread, change | op->core << 8), 0, op->a);
+}
+
 /* Carries out a change of the plan, unless the thread has ended since. */
 inlined void change_plan(sched_t *s, call_t *c, struct operation arena *op)
 {
@@ -287,9 +326,16 @@ inlined void change_plan(sched_t *s, call_t *c, struct operation arena *op)
     u32 held = lock_thread(s, op->thread);
     bool is_there = own->in_use && own->generation == op->generation;
     bool moves = is_there && change(s, op);
+    if (is_there)
+        record_plan(s, op, moves);
     unlock(s, held);
     if (moves)
         relocate(s, c, op->thread);
+}
+
+inlined void record_pace(sched_t *s, u32 core, u64 now_ns)
+{
+    record_at(s, core, what_of(RECORD_PACE, 0, NONE, core), now_ns, core_of(s, core)->tracked.present);
 }
 
 /* A core runs at `part / whole` of its highest frequency from now on. */
@@ -297,6 +343,7 @@ apart void change_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
 {
     u32 held = lock_core(s, core);
     set_pace(s, core, part, whole, now_ns);
+    record_pace(s, core, now_ns);
     unlock(s, held);
 }
 
@@ -307,14 +354,17 @@ apart void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
         return;
     u32 held = lock_core(s, core);
     follow_pace(s, core, pace, now_ns);
+    record_pace(s, core, now_ns);
     unlock(s, held);
 }
 
 /* The program restricts its thread to cores. */
-inlined void restrict_to(sched_t *s, call_t *c, u32 thread, u64 cores)
+inlined void restrict_to(sched_t *s, call_t *c, u32 thread, set_t *cores)
 {
     u32 held = lock_thread(s, thread);
     bool moves = restrict_user(s, thread, cores);
+    record_cores(s, thread, &thread_of(s, thread)->user_affinity);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_USER_AFFINITY, moves, thread, 0), 0, 0);
     unlock(s, held);
     if (moves)
         relocate(s, c, thread);
@@ -325,6 +375,7 @@ apart void weigh(sched_t *s, u32 thread, u32 weight)
 {
     u32 held = lock_thread(s, thread);
     reweigh(s, thread, weight);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_CHANGE, 0, thread, CHANGE_WEIGHT), 0, weight);
     unlock(s, held);
 }
 
@@ -343,7 +394,7 @@ apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
 {
     core_t *cpu = core_of(s, core);
     pick_t *pick = &c->pick;
-    pick_elsewhere(s, pick);
+    search(s, pick);
     if (pick->kind == PICK_IDLE) {
         put(cpu->recheck_ns, pick->recheck_ns);
         return NONE;
@@ -411,7 +462,7 @@ apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
     bool over = own->comes;
     if (own->state == STATE_RUNNING) {
         charge_up_to(s, own->core, now_ns);
-        over = core_of(s, own->core)->interrupted || now_ns >= expiry_ns(s, own->core, now_ns);
+        over = core_of(s, own->core)->interrupted || now_ns >= turn_end_ns(s, own->core, now_ns);
     }
     unlock(s, held);
     return over;
@@ -420,14 +471,16 @@ apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
 /* What is done every few milliseconds: balancing, and idle cores whose time to look again has come. */
 inlined void look_after(sched_t *s, call_t *c, bool balances)
 {
-    u64 receivers = balances ? balance(s, c->now_ns) : 0;
+    if (balances)
+        balance(s, c->now_ns);
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (idles(s, core) && (receivers & bit(core) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
+        if (idles(s, core) &&
+            ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
             wake_core(s, c, core);
 }
 
 /* Gives a slot to a new thread; NONE if all are taken. */
-apart u32 welcome(sched_t *s, u32 weight, u64 affinity)
+apart u32 welcome(sched_t *s, u32 weight, set_t *cores)
 {
     lock(s, SLOTS_LOCK);
     u32 thread = free_slot(s);
@@ -435,7 +488,7 @@ apart u32 welcome(sched_t *s, u32 weight, u64 affinity)
     if (thread == NONE)
         return NONE;
     locks_t held = lock_thread_and(s, thread, 0);
-    clear_thread(s, thread, weight, affinity);
+    clear_thread(s, thread, weight, cores);
     unlock_both(s, held);
     return thread;
 }
@@ -443,7 +496,10 @@ apart u32 welcome(sched_t *s, u32 weight, u64 affinity)
 /* A thread is no more. */
 apart void bid_farewell(sched_t *s, call_t *c, u32 thread)
 {
-    take_out(s, c, thread, STATE_EXITED);
+    u32 held = lock_thread(s, thread);
+    take_out_of(s, c, thread, STATE_EXITED);
+    thread_of(s, thread)->in_use = false;
+    unlock(s, held);
     lock(s, SLOTS_LOCK);
     free_thread(s, thread);
     unlock(s, SLOTS_LOCK);

@@ -12,12 +12,7 @@
 /* When a core that waits for a thread looks again in case it does not come: one tick at 250 Hz. */
 #define COMES_NS 4000000
 
-inlined u64 bit(u32 core)
-{
-    return 1ull << (core & (CORES_MAX - 1));
-}
-
-/* A call in which nothing has been collected yet. Who comes from no core is alone (scheduler/session.h). */
+/* A call in which nothing has been collected yet. */
 inlined call_t *call_of(sched_t *s, u32 core, u64 now_ns)
 {
     call_t *c = &at(s->calls, core);
@@ -36,20 +31,42 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
     u64 charged_ns = own->charged_ns;
     if (charged_ns == OFF_CPU)
         return;
-    charge(s, core, less(now_ns, charged_ns));
+    u64 ran_ns = less(now_ns, charged_ns);
+    charge(s, core, ran_ns);
+    record_at(s, core, what_of(RECORD_CHARGE, 0, thread, core), 0, ran_ns);
     own->charged_ns = now_ns;
+}
+
+/* Says which core only may pick a waiting thread: one, NOBODY, or NONE for all. */
+inlined void bind(sched_t *s, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    if (records(s) && own->bound_to != core)
+        record_at(s, own->core, what_of(RECORD_BIND, 0, thread, core), 0, 0);
+    own->bound_to = core;
+}
+
+/* Says which idle core waits for a thread, or NONE. */
+inlined void await(sched_t *s, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    if (records(s) && own->pull_to != core)
+        record_at(s, own->core, what_of(RECORD_PULL_TO, 0, thread, core), 0, 0);
+    own->pull_to = core;
 }
 
 inlined void wake_core(sched_t *s, call_t *c, u32 core)
 {
     put(core_of(s, core)->looks, true);
-    c->wake |= bit(core);
+    include(&c->wake, core);
+    c->names = true;
 }
 
 inlined void interrupt_core(sched_t *s, call_t *c, u32 core)
 {
     core_of(s, core)->interrupted = true;
-    c->interrupt |= bit(core);
+    include(&c->interrupt, core);
+    c->names = true;
 }
 
 /* Cores without work that wait for nothing are told. */
@@ -116,7 +133,12 @@ inlined void after_enqueue(sched_t *s, call_t *c, u32 core)
 inlined void announce(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     u32 running = core_of(s, core)->running;
-    if (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU && preempts(s, thread, running, core))
+    bool interrupts = running != NONE && thread_of(s, running)->charged_ns != OFF_CPU;
+    if (interrupts) {
+        interrupts = preempts(s, thread, running, core);
+        record_at(s, core, what_of(RECORD_PREEMPTS, interrupts, thread, core), c->now_ns, 0);
+    }
+    if (interrupts)
         interrupt_core(s, c, core);
     else
         after_enqueue(s, c, core);
@@ -137,7 +159,8 @@ apart void begin(sched_t *s, call_t *c, u32 core, u32 thread)
     thread_t *own = thread_of(s, thread);
     u64 migrations = own->migrations;
     end_coming(s, thread);
-    own->bound_to = own->pull_to = NONE;
+    bind(s, thread, NONE);
+    await(s, thread, NONE);
     own->charged_ns = OFF_CPU;
     core_of(s, core)->interrupted = false;
     start(s, core, thread, c->now_ns);
@@ -156,7 +179,7 @@ inlined void release_puller(sched_t *s, call_t *c, u32 thread)
     thread_t *own = thread_of(s, thread);
     if (own->pull_to != NONE && idles(s, own->pull_to))
         wake_core(s, c, own->pull_to);
-    own->pull_to = NONE;
+    await(s, thread, NONE);
 }
 
 /* Whether a thread is in no queue and on no core, and will come into one. */
@@ -196,7 +219,14 @@ apart void give_way(sched_t *s, u32 core, u64 now_ns)
         return leave_for(s, thread, STATE_HELD, now_ns);
     }
     requeue(s, core, now_ns);
-    own->bound_to = own->moves || own->pull_to != NONE ? NOBODY : core;
+    bind(s, thread, own->moves || own->pull_to != NONE ? NOBODY : core);
+}
+
+/* A thread that has been taken off its core for a moment still waits, as far as its load goes. */
+inlined void wait_out(sched_t *s, u32 thread, u64 now_ns)
+{
+    track_rest(s, thread, STATE_READY, now_ns);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_OUT, 0, thread, 0), now_ns, 0);
 }
 
 /* Takes a thread out of wherever it is; it is then in no queue and on no core. */
@@ -208,7 +238,7 @@ inlined void take_out_of(sched_t *s, call_t *c, u32 thread, u32 state)
         charge_up_to(s, own->core, c->now_ns);
         stop(s, own->core, state, c->now_ns);
         if (state == STATE_READY)
-            track_rest(s, thread, state, c->now_ns);
+            wait_out(s, thread, c->now_ns);
     } else {
         if (own->state == STATE_READY && !own->taken_out)
             dequeue(s, thread);
@@ -217,7 +247,16 @@ inlined void take_out_of(sched_t *s, call_t *c, u32 thread, u32 state)
     own->charged_ns = OFF_CPU;
     own->taken_out = own->moves = false;
     release_puller(s, c, thread);
-    own->bound_to = own->chosen = NONE;
+    bind(s, thread, NONE);
+    own->chosen = NONE;
+}
+
+/* When the turn on a core ends, whose thread has been charged. */
+inlined u64 turn_end_ns(sched_t *s, u32 core, u64 now_ns)
+{
+    u64 end_ns = expiry_ns(s, core, now_ns);
+    record_at(s, core, what_of(RECORD_EXPIRY, 0, NONE, core), now_ns, end_ns);
+    return end_ns;
 }
 
 /* Whether a thread that has lost its core to a task that is not ours, or has not got there yet, still belongs there:
@@ -226,7 +265,7 @@ inlined bool stays(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     return allows(s, thread, own->core) && !own->held && !own->moves && own->pull_to == NONE &&
-           !core_of(s, own->core)->interrupted && now_ns < expiry_ns(s, own->core, now_ns);
+           !core_of(s, own->core)->interrupted && now_ns < turn_end_ns(s, own->core, now_ns);
 }
 
 /* A thread that has just been queued at an idle core begins there if that would take this very thread: the core need
@@ -240,7 +279,7 @@ inlined bool begin_at_once(sched_t *s, call_t *c, u32 thread, u32 core)
         return false;
     put(core_of(s, core)->looks, false);
     put(core_of(s, core)->recheck_ns, NEVER);
-    c->wake &= ~bit(core);
+    exclude(&c->wake, core);
     begin(s, c, core, thread);
     return true;
 }
@@ -251,14 +290,14 @@ inlined bool begin_at_once(sched_t *s, call_t *c, u32 thread, u32 core)
 inlined bool take_over(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
-    if (!(c->interrupt & bit(core)) || own->state != STATE_READY || own->core != core)
+    if (!has(&c->interrupt, core) || own->state != STATE_READY || own->core != core)
         return false;
     /* It may be interrupted for a thread that the plan has sent away and that runs in no book any more. */
     if (core_of(s, core)->running != NONE)
         give_way(s, core, c->now_ns);
     if (!begin_at_once(s, c, thread, core))
         return false;
-    c->interrupt &= ~bit(core);
+    exclude(&c->interrupt, core);
     return true;
 }
 
@@ -305,16 +344,21 @@ inlined bool act(sched_t *s, call_t *c)
 {
     pick_t *pick = &c->pick;
     if (pick->kind == PICK_RUN) {
-        if (pick->thread != pick->instead_of && !can_take(s, pick))
+        bool is_own = pick->thread == pick->instead_of, takes = is_own || can_take(s, pick);
+        if (!is_own)
+            record_at(s, pick->core, what_of(RECORD_TAKE, takes, pick->thread, pick->core), c->now_ns, pick->except);
+        if (!takes)
             return false;
-        if (pick->thread != pick->instead_of)
+        if (!is_own)
             c->wake_idle = anybody_waits(s);
         begin(s, c, pick->core, pick->thread);
         return true;
     }
-    if (!can_pull(s, pick))
+    bool pulls = can_pull(s, pick);
+    record_at(s, pick->core, what_of(RECORD_PULL, pulls, pick->thread, pick->core), c->now_ns, 0);
+    if (!pulls)
         return false;
-    thread_of(s, pick->thread)->pull_to = pick->core;
+    await(s, pick->thread, pick->core);
     interrupt_core(s, c, thread_of(s, pick->thread)->core);
     /* It may block before it comes. */
     put(core_of(s, pick->core)->recheck_ns, c->now_ns + COMES_NS);

@@ -4,13 +4,16 @@
 #define AMPSCHED_MOVES_H
 
 #include "deadline.h"
+#include "lock.h"
 #include "rounds.h"
 
 /* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
 inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
 {
-    if (rule(s, order) == ORDER_DEADLINE)
-        return place_deadline(s, thread, core, kind);
+    if (rule(s, order) == ORDER_DEADLINE) {
+        place_deadline(s, thread, core, kind);
+        return;
+    }
     if (has_rounds(s))
         return place_in_round(s, thread, core, kind);
     thread_t *own = thread_of(s, thread);
@@ -69,7 +72,8 @@ inlined void count_wait(thread_t *thread, u64 waited_ns)
 
 inlined void leave_state(thread_t *thread, u64 now_ns)
 {
-    u64 waited_ns = now_ns - thread->since_ns;
+    /* Whoever has had to wait for a lock comes with a time before that of who had it. */
+    u64 waited_ns = less(now_ns, thread->since_ns);
     if (thread->state == STATE_READY || thread->state == STATE_HELD)
         count_wait(thread, waited_ns);
     else if (thread->state == STATE_BLOCKED)
@@ -92,7 +96,7 @@ inlined void push(sched_t *s, u32 thread, queue_t *queue)
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
-apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
     note_change(s, thread);
     thread_t *own = thread_of(s, thread);
@@ -107,6 +111,8 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     track(s, thread, core, ACTIVITY_WAITING, now_ns);
     if (has_rounds(s))
         count_in_round(s, thread, 1);
+    record_at(s, core, what_of(RECORD_ENQUEUE, kind, thread, core), now_ns, own->vruntime);
+    return DONE;
 }
 
 /* Puts a waiting thread on a core. */
@@ -116,7 +122,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     core_t *cpu = core_of(s, core);
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
-    count_wait(own, now_ns - own->since_ns);
+    count_wait(own, less(now_ns, own->since_ns));
     queue_remove(s, old, thread);
     if (old != new) {
         leave_queue(s, thread, old);
@@ -141,6 +147,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     begin_turn(cpu);
     cpu->since_ns = now_ns;
     track(s, thread, core, ACTIVITY_RUNNING, now_ns);
+    record_at(s, core, what_of(RECORD_START, 0, thread, core), now_ns, own->vruntime);
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
@@ -163,6 +170,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     /* One that is ready is queued or held back at once, which is tracked then. */
     if (state != STATE_READY)
         track_rest(s, thread, state, now_ns);
+    record_at(s, core, what_of(RECORD_STOP, state, thread, core), now_ns, thread_of(s, thread)->vruntime);
 }
 
 /* The running thread loses its core and waits in the core's queue again. */
@@ -181,6 +189,7 @@ apart void dequeue(sched_t *s, u32 thread)
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, -1);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_DEQUEUE, 0, thread, 0), 0, 0);
 }
 
 /* Holds back, or ends, a thread that is in no queue and on no core. */
@@ -193,6 +202,7 @@ inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
     track_rest(s, thread, state, now_ns);
     if (state == STATE_EXITED)
         raise_least(s, queue_of(s, own->core));
+    record_at(s, own->core, what_of(RECORD_LEAVE, state, thread, 0), now_ns, own->vruntime);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 struct lock_word lock_words[LOCKS];
+struct record_count record_count;
 
 void ampsched_operate(struct sched *s, struct operation *ops, u64 count)
 {
@@ -22,5 +23,5 @@ const u64 ampsched_layout[] = {
     sizeof(struct call), offsetof(struct call, begun),
     sizeof(struct sched), offsetof(struct sched, idle), offsetof(struct sched, cores), offsetof(struct sched, queues),
     offsetof(struct sched, threads),
-    sizeof(struct operation), offsetof(struct operation, value),
+    sizeof(struct operation), offsetof(struct operation, value), sizeof(struct group),
 };

@@ -8,7 +8,7 @@
 #include "plan.h"
 
 enum operation_kind {
-    OP_ADD, /* a: weight, b: cores -> value: thread */
+    OP_ADD, /* a: weight, cores -> value: thread */
     OP_ENQUEUE, /* thread, core, a: kind */
     OP_START, /* core, thread */
     OP_CHARGE, /* core, a: ns */
@@ -16,14 +16,14 @@ enum operation_kind {
     OP_REQUEUE, /* core */
     OP_DEQUEUE, /* thread */
     OP_LEAVE, /* thread, a: state */
-    OP_BALANCE, /* -> value: receiving cores */
+    OP_BALANCE, /* -> cores: those whose queues received a thread */
     OP_PLACE, /* thread, core: the waker's or NONE -> value: core */
     OP_PICK, /* core -> kind, thread, value: recheck */
     OP_EXPIRY, /* core -> value: ns */
     OP_PREEMPTS, /* thread, core -> value */
-    OP_USER_AFFINITY, /* thread, a: cores -> value: must be moved */
+    OP_USER_AFFINITY, /* thread, cores -> value: must be moved */
     OP_PACE, /* core, a, b: runs at a / b of its highest frequency */
-    /* this and a CHANGE_: thread, a: what is set (core: the class, of a speed) -> value: must be moved */
+    /* this and a CHANGE_: thread, a or cores: what is set (core: the class, of a speed) -> value: must be moved */
     OP_CHANGE = 64,
 };
 
@@ -39,6 +39,7 @@ struct operation {
     u64 value;
     u32 pick_kind;
     u32 pick_thread;
+    struct set cores;
 };
 
 /* A change of the plan; returns whether the thread must be moved. */
@@ -47,7 +48,7 @@ apart bool change(sched_t *s, struct operation arena *op)
     u32 thread = op->thread;
     switch (op->kind - OP_CHANGE) {
     case CHANGE_AFFINITY:
-        return restrict_plan(s, thread, op->a);
+        return restrict_plan(s, thread, &op->cores);
     case CHANGE_PREFER:
         return prefer(s, thread, op->a, false);
     case CHANGE_MOVE:
@@ -75,7 +76,9 @@ inlined u64 ask(sched_t *s, struct operation arena *op)
 {
     switch (op->kind) {
     case OP_BALANCE:
-        return balance(s, op->now_ns);
+        balance(s, op->now_ns);
+        copy(s, &op->cores, &s->group.receivers);
+        return 0;
     case OP_PLACE:
         return place(s, op->thread, op->core, op->now_ns);
     case OP_EXPIRY:
@@ -95,7 +98,7 @@ apart u64 happen(sched_t *s, struct operation arena *op)
 {
     switch (op->kind) {
     case OP_ADD:
-        return add_thread(s, op->a, op->b);
+        return add_thread(s, op->a, &op->cores);
     case OP_ENQUEUE:
         enqueue(s, op->thread, op->core, op->a, op->now_ns);
         break;
@@ -118,7 +121,7 @@ apart u64 happen(sched_t *s, struct operation arena *op)
         leave_for(s, op->thread, op->a, op->now_ns);
         break;
     case OP_USER_AFFINITY:
-        return restrict_user(s, op->thread, op->a);
+        return restrict_user(s, op->thread, &op->cores);
     case OP_PACE:
         set_pace(s, op->core, op->a, op->b, op->now_ns);
     }

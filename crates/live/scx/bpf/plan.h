@@ -5,12 +5,6 @@
 
 #include "place.h"
 
-/* Those of a set of cores that are online; all of them if none is. */
-inlined u64 usable(sched_t *s, u64 cores)
-{
-    return cores & s->online ? cores & s->online : s->online;
-}
-
 /* A slot for a new thread; NONE if all are taken. */
 inlined u32 free_slot(sched_t *s)
 {
@@ -22,8 +16,15 @@ inlined u32 free_slot(sched_t *s)
     return thread;
 }
 
+/* A thread is allowed some cores: those of them that are online, all that are if none is. */
+inlined void allow(sched_t *s, u32 thread, set_t *cores)
+{
+    meet(s, &thread_of(s, thread)->user_affinity, cores, &s->online);
+    meet(s, &thread_of(s, thread)->affinity, cores, &s->online);
+}
+
 /* A new thread gets a slot. */
-apart void clear_thread(sched_t *s, u32 thread, u32 weight, u64 affinity)
+apart void clear_thread(sched_t *s, u32 thread, u32 weight, set_t *cores)
 {
     thread_t *own = thread_of(s, thread);
     u32 generation = own->generation + 1;
@@ -31,25 +32,26 @@ apart void clear_thread(sched_t *s, u32 thread, u32 weight, u64 affinity)
         at((u64 arena *)own, i) = 0;
     own->generation = generation;
     own->in_use = true;
-    own->affinity = own->user_affinity = usable(s, affinity);
     own->weight = weight;
+    allow(s, thread, cores);
     for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i += s->one)
         at(own->speed, i) = SPEED_ONE;
     own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
     note_change(s, thread);
+    record_cores(s, thread, &own->user_affinity);
+    record_at(s, own->core, what_of(RECORD_ADD, 0, thread, 0), 0, weight);
 }
 
-inlined u32 add_thread(sched_t *s, u32 weight, u64 affinity)
+inlined u32 add_thread(sched_t *s, u32 weight, set_t *cores)
 {
     u32 thread = free_slot(s);
     if (thread != NONE)
-        clear_thread(s, thread, weight, affinity);
+        clear_thread(s, thread, weight, cores);
     return thread;
 }
 
 inlined void free_thread(sched_t *s, u32 thread)
 {
-    thread_of(s, thread)->in_use = false;
     thread_of(s, thread)->behind = s->free_slot;
     s->free_slot = thread;
     note_change(s, thread);
@@ -84,19 +86,16 @@ inlined bool is_misplaced(sched_t *s, u32 thread)
 }
 
 /* Restricts a thread to cores within what its program allows. Returns whether it is now where it may not be. */
-inlined bool restrict_plan(sched_t *s, u32 thread, u64 cores)
+inlined bool restrict_plan(sched_t *s, u32 thread, set_t *cores)
 {
     thread_t *own = thread_of(s, thread);
-    u64 common = cores & own->user_affinity, before = own->affinity;
-    own->affinity = common ? common : own->user_affinity;
-    return own->affinity != before && is_misplaced(s, thread);
+    return meet(s, &own->affinity, cores, &own->user_affinity) && is_misplaced(s, thread);
 }
 
 /* The program itself restricts its thread. */
-inlined bool restrict_user(sched_t *s, u32 thread, u64 cores)
+inlined bool restrict_user(sched_t *s, u32 thread, set_t *cores)
 {
-    thread_t *own = thread_of(s, thread);
-    own->user_affinity = own->affinity = usable(s, cores);
+    allow(s, thread, cores);
     return is_misplaced(s, thread);
 }
 

@@ -15,8 +15,9 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 
-/* Memory of the arena, which the kernel and the loader see at the same addresses. */
+/* Memory of the arena, which the kernel and the loader see at the same addresses, and where it begins. */
 #define arena __attribute__((address_space(1)))
+#define ARENA_AT (1ull << 44)
 
 /* An element of an array in the arena. The address is computed as a number, out of the compiler's sight, as the
  * verifier accepts `pointer + number` only, not `number + pointer`. */
@@ -66,6 +67,20 @@ typedef int64_t s64;
 #define inlined static inline __attribute__((always_inline, unused))
 /* Apart, so that the verifier's stack and call depth stay within limits. */
 #define apart static __attribute__((noinline, unused))
+
+/* Looked at once by the verifier, by itself and for all arguments, instead of on each path to each of its calls: what
+ * it takes to load a program is then the sum of its functions, not their product. Of its parameters those that point
+ * into the arena are `shared`, and used; the others are numbers. It always returns something: DONE if it has nothing to
+ * say. It may not be called while a lock of the kernel's is held, and before Linux 6.15 not with interrupts off. */
+#ifdef __bpf__
+#define once __attribute__((noinline, unused))
+#define shared __attribute__((btf_decl_tag("arg:arena")))
+#else
+#define once apart
+#define shared
+#endif
+
+typedef enum done { DONE } done_t;
 
 /* 0, out of the compiler's sight: of two zeroes it would make one memset, and clang 19 writes that to an address that
  * it has not cast from the arena's, which the verifier refuses. */

@@ -4,10 +4,18 @@
 #ifndef AMPSCHED_QUEUE_H
 #define AMPSCHED_QUEUE_H
 
-#include "state.h"
+#include "set.h"
+
+/* Where the state is: to the compiler a constant, though functions that are looked at once get it as an argument. */
+#ifdef __bpf__
+#define known(s) __builtin_assume((s) == (sched_t *)ARENA_AT)
+#else
+#define known(s) ((void)(s))
+#endif
 
 inlined thread_t *thread_of(sched_t *s, u32 thread)
 {
+    known(s);
     return &at(s->threads, thread);
 }
 
@@ -25,11 +33,13 @@ inlined void note_change(sched_t *s, u32 thread)
 
 inlined core_t *core_of(sched_t *s, u32 core)
 {
+    known(s);
     return &at(s->cores, core);
 }
 
 inlined queue_t *queue_of(sched_t *s, u32 core)
 {
+    known(s);
     return &at(s->queues, core_of(s, core)->queue);
 }
 

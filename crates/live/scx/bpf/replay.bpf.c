@@ -12,15 +12,18 @@ const volatile struct rules constant_rules SEC(".rodata.rules");
 
 const volatile u32 constant_tracking SEC(".rodata.track");
 
+const volatile u32 constant_recording SEC(".rodata.record");
+
 SEC("syscall")
 int replay(struct replay_arguments *arguments)
 {
     sched_t *s = shared_state();
+    unsigned long before;
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
-        bpf_spin_lock(&guard);
+        bpf_local_irq_save(&before);
         operate(s, op);
-        bpf_spin_unlock(&guard);
+        bpf_local_irq_restore(&before);
     }
     return 0;
 }

@@ -11,14 +11,14 @@
 #include "calls.h"
 
 #define TEXT_MAX 256
+#define CPUS_MAX 8192 /* numbers of CPUs: as many as Linux knows on any machine */
 
 /* Set by the loader. src/kernel.rs has the same in Rust. */
 struct settings {
     u64 look_period_ns; /* period of look_after() */
     u64 epoch_limit_ns; /* longest time without a sign of life of the policy's slow plane; 0: no limit */
-    u32 cpu_count;
-    u32 cpu_of_core[CORES_MAX];
-    u32 core_of_cpu[CORES_MAX];
+    u16 cpu_of_core[CORES_MAX];
+    u16 core_of_cpu[CPUS_MAX];
     u32 weight_of_nice[64]; /* from nice -20 to 19, the rest is not used */
     u32 blames; /* whether the policy wants to know who lets whom wait */
     u32 session; /* process whose threads are not ours: like interrupts, they wait for nobody; 0: none */
@@ -28,6 +28,8 @@ const volatile struct settings settings SEC(".rodata.settings");
 const volatile struct rules constant_rules SEC(".rodata.rules");
 
 const volatile u32 constant_tracking SEC(".rodata.track");
+
+const volatile u32 constant_recording SEC(".rodata.record");
 
 /* Read by the loader. */
 struct report {

@@ -7,7 +7,7 @@
 #include "pelt.h"
 #include "words.h"
 
-#define CORES_MAX 64 /* a set of cores is one word */
+#define CORES_MAX 512
 #define DOMAINS_MAX 16 /* clusters, of a machine whose energy is known */
 #define POINTS_MAX 32
 #define NONE 0xffffffffu
@@ -20,10 +20,14 @@
 #define WEIGHT_ONE 1024ull /* of nice 0 */
 #define VIRTUAL_START (1ull << 40) /* queue: VIRTUAL_START */
 
+struct set {
+    u64 words[CORES_MAX / 64];
+};
+
 struct thread {
     /* Plan */
-    u64 affinity; /* cores that it may use */
-    u64 user_affinity; /* cores that the program itself allowed */
+    struct set affinity; /* cores that it may use */
+    struct set user_affinity; /* cores that the program itself allowed */
     u64 rank;
     u64 slice_ns; /* 0: as the rules say */
     u32 weight;
@@ -85,7 +89,7 @@ struct core {
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
-    u32 unused;
+    u32 others_run; /* whether a task that is not ours runs there */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -151,14 +155,17 @@ struct pick {
 struct call {
     struct pick pick;
     u64 now_ns;
-    u64 wake; /* idle cores that must look for work, when no lock is held any more */
-    u64 interrupt; /* cores that must look for other work than what they run */
+    struct set wake; /* idle cores that must look for work, when no lock is held any more */
+    struct set interrupt; /* cores that must look for other work than what they run */
+    struct set cores; /* on which the kernel lets a thread run */
+    u32 names; /* whether any core is in the first two */
     u32 wake_idle; /* whether all idle cores must, if the rules say so */
     u32 remind_idle; /* whether those must that wait for nothing */
     u32 here; /* the core on whose CPU the kernel has put the thread that it hands over, or NONE */
     u32 here_idles; /* whether that CPU has been idle */
     u32 begun; /* whether the thread has begun there */
     u32 back; /* whether the thread that becomes runnable comes back into a queue, or wakes up */
+    u32 unused;
 };
 
 /* How load is tracked: not at all; by the work that cores do, as Linux does since 5.1; by real time. */
@@ -166,6 +173,7 @@ enum tracking { TRACKING_OFF, TRACKING_BY_WORK, TRACKING_BY_TIME };
 
 /* Cores that are balanced among themselves. */
 struct group {
+    struct set receivers; /* cores whose queues have received a thread */
     u64 settled_ns; /* threads that have migrated since then do not go to another cluster */
     u64 least; /* the extremes of their loads */
     u64 most;
@@ -193,10 +201,16 @@ struct sched {
     u32 domain_count; /* clusters */
     u64 rotations;
     u64 rotation_due_ns;
-    u64 online; /* cores that there are at present */
+    struct set online; /* cores that there are at present */
     u64 operations_at; /* where the loader's operations begin, in bytes from here */
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
+    u64 records_at; /* where records are (record.h), in bytes from here */
+    u64 records_max; /* for how many there is room */
+    u64 records_read; /* how many of them the loader has read, written by it */
+    u64 records_lost; /* whether there was no room for one */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
+    u32 words; /* of a set of this machine's cores */
+    u32 unused;
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
     u8 idle[CORES_MAX]; /* cores: nobody runs there */
@@ -215,6 +229,7 @@ struct sched {
 };
 
 typedef struct sched arena sched_t;
+typedef struct set arena set_t;
 typedef struct thread arena thread_t;
 typedef struct core arena core_t;
 typedef struct queue arena queue_t;

@@ -14,7 +14,7 @@ use ampsched_live_session::{Backend, JournalFile};
 use ampsched_model::Ns;
 use ampsched_policy::{Choice, EnqueueKind, RunState};
 use ampsched_scx::Scx;
-use ampsched_scx::layout::Op;
+use ampsched_scx::layout::{Op, Set};
 
 use crate::subjects::{Table, cores, session};
 
@@ -102,7 +102,7 @@ impl Crowd {
     fn join(&mut self, threads: usize, others: Others) {
         let pid = std::process::id();
         for _ in 0..threads {
-            let thread = self.native.welcome(1024, (1 << CORES) - 1);
+            let thread = self.native.welcome(1024, &Set::ALL);
             let own = self.native.thread_mut(thread);
             (own.pid, own.process, own.since_ns) = (pid, pid, self.now_ns);
         }

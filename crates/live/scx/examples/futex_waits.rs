@@ -75,12 +75,12 @@ fn load() -> Kernel {
     let options = Options {
         scope: Scope::Chosen,
         cpus: topology.cores().map(|core| cores.cpu(core) as u32).collect(),
-        online: (1 << topology.core_count()) - 1,
+        online: topology.cores().collect(),
         timeout_ms: 10_000,
         epoch_limit_ns: 0,
     };
     let initial = lower::state(lowered, &rules, topology, 64);
-    Kernel::load(initial, &rules, &options, needs.blame).expect("sched_ext")
+    Kernel::load(&initial, &rules, &options, needs.blame).expect("sched_ext")
 }
 
 /// Starts a thread under the policy; it stays until the stage is over, so that its blame can be read.

@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Prog
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
-use crate::layout::{CORES_MAX, Operation, Rules, Sched, Thread};
+use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Set, Thread};
 use crate::loads::Loads;
 use crate::lower;
 use crate::table::{self, Changes, Cores};
@@ -26,7 +26,7 @@ static REPLAY: &Aligned<[u8]> =
 static VERIFY: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/verify.bpf.o")));
 
-/// Where the arena lies (`ARENA_AT` in `bpf/kernel.h`): loader and kernel use the same addresses.
+/// Where the arena lies (`ARENA_AT` in `bpf/platform.h`): loader and kernel use the same addresses.
 const ARENA_AT: usize = 1 << 44;
 const PAGE: usize = 4096;
 /// Operations that the arena has room for.
@@ -46,9 +46,8 @@ const SWITCH_PARTIAL: u64 = 1 << 3;
 struct Settings {
     look_period_ns: u64,
     epoch_limit_ns: u64,
-    cpu_count: u32,
-    cpu_of_core: [u32; CORES_MAX],
-    core_of_cpu: [u32; CORES_MAX],
+    cpu_of_core: [u16; CORES_MAX],
+    core_of_cpu: [u16; CPUS_MAX],
     weight_of_nice: [u32; NICES],
     blames: u32,
     session: u32,
@@ -91,8 +90,8 @@ pub struct Options {
     pub scope: Scope,
     /// CPU of each core, in the topology's order of cores.
     pub cpus: Vec<u32>,
-    /// Cores that there are at present, as a word.
-    pub online: u64,
+    /// Cores that there are at present.
+    pub online: Set,
     /// After how many ms without being run a runnable task makes the kernel give up on the scheduler; at most 30,000.
     pub timeout_ms: u32,
     /// After how many ns without [`Kernel::sign_of_life`] the scheduler gives up; 0: never.
@@ -150,7 +149,7 @@ impl Drop for Kernel {
 }
 
 impl Shared {
-    fn load(mut open: OpenObject, mut initial: Sched) -> Result<Self, ScxError> {
+    fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
         let operations_at = table::bytes(initial.threads_max).next_multiple_of(PAGE);
         let bytes =
             (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
@@ -161,7 +160,6 @@ impl Shared {
                     .map_err(|error| failed("cannot size the arena", error))?;
             }
         }
-        initial.operations_at = operations_at as u64;
         let object =
             open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
         let base = ARENA_AT as *mut u8;
@@ -171,7 +169,8 @@ impl Shared {
             for page in (0..bytes).step_by(PAGE) {
                 base.add(page).write_volatile(0);
             }
-            base.cast::<Sched>().write(initial);
+            base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
+            (*base.cast::<Sched>()).operations_at = operations_at as u64;
             (base.cast(), base.add(operations_at).cast())
         };
         let not_null = "the arena does not begin at 0";
@@ -218,9 +217,9 @@ impl Replay {
     /// # Errors
     ///
     /// The kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-    pub fn load(initial: Sched) -> Result<Self, ScxError> {
+    pub fn load(initial: &Sched) -> Result<Self, ScxError> {
         let mut open = open(&REPLAY.0)?;
-        set_rules(&mut open, &initial);
+        set_rules(&mut open, initial);
         Ok(Self(Shared::load(open, initial)?))
     }
 
@@ -235,20 +234,19 @@ impl Replay {
 }
 
 /// Has the kernel verify what the scheduler does with its threads by the rules of an empty system. That takes no
-/// sched_ext, and nothing runs. Returns the greatest number of instructions that the verifier has looked at for a
-/// program; it gives up at a million.
+/// sched_ext, and nothing runs. Returns how many instructions the verifier has looked at, by program.
 ///
 /// # Errors
 ///
 /// The verifier refuses a program, the kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-pub fn verify(initial: Sched) -> Result<u32, ScxError> {
+pub fn verify(initial: &Sched) -> Result<Vec<(String, u32)>, ScxError> {
     let mut open = open(&VERIFY.0)?;
-    set_rules(&mut open, &initial);
+    set_rules(&mut open, initial);
     let shared = Shared::load(open, initial)?;
     let ids: Vec<u32> = shared.object.progs().filter_map(|program| id(&program)).collect();
     let all = libbpf_rs::query::ProgInfoIter::default();
     let own = all.filter(|info| ids.contains(&info.id));
-    Ok(own.map(|info| info.verified_insns).max().unwrap_or(0))
+    Ok(own.map(|info| (info.name.to_string_lossy().into_owned(), info.verified_insns)).collect())
 }
 
 /// A loaded program's number.
@@ -299,7 +297,7 @@ impl Kernel {
     /// The kernel has no sched_ext, already runs another scheduler, refuses the programs, or this process may not load
     /// them.
     pub fn load(
-        initial: Sched,
+        initial: &Sched,
         rules: &ampsched_policy::Rules,
         options: &Options,
         blames: bool,
@@ -309,7 +307,7 @@ impl Kernel {
         }
         let mut open = open(&SCHEDULER.0)?;
         let settings = settings(rules, options, blames)?;
-        set_rules(&mut open, &initial);
+        set_rules(&mut open, initial);
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(value) = map.initial_value_mut() else { continue };
@@ -414,11 +412,12 @@ fn settings(
 ) -> Result<Settings, ScxError> {
     let core_of_cpu = lower::core_of_cpu(&options.cpus)?;
     let mut cpu_of_core = [0; CORES_MAX];
-    cpu_of_core[..options.cpus.len()].copy_from_slice(&options.cpus);
+    for (slot, &cpu) in cpu_of_core.iter_mut().zip(&options.cpus) {
+        *slot = cpu as u16;
+    }
     Ok(Settings {
         look_period_ns: rules.balance.map_or(LOOK_NS, |balance| balance.period_ns.min(LOOK_NS)),
         epoch_limit_ns: options.epoch_limit_ns,
-        cpu_count: options.cpus.iter().max().map_or(0, |cpu| cpu + 1),
         cpu_of_core,
         core_of_cpu,
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
@@ -453,6 +452,12 @@ mod tests {
     const EXECUTABLE: u64 = 4;
     /// Class and mode of BPF's atomic instructions, and the bits that say so (Linux, `include/uapi/linux/bpf.h`).
     const ATOMIC: (u8, u8) = (0xc3, 0xe7);
+    /// What such an instruction does.
+    const COMPARE_AND_SWAP: u64 = 0xf1;
+    const EXCHANGE: u64 = 0xe1;
+    const FETCH_AND_ADD: u64 = 0x01;
+    /// The compiler's way to add 0.
+    const FETCH_AND_OR: u64 = 0x41;
 
     fn number<const BYTES: usize>(file: &[u8], at: usize) -> u64 {
         let mut bytes = [0; 8];
@@ -460,8 +465,8 @@ mod tests {
         u64::from_le_bytes(bytes)
     }
 
-    /// The first byte of each instruction of an object file, 64 bits, little-endian (elf(5)).
-    fn instructions(file: &[u8]) -> Vec<u8> {
+    /// The first byte and the number of each instruction of an object file, 64 bits, little-endian (elf(5)).
+    fn instructions(file: &[u8]) -> Vec<(u8, u64)> {
         let (sections, size, count) =
             (number::<8>(file, 40), number::<2>(file, 58), number::<2>(file, 60));
         let headers = (0..count).map(|index| (sections + index * size) as usize);
@@ -469,19 +474,26 @@ mod tests {
         executable
             .flat_map(|at| {
                 let (begin, bytes) = (number::<8>(file, at + 24), number::<8>(file, at + 32));
-                file[begin as usize..(begin + bytes) as usize].chunks(8).map(|code| code[0])
+                file[begin as usize..(begin + bytes) as usize]
+                    .chunks(8)
+                    .map(|code| (code[0], number::<4>(code, 4)))
             })
             .collect()
     }
 
     /// In an arena Linux refuses them on such cores.
     #[test]
-    fn programs_have_no_other_atomics_than_to_lock_and_to_unlock() {
+    fn programs_have_no_other_atomics_than_to_lock_to_unlock_and_to_count_records() {
         for programs in [&SCHEDULER.0, &REPLAY.0, &VERIFY.0] {
             let codes = instructions(programs);
             assert!(codes.len() > 1000, "{} instructions", codes.len());
-            let atomic = codes.iter().filter(|&&code| code & ATOMIC.1 == ATOMIC.0).count();
-            assert_eq!(atomic, 2);
+            let atomic = codes.iter().filter(|(code, _)| code & ATOMIC.1 == ATOMIC.0);
+            let (locks, others): (Vec<_>, Vec<_>) =
+                atomic.partition(|(_, does)| *does == COMPARE_AND_SWAP);
+            assert_eq!(locks.len(), 1);
+            let known = [EXCHANGE, FETCH_AND_ADD, FETCH_AND_OR];
+            assert!(!others.is_empty());
+            assert!(others.iter().all(|(_, does)| known.contains(does)), "{others:?}");
         }
     }
 }

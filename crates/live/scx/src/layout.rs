@@ -2,11 +2,13 @@
 //!
 //! The C headers say what each field means. A test compares sizes and offsets.
 
-use ampsched_model::MAX_CLASSES;
+use ampsched_model::{CoreId, MAX_CLASSES};
 use ampsched_policy::Wire;
 
-/// Most cores, and one more than the highest number of a CPU: a set of cores is one word.
-pub const CORES_MAX: usize = ampsched_live_driver::KERNEL_CPUS_MAX;
+/// Most cores.
+pub const CORES_MAX: usize = ampsched_live_driver::KERNEL_CORES_MAX;
+/// One more than the highest number of a CPU: Linux has room for no more on any computer (`CONFIG_NR_CPUS`).
+pub const CPUS_MAX: usize = 8192;
 /// No thread, core or preference.
 pub const NONE: u32 = u32::MAX;
 /// No time.
@@ -59,12 +61,45 @@ pub struct TrackedCore {
     pub told: u32,
 }
 
+/// A set of cores.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    pub words: [u64; CORES_MAX / 64],
+}
+
+impl Set {
+    /// All cores that there can be.
+    pub const ALL: Self = Self { words: [u64::MAX; CORES_MAX / 64] };
+
+    /// Whether a core is in it; below [`CORES_MAX`].
+    pub fn contains(&self, core: usize) -> bool {
+        self.words[core / 64] >> (core % 64) & 1 == 1
+    }
+
+    /// Its cores, in ascending order.
+    pub fn cores(&self) -> impl Iterator<Item = CoreId> + '_ {
+        (0..CORES_MAX).filter(|&core| self.contains(core)).map(CoreId::from)
+    }
+}
+
+/// Of cores below [`CORES_MAX`].
+impl FromIterator<CoreId> for Set {
+    fn from_iter<I: IntoIterator<Item = CoreId>>(cores: I) -> Self {
+        let mut set = Self::default();
+        for core in cores {
+            set.words[core.index() / 64] |= 1 << (core.index() % 64);
+        }
+        set
+    }
+}
+
 /// A thread: plan, state, counters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
-    pub affinity: u64,
-    pub user_affinity: u64,
+    pub affinity: Set,
+    pub user_affinity: Set,
     pub rank: u64,
     pub slice_ns: u64,
     pub weight: u32,
@@ -125,7 +160,7 @@ pub struct Core {
     pub kind: u32,
     pub looks: u32,
     pub interrupted: u32,
-    pub unused: u32,
+    pub others_run: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -208,14 +243,17 @@ pub struct Pick {
 pub struct Call {
     pub pick: Pick,
     pub now_ns: u64,
-    pub wake: u64,
-    pub interrupt: u64,
+    pub wake: Set,
+    pub interrupt: Set,
+    pub cores: Set,
+    pub names: u32,
     pub wake_idle: u32,
     pub remind_idle: u32,
     pub here: u32,
     pub here_idles: u32,
     pub begun: u32,
     pub back: u32,
+    pub unused: u32,
 }
 
 /// The calls of timers, and those of the loader; lower ones are those of cores.
@@ -227,6 +265,7 @@ const CALLS: usize = CORES_MAX + 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Group {
+    pub receivers: Set,
     pub settled_ns: u64,
     pub least: u64,
     pub most: u64,
@@ -257,10 +296,16 @@ pub struct Sched {
     pub domain_count: u32,
     pub rotations: u64,
     pub rotation_due_ns: u64,
-    pub online: u64,
+    pub online: Set,
     pub operations_at: u64,
     pub alive_ns: u64,
+    pub records_at: u64,
+    pub records_max: u64,
+    pub records_read: u64,
+    pub records_lost: u64,
     pub unit_ns: u64,
+    pub words: u32,
+    pub unused: u32,
     pub tracking: u32,
     pub knows_energy: u32,
     pub idle: [u8; CORES_MAX],
@@ -289,6 +334,7 @@ pub struct Operation {
     pub value: u64,
     pub pick_kind: u32,
     pub pick_thread: u32,
+    pub cores: Set,
 }
 
 /// Kinds of [`Operation`]; `bpf/operation.h` says what each takes and answers.

@@ -15,6 +15,8 @@ pub mod lower;
 #[cfg(feature = "bpf")]
 mod members;
 pub mod native;
+pub mod record;
+pub mod replay;
 #[cfg(feature = "bpf")]
 mod scx;
 pub mod table;
@@ -34,7 +36,7 @@ pub enum ScxError {
         why: String,
     },
     /// A CPU has a number that the programs in the kernel have no room for.
-    #[error("CPU {cpu}: schedulers in the kernel serve CPUs 0 to {}", layout::CORES_MAX - 1)]
+    #[error("CPU {cpu}: schedulers in the kernel serve CPUs 0 to {}", layout::CPUS_MAX - 1)]
     Cpu {
         /// Its number.
         cpu: u32,

@@ -8,7 +8,9 @@ use ampsched_policy::{
 };
 
 use crate::ScxError;
-use crate::layout::{self, CHANGE, CORES_MAX, DOMAINS_MAX, NONE, Op, Operation, POINTS_MAX};
+use crate::layout::{
+    self, CHANGE, CORES_MAX, CPUS_MAX, DOMAINS_MAX, NONE, Op, Operation, POINTS_MAX, Set,
+};
 
 /// What a kernel cannot do for a policy, as a sentence for each; none if it can run the policy by itself.
 pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
@@ -58,10 +60,10 @@ pub fn rules(
 /// # Errors
 ///
 /// [`ScxError::Cpu`] if a number is higher than the programs in the kernel have room for.
-pub fn core_of_cpu(cpus: &[u32]) -> Result<[u32; CORES_MAX], ScxError> {
-    let mut cores = [0; CORES_MAX];
+pub fn core_of_cpu(cpus: &[u32]) -> Result<[u16; CPUS_MAX], ScxError> {
+    let mut cores = [0; CPUS_MAX];
     for (core, &cpu) in cpus.iter().enumerate() {
-        *cores.get_mut(cpu as usize).ok_or(ScxError::Cpu { cpu })? = core as u32;
+        *cores.get_mut(cpu as usize).ok_or(ScxError::Cpu { cpu })? = core as u16;
     }
     Ok(cores)
 }
@@ -72,7 +74,7 @@ pub fn state(
     rules: &Rules,
     topology: &Topology,
     threads_max: u32,
-) -> layout::Sched {
+) -> Box<layout::Sched> {
     let core_of = |core: CoreId| {
         let place = topology.core(core);
         let alike =
@@ -97,7 +99,7 @@ pub fn state(
             kind: topology.kind(core).number(),
             looks: 0,
             interrupted: 0,
-            unused: 0,
+            others_run: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }
@@ -137,7 +139,7 @@ pub fn state(
         cores[core.index()] = entry;
     }
     let domains = energies(rules, topology);
-    layout::Sched {
+    Box::new(layout::Sched {
         rotation_due_ns: rules.balance.map_or(0, |balance| balance.rotate_period_ns),
         rules: lowered,
         core_count: topology.core_count() as u32,
@@ -153,10 +155,16 @@ pub fn state(
         stuck: 0,
         domain_count: topology.clusters().len() as u32,
         rotations: 0,
-        online: topology.cores().fold(0, |word, core| word | 1 << core.index()),
+        online: topology.cores().collect(),
         operations_at: 0,
         alive_ns: 0,
+        records_at: 0,
+        records_max: 0,
+        records_read: 0,
+        records_lost: 0,
         unit_ns: PELT_UNIT_NS,
+        words: topology.core_count().div_ceil(64) as u32,
+        unused: 0,
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,
@@ -176,7 +184,7 @@ pub fn state(
         domains: domains.unwrap_or_default(),
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],
-    }
+    })
 }
 
 /// The clusters as energy is estimated; none if threads are placed otherwise, or the power of a cluster is not known.
@@ -227,6 +235,10 @@ pub fn pace(core: CoreId, mhz: u32, max_mhz: u32) -> Operation {
 /// A change of a thread's plan as operations; their answers say whether the thread must be moved.
 pub fn change(thread: u32, change: &Change) -> Vec<Operation> {
     let kind = CHANGE + change.kind() as u32;
+    if let Change::Affinity(cores) = change {
+        let cores: Set = cores.iter().collect();
+        return vec![Operation { kind, thread, cores, ..Operation::default() }];
+    }
     let operation = |(core, a)| Operation { kind, thread, core, a, ..Operation::default() };
     change.payload().into_iter().map(operation).collect()
 }
@@ -237,10 +249,10 @@ mod tests {
 
     #[test]
     fn low_cpus_beyond_the_programs_room_are_refused() {
-        let cores = core_of_cpu(&[63, 2]).unwrap();
-        assert_eq!((cores[63], cores[2], cores[0]), (0, 1, 0));
-        let error = core_of_cpu(&[0, 64]).unwrap_err();
-        assert_eq!(error.to_string(), "CPU 64: schedulers in the kernel serve CPUs 0 to 63");
+        let cores = core_of_cpu(&[8191, 2]).unwrap();
+        assert_eq!((cores[8191], cores[2], cores[0]), (0, 1, 0));
+        let error = core_of_cpu(&[0, 8192]).unwrap_err();
+        assert_eq!(error.to_string(), "CPU 8192: schedulers in the kernel serve CPUs 0 to 8191");
         assert!(core_of_cpu(&[u32::MAX]).is_err());
     }
 }

@@ -297,10 +297,7 @@ impl Members {
         let pid = seen.process as i32;
         let stat = self.proc.stat(pid, seen.pid as i32);
         let group = stat.as_ref().map_or(pid, |stat| stat.group);
-        let allowed: CoreSet = (0..session.cores.topology().core_count())
-            .filter(|core| seen.user_affinity >> core & 1 == 1)
-            .map(CoreId::from)
-            .collect();
+        let allowed: CoreSet = seen.user_affinity.cores().collect();
         let (thread, app) = session.add(seen.pid as i32, group, seen.weight, &allowed, now_ns);
         if self.slots.len() <= thread.index() {
             self.slots.resize(thread.index() + 1, u32::MAX);

@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use crate::layout::{Call, Operation, Sched, Thread};
+use crate::layout::{Call, Operation, Sched, Set, Thread};
 use crate::table::{self, Changes, Cores};
 
 unsafe extern "C" {
@@ -12,7 +12,7 @@ unsafe extern "C" {
 }
 
 /// Number of sizes and offsets that are compared.
-pub const LAYOUT: usize = 22;
+pub const LAYOUT: usize = 23;
 
 /// Sizes and offsets as the C compiler sees them, in the order of `bpf/native.c`.
 pub fn layout() -> [u64; LAYOUT] {
@@ -29,10 +29,10 @@ pub struct Native {
 
 impl Native {
     /// An empty system with room for threads.
-    pub fn new(state: Sched) -> Self {
+    pub fn new(state: &Sched) -> Self {
         let mut memory = vec![0_u64; table::bytes(state.threads_max).div_ceil(8)];
         // SAFETY: the memory is large enough and aligned to 8 bytes, as `Sched` is.
-        unsafe { memory.as_mut_ptr().cast::<Sched>().write(state) };
+        unsafe { memory.as_mut_ptr().cast::<Sched>().copy_from_nonoverlapping(state, 1) };
         Self { memory, changes: Changes::default() }
     }
 
@@ -136,7 +136,7 @@ host! {
     call_of = ampsched_host_call_of(core: u32, now_ns: u64) -> Caller;
     collect = ampsched_host_collect(call: Caller);
     hand_over = ampsched_host_hand_over(call: Caller, thread: u32) -> u32;
-    begin_before_enqueue = ampsched_host_begin_before_enqueue(call: Caller, thread: u32, core: u32) -> bool;
+    wake_up = ampsched_host_wake_up(call: Caller, thread: u32, waker: u32) -> u32;
     has_got_there = ampsched_host_has_got_there(thread: u32, core: u32, now_ns: u64) -> bool;
     has_no_work = ampsched_host_has_no_work(core: u32) -> bool;
     is_running = ampsched_host_is_running(call: Caller, thread: u32, core: u32);
@@ -148,10 +148,8 @@ host! {
     take_out = ampsched_host_take_out(call: Caller, thread: u32, state: u32);
     suspend = ampsched_host_suspend(call: Caller, thread: u32);
     change_plan = ampsched_host_change_plan(call: Caller, operation: &mut Operation);
-    restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: u64);
+    restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: &Set);
     weigh = ampsched_host_weigh(thread: u32, weight: u32);
-    choose_core = ampsched_host_choose_core(thread: u32, waker: u32, now_ns: u64) -> u32;
-    is_idle = ampsched_host_is_idle(core: u32) -> bool;
-    welcome = ampsched_host_welcome(weight: u32, cores: u64) -> u32;
+    welcome = ampsched_host_welcome(weight: u32, cores: &Set) -> u32;
     bid_farewell = ampsched_host_bid_farewell(call: Caller, thread: u32);
 }

@@ -18,7 +18,7 @@ use ampsched_policy::PELT_UNIT_NS;
 
 use crate::class::{self, Chosen, Touch};
 use crate::kernel::{Exit, Kernel, Options, Scope, monotonic_ns};
-use crate::layout::{Operation, Thread};
+use crate::layout::{Operation, Set, Thread};
 use crate::loads::Loads;
 use crate::members::{Members, Span};
 use crate::table::Cores;
@@ -381,12 +381,12 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
         let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
         lower::track_load(&mut initial, how, topology, unit_ns);
     }
-    Kernel::load(initial, &rules, &options, driver.needs().blame).map_err(in_words)
+    Kernel::load(&initial, &rules, &options, driver.needs().blame).map_err(in_words)
 }
 
-/// The cores whose CPUs are online, as a word. Errors: a CPU is in none of the stated classes, but the kernel has one
+/// The cores whose CPUs are online. Errors: a CPU is in none of the stated classes, but the kernel has one
 /// scheduler for all.
-fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
+fn online(root: &Root, cores: &CoreMap) -> Result<Set, InputError> {
     let cpus = online_cpus(root)?;
     let outside = cpus.iter().copied().filter(|&cpu| cores.core(cpu).is_none());
     let outside = format_cpus(outside);
@@ -395,7 +395,7 @@ fn online(root: &Root, cores: &CoreMap) -> Result<u64, InputError> {
         let hint = "in the kernel a policy schedules every CPU: name all with --big, --middle and --little";
         return Err(InputError::new("cores", "", message).with_hint(hint));
     }
-    Ok(cores.core_set(&cpus).iter().fold(0, |word, core| word | 1 << core.index()))
+    Ok(cores.core_set(&cpus).iter().collect())
 }
 
 fn in_words(error: ScxError) -> InputError {

@@ -118,7 +118,7 @@ pub trait Payloads {
 
 impl Payloads for CoreSet {
     fn words(&self) -> Vec<(u32, u64)> {
-        vec![(0, self.iter().fold(0, |word, core| word | 1 << core.index()))]
+        self.iter().map(|core| (core.0.into(), 1)).collect()
     }
 }
 

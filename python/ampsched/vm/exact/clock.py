@@ -15,7 +15,7 @@ from ampsched.vm.exact.costs import ClassCosts
 INSTALLED = Path("lib/ampsched/exact-clock.so")
 QUANTUM_US = (1.0, 10_000.0)
 """Shortest and longest quantum."""
-CORES_MAX, CLASSES_MAX = 64, 16
+CORES_MAX, CLASSES_MAX = 512, 16
 """MAX_CPUS and MAX_CLASSES of ``crates/live/exact/machine.h``."""
 
 

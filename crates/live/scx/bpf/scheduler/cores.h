@@ -11,7 +11,7 @@
 
 inlined u32 core_at(s32 cpu)
 {
-    return settings.core_of_cpu[cpu & (CORES_MAX - 1)];
+    return settings.core_of_cpu[cpu & (CPUS_MAX - 1)];
 }
 
 inlined s32 cpu_at(u32 core)
@@ -25,7 +25,7 @@ inlined call_t *own_call(sched_t *s)
     return call_of(s, core_at(bpf_get_smp_processor_id()), bpf_ktime_get_ns());
 }
 
-/* The lowest core of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler knows. */
+/* The lowest core in a word of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler knows. */
 inlined u32 lowest(u64 cores)
 {
     u32 core = __builtin_ctzll(cores);
@@ -33,29 +33,35 @@ inlined u32 lowest(u64 cores)
     return core;
 }
 
-inlined void kick(u64 cores, u64 how)
+/* Tells cores from `first` on. */
+inlined void kick(u32 first, u64 cores, u64 how)
 {
     for (; cores && can_go_on; cores &= cores - 1)
-        scx_bpf_kick_cpu(cpu_at(lowest(cores)), how);
+        scx_bpf_kick_cpu(cpu_at(first + lowest(cores)), how);
 }
 
 /* Tells the cores that a call has named; no lock is held. */
-apart void tell_named(call_t *c)
+apart void tell_named(sched_t *s, call_t *c)
 {
-    u64 wake = c->wake, interrupt = c->interrupt;
-    c->wake = nothing();
-    c->interrupt = nothing();
-    if (interrupt)
-        kick(interrupt, SCX_KICK_PREEMPT);
-    if (wake)
-        kick(wake, SCX_KICK_IDLE);
+    if (!c->names)
+        return;
+    c->names = false;
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one) {
+        u64 wake = at(c->wake.words, i), interrupt = at(c->interrupt.words, i);
+        at(c->wake.words, i) = nothing();
+        at(c->interrupt.words, i) = nothing();
+        if (interrupt)
+            kick(i * 64, interrupt, SCX_KICK_PREEMPT);
+        if (wake)
+            kick(i * 64, wake, SCX_KICK_IDLE);
+    }
 }
 
 /* Tells the cores that a call has collected; no lock is held. */
 inlined void tell(sched_t *s, call_t *c)
 {
     collect(s, c);
-    tell_named(c);
+    tell_named(s, c);
 }
 
 /* The core of the thread that wakes another one, if one of ours does. */

@@ -83,7 +83,7 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
         return;
     if (sent == SENT_NOBODY && thread != NONE) {
         give_up(s, c, core, thread);
-        tell_named(c);
+        tell_named(s, c);
     }
     fetch(cpu, prev, before);
 }

@@ -11,7 +11,7 @@ struct apply_arguments {
 inlined void apply_one(sched_t *s, call_t *c, struct operation arena *op)
 {
     if (op->kind == OP_PACE)
-        change_pace(s, op->core & (CORES_MAX - 1), op->a, op->b, c->now_ns);
+        change_pace(s, op->core, op->a, op->b, c->now_ns);
     else
         change_plan(s, c, op);
 }
@@ -23,11 +23,12 @@ int apply(struct apply_arguments *arguments)
 {
     sched_t *s = shared_state();
     call_t *c = call_of(s, CALL_OF_PLAN, bpf_ktime_get_ns());
+    unsigned long before;
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
-        bpf_spin_lock(&guard);
+        bpf_local_irq_save(&before);
         apply_one(s, c, op);
-        bpf_spin_unlock(&guard);
+        bpf_local_irq_restore(&before);
     }
     /* Nobody looks before all is as the plan says. */
     tell(s, c);

@@ -25,7 +25,7 @@ inlined void forget(struct task_struct *p)
     call_t *c = own_call(s);
     note_thread(p, NONE);
     bid_farewell(s, c, thread);
-    tell_named(c);
+    tell_named(s, c);
 }
 
 #endif

@@ -19,14 +19,13 @@ void BPF_PROG(ampsched_set_weight, struct task_struct *p, u32 weight)
     weigh(shared_state(), thread, own);
 }
 
-/* The cores in a set of CPUs. */
-apart u64 cores_in(const struct cpumask *cpumask)
+/* Notes the cores of a set of CPUs in a call. */
+apart void note_cores(sched_t *s, call_t *c, const struct cpumask *cpumask)
 {
-    u64 cores = 0;
-    for (u32 cpu = shared_state()->zero; cpu < settings.cpu_count && can_go_on; cpu += shared_state()->one)
-        if (bpf_cpumask_test_cpu(cpu, cpumask))
-            cores |= bit(core_at(cpu));
-    return cores;
+    empty(s, &c->cores);
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
+        if (bpf_cpumask_test_cpu(cpu_at(core), cpumask))
+            include(&c->cores, core);
 }
 
 SEC("struct_ops/set_cpumask")
@@ -37,7 +36,8 @@ void BPF_PROG(ampsched_set_cpumask, struct task_struct *p, const struct cpumask 
         return;
     sched_t *s = shared_state();
     call_t *c = own_call(s);
-    restrict_to(s, c, thread, cores_in(cpumask));
+    note_cores(s, c, cpumask);
+    restrict_to(s, c, thread, &c->cores);
     tell(s, c);
 }
 
@@ -56,7 +56,9 @@ void BPF_PROG(ampsched_enable, struct task_struct *p)
     if (p->flags & PF_KTHREAD || process == settings.session)
         return;
     sched_t *s = shared_state();
-    u32 thread = welcome(s, weight_of(p), cores_in(p->cpus_ptr));
+    call_t *c = own_call(s);
+    note_cores(s, c, p->cpus_ptr);
+    u32 thread = welcome(s, weight_of(p), &c->cores);
     if (thread != NONE) {
         thread_of(s, thread)->pid = p->pid;
         thread_of(s, thread)->process = process;

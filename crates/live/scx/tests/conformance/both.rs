@@ -5,7 +5,7 @@ use ampsched_policy::{
     Balance, Change, Choice, CoreLoad, EnqueueKind, LoadTracking, PELT_UNIT_NS, Pick, RunState,
     Sched, Topology,
 };
-use ampsched_scx::layout::{self, NEVER, NONE, Op, Operation};
+use ampsched_scx::layout::{self, NEVER, NONE, Op, Operation, Set};
 use ampsched_scx::native::Native;
 use ampsched_scx::{loads, lower};
 
@@ -16,13 +16,8 @@ pub struct Both {
     /// Operations with their answers: a trace.
     pub trace: Vec<Operation>,
     /// The state before the first of them.
-    pub before: layout::Sched,
+    pub before: Box<layout::Sched>,
     pub now_ns: Ns,
-}
-
-/// A set of cores as a word.
-fn word(set: &CoreSet) -> u64 {
-    set.iter().fold(0, |word, core| word | 1 << core.index())
 }
 
 fn core_number(core: Option<CoreId>) -> u32 {
@@ -45,7 +40,7 @@ impl Both {
         if let Some(how) = tracking {
             rust.track_load(how);
         }
-        Self { rust, c: Native::new(before), trace: Vec::new(), before, now_ns: 0 }
+        Self { rust, c: Native::new(&before), trace: Vec::new(), before, now_ns: 0 }
     }
 
     /// Tells the interpreter in C, which answers.
@@ -69,10 +64,9 @@ impl Both {
 
     pub fn add(&mut self, weight: u32, cores: Option<&CoreSet>) -> ThreadId {
         let thread = self.rust.add(AppId(0), weight, cores);
-        let word = cores.map_or(u64::MAX, word);
+        let cores = cores.map_or(Set::ALL, |cores| cores.iter().collect());
         let kind = Op::Add as u32;
-        let answer =
-            self.tell(Operation { kind, a: weight.into(), b: word, ..Operation::default() });
+        let answer = self.tell(Operation { kind, a: weight.into(), cores, ..Operation::default() });
         assert_eq!(answer.value, u64::from(thread.0), "number of a new thread");
         thread
     }
@@ -163,8 +157,8 @@ impl Both {
         receivers.sort_unstable();
         receivers.dedup();
         let answer = self.op(Op::Balance, None, None, 0);
-        let word = receivers.iter().fold(0, |word, core| word | 1_u64 << core.index());
-        assert_eq!(answer.value, word, "cores that balancing gives threads");
+        let cores: Set = receivers.iter().copied().collect();
+        assert_eq!(answer.cores, cores, "cores that balancing gives threads");
         receivers
     }
 
@@ -190,7 +184,8 @@ impl Both {
 
     pub fn restrict_user(&mut self, thread: ThreadId, set: &CoreSet) -> bool {
         let moves = self.rust.restrict_user(thread, set).moves;
-        let answer = self.op(Op::UserAffinity, Some(thread), None, word(set));
+        let (kind, cores) = (Op::UserAffinity as u32, set.iter().collect());
+        let answer = self.tell(Operation { kind, thread: thread.0, cores, ..Operation::default() });
         assert_eq!(answer.value != 0, moves, "whether a set of its program moves {thread:?}");
         moves
     }
@@ -275,7 +270,7 @@ impl Both {
         assert_eq!((c.switches, c.migrations, c.migrated_at_ns), ours, "moves of {thread:?}");
         for core in self.rust.topology().cores() {
             assert_eq!(
-                c.affinity >> core.index() & 1 == 1,
+                c.affinity.contains(core.index()),
                 self.rust.allows(thread, core),
                 "{thread:?} on {core:?}"
             );

@@ -71,11 +71,12 @@ impl Host {
         }
     }
 
-    /// A random set of cores that is not empty.
+    /// A random set of cores that is not empty; of many cores a few, so that all are used.
     fn some_cores(&mut self) -> CoreSet {
         let count = self.charged_ns.len();
+        let one_in = if count > 64 { 64 } else { 2 };
         let mut set: CoreSet =
-            (0..count).map(CoreId::from).filter(|_| self.draw.bits() % 2 == 0).collect();
+            (0..count).map(CoreId::from).filter(|_| self.draw.bits() % one_in == 0).collect();
         set.insert(CoreId::from(self.below(count)));
         set
     }

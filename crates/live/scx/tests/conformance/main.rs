@@ -16,7 +16,8 @@ use crate::host::Host;
 #[cfg(feature = "bpf")]
 use crate::host::THREADS_MAX;
 use crate::subjects::{
-    random_rules, topologies, topology_of, traces, tracking_of, try_policies, try_random_rules,
+    random_rules, topologies, topology, topology_of, traces, tracking_of, try_policies,
+    try_random_rules,
 };
 
 /// Random events per trace.
@@ -45,7 +46,8 @@ fn layouts_agree() {
     use std::mem::offset_of;
 
     use layout::{
-        Call, Core, Domain, Operation, Queue, Rules, Sched, Thread, TrackedCore, TrackedThread,
+        Call, Core, Domain, Group, Operation, Queue, Rules, Sched, Thread, TrackedCore,
+        TrackedThread,
     };
     let ours = [
         size_of::<Rules>(),
@@ -70,6 +72,7 @@ fn layouts_agree() {
         size_of::<Sched>(),
         size_of::<Operation>(),
         offset_of!(Operation, value),
+        size_of::<Group>(),
     ];
     assert_eq!(native::layout(), ours.map(|number| number as u64));
 }
@@ -90,10 +93,9 @@ fn the_state_in_the_arena_needs_no_atomic_instructions() {
     let mut found = Vec::new();
     sources(std::path::Path::new("bpf"), &mut found);
     assert!(found.len() > 20, "these are not all of them: {found:?}");
-    for (path, text) in found
-        .into_iter()
-        .filter(|(path, _)| !["lock.h", "platform.h"].iter().any(|name| path.ends_with(name)))
-    {
+    for (path, text) in found.into_iter().filter(|(path, _)| {
+        !["lock.h", "platform.h", "record.h"].iter().any(|name| path.ends_with(name))
+    }) {
         let atomic =
             ["__sync_", "__atomic_", "_Atomic"].into_iter().find(|word| text.contains(word));
         assert_eq!(atomic, None, "{}", path.display());
@@ -107,6 +109,27 @@ fn every_policy_with_rules_decides_the_same() {
         replay(name, topology, rules, lowered, tracking, seed);
     });
     assert!(count >= 9, "only {count} sets of rules were compared");
+}
+
+/// A machine with so many cores of two kinds, in clusters of eight.
+fn large(cores: usize) -> Topology {
+    let clusters: Vec<(u8, usize)> =
+        (0..cores.div_ceil(8)).map(|at| ((at % 2) as u8, 8.min(cores - 8 * at))).collect();
+    topology(&clusters)
+}
+
+#[test]
+fn many_cores_decide_the_same() {
+    for seed in 0..traces(60) {
+        let topology = large([65, 128, 300, 512][seed as usize % 4]);
+        let rules = random_rules(&mut Draw::new(seed).child(1));
+        match lower::rules("random", &Needs::default(), &rules, &topology) {
+            Ok(lowered) => {
+                replay(&format!("{rules:?}"), topology, rules, lowered, tracking_of(seed), seed);
+            }
+            Err(refused) => assert!(refused.to_string().contains("16 clusters"), "{refused}"),
+        }
+    }
 }
 
 #[test]
@@ -267,7 +290,7 @@ fn a_trace_has_the_same_answers_all_at_once() {
     for seed in 0..traces(100) {
         let host = random_trace(seed);
         let mut operations = host.both.trace.clone();
-        native::Native::new(host.both.before).operate(&mut operations);
+        native::Native::new(&host.both.before).operate(&mut operations);
         assert_same_answers(&operations, &host, seed);
     }
 }
@@ -275,7 +298,7 @@ fn a_trace_has_the_same_answers_all_at_once() {
 /// A trace once more in the kernel's BPF machine.
 #[cfg(feature = "bpf")]
 fn replay_in_kernel(host: &Host, seed: u64) {
-    let loaded = ampsched_scx::kernel::Replay::load(host.both.before);
+    let loaded = ampsched_scx::kernel::Replay::load(&host.both.before);
     let mut kernel = loaded.expect("the kernel has BPF arenas, and we are root");
     let mut operations = host.both.trace.clone();
     kernel.operate(&mut operations).unwrap();
@@ -299,7 +322,14 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
     });
 }
 
-/// What the verifier of this kernel looks at grows with the rules of a policy. Needs root.
+/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take 2 s
+/// at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there (`a-dwrr`,
+/// when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
+#[cfg(feature = "bpf")]
+const LOOKED_AT_MAX: u32 = 100_000;
+
+/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on each
+/// path to them (`once` in bpf/platform.h). Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_verifier_accepts_every_policy() {
@@ -311,14 +341,15 @@ fn the_kernel_s_verifier_accepts_every_policy() {
             lower::track_load(&mut state, how, &topology, ampsched_policy::PELT_UNIT_NS);
         }
         let looked_at =
-            ampsched_scx::kernel::verify(state).unwrap_or_else(|error| panic!("{name}: {error}"));
-        greatest = greatest.clone().max((looked_at, name.to_owned()));
+            ampsched_scx::kernel::verify(&state).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let sum: u32 = looked_at.iter().map(|(_, count)| count).sum();
+        println!("{name}: {sum} instructions, {looked_at:?}");
+        greatest = greatest.clone().max((sum, name.to_owned()));
     });
-    let (looked_at, name) = greatest;
+    let (sum, name) = greatest;
     assert!(count >= 9, "only {count} sets of rules were tried");
-    // It gives up at a million.
-    assert!((1000..800_000).contains(&looked_at), "{looked_at} instructions for {name}");
-    println!("at most {looked_at} instructions, for {name}");
+    assert!((1000..=LOOKED_AT_MAX).contains(&sum), "{sum} instructions for {name}");
+    println!("at most {sum} instructions, for {name}");
 }
 
 /// A process has one arena at a time.

@@ -1,7 +1,7 @@
 //! What the programs in `bpf/scheduler` do when the kernel calls them, line by line.
 
 use ampsched_policy::{Choice, RunState};
-use ampsched_scx::layout::{CALL_OF_LOOK, CALL_OF_PLAN, NONE, Operation};
+use ampsched_scx::layout::{CALL_OF_LOOK, CALL_OF_PLAN, NONE, Operation, Set};
 
 use crate::machine::{Machine, Place, SLICE_DFL, SLICE_INF};
 
@@ -18,10 +18,10 @@ impl Machine {
         let wake = std::mem::take(&mut call.wake);
         let interrupt = std::mem::take(&mut call.interrupt);
         for cpu in 0..self.cpus.len() {
-            if interrupt >> cpu & 1 == 1 {
+            if interrupt.contains(cpu) {
                 self.cpus[cpu].kick_preempt = true;
             }
-            if wake >> cpu & 1 == 1 {
+            if wake.contains(cpu) {
                 self.kick_idle(cpu);
             }
         }
@@ -39,18 +39,15 @@ impl Machine {
         let waker = waker.and_then(|cpu| Some((cpu, self.thread_of(self.cpus[cpu].current?)?)));
         let waker = waker.filter(|&(cpu, by)| self.c.state().cores[cpu].running == by);
         let waker = waker.map_or(NONE, |(cpu, _)| cpu as u32);
-        let core = self.c.choose_core(thread, waker, self.now_ns);
+        let caller = home as u32;
+        let call = self.c.call_of(caller, self.now_ns);
+        let core = self.c.wake_up(call, thread, waker);
         if core == NONE {
             return (home, false);
         }
-        let cpu = core as usize;
-        if !self.c.is_idle(core) || !self.take_idle(cpu) {
-            return (cpu, false);
-        }
-        let call = self.c.call_of(core, self.now_ns);
-        let begins = self.c.begin_before_enqueue(call, thread, core);
-        self.tell(core);
-        (cpu, begins)
+        let begins = self.c.state().calls[caller as usize].begun != 0;
+        self.tell(caller);
+        (core as usize, begins)
     }
 
     fn enqueue_other(&mut self, task: usize, wakeup: bool) {
@@ -123,7 +120,7 @@ impl Machine {
     }
 
     fn receive(&mut self, cpu: usize) -> bool {
-        let may = |&task: &usize| self.tasks[task].allowed >> cpu & 1 == 1;
+        let may = |&task: &usize| self.tasks[task].allowed.contains(cpu);
         if let Some(task) = self.cpus[cpu].ours.iter().copied().find(may) {
             self.move_to_local(task, cpu);
             return true;
@@ -226,7 +223,7 @@ impl Machine {
         }
     }
 
-    pub fn ops_set_cpumask(&mut self, task: usize, cores: u64) {
+    pub fn ops_set_cpumask(&mut self, task: usize, cores: &Set) {
         let Some(thread) = self.thread_of(task) else { return };
         let cpu = self.tasks[task].cpu as u32;
         let call = self.c.call_of(cpu, self.now_ns);

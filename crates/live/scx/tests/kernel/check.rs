@@ -172,7 +172,7 @@ impl Machine {
             let cpu = &self.cpus[thread.core as usize];
             let told = cpu.resched || cpu.kick_idle || cpu.kick_preempt;
             let idle = cpu.current.is_none() && !told;
-            let may = thread.affinity >> thread.core & 1 == 1;
+            let may = thread.affinity.contains(thread.core as usize);
             expect(!(idle && may), || {
                 format!("core {} idles while thread {index} waits there, {thread:?}", thread.core)
             })?;

@@ -1,8 +1,8 @@
 //! Random things happen to random tasks; then everything comes to rest.
 
-use ampsched_model::{CoreId, CoreSet, Draw, MAX_CLASSES};
+use ampsched_model::{CoreId, Draw, MAX_CLASSES};
 use ampsched_policy::{Change, ChangeKind, Prefer, nice_to_weight};
-use ampsched_scx::layout::{CALL_OF_PLAN, NONE};
+use ampsched_scx::layout::{CALL_OF_PLAN, NONE, Set};
 use ampsched_scx::lower;
 
 use crate::check::Found;
@@ -64,9 +64,11 @@ impl Events {
         self.below(self.machine.cpus.len())
     }
 
-    fn some_cores(&mut self) -> u64 {
-        let all = (1_u64 << self.machine.cpus.len()) - 1;
-        self.draw.bits() & all | 1 << self.some_cpu()
+    fn some_cores(&mut self) -> Set {
+        let all = 0..self.machine.cpus.len();
+        let mut some: Vec<usize> = all.filter(|_| self.draw.bits() & 1 == 0).collect();
+        some.push(self.some_cpu());
+        some.into_iter().map(CoreId::from).collect()
     }
 
     fn some_task(&mut self, fits: impl Fn(&Task) -> bool) -> Option<usize> {
@@ -116,14 +118,14 @@ impl Events {
             return;
         }
         let nice = if self.chance(2) { 0 } else { self.below(40) as i32 - 20 };
-        let allowed = if self.chance(4) { self.some_cores() } else { u64::MAX };
+        let allowed = if self.chance(4) { self.some_cores() } else { Set::ALL };
         let weight = nice_to_weight(nice);
-        let thread = self.machine.c.welcome(weight, allowed);
+        let thread = self.machine.c.welcome(weight, &allowed);
         self.machine.c.thread_mut(thread).since_ns = self.machine.now_ns;
         self.add_task(thread, allowed, false);
     }
 
-    fn add_task(&mut self, thread: u32, allowed: u64, wakeup: bool) {
+    fn add_task(&mut self, thread: u32, allowed: Set, wakeup: bool) {
         let cpu = self.some_cpu();
         let task = self.machine.tasks.len();
         let place = Place::Asleep;
@@ -153,7 +155,7 @@ impl Events {
             Some(task) => self.machine.begin_wake(task, None, true),
             None if self.machine.tasks.len() < TASKS => {
                 let cpu = self.some_cpu();
-                self.add_task(NONE, 1 << cpu, true);
+                self.add_task(NONE, [CoreId::from(cpu)].into_iter().collect(), true);
             }
             None => {}
         }
@@ -209,7 +211,7 @@ impl Events {
         let cores = self.some_cores();
         self.machine.change(task, |machine| {
             machine.tasks[task].allowed = cores;
-            machine.ops_set_cpumask(task, cores);
+            machine.ops_set_cpumask(task, &cores);
         });
         self.machine.move_away(task);
     }
@@ -246,11 +248,7 @@ impl Events {
     fn some_change(&mut self, is_held: bool) -> Change {
         let kind = [Prefer::Any, Prefer::Big, Prefer::Little][self.below(3)];
         match ChangeKind::ALL[self.below(ChangeKind::ALL.len())] {
-            ChangeKind::Affinity => {
-                let (count, word) = (self.machine.cpus.len(), self.some_cores());
-                let cores = (0..count).filter(|core| word >> core & 1 == 1).map(CoreId::from);
-                Change::Affinity(cores.collect::<CoreSet>())
-            }
+            ChangeKind::Affinity => Change::Affinity(self.some_cores().cores().collect()),
             ChangeKind::Prefer => Change::Prefer(kind),
             ChangeKind::Move => Change::Move(kind),
             ChangeKind::Rank => Change::Rank(self.draw.bits() % 10),

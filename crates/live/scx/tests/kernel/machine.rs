@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ampsched_scx::layout::NONE;
+use ampsched_scx::layout::{NONE, Set};
 use ampsched_scx::native::Native;
 
 /// `SCX_SLICE_INF`
@@ -12,6 +12,11 @@ pub const SLICE_INF: u64 = u64::MAX;
 pub const SLICE_DFL: u64 = 20_000_000;
 /// How often a CPU asks for a task before it gives up for now (`SCX_DSP_MAX_LOOPS`).
 const LOOPS_MAX: usize = 32;
+
+/// The lowest CPU of a set that is not empty.
+fn first_of(cpus: &Set) -> usize {
+    cpus.cores().next().map_or(0, ampsched_model::CoreId::index)
+}
 
 /// Where a task is for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ pub struct Task {
     pub place: Place,
     pub cpu: usize,
     pub slice: u64,
-    pub allowed: u64,
+    pub allowed: Set,
     pub exiting: bool,
 }
 
@@ -265,8 +270,8 @@ impl Machine {
     pub fn begin_wake(&mut self, task: usize, waker: Option<usize>, wakeup: bool) {
         let (cpu, direct) = self.ops_select_cpu(task, waker);
         let allowed = self.tasks[task].allowed;
-        let is_allowed = allowed >> cpu & 1 == 1;
-        let cpu = if is_allowed { cpu } else { allowed.trailing_zeros() as usize };
+        let is_allowed = allowed.contains(cpu);
+        let cpu = if is_allowed { cpu } else { first_of(&allowed) };
         self.tell_story(format!("task {task} wakes up for CPU {cpu}, at once: {direct}"));
         self.tasks[task].cpu = cpu;
         self.tasks[task].place = Place::Waking { wakeup, direct };
@@ -310,7 +315,7 @@ impl Machine {
         let (place, from, allowed) =
             (self.tasks[task].place, self.tasks[task].cpu, self.tasks[task].allowed);
         let queued = !matches!(place, Place::Asleep | Place::Waking { .. } | Place::Gone);
-        if allowed >> from & 1 == 1 || !queued {
+        if allowed.contains(from) || !queued {
             return;
         }
         self.tell_story(format!("task {task} is moved away from CPU {from}"));
@@ -321,7 +326,7 @@ impl Machine {
             self.ops_dequeue(task);
         }
         self.unlink(task);
-        self.tasks[task].cpu = allowed.trailing_zeros() as usize;
+        self.tasks[task].cpu = first_of(&allowed);
         self.enqueue(task, false);
         if place == Place::Running {
             self.cpus[from].hijacked = false;

@@ -36,7 +36,7 @@ fn run(
     }
     let balances = rules.balance.is_some_and(|balance| balance.period_ns > 0);
     native::doing(&format!("seed {seed} of {what}"));
-    let mut events = Events::new(Machine::new(Native::new(state)), balances, seed);
+    let mut events = Events::new(Machine::new(Native::new(&state)), balances, seed);
     if let Err(fault) = events.run(STEPS) {
         let story: Vec<String> = events.machine.story.into();
         panic!("seed {seed} of {what}: {fault}\n{}", story.join("\n"));

@@ -2,7 +2,7 @@
 
 use ampsched_model::{Draw, Ns};
 use ampsched_policy::{Choice, EnqueueKind, RunState};
-use ampsched_scx::layout::{NONE, Op, Thread};
+use ampsched_scx::layout::{NONE, Op, Set, Thread};
 
 use crate::subjects::Table;
 
@@ -53,7 +53,7 @@ impl Crowd {
     }
 
     fn fork(&mut self) {
-        let slot = self.native.welcome(1024, (1 << CORES) - 1);
+        let slot = self.native.welcome(1024, &Set::ALL);
         let own = self.native.thread_mut(slot);
         (own.pid, own.process) = (std::process::id(), std::process::id());
         own.since_ns = self.now_ns;

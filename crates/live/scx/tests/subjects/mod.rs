@@ -62,7 +62,8 @@ pub fn tracking_of(seed: u64) -> Option<LoadTracking> {
     Some(if seed / 7 % 2 == 0 { LoadTracking::ByWork } else { LoadTracking::ByTime })
 }
 
-fn topology(clusters: &[(u8, usize)]) -> Topology {
+/// A machine with clusters of a class and so many cores each.
+pub fn topology(clusters: &[(u8, usize)]) -> Topology {
     let mut next = 0;
     let clusters = clusters.iter().map(|&(class, count)| {
         let cores = (next..next + count).map(CoreId::from).collect();

@@ -67,7 +67,7 @@ impl<T: Default> FastPlane for Table<T> {
         let (rules, topology) = (session.driver.rules(), session.cores.topology());
         let lowered = lower::rules(&session.name, &Needs::default(), &rules, topology);
         let lowered = lowered.map_err(|why| InputError::new("policy", "", why.to_string()))?;
-        let native = Native::new(lower::state(lowered, &rules, topology, THREADS_MAX));
+        let native = Native::new(&lower::state(lowered, &rules, topology, THREADS_MAX));
         Ok(Self { native, now_ns: 0, host: T::default() })
     }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Sets of cores: a bit for each, in as many words as the machine's cores need. */
+#ifndef AMPSCHED_SET_H
+#define AMPSCHED_SET_H
+
+#include "state.h"
+
+inlined u64 bit(u32 core)
+{
+    return 1ull << (core % 64);
+}
+
+inlined bool has(set_t *set, u32 core)
+{
+    return at(set->words, core / 64) & bit(core);
+}
+
+inlined void include(set_t *set, u32 core)
+{
+    at(set->words, core / 64) |= bit(core);
+}
+
+inlined void exclude(set_t *set, u32 core)
+{
+    at(set->words, core / 64) &= ~bit(core);
+}
+
+inlined void empty(sched_t *s, set_t *set)
+{
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+        at(set->words, i) = nothing();
+}
+
+inlined void copy(sched_t *s, set_t *set, set_t *from)
+{
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+        at(set->words, i) = at(from->words, i);
+}
+
+/* Makes a set those cores that are in both of two others; all of the second one if none is. Returns whether that
+ * changes it. */
+once bool meet(shared sched_t *s, shared set_t *set, shared set_t *cores, shared set_t *of)
+{
+    u64 some = s->zero, changed = s->zero;
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+        some |= at(cores->words, i) & at(of->words, i);
+    u64 all = some ? s->zero : ~0ull;
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one) {
+        u64 common = (at(cores->words, i) | all) & at(of->words, i);
+        changed |= common ^ at(set->words, i);
+        at(set->words, i) = common;
+    }
+    return changed;
+}
+
+#endif

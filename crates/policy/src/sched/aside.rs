@@ -1,0 +1,48 @@
+//! For hosts that replay what a kernel has done: there, other things happen while a thread is in no queue, and choices
+//! are made one by one.
+
+use ampsched_model::{CoreId, Ns, ThreadId};
+
+use super::{Pick, RunState, Sched};
+use crate::{Activity, NoWitness, Prefer};
+
+impl Sched {
+    /// A thread that is ready, in no queue and on no core, waits outside for a moment in which other things happen; as
+    /// far as its load goes it waits where it was.
+    pub fn set_aside(&mut self, thread: ThreadId, now_ns: Ns) {
+        self.leave_state(thread, now_ns);
+        let state = &mut self.threads[thread.index()];
+        state.is_aside = true;
+        state.state = RunState::Ready;
+        state.since_ns = now_ns;
+        let core = state.core;
+        self.track(thread, core, Activity::WAITING, now_ns);
+    }
+
+    /// A thread that is in no queue and on no core goes to sleep.
+    pub fn block(&mut self, thread: ThreadId, now_ns: Ns) {
+        self.rest(thread, RunState::Blocked, now_ns);
+    }
+
+    /// The first waiting thread of its queue that a core may run.
+    pub fn first_waiting(&self, core: CoreId, now_ns: Ns) -> Option<ThreadId> {
+        self.first_of(self.queue(core), core, None, now_ns, NoWitness)
+    }
+
+    /// What the steal steps yield for a core; with rounds, what is more urgent than the thread `instead_of`.
+    pub fn pick_from_others(&self, core: CoreId, instead_of: Option<ThreadId>, now_ns: Ns) -> Pick {
+        self.pick_elsewhere(core, instead_of, now_ns, NoWitness)
+    }
+
+    /// The core at which the allocator begins next if it takes turns, for threads of a preference.
+    pub fn set_turn(&mut self, prefer: Prefer, core: CoreId) {
+        self.cursors[prefer as usize].set(core.0);
+    }
+
+    /// A core runs at a share `part / whole` of its highest frequency from now on.
+    pub fn set_pace(&mut self, core: CoreId, part: u32, whole: u32, now_ns: Ns) {
+        if let Some(load) = self.load.as_deref_mut() {
+            load.set_frequency(core, part, whole, now_ns);
+        }
+    }
+}

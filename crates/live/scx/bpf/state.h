@@ -203,8 +203,9 @@ struct sched {
     u64 operations_at; /* where the loader's operations begin, in bytes from here */
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
+    u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */
-    u32 unused;
+    u32 slots; /* for so many threads there is memory */
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
     u8 idle[CORES_MAX]; /* cores: nobody runs there */
@@ -219,7 +220,6 @@ struct sched {
     u32 targets[CORES_MAX];
     u32 sources[CORES_MAX];
     struct thread threads[];
-    /* Behind them, for each of `threads_max`, a byte: note_change(). */
 };
 
 typedef struct sched arena sched_t;

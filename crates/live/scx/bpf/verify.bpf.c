@@ -5,6 +5,7 @@
 #include "kernel.h"
 
 #include "calls.h"
+#include "room.h"
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
 
@@ -67,6 +68,8 @@ VERIFIED(quiescent, {
 })
 
 VERIFIED(set_cpumask, restrict_to(s, c, thread, &c->cores))
+
+VERIFIED(init_task, some = make_room(s))
 
 VERIFIED(enable, thread = welcome(s, some, &c->cores))
 

@@ -375,7 +375,8 @@ static void *look_after_all(void *pointer)
 static void read_state(const char *path, u32 threads_max)
 {
     FILE *file = fopen(path, "rb");
-    s = calloc(1, sizeof(struct sched) + threads_max * (sizeof(struct thread) + sizeof(u8)));
+    /* Marks begin on a page. */
+    s = calloc(1, sizeof(struct sched) + threads_max * (sizeof(struct thread) + sizeof(u8)) + 4096);
     if (!file || !s || fread(s, sizeof(struct sched), 1, file) != 1)
         fail("%s: no state", path);
     fclose(file);

@@ -304,17 +304,29 @@ def smaps(loader):
 
 
 def crowd(program):
-    """More threads than anybody has foreseen come, sleep, go on and end."""
+    """More threads than anybody has foreseen come, sleep, are there when a policy is loaded, go on and end."""
     for limit in ("pid_max", "threads-max"):
         Path(f"/proc/sys/kernel/{limit}").write_text("32000")
     with policy(program, "cfs", "--everything") as loader:
         before = arena_kib(loader)
         load = subprocess.Popen([LOADS, "crowd", str(CROWD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         said = load.stdout.readline().decode()
-        during = state()
+        during = [state()]
+    wait_for("disabled", END_S)
+    with policy(program, "hsp", "--everything") as another:
+        time.sleep(2)
+        during.append(state())
         load.stdin.close()
         code = load.wait(120)
-    return {"arena_kib": before, "crowd": said, "during": during, "code": code, "said": loader.said}
+        during.append(state())
+    return {
+        "arena_kib": before,
+        "crowd": said,
+        "loaded_s": [loader.loaded_s, another.loaded_s],
+        "during": during,
+        "code": code,
+        "said": loader.said + another.said,
+    }
 
 
 def futexes(program):

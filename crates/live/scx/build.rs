@@ -15,7 +15,7 @@ fn main() {
         .warnings_into_errors(true)
         .compile("ampsched_interpreter");
     if env::var_os("CARGO_FEATURE_BPF").is_some() {
-        for name in ["replay", "scheduler", "verify"] {
+        for name in ["kernel_queues", "replay", "scheduler", "verify"] {
             compile_for_kernel(name);
         }
     }

@@ -39,7 +39,7 @@ inlined bool helps(u32 weight, u64 source_load, queue_t *target)
 }
 
 /* Whether a thread waits and loads differ by more than the tolerance. */
-apart bool is_uneven(sched_t *s, group_t *group)
+once bool is_uneven(shared sched_t *s, shared group_t *group)
 {
     u64 least = unknown(s, NEVER), most = s->zero;
     u32 waiting = s->zero;
@@ -66,7 +66,7 @@ inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
 
 /* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come
  * for longest. */
-apart u32 sort_targets(sched_t *s, group_t *group)
+once u32 sort_targets(shared sched_t *s, shared group_t *group)
 {
     u32 count = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
@@ -82,7 +82,7 @@ apart u32 sort_targets(sched_t *s, group_t *group)
 }
 
 /* Sorts the cores whose queues can spare a thread and hold more than a load into `sources`, most loaded first. */
-apart u32 sort_sources(sched_t *s, group_t *group, u64 above)
+once u32 sort_sources(shared sched_t *s, shared group_t *group, u64 above)
 {
     u32 count = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
@@ -117,7 +117,7 @@ inlined u32 reluctance(sched_t *s, u32 thread, u32 target, group_t *group)
 }
 
 /* The waiting thread of a queue whose turn it is to move: one whose move helps, or only swaps the imbalance. */
-apart u32 candidate(sched_t *s, queue_t *source, u32 target, group_t *group, bool swap)
+once u32 candidate(shared sched_t *s, shared queue_t *source, u32 target, shared group_t *group, bool swap)
 {
     u32 best = unknown(s, NONE), best_reluctance = s->zero;
     u64 room_left = room(scaled_load(source), queue_of(s, target));
@@ -138,7 +138,7 @@ apart u32 candidate(sched_t *s, queue_t *source, u32 target, group_t *group, boo
 }
 
 /* The least weight of a waiting thread. */
-apart u32 lightest_waiting(sched_t *s)
+once u32 lightest_waiting(shared sched_t *s)
 {
     u32 least = unknown(s, NONE);
     for (u32 i = s->zero; i < s->queue_count && can_go_on; i += s->one)
@@ -148,7 +148,7 @@ apart u32 lightest_waiting(sched_t *s)
 }
 
 /* Moves the thread that has been found to a target, if it still waits when both are locked. Returns whether it did. */
-apart bool move_to(sched_t *s, group_t *group, u32 target, u64 now_ns)
+once bool move_to(shared sched_t *s, shared group_t *group, u32 target, u64 now_ns)
 {
     u32 thread = group->thread;
     locks_t held = lock_thread_and(s, thread, target);
@@ -164,7 +164,7 @@ apart bool move_to(sched_t *s, group_t *group, u32 target, u64 now_ns)
 }
 
 /* Finds a move that helps: the thread, noted with its source in the group. Returns the target, or NONE. */
-apart u32 find_move(sched_t *s, group_t *group)
+once u32 find_move(shared sched_t *s, shared group_t *group)
 {
     if (!is_uneven(s, group))
         return NONE;
@@ -225,7 +225,7 @@ apart void rotate(sched_t *s, group_t *group, u64 now_ns)
     }
 }
 
-apart void balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
+once done_t balance_group(shared sched_t *s, u32 kind, bool due, u64 now_ns)
 {
     struct balance arena *periodic = &s->rules.balance;
     group_t *group = &s->group;
@@ -234,7 +234,7 @@ apart void balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
     group->tolerance_percent = periodic->tolerance_percent;
     group->by_preference = rule(s, balance.by_preference);
     if (!is_uneven(s, group))
-        return;
+        return DONE;
     u32 moves = s->zero;
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         moves += is_in(s, group, core);
@@ -246,6 +246,7 @@ apart void balance_group(sched_t *s, u32 kind, bool due, u64 now_ns)
     }
     if (due)
         rotate(s, group, now_ns);
+    return DONE;
 }
 
 /* Moves waiting threads from the most to the least loaded queues; the group then knows who received one. */
@@ -255,8 +256,10 @@ apart void balance(sched_t *s, u64 now_ns)
     empty(s, &s->group.receivers);
     if (!may_balance(s, now_ns))
         return;
-    if (!rule(s, balance.within_kind))
-        return balance_group(s, PREFER_ANY, due, now_ns);
+    if (!rule(s, balance.within_kind)) {
+        balance_group(s, PREFER_ANY, due, now_ns);
+        return;
+    }
     balance_group(s, PREFER_BIG, due, now_ns);
     balance_group(s, PREFER_LITTLE, due, now_ns);
 }

@@ -21,7 +21,7 @@ struct estimate {
 
 /* Energy per time of a cluster, by the greatest utilisation of its cores and their sum: of the lowest operating point
  * that has a quarter more. */
-apart u64 energy(sched_t *s, domain_t *domain, u64 most, u64 sum)
+once u64 energy(shared sched_t *s, shared domain_t *domain, u64 most, u64 sum)
 {
     u32 i = s->zero;
     while (i + 1 < domain->count && can_go_on && at(domain->points, i).capacity < most + most / 4)
@@ -30,7 +30,7 @@ apart u64 energy(sched_t *s, domain_t *domain, u64 most, u64 sum)
 }
 
 /* The utilisation of a core without what a thread has left there. */
-apart u64 util_without(sched_t *s, u32 core, u32 thread, u64 now_ns)
+once u64 util_without(shared sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
     tracked_core_t *own = &core_of(s, core)->tracked;
     tracked_thread_t *its = &thread_of(s, thread)->tracked;

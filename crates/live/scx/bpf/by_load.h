@@ -15,7 +15,7 @@ inlined bool has_settled(thread_t *own, u64 min_resident_ns, u64 now_ns)
 }
 
 /* An idle big core that a thread may use, or NONE. */
-apart u32 idle_big(sched_t *s, u32 thread)
+once u32 idle_big(shared sched_t *s, u32 thread)
 {
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         if (core_of(s, core)->kind == PREFER_BIG && is_idle(s, core) && allows(s, thread, core))
@@ -69,7 +69,7 @@ apart u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_ns)
 
 /* The order in which a step takes threads, least first: a number above the thread's own; NEVER if it does not take it.
  */
-apart u64 key_by_load(sched_t *s, u32 thread, steal_t *step, u64 now_ns)
+once u64 key_by_load(shared sched_t *s, u32 thread, shared steal_t *step, u64 now_ns)
 {
     const u64 most = 0xffff;
     thread_t *own = thread_of(s, thread);
@@ -106,7 +106,7 @@ inlined void consider(sched_t *s, pick_t *pick, u32 thread, steal_t *step)
     pick->key = least_of(pick->key, key_by_load(s, thread, step, pick->now_ns));
 }
 
-apart void consider_waiting(sched_t *s, pick_t *pick, steal_t *step)
+once done_t consider_waiting(shared sched_t *s, shared pick_t *pick, shared steal_t *step)
 {
     u32 core = pick->core;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
@@ -119,9 +119,10 @@ apart void consider_waiting(sched_t *s, pick_t *pick, steal_t *step)
             if (thread_of(s, thread)->bound_to == NONE || thread_of(s, thread)->bound_to == core)
                 consider(s, pick, thread, step);
     }
+    return DONE;
 }
 
-apart void consider_running(sched_t *s, pick_t *pick, steal_t *step)
+once done_t consider_running(shared sched_t *s, shared pick_t *pick, shared steal_t *step)
 {
     u32 core = pick->core;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
@@ -130,6 +131,7 @@ apart void consider_running(sched_t *s, pick_t *pick, steal_t *step)
             thread_of(s, thread)->pull_to == NONE)
             consider(s, pick, thread, step);
     }
+    return DONE;
 }
 
 /* What a step that filters by load yields now, or when to look again. */

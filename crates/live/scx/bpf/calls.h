@@ -188,6 +188,23 @@ apart bool begin_before_enqueue(sched_t *s, call_t *c, u32 thread, u32 core)
     return begins;
 }
 
+/* A thread wakes up, or is new. Returns where it shall wait, or NONE; c->begun says whether it has begun there, on an
+ * idle core, as after most wake-ups. If somebody else has come to that core meanwhile, the thread is placed anew, as if
+ * it had woken after that: else all that wake at about the same time would gather at the first idle core. */
+inlined u32 wake_up(sched_t *s, call_t *c, u32 thread, u32 waker)
+{
+    thread_t *own = thread_of(s, thread);
+    u32 core;
+    c->begun = false;
+    do {
+        core = choose_core(s, thread, waker, c->now_ns);
+        if (core == NONE || !is_idle(s, core) || get(core_of(s, core)->others_run))
+            return core;
+        c->begun = begin_before_enqueue(s, c, thread, core);
+    } while (!c->begun && has_slept(own) && can_go_on);
+    return core;
+}
+
 /* The usual case of is_running(), without a lock: the kernel has put a thread where it was sent. Nobody else
  * changes where a thread runs between decision and arrival, and those who charge it see in one word that it has
  * arrived, and when. */
@@ -423,7 +440,8 @@ inlined void look_after(sched_t *s, call_t *c, bool balances)
     if (balances)
         balance(s, c->now_ns);
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (idles(s, core) && ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
+        if (idles(s, core) &&
+            ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
             wake_core(s, c, core);
 }
 

@@ -36,7 +36,7 @@ inlined s64 kept_lag(sched_t *s, thread_t *thread, u32 kind)
     return kind == ENQUEUE_WAKE && thread->lag < 0 ? remaining_debt(s, thread) : thread->lag;
 }
 
-apart void place_deadline(sched_t *s, u32 thread, u32 core, u32 kind)
+once done_t place_deadline(shared sched_t *s, u32 thread, u32 core, u32 kind)
 {
     thread_t *own = thread_of(s, thread);
     queue_t *queue = queue_of(s, core);
@@ -52,6 +52,7 @@ apart void place_deadline(sched_t *s, u32 thread, u32 core, u32 kind)
         request = less(own->deadline, own->vruntime);
     own->vruntime = vruntime < 0 ? 0 : (u64)vruntime;
     own->deadline = own->vruntime + request;
+    return DONE;
 }
 
 /* Remembers how much time a thread that leaves its queue is owed; a request that is used up is renewed. */

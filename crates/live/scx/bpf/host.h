@@ -12,7 +12,7 @@
 /* When a core that waits for a thread looks again in case it does not come: one tick at 250 Hz. */
 #define COMES_NS 4000000
 
-/* A call in which nothing has been collected yet. Who comes from no core is alone (scheduler/session.h). */
+/* A call in which nothing has been collected yet. */
 inlined call_t *call_of(sched_t *s, u32 core, u64 now_ns)
 {
     call_t *c = &at(s->calls, core);
@@ -39,16 +39,18 @@ inlined void wake_core(sched_t *s, call_t *c, u32 core)
 {
     put(core_of(s, core)->looks, true);
     include(&c->wake, core);
+    c->names = true;
 }
 
 inlined void interrupt_core(sched_t *s, call_t *c, u32 core)
 {
     core_of(s, core)->interrupted = true;
     include(&c->interrupt, core);
+    c->names = true;
 }
 
 /* Cores without work that wait for nothing are told. */
-apart void remind_idle_cores(sched_t *s, call_t *c)
+once done_t remind_idle_cores(shared sched_t *s, shared call_t *c)
 {
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!some_of_eight(s->idle, core))
@@ -56,6 +58,7 @@ apart void remind_idle_cores(sched_t *s, call_t *c)
         else if (is_idle(s, core) && get(core_of(s, core)->recheck_ns) == NEVER)
             wake_core(s, c, core);
     }
+    return DONE;
 }
 
 /* The first idle core that would take a thread now is told. All could look, as in the simulator, and the first one
@@ -127,7 +130,7 @@ inlined void end_coming(sched_t *s, u32 thread)
 }
 
 /* A core takes a waiting thread. */
-apart void begin(sched_t *s, call_t *c, u32 core, u32 thread)
+once done_t begin(shared sched_t *s, shared call_t *c, u32 core, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     u64 migrations = own->migrations;
@@ -142,6 +145,7 @@ apart void begin(sched_t *s, call_t *c, u32 core, u32 thread)
      * cores without work. */
     if ((own->migrations != migrations || core_of(s, core)->class < s->top_class) && s->pulls_running)
         c->remind_idle = true;
+    return DONE;
 }
 
 /* A core that has chosen a thread to pull waits for it in vain: it looks again, and hears again of others that start on
@@ -180,7 +184,7 @@ inlined void come_in(sched_t *s, u32 thread, u32 core, u64 now_ns)
 
 /* The thread on a core, charged, leaves it: whoever is to be elsewhere may be picked by nobody until the kernel has
  * let it go, others by this core only. */
-apart void give_way(sched_t *s, u32 core, u64 now_ns)
+once done_t give_way(shared sched_t *s, u32 core, u64 now_ns)
 {
     u32 thread = core_of(s, core)->running;
     thread_t *own = thread_of(s, thread);
@@ -188,10 +192,12 @@ apart void give_way(sched_t *s, u32 core, u64 now_ns)
     own->charged_ns = OFF_CPU;
     if (own->held) {
         stop(s, core, STATE_READY, now_ns);
-        return leave_for(s, thread, STATE_HELD, now_ns);
+        leave_for(s, thread, STATE_HELD, now_ns);
+        return DONE;
     }
     requeue(s, core, now_ns);
     own->bound_to = own->moves || own->pull_to != NONE ? NOBODY : core;
+    return DONE;
 }
 
 /* Takes a thread out of wherever it is; it is then in no queue and on no core. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What BPF programs here share: the arena with the scheduler's state, and a guard. */
+/* What BPF programs here share: the arena with the scheduler's state, and how interrupts are kept away. */
 #ifndef AMPSCHED_KERNEL_H
 #define AMPSCHED_KERNEL_H
 
@@ -30,13 +30,10 @@ struct {
     __ulong(map_extra, ARENA_AT);
 } arena_map SEC(".maps");
 
-struct bpf_spin_lock {
-    u32 value;
-};
-
-/* Of those that do not come from a CPU with interrupts off: it keeps interrupts away, and all but one of them. Whoever
- * holds it may take the locks of lock.h; nothing of the kernel may be called meanwhile. */
-struct bpf_spin_lock guard SEC(".data.lock") __attribute__((visibility("hidden")));
+/* Those that do not come from a CPU with interrupts off (the timer, the plan) keep them away while they hold locks of
+ * lock.h: whoever interrupted a holder would wait for it for ever. */
+void bpf_local_irq_save(unsigned long *before) __ksym;
+void bpf_local_irq_restore(unsigned long *before) __ksym;
 
 inlined sched_t *shared_state(void)
 {

@@ -4,6 +4,11 @@
  * that of the queue with the lower number first. With rounds, which are the same for all queues, one lock is for all.
  * Slots for threads have a lock of their own, within which no other is taken.
  *
+ * Whoever holds a lock has interrupts off: a callback of the kernel's that interrupted it would wait for ever. Callbacks
+ * of CPUs have them off anyway; the timer and the plan see to it themselves (kernel.h). These two are like two more CPUs
+ * otherwise: each has a call of its own, the kernel lets no timer run twice at a time, and there is one loader. What
+ * only balancing needs (`group`, `targets`, `sources`, rotations and newcomers) is the timer's.
+ *
  * Who looks without a lock (where to put a thread, whom to steal) may see what is over in a moment, so it decides
  * nothing: who acts on it looks again when it has the locks. */
 #ifndef AMPSCHED_LOCK_H
@@ -28,14 +33,15 @@ extern struct lock_word lock_words[LOCKS];
 
 /* Waits until nobody holds a lock, and takes it. Interrupts are off, here and wherever it is held. Gives up when the
  * kernel's patience is at an end, which ends the scheduler. */
-apart void lock(sched_t *s, u32 index)
+once done_t lock(shared sched_t *s, u32 index)
 {
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
     do {
         if (get(*held) == 0 && __sync_val_compare_and_swap(held, 0, 1) == 0)
-            return;
+            return DONE;
     } while (can_go_on);
     s->stuck++;
+    return DONE;
 }
 
 apart void unlock(sched_t *s, u32 index)
@@ -75,7 +81,7 @@ inlined void unlock_both(sched_t *s, locks_t held)
 }
 
 /* Locks a thread, wherever it is, and a core. */
-apart locks_t lock_thread_and(sched_t *s, u32 thread, u32 core)
+once locks_t lock_thread_and(shared sched_t *s, u32 thread, u32 core)
 {
     for (;;) {
         u32 own = lock_of(s, get(thread_of(s, thread)->core));

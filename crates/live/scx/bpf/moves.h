@@ -9,8 +9,10 @@
 /* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
 inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
 {
-    if (rule(s, order) == ORDER_DEADLINE)
-        return place_deadline(s, thread, core, kind);
+    if (rule(s, order) == ORDER_DEADLINE) {
+        place_deadline(s, thread, core, kind);
+        return;
+    }
     if (has_rounds(s))
         return place_in_round(s, thread, core, kind);
     thread_t *own = thread_of(s, thread);
@@ -92,7 +94,7 @@ inlined void push(sched_t *s, u32 thread, queue_t *queue)
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
-apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
     note_change(s, thread);
     thread_t *own = thread_of(s, thread);
@@ -107,6 +109,7 @@ apart void enqueue(sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
     track(s, thread, core, ACTIVITY_WAITING, now_ns);
     if (has_rounds(s))
         count_in_round(s, thread, 1);
+    return DONE;
 }
 
 /* Puts a waiting thread on a core. */
@@ -144,7 +147,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
-apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
+once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
@@ -163,6 +166,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     /* One that is ready is queued or held back at once, which is tracked then. */
     if (state != STATE_READY)
         track_rest(s, thread, state, now_ns);
+    return DONE;
 }
 
 /* The running thread loses its core and waits in the core's queue again. */

@@ -13,7 +13,7 @@ inlined bool fits(sched_t *s, u32 thread, u32 core, u32 except)
 }
 
 /* EEVDF: the earliest deadline among the eligible, else among all. */
-apart u32 earliest_eligible(sched_t *s, queue_t *queue, u32 core, u32 except)
+once u32 earliest_eligible(shared sched_t *s, shared queue_t *queue, u32 core, u32 except)
 {
     u32 best = NONE, any = NONE;
     for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
@@ -35,7 +35,7 @@ apart u32 earliest_eligible(sched_t *s, queue_t *queue, u32 core, u32 except)
 }
 
 /* The highest rank among the threads within the fair window; beyond it only if nobody within may run there. */
-apart u32 highest_rank(sched_t *s, queue_t *queue, u32 core, u32 except)
+once u32 highest_rank(shared sched_t *s, shared queue_t *queue, u32 core, u32 except)
 {
     u64 limit = plus(queue_least(s, queue), rule(s, fair_window_ns));
     u32 best = NONE;
@@ -97,7 +97,7 @@ inlined bool can_wait(sched_t *s, u32 thread, u32 instead_of)
 }
 
 /* A waiting thread of another core's queue. */
-apart void waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
+once done_t waiting_elsewhere(shared sched_t *s, shared pick_t *pick, shared steal_t *step)
 {
     u32 core = pick->core;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
@@ -116,6 +116,7 @@ apart void waiting_elsewhere(sched_t *s, pick_t *pick, steal_t *step)
         if (is_better(s, thread, pick->thread))
             pick->thread = thread;
     }
+    return DONE;
 }
 
 inlined bool gains(sched_t *s, u32 thread, u32 from, u32 to, steal_t *step)
@@ -134,7 +135,7 @@ inlined bool is_far_behind(sched_t *s, u32 thread, u32 from, pick_t *pick)
 }
 
 /* A thread that runs on a core of a slower class. */
-apart void running_on_slower(sched_t *s, pick_t *pick, steal_t *step)
+once done_t running_on_slower(shared sched_t *s, shared pick_t *pick, shared steal_t *step)
 {
     u32 core = pick->core;
     u64 recheck_ns = pick->recheck_ns;
@@ -153,9 +154,10 @@ apart void running_on_slower(sched_t *s, pick_t *pick, steal_t *step)
             pick->thread = thread;
     }
     if (pick->thread == NONE)
-        return;
+        return DONE;
     pick->kind = PICK_PULL;
     pick->recheck_ns = recheck_ns;
+    return DONE;
 }
 
 inlined bool may_try(sched_t *s, u32 core, steal_t *step)
@@ -168,8 +170,10 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 {
     if (step->load != STEAL_LOAD_ANY)
         return steal_by_load(s, pick, step);
-    if (step->from == STEAL_FROM_RUNNING_ON_SLOWER)
-        return running_on_slower(s, pick, step);
+    if (step->from == STEAL_FROM_RUNNING_ON_SLOWER) {
+        running_on_slower(s, pick, step);
+        return;
+    }
     pick->thread = NONE;
     pick->except = step->except;
     if (anybody_waits(s))
@@ -184,20 +188,21 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 }
 
 /* What the steal steps yield. It only looks, so that no lock is needed but those of rounds. */
-apart void pick_elsewhere(sched_t *s, pick_t *pick)
+once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
 {
     pick->kind = PICK_IDLE;
     pick->recheck_ns = NEVER;
     if (!may_balance(s, pick->now_ns)) {
         pick->thread = NONE;
         pick->recheck_ns = looks_again_ns(s, pick->now_ns);
-        return;
+        return DONE;
     }
     for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i += s->one)
         if (may_try(s, pick->core, &at(s->rules.steal, i)))
             try_steal(s, pick, &at(s->rules.steal, i));
     if (pick->kind == PICK_IDLE)
         pick->thread = NONE;
+    return DONE;
 }
 
 /* Whether a core looks elsewhere before it enters the round of its own next thread. */
@@ -211,7 +216,7 @@ inlined bool looks_elsewhere(sched_t *s, u32 own)
 
 /* What a core without a running thread does next if that is in its own queue. Returns whether it need not look
  * elsewhere. */
-apart bool pick_own(sched_t *s, pick_t *pick, u32 core, u64 now_ns)
+once bool pick_own(shared sched_t *s, shared pick_t *pick, u32 core, u64 now_ns)
 {
     u32 own = first_of(s, queue_of(s, core), core, NONE);
     pick->core = core;
@@ -264,7 +269,7 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
 
 /* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been
  * charged. */
-apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
+once bool preempts(shared sched_t *s, u32 woken, u32 running, u32 core)
 {
     if (rule(s, preempt) == PREEMPT_NEVER)
         return false;

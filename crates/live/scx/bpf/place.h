@@ -17,7 +17,7 @@ inlined bool is_preferred(sched_t *s, u32 thread, u32 core)
 }
 
 /* Whether there is a core of the kind that a thread prefers which it may use. */
-apart bool may_use_preferred(sched_t *s, u32 thread)
+once bool may_use_preferred(shared sched_t *s, u32 thread)
 {
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
         if (is_preferred(s, thread, core) && allows(s, thread, core))
@@ -61,7 +61,7 @@ apart u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool preferred, u32 f
 }
 
 /* An idle core that the thread may use and that shares a cluster with `near`, itself first. */
-apart u32 idle_near(sched_t *s, u32 thread, u32 near)
+once u32 idle_near(shared sched_t *s, u32 thread, u32 near)
 {
     if (is_idle(s, near) && allows(s, thread, near))
         return near;
@@ -119,7 +119,7 @@ apart u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_ns);
 inlined u32 place_by_energy(sched_t *s, u32 thread, u32 waker, u64 now_ns);
 
 /* The core for a thread that starts or wakes, woken by a thread on core `waker` (or NONE); one that it may use. */
-apart u32 place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+once u32 place(shared sched_t *s, u32 thread, u32 waker, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     switch (rule(s, allocator)) {

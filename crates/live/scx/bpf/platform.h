@@ -67,6 +67,20 @@ typedef int64_t s64;
 /* Apart, so that the verifier's stack and call depth stay within limits. */
 #define apart static __attribute__((noinline, unused))
 
+/* Looked at once by the verifier, by itself and for all arguments, instead of on each path to each of its calls: what
+ * it takes to load a program is then the sum of its functions, not their product. Of its parameters those that point
+ * into the arena are `shared`, and used; the others are numbers. It always returns something: DONE if it has nothing to
+ * say. It may not be called while a lock of the kernel's is held, and before Linux 6.15 not with interrupts off. */
+#ifdef __bpf__
+#define once __attribute__((noinline, unused))
+#define shared __attribute__((btf_decl_tag("arg:arena")))
+#else
+#define once apart
+#define shared
+#endif
+
+typedef enum done { DONE } done_t;
+
 /* 0, out of the compiler's sight: of two zeroes it would make one memset, and clang 19 writes that to an address that
  * it has not cast from the arena's, which the verifier refuses. */
 inlined u64 nothing(void)

@@ -106,7 +106,7 @@ apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
     count_waiting(s, queue, 1);
 }
 
-apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
+once done_t queue_remove(shared sched_t *s, shared queue_t *queue, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     if (own->before == NONE)
@@ -119,6 +119,7 @@ apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
         thread_of(s, own->behind)->before = own->before;
     own->before = own->behind = NONE;
     count_waiting(s, queue, -1);
+    return DONE;
 }
 
 /* Least key, NEVER if the queue is empty. */

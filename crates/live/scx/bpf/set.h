@@ -39,7 +39,7 @@ inlined void copy(sched_t *s, set_t *set, set_t *from)
 
 /* Makes a set those cores that are in both of two others; all of the second one if none is. Returns whether that
  * changes it. */
-apart bool meet(sched_t *s, set_t *set, set_t *cores, set_t *of)
+once bool meet(shared sched_t *s, shared set_t *set, shared set_t *cores, shared set_t *of)
 {
     u64 some = s->zero, changed = s->zero;
     for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)

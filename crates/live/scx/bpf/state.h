@@ -89,7 +89,7 @@ struct core {
     u32 kind; /* big or little */
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
-    u32 unused;
+    u32 others_run; /* whether a task that is not ours runs there */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -158,12 +158,14 @@ struct call {
     struct set wake; /* idle cores that must look for work, when no lock is held any more */
     struct set interrupt; /* cores that must look for other work than what they run */
     struct set cores; /* on which the kernel lets a thread run */
+    u32 names; /* whether any core is in the first two */
     u32 wake_idle; /* whether all idle cores must, if the rules say so */
     u32 remind_idle; /* whether those must that wait for nothing */
     u32 here; /* the core on whose CPU the kernel has put the thread that it hands over, or NONE */
     u32 here_idles; /* whether that CPU has been idle */
     u32 begun; /* whether the thread has begun there */
     u32 back; /* whether the thread that becomes runnable comes back into a queue, or wakes up */
+    u32 unused;
 };
 
 /* How load is tracked: not at all; by the work that cores do, as Linux does since 5.1; by real time. */

@@ -49,17 +49,18 @@ inlined u64 core_time_at(tracked_core_t *core, u64 now_ns)
 }
 
 /* Brings the averages of a core up to now. */
-apart void advance_core(sched_t *s, tracked_core_t *core, u64 now_ns)
+once done_t advance_core(shared sched_t *s, shared tracked_core_t *core, u64 now_ns)
 {
     struct clock clock;
     if (now_ns == core->seen_ns)
-        return;
+        return DONE;
     wind(&clock, core, now_ns);
     core->real_ns = clock.real_ns;
     core->scaled_ns = clock.scaled_ns;
     core->lost_ns = clock.lost_ns;
     core->seen_ns = now_ns;
     pelt_update(&core->pelt, core_time_ns(core), s->unit_ns, core->load, core->runnable, core->running);
+    return DONE;
 }
 
 /* Brings the averages of a thread and of its core up to now. */
@@ -127,7 +128,7 @@ inlined void estimate(tracked_thread_t *own, u64 falls_asleep, u64 capacity, u64
 
 /* A thread, on a core, does something else from now on. The first time it is new there. A changed weight counts from
  * here on. */
-apart void becomes(sched_t *s, u32 thread, u32 core, u32 activity, u64 now_ns)
+once done_t becomes(shared sched_t *s, u32 thread, u32 core, u32 activity, u64 now_ns)
 {
     tracked_thread_t *own = &thread_of(s, thread)->tracked;
     u64 was_runnable = own->runnable;
@@ -142,6 +143,7 @@ apart void becomes(sched_t *s, u32 thread, u32 core, u32 activity, u64 now_ns)
     if (activity == ACTIVITY_ASLEEP)
         estimate(own, was_runnable, core_of(s, core)->tracked.capacity, s->unit_ns);
     begin_activity(s, own, activity);
+    return DONE;
 }
 
 /* The same, if load is tracked. */
@@ -169,8 +171,10 @@ inlined void track_rest(sched_t *s, u32 thread, u32 state, u64 now_ns)
     if (!tracks_load(s))
         return;
     if (state == STATE_EXITED)
-        return end_tracking(s, thread, now_ns);
-    becomes(s, thread, thread_of(s, thread)->core, state == STATE_READY ? ACTIVITY_WAITING : ACTIVITY_ASLEEP, now_ns);
+        end_tracking(s, thread, now_ns);
+    else
+        becomes(s, thread, thread_of(s, thread)->core, state == STATE_READY ? ACTIVITY_WAITING : ACTIVITY_ASLEEP,
+                now_ns);
 }
 
 /* A core runs at `part / whole` of its highest frequency from now on. */
@@ -205,7 +209,7 @@ inlined void follow_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
 }
 
 /* The share of time in which a thread has been runnable lately, 0 to 1024; 0 before its start and after its end. */
-apart u64 load_of(sched_t *s, u32 thread, u64 now_ns)
+once u64 load_of(shared sched_t *s, u32 thread, u64 now_ns)
 {
     tracked_thread_t *own = &thread_of(s, thread)->tracked;
     struct elapsed past;
@@ -217,7 +221,7 @@ apart u64 load_of(sched_t *s, u32 thread, u64 now_ns)
 }
 
 /* The share of time in which it has run, without the estimate. */
-apart u64 running_of(sched_t *s, u32 thread, u64 now_ns)
+once u64 running_of(shared sched_t *s, u32 thread, u64 now_ns)
 {
     tracked_thread_t *own = &thread_of(s, thread)->tracked;
     struct elapsed past;

@@ -18,6 +18,15 @@ struct arguments {
     u32 some;
 };
 
+/* Calls by somebody who does not come from a CPU with interrupts off. */
+#define UNINTERRUPTED(calls) \
+    { \
+        unsigned long before; \
+        bpf_local_irq_save(&before); \
+        calls; \
+        bpf_local_irq_restore(&before); \
+    }
+
 /* A program, named after the one in scheduler/ whose calls it has. */
 #define VERIFIED(name, calls) \
     SEC("syscall") \
@@ -27,26 +36,27 @@ struct arguments {
         u64 now_ns = given->now_ns; \
         u32 thread = given->thread, core = given->core, some = given->some; \
         call_t *c = call_of(s, core, now_ns); \
+        (void)c; \
         calls; \
-        collect(s, c); \
         return thread + core + some; \
     }
 
 VERIFIED(select_cpu, {
-    core = choose_core(s, thread, core, now_ns);
-    if (is_idle(s, core))
-        some = begin_before_enqueue(s, c, thread, core);
+    core = wake_up(s, c, thread, core);
+    collect(s, c);
 })
 
 VERIFIED(enqueue_task, {
     c->here = core;
     c->here_idles = some;
     core = hand_over(s, c, thread);
+    collect(s, c);
 })
 
 VERIFIED(dispatch, {
     some = has_no_work(s, core);
     thread = look(s, c, core, thread);
+    collect(s, c);
     give_up(s, c, core, thread);
 })
 
@@ -56,7 +66,10 @@ VERIFIED(tick, {
     some = is_over(s, thread, now_ns);
 })
 
-VERIFIED(running, is_running(s, c, thread, core))
+VERIFIED(running, {
+    is_running(s, c, thread, core);
+    collect(s, c);
+})
 
 VERIFIED(stopping, lose_cpu(s, thread, now_ns))
 
@@ -67,7 +80,12 @@ VERIFIED(quiescent, {
         suspend(s, c, thread);
 })
 
-VERIFIED(set_cpumask, restrict_to(s, c, thread, &c->cores))
+VERIFIED(set_weight, weigh(s, thread, some))
+
+VERIFIED(set_cpumask, {
+    restrict_to(s, c, thread, &c->cores);
+    collect(s, c);
+})
 
 VERIFIED(init_task, some = make_room(s))
 
@@ -75,12 +93,15 @@ VERIFIED(enable, thread = welcome(s, some, &c->cores))
 
 VERIFIED(disable, bid_farewell(s, c, thread))
 
-VERIFIED(on_look, look_after(s, c, some))
+VERIFIED(on_look, UNINTERRUPTED(look_after(s, c, some)))
 
 VERIFIED(apply, {
     struct operation arena *op = &at(operations(), some);
-    if (op->kind == OP_PACE)
-        change_pace(s, op->core, op->a, op->b, now_ns);
-    else
-        change_plan(s, c, op);
+    UNINTERRUPTED({
+        if (op->kind == OP_PACE)
+            change_pace(s, op->core, op->a, op->b, now_ns);
+        else
+            change_plan(s, c, op);
+    })
+    collect(s, c);
 })

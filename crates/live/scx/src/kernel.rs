@@ -242,20 +242,19 @@ impl Replay {
 }
 
 /// Has the kernel verify what the scheduler does with its threads by the rules of an empty system. That takes no
-/// sched_ext, and nothing runs. Returns the greatest number of instructions that the verifier has looked at for a
-/// program; it gives up at a million.
+/// sched_ext, and nothing runs. Returns how many instructions the verifier has looked at, by program.
 ///
 /// # Errors
 ///
 /// The verifier refuses a program, the kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-pub fn verify(initial: &Sched) -> Result<u32, ScxError> {
+pub fn verify(initial: &Sched) -> Result<Vec<(String, u32)>, ScxError> {
     let mut open = open(&VERIFY.0)?;
     set_rules(&mut open, initial);
     let shared = Shared::load(open, initial)?;
     let ids: Vec<u32> = shared.object.progs().filter_map(|program| id(&program)).collect();
     let all = libbpf_rs::query::ProgInfoIter::default();
     let own = all.filter(|info| ids.contains(&info.id));
-    Ok(own.map(|info| info.verified_insns).max().unwrap_or(0))
+    Ok(own.map(|info| (info.name.to_string_lossy().into_owned(), info.verified_insns)).collect())
 }
 
 /// A loaded program's number.

@@ -160,7 +160,7 @@ pub struct Core {
     pub kind: u32,
     pub looks: u32,
     pub interrupted: u32,
-    pub unused: u32,
+    pub others_run: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -246,12 +246,14 @@ pub struct Call {
     pub wake: Set,
     pub interrupt: Set,
     pub cores: Set,
+    pub names: u32,
     pub wake_idle: u32,
     pub remind_idle: u32,
     pub here: u32,
     pub here_idles: u32,
     pub begun: u32,
     pub back: u32,
+    pub unused: u32,
 }
 
 /// The calls of timers, and those of the loader; lower ones are those of cores.

@@ -100,7 +100,7 @@ pub fn state(
             kind: topology.kind(core).number(),
             looks: 0,
             interrupted: 0,
-            unused: 0,
+            others_run: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }

@@ -136,7 +136,7 @@ host! {
     call_of = ampsched_host_call_of(core: u32, now_ns: u64) -> Caller;
     collect = ampsched_host_collect(call: Caller);
     hand_over = ampsched_host_hand_over(call: Caller, thread: u32) -> u32;
-    begin_before_enqueue = ampsched_host_begin_before_enqueue(call: Caller, thread: u32, core: u32) -> bool;
+    wake_up = ampsched_host_wake_up(call: Caller, thread: u32, waker: u32) -> u32;
     has_got_there = ampsched_host_has_got_there(thread: u32, core: u32, now_ns: u64) -> bool;
     has_no_work = ampsched_host_has_no_work(core: u32) -> bool;
     is_running = ampsched_host_is_running(call: Caller, thread: u32, core: u32);
@@ -150,8 +150,6 @@ host! {
     change_plan = ampsched_host_change_plan(call: Caller, operation: &mut Operation);
     restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: &Set);
     weigh = ampsched_host_weigh(thread: u32, weight: u32);
-    choose_core = ampsched_host_choose_core(thread: u32, waker: u32, now_ns: u64) -> u32;
-    is_idle = ampsched_host_is_idle(core: u32) -> bool;
     welcome = ampsched_host_welcome(weight: u32, cores: &Set) -> u32;
     bid_farewell = ampsched_host_bid_farewell(call: Caller, thread: u32);
 }

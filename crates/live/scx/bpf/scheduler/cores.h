@@ -43,6 +43,9 @@ inlined void kick(u32 first, u64 cores, u64 how)
 /* Tells the cores that a call has named; no lock is held. */
 apart void tell_named(sched_t *s, call_t *c)
 {
+    if (!c->names)
+        return;
+    c->names = false;
     for (u32 i = s->zero; i < s->words && can_go_on; i += s->one) {
         u64 wake = at(c->wake.words, i), interrupt = at(c->interrupt.words, i);
         at(c->wake.words, i) = nothing();

@@ -14,19 +14,15 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     if (settings.blames)
         blame_for_pi(bpf_get_current_task_btf(), p);
     sched_t *s = shared_state();
-    u64 now_ns = bpf_ktime_get_ns();
-    u32 core = choose_core(s, thread, waker_core(s, waker, bpf_get_smp_processor_id()), now_ns);
+    call_t *c = own_call(s);
+    u32 core = wake_up(s, c, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
     if (core == NONE)
         return prev_cpu;
-    s32 cpu = cpu_at(core);
-    if (!is_idle(s, core) || !scx_bpf_test_and_clear_cpu_idle(cpu))
-        return cpu;
-    call_t *c = own_call(s);
-    bool begins = begin_before_enqueue(s, c, thread, core);
+    bool begins = c->begun;
     tell(s, c);
     if (begins)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
-    return cpu;
+    return cpu_at(core);
 }
 
 /* A task that is not ours: at once to its core, where it interrupts what runs; if it has used up its time, behind one

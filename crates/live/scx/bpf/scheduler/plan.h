@@ -23,11 +23,12 @@ int apply(struct apply_arguments *arguments)
 {
     sched_t *s = shared_state();
     call_t *c = call_of(s, CALL_OF_PLAN, bpf_ktime_get_ns());
+    unsigned long before;
     for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
         struct operation arena *op = &at(operations(), i);
-        bpf_spin_lock(&guard);
+        bpf_local_irq_save(&before);
         apply_one(s, c, op);
-        bpf_spin_unlock(&guard);
+        bpf_local_irq_restore(&before);
     }
     /* Nobody looks before all is as the plan says. */
     tell(s, c);

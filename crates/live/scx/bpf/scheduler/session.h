@@ -39,12 +39,13 @@ static int on_look(void *map, int *key, struct look *look)
     sched_t *s = shared_state();
     u64 now_ns = bpf_ktime_get_ns(), period_ns = s->rules.balance.period_ns;
     call_t *c = call_of(s, CALL_OF_LOOK, now_ns);
+    unsigned long before;
     bool balances = period_ns > 0 && now_ns >= look->balance_due_ns;
     if (balances)
         look->balance_due_ns = now_ns / settings.look_period_ns * settings.look_period_ns + period_ns;
-    bpf_spin_lock(&guard);
+    bpf_local_irq_save(&before);
     look_after(s, c, balances);
-    bpf_spin_unlock(&guard);
+    bpf_local_irq_restore(&before);
     tell_named(s, c);
     if (s->stuck) {
         static char text[] = "%llu CPUs or more have waited in vain for a lock";

@@ -29,11 +29,12 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
 SEC("struct_ops/running")
 void BPF_PROG(ampsched_running, struct task_struct *p)
 {
-    u32 thread = thread_of_task(p);
-    if (thread == NONE)
-        return;
     sched_t *s = shared_state();
-    u32 core = core_at(scx_bpf_task_cpu(p)), execs = p->self_exec_id;
+    u32 thread = thread_of_task(p), core = core_at(scx_bpf_task_cpu(p)), execs = p->self_exec_id;
+    if (thread == NONE) {
+        put(core_of(s, core)->others_run, true);
+        return;
+    }
     u64 now_ns = bpf_ktime_get_ns();
     thread_of(s, thread)->execs = execs;
     if (has_got_there(s, thread, core, now_ns))
@@ -46,11 +47,13 @@ void BPF_PROG(ampsched_running, struct task_struct *p)
 SEC("struct_ops/stopping")
 void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
 {
-    /* One that blocks, or is taken out, is charged in ampsched_quiescent, which follows at once. */
-    u32 thread = runnable ? thread_of_task(p) : NONE;
-    if (thread == NONE)
-        return;
     sched_t *s = shared_state();
+    u32 thread = thread_of_task(p);
+    if (thread == NONE)
+        put(core_of(s, core_at(scx_bpf_task_cpu(p)))->others_run, false);
+    /* One that blocks, or is taken out, is charged in ampsched_quiescent, which follows at once. */
+    if (thread == NONE || !runnable)
+        return;
     if (thread_of(s, thread)->state == STATE_RUNNING)
         lose_cpu(s, thread, bpf_ktime_get_ns());
 }

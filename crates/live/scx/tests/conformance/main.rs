@@ -322,7 +322,14 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
     });
 }
 
-/// What the verifier of this kernel looks at grows with the rules of a policy. Needs root.
+/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take 2 s
+/// at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there (`a-dwrr`,
+/// when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
+#[cfg(feature = "bpf")]
+const LOOKED_AT_MAX: u32 = 100_000;
+
+/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on each
+/// path to them (`once` in bpf/platform.h). Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_verifier_accepts_every_policy() {
@@ -335,13 +342,14 @@ fn the_kernel_s_verifier_accepts_every_policy() {
         }
         let looked_at =
             ampsched_scx::kernel::verify(&state).unwrap_or_else(|error| panic!("{name}: {error}"));
-        greatest = greatest.clone().max((looked_at, name.to_owned()));
+        let sum: u32 = looked_at.iter().map(|(_, count)| count).sum();
+        println!("{name}: {sum} instructions, {looked_at:?}");
+        greatest = greatest.clone().max((sum, name.to_owned()));
     });
-    let (looked_at, name) = greatest;
+    let (sum, name) = greatest;
     assert!(count >= 9, "only {count} sets of rules were tried");
-    // It gives up at a million.
-    assert!((1000..800_000).contains(&looked_at), "{looked_at} instructions for {name}");
-    println!("at most {looked_at} instructions, for {name}");
+    assert!((1000..=LOOKED_AT_MAX).contains(&sum), "{sum} instructions for {name}");
+    println!("at most {sum} instructions, for {name}");
 }
 
 /// Memory for threads comes with tasks, also if several come at a time, and what runs outside the kernel sees it. Needs

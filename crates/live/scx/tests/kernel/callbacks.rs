@@ -39,18 +39,15 @@ impl Machine {
         let waker = waker.and_then(|cpu| Some((cpu, self.thread_of(self.cpus[cpu].current?)?)));
         let waker = waker.filter(|&(cpu, by)| self.c.state().cores[cpu].running == by);
         let waker = waker.map_or(NONE, |(cpu, _)| cpu as u32);
-        let core = self.c.choose_core(thread, waker, self.now_ns);
+        let caller = home as u32;
+        let call = self.c.call_of(caller, self.now_ns);
+        let core = self.c.wake_up(call, thread, waker);
         if core == NONE {
             return (home, false);
         }
-        let cpu = core as usize;
-        if !self.c.is_idle(core) || !self.take_idle(cpu) {
-            return (cpu, false);
-        }
-        let call = self.c.call_of(core, self.now_ns);
-        let begins = self.c.begin_before_enqueue(call, thread, core);
-        self.tell(core);
-        (cpu, begins)
+        let begins = self.c.state().calls[caller as usize].begun != 0;
+        self.tell(caller);
+        (core as usize, begins)
     }
 
     fn enqueue_other(&mut self, task: usize, wakeup: bool) {

@@ -53,7 +53,6 @@ static sched_t *s;
 static struct cpu cpus[CPUS_MAX];
 static struct task tasks[TASKS_MAX];
 static int cpu_count, task_count;
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ends; /* nobody wakes up any more, and the plan is as at first */
 static atomic_bool is_over_for_all;
 
@@ -253,13 +252,11 @@ static void wake(int here, int task)
         return;
     u32 thread = tasks[task].thread;
     int home = atomic_load(&tasks[task].cpu);
-    bool begins = false;
-    u32 core = choose_core(s, thread, here, now_ns());
+    call_t *c = call_on(here);
+    u32 core = wake_up(s, c, thread, here);
+    bool begins = c->begun;
     if (core != NONE) {
         home = (int)core;
-        call_t *c = call_on(here);
-        begins = is_idle(s, core) && atomic_exchange(&cpus[home].idle, false) &&
-                 begin_before_enqueue(s, c, thread, core);
         tell_cores(c);
     }
     atomic_store(&tasks[task].cpu, home);
@@ -338,19 +335,14 @@ static void *change_plans(void *pointer)
 {
     unsigned int seed = (unsigned int)(intptr_t)pointer;
     while (!atomic_load(&ends)) {
-        for (int i = 0; i < 4; i++) {
-            pthread_mutex_lock(&guard);
+        for (int i = 0; i < 4; i++)
             change_something(&seed, rand_r(&seed) % task_count);
-            pthread_mutex_unlock(&guard);
-        }
         tell_cores(call_of(s, CALL_OF_PLAN, now_ns()));
     }
     for (int task = 0; task < task_count; task++) {
         struct operation op = { .kind = OP_CHANGE + CHANGE_HOLD, .thread = tasks[task].thread };
         op.generation = thread_of(s, op.thread)->generation;
-        pthread_mutex_lock(&guard);
         change_plan(s, call_of(s, CALL_OF_PLAN, now_ns()), &op);
-        pthread_mutex_unlock(&guard);
     }
     tell_cores(call_of(s, CALL_OF_PLAN, now_ns()));
     return NULL;
@@ -362,9 +354,7 @@ static void *look_after_all(void *pointer)
     (void)pointer;
     while (!atomic_load(&is_over_for_all)) {
         call_t *c = call_of(s, CALL_OF_LOOK, now_ns());
-        pthread_mutex_lock(&guard);
         look_after(s, c, s->rules.balance.period_ns > 0);
-        pthread_mutex_unlock(&guard);
         tell_cores(c);
         struct timespec pause = { .tv_nsec = 200000 };
         nanosleep(&pause, NULL);

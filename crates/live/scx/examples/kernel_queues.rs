@@ -1,0 +1,31 @@
+//! Runs a command under the other design that was measured, the kernel's own dispatch queues
+//! (`bpf/kernel_queues.bpf.c`): `kernel_queues COMMAND...`. For its speed only.
+
+use std::process::Command;
+
+use libbpf_rs::{MapCore as _, ObjectBuilder};
+
+/// The programs, aligned as libbpf reads them.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+static PROGRAMS: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernel_queues.bpf.o")));
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [program, arguments @ ..] = words.as_slice() else { panic!("needs a command") };
+    let mut open = ObjectBuilder::default().open_memory(&PROGRAMS.0).expect("an object of BPF");
+    let cpus = std::thread::available_parallelism().expect("the kernel says it").get() as u32;
+    for mut map in open.maps_mut() {
+        if map.name().to_string_lossy().ends_with(".count") {
+            let value = map.initial_value_mut().expect("it is constant");
+            value.copy_from_slice(&cpus.to_ne_bytes());
+        }
+    }
+    let mut object = open.load().expect("the kernel takes the programs");
+    let mut maps = object.maps_mut();
+    let mut ops = maps.find(|map| map.name() == "queues_ops").expect("it is in the object");
+    let _link = ops.attach_struct_ops().expect("sched_ext");
+    let status = Command::new(program).args(arguments).status().expect("the command starts");
+    std::process::exit(status.code().unwrap_or(1));
+}

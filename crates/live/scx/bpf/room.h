@@ -26,14 +26,17 @@ apart bool make_more_room(sched_t *s)
     u64 after = least_of((behind * PAGE_BYTES - sizeof(struct sched)) / sizeof(struct thread), s->threads_max);
     bpf_arena_alloc_pages(&arena_map, (void arena *)(ARENA_AT + first * PAGE_BYTES), behind - first, ANY_NODE, 0);
     thread_t *last = thread_of(s, after - 1);
-    bpf_spin_lock(&guard);
+    unsigned long interrupts;
+    bpf_local_irq_save(&interrupts);
+    lock(s, SLOTS_LOCK);
     if (get(s->slots) == before) {
         /* Nobody has had that slot yet. */
         put(last->generation, 1);
         put(s->slots, get(last->generation) == 1 ? after : before);
     }
     bool is_more = get(s->slots) > before;
-    bpf_spin_unlock(&guard);
+    unlock(s, SLOTS_LOCK);
+    bpf_local_irq_restore(&interrupts);
     return is_more;
 }
 

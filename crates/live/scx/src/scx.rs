@@ -233,7 +233,8 @@ impl<K: FastPlane> Backend for Scx<K> {
         kernel.read_cores(&mut self.cores);
         kernel.read_changed(&mut self.changed);
         let span = Span { from_ns, to_ns: self.looked_ns, now_ns };
-        let observations = self.members.look(session, &self.changed, span);
+        let alive = || kernel.sign_of_life();
+        let observations = self.members.look(session, &self.changed, span, alive);
         self.tell_loads(session);
         observations
     }

@@ -290,6 +290,45 @@ def executing_thread(program):
     return {"during": during, "codes": codes}
 
 
+CROWD = 20_000
+
+
+def arena_kib(loader):
+    """Address space of the scheduler's memory, and what of it has pages of the loader, in KiB (proc_pid_smaps(5))."""
+    found = re.search(r"^100000000000-.*?^Size: +(\d+) kB.*?^Rss: +(\d+) kB", *smaps(loader))
+    return [int(found[1]), int(found[2])]
+
+
+def smaps(loader):
+    return Path(f"/proc/{loader.pid}/smaps").read_text(), re.MULTILINE | re.DOTALL
+
+
+def crowd(program):
+    """More threads than anybody has foreseen come, sleep, are there when a policy is loaded, go on and end."""
+    for limit in ("pid_max", "threads-max"):
+        Path(f"/proc/sys/kernel/{limit}").write_text("32000")
+    with policy(program, "cfs", "--everything") as loader:
+        before = arena_kib(loader)
+        load = subprocess.Popen([LOADS, "crowd", str(CROWD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        said = load.stdout.readline().decode()
+        during = [state()]
+    wait_for("disabled", END_S)
+    with policy(program, "hsp", "--everything") as another:
+        time.sleep(2)
+        during.append(state())
+        load.stdin.close()
+        code = load.wait(120)
+        during.append(state())
+    return {
+        "arena_kib": before,
+        "crowd": said,
+        "loaded_s": [loader.loaded_s, another.loaded_s],
+        "during": during,
+        "code": code,
+        "said": loader.said + another.said,
+    }
+
+
 def futexes(program):
     """Whom the kernel back end blames for waits at futexes, and how long they were (``examples/futex_waits.rs``)."""
     since = len(kernel_log())
@@ -307,6 +346,7 @@ FAULTS = {
     "killed-while-queued": killed_while_queued,
     "changed-affinities": changed_affinities,
     "executing-thread": executing_thread,
+    "crowd": crowd,
 }
 
 

@@ -108,6 +108,21 @@ def test_others_may_change_affinities(in_guest) -> None:
     assert (found["during"], found["after"], found["complaints"]) == ("enabled", "disabled", [])
 
 
+def test_memory_for_threads_comes_as_they_do(in_guest) -> None:
+    found = in_guest("faults", "crowd")["crowd"]
+    space_kib, there_kib = found["arena_kib"]
+    assert found["crowd"] == "20000 are there\n", found["said"]
+    assert (found["during"], found["code"], found["after"], found["complaints"]) == (
+        ["enabled"] * 3,
+        0,
+        "disabled",
+        [],
+    )
+    # Room for 32,000 threads, memory for those that there are.
+    assert space_kib > 12_000, found
+    assert there_kib < 2_000, found
+
+
 def test_any_thread_may_execute_a_program(in_guest) -> None:
     found = in_guest("faults", "executing-thread")["executing-thread"]
     assert found["codes"] == [7, 7, 7]

@@ -11,7 +11,7 @@ inlined u32 free_slot(sched_t *s)
     u32 thread = s->free_slot;
     if (thread != NONE)
         s->free_slot = thread_of(s, thread)->behind;
-    else if (s->thread_count < s->threads_max)
+    else if (s->thread_count < get(s->slots))
         thread = s->thread_count++;
     return thread;
 }

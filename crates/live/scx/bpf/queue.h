@@ -26,7 +26,7 @@ inlined thread_t *thread_of(sched_t *s, u32 thread)
  * what they still had to know at their end the verifier would follow on every path to there. */
 inlined void note_change(sched_t *s, u32 thread)
 {
-    u8 arena *mark = &at((u8 arena *)&at(s->threads, s->threads_max), thread);
+    u8 arena *mark = &at((u8 arena *)s, s->marks_at + thread);
     if (!get(*mark))
         put(*mark, 1);
 }

@@ -57,6 +57,7 @@ struct sched_ext_ops {
     void (*set_weight)(struct task_struct *p, u32 weight);
     void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
     s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+    void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
     void (*enable)(struct task_struct *p);
     void (*disable)(struct task_struct *p);
     s32 (*init)(void);

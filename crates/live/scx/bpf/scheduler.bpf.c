@@ -73,6 +73,7 @@ struct sched_ext_ops ampsched_ops = {
     .set_weight = (void *)ampsched_set_weight,
     .set_cpumask = (void *)ampsched_set_cpumask,
     .init_task = (void *)ampsched_init_task,
+    .exit_task = (void *)ampsched_exit_task,
     .enable = (void *)ampsched_enable,
     .disable = (void *)ampsched_disable,
     .init = (void *)ampsched_init,

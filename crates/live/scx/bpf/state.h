@@ -209,8 +209,9 @@ struct sched {
     u64 records_read; /* how many of them the loader has read, written by it */
     u64 records_lost; /* whether there was no room for one */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
+    u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */
-    u32 unused;
+    u32 slots; /* for so many threads there is memory */
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
     u8 idle[CORES_MAX]; /* cores: nobody runs there */
@@ -225,7 +226,6 @@ struct sched {
     u32 targets[CORES_MAX];
     u32 sources[CORES_MAX];
     struct thread threads[];
-    /* Behind them, for each of `threads_max`, a byte: note_change(). */
 };
 
 typedef struct sched arena sched_t;

@@ -5,6 +5,7 @@
 #include "kernel.h"
 
 #include "calls.h"
+#include "room.h"
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
 
@@ -87,6 +88,8 @@ VERIFIED(set_cpumask, {
     restrict_to(s, c, thread, &c->cores);
     collect(s, c);
 })
+
+VERIFIED(init_task, some = make_room(s))
 
 VERIFIED(enable, thread = welcome(s, some, &c->cores))
 

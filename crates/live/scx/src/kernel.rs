@@ -1,6 +1,8 @@
 //! The scheduler inside the kernel: loads the BPF programs, shares memory with them, carries out changes of the plan.
 #![allow(unsafe_code)] // Memory is shared with the kernel.
 
+mod room;
+
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
@@ -14,7 +16,9 @@ use crate::ScxError;
 use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Set, Thread};
 use crate::loads::Loads;
 use crate::lower;
-use crate::table::{self, Changes, Cores};
+use crate::table::{self, Changes, Cores, PAGE};
+
+pub use room::Room;
 
 /// The programs, aligned as libbpf reads them.
 #[repr(C, align(8))]
@@ -28,9 +32,11 @@ static VERIFY: &Aligned<[u8]> =
 
 /// Where the arena lies (`ARENA_AT` in `bpf/platform.h`): loader and kernel use the same addresses.
 const ARENA_AT: usize = 1 << 44;
-const PAGE: usize = 4096;
+/// Most bytes of an arena (Linux 6.18, `kernel/bpf/arena.c`).
+const ARENA_BYTES_MAX: usize = 4 << 30;
 /// Operations that the arena has room for.
 const OPERATIONS_MAX: usize = 4096;
+const OPERATIONS_BYTES: usize = OPERATIONS_MAX * size_of::<Operation>();
 /// Room for nice values from -20 to 19.
 const NICES: usize = 64;
 /// Threads that are read at each look though they are not marked (ours): of 10,000, each every six seconds at looks
@@ -67,7 +73,7 @@ struct Report {
 /// `struct sched_ext_ops` in `bpf/sched_ext.h`.
 #[repr(C)]
 struct Ops {
-    functions: [usize; 15],
+    functions: [usize; 16],
     flags: u64,
     timeout_ms: u32,
 }
@@ -150,9 +156,10 @@ impl Drop for Kernel {
 
 impl Shared {
     fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
-        let operations_at = table::bytes(initial.threads_max).next_multiple_of(PAGE);
-        let bytes =
-            (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
+        let marks_end = table::bytes(initial.threads_max);
+        let operations_at = marks_end.next_multiple_of(PAGE);
+        let bytes = (operations_at + OPERATIONS_BYTES).next_multiple_of(PAGE);
+        let threads_end = size_of::<Sched>() + initial.slots as usize * size_of::<Thread>();
         for mut map in open.maps_mut() {
             if map.name() == "arena_map" {
                 let pages = (bytes / PAGE) as u32;
@@ -163,10 +170,11 @@ impl Shared {
         let object =
             open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
         let base = ARENA_AT as *mut u8;
-        // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel
-        // provide its pages, which programs cannot do themselves.
+        // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel provide its
+        // pages, which most programs cannot do themselves (`bpf/room.h`).
         let (state, operations) = unsafe {
-            for page in (0..bytes).step_by(PAGE) {
+            let marks = initial.marks_at as usize..marks_end;
+            for page in (0..threads_end).step_by(PAGE).chain(marks.step_by(PAGE)) {
                 base.add(page).write_volatile(0);
             }
             base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
@@ -427,6 +435,11 @@ fn settings(
     })
 }
 
+/// Threads for which an arena has room.
+pub fn threads_in_arena() -> u32 {
+    table::threads_within(ARENA_BYTES_MAX - OPERATIONS_BYTES)
+}
+
 /// CLOCK_MONOTONIC in ns, which BPF programs read, too.
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
@@ -455,6 +468,7 @@ mod tests {
     /// What such an instruction does.
     const COMPARE_AND_SWAP: u64 = 0xf1;
     const EXCHANGE: u64 = 0xe1;
+    const ADD: u64 = 0x00;
     const FETCH_AND_ADD: u64 = 0x01;
     /// The compiler's way to add 0.
     const FETCH_AND_OR: u64 = 0x41;
@@ -483,7 +497,7 @@ mod tests {
 
     /// In an arena Linux refuses them on such cores.
     #[test]
-    fn programs_have_no_other_atomics_than_to_lock_to_unlock_and_to_count_records() {
+    fn programs_have_no_other_atomics_than_of_locks_and_counts() {
         for programs in [&SCHEDULER.0, &REPLAY.0, &VERIFY.0] {
             let codes = instructions(programs);
             assert!(codes.len() > 1000, "{} instructions", codes.len());
@@ -491,7 +505,7 @@ mod tests {
             let (locks, others): (Vec<_>, Vec<_>) =
                 atomic.partition(|(_, does)| *does == COMPARE_AND_SWAP);
             assert_eq!(locks.len(), 1);
-            let known = [EXCHANGE, FETCH_AND_ADD, FETCH_AND_OR];
+            let known = [EXCHANGE, ADD, FETCH_AND_ADD, FETCH_AND_OR];
             assert!(!others.is_empty());
             assert!(others.iter().all(|(_, does)| known.contains(does)), "{others:?}");
         }

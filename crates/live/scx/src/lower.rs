@@ -11,6 +11,7 @@ use crate::ScxError;
 use crate::layout::{
     self, CHANGE, CORES_MAX, CPUS_MAX, DOMAINS_MAX, NONE, Op, Operation, POINTS_MAX, Set,
 };
+use crate::table;
 
 /// What a kernel cannot do for a policy, as a sentence for each; none if it can run the policy by itself.
 pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
@@ -163,8 +164,9 @@ pub fn state(
         records_read: 0,
         records_lost: 0,
         unit_ns: PELT_UNIT_NS,
+        marks_at: table::marks_at(threads_max) as u64,
         words: topology.core_count().div_ceil(64) as u32,
-        unused: 0,
+        slots: threads_max,
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,

@@ -207,20 +207,25 @@ impl Members {
     }
 
     /// What threads have done that have changed since the last look, by their slots. New ones are made known to the
-    /// session; those that have ended are told once.
+    /// session; those that have ended are told once. Thousands may be new, of each of whom files are read: for each
+    /// there is a sign of life.
     pub fn look(
         &mut self,
         session: &mut Session,
         changed: &[(u32, Thread)],
         span: Span,
+        mut sign_of_life: impl FnMut(),
     ) -> Vec<Observation> {
         self.told.clear();
         let newcomers = std::mem::take(&mut self.newcomers);
         let mut observations = Vec::with_capacity(changed.len());
         for (slot, seen) in changed {
-            self.look_at(session, *slot, seen, span, &mut observations);
+            if self.look_at(session, *slot, seen, span, &mut observations) {
+                sign_of_life();
+            }
         }
         for place in newcomers {
+            sign_of_life();
             let Some(member) = member_at(&mut self.by_slot, place) else { continue };
             member.identify(session, &self.proc, member.execs, span.now_ns);
             self.told.push(place.slot);
@@ -229,6 +234,7 @@ impl Members {
         observations
     }
 
+    /// Returns whether there was a new one.
     fn look_at(
         &mut self,
         session: &mut Session,
@@ -236,7 +242,7 @@ impl Members {
         seen: &Thread,
         span: Span,
         observations: &mut Vec<Observation>,
-    ) {
+    ) -> bool {
         let (index, place) = (slot as usize, Place { slot, generation: seen.generation });
         if self.by_slot.len() <= index {
             self.by_slot.resize_with(index + 1, || None);
@@ -247,7 +253,7 @@ impl Members {
         }
         // Without numbers it is just coming.
         if seen.in_use == 0 || seen.pid == 0 || seen.process == 0 {
-            return;
+            return false;
         }
         let counters = Counters::of(seen);
         let is_new = self.by_slot[index].is_none();
@@ -271,6 +277,7 @@ impl Members {
         if has_changed || has_executed {
             self.told.push(slot);
         }
+        is_new
     }
 
     /// Reads names that are due, as many as there is time for.

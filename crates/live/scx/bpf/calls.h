@@ -7,31 +7,31 @@
 #include "host.h"
 
 /* The core for a thread, without a lock. */
-inlined u32 find_place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+inlined u32 find_place(sched_t *s, call_t *c, u32 thread, u32 waker)
 {
-    u64 begun = look_begins(s);
-    u32 core = place(s, thread, waker, now_ns);
-    record_look(s, begun, what_of(RECORD_PLACE, 0, thread, waker), now_ns, core);
+    look_begins(s, &c->pick);
+    u32 core = place(s, thread, waker, c->now_ns);
+    record_look(s, &c->pick, what_of(RECORD_PLACE, 0, thread, waker), c->now_ns, core);
     return core;
 }
 
 /* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
  * gets there in any case. NONE: nowhere yet. */
-inlined u32 choose_core(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+inlined u32 choose_core(sched_t *s, call_t *c, u32 thread, u32 waker)
 {
     thread_t *own = thread_of(s, thread);
-    u32 core = own->held ? NONE : find_place(s, thread, waker, now_ns);
+    u32 core = own->held ? NONE : find_place(s, c, thread, waker);
     own->chosen = core;
     return core;
 }
 
 /* Where a thread shall go that is in no queue, without a lock; NONE: nowhere. */
-inlined u32 where_to(sched_t *s, u32 thread, u64 now_ns)
+inlined u32 where_to(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     if (own->held)
         return own->core;
-    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : find_place(s, thread, NONE, now_ns);
+    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : find_place(s, c, thread, NONE);
 }
 
 /* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
@@ -40,7 +40,7 @@ apart void make_runnable(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     while (can_go_on) {
-        u32 core = where_to(s, thread, c->now_ns);
+        u32 core = where_to(s, c, thread);
         if (core == NONE)
             return;
         locks_t held = lock_thread_and(s, thread, core);
@@ -206,7 +206,7 @@ inlined u32 wake_up(sched_t *s, call_t *c, u32 thread, u32 waker)
     u32 core;
     c->begun = false;
     do {
-        core = choose_core(s, thread, waker, c->now_ns);
+        core = choose_core(s, c, thread, waker);
         if (core == NONE || !is_idle(s, core) || get(core_of(s, core)->others_run))
             return core;
         c->begun = begin_before_enqueue(s, c, thread, core);
@@ -259,7 +259,7 @@ apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
 apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
 {
     thread_t *own = thread_of(s, thread);
-    u32 to = find_place(s, thread, NONE, c->now_ns);
+    u32 to = find_place(s, c, thread, NONE);
     if (to == NONE)
         to = from;
     locks_t held = lock_thread_and(s, thread, to);

@@ -70,7 +70,7 @@ inlined void interrupt_core(sched_t *s, call_t *c, u32 core)
 }
 
 /* Cores without work that wait for nothing are told. */
-once done_t remind_idle_cores(shared sched_t *s, shared call_t *c)
+apart void remind_idle_cores(sched_t *s, call_t *c)
 {
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!some_of_eight(s->idle, core))
@@ -78,7 +78,6 @@ once done_t remind_idle_cores(shared sched_t *s, shared call_t *c)
         else if (is_idle(s, core) && get(core_of(s, core)->recheck_ns) == NEVER)
             wake_core(s, c, core);
     }
-    return DONE;
 }
 
 /* The first idle core that would take a thread now is told. All could look, as in the simulator, and the first one
@@ -155,7 +154,7 @@ inlined void end_coming(sched_t *s, u32 thread)
 }
 
 /* A core takes a waiting thread. */
-once done_t begin(shared sched_t *s, shared call_t *c, u32 core, u32 thread)
+apart void begin(sched_t *s, call_t *c, u32 core, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     u64 migrations = own->migrations;
@@ -171,7 +170,6 @@ once done_t begin(shared sched_t *s, shared call_t *c, u32 core, u32 thread)
      * cores without work. */
     if ((own->migrations != migrations || core_of(s, core)->class < s->top_class) && s->pulls_running)
         c->remind_idle = true;
-    return DONE;
 }
 
 /* A core that has chosen a thread to pull waits for it in vain: it looks again, and hears again of others that start on
@@ -210,7 +208,7 @@ inlined void come_in(sched_t *s, u32 thread, u32 core, u64 now_ns)
 
 /* The thread on a core, charged, leaves it: whoever is to be elsewhere may be picked by nobody until the kernel has
  * let it go, others by this core only. */
-once done_t give_way(shared sched_t *s, u32 core, u64 now_ns)
+apart void give_way(sched_t *s, u32 core, u64 now_ns)
 {
     u32 thread = core_of(s, core)->running;
     thread_t *own = thread_of(s, thread);
@@ -218,12 +216,15 @@ once done_t give_way(shared sched_t *s, u32 core, u64 now_ns)
     own->charged_ns = OFF_CPU;
     if (own->held) {
         stop(s, core, STATE_READY, now_ns);
-        leave_for(s, thread, STATE_HELD, now_ns);
-        return DONE;
+        return leave_for(s, thread, STATE_HELD, now_ns);
     }
     requeue(s, core, now_ns);
+<<<<<<< HEAD
     bind(s, thread, own->moves || own->pull_to != NONE ? NOBODY : core);
     return DONE;
+=======
+    own->bound_to = own->moves || own->pull_to != NONE ? NOBODY : core;
+>>>>>>> main
 }
 
 /* A thread that has been taken off its core for a moment still waits, as far as its load goes. */

@@ -54,7 +54,7 @@ once done_t lock(shared sched_t *s, u32 index)
     return DONE;
 }
 
-apart void unlock(sched_t *s, u32 index)
+inlined void unlock(sched_t *s, u32 index)
 {
     (void)s;
     u32 *held = &lock_words[index & (LOCKS - 1)].held;

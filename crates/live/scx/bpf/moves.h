@@ -151,7 +151,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
-once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
+apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
@@ -171,7 +171,6 @@ once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
     if (state != STATE_READY)
         track_rest(s, thread, state, now_ns);
     record_at(s, core, what_of(RECORD_STOP, state, thread, core), now_ns, thread_of(s, thread)->vruntime);
-    return DONE;
 }
 
 /* The running thread loses its core and waits in the core's queue again. */

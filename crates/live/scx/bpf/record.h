@@ -106,15 +106,16 @@ inlined u64 records_given(sched_t *s)
 
 /* A look without locks begins. It sees all that is done up to the records that there are: they are counted in a way
  * that is a barrier. */
-inlined u64 look_begins(sched_t *s)
-{
-    return records(s) ? __sync_fetch_and_add(&record_count.given, 0) : 0;
-}
-
-inlined void record_look(sched_t *s, u64 begun, u64 what, u64 now_ns, u64 value)
+inlined void look_begins(sched_t *s, pick_t *pick)
 {
     if (records(s))
-        record(s, begun, what, now_ns, value);
+        pick->begun = __sync_fetch_and_add(&record_count.given, 0);
+}
+
+inlined void record_look(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
+{
+    if (records(s))
+        record(s, pick->begun, what, now_ns, value);
 }
 
 #endif

@@ -76,6 +76,7 @@ struct thread {
 struct core {
     u32 running; /* NONE: idle */
     u32 last;
+    u32 last_generation; /* of its slot */
     u64 since_ns; /* since when that thread runs, or the core is idle */
     u64 busy_ns;
     u64 recheck_ns; /* when to look for work again */
@@ -149,6 +150,7 @@ struct pick {
     u32 except; /* the preference that the step of stealing leaves out */
     u32 some; /* by load: whether there was any thread that its load might let go */
     u64 key; /* by load: of the thread that comes first, with its number */
+    u64 begun; /* record.h: how many records there were when it was looked for */
 };
 
 /* What one call by the kernel works with: BPF functions can neither return structures nor have much of a stack. */

@@ -26,7 +26,7 @@ static REPLAY: &Aligned<[u8]> =
 static VERIFY: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/verify.bpf.o")));
 
-/// Where the arena lies (`ARENA_AT` in `bpf/kernel.h`): loader and kernel use the same addresses.
+/// Where the arena lies (`ARENA_AT` in `bpf/platform.h`): loader and kernel use the same addresses.
 const ARENA_AT: usize = 1 << 44;
 const PAGE: usize = 4096;
 /// Operations that the arena has room for.
@@ -452,6 +452,9 @@ mod tests {
     const EXECUTABLE: u64 = 4;
     /// Class and mode of BPF's atomic instructions, and the bits that say so (Linux, `include/uapi/linux/bpf.h`).
     const ATOMIC: (u8, u8) = (0xc3, 0xe7);
+    /// What such an instruction does.
+    const COMPARE_AND_SWAP: u64 = 0xf1;
+    const EXCHANGE: u64 = 0xe1;
 
     fn number<const BYTES: usize>(file: &[u8], at: usize) -> u64 {
         let mut bytes = [0; 8];
@@ -459,8 +462,8 @@ mod tests {
         u64::from_le_bytes(bytes)
     }
 
-    /// The first byte of each instruction of an object file, 64 bits, little-endian (elf(5)).
-    fn instructions(file: &[u8]) -> Vec<u8> {
+    /// The first byte and the number of each instruction of an object file, 64 bits, little-endian (elf(5)).
+    fn instructions(file: &[u8]) -> Vec<(u8, u64)> {
         let (sections, size, count) =
             (number::<8>(file, 40), number::<2>(file, 58), number::<2>(file, 60));
         let headers = (0..count).map(|index| (sections + index * size) as usize);
@@ -468,7 +471,9 @@ mod tests {
         executable
             .flat_map(|at| {
                 let (begin, bytes) = (number::<8>(file, at + 24), number::<8>(file, at + 32));
-                file[begin as usize..(begin + bytes) as usize].chunks(8).map(|code| code[0])
+                file[begin as usize..(begin + bytes) as usize]
+                    .chunks(8)
+                    .map(|code| (code[0], number::<4>(code, 4)))
             })
             .collect()
     }
@@ -479,8 +484,11 @@ mod tests {
         for programs in [&SCHEDULER.0, &REPLAY.0, &VERIFY.0] {
             let codes = instructions(programs);
             assert!(codes.len() > 1000, "{} instructions", codes.len());
-            let atomic = codes.iter().filter(|&&code| code & ATOMIC.1 == ATOMIC.0).count();
-            assert_eq!(atomic, 2);
+            let atomic = codes.iter().filter(|(code, _)| code & ATOMIC.1 == ATOMIC.0);
+            let (locks, others): (Vec<_>, Vec<_>) =
+                atomic.partition(|(_, does)| *does == COMPARE_AND_SWAP);
+            assert_eq!(locks.len(), 1);
+            assert!(!others.is_empty() && others.iter().all(|(_, does)| *does == EXCHANGE));
         }
     }
 }

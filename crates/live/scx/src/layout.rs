@@ -235,6 +235,7 @@ pub struct Pick {
     pub except: u32,
     pub some: u32,
     pub key: u64,
+    pub begun: u64,
 }
 
 /// What one call by the kernel works with.

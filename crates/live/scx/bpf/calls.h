@@ -6,12 +6,18 @@
 
 #include "host.h"
 
+apart void record_place(sched_t *s, call_t *c, u32 thread, u32 waker, u32 core)
+{
+    record_found(s, &c->pick, what_of(RECORD_PLACE, 0, thread, waker), c->now_ns, core);
+}
+
 /* The core for a thread, without a lock. */
 inlined u32 find_place(sched_t *s, call_t *c, u32 thread, u32 waker)
 {
     look_begins(s, &c->pick);
     u32 core = place(s, thread, waker, c->now_ns);
-    record_look(s, &c->pick, what_of(RECORD_PLACE, 0, thread, waker), c->now_ns, core);
+    if (records(s))
+        record_place(s, c, thread, waker, core);
     return core;
 }
 
@@ -34,30 +40,35 @@ inlined u32 where_to(sched_t *s, call_t *c, u32 thread)
     return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : find_place(s, c, thread, NONE);
 }
 
-/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
- * c->back: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
-apart void make_runnable(sched_t *s, call_t *c, u32 thread)
+/* A thread that is in no queue comes to a core, if it still may and is not held back. Returns whether it has a place.
+ * Apart, as little is to be on the stack while places are compared. */
+apart bool come_back(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
+    locks_t held = lock_thread_and(s, thread, core);
+    bool comes = c->back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
+    if (comes && own->held) {
+        own->taken_out = false;
+        leave_for(s, thread, STATE_HELD, c->now_ns);
+    } else if (comes && allows(s, thread, core)) {
+        charge_up_to(s, core, c->now_ns);
+        bind(s, thread, NONE);
+        come_in(s, thread, core, c->now_ns);
+        announce(s, c, thread, core);
+        begin_here(s, c, thread, core);
+        done = true;
+    }
+    unlock_both(s, held);
+    return done;
+}
+
+/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
+ * c->back: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
+inlined void make_runnable(sched_t *s, call_t *c, u32 thread)
+{
     while (can_go_on) {
         u32 core = where_to(s, c, thread);
-        if (core == NONE)
-            return;
-        locks_t held = lock_thread_and(s, thread, core);
-        bool comes = c->back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
-        if (comes && own->held) {
-            own->taken_out = false;
-            leave_for(s, thread, STATE_HELD, c->now_ns);
-        } else if (comes && allows(s, thread, core)) {
-            charge_up_to(s, core, c->now_ns);
-            bind(s, thread, NONE);
-            come_in(s, thread, core, c->now_ns);
-            announce(s, c, thread, core);
-            begin_here(s, c, thread, core);
-            done = true;
-        }
-        unlock_both(s, held);
-        if (done)
+        if (core == NONE || come_back(s, c, thread, core))
             return;
     }
 }

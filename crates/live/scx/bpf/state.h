@@ -76,7 +76,6 @@ struct thread {
 struct core {
     u32 running; /* NONE: idle */
     u32 last;
-    u32 last_generation; /* of its slot */
     u64 since_ns; /* since when that thread runs, or the core is idle */
     u64 busy_ns;
     u64 recheck_ns; /* when to look for work again */
@@ -91,6 +90,7 @@ struct core {
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
+    u32 last_generation; /* of the slot of the thread that ran last */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };

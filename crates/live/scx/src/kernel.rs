@@ -14,6 +14,8 @@ use crate::ScxError;
 use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Set, Thread};
 use crate::loads::Loads;
 use crate::lower;
+use crate::record::Record;
+use crate::recording::{Begun, Writer};
 use crate::table::{self, Changes, Cores};
 
 /// The programs, aligned as libbpf reads them.
@@ -133,6 +135,8 @@ struct Shared {
 pub struct Kernel {
     // Dropped first: the kernel falls back to its own scheduler.
     _links: Vec<Link>,
+    // Then all is in order to be written.
+    _recording: Option<Writer>,
     shared: Shared,
     changes: Changes,
 }
@@ -151,8 +155,10 @@ impl Drop for Kernel {
 impl Shared {
     fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
         let operations_at = table::bytes(initial.threads_max).next_multiple_of(PAGE);
-        let bytes =
+        let records_at =
             (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
+        let records = initial.records_max as usize * size_of::<Record>();
+        let bytes = (records_at + records).next_multiple_of(PAGE);
         for mut map in open.maps_mut() {
             if map.name() == "arena_map" {
                 let pages = (bytes / PAGE) as u32;
@@ -171,6 +177,7 @@ impl Shared {
             }
             base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
             (*base.cast::<Sched>()).operations_at = operations_at as u64;
+            (*base.cast::<Sched>()).records_at = records_at as u64;
             (base.cast(), base.add(operations_at).cast())
         };
         let not_null = "the arena does not begin at 0";
@@ -272,6 +279,9 @@ fn set_rules(open: &mut OpenObject, initial: &Sched) {
                 value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
             } else if name.ends_with(".track") {
                 value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
+            } else if name.ends_with(".record") {
+                let records = u32::from(initial.records_max > 0);
+                value.as_mut_ptr().cast::<u32>().write_unaligned(records);
             }
         }
     }
@@ -290,7 +300,8 @@ fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
 
 impl Kernel {
     /// Loads the scheduler and switches the tasks of its scope over to it. If the policy blames, threads are charged
-    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]).
+    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]). What it decides is written to a file
+    /// if one has been begun, for which the empty system has room.
     ///
     /// # Errors
     ///
@@ -301,6 +312,7 @@ impl Kernel {
         rules: &ampsched_policy::Rules,
         options: &Options,
         blames: bool,
+        recording: Option<Begun>,
     ) -> Result<Self, ScxError> {
         if !Path::new("/sys/kernel/sched_ext").exists() {
             return Err(ScxError::NoSchedExt);
@@ -328,6 +340,8 @@ impl Kernel {
             program.set_autoload(blames);
         }
         let mut shared = Shared::load(open, initial)?;
+        // SAFETY: mapped as long as `shared` is there, which is dropped later.
+        let recording = recording.map(|begun| unsafe { Writer::start(shared.state, begun) });
         let mut links = Vec::new();
         if blames {
             for program in
@@ -344,7 +358,7 @@ impl Kernel {
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         links.push(link);
-        Ok(Self { _links: links, shared, changes: Changes::new(IN_TURN) })
+        Ok(Self { _links: links, _recording: recording, shared, changes: Changes::new(IN_TURN) })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.

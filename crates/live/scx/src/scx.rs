@@ -22,7 +22,7 @@ use crate::layout::{Operation, Set, Thread};
 use crate::loads::Loads;
 use crate::members::{Members, Span};
 use crate::table::Cores;
-use crate::{ScxError, lower};
+use crate::{ScxError, lower, recording};
 
 /// Most threads at a time (ours): half of what Linux allows by default (`pid_max` is 32,768).
 const THREADS_MAX: u32 = 16_384;
@@ -381,7 +381,9 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
         let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
         lower::track_load(&mut initial, how, topology, unit_ns);
     }
-    Kernel::load(&initial, &rules, &options, driver.needs().blame).map_err(in_words)
+    let recording = recording::begin(session)?;
+    initial.records_max = if recording.is_some() { recording::ROOM } else { 0 };
+    Kernel::load(&initial, &rules, &options, driver.needs().blame, recording).map_err(in_words)
 }
 
 /// The cores whose CPUs are online. Errors: a CPU is in none of the stated classes, but the kernel has one

@@ -1,7 +1,7 @@
 //! What was decided, and found: the interpreter in Rust says the same.
 
-use ampsched_model::{CoreId, CoreSet, ThreadId};
-use ampsched_policy::{Change, Choice, Pick, Sched};
+use ampsched_model::{CoreId, CoreSet, Ns, ThreadId};
+use ampsched_policy::{Change, Choice, LoadFilter, Pick, Sched};
 
 use super::{Outcome, Place, Replay, core_number, same};
 use crate::layout::{NEVER, NONE};
@@ -134,16 +134,19 @@ impl Replay {
         if let (Some(ours), true) = (thread, kind == record.flag()) {
             let theirs = self.slot(record.thread())?.thread;
             // Numbers of threads, which decide if all else is equal, are others here.
-            if self.is_tie(ours, theirs) {
+            if self.is_tie(ours, theirs, record.now_ns) {
                 return Ok(());
             }
         }
         same("what others have for it", (record.flag(), record.thread()), (kind, slot))
     }
 
-    fn is_tie(&self, a: ThreadId, b: ThreadId) -> bool {
-        let key = |thread| (self.rust.plan(thread).rank, self.rust.thread(thread).since_ns);
-        a != b && key(a) == key(b)
+    /// Whether all is equal that a step of stealing compares, but for the numbers of threads.
+    fn is_tie(&self, a: ThreadId, b: ThreadId, now_ns: Ns) -> bool {
+        let rank = |thread| (self.rust.plan(thread).rank, self.rust.thread(thread).since_ns);
+        let by_load = self.rust.rules().steal.iter().any(|step| step.load != LoadFilter::Any);
+        let load = |thread| (self.rust.load_of(thread, now_ns), self.rust.util_of(thread, now_ns));
+        a != b && (rank(a) == rank(b) || (by_load && load(a) == load(b)))
     }
 
     /// Asks the interpreter on behalf of a core, for which threads do not exist that only others may pick.

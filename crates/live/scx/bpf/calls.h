@@ -6,37 +6,43 @@
 
 #include "host.h"
 
-/* The core for a thread, without a lock. */
-inlined u32 find_place(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+apart void record_place(sched_t *s, call_t *c, u32 thread, u32 waker, u32 core)
 {
-    u64 begun = look_begins(s);
-    u32 core = place(s, thread, waker, now_ns);
-    record_look(s, begun, what_of(RECORD_PLACE, 0, thread, waker), now_ns, core);
+    record_found(s, &c->pick, what_of(RECORD_PLACE, 0, thread, waker), c->now_ns, core);
+}
+
+/* The core for a thread, without a lock. */
+inlined u32 find_place(sched_t *s, call_t *c, u32 thread, u32 waker)
+{
+    look_begins(s, &c->pick);
+    u32 core = place(s, thread, waker, c->now_ns);
+    if (records(s))
+        record_place(s, c, thread, waker, core);
     return core;
 }
 
 /* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
  * gets there in any case. NONE: nowhere yet. */
-inlined u32 choose_core(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+inlined u32 choose_core(sched_t *s, call_t *c, u32 thread, u32 waker)
 {
     thread_t *own = thread_of(s, thread);
-    u32 core = own->held ? NONE : find_place(s, thread, waker, now_ns);
+    u32 core = own->held ? NONE : find_place(s, c, thread, waker);
     own->chosen = core;
     return core;
 }
 
 /* Where a thread shall go that is in no queue, without a lock; NONE: nowhere. */
-inlined u32 where_to(sched_t *s, u32 thread, u64 now_ns)
+inlined u32 where_to(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     if (own->held)
         return own->core;
-    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : find_place(s, thread, NONE, now_ns);
+    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : find_place(s, c, thread, NONE);
 }
 
-/* A thread that is in no queue comes to a core, or stays where it was if it has to. c->back: one that has been taken out
- * of a queue for that, or held, unless somebody else has brought it back. Returns whether nothing is left to do. */
-apart bool come_to(sched_t *s, call_t *c, u32 thread, u32 core)
+/* A thread that is in no queue comes to a core, if it still may and is not held back. Returns whether it has a place.
+ * Apart, as little is to be on the stack while places are compared. */
+apart bool come_back(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
     locks_t held = lock_thread_and(s, thread, core);
@@ -56,12 +62,13 @@ apart bool come_to(sched_t *s, call_t *c, u32 thread, u32 core)
     return done;
 }
 
-/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there. */
+/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
+ * c->back: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
 inlined void make_runnable(sched_t *s, call_t *c, u32 thread)
 {
     while (can_go_on) {
-        u32 core = where_to(s, thread, c->now_ns);
-        if (core == NONE || come_to(s, c, thread, core))
+        u32 core = where_to(s, c, thread);
+        if (core == NONE || come_back(s, c, thread, core))
             return;
     }
 }
@@ -210,7 +217,7 @@ inlined u32 wake_up(sched_t *s, call_t *c, u32 thread, u32 waker)
     u32 core;
     c->begun = false;
     do {
-        core = choose_core(s, thread, waker, c->now_ns);
+        core = choose_core(s, c, thread, waker);
         if (core == NONE || !is_idle(s, core) || get(core_of(s, core)->others_run))
             return core;
         c->begun = begin_before_enqueue(s, c, thread, core);
@@ -263,7 +270,7 @@ apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
 apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
 {
     thread_t *own = thread_of(s, thread);
-    u32 to = find_place(s, thread, NONE, c->now_ns);
+    u32 to = find_place(s, c, thread, NONE);
     if (to == NONE)
         to = from;
     locks_t held = lock_thread_and(s, thread, to);

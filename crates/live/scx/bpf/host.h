@@ -37,12 +37,19 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
     own->charged_ns = now_ns;
 }
 
+/* Records a change of a thread that is about to be, if it is one. */
+apart void record_if(sched_t *s, u32 thread, u32 kind, u32 core, bool changes)
+{
+    if (changes)
+        record_locked(s, thread_of(s, thread)->core, what_of(kind, 0, thread, core), 0, 0);
+}
+
 /* Says which core only may pick a waiting thread: one, NOBODY, or NONE for all. */
 inlined void bind(sched_t *s, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
-    if (records(s) && own->bound_to != core)
-        record_at(s, own->core, what_of(RECORD_BIND, 0, thread, core), 0, 0);
+    if (records(s))
+        record_if(s, thread, RECORD_BIND, core, own->bound_to != core);
     own->bound_to = core;
 }
 
@@ -50,8 +57,8 @@ inlined void bind(sched_t *s, u32 thread, u32 core)
 inlined void await(sched_t *s, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
-    if (records(s) && own->pull_to != core)
-        record_at(s, own->core, what_of(RECORD_PULL_TO, 0, thread, core), 0, 0);
+    if (records(s))
+        record_if(s, thread, RECORD_PULL_TO, core, own->pull_to != core);
     own->pull_to = core;
 }
 
@@ -129,6 +136,19 @@ inlined void after_enqueue(sched_t *s, call_t *c, u32 core)
     c->wake_idle = true;
 }
 
+/* Records a decision of a call about a thread and a core: its kind and answer. */
+apart void record_answer(sched_t *s, call_t *c, u32 answer, u32 thread, u32 core)
+{
+    record_locked(s, core, what_of(answer >> 8, answer & 0xff, thread, core), c->now_ns, c->pick.except);
+}
+
+/* Records whether it does. */
+inlined void record_preempts(sched_t *s, call_t *c, u32 thread, u32 core, bool interrupts)
+{
+    if (records(s))
+        record_answer(s, c, RECORD_PREEMPTS << 8 | interrupts, thread, core);
+}
+
 /* A thread waits in a core's queue, where it may interrupt the one that runs, which has been charged. */
 inlined void announce(sched_t *s, call_t *c, u32 thread, u32 core)
 {
@@ -136,7 +156,7 @@ inlined void announce(sched_t *s, call_t *c, u32 thread, u32 core)
     bool interrupts = running != NONE && thread_of(s, running)->charged_ns != OFF_CPU;
     if (interrupts) {
         interrupts = preempts(s, thread, running, core);
-        record_at(s, core, what_of(RECORD_PREEMPTS, interrupts, thread, core), c->now_ns, 0);
+        record_preempts(s, c, thread, core, interrupts);
     }
     if (interrupts)
         interrupt_core(s, c, core);
@@ -339,6 +359,13 @@ inlined bool can_pull(sched_t *s, pick_t *pick)
            core_of(s, own->core)->class < core_of(s, pick->core)->class;
 }
 
+/* Records whether it does. */
+inlined void record_taking(sched_t *s, call_t *c, u32 kind, bool comes)
+{
+    if (records(s))
+        record_answer(s, c, kind << 8 | comes, c->pick.thread, c->pick.core);
+}
+
 /* What an idle core has chosen comes about. Returns whether it could. */
 inlined bool act(sched_t *s, call_t *c)
 {
@@ -346,7 +373,7 @@ inlined bool act(sched_t *s, call_t *c)
     if (pick->kind == PICK_RUN) {
         bool is_own = pick->thread == pick->instead_of, takes = is_own || can_take(s, pick);
         if (!is_own)
-            record_at(s, pick->core, what_of(RECORD_TAKE, takes, pick->thread, pick->core), c->now_ns, pick->except);
+            record_taking(s, c, RECORD_TAKE, takes);
         if (!takes)
             return false;
         if (!is_own)
@@ -355,7 +382,7 @@ inlined bool act(sched_t *s, call_t *c)
         return true;
     }
     bool pulls = can_pull(s, pick);
-    record_at(s, pick->core, what_of(RECORD_PULL, pulls, pick->thread, pick->core), c->now_ns, 0);
+    record_taking(s, c, RECORD_PULL, pulls);
     if (!pulls)
         return false;
     await(s, pick->thread, pick->core);

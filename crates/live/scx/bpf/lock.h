@@ -37,7 +37,7 @@ extern struct lock_word lock_words[LOCKS];
 inlined done_t count_records(sched_t *s, u32 index)
 {
     if (records(s))
-        lock_words[index & (LOCKS - 1)].begun = records_given(s);
+        lock_words[index & (LOCKS - 1)].begun = get(record_count.given);
     return DONE;
 }
 
@@ -121,11 +121,16 @@ inlined u32 lock_core(sched_t *s, u32 core)
     return own;
 }
 
+apart void record_locked(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
+{
+    append_record(s, lock_words[lock_of(s, core) & (LOCKS - 1)].begun, what, now_ns, value);
+}
+
 /* Records what has been done, or decided, with the lock of a core; `what` as what_of() has it. */
 inlined void record_at(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
 {
     if (records(s))
-        record(s, lock_words[lock_of(s, core) & (LOCKS - 1)].begun, what, now_ns, value);
+        record_locked(s, core, what, now_ns, value);
 }
 
 /* Records a set of cores, of which the next record of a thread, whose lock is held, speaks. */

@@ -142,7 +142,9 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     }
     own->ran_on = core;
     put(at(s->idle, core), false);
-    own->switches += cpu->last != thread;
+    /* Another thread may have had the slot before. */
+    own->switches += cpu->last != thread || cpu->last_generation != own->generation;
+    cpu->last_generation = own->generation;
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
     cpu->since_ns = now_ns;

@@ -208,9 +208,9 @@ once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
 /* The same of a core that acts on it. */
 inlined void search(sched_t *s, pick_t *pick)
 {
-    u64 begun = look_begins(s);
+    look_begins(s, pick);
     pick_elsewhere(s, pick);
-    record_look(s, begun, what_of(RECORD_ELSEWHERE, pick->kind, pick->thread, pick->core), pick->now_ns,
+    record_look(s, pick, what_of(RECORD_ELSEWHERE, pick->kind, pick->thread, pick->core), pick->now_ns,
                 pick->instead_of);
 }
 

@@ -75,7 +75,7 @@ extern const volatile u32 constant_recording;
 
 /* Writes a record. If there is no room for it, the recording ends; whoever reads it sees that, as a number is missing.
  */
-apart void record(sched_t *s, u64 begun, u64 what, u64 now_ns, u64 value)
+inlined void append_record(sched_t *s, u64 begun, u64 what, u64 now_ns, u64 value)
 {
     if (get(s->records_lost))
         return;
@@ -98,23 +98,28 @@ inlined u64 what_of(u32 kind, u32 flag, u32 thread, u32 core)
     return (u64)kind << 56 | (u64)(flag & 0xff) << 48 | (u64)(core & 0xffff) << 32 | thread;
 }
 
-/* How many numbers have been given out. */
-inlined u64 records_given(sched_t *s)
-{
-    return records(s) ? get(record_count.given) : 0;
-}
-
 /* A look without locks begins. It sees all that is done up to the records that there are: they are counted in a way
  * that is a barrier. */
-inlined u64 look_begins(sched_t *s)
+apart void count_before_look(pick_t *pick)
 {
-    return records(s) ? __sync_fetch_and_add(&record_count.given, 0) : 0;
+    pick->begun = __sync_fetch_and_add(&record_count.given, 0);
 }
 
-inlined void record_look(sched_t *s, u64 begun, u64 what, u64 now_ns, u64 value)
+inlined void look_begins(sched_t *s, pick_t *pick)
 {
     if (records(s))
-        record(s, begun, what, now_ns, value);
+        count_before_look(pick);
+}
+
+apart void record_found(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
+{
+    append_record(s, pick->begun, what, now_ns, value);
+}
+
+inlined void record_look(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
+{
+    if (records(s))
+        record_found(s, pick, what, now_ns, value);
 }
 
 #endif

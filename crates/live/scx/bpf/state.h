@@ -90,6 +90,7 @@ struct core {
     u32 looks; /* has been told to look for work */
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
+    u32 last_generation; /* of the slot of the thread that ran last */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -149,6 +150,7 @@ struct pick {
     u32 except; /* the preference that the step of stealing leaves out */
     u32 some; /* by load: whether there was any thread that its load might let go */
     u64 key; /* by load: of the thread that comes first, with its number */
+    u64 begun; /* record.h: how many records there were when it was looked for */
 };
 
 /* What one call by the kernel works with: BPF functions can neither return structures nor have much of a stack. */

@@ -16,6 +16,8 @@ use crate::ScxError;
 use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Set, Thread};
 use crate::loads::Loads;
 use crate::lower;
+use crate::record::Record;
+use crate::recording::{self, Begun, Writer};
 use crate::table::{self, Changes, Cores, PAGE};
 
 pub use room::Room;
@@ -139,6 +141,8 @@ struct Shared {
 pub struct Kernel {
     // Dropped first: the kernel falls back to its own scheduler.
     _links: Vec<Link>,
+    // Then all is in order to be written.
+    _recording: Option<Writer>,
     shared: Shared,
     changes: Changes,
 }
@@ -158,7 +162,9 @@ impl Shared {
     fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
         let marks_end = table::bytes(initial.threads_max);
         let operations_at = marks_end.next_multiple_of(PAGE);
-        let bytes = (operations_at + OPERATIONS_BYTES).next_multiple_of(PAGE);
+        let records_at = (operations_at + OPERATIONS_BYTES).next_multiple_of(PAGE);
+        let records_bytes = initial.records_max as usize * size_of::<Record>();
+        let bytes = (records_at + records_bytes).next_multiple_of(PAGE);
         let threads_end = size_of::<Sched>() + initial.slots as usize * size_of::<Thread>();
         for mut map in open.maps_mut() {
             if map.name() == "arena_map" {
@@ -174,11 +180,14 @@ impl Shared {
         // pages, which most programs cannot do themselves (`bpf/room.h`).
         let (state, operations) = unsafe {
             let marks = initial.marks_at as usize..marks_end;
-            for page in (0..threads_end).step_by(PAGE).chain(marks.step_by(PAGE)) {
-                base.add(page).write_volatile(0);
+            for used in [0..threads_end, marks, records_at..bytes] {
+                for page in used.step_by(PAGE) {
+                    base.add(page).write_volatile(0);
+                }
             }
             base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
             (*base.cast::<Sched>()).operations_at = operations_at as u64;
+            (*base.cast::<Sched>()).records_at = records_at as u64;
             (base.cast(), base.add(operations_at).cast())
         };
         let not_null = "the arena does not begin at 0";
@@ -280,6 +289,9 @@ fn set_rules(open: &mut OpenObject, initial: &Sched) {
                 value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
             } else if name.ends_with(".track") {
                 value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
+            } else if name.ends_with(".record") {
+                let records = u32::from(initial.records_max > 0);
+                value.as_mut_ptr().cast::<u32>().write_unaligned(records);
             }
         }
     }
@@ -298,7 +310,8 @@ fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
 
 impl Kernel {
     /// Loads the scheduler and switches the tasks of its scope over to it. If the policy blames, threads are charged
-    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]).
+    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]). What it decides is written to a file
+    /// if one has been begun, for which the empty system has room.
     ///
     /// # Errors
     ///
@@ -309,6 +322,7 @@ impl Kernel {
         rules: &ampsched_policy::Rules,
         options: &Options,
         blames: bool,
+        recording: Option<Begun>,
     ) -> Result<Self, ScxError> {
         if !Path::new("/sys/kernel/sched_ext").exists() {
             return Err(ScxError::NoSchedExt);
@@ -336,6 +350,8 @@ impl Kernel {
             program.set_autoload(blames);
         }
         let mut shared = Shared::load(open, initial)?;
+        // SAFETY: mapped as long as `shared` is there, which is dropped later.
+        let recording = recording.map(|begun| unsafe { Writer::start(shared.state, begun) });
         let mut links = Vec::new();
         if blames {
             for program in
@@ -352,7 +368,7 @@ impl Kernel {
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         links.push(link);
-        Ok(Self { _links: links, shared, changes: Changes::new(IN_TURN) })
+        Ok(Self { _links: links, _recording: recording, shared, changes: Changes::new(IN_TURN) })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.
@@ -437,7 +453,8 @@ fn settings(
 
 /// Threads for which an arena has room.
 pub fn threads_in_arena() -> u32 {
-    table::threads_within(ARENA_BYTES_MAX - OPERATIONS_BYTES)
+    let records_bytes = recording::ROOM as usize * size_of::<Record>() + PAGE;
+    table::threads_within(ARENA_BYTES_MAX - OPERATIONS_BYTES - records_bytes)
 }
 
 /// CLOCK_MONOTONIC in ns, which BPF programs read, too.

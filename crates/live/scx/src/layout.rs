@@ -161,6 +161,7 @@ pub struct Core {
     pub looks: u32,
     pub interrupted: u32,
     pub others_run: u32,
+    pub last_generation: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -235,6 +236,7 @@ pub struct Pick {
     pub except: u32,
     pub some: u32,
     pub key: u64,
+    pub begun: u64,
 }
 
 /// What one call by the kernel works with.

@@ -16,6 +16,8 @@ pub mod lower;
 mod members;
 pub mod native;
 pub mod record;
+#[cfg(feature = "bpf")]
+pub mod recording;
 pub mod replay;
 #[cfg(feature = "bpf")]
 mod scx;

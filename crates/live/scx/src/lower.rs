@@ -101,6 +101,7 @@ pub fn state(
             looks: 0,
             interrupted: 0,
             others_run: 0,
+            last_generation: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }

@@ -48,18 +48,20 @@ apart void record_if(sched_t *s, u32 thread, u32 kind, u32 core, bool changes)
 inlined void bind(sched_t *s, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
-    if (records(s))
-        record_if(s, thread, RECORD_BIND, core, own->bound_to != core);
+    bool changes = own->bound_to != core;
     own->bound_to = core;
+    if (records(s))
+        record_if(s, thread, RECORD_BIND, core, changes);
 }
 
 /* Says which idle core waits for a thread, or NONE. */
 inlined void await(sched_t *s, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
-    if (records(s))
-        record_if(s, thread, RECORD_PULL_TO, core, own->pull_to != core);
+    bool changes = own->pull_to != core;
     own->pull_to = core;
+    if (records(s))
+        record_if(s, thread, RECORD_PULL_TO, core, changes);
 }
 
 inlined void wake_core(sched_t *s, call_t *c, u32 core)

@@ -24,6 +24,9 @@ impl Sched {
             ThreadPlan { affinity, user_affinity: affinity, weight, ..ThreadPlan::default() };
         self.threads[at] = ThreadState::default();
         self.stats[at] = ThreadStats::default();
+        for core in &mut self.cores {
+            core.last = core.last.filter(|&last| last != thread);
+        }
         if let Some(load) = self.load.as_deref_mut() {
             load.forget(thread);
         }

@@ -81,6 +81,8 @@ pub struct Replay {
     chosen: Vec<Option<u32>>,
     /// Since when each core has idled though it could run somebody.
     in_vain_ns: Vec<Option<Ns>>,
+    /// Whether it is known where the allocator's turn stands, by preference.
+    turns_known: [bool; 3],
     now_ns: Ns,
     tally: Tally,
 }
@@ -110,6 +112,7 @@ impl Replay {
             sets: BTreeMap::new(),
             chosen: vec![None; cores],
             in_vain_ns: vec![None; cores],
+            turns_known: [true; 3],
             now_ns: 0,
             tally: Tally::default(),
         }

@@ -104,13 +104,17 @@ impl Replay {
             && self.rust.share_queue(self.rust.thread(thread).core, source))
     }
 
-    /// Where a thread shall go. If something changed meanwhile, only the allocator's turn follows.
+    /// Where a thread shall go. If something changed meanwhile, only the allocator's turn follows; where that stood is
+    /// not known then, and told by the next place that is found.
     fn place(&mut self, record: &Record, is_overtaken: bool) -> Outcome {
         let thread = self.slot(record.thread())?.thread;
         let core = self.core(record.value as u16)?;
         let prefer = self.rust.plan(thread).prefer;
         let waker = core_number(record.core()).map(CoreId);
-        if !is_overtaken {
+        let is_known = std::mem::replace(&mut self.turns_known[prefer as usize], !is_overtaken);
+        if is_overtaken {
+            self.turns_known = [false; 3];
+        } else if is_known || !self.takes_turns() {
             let place = self.rust.place_by_rules_near(thread, waker, record.now_ns);
             same("where it shall go", core, place)?;
         }

@@ -340,10 +340,15 @@ fn the_kernel_s_verifier_accepts_every_policy() {
         if let Some(how) = tracking {
             lower::track_load(&mut state, how, &topology, ampsched_policy::PELT_UNIT_NS);
         }
-        let looked_at =
-            ampsched_scx::kernel::verify(&state).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let verify = |state: &layout::Sched| {
+            ampsched_scx::kernel::verify(state).unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        let looked_at = verify(&state);
+        state.records_max = 1;
+        let recording: u32 = verify(&state).iter().map(|(_, count)| count).sum();
         let sum: u32 = looked_at.iter().map(|(_, count)| count).sum();
-        println!("{name}: {sum} instructions, {looked_at:?}");
+        println!("{name}: {sum} instructions, {recording} if they record, {looked_at:?}");
+        assert!(recording > sum, "what records is left out for {name}");
         greatest = greatest.clone().max((sum, name.to_owned()));
     });
     let (sum, name) = greatest;

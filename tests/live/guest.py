@@ -40,6 +40,7 @@ PROGRAMS = {
     f'data = open("{DATA}", "rb").read(); digests = Pool(4).map(lambda _: hashlib.sha256(data).digest(), range(16)); '
     "assert len(set(digests)) == 1'",
 }
+HOG = "while :; do :; done"
 LOAD_S = 30.0  # of the guest, whose slowest core may be the one on which the verifier follows the program
 END_S = 15.0
 
@@ -168,7 +169,6 @@ def shares_of_big(seconds, threads):
     return {name: run_s[thread][1] / max(sum(run_s[thread]), 1e-9) for name, thread in threads.items()}
 
 
-HOG = "while :; do :; done"
 BURSTS = f"exec -a $0 {LOADS} bursts 1000"
 
 
@@ -223,26 +223,53 @@ def hanging_epoch(program):
     return {"gone_s": gone_s, "code": stress.wait(60), "said": loader.said}
 
 
-def lost_core(program):
-    """A CPU goes away and comes back: the scheduler ends and its loader starts it anew, twice."""
-    online = Path("/sys/devices/system/cpu/cpu3/online")
-    with policy(program, "rr", "--everything") as loader:
-        stress = background_load(4)
-        back_s = []
-        for value in ("0", "1"):
-            time.sleep(0.3)
-            online.write_text(value)
-            wait_for("disabled", 5)
-            back_s.append(wait_for("enabled", LOAD_S))
+CYCLES = 100
+ONLINE = Path("/sys/devices/system/cpu/cpu3/online")
+ENABLED = Path("/sys/kernel/sched_ext/enable_seq")  # how many schedulers there have been
+
+
+def lost_core(program, name="rr"):
+    """A CPU goes away and comes back, again and again, under load: threads go on, by the same scheduler."""
+    with policy(program, name, "--everything") as loader:
+        before = ENABLED.read_text()
+        stress = background_load(8)
+        pinned = subprocess.Popen(["taskset", "-c", "3", "sh", "-c", HOG])
+        cycles = 0
+        while stress.poll() is None or cycles < CYCLES:
+            ONLINE.write_text(str(cycles % 2))
+            cycles += 1
+        ONLINE.write_text("1")
         code = stress.wait(90)
-        during = state()
-    return {"back_s": back_s, "code": code, "during": during, "said": loader.said}
+        pinned.kill()
+        pinned.wait()
+        # Nobody has to be told: an idle core that is back takes what waits.
+        hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(4)]
+        time.sleep(0.5)
+        ran = [cpu_ticks(hog) for hog in hogs]
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+        during, is_same = state(), before == ENABLED.read_text()
+    return {
+        "cycles": cycles,
+        "code": code,
+        "ran": ran,
+        "during": during,
+        "is_same": is_same,
+        "said": loader.said,
+    }
+
+
+def cpu_ticks(process):
+    """How many ticks of 10 ms a process has run (proc_pid_stat(5))."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def killed_while_queued(program):
     with policy(program, "cfs", "--everything"):
         for _ in range(3):
-            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(16)]
+            hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(16)]
             time.sleep(0.5)
             for hog in hogs:
                 hog.kill()
@@ -254,7 +281,7 @@ def killed_while_queued(program):
 
 def changed_affinities(program):
     with policy(program, "hsp", "--everything"):
-        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+        hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(8)]
         end, changes = time.monotonic() + 1.5, 0
         while time.monotonic() < end:
             for i, hog in enumerate(hogs):
@@ -278,7 +305,7 @@ threading.Thread(target=os.execv, args=("/bin/sh", ["sh", "-c", command])).start
 def executing_thread(program):
     """A thread that is not its process's first one executes a program, and takes the first one's number over."""
     with policy(program, "cfs", "--everything"):
-        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+        hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(8)]
         codes = [
             subprocess.run([sys.executable, "-c", EXECUTES], check=False, timeout=60).returncode
             for _ in range(3)

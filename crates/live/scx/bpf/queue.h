@@ -68,7 +68,7 @@ inlined bool some_of_eight(u8 arena *array, u32 index)
     return index % 8 != 0 || eight_of(array, index) != 0;
 }
 
-/* Whether nobody runs on a core; it need not be locked. */
+/* Whether a core is online and nobody runs there; it need not be locked. */
 inlined bool idles(sched_t *s, u32 core)
 {
     return get(at(s->idle, core));

@@ -27,7 +27,7 @@ struct set {
 struct thread {
     /* Plan */
     struct set affinity; /* cores that it may use */
-    struct set user_affinity; /* cores that the program itself allowed */
+    struct set user_affinity; /* of those that are online, cores that the program itself allowed */
     u64 rank;
     u64 slice_ns; /* 0: as the rules say */
     u32 weight;
@@ -71,6 +71,9 @@ struct thread {
     u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
     u8 moves; /* must be placed anew when it leaves its core */
     u8 comes; /* waits where the plan has put it, but the core on which it ran has not let it go yet */
+    /* Whether or not cores are online (follow_online) */
+    struct set allowed; /* by its program */
+    struct set wanted; /* by the plan */
 };
 
 struct core {
@@ -214,9 +217,12 @@ struct sched {
     u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */
     u32 slots; /* for so many threads there is memory */
+    u32 stranded; /* a core that is offline, for which somebody else has to look, or NONE */
+    u32 unused;
+    u64 settled_ns; /* when all is over that happened as a core came or went */
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
-    u8 idle[CORES_MAX]; /* cores: nobody runs there */
+    u8 idle[CORES_MAX]; /* cores: online, and nobody runs there */
     u8 waiting[CORES_MAX]; /* queues: somebody waits there */
     struct rounds rounds;
     struct core cores[CORES_MAX];

@@ -4,7 +4,7 @@
 #define CONSTANT_RULES
 #include "kernel.h"
 
-#include "calls.h"
+#include "hotplug.h"
 #include "room.h"
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
@@ -86,6 +86,12 @@ VERIFIED(set_weight, weigh(s, thread, some))
 
 VERIFIED(set_cpumask, {
     restrict_to(s, c, thread, &c->cores);
+    collect(s, c);
+})
+
+VERIFIED(hotplug, {
+    UNINTERRUPTED(change_core(s, core, some, now_ns));
+    UNINTERRUPTED(follow_cores(s, c, thread));
     collect(s, c);
 })
 

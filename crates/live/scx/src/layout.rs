@@ -139,6 +139,8 @@ pub struct Thread {
     pub taken_out: u8,
     pub moves: u8,
     pub comes: u8,
+    pub allowed: Set,
+    pub wanted: Set,
 }
 
 /// A core.
@@ -309,6 +311,9 @@ pub struct Sched {
     pub marks_at: u64,
     pub words: u32,
     pub slots: u32,
+    pub stranded: u32,
+    pub unused: u32,
+    pub settled_ns: u64,
     pub tracking: u32,
     pub knows_energy: u32,
     pub idle: [u8; CORES_MAX],

@@ -168,6 +168,9 @@ pub fn state(
         marks_at: table::marks_at(threads_max) as u64,
         words: topology.core_count().div_ceil(64) as u32,
         slots: threads_max,
+        stranded: NONE,
+        unused: 0,
+        settled_ns: 0,
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,
@@ -188,6 +191,19 @@ pub fn state(
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],
     })
+}
+
+/// Has cores of an empty system be offline, as `change_core` in `bpf/hotplug.h`.
+pub fn take_offline(state: &mut layout::Sched, rules: &Rules, online: Set) {
+    let count = state.core_count as usize;
+    for index in (0..count).filter(|&core| !online.contains(core)) {
+        let core = &state.cores[index];
+        let queue = &mut state.queues[core.queue as usize];
+        queue.cores -= 1;
+        queue.capacity -= u32::from(rules.rating[core.class as usize]);
+        state.idle[index] = 0;
+    }
+    state.online = online;
 }
 
 /// The clusters as energy is estimated; none if threads are placed otherwise, or the power of a cluster is not known.

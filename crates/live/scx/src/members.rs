@@ -304,7 +304,7 @@ impl Members {
         let pid = seen.process as i32;
         let stat = self.proc.stat(pid, seen.pid as i32);
         let group = stat.as_ref().map_or(pid, |stat| stat.group);
-        let allowed: CoreSet = seen.user_affinity.cores().collect();
+        let allowed: CoreSet = seen.allowed.cores().collect();
         let (thread, app) = session.add(seen.pid as i32, group, seen.weight, &allowed, now_ns);
         if self.slots.len() <= thread.index() {
             self.slots.resize(thread.index() + 1, u32::MAX);

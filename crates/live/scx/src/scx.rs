@@ -17,7 +17,7 @@ use ampsched_model::{CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::PELT_UNIT_NS;
 
 use crate::class::{self, Chosen, Touch};
-use crate::kernel::{Exit, Kernel, Options, Scope, monotonic_ns, threads_in_arena};
+use crate::kernel::{Exit, Kernel, Options, Scope, hotplug_seq, monotonic_ns, threads_in_arena};
 use crate::layout::{Operation, Set, Thread};
 use crate::loads::Loads;
 use crate::members::{Members, Span};
@@ -357,10 +357,11 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     let options = Options {
         scope: if session.settings.scope.everything { Scope::All } else { Scope::Chosen },
         cpus: topology.cores().map(|core| cores.cpu(core) as u32).collect(),
-        online: online(&Root::default(), cores)?,
+        hotplug_seq: hotplug_seq(),
         timeout_ms: TIMEOUT_MS,
         epoch_limit_ns: EPOCH_LIMIT_NS,
     };
+    let online = online(&Root::default(), cores)?;
     let release = Root::default().text("/proc/sys/kernel/osrelease").unwrap_or_default();
     if let Some(lack) = crashes_verifier(&rules, &release) {
         let why = format!("it {}: {}", lack.what, lack.instead);
@@ -376,7 +377,7 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     let lowered = lower::rules(&session.name, &unmet, &rules, topology).map_err(in_words)?;
     let mut initial = lower::state(lowered, &rules, topology, threads_max(&Root::default()));
     initial.slots = table::slots_beside_state();
-    initial.online = options.online;
+    lower::take_offline(&mut initial, &rules, online);
     if let Some(how) = driver.needs().load_tracking {
         let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
         lower::track_load(&mut initial, how, topology, unit_ns);

@@ -19,6 +19,12 @@ inlined s32 cpu_at(u32 core)
     return settings.cpu_of_core[core & (CORES_MAX - 1)];
 }
 
+/* Whether a CPU is in a class. */
+inlined bool is_ours(s32 cpu)
+{
+    return cpu_at(core_at(cpu)) == cpu;
+}
+
 /* What a call by the kernel on this CPU works with. Interrupts are off, so there is one at a time. */
 inlined call_t *own_call(sched_t *s)
 {

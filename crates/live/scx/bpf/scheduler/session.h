@@ -34,6 +34,34 @@ inlined s32 begin_look(struct look *look, u64 now_ns)
     return bpf_timer_start(&look->timer, (now_ns / period_ns + 1) * period_ns, BPF_F_TIMER_ABS);
 }
 
+/* Whether something is on its way to a CPU, or waits for its turn there. */
+inlined bool somebody_comes(s32 cpu)
+{
+    return scx_bpf_dsq_nr_queued(OURS | cpu) > 0 || scx_bpf_dsq_nr_queued(OTHERS | cpu) > 0;
+}
+
+/* A core that has gone offline may have left somebody behind: one of the others has to look for it. One that has come
+ * back may have been told something when the kernel did not listen yet. */
+inlined void find_stranded(sched_t *s, u64 now_ns)
+{
+    u32 stranded = unknown(s, NONE), helper = unknown(s, NONE);
+    bool is_settled = now_ns >= get(s->settled_ns);
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+        s32 cpu = cpu_at(core);
+        if (has(&s->online, core)) {
+            helper = unknown(s, core);
+            if (!is_settled && somebody_comes(cpu))
+                scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+        } else if (get(core_of(s, core)->looks) || somebody_comes(cpu)) {
+            stranded = unknown(s, core);
+        }
+    }
+    if (stranded == NONE || helper == NONE)
+        return;
+    put(s->stranded, stranded);
+    scx_bpf_kick_cpu(cpu_at(helper), SCX_KICK_PREEMPT);
+}
+
 static int on_look(void *map, int *key, struct look *look)
 {
     sched_t *s = shared_state();
@@ -47,6 +75,7 @@ static int on_look(void *map, int *key, struct look *look)
     look_after(s, c, balances);
     bpf_local_irq_restore(&before);
     tell_named(s, c);
+    find_stranded(s, now_ns);
     if (s->stuck) {
         static char text[] = "%llu CPUs or more have waited in vain for a lock";
         unsigned long long arguments[] = { s->stuck };

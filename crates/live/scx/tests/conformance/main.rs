@@ -372,7 +372,7 @@ fn memory_for_threads_comes_with_tasks() {
     assert!(room.slots() < 10, "{} slots from the start", room.slots());
     for tasks in [1, 200, 5_000] {
         assert!(room.make(4, tasks / 4 + 1));
-        assert!((tasks..tasks + 300).contains(&room.slots()), "{} slots for {tasks}", room.slots());
+        assert!((tasks..tasks + 500).contains(&room.slots()), "{} slots for {tasks}", room.slots());
         // The kernel's mark that the memory is there.
         assert_eq!(room.generation(room.slots() - 1), 1);
     }

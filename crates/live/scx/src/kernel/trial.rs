@@ -1,16 +1,69 @@
-//! Memory for threads as the scheduler in the kernel gets it (`bpf/room.h`), for tests.
+//! Parts of the scheduler as programs of their own, for tests: they need no sched_ext.
 #![allow(unsafe_code)] // Memory is shared with the kernel.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
 use libbpf_rs::libbpf_sys::{bpf_prog_test_run_opts, bpf_test_run_opts};
 
-use super::{Shared, VERIFY, open, set_rules};
+use super::{REPLAY, Shared, VERIFY, open, set_rules};
 use crate::ScxError;
-use crate::layout::{Sched, Thread};
+use crate::layout::{Operation, Sched, Thread};
 
 /// `struct arguments` in `bpf/verify.bpf.c`.
 const ARGUMENTS_BYTES: usize = 24;
+
+/// The interpreter as a BPF program without a scheduler around it, for tests.
+pub struct Replay(Shared);
+
+impl Replay {
+    /// Loads it with an empty system, for its rules. One process can have one at a time.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
+    pub fn load(initial: &Sched) -> Result<Self, ScxError> {
+        let mut open = open(&REPLAY.0)?;
+        set_rules(&mut open, initial);
+        Ok(Self(Shared::load(open, initial)?))
+    }
+
+    /// Carries out operations, which then hold their answers.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not run the program.
+    pub fn operate(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
+        self.0.run("replay", operations)
+    }
+}
+
+/// Has the kernel verify what the scheduler does with its threads by the rules of an empty system. That takes no
+/// sched_ext, and nothing runs. Returns how many instructions the verifier has looked at, by program.
+///
+/// # Errors
+///
+/// The verifier refuses a program, the kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
+pub fn verify(initial: &Sched) -> Result<Vec<(String, u32)>, ScxError> {
+    let mut open = open(&VERIFY.0)?;
+    set_rules(&mut open, initial);
+    let shared = Shared::load(open, initial)?;
+    let ids: Vec<u32> = shared.object.progs().filter_map(|program| id(&program)).collect();
+    let all = libbpf_rs::query::ProgInfoIter::default();
+    let own = all.filter(|info| ids.contains(&info.id));
+    Ok(own.map(|info| (info.name.to_string_lossy().into_owned(), info.verified_insns)).collect())
+}
+
+/// A loaded program's number.
+fn id(program: &libbpf_rs::Program) -> Option<u32> {
+    let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
+    let mut size = size_of_val(&info) as u32;
+    let file = program.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes as much as there is room for.
+    let failed = unsafe {
+        libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(file, &raw mut info, &raw mut size)
+    };
+    (failed == 0).then_some(info.id)
+}
 
 /// The programs that `verify` has looked at, of which one is run: that which makes room.
 pub struct Room(Shared);

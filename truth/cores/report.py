@@ -20,6 +20,7 @@ from truth.cores.points import (
     PEER,
     PEERS,
     QUANTA_US,
+    QUEUES,
     REST_US,
     SCHEDULERS,
     TOLD_RATIO,
@@ -33,6 +34,7 @@ from truth.cores.points import (
 SHOWN = {
     KERNEL: ("EEVDF", "#999999", "o"),
     PEER: ("scx_bpfland", "#E69F00", "s"),
+    QUEUES: ("kernel's queues", "#009E73", "v"),
     "cfs": ("our cfs", "#D55E00", "o"),
     "colab": ("our COLAB", "#0072B2", "D"),
 }

@@ -1,7 +1,7 @@
 """Runs inside the virtual machine: policies in the kernel under load, faults, placement. Prints one JSON object.
 
 Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...``,
-``bursts SECONDS NAME...``, ``faults NAME...`` or ``futexes``.
+``bursts SECONDS NAME...``, ``cores SECONDS NAME...``, ``faults NAME...`` or ``futexes``.
 """
 
 import json
@@ -228,11 +228,12 @@ ONLINE = Path("/sys/devices/system/cpu/cpu3/online")
 ENABLED = Path("/sys/kernel/sched_ext/enable_seq")  # how many schedulers there have been
 
 
-def lost_core(program, name="rr"):
+def lost_core(program, name, seconds):
     """A CPU goes away and comes back, again and again, under load: threads go on, by the same scheduler."""
+    since = len(kernel_log())
     with policy(program, name, "--everything") as loader:
         before = ENABLED.read_text()
-        stress = background_load(8)
+        stress = background_load(seconds)
         pinned = subprocess.Popen(["taskset", "-c", "3", "sh", "-c", HOG])
         cycles = 0
         while stress.poll() is None or cycles < CYCLES:
@@ -256,6 +257,8 @@ def lost_core(program, name="rr"):
         "ran": ran,
         "during": during,
         "is_same": is_same,
+        "after": in_the_end(),
+        "complaints": complaints(since),
         "said": loader.said,
     }
 
@@ -369,7 +372,6 @@ def futexes(program):
 FAULTS = {
     "killed-loader": killed_loader,
     "hanging-epoch": hanging_epoch,
-    "lost-core": lost_core,
     "killed-while-queued": killed_while_queued,
     "changed-affinities": changed_affinities,
     "executing-thread": executing_thread,
@@ -397,7 +399,8 @@ def main():
         result = futexes(program)
     else:
         seconds = float(rest[0])
-        one = {"policies": under_load, "placement": placement, "bursts": bursts}[what]
+        scenes = {"policies": under_load, "placement": placement, "bursts": bursts, "cores": lost_core}
+        one = scenes[what]
         result = {name: one(program, name, seconds) for name in rest[1:]}
     print("RESULT " + json.dumps(result))
 

@@ -86,8 +86,9 @@ def test_an_epoch_that_hangs_ends_the_scheduler(in_guest) -> None:
     assert any("sign of life" in line or "scx_bpf_error" in line for line in found["complaints"])
 
 
-def test_cores_may_come_and_go(in_guest) -> None:
-    found = in_guest("faults", "lost-core")["lost-core"]
+@pytest.mark.parametrize("name", ["rr", "cfs", "colab", "a-dwrr", "eas"])
+def test_cores_may_come_and_go(in_guest, name: str) -> None:
+    found = in_guest("cores", "4", name)[name]
     assert found["cycles"] >= 100, found["said"]
     assert (found["code"], found["during"], found["after"], found["complaints"]) == (
         0,

@@ -279,10 +279,9 @@ impl<K: FastPlane> Backend for Scx<K> {
     }
 
     fn restart(&mut self, session: &mut Session) -> Result<(), InputError> {
-        self.members.clear();
+        self.members.begin_anew();
         // The kernel has one scheduler at a time.
         self.kernel = None;
-        session.driver.leave_rules_to_back_end();
         self.kernel = Some(K::load(session)?);
         Ok(())
     }

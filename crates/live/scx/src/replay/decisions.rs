@@ -144,9 +144,13 @@ impl Replay {
     /// Whether all is equal that a step of stealing compares, but for the numbers of threads.
     fn is_tie(&self, a: ThreadId, b: ThreadId, now_ns: Ns) -> bool {
         let rank = |thread| (self.rust.plan(thread).rank, self.rust.thread(thread).since_ns);
+        // A step's filter compares one of them.
         let by_load = self.rust.rules().steal.iter().any(|step| step.load != LoadFilter::Any);
-        let load = |thread| (self.rust.load_of(thread, now_ns), self.rust.util_of(thread, now_ns));
-        a != b && (rank(a) == rank(b) || (by_load && load(a) == load(b)))
+        let loads = |of: &dyn Fn(ThreadId) -> u32| by_load && of(a) == of(b);
+        a != b
+            && (rank(a) == rank(b)
+                || loads(&|thread| self.rust.load_of(thread, now_ns))
+                || loads(&|thread| self.rust.util_of(thread, now_ns)))
     }
 
     /// Asks the interpreter on behalf of a core, for which threads do not exist that only others may pick.

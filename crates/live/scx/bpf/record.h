@@ -42,6 +42,8 @@ enum record_kind {
     /* Looks without locks */
     RECORD_PLACE, /* thread, core: the waker's, value: where it shall go */
     RECORD_ELSEWHERE, /* core, value: instead of whom, flag: PICK_, thread: whom */
+    /* Nothing is decided by it */
+    RECORD_OTHERS, /* core, flag: whether a task that is not ours runs there */
 };
 
 struct record {

@@ -42,9 +42,10 @@ pub enum Kind {
     Move,
     Place,
     Elsewhere,
+    Others,
 }
 
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 23] = [
     Kind::Cores,
     Kind::Add,
     Kind::Enqueue,
@@ -67,6 +68,7 @@ const KINDS: [Kind; 22] = [
     Kind::Move,
     Kind::Place,
     Kind::Elsewhere,
+    Kind::Others,
 ];
 
 /// 16 bits of `NONE`.
@@ -108,6 +110,6 @@ impl Kind {
 
     /// Whether it says what somebody has found who held no lock.
     pub fn looks(self) -> bool {
-        self >= Self::Place
+        matches!(self, Self::Place | Self::Elsewhere)
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::layout::{self, Sched, Thread};
 use crate::lower;
 use crate::record::Record;
-use crate::replay::Replay;
+use crate::replay::{Idled, Replay};
 
 /// Records that the kernel has room for until they are written (ours): of a few seconds under load.
 pub const ROOM: u64 = 1 << 18;
@@ -287,16 +287,21 @@ pub fn check(path: &Path) -> Result<String, InputError> {
         }
     };
     let tally = replay.tally();
+    let idled = |idled: &Idled| {
+        let Idled { ns, since_ns, core, slot } = idled;
+        format!("{} us (core {} from {since_ns} ns, thread in slot {slot})", ns / 1000, core.0)
+    };
+    let idled: Vec<String> = tally.idled.iter().map(idled).collect();
     Ok(format!(
         "{}: {} records explained{end}\nlooks compared: {}, overtaken by changes: {}\nthreads started as chosen: {}, \
-         put by the kernel: {}\nlongest time that a core idled though its rules let it run a waiting thread: {} us\n",
+         put by the kernel: {}\nidled though the rules let them run a waiting thread, at most: {}\n",
         header.policy,
         records.len(),
         tally.looks_compared,
         tally.looks_overtaken,
         tally.chosen,
         tally.put,
-        tally.idle_ns_max / 1000,
+        idled.join(", "),
     ))
 }
 

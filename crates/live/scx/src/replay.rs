@@ -45,8 +45,21 @@ pub struct Tally {
     pub chosen: u64,
     /// Threads that the kernel put on a core by itself.
     pub put: u64,
-    /// The longest time that a core idled though its rules let it run a thread that waited, in ns.
-    pub idle_ns_max: Ns,
+    /// The longest times that cores idled though their rules let them run a thread that waited.
+    pub idled: Vec<Idled>,
+}
+
+/// A time in which a core idled though its rules let it run a thread that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Idled {
+    /// How long, in ns.
+    pub ns: Ns,
+    /// When it began.
+    pub since_ns: Ns,
+    /// The core.
+    pub core: CoreId,
+    /// The slot of the thread that it could have run at first.
+    pub slot: u32,
 }
 
 /// Where a thread is: in one place.
@@ -80,7 +93,9 @@ pub struct Replay {
     /// The thread that each core has chosen last.
     chosen: Vec<Option<u32>>,
     /// Since when each core has idled though it could run somebody.
-    in_vain_ns: Vec<Option<Ns>>,
+    in_vain: Vec<Option<Idled>>,
+    /// Whether a task that is not ours runs on each core.
+    others: Vec<bool>,
     /// Whether it is known where the allocator's turn stands, by preference.
     turns_known: [bool; 3],
     now_ns: Ns,
@@ -111,7 +126,8 @@ impl Replay {
             reserved: BTreeSet::new(),
             sets: BTreeMap::new(),
             chosen: vec![None; cores],
-            in_vain_ns: vec![None; cores],
+            in_vain: vec![None; cores],
+            others: vec![false; cores],
             turns_known: [true; 3],
             now_ns: 0,
             tally: Tally::default(),
@@ -169,6 +185,11 @@ impl Replay {
             };
             *count += 1;
             self.look(kind, record, is_overtaken)
+        } else if kind == Kind::Others {
+            let core = self.core(record.core())?;
+            self.others[core.index()] = record.flag() != 0;
+            self.watch_idle_cores();
+            Ok(())
         } else if kind.changes() || kind == Kind::Cores {
             self.happen(kind, record)?;
             self.watch_idle_cores();
@@ -181,14 +202,23 @@ impl Replay {
     /// Notes which cores idle though their rules let them run a thread that waits.
     fn watch_idle_cores(&mut self) {
         for core in self.rust.topology().cores() {
-            let is_idle = self.rust.core(core).running.is_none() && self.rust.waiting_count() > 0;
-            let in_vain =
-                is_idle && matches!(self.rust.pick_by_rules(core, self.now_ns), Pick::Run(_));
-            let since_ns = &mut self.in_vain_ns[core.index()];
-            if let Some(since_ns) = *since_ns {
-                self.tally.idle_ns_max = self.tally.idle_ns_max.max(self.now_ns - since_ns);
-            }
-            *since_ns = in_vain.then(|| since_ns.unwrap_or(self.now_ns));
+            let is_idle = self.rust.core(core).running.is_none() && !self.others[core.index()];
+            let is_idle = is_idle && self.rust.waiting_count() > 0;
+            let pick = is_idle.then(|| self.rust.pick_by_rules(core, self.now_ns));
+            let since = self.in_vain[core.index()].take();
+            self.in_vain[core.index()] = match (pick, since) {
+                (Some(Pick::Run(_)), Some(since)) => Some(since),
+                (Some(Pick::Run(thread)), None) => {
+                    let slot = thread.0;
+                    Some(Idled { ns: 0, since_ns: self.now_ns, core, slot })
+                }
+                (_, Some(since)) => {
+                    let ns = self.now_ns - since.since_ns;
+                    note_idled(&mut self.tally.idled, Idled { ns, ..since });
+                    None
+                }
+                (_, None) => None,
+            };
         }
     }
 
@@ -220,6 +250,16 @@ impl Replay {
             true => Ok(CoreId(core)),
             false => Err(format!("there is no core {core}")),
         }
+    }
+}
+
+/// Keeps the longest ones.
+fn note_idled(longest: &mut Vec<Idled>, idled: Idled) {
+    const KEPT: usize = 5;
+    let at = longest.partition_point(|other| other.ns >= idled.ns);
+    if at < KEPT {
+        longest.insert(at, idled);
+        longest.truncate(KEPT);
     }
 }
 

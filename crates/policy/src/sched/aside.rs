@@ -7,8 +7,8 @@ use super::{Pick, RunState, Sched, ThreadState, ThreadStats};
 use crate::{Activity, AffinityId, NoWitness, Prefer, ThreadPlan};
 
 impl Sched {
-    /// Adds a thread like [`Sched::add`], with a number: of a thread that has ended, or one that nobody has had. A kernel
-    /// gives slots to threads, again and again, and where all else is equal the lower number decides.
+    /// Adds a thread like [`Sched::add`], with a number: of a thread that has ended, or one that nobody has had. A
+    /// kernel gives slots to threads, again and again, and where all else is equal the lower number decides.
     pub fn add_as(&mut self, thread: ThreadId, weight: u32, cores: Option<&CoreSet>) {
         let ended = ThreadState { state: RunState::Exited, ..ThreadState::default() };
         let (at, count) = (thread.index(), self.threads.len().max(thread.index() + 1));

@@ -322,14 +322,14 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
     });
 }
 
-/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take 2 s
-/// at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there (`a-dwrr`,
-/// when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
+/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take
+/// 2 s at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there
+/// (`a-dwrr`, when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
 #[cfg(feature = "bpf")]
 const LOOKED_AT_MAX: u32 = 117_000;
 
-/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on each
-/// path to them (`once` in bpf/platform.h). Needs root.
+/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on
+/// each path to them (`once` in bpf/platform.h). Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_verifier_accepts_every_policy() {

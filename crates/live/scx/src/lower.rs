@@ -101,6 +101,8 @@ pub fn state(
             looks: 0,
             interrupted: 0,
             others_run: 0,
+            unheard: 0,
+            unused: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }
@@ -165,7 +167,6 @@ pub fn state(
         slots: threads_max,
         stranded: NONE,
         unused: 0,
-        settled_ns: 0,
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,

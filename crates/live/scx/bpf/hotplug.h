@@ -5,13 +5,10 @@
 
 #include "calls.h"
 
-/* For how long something may still be on its way to a core that has come or gone (ours). */
-#define SETTLES_NS 1000000000ull
-
 /* A core comes to the cores that are online, or goes: its queue has one core more, or less. What threads may use
  * follows, thread by thread. It has to look in any case: if it has come, the kernel forgets until a moment later that
  * somebody has told it something; if it goes, others look for it. */
-inlined void change_core(sched_t *s, u32 core, bool comes, u64 now_ns)
+inlined void change_core(sched_t *s, u32 core, bool comes)
 {
     core_t *own = core_of(s, core);
     u32 held = lock_core(s, core), rating = at(s->rules.rating, own->class);
@@ -26,7 +23,6 @@ inlined void change_core(sched_t *s, u32 core, bool comes, u64 now_ns)
         put(at(s->idle, core), comes && own->running == NONE);
         put(own->recheck_ns, 0);
         put(own->looks, true);
-        put(s->settled_ns, now_ns + SETTLES_NS);
     }
     unlock(s, held);
 }
@@ -43,8 +39,8 @@ inlined void follow_cores(sched_t *s, call_t *c, u32 thread)
         relocate(s, c, thread);
 }
 
-/* The next of those who may run only on a core that is offline and wait there: the kernel takes it away from there and
- * allows it others. */
+/* What a core would run that does not look itself: also those who may run there only, whom the kernel takes away from
+ * there if it is offline. */
 inlined u32 look_for(sched_t *s, call_t *c, u32 core)
 {
     u32 thread = look(s, c, core, NONE);

@@ -50,6 +50,6 @@ CALLABLE(void, restrict_to, (sched_t *s, call_t *c, u32 thread, set_t *cores), s
 CALLABLE(void, weigh, (sched_t *s, u32 thread, u32 weight), s, thread, weight)
 CALLABLE(u32, welcome, (sched_t *s, u32 weight, set_t *cores), s, weight, cores)
 CALLABLE(void, bid_farewell, (sched_t *s, call_t *c, u32 thread), s, c, thread)
-CALLABLE(void, change_core, (sched_t *s, u32 core, bool comes, u64 now_ns), s, core, comes, now_ns)
+CALLABLE(void, change_core, (sched_t *s, u32 core, bool comes), s, core, comes)
 CALLABLE(u32, look_for, (sched_t *s, call_t *c, u32 core), s, c, core)
 CALLABLE(void, follow_cores, (sched_t *s, call_t *c, u32 thread), s, c, thread)

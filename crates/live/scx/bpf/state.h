@@ -94,6 +94,7 @@ struct core {
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
     u32 last_generation; /* of the slot of the thread that ran last */
+    u32 unheard; /* how many looks in a row it has had to look, and has not (scheduler/session.h) */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -217,9 +218,8 @@ struct sched {
     u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */
     u32 slots; /* for so many threads there is memory */
-    u32 stranded; /* a core that is offline, for which somebody else has to look, or NONE */
+    u32 stranded; /* a core for which somebody else has to look, or NONE */
     u32 unused;
-    u64 settled_ns; /* when all is over that happened as a core came or went */
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
     u8 idle[CORES_MAX]; /* cores: online, and nobody runs there */

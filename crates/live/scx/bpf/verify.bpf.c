@@ -90,7 +90,7 @@ VERIFIED(set_cpumask, {
 })
 
 VERIFIED(hotplug, {
-    UNINTERRUPTED(change_core(s, core, some, now_ns));
+    UNINTERRUPTED(change_core(s, core, some));
     UNINTERRUPTED(follow_cores(s, c, thread));
     collect(s, c);
 })

@@ -164,6 +164,7 @@ pub struct Core {
     pub interrupted: u32,
     pub others_run: u32,
     pub last_generation: u32,
+    pub unheard: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -313,7 +314,6 @@ pub struct Sched {
     pub slots: u32,
     pub stranded: u32,
     pub unused: u32,
-    pub settled_ns: u64,
     pub tracking: u32,
     pub knows_energy: u32,
     pub idle: [u8; CORES_MAX],

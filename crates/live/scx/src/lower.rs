@@ -102,6 +102,7 @@ pub fn state(
             interrupted: 0,
             others_run: 0,
             last_generation: 0,
+            unheard: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }
@@ -170,7 +171,6 @@ pub fn state(
         slots: threads_max,
         stranded: NONE,
         unused: 0,
-        settled_ns: 0,
         tracking: 0,
         knows_energy: domains.is_some().into(),
         idle,

@@ -58,8 +58,9 @@ inlined void release_all(u64 queue)
     bpf_iter_scx_dsq_destroy(&all);
 }
 
-/* Does what a CPU cannot do that is offline (session.h: find_stranded): the kernel no longer asks it. */
-inlined void help_offline(sched_t *s, call_t *c)
+/* Does what a CPU cannot do that is about to go offline, or has (session.h: find_stranded): the kernel does not ask it
+ * what to run. */
+inlined void help_stranded(sched_t *s, call_t *c)
 {
     u32 core = get(s->stranded);
     if (core == NONE)
@@ -101,7 +102,8 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     }
     if (!is_ours(cpu))
         return;
-    help_offline(s, c);
+    put(own->unheard, 0);
+    help_stranded(s, c);
     /* Behind one of ours that goes on comes one of the others, if any waits; behind those that block before their time
      * is used up, after as long as that would take. */
     if ((before != NONE || c->now_ns >= get(own->others_due_ns)) && receive_other(own, cpu, c->now_ns))

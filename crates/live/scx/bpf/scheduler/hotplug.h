@@ -8,7 +8,7 @@ inlined void hotplug(sched_t *s, u32 core, bool comes)
 {
     unsigned long before;
     bpf_local_irq_save(&before);
-    change_core(s, core, comes, bpf_ktime_get_ns());
+    change_core(s, core, comes);
     bpf_local_irq_restore(&before);
     for (u32 thread = s->zero; thread < get(s->thread_count) && can_go_on; thread += s->one) {
         bpf_local_irq_save(&before);
@@ -20,7 +20,7 @@ inlined void hotplug(sched_t *s, u32 core, bool comes)
 }
 
 /* By now the kernel no longer asks that CPU what to run: what it picks is taken away from it, and what it does not pick
- * itself others have to give to it (help_offline). */
+ * itself others have to give to it (help_stranded). */
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(ampsched_cpu_offline, s32 cpu)
 {

@@ -156,7 +156,7 @@ impl Machine {
             self.tasks[task].slice = SLICE_INF;
             return;
         }
-        self.help_offline(cpu);
+        self.help_stranded(cpu);
         if before.is_some() && self.receive_other(cpu) {
             return;
         }

@@ -49,7 +49,7 @@ impl Machine {
     /// `hotplug`
     fn hotplug(&mut self, cpu: usize, comes: bool) {
         let core = cpu as u32;
-        self.c.change_core(core, comes, self.now_ns);
+        self.c.change_core(core, comes);
         for thread in 0..self.c.state().thread_count {
             let call = self.c.call_of(core, self.now_ns);
             self.c.follow_cores(call, thread);
@@ -113,8 +113,8 @@ impl Machine {
         self.cpus[helper].kick_preempt = true;
     }
 
-    /// `help_offline`, of a CPU that asks.
-    pub fn help_offline(&mut self, helper: usize) {
+    /// `help_stranded`, of a CPU that asks.
+    pub fn help_stranded(&mut self, helper: usize) {
         let core = std::mem::replace(&mut self.c.state_mut().stranded, NONE);
         if core == NONE {
             return;

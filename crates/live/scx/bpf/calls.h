@@ -212,7 +212,7 @@ apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
     bool over = own->comes;
     if (own->state == STATE_RUNNING) {
         charge_up_to(s, own->core, now_ns);
-        over = core_of(s, own->core)->interrupted || now_ns >= turn_end_ns(s, own->core, now_ns);
+        over = core_of(s, own->core)->interrupted || turn_is_over(s, own->core, now_ns);
     }
     unlock(s, held);
     return over;

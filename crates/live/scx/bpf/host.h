@@ -273,12 +273,14 @@ inlined void take_out_of(sched_t *s, call_t *c, u32 thread, u32 state)
     own->chosen = NONE;
 }
 
-/* When the turn on a core ends, whose thread has been charged. */
-inlined u64 turn_end_ns(sched_t *s, u32 core, u64 now_ns)
+/* Whether the turn on a core is over, whose thread has been charged. If turns end at ticks, it is asked as at the last
+ * one: the kernel's come a little late, and from then on the next tick would be the first at which it could end. */
+inlined bool turn_is_over(sched_t *s, u32 core, u64 now_ns)
 {
-    u64 end_ns = expiry_ns(s, core, now_ns);
-    record_at(s, core, what_of(RECORD_EXPIRY, 0, NONE, core), now_ns, end_ns);
-    return end_ns;
+    u64 tick_ns = rule(s, tick_ns), asked_ns = tick_ns == 0 ? now_ns : now_ns / tick_ns * tick_ns;
+    u64 end_ns = expiry_ns(s, core, asked_ns);
+    record_at(s, core, what_of(RECORD_EXPIRY, 0, NONE, core), asked_ns, end_ns);
+    return asked_ns >= end_ns;
 }
 
 /* Whether a thread that has lost its core to a task that is not ours, or has not got there yet, still belongs there:
@@ -287,7 +289,7 @@ inlined bool stays(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     return allows(s, thread, own->core) && !own->held && !own->moves && own->pull_to == NONE &&
-           !core_of(s, own->core)->interrupted && now_ns < turn_end_ns(s, own->core, now_ns);
+           !core_of(s, own->core)->interrupted && !turn_is_over(s, own->core, now_ns);
 }
 
 /* A thread that has just been queued at an idle core begins there if that would take this very thread: the core need

@@ -193,20 +193,32 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	@echo "open $(BUILD)/site/index.html"
 
 # Programs of campaigns in exact virtual machines, and what directs them there.
-GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers costs pairs
+GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers costs
 
 .PHONY: campaign-programs
 campaign-programs: $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) $(GUEST_PROGRAMS:%=$(BUILD)/campaign/aarch64/%) ## Compile the programs of campaigns in exact virtual machines
 
-TRUTH := director hogs convoy barrier pipeline sleepers costs pairs
-
 .PHONY: truth
-truth: $(BUILD)/package $(TRUTH:%=$(BUILD)/campaign/x86_64/%) $(PEERS)/scx_bpfland ## Compare simulations with kernels in exact virtual machines (JOBS at a time; goes on where it was stopped)
+truth: $(BUILD)/package $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) ## Compare simulations with kernels in exact virtual machines (JOBS at a time; goes on where it was stopped)
 	sh tools/check-live.sh
 	$(clock)
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.sides.run --programs $(BUILD)/campaign/x86_64 \
-		--peers $(PEERS) --results docs/reports/truth --machines truth/machines --jobs $(JOBS) \
-		--report docs/explanation/truth.md
+		--results docs/reports/truth --machines truth/machines --jobs $(JOBS) --report docs/explanation/truth.md
+
+CORES_PROGRAMS := director pairs groups wakers build
+
+.PHONY: truth-cores
+truth-cores: $(BUILD)/package $(CORES_PROGRAMS:%=$(BUILD)/cores/%) $(PEERS)/scx_bpfland $(PEERS)/kernel_queues ## Measure what scheduling costs on 4 to 32 cores, ours beside others (an hour; goes on where it was stopped) [JOBS, MORE='--cores 4,8']
+	sh tools/check-live.sh
+	$(clock)
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.cores.run --programs $(BUILD)/cores \
+		--peers $(PEERS) --results docs/reports/cores --jobs $(JOBS) --page docs/explanation/truth.md $(MORE)
+
+.PHONY: storms
+storms: $(BUILD)/package $(BUILD)/storms/storm ## Storms under policies on 16 cores, two hours of virtual time on each of two kernels (an hour) [JOBS, SEED, MORE='--kernels 7.3 --policies cfs']
+	$(clock)
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.storms.run --programs $(abspath $(BUILD)/storms) \
+		--out docs/reports/storms --logs $(BUILD)/storms/logs --seed $(SEED) --jobs $(JOBS) $(MORE)
 
 .PHONY: gain
 gain: $(BUILD)/package campaign-programs live-arm64 $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure policies against other schedulers in exact virtual machines; goes on where it stopped (MINUTES, JOBS, GAIN)
@@ -337,6 +349,11 @@ $(BUILD)/calibrate: $(BUILD)/package
 	@$(call install,calibrate)
 
 # Schedulers of others, to compare with.
+# The design that the kernel back end does not have.
+$(PEERS)/kernel_queues: crates/live/scx/bpf/kernel_queues.bpf.c crates/live/scx/examples/kernel_queues.rs
+	cargo build --release --locked --quiet -p ampsched-scx --features ampsched-scx/bpf --example kernel_queues
+	install -D -s $${CARGO_TARGET_DIR:-target}/release/examples/kernel_queues $@
+
 $(PEERS)/scx_%:
 	BPF_CLANG=$${BPF_CLANG:-clang-19} LIBCLANG_PATH=$${LIBCLANG_PATH:-/usr/lib/llvm-19/lib} \
 		cargo install --locked --root $(BUILD)/peers scx_$*@1.1.4
@@ -354,6 +371,13 @@ WITH_THREADS := truth/programs/truth.c truth/programs/truth.h
 $(BUILD)/campaign/%/director: truth/campaign/director.c $(BUILD)/sysroot
 	@mkdir -p $(@D)
 	sh tools/guest-cc.sh $* "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $<
+
+$(BUILD)/cores/%: $(BUILD)/campaign/x86_64/%
+	install -D $< $@
+
+$(BUILD)/storms/storm: truth/storms/storm.c truth/storms/targets.c truth/storms/storm.h
+	@mkdir -p $(@D)
+	cc $(GUEST_CFLAGS) -o $@ $(filter %.c,$^)
 
 $(BUILD)/campaign/x86_64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
 	@mkdir -p $(@D)

@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 32, CROWD_OF_ONE = 1000, STACK_BYTES = 16384, GROUPS = 2, PEERS = 10, LOOPS = 20, MESSAGE_BYTES = 100 };
+enum { WORKERS_MAX = 32, CROWD_OF_ONE = 1000, STACK_BYTES = 16384 };
+enum { GROUPS = 2, PEERS = 10, LOOPS = 20, MESSAGE_BYTES = 100 };
 
 /* Shared by all workers. */
 static struct {

@@ -12,7 +12,8 @@ import pytest
 from truth.campaign.boot import Guest, Scheduler
 from truth.campaign.plan import SETTLE_US
 from truth.campaign.store import Store
-from truth.sides import contention, quanta, run
+from truth.page import replace_region
+from truth.sides import quanta, run
 from truth.sides.machine import FIELDS, Costs, machine_file, read, read_look_us
 from truth.sides.report import Cell, summary
 from truth.sides.simulated import Simulator
@@ -55,7 +56,7 @@ def costs() -> Costs:
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the compiled programs."""
     folder = tmp_path_factory.mktemp("truth")
-    for name in {"costs", "pairs", *(program.binary for program in PROGRAMS)}:
+    for name in {"costs", *(program.binary for program in PROGRAMS)}:
         sources = [SOURCES / f"{name}.c", SOURCES / "truth.c"]
         subprocess.run(["cc", "-O1", "-std=gnu11", "-pthread", "-o", folder / name, *sources], check=True)
     return folder
@@ -148,30 +149,8 @@ def test_looks_are_read_from_what_a_session_says() -> None:
 def test_tables_replace_only_what_is_between_the_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{run.BEGIN}\nold\n{run.END}\nafter\n")
-    run.replace_tables(page, r"new \1")
+    replace_region(page, run.BEGIN, run.END, r"new \1")
     assert page.read_text() == f"before\n{run.BEGIN}\n\nnew \\1\n\n{run.END}\nafter\n"
-
-
-def test_pairs_wake_each_other(binaries: Path) -> None:
-    done = subprocess.run([binaries / "pairs", "--pairs", "2", "--ms", "20"], capture_output=True, check=True)
-    found = json.loads(done.stdout)
-    assert found["pairs"] == 2
-    assert found["wakeups"] > 10
-    assert found["ns"] >= 20_000_000
-
-
-def test_rates_are_per_core_and_ms(tmp_path: Path) -> None:
-    point, store, scheduler = contention.Point(4, 2.0), Store(tmp_path / "results"), Scheduler("eevdf-kernel")
-    guest = point.guest(tmp_path, tmp_path)
-    report = {"pairs": 4, "wakeups": 1_000, "ns": 50_000_000}
-    store.add(
-        guest.name,
-        guest.system,
-        scheduler.name,
-        [{"mix": "pairs", "offset": 0, "programs": [{"report": report}]}],
-    )
-    text = contention.rates_table(tmp_path, tmp_path, [scheduler], store, [point])
-    assert text.splitlines()[-1] == "| 4 cores, 2 us | 5.0 |"
 
 
 def test_spreads_are_over_quanta(tmp_path: Path) -> None:

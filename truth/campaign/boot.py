@@ -60,17 +60,19 @@ class Scheduler:
         words: Program and arguments that put it there, none for the kernel's own; the first is a path of this
             computer.
         is_ours: Is told of the cores by the options of ``ampsched live run``.
+        told: What ours is told of the cores, if not what they are.
     """
 
     name: str
     words: tuple[str, ...] = ()
     is_ours: bool = False
+    told: tuple[str, ...] = ()
 
     def command(self, exact: Exact) -> list[str]:
         """Its command in the guest."""
         if not self.words:
             return []
-        options = core_options(exact) if self.is_ours else []
+        options = (self.told or core_options(exact)) if self.is_ours else []
         return [str(HOME / "bin" / Path(self.words[0]).name), *self.words[1:], *options]
 
 

@@ -2,7 +2,8 @@
  * plan. It is a real-time thread that sleeps, so that it neither takes part in what is measured nor is late.
  *
  * For each run a line of JSON: when each program began and how long it took until the kernel told of its end, its CPU
- * time and switches with all its processes (wait4(2)), and the moves of its threads between CPUs (the kernel's trace).
+ * time and switches with all its processes (wait4(2)), and the moves of its threads between CPUs (the kernel's trace,
+ * unless the plan has the run go untraced).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,6 +57,7 @@ struct run {
     int64_t limit_ns;
     struct program programs[PROGRAMS_MAX];
     int count;
+    bool is_traced; /* moves and switches are counted */
     bool timed_out;
 };
 
@@ -105,6 +107,10 @@ static void become_real_time(void)
 
 static void begin_trace(void)
 {
+    static bool has_begun;
+    if (has_begun)
+        return;
+    has_begun = true;
     check(mkdir("/sys/kernel/tracing/instances/director", 0700) == 0, INSTANCE);
     write_file(INSTANCE "buffer_size_kb", TRACE_KIB);
     write_file(INSTANCE "events/sched/sched_process_fork/enable", "1");
@@ -317,12 +323,14 @@ static void print_run(struct run *run, int64_t begin_ns)
         struct program *program = &run->programs[i];
         int code = WIFEXITED(program->status) ? WEXITSTATUS(program->status) : 128 + WTERMSIG(program->status);
         printf("%s{\"name\": \"%s\", \"code\": %d, \"start_ns\": %lld, \"turnaround_ns\": %lld, \"cpu_ns\": %lld, "
-               "\"voluntary\": %ld, \"involuntary\": %ld, \"moves\": %lld, \"far_moves\": %lld, \"switches\": %lld",
+               "\"voluntary\": %ld, \"involuntary\": %ld",
                i ? ", " : "", program->name, code, (long long)(program->began_ns - begin_ns),
                (long long)(program->ended_ns - program->began_ns),
                (long long)(to_ns(program->used.ru_utime) + to_ns(program->used.ru_stime)), program->used.ru_nvcsw,
-               program->used.ru_nivcsw, (long long)program->moves, (long long)program->far_moves,
-               (long long)program->switches);
+               program->used.ru_nivcsw);
+        if (run->is_traced)
+            printf(", \"moves\": %lld, \"far_moves\": %lld, \"switches\": %lld", (long long)program->moves,
+                   (long long)program->far_moves, (long long)program->switches);
         if (program->reports)
             print_report(program);
         printf("}");
@@ -340,16 +348,22 @@ static void carry_out(struct run *run)
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     check(sigprocmask(SIG_BLOCK, &child, &before) == 0, "sigprocmask");
+    if (run->is_traced)
+        begin_trace();
     prepare(run);
     go_to_first_cpu();
     int64_t begin_ns = (now_ns() + settle_ns + BEAT_NS - 1) / BEAT_NS * BEAT_NS;
-    write_file(INSTANCE "trace", "");
-    write_file(INSTANCE "tracing_on", "1");
+    if (run->is_traced) {
+        write_file(INSTANCE "trace", "");
+        write_file(INSTANCE "tracing_on", "1");
+    }
     struct timespec begin = to_timespec(begin_ns);
     check(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL) == 0, "clock_nanosleep");
     execute(run, begin_ns, &before, &child);
-    write_file(INSTANCE "tracing_on", "0");
-    count_moves(run);
+    if (run->is_traced) {
+        write_file(INSTANCE "tracing_on", "0");
+        count_moves(run);
+    }
     print_run(run, begin_ns);
 }
 
@@ -388,7 +402,6 @@ int main(int argc, char **argv)
     check(plan != NULL, argv[1]);
     become_real_time();
     check(setenv("TMPDIR", ".", 1) == 0, "setenv");
-    begin_trace();
     static struct run run;
     char *line = NULL;
     size_t size = 0;
@@ -406,6 +419,7 @@ int main(int argc, char **argv)
             memset(&run, 0, sizeof run);
             run.limit_ns = strtoll(field(&rest), NULL, 10) * 1000;
             run.key = field(&rest);
+            run.is_traced = rest == NULL;
         } else if (strcmp(what, "start") == 0) {
             add_program(&run, rest);
         } else if (strcmp(what, "go") == 0) {

@@ -39,12 +39,16 @@ class Mix:
         what: One line for readers.
         programs: Its programs.
         files: What they need beside themselves: files of this computer by their paths in the guest.
+        is_traced: Moves and switches of threads are counted, by the kernel's trace, which costs time at each.
+        sources: Of its programs. If they are named, results belong to what is in them.
     """
 
     name: str
     what: str
     programs: tuple[Program, ...]
     files: tuple[tuple[Path, Path], ...] = ()
+    is_traced: bool = True
+    sources: tuple[Path, ...] = ()
 
     def starts_us(self, offset: int) -> list[int]:
         """When each program begins, in us after the run: the same for all machines and schedulers.
@@ -71,7 +75,7 @@ class Run:
 
     def lines(self) -> list[str]:
         """As the director reads it."""
-        rows = [["run", str(LIMIT_US), self.key]]
+        rows = [["run", str(LIMIT_US), self.key, *([] if self.mix.is_traced else ["untraced"])]]
         for start_us, program in zip(self.mix.starts_us(self.offset), self.mix.programs, strict=True):
             rows.append(
                 [

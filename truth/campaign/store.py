@@ -79,20 +79,29 @@ class Store:
 
 def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:
     """Of what decides a run's result: the machine and its clock, the run, the scheduler's options and, if it is ours,
-    what it has in the kernel. Rules of policies, compilers and other schedulers are not in it.
+    what it has in the kernel. Rules of policies, compilers, other schedulers, and programs of mixes that name no
+    sources are not in it.
     """
     sources = [CLOCK, IN_KERNEL] if scheduler.is_ours else [CLOCK]
     words = [
-        *(_sources_digest(folder) for folder in sources),
+        *(sources_digest(folder) for folder in sources),
         guest.exact.clock_settings(),
         guest.exact.cpu_model(),
         *run.lines(),
         *scheduler.words[1:],
+        *scheduler.told,
+        *([files_digest(run.mix.sources)] if run.mix.sources else []),
     ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]
 
 
 @cache
-def _sources_digest(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*.[ch]"))
+def sources_digest(folder: Path) -> str:
+    """Of the C code in a folder."""
+    return files_digest(tuple(sorted(folder.rglob("*.[ch]"))))
+
+
+@cache
+def files_digest(files: tuple[Path, ...]) -> str:
+    """Of what is in files."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "truth.h"
 
@@ -61,8 +60,7 @@ int main(int argc, char **argv)
     int64_t begin_ns = now_ns(), begun = 0, taken = 0;
     for (int i = 0; i < count; i++)
         begun += pairs[i].turns_taken;
-    struct timespec until = {(begin_ns + ms * 1000000) / 1000000000, (begin_ns + ms * 1000000) % 1000000000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    sleep_until(begin_ns + ms * 1000000);
     for (int i = 0; i < count; i++)
         taken += pairs[i].turns_taken;
     int64_t took_ns = now_ns() - begin_ns;

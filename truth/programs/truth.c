@@ -98,6 +98,13 @@ int64_t now_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+void sleep_until(int64_t ns)
+{
+    struct timespec until = {ns / 1000000000, ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
 /* Least time of many repetitions, each short: what an iteration costs when nothing interferes. */
 static double calibrate(int repetitions)
 {

@@ -43,6 +43,9 @@ void spin(uint64_t iterations);
 /* CLOCK_MONOTONIC in ns. */
 int64_t now_ns(void);
 
+/* Sleeps until a time of now_ns(). */
+void sleep_until(int64_t ns);
+
 /* Restricts the process to the CPUs of `--cpus` (default: those that it may use), measures the cost of one spin
  * iteration (the least of --calibrations, default 100; not at all if 0), runs the threads, waits for them, and prints
  * the report. Returns the exit code. */

@@ -7,7 +7,6 @@ stopped at any time; what it has measured is kept in --results.
 import argparse
 import json
 import random
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ampsched import Catalog
-from ampsched.markdown import wrapped
 from ampsched.vm.exact import Exact, loader
 from ampsched.vm.exact.costs import SHARES, ClassCosts
 from truth.campaign.boot import KERNEL, Guest, Scheduler, ours
 from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
-from truth.sides import contention, quanta, report
+from truth.page import replace_region
+from truth.sides import quanta, report
 from truth.sides.machine import FIELDS, Costs, look_us, machine_file, measure
 from truth.sides.simulated import Ended, Simulator
 from truth.sides.workloads import CHOSEN, WORKLOADS, Workload
@@ -39,7 +38,6 @@ BESIDE = "eevdf"
 BACK_END_NAME = "back-end"
 BACK_END = "cfs"
 """Under which the kernel back end's costs are measured."""
-PEER = "scx_bpfland"
 BLOCK = 2
 """Start offsets per boot."""
 TIES, TIE_US = 8, 50
@@ -163,15 +161,6 @@ def _cell(
     )
 
 
-def replace_tables(page: Path, text: str) -> None:
-    """Puts the tables into the page, between its two marks; what people wrote around them stays."""
-    old = page.read_text("utf-8")
-    pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    if not pattern.search(old):
-        sys.exit(f"{page}: the marks {BEGIN} and {END} are missing")
-    page.write_text(wrapped(pattern.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", old)), "utf-8")
-
-
 def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
     """Costs, and all workloads under all schedulers on both sides."""
     with ProcessPoolExecutor(arguments.jobs) as pool:
@@ -261,30 +250,17 @@ def by_quantum(arguments: argparse.Namespace, exact: Exact) -> str:
     return "\n\n".join(["## By quantum", quanta.quanta_table(guest, few, store)])
 
 
-def by_cores(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
-    """What the back end's lock costs."""
-    store, programs = Store(arguments.results), arguments.programs.resolve()
-    peers = [Scheduler(PEER, (str((arguments.peers / PEER).resolve()),))] if arguments.peers else []
-    some = [ours(BACK_END, loader(exact.architecture)), Scheduler(KERNEL), *peers]
-    contention.measure(folder, programs, some, store, contention.POINTS, arguments.jobs)
-    rates = contention.rates_table(folder, programs, some, store, contention.POINTS)
-    return "\n\n".join(["## What the one lock costs", rates])
-
-
 def main() -> None:
     """Measures what was not measured yet, simulates, prints and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
-    parser.add_argument("--peers", type=Path, help=f"folder with {PEER}")
     parser.add_argument("--results", type=Path, required=True, help="folder of what is measured")
     parser.add_argument("--machines", type=Path, required=True, help="folder of the machines' files")
     parser.add_argument("--report", type=Path, help="page in which the tables are replaced")
     parser.add_argument(
         "--offsets", type=int, default=10, help="start offsets per workload and scheduler (default 10)"
     )
-    parser.add_argument(
-        "--parts", default="sides,cores,quanta", help="what is measured and shown (default: all)"
-    )
+    parser.add_argument("--parts", default="sides,quanta", help="what is measured and shown (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="virtual machines at a time (default 1)")
     arguments = parser.parse_args()
     exact = exact_machine()
@@ -292,7 +268,6 @@ def main() -> None:
         folder = Path(name)
         makers: dict[str, Callable[[], str]] = {
             "sides": lambda: compare(arguments, exact, folder),
-            "cores": lambda: by_cores(arguments, exact, folder),
             "quanta": lambda: by_quantum(arguments, exact),
         }
         chosen = arguments.parts.split(",")
@@ -301,7 +276,7 @@ def main() -> None:
         text = "\n\n".join(make() for name, make in makers.items() if name in chosen)
     print(text)
     if arguments.report:
-        replace_tables(arguments.report, text)
+        replace_region(arguments.report, BEGIN, END, text)
 
 
 if __name__ == "__main__":

@@ -155,6 +155,7 @@ once bool move_to(shared sched_t *s, shared group_t *group, u32 target, u64 now_
     thread_t *own = thread_of(s, thread);
     bool waits = own->state == STATE_READY && !own->taken_out && own->bound_to == NONE && allows(s, thread, target) &&
                  core_of(s, own->core)->queue == core_of(s, group->source)->queue;
+    record_at(s, target, what_of(RECORD_MOVE, waits, thread, target), now_ns, group->source);
     if (waits) {
         dequeue(s, thread);
         enqueue(s, thread, target, ENQUEUE_REQUEUE, now_ns);

@@ -1,248 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the scheduler in the kernel does when it is called. Who calls these holds no lock (lock.h); host.h has what is
- * done with locks. */
+/* What the scheduler in the kernel does when it is called; runnable.h has what is about one thread that comes or goes.
+ * Who calls these holds no lock (lock.h); host.h has what is done with locks. */
 #ifndef AMPSCHED_CALLS_H
 #define AMPSCHED_CALLS_H
 
-#include "host.h"
-
-/* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
- * gets there in any case. NONE: nowhere yet. */
-inlined u32 choose_core(sched_t *s, u32 thread, u32 waker, u64 now_ns)
-{
-    thread_t *own = thread_of(s, thread);
-    u32 core = own->held ? NONE : place(s, thread, waker, now_ns);
-    own->chosen = core;
-    return core;
-}
-
-/* Where a thread shall go that is in no queue, without a lock; NONE: nowhere. */
-inlined u32 where_to(sched_t *s, u32 thread, u64 now_ns)
-{
-    thread_t *own = thread_of(s, thread);
-    if (own->held)
-        return own->core;
-    return own->chosen != NONE && allows(s, thread, own->chosen) ? own->chosen : place(s, thread, NONE, now_ns);
-}
-
-/* A thread that is in no queue becomes runnable: where the allocator says, or where it was if it has to stay there.
- * c->back: one that has been taken out of a queue for that, or held, unless somebody else has brought it back. */
-apart void make_runnable(sched_t *s, call_t *c, u32 thread)
-{
-    thread_t *own = thread_of(s, thread);
-    while (can_go_on) {
-        u32 core = where_to(s, thread, c->now_ns);
-        if (core == NONE)
-            return;
-        locks_t held = lock_thread_and(s, thread, core);
-        bool comes = c->back ? own->taken_out || own->state == STATE_HELD : is_out(own), done = !comes || own->held;
-        if (comes && own->held) {
-            own->taken_out = false;
-            leave_for(s, thread, STATE_HELD, c->now_ns);
-        } else if (comes && allows(s, thread, core)) {
-            charge_up_to(s, core, c->now_ns);
-            own->bound_to = NONE;
-            come_in(s, thread, core, c->now_ns);
-            announce(s, c, thread, core);
-            begin_here(s, c, thread, core);
-            done = true;
-        }
-        unlock_both(s, held);
-        if (done)
-            return;
-    }
-}
-
-/* Takes a thread out of wherever it is; it is then in no queue and on no core. */
-apart void take_out(sched_t *s, call_t *c, u32 thread, u32 state)
-{
-    u32 held = lock_thread(s, thread);
-    take_out_of(s, c, thread, state);
-    unlock(s, held);
-}
-
-/* The kernel takes a runnable thread out and will bring it back. */
-apart void suspend(sched_t *s, call_t *c, u32 thread)
-{
-    thread_t *own = thread_of(s, thread);
-    u32 held = lock_thread(s, thread);
-    if (is_runnable(own) && !own->taken_out) {
-        take_out_of(s, c, thread, STATE_READY);
-        own->taken_out = true;
-    }
-    unlock(s, held);
-}
-
-/* A thread that waits comes to the core that pulls it, if that still idles. Returns whether it has begun there. */
-apart bool come_to_puller(sched_t *s, call_t *c, u32 thread, u32 puller)
-{
-    thread_t *own = thread_of(s, thread);
-    locks_t held = lock_thread_and(s, thread, puller);
-    bool comes = own->state == STATE_READY && !own->taken_out && own->bound_to == NONE &&
-                 core_of(s, puller)->running == NONE && allows(s, thread, puller);
-    if (comes)
-        begin(s, c, puller, thread);
-    unlock_both(s, held);
-    return comes;
-}
-
-enum handed { HANDED_STAYS, HANDED_WAITS, HANDED_LEAVES };
-
-/* The kernel hands a thread over that is in a queue, or on its core in the books. */
-inlined u32 hand_over_here(sched_t *s, call_t *c, u32 thread)
-{
-    thread_t *own = thread_of(s, thread);
-    u32 core = own->core;
-    if (own->state == STATE_RUNNING) {
-        if (stays(s, thread, c->now_ns)) {
-            own->charged_ns = OFF_CPU;
-            return HANDED_STAYS;
-        }
-        give_way(s, core, c->now_ns);
-    }
-    if (own->state != STATE_READY)
-        return HANDED_WAITS;
-    if (own->taken_out) {
-        own->chosen = allows(s, thread, core) ? core : NONE;
-        return HANDED_LEAVES;
-    }
-    bool comes = own->comes;
-    end_coming(s, thread);
-    own->bound_to = NONE;
-    if (own->moves || !allows(s, thread, core)) {
-        own->moves = false;
-        release_puller(s, c, thread);
-        dequeue(s, thread);
-        own->taken_out = true;
-        return HANDED_LEAVES;
-    }
-    if (own->pull_to != NONE && idles(s, own->pull_to) && allows(s, thread, own->pull_to))
-        return HANDED_WAITS;
-    own->pull_to = NONE;
-    if (comes) {
-        charge_up_to(s, core, c->now_ns);
-        announce(s, c, thread, core);
-    } else {
-        after_enqueue(s, c, core);
-    }
-    begin_here(s, c, thread, core);
-    return HANDED_WAITS;
-}
-
-/* Whether a thread that the kernel hands over has slept, or is new, without a lock: only the kernel's calls for this
- * thread, one after the other, end that. */
-inlined bool has_slept(thread_t *thread)
-{
-    return thread->state == STATE_NEW || thread->state == STATE_BLOCKED;
-}
-
-/* The kernel hands a runnable thread over. Returns the core to which it shall be sent now, or NONE; c->begun says
- * whether it has begun on the CPU where it is. */
-inlined u32 hand_over(sched_t *s, call_t *c, u32 thread)
-{
-    thread_t *own = thread_of(s, thread);
-    c->begun = false;
-    c->back = !has_slept(own);
-    u32 core = own->core, handed = HANDED_LEAVES, puller = NONE;
-    if (c->back) {
-        u32 held = lock_thread(s, thread);
-        core = own->core;
-        handed = hand_over_here(s, c, thread);
-        if (handed == HANDED_WAITS && own->state == STATE_READY) {
-            puller = own->pull_to;
-            own->pull_to = NONE;
-        }
-        unlock(s, held);
-    }
-    if (handed == HANDED_STAYS)
-        return core;
-    if (handed == HANDED_LEAVES) {
-        make_runnable(s, c, thread);
-        return NONE;
-    }
-    if (puller == NONE)
-        return NONE;
-    if (come_to_puller(s, c, thread, puller))
-        return puller;
-    after_enqueue(s, c, core);
-    return NONE;
-}
-
-/* A thread that wakes up, or is new, has been placed at an idle core: the kernel need not hand it over if it begins
- * there. Otherwise nobody picks it until the kernel has done so. */
-apart bool begin_before_enqueue(sched_t *s, call_t *c, u32 thread, u32 core)
-{
-    thread_t *own = thread_of(s, thread);
-    locks_t held = lock_thread_and(s, thread, core);
-    bool comes = has_slept(own) && !own->held && is_idle(s, core) &&
-                 allows(s, thread, core);
-    bool begins = false;
-    if (comes) {
-        own->bound_to = NONE;
-        come_in(s, thread, core, c->now_ns);
-        begins = begin_at_once(s, c, thread, core);
-        if (!begins)
-            own->bound_to = NOBODY;
-    }
-    unlock_both(s, held);
-    return begins;
-}
-
-/* A thread wakes up, or is new. Returns where it shall wait, or NONE; c->begun says whether it has begun there, on an
- * idle core, as after most wake-ups. If somebody else has come to that core meanwhile, the thread is placed anew, as if
- * it had woken after that: else all that wake at about the same time would gather at the first idle core. */
-inlined u32 wake_up(sched_t *s, call_t *c, u32 thread, u32 waker)
-{
-    thread_t *own = thread_of(s, thread);
-    u32 core;
-    c->begun = false;
-    do {
-        core = choose_core(s, thread, waker, c->now_ns);
-        if (core == NONE || !is_idle(s, core) || get(core_of(s, core)->others_run))
-            return core;
-        c->begun = begin_before_enqueue(s, c, thread, core);
-    } while (!c->begun && has_slept(own) && can_go_on);
-    return core;
-}
-
-/* The usual case of is_running(), without a lock: the kernel has put a thread where it was sent. Nobody else
- * changes where a thread runs between decision and arrival, and those who charge it see in one word that it has
- * arrived, and when. */
-inlined bool has_got_there(sched_t *s, u32 thread, u32 core, u64 now_ns)
-{
-    thread_t *own = thread_of(s, thread);
-    if (own->state != STATE_RUNNING || own->core != core)
-        return false;
-    own->on_since_ns = now_ns;
-    own->charged_ns = now_ns;
-    return true;
-}
-
-/* The kernel has put a thread on a core, whatever was decided. */
-apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
-{
-    thread_t *own = thread_of(s, thread);
-    locks_t held = lock_thread_and(s, thread, core);
-    if (own->comes) {
-        /* It was on its way here when the plan sent it elsewhere: this core lets it go at once. */
-        interrupt_core(s, c, core);
-    } else {
-        if (own->state != STATE_RUNNING || own->core != core) {
-            if (own->state == STATE_RUNNING) {
-                /* One that is about to end may be moved without a word; its CPU idles by now. */
-                wake_core(s, c, own->core);
-                give_way(s, own->core, c->now_ns);
-            }
-            if (core_of(s, core)->running != NONE)
-                give_way(s, core, c->now_ns);
-            if (is_out(own))
-                come_in(s, thread, core, c->now_ns);
-            begin(s, c, core, thread);
-        }
-        own->charged_ns = own->on_since_ns = c->now_ns;
-    }
-    unlock_both(s, held);
-}
+#include "runnable.h"
 
 /* The running thread that has left its core for where the plan wants it comes there: at once in the books, so that all
  * changes of a plan see those before them, as in the simulator; in fact when its core lets it go. Until then nobody
@@ -250,13 +12,13 @@ apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
 apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
 {
     thread_t *own = thread_of(s, thread);
-    u32 to = place(s, thread, NONE, c->now_ns);
+    u32 to = find_place(s, c, thread, NONE);
     if (to == NONE)
         to = from;
     locks_t held = lock_thread_and(s, thread, to);
     if (own->state == STATE_READY && own->taken_out) {
         come_in(s, thread, to, c->now_ns);
-        own->bound_to = NOBODY;
+        bind(s, thread, NOBODY);
         release_puller(s, c, thread);
         own->comes = true;
         queue_of(s, to)->coming++;
@@ -265,7 +27,7 @@ apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
 }
 
 /* A thread that the plan, or its program, wants elsewhere. */
-apart void relocate(sched_t *s, call_t *c, u32 thread)
+once done_t relocate(shared sched_t *s, shared call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     u32 held = lock_thread(s, thread);
@@ -278,7 +40,7 @@ apart void relocate(sched_t *s, call_t *c, u32 thread)
             charge_up_to(s, core, c->now_ns);
             own->charged_ns = OFF_CPU;
             stop(s, core, STATE_READY, c->now_ns);
-            track_rest(s, thread, STATE_READY, c->now_ns);
+            wait_out(s, thread, c->now_ns);
             own->taken_out = true;
         }
     } else if (own->state == STATE_READY && !own->taken_out) {
@@ -295,6 +57,16 @@ apart void relocate(sched_t *s, call_t *c, u32 thread)
     c->back = true;
     if (is_placed)
         make_runnable(s, c, thread);
+    return DONE;
+}
+
+/* Records a change of the plan. */
+inlined void record_plan(sched_t *s, struct operation arena *op, bool moves)
+{
+    u32 core = thread_of(s, op->thread)->core, change = op->kind - OP_CHANGE;
+    if (change == CHANGE_AFFINITY)
+        record_cores(s, op->thread, &op->cores);
+    record_at(s, core, what_of(RECORD_CHANGE, moves, op->thread, change | op->core << 8), 0, op->a);
 }
 
 /* Carries out a change of the plan, unless the thread has ended since. */
@@ -304,9 +76,16 @@ inlined void change_plan(sched_t *s, call_t *c, struct operation arena *op)
     u32 held = lock_thread(s, op->thread);
     bool is_there = own->in_use && own->generation == op->generation;
     bool moves = is_there && change(s, op);
+    if (is_there)
+        record_plan(s, op, moves);
     unlock(s, held);
     if (moves)
         relocate(s, c, op->thread);
+}
+
+inlined void record_pace(sched_t *s, u32 core, u64 now_ns)
+{
+    record_at(s, core, what_of(RECORD_PACE, 0, NONE, core), now_ns, core_of(s, core)->tracked.present);
 }
 
 /* A core runs at `part / whole` of its highest frequency from now on. */
@@ -314,6 +93,7 @@ apart void change_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
 {
     u32 held = lock_core(s, core);
     set_pace(s, core, part, whole, now_ns);
+    record_pace(s, core, now_ns);
     unlock(s, held);
 }
 
@@ -324,6 +104,7 @@ apart void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
         return;
     u32 held = lock_core(s, core);
     follow_pace(s, core, pace, now_ns);
+    record_pace(s, core, now_ns);
     unlock(s, held);
 }
 
@@ -332,6 +113,8 @@ inlined void restrict_to(sched_t *s, call_t *c, u32 thread, set_t *cores)
 {
     u32 held = lock_thread(s, thread);
     bool moves = restrict_user(s, thread, cores);
+    record_cores(s, thread, &thread_of(s, thread)->user_affinity);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_USER_AFFINITY, moves, thread, 0), 0, 0);
     unlock(s, held);
     if (moves)
         relocate(s, c, thread);
@@ -342,6 +125,7 @@ apart void weigh(sched_t *s, u32 thread, u32 weight)
 {
     u32 held = lock_thread(s, thread);
     reweigh(s, thread, weight);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_CHANGE, 0, thread, CHANGE_WEIGHT), 0, weight);
     unlock(s, held);
 }
 
@@ -360,7 +144,7 @@ apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
 {
     core_t *cpu = core_of(s, core);
     pick_t *pick = &c->pick;
-    pick_elsewhere(s, pick);
+    search(s, pick);
     if (pick->kind == PICK_IDLE) {
         put(cpu->recheck_ns, pick->recheck_ns);
         return NONE;
@@ -428,7 +212,7 @@ apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
     bool over = own->comes;
     if (own->state == STATE_RUNNING) {
         charge_up_to(s, own->core, now_ns);
-        over = core_of(s, own->core)->interrupted || now_ns >= expiry_ns(s, own->core, now_ns);
+        over = core_of(s, own->core)->interrupted || now_ns >= turn_end_ns(s, own->core, now_ns);
     }
     unlock(s, held);
     return over;
@@ -462,7 +246,10 @@ apart u32 welcome(sched_t *s, u32 weight, set_t *cores)
 /* A thread is no more. */
 apart void bid_farewell(sched_t *s, call_t *c, u32 thread)
 {
-    take_out(s, c, thread, STATE_EXITED);
+    u32 held = lock_thread(s, thread);
+    take_out_of(s, c, thread, STATE_EXITED);
+    thread_of(s, thread)->in_use = false;
+    unlock(s, held);
     lock(s, SLOTS_LOCK);
     free_thread(s, thread);
     unlock(s, SLOTS_LOCK);

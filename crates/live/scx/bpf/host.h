@@ -31,8 +31,37 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
     u64 charged_ns = own->charged_ns;
     if (charged_ns == OFF_CPU)
         return;
-    charge(s, core, less(now_ns, charged_ns));
+    u64 ran_ns = less(now_ns, charged_ns);
+    charge(s, core, ran_ns);
+    record_at(s, core, what_of(RECORD_CHARGE, 0, thread, core), 0, ran_ns);
     own->charged_ns = now_ns;
+}
+
+/* Records a change of a thread that is about to be, if it is one. */
+apart void record_if(sched_t *s, u32 thread, u32 kind, u32 core, bool changes)
+{
+    if (changes)
+        record_locked(s, thread_of(s, thread)->core, what_of(kind, 0, thread, core), 0, 0);
+}
+
+/* Says which core only may pick a waiting thread: one, NOBODY, or NONE for all. */
+inlined void bind(sched_t *s, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    bool changes = own->bound_to != core;
+    own->bound_to = core;
+    if (records(s))
+        record_if(s, thread, RECORD_BIND, core, changes);
+}
+
+/* Says which idle core waits for a thread, or NONE. */
+inlined void await(sched_t *s, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    bool changes = own->pull_to != core;
+    own->pull_to = core;
+    if (records(s))
+        record_if(s, thread, RECORD_PULL_TO, core, changes);
 }
 
 inlined void wake_core(sched_t *s, call_t *c, u32 core)
@@ -50,7 +79,7 @@ inlined void interrupt_core(sched_t *s, call_t *c, u32 core)
 }
 
 /* Cores without work that wait for nothing are told. */
-once done_t remind_idle_cores(shared sched_t *s, shared call_t *c)
+apart void remind_idle_cores(sched_t *s, call_t *c)
 {
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         if (!some_of_eight(s->idle, core))
@@ -58,7 +87,6 @@ once done_t remind_idle_cores(shared sched_t *s, shared call_t *c)
         else if (is_idle(s, core) && get(core_of(s, core)->recheck_ns) == NEVER)
             wake_core(s, c, core);
     }
-    return DONE;
 }
 
 /* The first idle core that would take a thread now is told. All could look, as in the simulator, and the first one
@@ -110,11 +138,29 @@ inlined void after_enqueue(sched_t *s, call_t *c, u32 core)
     c->wake_idle = true;
 }
 
+/* Records a decision of a call about a thread and a core: its kind and answer. */
+apart void record_answer(sched_t *s, call_t *c, u32 answer, u32 thread, u32 core)
+{
+    record_locked(s, core, what_of(answer >> 8, answer & 0xff, thread, core), c->now_ns, c->pick.except);
+}
+
+/* Records whether it does. */
+inlined void record_preempts(sched_t *s, call_t *c, u32 thread, u32 core, bool interrupts)
+{
+    if (records(s))
+        record_answer(s, c, RECORD_PREEMPTS << 8 | interrupts, thread, core);
+}
+
 /* A thread waits in a core's queue, where it may interrupt the one that runs, which has been charged. */
 inlined void announce(sched_t *s, call_t *c, u32 thread, u32 core)
 {
     u32 running = core_of(s, core)->running;
-    if (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU && preempts(s, thread, running, core))
+    bool interrupts = running != NONE && thread_of(s, running)->charged_ns != OFF_CPU;
+    if (interrupts) {
+        interrupts = preempts(s, thread, running, core);
+        record_preempts(s, c, thread, core, interrupts);
+    }
+    if (interrupts)
         interrupt_core(s, c, core);
     else
         after_enqueue(s, c, core);
@@ -130,12 +176,13 @@ inlined void end_coming(sched_t *s, u32 thread)
 }
 
 /* A core takes a waiting thread. */
-once done_t begin(shared sched_t *s, shared call_t *c, u32 core, u32 thread)
+apart void begin(sched_t *s, call_t *c, u32 core, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     u64 migrations = own->migrations;
     end_coming(s, thread);
-    own->bound_to = own->pull_to = NONE;
+    bind(s, thread, NONE);
+    await(s, thread, NONE);
     own->charged_ns = OFF_CPU;
     core_of(s, core)->interrupted = false;
     start(s, core, thread, c->now_ns);
@@ -145,7 +192,6 @@ once done_t begin(shared sched_t *s, shared call_t *c, u32 core, u32 thread)
      * cores without work. */
     if ((own->migrations != migrations || core_of(s, core)->class < s->top_class) && s->pulls_running)
         c->remind_idle = true;
-    return DONE;
 }
 
 /* A core that has chosen a thread to pull waits for it in vain: it looks again, and hears again of others that start on
@@ -155,7 +201,7 @@ inlined void release_puller(sched_t *s, call_t *c, u32 thread)
     thread_t *own = thread_of(s, thread);
     if (own->pull_to != NONE && idles(s, own->pull_to))
         wake_core(s, c, own->pull_to);
-    own->pull_to = NONE;
+    await(s, thread, NONE);
 }
 
 /* Whether a thread is in no queue and on no core, and will come into one. */
@@ -184,7 +230,7 @@ inlined void come_in(sched_t *s, u32 thread, u32 core, u64 now_ns)
 
 /* The thread on a core, charged, leaves it: whoever is to be elsewhere may be picked by nobody until the kernel has
  * let it go, others by this core only. */
-once done_t give_way(shared sched_t *s, u32 core, u64 now_ns)
+apart void give_way(sched_t *s, u32 core, u64 now_ns)
 {
     u32 thread = core_of(s, core)->running;
     thread_t *own = thread_of(s, thread);
@@ -192,12 +238,17 @@ once done_t give_way(shared sched_t *s, u32 core, u64 now_ns)
     own->charged_ns = OFF_CPU;
     if (own->held) {
         stop(s, core, STATE_READY, now_ns);
-        leave_for(s, thread, STATE_HELD, now_ns);
-        return DONE;
+        return leave_for(s, thread, STATE_HELD, now_ns);
     }
     requeue(s, core, now_ns);
-    own->bound_to = own->moves || own->pull_to != NONE ? NOBODY : core;
-    return DONE;
+    bind(s, thread, own->moves || own->pull_to != NONE ? NOBODY : core);
+}
+
+/* A thread that has been taken off its core for a moment still waits, as far as its load goes. */
+inlined void wait_out(sched_t *s, u32 thread, u64 now_ns)
+{
+    track_rest(s, thread, STATE_READY, now_ns);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_OUT, 0, thread, 0), now_ns, 0);
 }
 
 /* Takes a thread out of wherever it is; it is then in no queue and on no core. */
@@ -209,7 +260,7 @@ inlined void take_out_of(sched_t *s, call_t *c, u32 thread, u32 state)
         charge_up_to(s, own->core, c->now_ns);
         stop(s, own->core, state, c->now_ns);
         if (state == STATE_READY)
-            track_rest(s, thread, state, c->now_ns);
+            wait_out(s, thread, c->now_ns);
     } else {
         if (own->state == STATE_READY && !own->taken_out)
             dequeue(s, thread);
@@ -218,7 +269,16 @@ inlined void take_out_of(sched_t *s, call_t *c, u32 thread, u32 state)
     own->charged_ns = OFF_CPU;
     own->taken_out = own->moves = false;
     release_puller(s, c, thread);
-    own->bound_to = own->chosen = NONE;
+    bind(s, thread, NONE);
+    own->chosen = NONE;
+}
+
+/* When the turn on a core ends, whose thread has been charged. */
+inlined u64 turn_end_ns(sched_t *s, u32 core, u64 now_ns)
+{
+    u64 end_ns = expiry_ns(s, core, now_ns);
+    record_at(s, core, what_of(RECORD_EXPIRY, 0, NONE, core), now_ns, end_ns);
+    return end_ns;
 }
 
 /* Whether a thread that has lost its core to a task that is not ours, or has not got there yet, still belongs there:
@@ -227,7 +287,7 @@ inlined bool stays(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     return allows(s, thread, own->core) && !own->held && !own->moves && own->pull_to == NONE &&
-           !core_of(s, own->core)->interrupted && now_ns < expiry_ns(s, own->core, now_ns);
+           !core_of(s, own->core)->interrupted && now_ns < turn_end_ns(s, own->core, now_ns);
 }
 
 /* A thread that has just been queued at an idle core begins there if that would take this very thread: the core need
@@ -301,21 +361,33 @@ inlined bool can_pull(sched_t *s, pick_t *pick)
            core_of(s, own->core)->class < core_of(s, pick->core)->class;
 }
 
+/* Records whether it does. */
+inlined void record_taking(sched_t *s, call_t *c, u32 kind, bool comes)
+{
+    if (records(s))
+        record_answer(s, c, kind << 8 | comes, c->pick.thread, c->pick.core);
+}
+
 /* What an idle core has chosen comes about. Returns whether it could. */
 inlined bool act(sched_t *s, call_t *c)
 {
     pick_t *pick = &c->pick;
     if (pick->kind == PICK_RUN) {
-        if (pick->thread != pick->instead_of && !can_take(s, pick))
+        bool is_own = pick->thread == pick->instead_of, takes = is_own || can_take(s, pick);
+        if (!is_own)
+            record_taking(s, c, RECORD_TAKE, takes);
+        if (!takes)
             return false;
-        if (pick->thread != pick->instead_of)
+        if (!is_own)
             c->wake_idle = anybody_waits(s);
         begin(s, c, pick->core, pick->thread);
         return true;
     }
-    if (!can_pull(s, pick))
+    bool pulls = can_pull(s, pick);
+    record_taking(s, c, RECORD_PULL, pulls);
+    if (!pulls)
         return false;
-    thread_of(s, pick->thread)->pull_to = pick->core;
+    await(s, pick->thread, pick->core);
     interrupt_core(s, c, thread_of(s, pick->thread)->core);
     /* It may block before it comes. */
     put(core_of(s, pick->core)->recheck_ns, c->now_ns + COMES_NS);

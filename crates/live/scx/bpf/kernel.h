@@ -22,7 +22,6 @@ typedef s64 __s64;
 
 /* The arena lies at the same address for loader and programs; the scheduler's state is at its beginning, operations
  * of the loader are behind it. The loader sets the size. */
-#define ARENA_AT (1ull << 44)
 struct {
     __uint(type, BPF_MAP_TYPE_ARENA);
     __uint(map_flags, BPF_F_MMAPABLE);

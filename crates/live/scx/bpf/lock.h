@@ -4,17 +4,17 @@
  * that of the queue with the lower number first. With rounds, which are the same for all queues, one lock is for all.
  * Slots for threads have a lock of their own, within which no other is taken.
  *
- * Whoever holds a lock has interrupts off: a callback of the kernel's that interrupted it would wait for ever. Callbacks
- * of CPUs have them off anyway; the timer and the plan see to it themselves (kernel.h). These two are like two more CPUs
- * otherwise: each has a call of its own, the kernel lets no timer run twice at a time, and there is one loader. What
- * only balancing needs (`group`, `targets`, `sources`, rotations and newcomers) is the timer's.
+ * Whoever holds a lock has interrupts off: a callback of the kernel's that interrupted it would wait for ever.
+ * Callbacks of CPUs have them off anyway; the timer and the plan see to it themselves (kernel.h). These two are like
+ * two more CPUs otherwise: each has a call of its own, the kernel lets no timer run twice at a time, and there is one
+ * loader. What only balancing needs (`group`, `targets`, `sources`, rotations and newcomers) is the timer's.
  *
  * Who looks without a lock (where to put a thread, whom to steal) may see what is over in a moment, so it decides
  * nothing: who acts on it looks again when it has the locks. */
 #ifndef AMPSCHED_LOCK_H
 #define AMPSCHED_LOCK_H
 
-#include "queue.h"
+#include "record.h"
 
 /* Locks of queues, and at the end that of the slots. */
 #define LOCKS (2 * CORES_MAX)
@@ -23,6 +23,8 @@
 /* On a cache line of its own. Not in the arena: there, Linux refuses atomic instructions on ARMv8.0. */
 struct lock_word {
     u32 held;
+    u32 unused;
+    u64 begun; /* how many records there were when it was taken */
 } __attribute__((aligned(64)));
 
 #ifdef __bpf__
@@ -31,6 +33,14 @@ struct lock_word lock_words[LOCKS] __attribute__((section(".data.locks"), visibi
 extern struct lock_word lock_words[LOCKS];
 #endif
 
+/* Notes how many records there are when a lock is taken. */
+inlined done_t count_records(sched_t *s, u32 index)
+{
+    if (records(s))
+        lock_words[index & (LOCKS - 1)].begun = get(record_count.given);
+    return DONE;
+}
+
 /* Waits until nobody holds a lock, and takes it. Interrupts are off, here and wherever it is held. Gives up when the
  * kernel's patience is at an end, which ends the scheduler. */
 once done_t lock(shared sched_t *s, u32 index)
@@ -38,13 +48,13 @@ once done_t lock(shared sched_t *s, u32 index)
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
     do {
         if (get(*held) == 0 && __sync_val_compare_and_swap(held, 0, 1) == 0)
-            return DONE;
+            return count_records(s, index);
     } while (can_go_on);
     s->stuck++;
     return DONE;
 }
 
-apart void unlock(sched_t *s, u32 index)
+inlined void unlock(sched_t *s, u32 index)
 {
     (void)s;
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
@@ -109,6 +119,31 @@ inlined u32 lock_core(sched_t *s, u32 core)
     u32 own = lock_of(s, core);
     lock(s, own);
     return own;
+}
+
+apart void record_locked(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
+{
+    append_record(s, lock_words[lock_of(s, core) & (LOCKS - 1)].begun, what, now_ns, value);
+}
+
+/* Records what has been done, or decided, with the lock of a core; `what` as what_of() has it. */
+inlined void record_at(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
+{
+    if (records(s))
+        record_locked(s, core, what, now_ns, value);
+}
+
+/* Records a set of cores, of which the next record of a thread, whose lock is held, speaks. */
+apart void record_words(sched_t *s, u32 thread, set_t *cores)
+{
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+        record_at(s, thread_of(s, thread)->core, what_of(RECORD_CORES, 0, thread, i), 0, at(cores->words, i));
+}
+
+inlined void record_cores(sched_t *s, u32 thread, set_t *cores)
+{
+    if (records(s))
+        record_words(s, thread, cores);
 }
 
 #endif

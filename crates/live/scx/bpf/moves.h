@@ -4,6 +4,7 @@
 #define AMPSCHED_MOVES_H
 
 #include "deadline.h"
+#include "lock.h"
 #include "rounds.h"
 
 /* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
@@ -71,7 +72,8 @@ inlined void count_wait(thread_t *thread, u64 waited_ns)
 
 inlined void leave_state(thread_t *thread, u64 now_ns)
 {
-    u64 waited_ns = now_ns - thread->since_ns;
+    /* Whoever has had to wait for a lock comes with a time before that of who had it. */
+    u64 waited_ns = less(now_ns, thread->since_ns);
     if (thread->state == STATE_READY || thread->state == STATE_HELD)
         count_wait(thread, waited_ns);
     else if (thread->state == STATE_BLOCKED)
@@ -109,6 +111,7 @@ once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_n
     track(s, thread, core, ACTIVITY_WAITING, now_ns);
     if (has_rounds(s))
         count_in_round(s, thread, 1);
+    record_at(s, core, what_of(RECORD_ENQUEUE, kind, thread, core), now_ns, own->vruntime);
     return DONE;
 }
 
@@ -119,7 +122,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     thread_t *own = thread_of(s, thread);
     core_t *cpu = core_of(s, core);
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
-    count_wait(own, now_ns - own->since_ns);
+    count_wait(own, less(now_ns, own->since_ns));
     queue_remove(s, old, thread);
     if (old != new) {
         leave_queue(s, thread, old);
@@ -139,15 +142,18 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
     }
     own->ran_on = core;
     put(at(s->idle, core), false);
-    own->switches += cpu->last != thread;
+    /* Another thread may have had the slot before. */
+    own->switches += cpu->last != thread || cpu->last_generation != own->generation;
+    cpu->last_generation = own->generation;
     cpu->running = cpu->last = thread;
     begin_turn(cpu);
     cpu->since_ns = now_ns;
     track(s, thread, core, ACTIVITY_RUNNING, now_ns);
+    record_at(s, core, what_of(RECORD_START, 0, thread, core), now_ns, own->vruntime);
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
-once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
+apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
@@ -166,7 +172,7 @@ once done_t stop(shared sched_t *s, u32 core, u32 state, u64 now_ns)
     /* One that is ready is queued or held back at once, which is tracked then. */
     if (state != STATE_READY)
         track_rest(s, thread, state, now_ns);
-    return DONE;
+    record_at(s, core, what_of(RECORD_STOP, state, thread, core), now_ns, thread_of(s, thread)->vruntime);
 }
 
 /* The running thread loses its core and waits in the core's queue again. */
@@ -185,6 +191,7 @@ apart void dequeue(sched_t *s, u32 thread)
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         count_in_round(s, thread, -1);
+    record_at(s, thread_of(s, thread)->core, what_of(RECORD_DEQUEUE, 0, thread, 0), 0, 0);
 }
 
 /* Holds back, or ends, a thread that is in no queue and on no core. */
@@ -197,6 +204,7 @@ inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
     track_rest(s, thread, state, now_ns);
     if (state == STATE_EXITED)
         raise_least(s, queue_of(s, own->core));
+    record_at(s, own->core, what_of(RECORD_LEAVE, state, thread, 0), now_ns, own->vruntime);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 struct lock_word lock_words[LOCKS];
+struct record_count record_count;
 
 void ampsched_operate(struct sched *s, struct operation *ops, u64 count)
 {

@@ -205,6 +205,15 @@ once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
     return DONE;
 }
 
+/* The same of a core that acts on it. */
+inlined void search(sched_t *s, pick_t *pick)
+{
+    look_begins(s, pick);
+    pick_elsewhere(s, pick);
+    record_look(s, pick, what_of(RECORD_ELSEWHERE, pick->kind, pick->thread, pick->core), pick->now_ns,
+                pick->instead_of);
+}
+
 /* Whether a core looks elsewhere before it enters the round of its own next thread. */
 inlined bool looks_elsewhere(sched_t *s, u32 own)
 {
@@ -222,10 +231,11 @@ once bool pick_own(shared sched_t *s, shared pick_t *pick, u32 core, u64 now_ns)
     pick->core = core;
     pick->now_ns = now_ns;
     pick->instead_of = own;
+    record_at(s, core, what_of(RECORD_FIRST, 0, own, core), now_ns, 0);
     if (own == NONE)
         return false;
     if (looks_elsewhere(s, own)) {
-        pick_elsewhere(s, pick);
+        search(s, pick);
         if (pick->kind != PICK_IDLE)
             return true;
     }
@@ -269,7 +279,7 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
 
 /* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been
  * charged. */
-once bool preempts(shared sched_t *s, u32 woken, u32 running, u32 core)
+apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
 {
     if (rule(s, preempt) == PREEMPT_NEVER)
         return false;

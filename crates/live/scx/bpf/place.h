@@ -61,7 +61,7 @@ apart u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool preferred, u32 f
 }
 
 /* An idle core that the thread may use and that shares a cluster with `near`, itself first. */
-once u32 idle_near(shared sched_t *s, u32 thread, u32 near)
+apart u32 idle_near(sched_t *s, u32 thread, u32 near)
 {
     if (is_idle(s, near) && allows(s, thread, near))
         return near;

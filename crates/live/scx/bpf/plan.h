@@ -53,6 +53,8 @@ apart void clear_thread(sched_t *s, u32 thread, u32 weight, set_t *cores)
         at(own->speed, i) = SPEED_ONE;
     own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
     note_change(s, thread);
+    record_cores(s, thread, &own->user_affinity);
+    record_at(s, own->core, what_of(RECORD_ADD, 0, thread, 0), 0, weight);
 }
 
 inlined u32 add_thread(sched_t *s, u32 weight, set_t *cores)
@@ -65,7 +67,6 @@ inlined u32 add_thread(sched_t *s, u32 weight, set_t *cores)
 
 inlined void free_thread(sched_t *s, u32 thread)
 {
-    thread_of(s, thread)->in_use = false;
     thread_of(s, thread)->behind = s->free_slot;
     s->free_slot = thread;
     note_change(s, thread);

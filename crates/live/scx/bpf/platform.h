@@ -15,8 +15,9 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 
-/* Memory of the arena, which the kernel and the loader see at the same addresses. */
+/* Memory of the arena, which the kernel and the loader see at the same addresses, and where it begins. */
 #define arena __attribute__((address_space(1)))
+#define ARENA_AT (1ull << 44)
 
 /* An element of an array in the arena. The address is computed as a number, out of the compiler's sight, as the
  * verifier accepts `pointer + number` only, not `number + pointer`. */

@@ -6,8 +6,16 @@
 
 #include "set.h"
 
+/* Where the state is: to the compiler a constant, though functions that are looked at once get it as an argument. */
+#ifdef __bpf__
+#define known(s) __builtin_assume((s) == (sched_t *)ARENA_AT)
+#else
+#define known(s) ((void)(s))
+#endif
+
 inlined thread_t *thread_of(sched_t *s, u32 thread)
 {
+    known(s);
     return &at(s->threads, thread);
 }
 
@@ -25,11 +33,13 @@ inlined void note_change(sched_t *s, u32 thread)
 
 inlined core_t *core_of(sched_t *s, u32 core)
 {
+    known(s);
     return &at(s->cores, core);
 }
 
 inlined queue_t *queue_of(sched_t *s, u32 core)
 {
+    known(s);
     return &at(s->queues, core_of(s, core)->queue);
 }
 
@@ -106,7 +116,7 @@ apart void queue_push(sched_t *s, queue_t *queue, u32 thread)
     count_waiting(s, queue, 1);
 }
 
-once done_t queue_remove(shared sched_t *s, shared queue_t *queue, u32 thread)
+apart void queue_remove(sched_t *s, queue_t *queue, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     if (own->before == NONE)
@@ -119,7 +129,6 @@ once done_t queue_remove(shared sched_t *s, shared queue_t *queue, u32 thread)
         thread_of(s, own->behind)->before = own->before;
     own->before = own->behind = NONE;
     count_waiting(s, queue, -1);
-    return DONE;
 }
 
 /* Least key, NEVER if the queue is empty. */

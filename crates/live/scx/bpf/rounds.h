@@ -33,7 +33,7 @@ inlined u64 round_now(sched_t *s, u32 thread, u32 core, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u64 charged_ns = run_ns_total(own) - at(s->rounds.run_ns_before, core);
-    u64 uncharged_ns = less(now_ns - core_of(s, core)->since_ns, charged_ns);
+    u64 uncharged_ns = less(less(now_ns, core_of(s, core)->since_ns), charged_ns);
     u64 counted = counted_ns(s, thread, core, uncharged_ns);
     return round_at(s, own->vruntime + to_virtual(counted, own->weight));
 }

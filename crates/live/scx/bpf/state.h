@@ -95,6 +95,7 @@ struct core {
     u32 others_run; /* whether a task that is not ours runs there */
     u32 unheard; /* how many looks in a row it has had to look, and has not (scheduler/session.h) */
     u32 unused;
+    u32 last_generation; /* of the slot of the thread that ran last */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -154,6 +155,7 @@ struct pick {
     u32 except; /* the preference that the step of stealing leaves out */
     u32 some; /* by load: whether there was any thread that its load might let go */
     u64 key; /* by load: of the thread that comes first, with its number */
+    u64 begun; /* record.h: how many records there were when it was looked for */
 };
 
 /* What one call by the kernel works with: BPF functions can neither return structures nor have much of a stack. */
@@ -209,6 +211,10 @@ struct sched {
     struct set online; /* cores that there are at present */
     u64 operations_at; /* where the loader's operations begin, in bytes from here */
     u64 alive_ns; /* when the slow plane last gave a sign of life (CLOCK_MONOTONIC), written by the loader */
+    u64 records_at; /* where records are (record.h), in bytes from here */
+    u64 records_max; /* for how many there is room */
+    u64 records_read; /* how many of them the loader has read, written by it */
+    u64 records_lost; /* whether there was no room for one */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
     u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */

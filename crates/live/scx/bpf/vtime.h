@@ -60,7 +60,7 @@ inlined void begin_turn_anew(sched_t *s, u32 thread)
 }
 
 /* Charges the thread that runs on a core. */
-once done_t charge(shared sched_t *s, u32 core, u64 ran_ns)
+apart void charge(sched_t *s, u32 core, u64 ran_ns)
 {
     core_t *cpu = core_of(s, core);
     u32 thread = cpu->running;
@@ -69,7 +69,7 @@ once done_t charge(shared sched_t *s, u32 core, u64 ran_ns)
     at(own->run_ns, cpu->class) += ran_ns;
     note_change(s, thread);
     if (rule(s, order) == ORDER_FIFO)
-        return DONE;
+        return;
     /* Only the turn as a whole is rounded, so that it does not matter in how many parts it is charged. */
     cpu->turn_ns += ran_ns;
     u64 virtual_ns = to_virtual(counted_ns(s, thread, core, cpu->turn_ns), own->weight);
@@ -84,7 +84,6 @@ once done_t charge(shared sched_t *s, u32 core, u64 ran_ns)
         u64 least = least_of(queue_least(s, queue), own->vruntime);
         queue->min_vruntime = greatest_of(queue->min_vruntime, least);
     }
-    return DONE;
 }
 
 /* The part of the period of a queue's core that belongs to a weight, `more` threads of that weight added. */

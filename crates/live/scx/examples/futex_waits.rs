@@ -80,7 +80,7 @@ fn load() -> Kernel {
         epoch_limit_ns: 0,
     };
     let initial = lower::state(lowered, &rules, topology, 64);
-    Kernel::load(&initial, &rules, &options, needs.blame).expect("sched_ext")
+    Kernel::load(&initial, &rules, &options, needs.blame, None).expect("sched_ext")
 }
 
 /// Starts a thread under the policy; it stays until the stage is over, so that its blame can be read.

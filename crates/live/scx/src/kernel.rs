@@ -15,6 +15,8 @@ use crate::ScxError;
 use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Thread};
 use crate::loads::Loads;
 use crate::lower;
+use crate::record::Record;
+use crate::recording::{self, Begun, Writer};
 use crate::table::{self, Changes, Cores, PAGE};
 
 pub use trial::{Replay, Room, verify};
@@ -29,7 +31,7 @@ static REPLAY: &Aligned<[u8]> =
 static VERIFY: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/verify.bpf.o")));
 
-/// Where the arena lies (`ARENA_AT` in `bpf/kernel.h`): loader and kernel use the same addresses.
+/// Where the arena lies (`ARENA_AT` in `bpf/platform.h`): loader and kernel use the same addresses.
 const ARENA_AT: usize = 1 << 44;
 /// Most bytes of an arena (Linux 6.18, `kernel/bpf/arena.c`).
 const ARENA_BYTES_MAX: usize = 4 << 30;
@@ -140,6 +142,8 @@ struct Shared {
 pub struct Kernel {
     // Dropped first: the kernel falls back to its own scheduler.
     _links: Vec<Link>,
+    // Then all is in order to be written.
+    _recording: Option<Writer>,
     shared: Shared,
     changes: Changes,
 }
@@ -159,7 +163,9 @@ impl Shared {
     fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
         let marks_end = table::bytes(initial.threads_max);
         let operations_at = marks_end.next_multiple_of(PAGE);
-        let bytes = (operations_at + OPERATIONS_BYTES).next_multiple_of(PAGE);
+        let records_at = (operations_at + OPERATIONS_BYTES).next_multiple_of(PAGE);
+        let records_bytes = initial.records_max as usize * size_of::<Record>();
+        let bytes = (records_at + records_bytes).next_multiple_of(PAGE);
         let threads_end = size_of::<Sched>() + initial.slots as usize * size_of::<Thread>();
         for mut map in open.maps_mut() {
             if map.name() == "arena_map" {
@@ -175,11 +181,14 @@ impl Shared {
         // pages, which most programs cannot do themselves (`bpf/room.h`).
         let (state, operations) = unsafe {
             let marks = initial.marks_at as usize..marks_end;
-            for page in (0..threads_end).step_by(PAGE).chain(marks.step_by(PAGE)) {
-                base.add(page).write_volatile(0);
+            for used in [0..threads_end, marks, records_at..bytes] {
+                for page in used.step_by(PAGE) {
+                    base.add(page).write_volatile(0);
+                }
             }
             base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
             (*base.cast::<Sched>()).operations_at = operations_at as u64;
+            (*base.cast::<Sched>()).records_at = records_at as u64;
             (base.cast(), base.add(operations_at).cast())
         };
         let not_null = "the arena does not begin at 0";
@@ -228,6 +237,9 @@ fn set_rules(open: &mut OpenObject, initial: &Sched) {
                 value.as_mut_ptr().cast::<Rules>().write_unaligned(initial.rules);
             } else if name.ends_with(".track") {
                 value.as_mut_ptr().cast::<u32>().write_unaligned(initial.tracking);
+            } else if name.ends_with(".record") {
+                let records = u32::from(initial.records_max > 0);
+                value.as_mut_ptr().cast::<u32>().write_unaligned(records);
             }
         }
     }
@@ -246,7 +258,8 @@ fn open(programs: &[u8]) -> Result<OpenObject, ScxError> {
 
 impl Kernel {
     /// Loads the scheduler and switches the tasks of its scope over to it. If the policy blames, threads are charged
-    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]).
+    /// for the time that others wait for them at futexes ([`Thread::blame_ns`]). What it decides is written to a file
+    /// if one has been begun, for which the empty system has room.
     ///
     /// # Errors
     ///
@@ -257,6 +270,7 @@ impl Kernel {
         rules: &ampsched_policy::Rules,
         options: &Options,
         blames: bool,
+        recording: Option<Begun>,
     ) -> Result<Self, ScxError> {
         if !Path::new("/sys/kernel/sched_ext").exists() {
             return Err(ScxError::NoSchedExt);
@@ -285,6 +299,8 @@ impl Kernel {
             program.set_autoload(blames);
         }
         let mut shared = Shared::load(open, initial)?;
+        // SAFETY: mapped as long as `shared` is there, which is dropped later.
+        let recording = recording.map(|begun| unsafe { Writer::start(shared.state, begun) });
         let mut links = Vec::new();
         if blames {
             for program in
@@ -301,7 +317,7 @@ impl Kernel {
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         links.push(link);
-        Ok(Self { _links: links, shared, changes: Changes::new(IN_TURN) })
+        Ok(Self { _links: links, _recording: recording, shared, changes: Changes::new(IN_TURN) })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.
@@ -386,7 +402,8 @@ fn settings(
 
 /// Threads for which an arena has room.
 pub fn threads_in_arena() -> u32 {
-    table::threads_within(ARENA_BYTES_MAX - OPERATIONS_BYTES)
+    let records_bytes = recording::ROOM as usize * size_of::<Record>() + PAGE;
+    table::threads_within(ARENA_BYTES_MAX - OPERATIONS_BYTES - records_bytes)
 }
 
 /// CLOCK_MONOTONIC in ns, which BPF programs read, too.
@@ -414,41 +431,4 @@ pub fn kernel_state() -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EXECUTABLE: u64 = 4;
-    /// Class and mode of BPF's atomic instructions, and the bits that say so (Linux, `include/uapi/linux/bpf.h`).
-    const ATOMIC: (u8, u8) = (0xc3, 0xe7);
-
-    fn number<const BYTES: usize>(file: &[u8], at: usize) -> u64 {
-        let mut bytes = [0; 8];
-        bytes[..BYTES].copy_from_slice(&file[at..at + BYTES]);
-        u64::from_le_bytes(bytes)
-    }
-
-    /// The first byte of each instruction of an object file, 64 bits, little-endian (elf(5)).
-    fn instructions(file: &[u8]) -> Vec<u8> {
-        let (sections, size, count) =
-            (number::<8>(file, 40), number::<2>(file, 58), number::<2>(file, 60));
-        let headers = (0..count).map(|index| (sections + index * size) as usize);
-        let executable = headers.filter(|&at| number::<8>(file, at + 8) & EXECUTABLE != 0);
-        executable
-            .flat_map(|at| {
-                let (begin, bytes) = (number::<8>(file, at + 24), number::<8>(file, at + 32));
-                file[begin as usize..(begin + bytes) as usize].chunks(8).map(|code| code[0])
-            })
-            .collect()
-    }
-
-    /// In an arena Linux refuses them on such cores.
-    #[test]
-    fn programs_have_no_other_atomics_than_of_locks_and_the_count_of_tasks() {
-        for (programs, expected) in [(&SCHEDULER.0, 2 + 2), (&REPLAY.0, 2), (&VERIFY.0, 2 + 1)] {
-            let codes = instructions(programs);
-            assert!(codes.len() > 1000, "{} instructions", codes.len());
-            let atomic = codes.iter().filter(|&&code| code & ATOMIC.1 == ATOMIC.0).count();
-            assert_eq!(atomic, expected);
-        }
-    }
-}
+mod tests;

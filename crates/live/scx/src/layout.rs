@@ -165,6 +165,7 @@ pub struct Core {
     pub others_run: u32,
     pub unheard: u32,
     pub unused: u32,
+    pub last_generation: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -239,6 +240,7 @@ pub struct Pick {
     pub except: u32,
     pub some: u32,
     pub key: u64,
+    pub begun: u64,
 }
 
 /// What one call by the kernel works with.
@@ -303,6 +305,10 @@ pub struct Sched {
     pub online: Set,
     pub operations_at: u64,
     pub alive_ns: u64,
+    pub records_at: u64,
+    pub records_max: u64,
+    pub records_read: u64,
+    pub records_lost: u64,
     pub unit_ns: u64,
     pub marks_at: u64,
     pub words: u32,

@@ -15,6 +15,10 @@ pub mod lower;
 #[cfg(feature = "bpf")]
 mod members;
 pub mod native;
+pub mod record;
+#[cfg(feature = "bpf")]
+pub mod recording;
+pub mod replay;
 #[cfg(feature = "bpf")]
 mod scx;
 pub mod table;
@@ -41,7 +45,7 @@ pub enum ScxError {
     },
     /// The kernel lacks the interface.
     #[error(
-        "this kernel has no sched_ext; needed is Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)"
+        "this kernel has no sched_ext; needed is Linux 6.15 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)"
     )]
     NoSchedExt,
     /// The kernel does not do what it is asked to.

@@ -103,6 +103,7 @@ pub fn state(
             others_run: 0,
             unheard: 0,
             unused: 0,
+            last_generation: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }
@@ -161,6 +162,10 @@ pub fn state(
         online: topology.cores().collect(),
         operations_at: 0,
         alive_ns: 0,
+        records_at: 0,
+        records_max: 0,
+        records_read: 0,
+        records_lost: 0,
         unit_ns: PELT_UNIT_NS,
         marks_at: table::marks_at(threads_max) as u64,
         words: topology.core_count().div_ceil(64) as u32,

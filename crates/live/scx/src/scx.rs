@@ -22,7 +22,7 @@ use crate::layout::{Operation, Set, Thread};
 use crate::loads::Loads;
 use crate::members::{Members, Span};
 use crate::table::Cores;
-use crate::{ScxError, lower, table};
+use crate::{ScxError, lower, recording, table};
 
 /// After how long without being run a runnable thread ends the scheduler (ours; the kernel allows up to 30 s).
 const TIMEOUT_MS: u32 = 10_000;
@@ -381,7 +381,9 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
         let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
         lower::track_load(&mut initial, how, topology, unit_ns);
     }
-    Kernel::load(&initial, &rules, &options, driver.needs().blame).map_err(in_words)
+    let recording = recording::begin(session)?;
+    initial.records_max = if recording.is_some() { recording::ROOM } else { 0 };
+    Kernel::load(&initial, &rules, &options, driver.needs().blame, recording).map_err(in_words)
 }
 
 /// How many threads the kernel allows at a time, as far as an arena has room for them.

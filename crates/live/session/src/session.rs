@@ -41,7 +41,7 @@ pub struct Session {
     /// What the policy asks for and does not get.
     pub(crate) lacks: Vec<Demand>,
     /// The policy with its parameters, as given.
-    pub(crate) policy: String,
+    pub policy: String,
     pub(crate) own: Own,
     /// What could not be carried out, each kind once.
     pub(crate) failures: BTreeSet<String>,

@@ -6,6 +6,7 @@
 //! `balance` what to do. A host that only watches another scheduler says what it sees: `observe`.
 //! Nothing here knows a clock: `now_ns` is always passed in.
 
+mod aside;
 mod balance;
 mod by_energy;
 mod by_load;

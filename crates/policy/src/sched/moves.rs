@@ -32,6 +32,7 @@ impl Sched {
         state.state = RunState::Ready;
         state.since_ns = now_ns;
         state.core = core;
+        state.is_aside = false;
         self.serial += 1;
         let entry = Entry { key: state.vruntime, serial: self.serial, thread };
         self.count_in(thread, queue);
@@ -49,7 +50,7 @@ impl Sched {
     pub fn start(&mut self, core: CoreId, thread: ThreadId, now_ns: Ns) -> (bool, Option<CoreId>) {
         let state = &self.threads[thread.index()];
         debug_assert_eq!(state.state, RunState::Ready, "only a waiting thread can be started");
-        let (from, waited_ns) = (state.core, now_ns - state.since_ns);
+        let (from, waited_ns) = (state.core, now_ns.saturating_sub(state.since_ns));
         self.stats[thread.index()].count_wait(waited_ns);
         let (old, new) = (self.queue_index(from), self.queue_index(core));
         self.queues[old].remove(thread);
@@ -188,6 +189,7 @@ impl Sched {
     /// Takes a waiting thread out of its queue; the host enqueues it elsewhere next.
     pub fn dequeue(&mut self, thread: ThreadId) {
         let queue = self.queue_index(self.thread(thread).core);
+        self.threads[thread.index()].is_aside = true;
         self.queues[queue].remove(thread);
         self.waiting -= 1;
         self.leave_queue(thread, queue);
@@ -244,7 +246,7 @@ impl Sched {
     #[inline]
     pub(super) fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
         let state = &self.threads[thread.index()];
-        self.stats[thread.index()].count_stay(state.state, now_ns - state.since_ns);
+        self.stats[thread.index()].count_stay(state.state, now_ns.saturating_sub(state.since_ns));
     }
 
     #[inline]

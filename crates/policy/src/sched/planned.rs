@@ -136,7 +136,7 @@ impl Sched {
         }
         self.begin_turn_anew(thread);
         let state = &self.threads[thread.index()];
-        if state.state.is_runnable() {
+        if state.state.is_runnable() && !state.is_aside {
             self.serial += 1;
             let vruntime = i128::from(state.vruntime);
             let queue = &mut self.queues[usize::from(self.cores[state.core.index()].queue)];

@@ -83,7 +83,8 @@ impl Sched {
     fn round_now(&self, thread: ThreadId, core: CoreId, now_ns: Ns) -> u64 {
         let charged_ns =
             self.stats(thread).run_ns_total() - self.rounds.run_ns_before[core.index()];
-        let uncharged_ns = (now_ns - self.core(core).since_ns).saturating_sub(charged_ns);
+        let uncharged_ns =
+            now_ns.saturating_sub(self.core(core).since_ns).saturating_sub(charged_ns);
         let counted_ns = self.counted_ns(thread, core, uncharged_ns);
         let weight = self.plan(thread).weight;
         self.round_at(self.thread(thread).vruntime + to_virtual(counted_ns, weight))

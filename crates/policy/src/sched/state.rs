@@ -58,6 +58,8 @@ pub struct ThreadState {
     pub since_ns: Ns,
     /// Mean virtual run time of its queue minus its own when it left it (EEVDF).
     pub(super) lag: i64,
+    /// Whether it is ready, but in no queue.
+    pub(super) is_aside: bool,
 }
 
 /// What a thread has used and suffered since its start.

@@ -31,7 +31,8 @@ inlined call_t *own_call(sched_t *s)
     return call_of(s, core_at(bpf_get_smp_processor_id()), bpf_ktime_get_ns());
 }
 
-/* The lowest core in a word of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler knows. */
+/* The lowest core in a word of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler
+ * knows. */
 inlined u32 lowest(u64 cores)
 {
     u32 core = __builtin_ctzll(cores);

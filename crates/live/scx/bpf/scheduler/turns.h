@@ -26,13 +26,20 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
         p->scx.slice = 0;
 }
 
+/* Takes note of whether a task that is not ours runs on a core. */
+inlined void note_other(sched_t *s, u32 core, bool runs)
+{
+    put(core_of(s, core)->others_run, runs);
+    record_look(s, &at(s->calls, core).pick, what_of(RECORD_OTHERS, runs, NONE, core), bpf_ktime_get_ns(), 0);
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(ampsched_running, struct task_struct *p)
 {
     sched_t *s = shared_state();
     u32 thread = thread_of_task(p), core = core_at(scx_bpf_task_cpu(p)), execs = p->self_exec_id;
     if (thread == NONE) {
-        put(core_of(s, core)->others_run, true);
+        note_other(s, core, true);
         return;
     }
     u64 now_ns = bpf_ktime_get_ns();
@@ -50,7 +57,7 @@ void BPF_PROG(ampsched_stopping, struct task_struct *p, bool runnable)
     sched_t *s = shared_state();
     u32 thread = thread_of_task(p);
     if (thread == NONE)
-        put(core_of(s, core_at(scx_bpf_task_cpu(p)))->others_run, false);
+        note_other(s, core_at(scx_bpf_task_cpu(p)), false);
     /* One that blocks, or is taken out, is charged in ampsched_quiescent, which follows at once. */
     if (thread == NONE || !runnable)
         return;

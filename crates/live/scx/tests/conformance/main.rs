@@ -94,7 +94,7 @@ fn the_state_in_the_arena_needs_no_atomic_instructions() {
     sources(std::path::Path::new("bpf"), &mut found);
     assert!(found.len() > 20, "these are not all of them: {found:?}");
     for (path, text) in found.into_iter().filter(|(path, _)| {
-        !["lock.h", "room.h", "platform.h"].iter().any(|name| path.ends_with(name))
+        !["lock.h", "platform.h", "record.h", "room.h"].iter().any(|name| path.ends_with(name))
     }) {
         let atomic =
             ["__sync_", "__atomic_", "_Atomic"].into_iter().find(|word| text.contains(word));
@@ -322,14 +322,14 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
     });
 }
 
-/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take 2 s
-/// at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there (`a-dwrr`,
-/// when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
+/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take
+/// 2 s at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there
+/// (`a-dwrr`, when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
 #[cfg(feature = "bpf")]
-const LOOKED_AT_MAX: u32 = 100_000;
+const LOOKED_AT_MAX: u32 = 117_000;
 
-/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on each
-/// path to them (`once` in bpf/platform.h). Needs root.
+/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on
+/// each path to them (`once` in bpf/platform.h). Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_verifier_accepts_every_policy() {
@@ -340,10 +340,15 @@ fn the_kernel_s_verifier_accepts_every_policy() {
         if let Some(how) = tracking {
             lower::track_load(&mut state, how, &topology, ampsched_policy::PELT_UNIT_NS);
         }
-        let looked_at =
-            ampsched_scx::kernel::verify(&state).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let verify = |state: &layout::Sched| {
+            ampsched_scx::kernel::verify(state).unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        let looked_at = verify(&state);
+        state.records_max = 1;
+        let recording: u32 = verify(&state).iter().map(|(_, count)| count).sum();
         let sum: u32 = looked_at.iter().map(|(_, count)| count).sum();
-        println!("{name}: {sum} instructions, {looked_at:?}");
+        println!("{name}: {sum} instructions, {recording} if they record, {looked_at:?}");
+        assert!(recording > sum, "what records is left out for {name}");
         greatest = greatest.clone().max((sum, name.to_owned()));
     });
     let (sum, name) = greatest;

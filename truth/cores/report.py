@@ -1,0 +1,249 @@
+"""The region of docs/explanation/truth.md on many cores, and its picture."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ampsched.experiments.plots import canvas
+from ampsched.markdown import ALL_BUT_FIRST, table
+from truth.campaign.boot import KERNEL
+from truth.campaign.plan import Run
+from truth.campaign.store import Store
+from truth.cores.points import (
+    BUILD_MS,
+    CORES,
+    CORES_PER_GROUP,
+    CORES_PER_MESSENGER,
+    GROUPS_MS,
+    MIPS,
+    PAIRS_MS,
+    PEER,
+    PEERS,
+    QUANTA_US,
+    QUEUES,
+    REST_US,
+    SCHEDULERS,
+    TOLD_RATIO,
+    WAKERS_MS,
+    WARM_MS,
+    WORKERS,
+    Point,
+    points,
+)
+
+SHOWN = {
+    KERNEL: ("EEVDF", "#999999", "o"),
+    PEER: ("scx_bpfland", "#E69F00", "s"),
+    QUEUES: ("kernel's queues", "#009E73", "v"),
+    "cfs": ("our cfs", "#D55E00", "o"),
+    "colab": ("our COLAB", "#0072B2", "D"),
+}
+"""Name, colour and mark."""
+STALE = "*"
+"""Behind figures that were measured with other sources than today's."""
+
+Programs = Mapping[str, Mapping[str, float]]
+"""What the programs of a load have said, by their names."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a load.
+
+    Attributes:
+        mix: The load.
+        what: Head of its table.
+        of: The figure from the number of cores and what the programs have said.
+        cost: What is drawn: in words, and the figure as a cost.
+        digits: In the table.
+    """
+
+    mix: str
+    what: str
+    of: Callable[[int, Programs], float]
+    cost: tuple[str, Callable[[float], float]] | None = None
+    digits: int = 1
+
+
+def _per_core_and_ms(program: str, count: str) -> Callable[[int, Programs], float]:
+    def figure(cores: int, said: Programs) -> float:
+        return said[program][count] / cores / (said[program]["ns"] / 1e6)
+
+    return figure
+
+
+def _us(program: str, name: str) -> Callable[[int, Programs], float]:
+    return lambda cores, said: said[program][name] / 1e3
+
+
+def _us_of_a_core(per_ms: float) -> float:
+    return 1000 / per_ms
+
+
+def _same(us: float) -> float:
+    return us
+
+
+JOBS = _per_core_and_ms("build", "jobs")
+FIGURES = (
+    Figure(
+        "pairs",
+        "pairs: wake-ups per core and ms",
+        _per_core_and_ms("pairs", "wakeups"),
+        ("us of a core per wake-up", _us_of_a_core),
+    ),
+    Figure(
+        "groups",
+        "groups: messages per core and ms",
+        _per_core_and_ms("groups", "messages"),
+        ("us of a core per message", _us_of_a_core),
+    ),
+    Figure("wakers", "wakers: p50 of waits (us)", _us("wakers", "p50_ns")),
+    Figure("wakers", "wakers: p99 of waits (us)", _us("wakers", "p99_ns"), ("p99 of waits (us)", _same)),
+    Figure(
+        "build",
+        "build: jobs per core and s",
+        lambda cores, said: 1000 * JOBS(cores, said),
+        ("ms of a core per job", lambda per_s: 1000 / per_s),
+        digits=0,
+    ),
+    Figure("wakers+build", "wakers beside a build: p50 of waits (us)", _us("wakers", "p50_ns")),
+    Figure(
+        "wakers+build",
+        "wakers beside a build: p99 of waits (us)",
+        _us("wakers", "p99_ns"),
+        ("p99 of waits (us)", _same),
+    ),
+    Figure(
+        "wakers+build",
+        "build beside wakers: jobs per core and s",
+        lambda cores, said: 1000 * JOBS(cores, said),
+        digits=0,
+    ),
+)
+PANELS = tuple(figure for figure in FIGURES if figure.cost)
+
+HEAD = f"""As many cores as stated, each of {MIPS} MIPS and all equal; Linux 6.18, x86-64. Our policies schedule \
+nothing less than two kinds of cores, so they are told that the first half is {TOLD_RATIO - 1:.0%} faster. Each point \
+is one boot that runs all loads one after the other, each with a pause before; runs are exact, so none is repeated. \
+Programs of C, in `truth/programs`; times are the guest's. What is counted begins {WARM_MS} ms after a load's start \
+(pairs: when all are there).
+
+* *Pairs* ({PAIRS_MS} ms): as many pairs of threads as cores; one works for 2 us, wakes the other and sleeps. Alone, \
+with nothing but the work, a core would do 500 wake-ups in 1 ms.
+* *Groups* ({GROUPS_MS} ms), as `hackbench`: for every {CORES_PER_GROUP} cores a group of {PEERS} processes that send \
+messages of 100 bytes to each of {PEERS} others through pipes.
+* *Wakers* ({WAKERS_MS} ms), as `schbench`: for every {CORES_PER_MESSENGER} cores a thread that wakes {WORKERS} \
+others, each of which then works for 0.1 ms and rests for {REST_US / 2000:g} to {REST_US * 1.5 / 1000:g} ms. A wait is \
+from before the waker's system call until the woken thread reads the clock.
+* *Build* ({BUILD_MS} ms), as `make -j` with as many jobs as cores: each job executes a shell, which executes a \
+compiler (0.1 to 1 ms of work, fresh memory, a file), then an assembler that reads and checks the file and computes \
+for a quarter of that.
+* *Wakers beside a build*: both at once."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """By point, scheduler and load what its programs have said, and whether today's would say so, too."""
+
+    loads: Mapping[tuple[Point, str, str], tuple[Programs, bool]]
+
+    @classmethod
+    def read(cls, store: Store, folder: Path, programs: Path, peers: Path) -> "Results":
+        """All that is in a store.
+
+        Args:
+            store: Of the runs.
+            folder: For files of machines.
+            programs: Of the guests.
+            peers: Other schedulers' programs.
+        """
+        loads = {}
+        for point in points(CORES, QUANTA_US):
+            guest = point.guest(folder, programs)
+            for name in SCHEDULERS:
+                rows = store.read(guest.name, guest.system, name)
+                runs = [Run(mix, 0) for mix in point.mixes() if (mix.name, 0) in rows]
+                missing = store.missing(guest, point.scheduler(name, peers, Path("loader")), runs)
+                for run in runs:
+                    said = {each["name"]: each["report"] for each in rows[run.mix.name, 0]["programs"]}
+                    loads[point, name, run.mix.name] = said, run not in missing
+        return cls(loads)
+
+    def value(self, figure: Figure, point: Point, scheduler: str) -> float | None:
+        """A figure, if it was measured."""
+        found = self.loads.get((point, scheduler, figure.mix))
+        return figure.of(point.cores, found[0]) if found else None
+
+    def cell(self, figure: Figure, point: Point, scheduler: str) -> str:
+        """A figure in a table."""
+        found = self.loads.get((point, scheduler, figure.mix))
+        if found is None:
+            return ""
+        said, is_fresh = found
+        return f"{figure.of(point.cores, said):.{figure.digits}f}{'' if is_fresh else STALE}"
+
+
+def text(results: Results, picture: str) -> str:
+    """The region's text.
+
+    Args:
+        results: What there is.
+        picture: Its place, seen from the page.
+    """
+    tables = [_table(results, figure) for figure in FIGURES]
+    is_stale = not all(is_fresh for _, is_fresh in results.loads.values())
+    notes = [f"A {STALE} marks what was measured with other sources than today's."] if is_stale else []
+    drawn = f"![What scheduling costs on 4 to 32 cores, by scheduler and quantum]({picture})"
+    return "\n\n".join(["## Many cores", HEAD, drawn, *tables, *notes])
+
+
+def _table(results: Results, figure: Figure) -> str:
+    rows = [
+        [f"{cores} cores, {quantum_us:g} us", *cells]
+        for quantum_us in QUANTA_US
+        for cores in CORES
+        if any(cells := [results.cell(figure, Point(cores, quantum_us), name) for name in SCHEDULERS])
+    ]
+    return table([figure.what, *(SHOWN[name][0] for name in SCHEDULERS)], rows, ALL_BUT_FIRST)
+
+
+def draw(results: Results, path: Path) -> None:
+    """Costs by number of cores: a column of panels per load, a row per quantum."""
+    size = (2.3 * len(PANELS), 2.1 * len(QUANTA_US) + 0.6)
+    with canvas(path, "cores", (len(QUANTA_US), len(PANELS)), size) as (whole, axes):
+        for row, quantum_us in enumerate(QUANTA_US):
+            for column, figure in enumerate(PANELS):
+                panel = axes[row][column]
+                _draw_panel(panel, results, figure, quantum_us)
+                if row == 0:
+                    panel.set_title(figure.mix)
+                if row == len(QUANTA_US) - 1:
+                    panel.set_xlabel("cores")
+            axes[row][0].annotate(
+                f"quantum {quantum_us:g} us", (-0.42, 0.5), xycoords="axes fraction", rotation=90, va="center"
+            )
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        whole.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+        whole.suptitle(" ", fontsize=12)
+
+
+def _draw_panel(panel, results: Results, figure: Figure, quantum_us: float) -> None:
+    what, as_cost = figure.cost or ("", _same)
+    for name in SCHEDULERS:
+        title, colour, mark = SHOWN[name]
+        found = [
+            (cores, as_cost(value))
+            for cores in CORES
+            if (value := results.value(figure, Point(cores, quantum_us), name)) is not None
+        ]
+        panel.plot(*_columns(found), marker=mark, markersize=3.5, linewidth=1, color=colour, label=title)
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(CORES, [str(cores) for cores in CORES])
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel(what)
+    panel.grid(axis="y", linewidth=0.3)
+
+
+def _columns(rows: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in rows], [y for _, y in rows]

@@ -92,6 +92,9 @@ pub struct Replay {
     reserved: BTreeSet<u32>,
     /// Sets of cores that records to come speak of.
     sets: BTreeMap<u32, Set>,
+    /// Whether it is known where the allocator goes on that takes turns, for threads of each preference: of two that
+    /// look at once, either may be the last to say so.
+    turn_is_known: [bool; 3],
     /// The thread that each core has chosen last.
     chosen: Vec<Option<u32>>,
     /// Since when each core has idled though it could run somebody.
@@ -126,6 +129,7 @@ impl Replay {
             slots_of: Vec::new(),
             reserved: BTreeSet::new(),
             sets: BTreeMap::new(),
+            turn_is_known: [true; 3],
             chosen: vec![None; cores],
             in_vain: vec![None; cores],
             others: vec![false; cores],

@@ -110,7 +110,9 @@ impl Replay {
         let core = self.core(record.value as u16)?;
         let prefer = self.rust.plan(thread).prefer;
         let waker = core_number(record.core()).map(CoreId);
-        if !is_overtaken {
+        let turn_is_known = &mut self.turn_is_known[prefer as usize];
+        let is_known = std::mem::replace(turn_is_known, !is_overtaken) || !self.takes_turns();
+        if !is_overtaken && is_known {
             let place = self.rust.place_by_rules_near(thread, waker, record.now_ns);
             same("where it shall go", core, place)?;
         }

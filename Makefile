@@ -208,7 +208,7 @@ truth: $(BUILD)/package $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) ## Compar
 CORES_PROGRAMS := director pairs groups wakers build
 
 .PHONY: truth-cores
-truth-cores: $(BUILD)/package $(CORES_PROGRAMS:%=$(BUILD)/cores/%) $(PEERS)/scx_bpfland ## Measure what scheduling costs on 4 to 32 cores, ours beside others (an hour; goes on where it was stopped) [JOBS, MORE='--cores 4,8']
+truth-cores: $(BUILD)/package $(CORES_PROGRAMS:%=$(BUILD)/cores/%) $(PEERS)/scx_bpfland $(PEERS)/kernel_queues ## Measure what scheduling costs on 4 to 32 cores, ours beside others (an hour; goes on where it was stopped) [JOBS, MORE='--cores 4,8']
 	sh tools/check-live.sh
 	$(clock)
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.cores.run --programs $(BUILD)/cores \
@@ -349,6 +349,11 @@ $(BUILD)/calibrate: $(BUILD)/package
 	@$(call install,calibrate)
 
 # Schedulers of others, to compare with.
+# The design that the kernel back end does not have.
+$(PEERS)/kernel_queues: crates/live/scx/bpf/kernel_queues.bpf.c crates/live/scx/examples/kernel_queues.rs
+	cargo build --release --locked --quiet -p ampsched-scx --features ampsched-scx/bpf --example kernel_queues
+	install -D -s $${CARGO_TARGET_DIR:-target}/release/examples/kernel_queues $@
+
 $(PEERS)/scx_%:
 	BPF_CLANG=$${BPF_CLANG:-clang-19} LIBCLANG_PATH=$${LIBCLANG_PATH:-/usr/lib/llvm-19/lib} \
 		cargo install --locked --root $(BUILD)/peers scx_$*@1.1.4

@@ -1,7 +1,7 @@
 """Runs inside the virtual machine: policies in the kernel under load, faults, placement. Prints one JSON object.
 
 Arguments: the program that loads policies, and what to do: ``policies SECONDS NAME...``, ``placement SECONDS NAME...``,
-``bursts SECONDS NAME...``, ``faults NAME...`` or ``futexes``.
+``bursts SECONDS NAME...``, ``cores SECONDS NAME...``, ``faults NAME...`` or ``futexes``.
 """
 
 import json
@@ -40,6 +40,7 @@ PROGRAMS = {
     f'data = open("{DATA}", "rb").read(); digests = Pool(4).map(lambda _: hashlib.sha256(data).digest(), range(16)); '
     "assert len(set(digests)) == 1'",
 }
+HOG = "while :; do :; done"
 LOAD_S = 30.0  # of the guest, whose slowest core may be the one on which the verifier follows the program
 END_S = 15.0
 
@@ -168,7 +169,6 @@ def shares_of_big(seconds, threads):
     return {name: run_s[thread][1] / max(sum(run_s[thread]), 1e-9) for name, thread in threads.items()}
 
 
-HOG = "while :; do :; done"
 BURSTS = f"exec -a $0 {LOADS} bursts 1000"
 
 
@@ -223,26 +223,56 @@ def hanging_epoch(program):
     return {"gone_s": gone_s, "code": stress.wait(60), "said": loader.said}
 
 
-def lost_core(program):
-    """A CPU goes away and comes back: the scheduler ends and its loader starts it anew, twice."""
-    online = Path("/sys/devices/system/cpu/cpu3/online")
-    with policy(program, "rr", "--everything") as loader:
-        stress = background_load(4)
-        back_s = []
-        for value in ("0", "1"):
-            time.sleep(0.3)
-            online.write_text(value)
-            wait_for("disabled", 5)
-            back_s.append(wait_for("enabled", LOAD_S))
+CYCLES = 100
+ONLINE = Path("/sys/devices/system/cpu/cpu3/online")
+ENABLED = Path("/sys/kernel/sched_ext/enable_seq")  # how many schedulers there have been
+
+
+def lost_core(program, name, seconds):
+    """A CPU goes away and comes back, again and again, under load: threads go on, by the same scheduler."""
+    since = len(kernel_log())
+    with policy(program, name, "--everything") as loader:
+        before = ENABLED.read_text()
+        stress = background_load(seconds)
+        pinned = subprocess.Popen(["taskset", "-c", "3", "sh", "-c", HOG])
+        cycles = 0
+        while stress.poll() is None or cycles < CYCLES:
+            ONLINE.write_text(str(cycles % 2))
+            cycles += 1
+        ONLINE.write_text("1")
         code = stress.wait(90)
-        during = state()
-    return {"back_s": back_s, "code": code, "during": during, "said": loader.said}
+        pinned.kill()
+        pinned.wait()
+        # Nobody has to be told: an idle core that is back takes what waits.
+        hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(4)]
+        time.sleep(0.5)
+        ran = [cpu_ticks(hog) for hog in hogs]
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+        during, is_same = state(), before == ENABLED.read_text()
+    return {
+        "cycles": cycles,
+        "code": code,
+        "ran": ran,
+        "during": during,
+        "is_same": is_same,
+        "after": in_the_end(),
+        "complaints": complaints(since),
+        "said": loader.said,
+    }
+
+
+def cpu_ticks(process):
+    """How many ticks of 10 ms a process has run (proc_pid_stat(5))."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def killed_while_queued(program):
     with policy(program, "cfs", "--everything"):
         for _ in range(3):
-            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(16)]
+            hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(16)]
             time.sleep(0.5)
             for hog in hogs:
                 hog.kill()
@@ -254,7 +284,7 @@ def killed_while_queued(program):
 
 def changed_affinities(program):
     with policy(program, "hsp", "--everything"):
-        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+        hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(8)]
         end, changes = time.monotonic() + 1.5, 0
         while time.monotonic() < end:
             for i, hog in enumerate(hogs):
@@ -278,7 +308,7 @@ threading.Thread(target=os.execv, args=("/bin/sh", ["sh", "-c", command])).start
 def executing_thread(program):
     """A thread that is not its process's first one executes a program, and takes the first one's number over."""
     with policy(program, "cfs", "--everything"):
-        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+        hogs = [subprocess.Popen(["sh", "-c", HOG]) for _ in range(8)]
         codes = [
             subprocess.run([sys.executable, "-c", EXECUTES], check=False, timeout=60).returncode
             for _ in range(3)
@@ -288,6 +318,45 @@ def executing_thread(program):
             hog.kill()
             hog.wait()
     return {"during": during, "codes": codes}
+
+
+CROWD = 20_000
+
+
+def arena_kib(loader):
+    """Address space of the scheduler's memory, and what of it has pages of the loader, in KiB (proc_pid_smaps(5))."""
+    found = re.search(r"^100000000000-.*?^Size: +(\d+) kB.*?^Rss: +(\d+) kB", *smaps(loader))
+    return [int(found[1]), int(found[2])]
+
+
+def smaps(loader):
+    return Path(f"/proc/{loader.pid}/smaps").read_text(), re.MULTILINE | re.DOTALL
+
+
+def crowd(program):
+    """More threads than anybody has foreseen come, sleep, are there when a policy is loaded, go on and end."""
+    for limit in ("pid_max", "threads-max"):
+        Path(f"/proc/sys/kernel/{limit}").write_text("32000")
+    with policy(program, "cfs", "--everything") as loader:
+        before = arena_kib(loader)
+        load = subprocess.Popen([LOADS, "crowd", str(CROWD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        said = load.stdout.readline().decode()
+        during = [state()]
+    wait_for("disabled", END_S)
+    with policy(program, "hsp", "--everything") as another:
+        time.sleep(2)
+        during.append(state())
+        load.stdin.close()
+        code = load.wait(120)
+        during.append(state())
+    return {
+        "arena_kib": before,
+        "crowd": said,
+        "loaded_s": [loader.loaded_s, another.loaded_s],
+        "during": during,
+        "code": code,
+        "said": loader.said + another.said,
+    }
 
 
 def futexes(program):
@@ -303,10 +372,10 @@ def futexes(program):
 FAULTS = {
     "killed-loader": killed_loader,
     "hanging-epoch": hanging_epoch,
-    "lost-core": lost_core,
     "killed-while-queued": killed_while_queued,
     "changed-affinities": changed_affinities,
     "executing-thread": executing_thread,
+    "crowd": crowd,
 }
 
 
@@ -330,7 +399,8 @@ def main():
         result = futexes(program)
     else:
         seconds = float(rest[0])
-        one = {"policies": under_load, "placement": placement, "bursts": bursts}[what]
+        scenes = {"policies": under_load, "placement": placement, "bursts": bursts, "cores": lost_core}
+        one = scenes[what]
         result = {name: one(program, name, seconds) for name in rest[1:]}
     print("RESULT " + json.dumps(result))
 

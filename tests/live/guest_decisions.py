@@ -37,7 +37,13 @@ def decisions(program, name, seconds):
     since = len(kernel_log())
     with policy(program, name, "--everything", "--decisions", f"{name}.decisions") as loader:
         code = mix(seconds)
-    return {"code": code, "after": in_the_end(), "complaints": complaints(since), "said": loader.said, "bytes": os.path.getsize(f"{name}.decisions")}
+    return {
+        "code": code,
+        "after": in_the_end(),
+        "complaints": complaints(since),
+        "said": loader.said,
+        "bytes": os.path.getsize(f"{name}.decisions"),
+    }
 
 
 def main():

@@ -4,6 +4,8 @@
  * messaging  groups of processes that send each other messages through pipes, again and again
  * storm      processes and threads that come and go, beside two that compute
  * bursts     this process computes for some milliseconds and rests for one, again and again
+ * crowd      as many threads as are stated instead of seconds; they say that all are there, sleep until the input ends,
+ *            and then each does something
  *
  * The exit code is 0 if every worker has done something and nothing went wrong; what was done is printed.
  */
@@ -23,13 +25,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 32, GROUPS = 2, PEERS = 10, LOOPS = 20, MESSAGE_BYTES = 100 };
+enum { WORKERS_MAX = 32, CROWD_OF_ONE = 1000, STACK_BYTES = 16384 };
+enum { GROUPS = 2, PEERS = 10, LOOPS = 20, MESSAGE_BYTES = 100 };
 
 /* Shared by all workers. */
 static struct {
     long done[WORKERS_MAX];
     _Atomic unsigned turn[WORKERS_MAX];
     struct timespec until;
+    _Atomic long crowd;
+    _Atomic unsigned goes_on;
 } *shared;
 
 static void die(const char *what) {
@@ -65,9 +70,10 @@ static pid_t child(void) {
     return pid;
 }
 
+/* Waits for a child, -1: any. */
 static void join(pid_t pid) {
     int status;
-    check(waitpid(pid, &status, 0) == pid, "waitpid");
+    check(waitpid(pid, &status, 0) > 0, "waitpid");
     errno = 0;
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child failed");
 }
@@ -220,6 +226,47 @@ static void send_messages(int worker) {
     for (; !over(); shared->done[worker]++) one_group();
 }
 
+static void *wait_in_the_crowd(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&shared->crowd, 1);
+    while (!atomic_load(&shared->goes_on)) futex(&shared->goes_on, FUTEX_WAIT, 0);
+    sum_up();
+    atomic_fetch_sub(&shared->crowd, 1);
+    return NULL;
+}
+
+/* A process with some of the crowd's threads. */
+static void be_part_of_the_crowd(long count) {
+    pthread_t threads[CROWD_OF_ONE];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    check((errno = pthread_attr_setstacksize(&small, STACK_BYTES)) == 0, "pthread_attr_setstacksize");
+    for (long i = 0; i < count; i++)
+        check((errno = pthread_create(&threads[i], &small, wait_in_the_crowd, NULL)) == 0, "pthread_create");
+    for (long i = 0; i < count; i++) check(pthread_join(threads[i], NULL) == 0, "pthread_join");
+    _exit(0);
+}
+
+static void crowd(long count) {
+    const struct timespec moment = {.tv_nsec = 10000000};
+    int unused;
+    pid_t last = 0;
+    for (long begun = 0; begun < count; begun += CROWD_OF_ONE)
+        if ((last = child()) == 0) be_part_of_the_crowd(count - begun < CROWD_OF_ONE ? count - begun : CROWD_OF_ONE);
+    while (atomic_load(&shared->crowd) < count) {
+        nanosleep(&moment, NULL);
+        check(waitpid(-1, &unused, WNOHANG) == 0, "a part of the crowd has ended");
+    }
+    printf("%ld are there\n", count);
+    fflush(stdout);
+    while (receive_int(STDIN_FILENO, &unused)) {}
+    atomic_store(&shared->goes_on, 1);
+    futex(&shared->goes_on, FUTEX_WAKE, INT_MAX);
+    for (long begun = 0; begun < count; begun += CROWD_OF_ONE) join(-1);
+    errno = 0;
+    check(last > 0 && atomic_load(&shared->crowd) == 0, "somebody did nothing");
+}
+
 struct part {
     const char *load;
     void (*work)(int worker);
@@ -258,7 +305,7 @@ static void wait_for_all(const int *gate) {
 
 int main(int count, char **words) {
     if (count != 3) {
-        fprintf(stderr, "usage: loads stress|messaging|storm|bursts|nothing SECONDS\n");
+        fprintf(stderr, "usage: loads stress|messaging|storm|bursts|nothing SECONDS, or loads crowd THREADS\n");
         return 2;
     }
     double seconds = atof(words[2]);
@@ -267,6 +314,10 @@ int main(int count, char **words) {
     if (strcmp(words[1], "bursts") == 0) {
         begin(seconds);
         burst();
+        return 0;
+    }
+    if (strcmp(words[1], "crowd") == 0) {
+        crowd(atol(words[2]));
         return 0;
     }
     pid_t pids[WORKERS_MAX];

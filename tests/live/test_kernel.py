@@ -86,15 +86,19 @@ def test_an_epoch_that_hangs_ends_the_scheduler(in_guest) -> None:
     assert any("sign of life" in line or "scx_bpf_error" in line for line in found["complaints"])
 
 
-def test_cores_may_come_and_go(in_guest) -> None:
-    found = in_guest("faults", "lost-core")["lost-core"]
-    assert min(found["back_s"]) >= 0, found["said"]
+@pytest.mark.parametrize("name", ["rr", "cfs", "colab", "a-dwrr", "eas"])
+def test_cores_may_come_and_go(in_guest, name: str) -> None:
+    found = in_guest("cores", "4", name)[name]
+    assert found["cycles"] >= 100, found["said"]
     assert (found["code"], found["during"], found["after"], found["complaints"]) == (
         0,
         "enabled",
         "disabled",
         [],
     )
+    assert found["is_same"], found["said"]
+    # Four threads on four cores.
+    assert min(found["ran"]) > 40, found
 
 
 def test_threads_may_end_while_they_wait(in_guest) -> None:
@@ -106,6 +110,21 @@ def test_others_may_change_affinities(in_guest) -> None:
     found = in_guest("faults", "changed-affinities")["changed-affinities"]
     assert found["changes"] > 50
     assert (found["during"], found["after"], found["complaints"]) == ("enabled", "disabled", [])
+
+
+def test_memory_for_threads_comes_as_they_do(in_guest) -> None:
+    found = in_guest("faults", "crowd")["crowd"]
+    space_kib, there_kib = found["arena_kib"]
+    assert found["crowd"] == "20000 are there\n", found["said"]
+    assert (found["during"], found["code"], found["after"], found["complaints"]) == (
+        ["enabled"] * 3,
+        0,
+        "disabled",
+        [],
+    )
+    # Room for 32,000 threads, memory for those that there are.
+    assert space_kib > 12_000, found
+    assert there_kib < 2_000, found
 
 
 def test_any_thread_may_execute_a_program(in_guest) -> None:

@@ -34,7 +34,7 @@ def test_loads_for_many_cores_run_under_a_policy(loader: Path, tmp_path: Path) -
     assert said["wakers 0"]["wakers"]["p99_ns"] < 1_000_000
     assert said["build 0"]["build"]["jobs"] > 20
     assert said["wakers+build 0"]["wakers"]["wakeups"] > 100
-    assert 10 < said["wakers+build 0"]["build"]["jobs"]
+    assert said["wakers+build 0"]["build"]["jobs"] > 10
 
 
 def test_a_storm_goes_by(loader: Path, tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """Storms: the program checks its own work, what a guest says is judged, kept and shown; nothing is booted."""
 
 import json
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from truth.storms import report
-from truth.storms.boot import GUEST, HERE, Outcome, Plan, read
+from truth.storms.boot import GUEST, HERE, PASSING, THIN, Outcome, Plan, read
 from truth.storms.report import KINDS, Entry
 
 PLAN = Plan(seed=3, rounds=2, gone=0)
@@ -59,6 +60,15 @@ def test_what_a_storm_executes_answers(program: Path) -> None:
 
 def test_the_guest_s_script_is_one() -> None:
     subprocess.run(["sh", "-n", GUEST], check=True)
+    assert {f"THIN={THIN} ", f"PASSING={PASSING} "} <= set(
+        re.findall(r"^[A-Z]+=\d+ ", GUEST.read_text(), re.MULTILINE)
+    )
+
+
+def test_thin_storms_are_counted_apart() -> None:
+    thin = json.dumps({"ms": 250 * THIN + 40, "forks": 1})
+    outcome = read(f"{GOOD}round 4 0 enabled {thin}\ncpu 2 0 60.1\n", PLAN)
+    assert (outcome.storm_s, outcome.thin_s, outcome.cpus) == (0.52, 30.04, 1)
 
 
 def test_what_the_guest_says_is_summed_up() -> None:
@@ -116,7 +126,11 @@ def test_results_are_kept_and_shown(tmp_path: Path) -> None:
     assert report.read(tmp_path) == {("6.18", "cfs"): good, ("7.3", "cfs"): bad}
     report.write(tmp_path)
     page = (tmp_path / report.PAGE).read_text()
-    assert "| 6.18 | cfs | 3 | 90 | 0.5 | 2 | 0 | 24 | 12 | 7 | 77 | 0 |" in page
+    assert "| 6.18 | cfs | 3 | 90 | 0.5 | 0 | 2 | 0 | 24 | 12 | 7 | 77 | 0 |" in page
+    assert report.STALE_NOTE not in page
+    report.add(tmp_path, replace(good, digest="old"))
+    report.write(tmp_path)
+    assert "| 6.18 | cfs* | 3 |" in (tmp_path / report.PAGE).read_text()
     assert "* cfs on 7.3, seed 3: the session ended with ['1']" in page
     assert "| processes that end at once (`fork`) | 10 | 10 | 20 |" in page
 

@@ -21,7 +21,9 @@ MIPS = 1000
 """Of each core."""
 POLICIES = ("cfs", "colab")
 PEER = "scx_bpfland"
-SCHEDULERS = (KERNEL, PEER, *POLICIES)
+QUEUES = "kernel_queues"
+"""The design that the kernel back end does not have: threads wait in the kernel's own queues."""
+SCHEDULERS = (KERNEL, PEER, QUEUES, *POLICIES)
 TOLD_RATIO = 1.01
 """What our policies are told of the first half of the cores over the others: they schedule nothing less than two kinds
 of cores. In truth all are equal."""

@@ -20,6 +20,7 @@ from truth.cores.points import (
     PEER,
     PEERS,
     QUANTA_US,
+    QUEUES,
     REST_US,
     SCHEDULERS,
     TOLD_RATIO,
@@ -33,6 +34,7 @@ from truth.cores.points import (
 SHOWN = {
     KERNEL: ("EEVDF", "#999999", "o"),
     PEER: ("scx_bpfland", "#E69F00", "s"),
+    QUEUES: ("kernel's queues", "#009E73", "v"),
     "cfs": ("our cfs", "#D55E00", "o"),
     "colab": ("our COLAB", "#0072B2", "D"),
 }
@@ -98,7 +100,13 @@ FIGURES = (
     ),
     Figure("wakers", "wakers: p50 of waits (us)", _us("wakers", "p50_ns")),
     Figure("wakers", "wakers: p99 of waits (us)", _us("wakers", "p99_ns"), ("p99 of waits (us)", _same)),
-    Figure("build", "build: jobs per core and s", lambda cores, said: 1000 * JOBS(cores, said), digits=0),
+    Figure(
+        "build",
+        "build: jobs per core and s",
+        lambda cores, said: 1000 * JOBS(cores, said),
+        ("ms of a core per job", lambda per_s: 1000 / per_s),
+        digits=0,
+    ),
     Figure("wakers+build", "wakers beside a build: p50 of waits (us)", _us("wakers", "p50_ns")),
     Figure(
         "wakers+build",
@@ -129,14 +137,14 @@ messages of 100 bytes to each of {PEERS} others through pipes.
 others, each of which then works for 0.1 ms and rests for {REST_US / 2000:g} to {REST_US * 1.5 / 1000:g} ms. A wait is \
 from before the waker's system call until the woken thread reads the clock.
 * *Build* ({BUILD_MS} ms), as `make -j` with as many jobs as cores: each job executes a shell, which executes a \
-compiler (0.1 to 1 ms of work, fresh memory, a file), then an assembler that reads and checks the file and computes for \
-a quarter of that.
+compiler (0.1 to 1 ms of work, fresh memory, a file), then an assembler that reads and checks the file and computes \
+for a quarter of that.
 * *Wakers beside a build*: both at once."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What there is: by point, scheduler and load what its programs have said, and whether today's would say so, too."""
+    """By point, scheduler and load what its programs have said, and whether today's would say so, too."""
 
     loads: Mapping[tuple[Point, str, str], tuple[Programs, bool]]
 
@@ -202,7 +210,7 @@ def _table(results: Results, figure: Figure) -> str:
 
 def draw(results: Results, path: Path) -> None:
     """Costs by number of cores: a column of panels per load, a row per quantum."""
-    size = (2.6 * len(PANELS), 2.1 * len(QUANTA_US) + 0.6)
+    size = (2.3 * len(PANELS), 2.1 * len(QUANTA_US) + 0.6)
     with canvas(path, "cores", (len(QUANTA_US), len(PANELS)), size) as (whole, axes):
         for row, quantum_us in enumerate(QUANTA_US):
             for column, figure in enumerate(PANELS):

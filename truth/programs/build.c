@@ -1,7 +1,8 @@
 /* A load like a parallel build: a tree of short processes. At most --jobs at a time; each executes a "shell", which
- * executes a "compiler", that computes for a drawn time in fresh memory and writes a file, and then an "assembler", that
- * reads the file, checks it, computes and removes it. For --ms of time after --warm-ms; a line of JSON says how many
- * jobs ended. The exit code is 0 if every process found what it should. All are this program, started by exec(2). */
+ * executes a "compiler", that computes for a drawn time in fresh memory and writes a file, and then an "assembler",
+ * that reads the file, checks it, computes and removes it. For --ms of time after --warm-ms; a line of JSON says how
+ * many jobs ended. The exit code is 0 if every process found what it should. All are this program, started by exec(2).
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* How long a woken thread waits until it runs. Each of --messengers wakes those of its --workers that wait for it; a
- * worker works for --work iterations, rests for a drawn time of --rest-us on average, and waits for its messenger again.
- * For --ms of time after --warm-ms; a line of JSON has percentiles of the waits, and their histogram. */
+ * worker works for --work iterations, rests for a drawn time of --rest-us on average, and waits for its messenger
+ * again. For --ms of time after --warm-ms; a line of JSON has percentiles of the waits, and their histogram. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

@@ -19,6 +19,8 @@ LIMIT_S = 7200.0
 """Of this computer's time per boot."""
 PARKED = 20
 """Threads that only wait, which the session is to know."""
+THIN = 120
+"""Times as long as others are thin storms; THIN of guest.sh."""
 PASSING = 3
 """Threads of a status that may be gone when it is read: those of the program that asks."""
 ENDED_BY_TERM = 143
@@ -63,9 +65,9 @@ class Plan:
 
     seed: int = 1
     cores: int = 16
-    rounds: int = 40
+    rounds: int = 16
     ms: int = 250
-    pause_s: int = 20
+    pause_s: int = 52
     gone: int = 1
 
     @property
@@ -96,6 +98,7 @@ class Outcome:
         virtual_s: Time from power-on to the end, in the guest.
         policy_s: Of it, with the policy in the kernel or being loaded anew.
         storm_s: Of it, in storms.
+        thin_s: Of it, in thin ones.
         rounds: Storms.
         cpus: How often a CPU has gone or come back.
         counts: Events by kind.
@@ -109,6 +112,7 @@ class Outcome:
     virtual_s: float = 0.0
     policy_s: float = 0.0
     storm_s: float = 0.0
+    thin_s: float = 0.0
     rounds: int = 0
     cpus: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -179,6 +183,11 @@ def read(output: str, plan: Plan) -> Outcome:
     counts: Counter[str] = Counter()
     for each in results:
         counts.update({name: number for name, number in each.items() if name != "ms"})
+    times_ms = [each["ms"] for each in results]
+
+    def is_thin(ms: int) -> bool:
+        return ms >= THIN * plan.ms
+
     # It is told since power-on; the policy's part begins with the boot's end, some seconds later.
     loaded = [float(rest) for rest in said.get("loaded", [])]
     ended = [float(rest) for rest in said.get("ended", [])]
@@ -188,7 +197,8 @@ def read(output: str, plan: Plan) -> Outcome:
         release=(said.get("release") or [""])[0],
         virtual_s=(ended or loaded or [0.0])[-1],
         policy_s=round(ended[-1] - loaded[0], 2) if ended and loaded else 0.0,
-        storm_s=round(sum(each["ms"] for each in results) / 1000, 3),
+        storm_s=round(sum(ms for ms in times_ms if not is_thin(ms)) / 1000, 3),
+        thin_s=round(sum(ms for ms in times_ms if is_thin(ms)) / 1000, 3),
         rounds=len(rounds),
         cpus=len(said.get("cpu", [])),
         counts=dict(counts),

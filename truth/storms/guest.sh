@@ -1,10 +1,10 @@
-# guest.sh LOADER LIVE STORM SEED ROUNDS MS PAUSE_S GONE OPTION... -- POLICY: runs in the virtual machine. POLICY
-# is loaded into the kernel by LOADER with these options and has ROUNDS storms of MS; after each comes a pause. GONE times
+# guest.sh LOADER LIVE STORM SEED ROUNDS MS PAUSE_S GONE OPTION... -- POLICY: runs in the virtual machine. POLICY is
+# loaded into the kernel by LOADER with these options and has ROUNDS storms of MS; after each comes a pause. GONE times
 # a CPU goes and comes back during two further storms, which ends the scheduler; LOADER loads it anew.
 #
-# What happens is written line by line: `release NAME`, `loaded S`, `round N CODE STATE JSON`, `threads SEEN OVER MISSING`
-# of the session's status beside those of the kernel, `cpu N 0|1 S`, `said ...`, `code N`, `after STATE`, `log ...` (of
-# the kernel, since the boot's end), `ended S`. S is the time since power-on.
+# What happens is written line by line: `release NAME`, `loaded S`, `round N CODE STATE JSON`, `threads SEEN OVER
+# MISSING` of the session's status beside those of the kernel, `cpu N 0|1 S`, `said ...`, `code N`, `after STATE`,
+# `log ...` (of the kernel, since the boot's end), `ended S`. S is the time since power-on.
 loader=$1 live=$2 storm=$3 seed=$4 rounds=$5 ms=$6 pause_s=$7 gone=$8
 shift 8
 options=

@@ -13,7 +13,8 @@ from truth.campaign.store import CLOCK, IN_KERNEL, files_digest, sources_digest
 from truth.storms.boot import HERE, MIPS, PARKED, Outcome, Plan
 
 DATA, PAGE = "measured.json", "report.md"
-DIGITS = 12
+STALE = "*"
+STALE_NOTE = f"A {STALE} marks what was run with other sources than today's."
 SOURCES = ("storm.c", "targets.c", "storm.h", "guest.sh")
 KINDS = {
     "forks": "processes that end at once (`fork`)",
@@ -57,6 +58,11 @@ class Entry:
     digest: str
     host_s: int
     outcome: Outcome
+
+    @property
+    def name(self) -> str:
+        """The policy, with a mark if it was run with other sources than today's."""
+        return f"{self.policy}{'' if self.digest == digest(self.plan) else STALE}"
 
 
 def seed_of(seed: int, kernel: str, policy: str) -> int:
@@ -107,6 +113,7 @@ def page(entries: Mapping[Cell, Entry]) -> str:
         _head(ordered),
         "## Boots",
         _boots(ordered),
+        *([STALE_NOTE] if any(entry.name.endswith(STALE) for entry in ordered) else []),
         "## Events",
         _events(ordered),
         "## What went wrong",
@@ -117,7 +124,8 @@ def page(entries: Mapping[Cell, Entry]) -> str:
 def _head(entries: Sequence[Entry]) -> str:
     plans = {tuple(asdict(replace(entry.plan, seed=0)).values())[1:] for entry in entries}
     settings = "; ".join(
-        f"{cores} cores, {rounds} storms of {ms} ms with {pause_s} s of rest after each, a CPU that goes and comes back {gone} times"
+        f"{cores} cores, {rounds} storms of {ms} ms with {pause_s} s of rest after each, and a CPU that goes and comes "
+        f"back {gone} times"
         for cores, rounds, ms, pause_s, gone in sorted(plans)
     )
     big, little = MIPS
@@ -131,8 +139,9 @@ from a seed. `make storms` does it and writes this page.
 Each boot of an [exact virtual machine](../../howto/run-on-cores-you-do-not-have.md) has one policy, which schedules
 everything: {settings}. Half of the cores have {big} MIPS, the others {little}: slow, so that storms are long. While
 all rest, the machine's clock jumps from one event to the next, so most of the virtual time costs little; *in storms*
-says how much of it is none of that. Epochs of policies go on all the time. In between a CPU goes and comes back, in the
-middle of a storm; both end the scheduler, which its session loads anew, while a thinner storm of thirty seconds goes on.
+says how much of it is none of that. Epochs of policies go on all the time. When a CPU goes or comes back it does so in
+the middle of a storm. Both end the scheduler, which its session loads anew, while a *thin* storm goes on for thirty
+seconds, in which everybody rests for some 50 ms after each step.
 
 What is checked: the scheduler is in the kernel after every storm; the kernel has not complained; each process ended as
 it should, each sum, answer and count was right, and everybody who had been tormented went on when left alone; the
@@ -142,7 +151,7 @@ policy that does it sets clocks, which these machines do not have."""
 
 
 def _boots(entries: Sequence[Entry]) -> str:
-    heads = ["kernel", "policy", "seed", "virtual time (s)", "in storms (s)", "storms", "CPUs gone or back",
+    heads = ["kernel", "policy", "seed", "virtual time (s)", "in storms (s)", "in thin ones (s)", "storms", "CPUs gone or back",
              "threads known", "epochs", "decisions", "real time (s)", "faults"]  # fmt: skip
     rows = []
     for kernel in dict.fromkeys(entry.kernel for entry in entries):
@@ -152,7 +161,8 @@ def _boots(entries: Sequence[Entry]) -> str:
         rows.append(
             [
                 kernel, "**all**", "", f"{sum(each.virtual_s for each in outcomes):,.0f}",
-                f"{sum(each.storm_s for each in outcomes):,.1f}", f"{sum(each.rounds for each in outcomes)}",
+                f"{sum(each.storm_s for each in outcomes):,.1f}",
+                f"{sum(each.thin_s for each in outcomes):,.0f}", f"{sum(each.rounds for each in outcomes)}",
                 f"{sum(each.cpus for each in outcomes)}", "", "", "",
                 f"{sum(entry.host_s for entry in own):,}", f"{sum(len(each.faults) for each in outcomes)}",
             ]
@@ -165,8 +175,8 @@ def _boot(entry: Entry) -> list[str]:
     known = str(outcome.threads[0]) if outcome.threads else ""
     epochs, decisions = outcome.seen[1:] if outcome.seen else ("", "")
     return [
-        entry.kernel, entry.policy, str(entry.plan.seed), f"{outcome.virtual_s:,.0f}", f"{outcome.storm_s:,.1f}",
-        str(outcome.rounds), str(outcome.cpus), known, str(epochs), str(decisions), f"{entry.host_s:,}",
+        entry.kernel, entry.name, str(entry.plan.seed), f"{outcome.virtual_s:,.0f}", f"{outcome.storm_s:,.1f}",
+        f"{outcome.thin_s:,.0f}", str(outcome.rounds), str(outcome.cpus), known, str(epochs), str(decisions), f"{entry.host_s:,}",
         str(len(outcome.faults)),
     ]  # fmt: skip
 

@@ -34,6 +34,9 @@ const SWITCH_NS: Ns = 2_000;
 /// not. Which versions between them are mended was not tried.
 const VERIFIER_MENDED: (u32, u32) = (6, 18);
 
+/// The first Linux that lets programs call functions with interrupts off which its verifier looks at by themselves.
+const LOADS: (u32, u32) = (6, 15);
+
 impl Backend {
     /// Slices must be longer than this, or they are over before their thread has been switched to; none where the
     /// policy's slices count for nothing.
@@ -154,10 +157,13 @@ pub fn runnable_policies(
 /// What a kernel needs to load a scheduler.
 fn of_loading(topology: &Topology, capabilities: &Capabilities) -> Vec<Demand> {
     let mut list = Vec::new();
-    if !capabilities.sched_ext {
-        let what =
-            "needs a kernel that loads schedulers (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or newer)";
-        list.push(Demand::essential(what, &format!("{} has none", capabilities.kernel)));
+    let kernel = &capabilities.kernel;
+    if !capabilities.sched_ext || version(kernel).is_some_and(|version| version < LOADS) {
+        let (major, minor) = LOADS;
+        let what = format!(
+            "needs a kernel that loads schedulers (CONFIG_SCHED_CLASS_EXT, Linux {major}.{minor} or newer)"
+        );
+        list.push(Demand::essential(&what, &format!("{kernel} does not")));
     }
     if !capabilities.btf {
         list.push(Demand::essential("needs BTF of the kernel", "the scheduler cannot be loaded"));

@@ -78,10 +78,25 @@ fn a_kernel_without_sched_ext_is_named() {
     let found = Capabilities::detect(&root);
     let policy = build_policy("colab", &[]).unwrap();
     let list = demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, WITH_CLOCKS);
-    assert_eq!(list[0].instead, "6.18.15 has none");
+    assert_eq!(list[0].instead, "6.18.15 does not");
     assert!(runnable_policies(Backend::Scx, cores.topology(), &found, WITH_CLOCKS).is_empty());
     let runnable = runnable_policies(Backend::Daemon, cores.topology(), &found, WITH_CLOCKS);
     assert!(runnable.contains(&"hsp") && !runnable.contains(&"colab"), "{runnable:?}");
+}
+
+#[test]
+fn a_kernel_that_cannot_load_the_programs_is_named() {
+    let lacks = |release: &str| {
+        let state = ("sys/kernel/sched_ext/state", "disabled");
+        let (_folder, root) = tree(&[("proc/sys/kernel/osrelease", release), state]);
+        let (cores, _) = detect_cores(&root, &ByHand::default()).unwrap();
+        let policy = build_policy("cfs", &[]).unwrap();
+        let found = Capabilities::detect(&root);
+        let list = demands(Backend::Scx, policy.as_ref(), cores.topology(), &found, WITH_CLOCKS);
+        list.iter().any(|lack| lack.is_essential && lack.what.contains("loads schedulers"))
+    };
+    assert!(lacks("6.12.94") && lacks("6.14.0-37-generic"));
+    assert!(!lacks("6.15.1") && !lacks("6.18.15+deb13-cloud-amd64") && !lacks("7.0.13"));
 }
 
 #[test]

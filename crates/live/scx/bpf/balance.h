@@ -8,7 +8,7 @@
 
 inlined bool is_in(sched_t *s, group_t *group, u32 core)
 {
-    return group->kind == PREFER_ANY || core_of(s, core)->kind == group->kind;
+    return has(&s->online, core) && (group->kind == PREFER_ANY || core_of(s, core)->kind == group->kind);
 }
 
 inlined u64 core_load(sched_t *s, u32 core)

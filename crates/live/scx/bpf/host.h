@@ -37,33 +37,31 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
     own->charged_ns = now_ns;
 }
 
-/* bind() or await(), recorded after the change, as all is that others may look at without a lock. */
-apart void reserve(sched_t *s, u32 thread, u32 kind, u32 core)
+/* Records a change of a thread that is about to be, if it is one. */
+apart void record_if(sched_t *s, u32 thread, u32 kind, u32 core, bool changes)
 {
-    thread_t *own = thread_of(s, thread);
-    u32 arena *field = kind == RECORD_BIND ? &own->bound_to : &own->pull_to;
-    bool changes = *field != core;
-    *field = core;
     if (changes)
-        record_locked(s, own->core, what_of(kind, 0, thread, core), 0, 0);
+        record_locked(s, thread_of(s, thread)->core, what_of(kind, 0, thread, core), 0, 0);
 }
 
 /* Says which core only may pick a waiting thread: one, NOBODY, or NONE for all. */
 inlined void bind(sched_t *s, u32 thread, u32 core)
 {
+    thread_t *own = thread_of(s, thread);
+    bool changes = own->bound_to != core;
+    own->bound_to = core;
     if (records(s))
-        reserve(s, thread, RECORD_BIND, core);
-    else
-        thread_of(s, thread)->bound_to = core;
+        record_if(s, thread, RECORD_BIND, core, changes);
 }
 
 /* Says which idle core waits for a thread, or NONE. */
 inlined void await(sched_t *s, u32 thread, u32 core)
 {
+    thread_t *own = thread_of(s, thread);
+    bool changes = own->pull_to != core;
+    own->pull_to = core;
     if (records(s))
-        reserve(s, thread, RECORD_PULL_TO, core);
-    else
-        thread_of(s, thread)->pull_to = core;
+        record_if(s, thread, RECORD_PULL_TO, core, changes);
 }
 
 inlined void wake_core(sched_t *s, call_t *c, u32 core)

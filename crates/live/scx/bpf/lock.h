@@ -4,10 +4,10 @@
  * that of the queue with the lower number first. With rounds, which are the same for all queues, one lock is for all.
  * Slots for threads have a lock of their own, within which no other is taken.
  *
- * Whoever holds a lock has interrupts off: a callback of the kernel's that interrupted it would wait for ever. Callbacks
- * of CPUs have them off anyway; the timer and the plan see to it themselves (kernel.h). These two are like two more CPUs
- * otherwise: each has a call of its own, the kernel lets no timer run twice at a time, and there is one loader. What
- * only balancing needs (`group`, `targets`, `sources`, rotations and newcomers) is the timer's.
+ * Whoever holds a lock has interrupts off: a callback of the kernel's that interrupted it would wait for ever.
+ * Callbacks of CPUs have them off anyway; the timer and the plan see to it themselves (kernel.h). These two are like
+ * two more CPUs otherwise: each has a call of its own, the kernel lets no timer run twice at a time, and there is one
+ * loader. What only balancing needs (`group`, `targets`, `sources`, rotations and newcomers) is the timer's.
  *
  * Who looks without a lock (where to put a thread, whom to steal) may see what is over in a moment, so it decides
  * nothing: who acts on it looks again when it has the locks. */

@@ -161,7 +161,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     note_change(s, thread);
     cpu->running = NONE;
     cpu->since_ns = now_ns;
-    put(at(s->idle, core), true);
+    put(at(s->idle, core), has(&s->online, core));
     queue->running--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))

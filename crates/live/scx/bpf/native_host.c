@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the scheduler in the kernel does when it is called, as ordinary functions, for tests. */
-#include "calls.h"
+#include "hotplug.h"
 
 #include <signal.h>
 #include <string.h>
@@ -50,3 +50,6 @@ CALLABLE(void, restrict_to, (sched_t *s, call_t *c, u32 thread, set_t *cores), s
 CALLABLE(void, weigh, (sched_t *s, u32 thread, u32 weight), s, thread, weight)
 CALLABLE(u32, welcome, (sched_t *s, u32 weight, set_t *cores), s, weight, cores)
 CALLABLE(void, bid_farewell, (sched_t *s, call_t *c, u32 thread), s, c, thread)
+CALLABLE(void, change_core, (sched_t *s, u32 core, bool comes), s, core, comes)
+CALLABLE(u32, look_for, (sched_t *s, call_t *c, u32 core), s, c, core)
+CALLABLE(void, follow_cores, (sched_t *s, call_t *c, u32 thread), s, c, thread)

@@ -27,7 +27,7 @@ once bool may_use_preferred(shared sched_t *s, u32 thread)
 
 inlined bool is_idle(sched_t *s, u32 core)
 {
-    return core_of(s, core)->running == NONE && queue_of(s, core)->len == 0;
+    return idles(s, core) && queue_of(s, core)->len == 0;
 }
 
 /* Weight per rated core of the core's queue, a core without a thread first: (load, running) as one number. */

@@ -11,16 +11,31 @@ inlined u32 free_slot(sched_t *s)
     u32 thread = s->free_slot;
     if (thread != NONE)
         s->free_slot = thread_of(s, thread)->behind;
-    else if (s->thread_count < s->threads_max)
+    else if (s->thread_count < get(s->slots))
         thread = s->thread_count++;
     return thread;
 }
 
-/* A thread is allowed some cores: those of them that are online, all that are if none is. */
+/* What a thread may use follows the cores that are online. If none of those that its program allows is, it stays bound
+ * to the last one: there the kernel finds it, and then allows it others. Returns whether what it may use changes. */
+once bool follow_online(shared sched_t *s, u32 thread)
+{
+    thread_t *own = thread_of(s, thread);
+    if (!have_common(s, &own->allowed, &s->online))
+        return false;
+    meet(s, &own->user_affinity, &own->allowed, &s->online);
+    return meet(s, &own->affinity, &own->wanted, &own->user_affinity);
+}
+
+/* A program allows its thread some cores: it may use those of them that are online, all that are if none is. What the
+ * plan wanted before is over. */
 inlined void allow(sched_t *s, u32 thread, set_t *cores)
 {
-    meet(s, &thread_of(s, thread)->user_affinity, cores, &s->online);
-    meet(s, &thread_of(s, thread)->affinity, cores, &s->online);
+    thread_t *own = thread_of(s, thread);
+    copy(s, &own->allowed, cores);
+    fill(s, &own->wanted);
+    meet(s, &own->user_affinity, cores, &s->online);
+    copy(s, &own->affinity, &own->user_affinity);
 }
 
 /* A new thread gets a slot. */
@@ -89,6 +104,7 @@ inlined bool is_misplaced(sched_t *s, u32 thread)
 inlined bool restrict_plan(sched_t *s, u32 thread, set_t *cores)
 {
     thread_t *own = thread_of(s, thread);
+    copy(s, &own->wanted, cores);
     return meet(s, &own->affinity, cores, &own->user_affinity) && is_misplaced(s, thread);
 }
 

@@ -26,7 +26,7 @@ inlined thread_t *thread_of(sched_t *s, u32 thread)
  * what they still had to know at their end the verifier would follow on every path to there. */
 inlined void note_change(sched_t *s, u32 thread)
 {
-    u8 arena *mark = &at((u8 arena *)&at(s->threads, s->threads_max), thread);
+    u8 arena *mark = &at((u8 arena *)s, s->marks_at + thread);
     if (!get(*mark))
         put(*mark, 1);
 }
@@ -68,7 +68,7 @@ inlined bool some_of_eight(u8 arena *array, u32 index)
     return index % 8 != 0 || eight_of(array, index) != 0;
 }
 
-/* Whether nobody runs on a core; it need not be locked. */
+/* Whether a core is online and nobody runs there; it need not be locked. */
 inlined bool idles(sched_t *s, u32 core)
 {
     return get(at(s->idle, core));

@@ -42,6 +42,10 @@ struct scx_exit_info {
     char *msg;
 } from_btf;
 
+struct bpf_iter_scx_dsq {
+    u64 opaque[6];
+} __attribute__((aligned(8)));
+
 struct scx_init_task_args;
 struct scx_exit_task_args;
 
@@ -56,13 +60,17 @@ struct sched_ext_ops {
     void (*quiescent)(struct task_struct *p, u64 deq_flags);
     void (*set_weight)(struct task_struct *p, u32 weight);
     void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
+    void (*cpu_online)(s32 cpu);
+    void (*cpu_offline)(s32 cpu);
     s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+    void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
     void (*enable)(struct task_struct *p);
     void (*disable)(struct task_struct *p);
     s32 (*init)(void);
     void (*exit)(struct scx_exit_info *info);
     u64 flags;
     u32 timeout_ms;
+    u64 hotplug_seq;
     char name[128];
 };
 
@@ -90,10 +98,17 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+s32 bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
+void scx_bpf_put_idle_cpumask(const struct cpumask *idle_mask) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
 u32 scx_bpf_cpuperf_cur(s32 cpu) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+void scx_bpf_exit_bstr(s64 exit_code, char *fmt, unsigned long long *data, u32 data_size) __ksym;
 void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data_size) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;

@@ -8,7 +8,7 @@
 #define CONSTANT_RULES
 #include "sched_ext.h"
 
-#include "calls.h"
+#include "hotplug.h"
 
 #define TEXT_MAX 256
 #define CPUS_MAX 8192 /* numbers of CPUs: as many as Linux knows on any machine */
@@ -60,6 +60,8 @@ struct report report SEC(".data.report");
 
 #include "scheduler/plan.h"
 
+#include "scheduler/hotplug.h"
+
 SEC(".struct_ops.link")
 struct sched_ext_ops ampsched_ops = {
     .select_cpu = (void *)ampsched_select_cpu,
@@ -72,7 +74,10 @@ struct sched_ext_ops ampsched_ops = {
     .quiescent = (void *)ampsched_quiescent,
     .set_weight = (void *)ampsched_set_weight,
     .set_cpumask = (void *)ampsched_set_cpumask,
+    .cpu_online = (void *)ampsched_cpu_online,
+    .cpu_offline = (void *)ampsched_cpu_offline,
     .init_task = (void *)ampsched_init_task,
+    .exit_task = (void *)ampsched_exit_task,
     .enable = (void *)ampsched_enable,
     .disable = (void *)ampsched_disable,
     .init = (void *)ampsched_init,

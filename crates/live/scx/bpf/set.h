@@ -37,6 +37,21 @@ inlined void copy(sched_t *s, set_t *set, set_t *from)
         at(set->words, i) = at(from->words, i);
 }
 
+inlined void fill(sched_t *s, set_t *set)
+{
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+        at(set->words, i) = ~0ull;
+}
+
+/* Whether some core is in both of two sets. */
+inlined bool have_common(sched_t *s, set_t *a, set_t *b)
+{
+    u64 some = s->zero;
+    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+        some |= at(a->words, i) & at(b->words, i);
+    return some;
+}
+
 /* Makes a set those cores that are in both of two others; all of the second one if none is. Returns whether that
  * changes it. */
 once bool meet(shared sched_t *s, shared set_t *set, shared set_t *cores, shared set_t *of)

@@ -27,7 +27,7 @@ struct set {
 struct thread {
     /* Plan */
     struct set affinity; /* cores that it may use */
-    struct set user_affinity; /* cores that the program itself allowed */
+    struct set user_affinity; /* of those that are online, cores that the program itself allowed */
     u64 rank;
     u64 slice_ns; /* 0: as the rules say */
     u32 weight;
@@ -71,6 +71,9 @@ struct thread {
     u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
     u8 moves; /* must be placed anew when it leaves its core */
     u8 comes; /* waits where the plan has put it, but the core on which it ran has not let it go yet */
+    /* Whether or not cores are online (follow_online) */
+    struct set allowed; /* by its program */
+    struct set wanted; /* by the plan */
 };
 
 struct core {
@@ -91,6 +94,7 @@ struct core {
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
     u32 last_generation; /* of the slot of the thread that ran last */
+    u32 unheard; /* how many looks in a row it has had to look, and has not (scheduler/session.h) */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -211,11 +215,14 @@ struct sched {
     u64 records_read; /* how many of them the loader has read, written by it */
     u64 records_lost; /* whether there was no room for one */
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
+    u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */
+    u32 slots; /* for so many threads there is memory */
+    u32 stranded; /* a core for which somebody else has to look, or NONE */
     u32 unused;
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
-    u8 idle[CORES_MAX]; /* cores: nobody runs there */
+    u8 idle[CORES_MAX]; /* cores: online, and nobody runs there */
     u8 waiting[CORES_MAX]; /* queues: somebody waits there */
     struct rounds rounds;
     struct core cores[CORES_MAX];
@@ -227,7 +234,6 @@ struct sched {
     u32 targets[CORES_MAX];
     u32 sources[CORES_MAX];
     struct thread threads[];
-    /* Behind them, for each of `threads_max`, a byte: note_change(). */
 };
 
 typedef struct sched arena sched_t;

@@ -4,7 +4,8 @@
 #define CONSTANT_RULES
 #include "kernel.h"
 
-#include "calls.h"
+#include "hotplug.h"
+#include "room.h"
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
 
@@ -87,6 +88,14 @@ VERIFIED(set_cpumask, {
     restrict_to(s, c, thread, &c->cores);
     collect(s, c);
 })
+
+VERIFIED(hotplug, {
+    UNINTERRUPTED(change_core(s, core, some));
+    UNINTERRUPTED(follow_cores(s, c, thread));
+    collect(s, c);
+})
+
+VERIFIED(init_task, some = make_room(s))
 
 VERIFIED(enable, thread = welcome(s, some, &c->cores))
 

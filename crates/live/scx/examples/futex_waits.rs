@@ -75,7 +75,7 @@ fn load() -> Kernel {
     let options = Options {
         scope: Scope::Chosen,
         cpus: topology.cores().map(|core| cores.cpu(core) as u32).collect(),
-        online: topology.cores().collect(),
+        hotplug_seq: 0,
         timeout_ms: 10_000,
         epoch_limit_ns: 0,
     };

@@ -1,7 +1,5 @@
-//! Runs a command under the other design that was measured, the kernel's own dispatch queues
-//! (`bpf/kernel_queues.bpf.c`): `kernel_queues COMMAND...`. For its speed only.
-
-use std::process::Command;
+//! Puts the other design that was measured into the kernel, its own dispatch queues (`bpf/kernel_queues.bpf.c`), until
+//! it is killed. For its speed only: `make truth-cores` has it as one of its schedulers.
 
 use libbpf_rs::{MapCore as _, ObjectBuilder};
 
@@ -12,8 +10,6 @@ static PROGRAMS: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernel_queues.bpf.o")));
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [program, arguments @ ..] = words.as_slice() else { panic!("needs a command") };
     let mut open = ObjectBuilder::default().open_memory(&PROGRAMS.0).expect("an object of BPF");
     let cpus = std::thread::available_parallelism().expect("the kernel says it").get() as u32;
     for mut map in open.maps_mut() {
@@ -26,6 +22,7 @@ fn main() {
     let mut maps = object.maps_mut();
     let mut ops = maps.find(|map| map.name() == "queues_ops").expect("it is in the object");
     let _link = ops.attach_struct_ops().expect("sched_ext");
-    let status = Command::new(program).args(arguments).status().expect("the command starts");
-    std::process::exit(status.code().unwrap_or(1));
+    loop {
+        std::thread::park();
+    }
 }

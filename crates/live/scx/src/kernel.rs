@@ -1,8 +1,9 @@
 //! The scheduler inside the kernel: loads the BPF programs, shares memory with them, carries out changes of the plan.
 #![allow(unsafe_code)] // Memory is shared with the kernel.
 
+mod trial;
+
 use std::fs;
-use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -11,12 +12,14 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, Prog
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
-use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Set, Thread};
+use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Thread};
 use crate::loads::Loads;
 use crate::lower;
 use crate::record::Record;
-use crate::recording::{Begun, Writer};
-use crate::table::{self, Changes, Cores};
+use crate::recording::{self, Begun, Writer};
+use crate::table::{self, Changes, Cores, PAGE};
+
+pub use trial::{Replay, Room, verify};
 
 /// The programs, aligned as libbpf reads them.
 #[repr(C, align(8))]
@@ -30,9 +33,11 @@ static VERIFY: &Aligned<[u8]> =
 
 /// Where the arena lies (`ARENA_AT` in `bpf/platform.h`): loader and kernel use the same addresses.
 const ARENA_AT: usize = 1 << 44;
-const PAGE: usize = 4096;
+/// Most bytes of an arena (Linux 6.18, `kernel/bpf/arena.c`).
+const ARENA_BYTES_MAX: usize = 4 << 30;
 /// Operations that the arena has room for.
 const OPERATIONS_MAX: usize = 4096;
+const OPERATIONS_BYTES: usize = OPERATIONS_MAX * size_of::<Operation>();
 /// Room for nice values from -20 to 19.
 const NICES: usize = 64;
 /// Threads that are read at each look though they are not marked (ours): of 10,000, each every six seconds at looks
@@ -69,9 +74,10 @@ struct Report {
 /// `struct sched_ext_ops` in `bpf/sched_ext.h`.
 #[repr(C)]
 struct Ops {
-    functions: [usize; 15],
+    functions: [usize; 18],
     flags: u64,
     timeout_ms: u32,
+    hotplug_seq: u64,
 }
 
 /// Which tasks the scheduler gets.
@@ -92,8 +98,9 @@ pub struct Options {
     pub scope: Scope,
     /// CPU of each core, in the topology's order of cores.
     pub cpus: Vec<u32>,
-    /// Cores that there are at present.
-    pub online: Set,
+    /// What [`hotplug_seq`] said before it was found out which CPUs are online: the kernel asks for a restart if
+    /// some have come or gone since. 0: it does not look.
+    pub hotplug_seq: u64,
     /// After how many ms without being run a runnable task makes the kernel give up on the scheduler; at most 30,000.
     pub timeout_ms: u32,
     /// After how many ns without [`Kernel::sign_of_life`] the scheduler gives up; 0: never.
@@ -154,11 +161,12 @@ impl Drop for Kernel {
 
 impl Shared {
     fn load(mut open: OpenObject, initial: &Sched) -> Result<Self, ScxError> {
-        let operations_at = table::bytes(initial.threads_max).next_multiple_of(PAGE);
-        let records_at =
-            (operations_at + OPERATIONS_MAX * size_of::<Operation>()).next_multiple_of(PAGE);
-        let records = initial.records_max as usize * size_of::<Record>();
-        let bytes = (records_at + records).next_multiple_of(PAGE);
+        let marks_end = table::bytes(initial.threads_max);
+        let operations_at = marks_end.next_multiple_of(PAGE);
+        let records_at = (operations_at + OPERATIONS_BYTES).next_multiple_of(PAGE);
+        let records_bytes = initial.records_max as usize * size_of::<Record>();
+        let bytes = (records_at + records_bytes).next_multiple_of(PAGE);
+        let threads_end = size_of::<Sched>() + initial.slots as usize * size_of::<Thread>();
         for mut map in open.maps_mut() {
             if map.name() == "arena_map" {
                 let pages = (bytes / PAGE) as u32;
@@ -169,11 +177,14 @@ impl Shared {
         let object =
             open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
         let base = ARENA_AT as *mut u8;
-        // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel
-        // provide its pages, which programs cannot do themselves.
+        // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel provide its
+        // pages, which most programs cannot do themselves (`bpf/room.h`).
         let (state, operations) = unsafe {
-            for page in (0..bytes).step_by(PAGE) {
-                base.add(page).write_volatile(0);
+            let marks = initial.marks_at as usize..marks_end;
+            for used in [0..threads_end, marks, records_at..bytes] {
+                for page in used.step_by(PAGE) {
+                    base.add(page).write_volatile(0);
+                }
             }
             base.cast::<Sched>().copy_from_nonoverlapping(initial, 1);
             (*base.cast::<Sched>()).operations_at = operations_at as u64;
@@ -213,59 +224,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-/// The interpreter as a BPF program without a scheduler around it, for tests.
-pub struct Replay(Shared);
-
-impl Replay {
-    /// Loads it with an empty system, for its rules. One process can have one at a time.
-    ///
-    /// # Errors
-    ///
-    /// The kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-    pub fn load(initial: &Sched) -> Result<Self, ScxError> {
-        let mut open = open(&REPLAY.0)?;
-        set_rules(&mut open, initial);
-        Ok(Self(Shared::load(open, initial)?))
-    }
-
-    /// Carries out operations, which then hold their answers.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not run the program.
-    pub fn operate(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
-        self.0.run("replay", operations)
-    }
-}
-
-/// Has the kernel verify what the scheduler does with its threads by the rules of an empty system. That takes no
-/// sched_ext, and nothing runs. Returns how many instructions the verifier has looked at, by program.
-///
-/// # Errors
-///
-/// The verifier refuses a program, the kernel has no BPF arenas (Linux 6.9), or this process may not load programs.
-pub fn verify(initial: &Sched) -> Result<Vec<(String, u32)>, ScxError> {
-    let mut open = open(&VERIFY.0)?;
-    set_rules(&mut open, initial);
-    let shared = Shared::load(open, initial)?;
-    let ids: Vec<u32> = shared.object.progs().filter_map(|program| id(&program)).collect();
-    let all = libbpf_rs::query::ProgInfoIter::default();
-    let own = all.filter(|info| ids.contains(&info.id));
-    Ok(own.map(|info| (info.name.to_string_lossy().into_owned(), info.verified_insns)).collect())
-}
-
-/// A loaded program's number.
-fn id(program: &libbpf_rs::Program) -> Option<u32> {
-    let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
-    let mut size = size_of_val(&info) as u32;
-    let file = program.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes as much as there is room for.
-    let failed = unsafe {
-        libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(file, &raw mut info, &raw mut size)
-    };
-    (failed == 0).then_some(info.id)
 }
 
 /// Writes what is constant to programs for one policy.
@@ -332,6 +290,7 @@ impl Kernel {
                 } else if name == "ampsched_ops" {
                     let ops = &mut *value.as_mut_ptr().cast::<Ops>();
                     ops.timeout_ms = options.timeout_ms;
+                    ops.hotplug_seq = options.hotplug_seq;
                     ops.flags |= if options.scope == Scope::Chosen { SWITCH_PARTIAL } else { 0 };
                 }
             }
@@ -441,6 +400,12 @@ fn settings(
     })
 }
 
+/// Threads for which an arena has room.
+pub fn threads_in_arena() -> u32 {
+    let records_bytes = recording::ROOM as usize * size_of::<Record>() + PAGE;
+    table::threads_within(ARENA_BYTES_MAX - OPERATIONS_BYTES - records_bytes)
+}
+
 /// CLOCK_MONOTONIC in ns, which BPF programs read, too.
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
@@ -451,6 +416,12 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     // SAFETY: writes a timespec.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// How often CPUs have come or gone (`/sys/kernel/sched_ext/hotplug_seq`); 0 if the kernel does not say so.
+pub fn hotplug_seq() -> u64 {
+    let text = fs::read_to_string("/sys/kernel/sched_ext/hotplug_seq").unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
 }
 
 /// `enabled`, `disabled` or what else the kernel says about its sched_ext scheduler; none without sched_ext.

@@ -139,6 +139,8 @@ pub struct Thread {
     pub taken_out: u8,
     pub moves: u8,
     pub comes: u8,
+    pub allowed: Set,
+    pub wanted: Set,
 }
 
 /// A core.
@@ -162,6 +164,7 @@ pub struct Core {
     pub interrupted: u32,
     pub others_run: u32,
     pub last_generation: u32,
+    pub unheard: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -306,7 +309,10 @@ pub struct Sched {
     pub records_read: u64,
     pub records_lost: u64,
     pub unit_ns: u64,
+    pub marks_at: u64,
     pub words: u32,
+    pub slots: u32,
+    pub stranded: u32,
     pub unused: u32,
     pub tracking: u32,
     pub knows_energy: u32,

@@ -45,7 +45,7 @@ pub enum ScxError {
     },
     /// The kernel lacks the interface.
     #[error(
-        "this kernel has no sched_ext; needed is Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)"
+        "this kernel has no sched_ext; needed is Linux 6.15 or newer with CONFIG_SCHED_CLASS_EXT (ampsched vm has one)"
     )]
     NoSchedExt,
     /// The kernel does not do what it is asked to.

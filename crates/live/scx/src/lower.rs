@@ -11,6 +11,7 @@ use crate::ScxError;
 use crate::layout::{
     self, CHANGE, CORES_MAX, CPUS_MAX, DOMAINS_MAX, NONE, Op, Operation, POINTS_MAX, Set,
 };
+use crate::table;
 
 /// What a kernel cannot do for a policy, as a sentence for each; none if it can run the policy by itself.
 pub fn unsupported(needs: &Needs, rules: &Rules, topology: &Topology) -> Vec<String> {
@@ -101,6 +102,7 @@ pub fn state(
             interrupted: 0,
             others_run: 0,
             last_generation: 0,
+            unheard: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }
@@ -164,7 +166,10 @@ pub fn state(
         records_read: 0,
         records_lost: 0,
         unit_ns: PELT_UNIT_NS,
+        marks_at: table::marks_at(threads_max) as u64,
         words: topology.core_count().div_ceil(64) as u32,
+        slots: threads_max,
+        stranded: NONE,
         unused: 0,
         tracking: 0,
         knows_energy: domains.is_some().into(),
@@ -186,6 +191,19 @@ pub fn state(
         targets: [0; CORES_MAX],
         sources: [0; CORES_MAX],
     })
+}
+
+/// Has cores of an empty system be offline, as `change_core` in `bpf/hotplug.h`.
+pub fn take_offline(state: &mut layout::Sched, rules: &Rules, online: Set) {
+    let count = state.core_count as usize;
+    for index in (0..count).filter(|&core| !online.contains(core)) {
+        let core = &state.cores[index];
+        let queue = &mut state.queues[core.queue as usize];
+        queue.cores -= 1;
+        queue.capacity -= u32::from(rules.rating[core.class as usize]);
+        state.idle[index] = 0;
+    }
+    state.online = online;
 }
 
 /// The clusters as energy is estimated; none if threads are placed otherwise, or the power of a cluster is not known.

@@ -1,14 +1,14 @@
 //! The threads in the kernel's table: who they are, and what they have done since they were seen last.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use ampsched_computer::Proc;
 use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{Scheduled, Session};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Choice, RunState, Source};
+use ampsched_policy::{ChangeKind, Choice, RunState, Source};
 
-use crate::layout::{Operation, Thread};
+use crate::layout::{CHANGE, Operation, Thread};
 use crate::lower;
 
 /// How often the name and the group of a thread are read that goes on running the same program (ours).
@@ -55,6 +55,8 @@ struct Member {
     /// The CPU on which it runs, waits or last ran.
     cpu: usize,
     seen: Counters,
+    /// What the policy has decided of it, the last of each kind.
+    plan: Vec<Operation>,
 }
 
 /// What the table says of what a thread does and has done.
@@ -100,6 +102,21 @@ impl Counters {
 }
 
 impl Member {
+    /// Notes a decision in place of the one before it.
+    fn note(&mut self, operation: Operation) {
+        let what = |one: &Operation| (plan_kind(one.kind), one.core);
+        match self.plan.iter_mut().find(|noted| what(noted) == what(&operation)) {
+            Some(noted) => *noted = operation,
+            None => self.plan.push(operation),
+        }
+    }
+
+    /// What has been decided, for a place.
+    fn decided(&self, place: Place) -> impl Iterator<Item = Operation> {
+        let Place { slot: thread, generation } = place;
+        self.plan.iter().map(move |&operation| Operation { thread, generation, ..operation })
+    }
+
     fn scheduled(&self) -> Scheduled<'_> {
         Scheduled {
             tid: self.tid as i32,
@@ -168,6 +185,14 @@ impl Member {
     }
 }
 
+/// Preferences are set with a move or without.
+fn plan_kind(kind: u32) -> u32 {
+    match kind == CHANGE + ChangeKind::Move as u32 {
+        true => CHANGE + ChangeKind::Prefer as u32,
+        false => kind,
+    }
+}
+
 /// All threads in the table.
 #[derive(Default)]
 pub struct Members {
@@ -182,6 +207,10 @@ pub struct Members {
     unread: VecDeque<Place>,
     /// Of whom the last look has told something.
     told: Vec<u32>,
+    /// By their numbers: those of a table that is gone, who may be in the new one.
+    before: BTreeMap<u32, Member>,
+    /// What has been decided of them and is to be carried out there.
+    again: Vec<Operation>,
 }
 
 impl Members {
@@ -201,26 +230,38 @@ impl Members {
         self.by_slot.get(slot as usize)?.as_ref().map(|member| member.thread)
     }
 
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        *self = Self { proc: std::mem::take(&mut self.proc), ..Self::default() };
+    /// There is a new table. Who is in it at the next look is who it was.
+    pub fn begin_anew(&mut self) {
+        let all = std::mem::take(&mut self.by_slot).into_iter().flatten();
+        self.before.extend(all.map(|member| (member.tid, member)));
+        self.newcomers.clear();
+        self.unread.clear();
+        self.told.clear();
     }
 
     /// What threads have done that have changed since the last look, by their slots. New ones are made known to the
-    /// session; those that have ended are told once.
+    /// session; those that have ended are told once. Thousands may be new, of each of whom files are read: for each
+    /// there is a sign of life.
     pub fn look(
         &mut self,
         session: &mut Session,
         changed: &[(u32, Thread)],
         span: Span,
+        mut sign_of_life: impl FnMut(),
     ) -> Vec<Observation> {
         self.told.clear();
         let newcomers = std::mem::take(&mut self.newcomers);
         let mut observations = Vec::with_capacity(changed.len());
         for (slot, seen) in changed {
-            self.look_at(session, *slot, seen, span, &mut observations);
+            if self.look_at(session, *slot, seen, span, &mut observations) {
+                sign_of_life();
+            }
+        }
+        for (_, gone) in std::mem::take(&mut self.before) {
+            observations.push(gone.end(session, span.now_ns));
         }
         for place in newcomers {
+            sign_of_life();
             let Some(member) = member_at(&mut self.by_slot, place) else { continue };
             member.identify(session, &self.proc, member.execs, span.now_ns);
             self.told.push(place.slot);
@@ -229,6 +270,7 @@ impl Members {
         observations
     }
 
+    /// Returns whether there was a new one.
     fn look_at(
         &mut self,
         session: &mut Session,
@@ -236,7 +278,7 @@ impl Members {
         seen: &Thread,
         span: Span,
         observations: &mut Vec<Observation>,
-    ) {
+    ) -> bool {
         let (index, place) = (slot as usize, Place { slot, generation: seen.generation });
         if self.by_slot.len() <= index {
             self.by_slot.resize_with(index + 1, || None);
@@ -247,12 +289,13 @@ impl Members {
         }
         // Without numbers it is just coming.
         if seen.in_use == 0 || seen.pid == 0 || seen.process == 0 {
-            return;
+            return false;
         }
         let counters = Counters::of(seen);
         let is_new = self.by_slot[index].is_none();
         if is_new {
-            let member = self.welcome(session, place, seen, span.now_ns);
+            let again = self.recognise(place, seen);
+            let member = again.unwrap_or_else(|| self.welcome(session, place, seen, span.now_ns));
             self.by_slot[index] = Some(member);
             self.newcomers.push(place);
         }
@@ -271,6 +314,7 @@ impl Members {
         if has_changed || has_executed {
             self.told.push(slot);
         }
+        is_new
     }
 
     /// Reads names that are due, as many as there is time for.
@@ -287,6 +331,14 @@ impl Members {
         }
     }
 
+    /// Who was in the table before.
+    fn recognise(&mut self, place: Place, seen: &Thread) -> Option<Member> {
+        let member = self.before.remove(&seen.pid)?;
+        self.slots[member.thread.index()] = place.slot;
+        self.again.extend(member.decided(place));
+        Some(Member { place, execs: seen.execs, seen: Counters::default(), ..member })
+    }
+
     fn welcome(
         &mut self,
         session: &mut Session,
@@ -297,7 +349,7 @@ impl Members {
         let pid = seen.process as i32;
         let stat = self.proc.stat(pid, seen.pid as i32);
         let group = stat.as_ref().map_or(pid, |stat| stat.group);
-        let allowed: CoreSet = seen.user_affinity.cores().collect();
+        let allowed: CoreSet = seen.allowed.cores().collect();
         let (thread, app) = session.add(seen.pid as i32, group, seen.weight, &allowed, now_ns);
         if self.slots.len() <= thread.index() {
             self.slots.resize(thread.index() + 1, u32::MAX);
@@ -316,18 +368,22 @@ impl Members {
             name_due_ns: now_ns + NAMES_NS,
             cpu: 0,
             seen: Counters::default(),
+            plan: Vec::new(),
         }
     }
 
-    /// Decisions as operations of the kernel's interpreter. Policies that set clocks are refused, so there are only
-    /// changes of threads' plans; those of threads that have ended are left out.
-    pub fn operations(&self, decisions: &[Decision]) -> Vec<Operation> {
-        let mut operations = Vec::new();
+    /// Decisions as operations of the kernel's interpreter, behind what was decided of those who have come again. Those
+    /// of threads that have ended are left out.
+    pub fn operations(&mut self, decisions: &[Decision]) -> Vec<Operation> {
+        let mut operations = std::mem::take(&mut self.again);
         for decision in decisions {
             let Decision::Thread(thread, change) = decision else { continue };
-            let Some(Place { slot, generation }) = self.place_of(*thread) else { continue };
-            let lowered = lower::change(slot, change).into_iter();
-            operations.extend(lowered.map(|operation| Operation { generation, ..operation }));
+            let Some(place) = self.place_of(*thread) else { continue };
+            let Some(member) = member_at(&mut self.by_slot, place) else { continue };
+            for operation in lower::change(place.slot, change) {
+                member.note(operation);
+                operations.push(Operation { generation: place.generation, ..operation });
+            }
         }
         operations
     }

@@ -151,5 +151,8 @@ host! {
     restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: &Set);
     weigh = ampsched_host_weigh(thread: u32, weight: u32);
     welcome = ampsched_host_welcome(weight: u32, cores: &Set) -> u32;
+    change_core = ampsched_host_change_core(core: u32, comes: bool);
+    look_for = ampsched_host_look_for(call: Caller, core: u32) -> u32;
+    follow_cores = ampsched_host_follow_cores(call: Caller, thread: u32);
     bid_farewell = ampsched_host_bid_farewell(call: Caller, thread: u32);
 }

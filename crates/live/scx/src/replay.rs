@@ -86,21 +86,18 @@ struct Slot {
 pub struct Replay {
     rust: Sched,
     slots: BTreeMap<u32, Slot>,
-    /// By thread.
-    slots_of: Vec<u32>,
     /// Slots of threads that not every core may pick.
     reserved: BTreeSet<u32>,
     /// Sets of cores that records to come speak of.
     sets: BTreeMap<u32, Set>,
-    /// Whether it is known where the allocator goes on that takes turns, for threads of each preference: of two that
-    /// look at once, either may be the last to say so.
-    turn_is_known: [bool; 3],
     /// The thread that each core has chosen last.
     chosen: Vec<Option<u32>>,
     /// Since when each core has idled though it could run somebody.
     in_vain: Vec<Option<Idled>>,
     /// Whether a task that is not ours runs on each core.
     others: Vec<bool>,
+    /// Whether it is known where the allocator's turn stands, by preference.
+    turns_known: [bool; 3],
     now_ns: Ns,
     tally: Tally,
 }
@@ -126,13 +123,12 @@ impl Replay {
         Self {
             rust,
             slots: BTreeMap::new(),
-            slots_of: Vec::new(),
             reserved: BTreeSet::new(),
             sets: BTreeMap::new(),
-            turn_is_known: [true; 3],
             chosen: vec![None; cores],
             in_vain: vec![None; cores],
             others: vec![false; cores],
+            turns_known: [true; 3],
             now_ns: 0,
             tally: Tally::default(),
         }
@@ -213,7 +209,7 @@ impl Replay {
             self.in_vain[core.index()] = match (pick, since) {
                 (Some(Pick::Run(_)), Some(since)) => Some(since),
                 (Some(Pick::Run(thread)), None) => {
-                    let slot = self.slot_of(thread);
+                    let slot = thread.0;
                     Some(Idled { ns: 0, since_ns: self.now_ns, core, slot })
                 }
                 (_, Some(since)) => {
@@ -241,11 +237,6 @@ impl Replay {
             true => Ok(found.thread),
             false => Err(format!("thread in slot {slot}: {:?} instead of {place:?}", found.place)),
         }
-    }
-
-    /// The slot of a thread.
-    fn slot_of(&self, thread: ThreadId) -> u32 {
-        self.slots_of[thread.index()]
     }
 
     /// The set of which a record of a thread speaks.

@@ -17,15 +17,13 @@ use ampsched_model::{CoreId, InputError, Ns, ThreadId};
 use ampsched_policy::PELT_UNIT_NS;
 
 use crate::class::{self, Chosen, Touch};
-use crate::kernel::{Exit, Kernel, Options, Scope, monotonic_ns};
+use crate::kernel::{Exit, Kernel, Options, Scope, hotplug_seq, monotonic_ns, threads_in_arena};
 use crate::layout::{Operation, Set, Thread};
 use crate::loads::Loads;
 use crate::members::{Members, Span};
 use crate::table::Cores;
-use crate::{ScxError, lower, recording};
+use crate::{ScxError, lower, recording, table};
 
-/// Most threads at a time (ours): half of what Linux allows by default (`pid_max` is 32,768).
-const THREADS_MAX: u32 = 16_384;
 /// After how long without being run a runnable thread ends the scheduler (ours; the kernel allows up to 30 s).
 const TIMEOUT_MS: u32 = 10_000;
 /// After how long without a sign of life of the policy the scheduler ends (ours).
@@ -235,7 +233,8 @@ impl<K: FastPlane> Backend for Scx<K> {
         kernel.read_cores(&mut self.cores);
         kernel.read_changed(&mut self.changed);
         let span = Span { from_ns, to_ns: self.looked_ns, now_ns };
-        let observations = self.members.look(session, &self.changed, span);
+        let alive = || kernel.sign_of_life();
+        let observations = self.members.look(session, &self.changed, span, alive);
         self.tell_loads(session);
         observations
     }
@@ -280,10 +279,9 @@ impl<K: FastPlane> Backend for Scx<K> {
     }
 
     fn restart(&mut self, session: &mut Session) -> Result<(), InputError> {
-        self.members.clear();
+        self.members.begin_anew();
         // The kernel has one scheduler at a time.
         self.kernel = None;
-        session.driver.leave_rules_to_back_end();
         self.kernel = Some(K::load(session)?);
         Ok(())
     }
@@ -358,10 +356,11 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     let options = Options {
         scope: if session.settings.scope.everything { Scope::All } else { Scope::Chosen },
         cpus: topology.cores().map(|core| cores.cpu(core) as u32).collect(),
-        online: online(&Root::default(), cores)?,
+        hotplug_seq: hotplug_seq(),
         timeout_ms: TIMEOUT_MS,
         epoch_limit_ns: EPOCH_LIMIT_NS,
     };
+    let online = online(&Root::default(), cores)?;
     let release = Root::default().text("/proc/sys/kernel/osrelease").unwrap_or_default();
     if let Some(lack) = crashes_verifier(&rules, &release) {
         let why = format!("it {}: {}", lack.what, lack.instead);
@@ -375,8 +374,9 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     }
     unmet.frequencies = false;
     let lowered = lower::rules(&session.name, &unmet, &rules, topology).map_err(in_words)?;
-    let mut initial = lower::state(lowered, &rules, topology, THREADS_MAX);
-    initial.online = options.online;
+    let mut initial = lower::state(lowered, &rules, topology, threads_max(&Root::default()));
+    initial.slots = table::slots_beside_state();
+    lower::take_offline(&mut initial, &rules, online);
     if let Some(how) = driver.needs().load_tracking {
         let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
         lower::track_load(&mut initial, how, topology, unit_ns);
@@ -384,6 +384,13 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     let recording = recording::begin(session)?;
     initial.records_max = if recording.is_some() { recording::ROOM } else { 0 };
     Kernel::load(&initial, &rules, &options, driver.needs().blame, recording).map_err(in_words)
+}
+
+/// How many threads the kernel allows at a time, as far as an arena has room for them.
+fn threads_max(root: &Root) -> u32 {
+    let limit = |name| root.number(&format!("/proc/sys/kernel/{name}"));
+    let limits = ["pid_max", "threads-max"].iter().filter_map(|name| limit(name).ok()?);
+    limits.fold(threads_in_arena().into(), u64::min) as u32
 }
 
 /// The cores whose CPUs are online. Errors: a CPU is in none of the stated classes, but the kernel has one

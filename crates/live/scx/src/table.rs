@@ -7,14 +7,29 @@ use std::sync::atomic::{Ordering, fence};
 
 use crate::layout::{Core, Queue, Sched, Thread};
 
+/// Bytes in which memory comes to a table inside the kernel.
+pub const PAGE: usize = 4096;
+
 /// Bytes of a table with room for so many threads: the state, the threads, and a mark for each.
 pub fn bytes(threads_max: u32) -> usize {
     marks_at(threads_max) + (threads_max as usize).next_multiple_of(size_of::<u64>())
 }
 
-/// Where the marks begin, in bytes.
-fn marks_at(threads_max: u32) -> usize {
-    size_of::<Sched>() + threads_max as usize * size_of::<Thread>()
+/// Where the marks begin, in bytes: on a page of their own, as there may be no memory for threads yet.
+pub fn marks_at(threads_max: u32) -> usize {
+    (size_of::<Sched>() + threads_max as usize * size_of::<Thread>()).next_multiple_of(PAGE)
+}
+
+/// For how many threads there is memory in the pages that the state needs, of which the last is its own only in part.
+pub fn slots_beside_state() -> u32 {
+    let state = size_of::<Sched>();
+    ((state.next_multiple_of(PAGE) - state) / size_of::<Thread>()) as u32
+}
+
+/// For how many threads there is room in so many bytes.
+pub fn threads_within(bytes: usize) -> u32 {
+    let left = bytes.saturating_sub(size_of::<Sched>() + 2 * PAGE);
+    (left / (size_of::<Thread>() + 1)) as u32
 }
 
 /// What cores and queues do.
@@ -93,8 +108,8 @@ impl Changes {
         unsafe {
             let state = table.as_ptr();
             let count = (&raw const (*state).thread_count).read_volatile() as usize;
-            let threads_max = (&raw const (*state).threads_max).read_volatile();
-            let marks = state.cast::<u8>().add(marks_at(threads_max));
+            let marks_at = (&raw const (*state).marks_at).read_volatile() as usize;
+            let marks = state.cast::<u8>().add(marks_at);
             for first in (0..count).step_by(WORD) {
                 if marks.add(first).cast::<u64>().read_volatile() == 0 {
                     continue;

@@ -85,7 +85,8 @@ pub trait Backend: Observed + Sized {
         None
     }
 
-    /// Begins anew after an [`End`] that allows it, with a session that has forgotten all threads.
+    /// Begins anew after an [`End`] that allows it. What the session and its policy know holds, and what has been
+    /// decided, too.
     ///
     /// # Errors
     ///

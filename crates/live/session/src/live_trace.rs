@@ -28,8 +28,6 @@ pub struct LiveTrace {
     next: u32,
     /// Who runs on each core, as last written.
     running: BTreeMap<CoreId, ThreadId>,
-    /// The number in the trace of the session's thread 0.
-    first: u32,
 }
 
 impl LiveTrace {
@@ -39,7 +37,7 @@ impl LiveTrace {
         let created = File::create(file).map_err(wrong)?;
         let trace = PerfettoTrace::new(created, &describe(cores)).map_err(wrong)?;
         let running = BTreeMap::new();
-        Ok(Self { file: file.to_owned(), trace, known: 0, next: 0, running, first: 0 })
+        Ok(Self { file: file.to_owned(), trace, known: 0, next: 0, running })
     }
 
     /// Writes what a step has seen and decided.
@@ -59,7 +57,7 @@ impl LiveTrace {
                     let what = change.in_words(|set| format!("CPUs {}", cpus(set)));
                     let planned = TraceDecision::Planned(&what);
                     let why = why_planned(&session.driver, *thread, now_ns);
-                    self.trace.decided(self.id(*thread), planned, Some(&why), now_ns);
+                    self.trace.decided(*thread, planned, Some(&why), now_ns);
                 }
                 Decision::Frequency(cluster, mhz) | Decision::Limit(cluster, mhz) => {
                     self.trace.frequency(*cluster, *mhz, now_ns);
@@ -75,10 +73,10 @@ impl LiveTrace {
             return;
         }
         let mut new: Vec<Scheduled> =
-            seen.scheduled().filter(|member| self.id(member.thread).0 >= self.next).collect();
+            seen.scheduled().filter(|member| member.thread.0 >= self.next).collect();
         new.sort_by_key(|member| member.thread);
         for member in new {
-            let id = self.id(member.thread);
+            let id = member.thread;
             self.next = id.0 + 1;
             self.trace.thread(TraceThread {
                 id,
@@ -91,7 +89,7 @@ impl LiveTrace {
 
     fn who_runs(&mut self, session: &Session, seen: &impl Observed, now_ns: Ns) {
         let cores = || session.cores.topology().cores();
-        let now = |core| seen.running(session, core).map(|thread| self.id(thread));
+        let now = |core| seen.running(session, core);
         let now: BTreeMap<CoreId, ThreadId> =
             cores().filter_map(|core| Some((core, now(core)?))).collect();
         let known = std::mem::take(&mut self.running);
@@ -111,19 +109,6 @@ impl LiveTrace {
         for core in cores() {
             self.trace.queue_len(core, seen.waiting(session, core), now_ns);
         }
-    }
-
-    /// The session numbers its threads from 0 again.
-    pub fn begin_anew(&mut self, now_ns: Ns) {
-        for (core, thread) in std::mem::take(&mut self.running) {
-            self.trace.stop(core, thread, UNSEEN, now_ns);
-        }
-        (self.first, self.known) = (self.next, 0);
-    }
-
-    /// A thread's number in the trace.
-    fn id(&self, thread: ThreadId) -> ThreadId {
-        ThreadId(self.first + thread.0)
     }
 
     /// Completes the file.

@@ -73,13 +73,6 @@ impl Record {
         true
     }
 
-    /// The session has begun anew, and numbers its threads from 0 again.
-    pub fn begin_anew(&mut self, now_ns: Ns) {
-        if let Some(trace) = &mut self.trace {
-            trace.begin_anew(now_ns);
-        }
-    }
-
     /// The session has ended. Errors: the trace cannot be completed.
     pub fn close(self) -> Result<(), InputError> {
         self.folder.clear_status();

@@ -175,8 +175,6 @@ impl Around {
                 if !end.can_restart {
                     return Ok(Ended::ByItself);
                 }
-                session.begin_anew()?;
-                record.begin_anew(now_ns);
                 backend.restart(session)?;
             }
             self.service.is_alive();

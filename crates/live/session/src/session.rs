@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ampsched_computer::{Capabilities, CoreMap, Proc, Root, ThreadStat};
-use ampsched_live_driver::{Decision, Demand, Dilation, Driver, Facts};
+use ampsched_live_driver::{Decision, Demand, Driver, Facts};
 use ampsched_live_factors::Instruments;
 use ampsched_model::{AppId, CoreId, CoreSet, InputError, Ns, ThreadId};
 use ampsched_policy::{Factor, FactorKind, Refusal};
@@ -13,8 +13,7 @@ use rustix::io::Errno;
 
 use crate::claims::{Claims, Taken};
 use crate::own::{Own, cpu_time};
-use crate::policy_text::Named;
-use crate::{Backend, Scope, Settings, Setup, instruments, policy_text};
+use crate::{Backend, Scope, Settings, Setup};
 
 /// How often new threads are looked for, if looks are more frequent: a search reads several files per process (ours).
 const SEARCH_NS: Ns = 50_000_000;
@@ -102,24 +101,6 @@ impl Session {
             searched_ns: None,
             looked_ns: 0,
         })
-    }
-
-    /// Forgets all threads and all that the policy has learnt.
-    ///
-    /// # Errors
-    ///
-    /// A file that the settings name cannot be read any more.
-    pub fn begin_anew(&mut self) -> Result<(), InputError> {
-        let Named { policy, text, .. } =
-            policy_text::build(&self.settings.policy, &self.settings.param)?;
-        let (root, model) = (Root::default(), self.settings.model.as_deref());
-        self.instruments = instruments::start(&root, &self.cores, &policy.needs(), model)?;
-        let dilation = Dilation::new(self.settings.dilation)?;
-        self.driver = Driver::new(policy, self.cores.topology(), dilation)
-            .map_err(|why| refused(&text, why))?;
-        self.counts = Counts::default();
-        self.apps.clear();
-        Ok(())
     }
 
     /// A process that is not scheduled whatever the scope, from now on.

@@ -207,6 +207,13 @@ impl LoadTracker {
         entry.activity = Activity::ASLEEP;
     }
 
+    /// The number of a thread that has ended goes to a new one.
+    pub fn forget(&mut self, thread: ThreadId) {
+        if let Some(entry) = self.threads.get_mut(thread.index()) {
+            entry.estimate = UtilEst::default();
+        }
+    }
+
     /// Makes a settled thread part of a core, and of none else.
     fn attach(&mut self, thread: ThreadId, core: CoreId, weight: u32, now_ns: Ns) {
         let entry = &mut self.threads[thread.index()];

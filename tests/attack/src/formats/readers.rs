@@ -84,6 +84,11 @@ const NOT_REACHED: &[(&str, &str)] = &[
     ("live/driver/src/demands.rs", "the kernel's own version"),
     ("live/scx/src/class.rs", "names in /proc that are numbers"),
     ("live/scx/src/kernel.rs", "a word of the kernel's that is compared"),
+    (
+        "live/scx/src/recording.rs",
+        "recordings of its own, read where BPF is built, as the attack is not",
+    ),
+    ("live/scx/src/scx.rs", "numbers of the kernel's, ignored if they are none"),
     ("live/session/src/clocks.rs", "a number of the kernel's, which is refused if it is none"),
     ("live/session/src/identity.rs", "a name or a number that is looked up"),
     ("live/session/src/service.rs", "numbers of the environment, ignored if they are none"),

@@ -19,13 +19,20 @@ inlined s32 cpu_at(u32 core)
     return settings.cpu_of_core[core & (CORES_MAX - 1)];
 }
 
+/* Whether a CPU is in a class. */
+inlined bool is_ours(s32 cpu)
+{
+    return cpu_at(core_at(cpu)) == cpu;
+}
+
 /* What a call by the kernel on this CPU works with. Interrupts are off, so there is one at a time. */
 inlined call_t *own_call(sched_t *s)
 {
     return call_of(s, core_at(bpf_get_smp_processor_id()), bpf_ktime_get_ns());
 }
 
-/* The lowest core in a word of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler knows. */
+/* The lowest core in a word of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler
+ * knows. */
 inlined u32 lowest(u64 cores)
 {
     u32 core = __builtin_ctzll(cores);

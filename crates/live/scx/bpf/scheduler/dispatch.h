@@ -5,16 +5,22 @@
 
 enum sent { SENT_NOBODY, SENT_FROM_ELSEWHERE, SENT_AT_HOME };
 
-/* Sends a thread that has begun on a core there; one that is on that CPU's run queue already has arrived by that. */
-inlined enum sent send(u32 pid, s32 cpu)
+/* Sends a thread that has begun on a core there, by a queue; one that is on that CPU's run queue already has arrived by
+ * that. */
+inlined enum sent send_to(u32 pid, s32 cpu, u64 queue)
 {
     struct task_struct *p = bpf_task_from_pid(pid);
     if (!p)
         return SENT_NOBODY;
     bool is_home = scx_bpf_task_cpu(p) == cpu;
-    scx_bpf_dsq_insert(p, is_home ? SCX_DSQ_LOCAL : OURS | cpu, SCX_SLICE_INF, 0);
+    scx_bpf_dsq_insert(p, is_home ? SCX_DSQ_LOCAL_ON | cpu : queue, SCX_SLICE_INF, 0);
     bpf_task_release(p);
     return is_home ? SENT_AT_HOME : SENT_FROM_ELSEWHERE;
+}
+
+inlined enum sent send(u32 pid, s32 cpu)
+{
+    return send_to(pid, cpu, OURS | cpu);
 }
 
 /* Takes what was sent to this CPU. It may be that it cannot migrate at this very moment, because the CPU that it leaves
@@ -41,6 +47,36 @@ inlined bool receive_other(core_t *core, s32 cpu, u64 now_ns)
     return received;
 }
 
+/* What was on its way to a CPU, or waits for its turn there, goes on where the kernel has it. */
+inlined void release_all(u64 queue)
+{
+    struct bpf_iter_scx_dsq all;
+    struct task_struct *p;
+    bpf_iter_scx_dsq_new(&all, queue, 0);
+    while ((p = bpf_iter_scx_dsq_next(&all)))
+        scx_bpf_dsq_move(&all, p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), 0);
+    bpf_iter_scx_dsq_destroy(&all);
+}
+
+/* Does what a CPU cannot do that is about to go offline, or has (session.h: find_stranded): the kernel does not ask it
+ * what to run. */
+inlined void help_stranded(sched_t *s, call_t *c)
+{
+    u32 core = get(s->stranded);
+    if (core == NONE)
+        return;
+    put(s->stranded, NONE);
+    s32 cpu = cpu_at(core);
+    release_all(OURS | cpu);
+    release_all(OTHERS | cpu);
+    u32 thread = look_for(s, c, core);
+    tell(s, c);
+    if (thread != NONE && send_to(thread_of(s, thread)->pid, cpu, SCX_DSQ_LOCAL_ON | cpu) == SENT_NOBODY) {
+        give_up(s, c, core, thread);
+        tell_named(s, c);
+    }
+}
+
 /* A CPU takes what was sent to it, or a task that is not ours; if nobody wants it, such a task goes on there. */
 inlined void fetch(s32 cpu, struct task_struct *prev, u32 before)
 {
@@ -64,6 +100,10 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
         prev->scx.slice = SCX_SLICE_INF;
         return;
     }
+    if (!is_ours(cpu))
+        return;
+    put(own->unheard, 0);
+    help_stranded(s, c);
     /* Behind one of ours that goes on comes one of the others, if any waits; behind those that block before their time
      * is used up, after as long as that would take. */
     if ((before != NONE || c->now_ns >= get(own->others_due_ns)) && receive_other(own, cpu, c->now_ns))

@@ -30,7 +30,8 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
 {
     s32 cpu = scx_bpf_task_cpu(p);
-    if (enq_flags & SCX_ENQ_WAKEUP) {
+    /* A CPU that is in no class has no queues; the scheduler is about to end. */
+    if (enq_flags & SCX_ENQ_WAKEUP || !is_ours(cpu)) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
         return;
     }

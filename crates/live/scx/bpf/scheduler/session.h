@@ -34,6 +34,56 @@ inlined s32 begin_look(struct look *look, u64 now_ns)
     return bpf_timer_start(&look->timer, (now_ns / period_ns + 1) * period_ns, BPF_F_TIMER_ABS);
 }
 
+/* After how many looks in vain somebody else looks for a core (ours): the kernel's ticks are no rarer than looks. */
+#define UNHEARD_MAX 4
+
+inlined bool is_kernel_idle(s32 cpu)
+{
+    const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+    bool is_idle = bpf_cpumask_test_cpu(cpu, idle);
+    scx_bpf_put_idle_cpumask(idle);
+    return is_idle;
+}
+
+/* Whether a core has to look, as it has been told so or something is on its way there, but does nothing. */
+inlined bool is_unheard(sched_t *s, u32 core)
+{
+    core_t *own = core_of(s, core);
+    s32 cpu = cpu_at(core);
+    u32 running = get(own->running);
+    bool has_to = get(own->looks) || scx_bpf_dsq_nr_queued(OURS | cpu) > 0 || scx_bpf_dsq_nr_queued(OTHERS | cpu) > 0;
+    bool is_busy = get(own->others_run) || (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU);
+    if (has(&s->online, core) && (!has_to || is_busy))
+        put(own->unheard, 0);
+    return has_to && (!is_busy || !has(&s->online, core));
+}
+
+/* Before the kernel says that a CPU goes offline, and until a moment after it says that it is back, it does not ask it
+ * what to run, and interrupts that tell it to look are lost. It is told again; in the end, and if it is offline,
+ * somebody else looks for it. */
+inlined void find_stranded(sched_t *s)
+{
+    u32 stranded = unknown(s, NONE), helper = unknown(s, NONE);
+    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+        core_t *own = core_of(s, core);
+        s32 cpu = cpu_at(core);
+        if (!is_unheard(s, core)) {
+            if (has(&s->online, core))
+                helper = unknown(s, core);
+            continue;
+        }
+        put(own->unheard, get(own->unheard) + 1);
+        if (!has(&s->online, core) || (get(own->unheard) > UNHEARD_MAX && is_kernel_idle(cpu)))
+            stranded = unknown(s, core);
+        else
+            scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+    }
+    if (stranded == NONE || helper == NONE)
+        return;
+    put(s->stranded, stranded);
+    scx_bpf_kick_cpu(cpu_at(helper), SCX_KICK_PREEMPT);
+}
+
 static int on_look(void *map, int *key, struct look *look)
 {
     sched_t *s = shared_state();
@@ -47,6 +97,7 @@ static int on_look(void *map, int *key, struct look *look)
     look_after(s, c, balances);
     bpf_local_irq_restore(&before);
     tell_named(s, c);
+    find_stranded(s);
     if (s->stuck) {
         static char text[] = "%llu CPUs or more have waited in vain for a lock";
         unsigned long long arguments[] = { s->stuck };

@@ -3,6 +3,8 @@
 #ifndef AMPSCHED_SCHEDULER_THREADS_H
 #define AMPSCHED_SCHEDULER_THREADS_H
 
+#include "../room.h"
+
 #define MAX_RT_PRIO 100 /* include/linux/sched/prio.h; nice -20 has this static priority */
 
 inlined u32 weight_of(struct task_struct *p)
@@ -41,19 +43,38 @@ void BPF_PROG(ampsched_set_cpumask, struct task_struct *p, const struct cpumask 
     tell(s, c);
 }
 
-SEC("struct_ops/init_task")
+/* Whether a task may become a thread. */
+inlined bool may_be_ours(struct task_struct *p)
+{
+    return !(p->flags & PF_KTHREAD);
+}
+
+SEC("struct_ops.s/init_task")
 s32 BPF_PROG(ampsched_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
     /* Threads are known from the moment on in which they are ours; another scheduler may have left its own. */
     note_thread(p, NONE);
-    return settings.blames ? make_room_for_calls(p) : 0;
+    s32 error = settings.blames ? make_room_for_calls(p) : 0;
+    if (!error && may_be_ours(p) && !make_room(shared_state())) {
+        static char text[] = "more threads than memory allows: there is room for %llu";
+        unsigned long long arguments[] = { shared_state()->slots };
+        scx_bpf_error_bstr(text, arguments, sizeof(arguments));
+    }
+    return error;
+}
+
+SEC("struct_ops/exit_task")
+void BPF_PROG(ampsched_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+    if (may_be_ours(p))
+        give_room_back();
 }
 
 SEC("struct_ops/enable")
 void BPF_PROG(ampsched_enable, struct task_struct *p)
 {
     u32 process = p->tgid;
-    if (p->flags & PF_KTHREAD || process == settings.session)
+    if (!may_be_ours(p) || process == settings.session)
         return;
     sched_t *s = shared_state();
     call_t *c = own_call(s);
@@ -66,7 +87,7 @@ void BPF_PROG(ampsched_enable, struct task_struct *p)
     }
     note_thread(p, thread);
     if (thread == NONE) {
-        static char text[] = "more threads than the %llu for which there is room";
+        static char text[] = "more threads than the %llu that the kernel allowed at first";
         unsigned long long arguments[] = { s->threads_max };
         scx_bpf_error_bstr(text, arguments, sizeof(arguments));
     }

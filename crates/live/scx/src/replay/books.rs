@@ -30,7 +30,7 @@ impl Replay {
 
     fn compare_core(&self, core: CoreId, state: &Sched) -> Outcome {
         let (ours, theirs) = (self.rust.core(core), &state.cores[core.index()]);
-        let running = ours.running.map_or(NONE, |thread| self.slot_of(thread));
+        let running = ours.running.map_or(NONE, |thread| thread.0);
         same("who runs", theirs.running, running)?;
         same("since when", theirs.since_ns, ours.since_ns)?;
         same("time with threads", theirs.busy_ns, ours.busy_ns)?;

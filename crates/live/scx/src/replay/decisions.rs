@@ -1,7 +1,7 @@
 //! What was decided, and found: the interpreter in Rust says the same.
 
-use ampsched_model::{CoreId, CoreSet, Ns, ThreadId};
-use ampsched_policy::{Change, Choice, LoadFilter, Pick, Sched};
+use ampsched_model::{CoreId, CoreSet, ThreadId};
+use ampsched_policy::{Change, Choice, Pick, Sched};
 
 use super::{Outcome, Place, Replay, core_number, same};
 use crate::layout::{NEVER, NONE};
@@ -17,7 +17,7 @@ impl Replay {
         match kind {
             Kind::First => {
                 let first = self.ask(core, |rust| rust.first_waiting(core, record.now_ns));
-                let first = first.map_or(NONE, |thread| self.slot_of(thread));
+                let first = first.map_or(NONE, |thread| thread.0);
                 self.chosen[core.index()] = (first != NONE).then_some(first);
                 same("who comes first", record.thread(), first)
             }
@@ -104,15 +104,17 @@ impl Replay {
             && self.rust.share_queue(self.rust.thread(thread).core, source))
     }
 
-    /// Where a thread shall go. If something changed meanwhile, only the allocator's turn follows.
+    /// Where a thread shall go. If something changed meanwhile, only the allocator's turn follows; where that stood is
+    /// not known then, and told by the next place that is found.
     fn place(&mut self, record: &Record, is_overtaken: bool) -> Outcome {
         let thread = self.slot(record.thread())?.thread;
         let core = self.core(record.value as u16)?;
         let prefer = self.rust.plan(thread).prefer;
         let waker = core_number(record.core()).map(CoreId);
-        let turn_is_known = &mut self.turn_is_known[prefer as usize];
-        let is_known = std::mem::replace(turn_is_known, !is_overtaken) || !self.takes_turns();
-        if !is_overtaken && is_known {
+        let is_known = std::mem::replace(&mut self.turns_known[prefer as usize], !is_overtaken);
+        if is_overtaken {
+            self.turns_known = [false; 3];
+        } else if is_known || !self.takes_turns() {
             let place = self.rust.place_by_rules_near(thread, waker, record.now_ns);
             same("where it shall go", core, place)?;
         }
@@ -132,27 +134,8 @@ impl Replay {
             Pick::Pull(thread) => (PULL, Some(thread)),
             Pick::Idle { .. } => (0, None),
         };
-        let slot = thread.map_or(NONE, |thread| self.slot_of(thread));
-        if let (Some(ours), true) = (thread, kind == record.flag()) {
-            let theirs = self.slot(record.thread())?.thread;
-            // Numbers of threads, which decide if all else is equal, are others here.
-            if self.is_tie(ours, theirs, record.now_ns) {
-                return Ok(());
-            }
-        }
+        let slot = thread.map_or(NONE, |thread| thread.0);
         same("what others have for it", (record.flag(), record.thread()), (kind, slot))
-    }
-
-    /// Whether all is equal that a step of stealing compares, but for the numbers of threads.
-    fn is_tie(&self, a: ThreadId, b: ThreadId, now_ns: Ns) -> bool {
-        let rank = |thread| (self.rust.plan(thread).rank, self.rust.thread(thread).since_ns);
-        // A step's filter compares one of them.
-        let by_load = self.rust.rules().steal.iter().any(|step| step.load != LoadFilter::Any);
-        let loads = |of: &dyn Fn(ThreadId) -> u32| by_load && of(a) == of(b);
-        a != b
-            && (rank(a) == rank(b)
-                || loads(&|thread| self.rust.load_of(thread, now_ns))
-                || loads(&|thread| self.rust.util_of(thread, now_ns)))
     }
 
     /// Asks the interpreter on behalf of a core, for which threads do not exist that only others may pick.

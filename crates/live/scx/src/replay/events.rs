@@ -1,6 +1,6 @@
 //! What has happened: the books follow.
 
-use ampsched_model::{AppId, ThreadId};
+use ampsched_model::ThreadId;
 use ampsched_policy::{
     Change, ChangeKind, Choice, EnqueueKind, Prefer, RunState, SPEED_ONE, Source,
 };
@@ -71,16 +71,13 @@ impl Replay {
 
     fn add(&mut self, record: &Record) -> Outcome {
         let slot = record.thread();
-        if let Some(before) = self.slots.get(&slot) {
-            same(
-                "the slot's last thread",
-                RunState::Exited,
-                self.rust.thread(before.thread).state,
-            )?;
+        if self.slots.contains_key(&slot) {
+            let before = self.rust.thread(ThreadId(slot)).state;
+            same("the slot's last thread", RunState::Exited, before)?;
         }
         let cores = self.take_set(slot)?;
-        let thread = self.rust.add(AppId(0), record.value as u32, Some(&cores));
-        self.slots_of.push(slot);
+        let thread = ThreadId(slot);
+        self.rust.add_as(thread, record.value as u32, Some(&cores));
         let new = Slot { thread, place: Place::Out, bound_to: None, pull_to: None };
         self.slots.insert(slot, new);
         self.note_reserved(slot)

@@ -78,7 +78,7 @@ fn layouts_agree() {
 }
 
 /// Linux refuses atomic instructions in an arena on arm64 without LSE (`bpf_jit_supports_insn`), as on Cortex-A57.
-/// Locks are elsewhere, and `platform.h` has some for ordinary programs.
+/// Locks and the count of tasks are elsewhere, and `platform.h` has some for ordinary programs.
 #[test]
 fn the_state_in_the_arena_needs_no_atomic_instructions() {
     fn sources(folder: &std::path::Path, found: &mut Vec<(std::path::PathBuf, String)>) {
@@ -94,7 +94,7 @@ fn the_state_in_the_arena_needs_no_atomic_instructions() {
     sources(std::path::Path::new("bpf"), &mut found);
     assert!(found.len() > 20, "these are not all of them: {found:?}");
     for (path, text) in found.into_iter().filter(|(path, _)| {
-        !["lock.h", "platform.h", "record.h"].iter().any(|name| path.ends_with(name))
+        !["lock.h", "platform.h", "record.h", "room.h"].iter().any(|name| path.ends_with(name))
     }) {
         let atomic =
             ["__sync_", "__atomic_", "_Atomic"].into_iter().find(|word| text.contains(word));
@@ -322,14 +322,14 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
     });
 }
 
-/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take 2 s
-/// at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there (`a-dwrr`,
-/// when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
+/// Instructions at which the verifier looks at most for a policy (ours), in all programs together: loading is to take
+/// 2 s at most on a core that executes 1000 million instructions per second, and each has cost up to 17,000 there
+/// (`a-dwrr`, when it was 474,000 of them; fewer cost less each, as there are fewer paths to compare).
 #[cfg(feature = "bpf")]
-const LOOKED_AT_MAX: u32 = 100_000;
+const LOOKED_AT_MAX: u32 = 117_000;
 
-/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on each
-/// path to them (`once` in bpf/platform.h). Needs root.
+/// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on
+/// each path to them (`once` in bpf/platform.h). Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_verifier_accepts_every_policy() {
@@ -355,6 +355,32 @@ fn the_kernel_s_verifier_accepts_every_policy() {
     assert!(count >= 9, "only {count} sets of rules were tried");
     assert!((1000..=LOOKED_AT_MAX).contains(&sum), "{sum} instructions for {name}");
     println!("at most {sum} instructions, for {name}");
+}
+
+/// Memory for threads comes with tasks, also if several come at a time, and what runs outside the kernel sees it. Needs
+/// root.
+#[cfg(feature = "bpf")]
+#[test]
+fn memory_for_threads_comes_with_tasks() {
+    let _lock = arena();
+    let topology = topology(&[(1, 2), (0, 2)]);
+    let rules = build_policy("rr", &[]).unwrap().rules(&topology);
+    let lowered = lower::rules("rr", &Needs::default(), &rules, &topology).unwrap();
+    let mut state = lower::state(lowered, &rules, &topology, 10_000);
+    state.slots = ampsched_scx::table::slots_beside_state();
+    let mut room = ampsched_scx::kernel::Room::load(&state).unwrap();
+    assert!(room.slots() < 10, "{} slots from the start", room.slots());
+    for tasks in [1, 200, 5_000] {
+        assert!(room.make(4, tasks / 4 + 1));
+        assert!((tasks..tasks + 500).contains(&room.slots()), "{} slots for {tasks}", room.slots());
+        // The kernel's mark that the memory is there.
+        assert_eq!(room.generation(room.slots() - 1), 1);
+    }
+    assert!(room.make(2, 10_000), "more tasks than threads are allowed");
+    assert_eq!(room.slots(), 10_000);
+    room.allow(1_000_000);
+    assert!(!room.make(1, 1_000), "there is no more address space");
+    assert!(room.slots() < 11_500, "{} slots", room.slots());
 }
 
 /// A process has one arena at a time.

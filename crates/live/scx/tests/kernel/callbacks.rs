@@ -100,7 +100,7 @@ impl Machine {
     }
 
     /// `scx_bpf_dsq_move_to_local` of a task that may be there.
-    fn move_to_local(&mut self, task: usize, cpu: usize) {
+    pub fn move_to_local(&mut self, task: usize, cpu: usize) {
         self.unlink(task);
         self.tasks[task].cpu = cpu;
         self.tasks[task].place = Place::Local;
@@ -120,7 +120,10 @@ impl Machine {
     }
 
     fn receive(&mut self, cpu: usize) -> bool {
-        let may = |&task: &usize| self.tasks[task].allowed.contains(cpu);
+        let may = |&task: &usize| {
+            let own = &self.tasks[task];
+            own.allowed.contains(cpu) && (own.cpu == cpu || !self.cpus[cpu].offline)
+        };
         if let Some(task) = self.cpus[cpu].ours.iter().copied().find(may) {
             self.move_to_local(task, cpu);
             return true;
@@ -153,6 +156,7 @@ impl Machine {
             self.tasks[task].slice = SLICE_INF;
             return;
         }
+        self.help_stranded(cpu);
         if before.is_some() && self.receive_other(cpu) {
             return;
         }
@@ -255,5 +259,6 @@ impl Machine {
         let call = self.c.call_of(CALL_OF_LOOK, self.now_ns);
         self.c.look_after(call, balances);
         self.tell(CALL_OF_LOOK);
+        self.find_stranded();
     }
 }

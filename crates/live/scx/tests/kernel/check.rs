@@ -84,7 +84,8 @@ impl Machine {
         let state = self.c.state();
         for (index, core) in state.cores[..self.cpus.len()].iter().enumerate() {
             let is_idle = state.idle[index] != 0;
-            expect(is_idle == (core.running == NONE), || {
+            let is_online = state.online.contains(index);
+            expect(is_idle == (core.running == NONE && is_online), || {
                 format!("core {index} runs {:x}; idle: {is_idle}", core.running)
             })?;
             if core.running != NONE {

@@ -64,6 +64,15 @@ impl Events {
         self.below(self.machine.cpus.len())
     }
 
+    fn some_online_cpu(&mut self) -> usize {
+        loop {
+            let cpu = self.some_cpu();
+            if !self.machine.cpus[cpu].offline {
+                return cpu;
+            }
+        }
+    }
+
     fn some_cores(&mut self) -> Set {
         let all = 0..self.machine.cpus.len();
         let mut some: Vec<usize> = all.filter(|_| self.draw.bits() & 1 == 0).collect();
@@ -81,7 +90,7 @@ impl Events {
         if self.plan_left > 0 && self.chance(2) {
             return self.go_on_with_plan();
         }
-        match self.below(26) {
+        match self.below(27) {
             0..=2 => self.fork(),
             3..=7 => self.wake(),
             8..=10 => self.block(),
@@ -93,6 +102,7 @@ impl Events {
             20 => self.hijack(),
             21 => self.machine.on_look(self.balances),
             22 if self.chance(4) => self.exit(),
+            23 if self.chance(2) => self.hotplug(),
             _ => self.end_wake(),
         }
     }
@@ -150,11 +160,13 @@ impl Events {
 
     /// A task that is not ours, on the only CPU that it may use.
     fn wake_other(&mut self) {
-        let asleep = |task: &Task| task.thread == NONE && task.place == Place::Asleep;
+        let offline: Vec<bool> = self.machine.cpus.iter().map(|cpu| cpu.offline).collect();
+        let asleep =
+            |task: &Task| task.thread == NONE && task.place == Place::Asleep && !offline[task.cpu];
         match self.some_task(asleep) {
             Some(task) => self.machine.begin_wake(task, None, true),
             None if self.machine.tasks.len() < TASKS => {
-                let cpu = self.some_cpu();
+                let cpu = self.some_online_cpu();
                 self.add_task(NONE, [CoreId::from(cpu)].into_iter().collect(), true);
             }
             None => {}
@@ -182,11 +194,25 @@ impl Events {
 
     /// A task of a higher class comes, or goes.
     fn hijack(&mut self) {
-        let cpu = self.some_cpu();
+        let cpu = self.some_online_cpu();
         if self.machine.cpus[cpu].hijacked {
             self.release(cpu);
         } else {
             self.machine.hijack(cpu);
+        }
+    }
+
+    /// A CPU goes, unless it is the last one, or comes back when it is gone; one after the other.
+    fn hotplug(&mut self) {
+        let cpu = self.some_cpu();
+        let is_going = |cpu: usize| self.machine.cpus[cpu].offline && !self.machine.is_gone(cpu);
+        if (0..self.machine.cpus.len()).any(is_going) {
+            return;
+        }
+        if self.machine.is_gone(cpu) {
+            self.machine.come_online(cpu);
+        } else if self.machine.cpus.iter().filter(|cpu| !cpu.offline).count() > 1 {
+            self.machine.go_offline(cpu);
         }
     }
 

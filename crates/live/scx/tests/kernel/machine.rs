@@ -13,11 +13,6 @@ pub const SLICE_DFL: u64 = 20_000_000;
 /// How often a CPU asks for a task before it gives up for now (`SCX_DSP_MAX_LOOPS`).
 const LOOPS_MAX: usize = 32;
 
-/// The lowest CPU of a set that is not empty.
-fn first_of(cpus: &Set) -> usize {
-    cpus.cores().next().map_or(0, ampsched_model::CoreId::index)
-}
-
 /// Where a task is for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -60,6 +55,8 @@ pub struct Cpu {
     pub idle: bool,
     /// A task of a higher class runs.
     pub hijacked: bool,
+    /// It goes offline, or has gone.
+    pub offline: bool,
     pub resched: bool,
     /// Kicks that have yet to arrive.
     pub kick_idle: bool,
@@ -135,6 +132,9 @@ impl Machine {
     /// `SCX_KICK_IDLE`: nothing if the CPU is not idle.
     pub fn kick_idle(&mut self, cpu: usize) {
         let is_busy = self.cpus[cpu].current.is_some() || self.cpus[cpu].hijacked;
+        if self.is_gone(cpu) {
+            return;
+        }
         if !is_busy || self.choosing == Some(cpu) {
             self.cpus[cpu].kick_idle = true;
         }
@@ -154,7 +154,7 @@ impl Machine {
 
     /// `do_enqueue_task`
     pub fn enqueue(&mut self, task: usize, wakeup: bool) {
-        if self.tasks[task].exiting {
+        if self.tasks[task].exiting || self.cpus[self.tasks[task].cpu].offline {
             return self.insert_local(task, SLICE_DFL, false);
         }
         self.tasks[task].place = Place::Custody;
@@ -170,7 +170,9 @@ impl Machine {
                 return Some(task);
             }
             self.dispatched = 0;
-            self.ops_dispatch(cpu, prev);
+            if !self.cpus[cpu].offline {
+                self.ops_dispatch(cpu, prev);
+            }
             if self.dispatched == 0 {
                 return goes_on(self).or(self.cpus[cpu].local.front().copied());
             }
@@ -205,8 +207,15 @@ impl Machine {
 
     /// `__schedule`
     pub fn schedule(&mut self, cpu: usize) {
+        if self.cpus[cpu].offline {
+            return self.push_all(cpu);
+        }
+        self.choose_next(cpu);
+    }
+
+    pub fn choose_next(&mut self, cpu: usize) {
         self.cpus[cpu].resched = false;
-        if self.cpus[cpu].hijacked {
+        if self.cpus[cpu].hijacked || self.is_gone(cpu) {
             return;
         }
         self.choosing = Some(cpu);
@@ -229,18 +238,32 @@ impl Machine {
     /// A task of a higher class takes the CPU.
     pub fn hijack(&mut self, cpu: usize) {
         self.tell_story(format!("CPU {cpu} is taken by a higher class"));
+        self.put_off(cpu);
+        self.cpus[cpu].hijacked = true;
+    }
+
+    /// The task on a CPU gives way to one of a higher class.
+    pub fn put_off(&mut self, cpu: usize) {
         self.choosing = Some(cpu);
         self.balance(cpu);
         if let Some(task) = self.cpus[cpu].current {
             self.put_prev(task);
         }
         let own = &mut self.cpus[cpu];
-        (own.current, own.idle, own.hijacked, own.resched) = (None, false, true, false);
+        (own.current, own.idle, own.resched) = (None, false, false);
         self.choosing = None;
     }
 
     /// The task on a CPU sleeps.
     pub fn block(&mut self, cpu: usize) {
+        if self.cpus[cpu].current.is_some() {
+            self.block_one(cpu);
+            self.schedule(cpu);
+        }
+    }
+
+    /// The same, before the CPU chooses another one.
+    pub fn block_one(&mut self, cpu: usize) {
         let Some(task) = self.cpus[cpu].current else { return };
         self.tell_story(format!("task {task} blocks on CPU {cpu}"));
         self.ops_quiescent(task, true);
@@ -250,7 +273,6 @@ impl Machine {
             self.forget(task);
             self.tasks[task].place = Place::Gone;
         }
-        self.schedule(cpu);
     }
 
     /// The kernel's tick on a CPU, after some time.
@@ -270,8 +292,8 @@ impl Machine {
     pub fn begin_wake(&mut self, task: usize, waker: Option<usize>, wakeup: bool) {
         let (cpu, direct) = self.ops_select_cpu(task, waker);
         let allowed = self.tasks[task].allowed;
-        let is_allowed = allowed.contains(cpu);
-        let cpu = if is_allowed { cpu } else { first_of(&allowed) };
+        let is_allowed = allowed.contains(cpu) && !self.cpus[cpu].offline;
+        let cpu = if is_allowed { cpu } else { self.fallback(task) };
         self.tell_story(format!("task {task} wakes up for CPU {cpu}, at once: {direct}"));
         self.tasks[task].cpu = cpu;
         self.tasks[task].place = Place::Waking { wakeup, direct };
@@ -315,7 +337,7 @@ impl Machine {
         let (place, from, allowed) =
             (self.tasks[task].place, self.tasks[task].cpu, self.tasks[task].allowed);
         let queued = !matches!(place, Place::Asleep | Place::Waking { .. } | Place::Gone);
-        if allowed.contains(from) || !queued {
+        if (allowed.contains(from) && !self.cpus[from].offline) || !queued {
             return;
         }
         self.tell_story(format!("task {task} is moved away from CPU {from}"));
@@ -326,7 +348,7 @@ impl Machine {
             self.ops_dequeue(task);
         }
         self.unlink(task);
-        self.tasks[task].cpu = first_of(&allowed);
+        self.tasks[task].cpu = self.fallback(task);
         self.enqueue(task, false);
         if place == Place::Running {
             self.cpus[from].hijacked = false;

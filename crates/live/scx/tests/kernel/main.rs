@@ -4,6 +4,7 @@
 mod callbacks;
 mod check;
 mod events;
+mod hotplug;
 mod machine;
 #[path = "../subjects/mod.rs"]
 mod subjects;

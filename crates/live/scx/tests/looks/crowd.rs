@@ -10,15 +10,20 @@ pub const CORES: usize = 4;
 /// Events between two looks.
 const EVENTS: u64 = 12;
 
+/// More than the number of any process (Linux, `PID_MAX_LIMIT`).
+const FIRST_PID: u32 = 5_000_000;
+
 pub struct Chance {
     draw: Draw,
+    /// How many threads have been started.
+    forks: u32,
     /// By core: up to when its thread has been charged.
     charged_ns: [Ns; CORES],
 }
 
 impl Default for Chance {
     fn default() -> Self {
-        Self { draw: Draw::new(0), charged_ns: [0; CORES] }
+        Self { draw: Draw::new(0), forks: 0, charged_ns: [0; CORES] }
     }
 }
 
@@ -43,6 +48,11 @@ impl Crowd {
         (0..CORES as u32).for_each(|core| self.charge(core));
     }
 
+    /// Time passes.
+    pub fn pass_none_until(&mut self, now_ns: Ns) {
+        self.now_ns = now_ns;
+    }
+
     /// All threads.
     pub fn table(&self) -> Vec<Thread> {
         (0..self.native.state().thread_count).map(|slot| *self.native.thread(slot)).collect()
@@ -53,12 +63,18 @@ impl Crowd {
     }
 
     fn fork(&mut self) {
-        let slot = self.native.welcome(1024, &Set::ALL);
-        let own = self.native.thread_mut(slot);
-        (own.pid, own.process) = (std::process::id(), std::process::id());
-        own.since_ns = self.now_ns;
+        let slot = self.come(FIRST_PID + self.host.forks);
+        self.host.forks += 1;
         let core = self.below(CORES as u64) as u32;
         self.operate(Op::Enqueue, slot, core, EnqueueKind::Fork.number().into());
+    }
+
+    /// A thread comes into the table.
+    pub fn come(&mut self, pid: u32) -> u32 {
+        let slot = self.native.welcome(1024, &Set::ALL);
+        let own = self.native.thread_mut(slot);
+        (own.pid, own.process, own.since_ns) = (pid, std::process::id(), self.now_ns);
+        slot
     }
 
     fn happen_to(&mut self, slot: u32) {

@@ -5,6 +5,7 @@ mod crowd;
 #[path = "../subjects/session.rs"]
 mod subjects;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -154,6 +155,69 @@ fn decides_the_same(policy: &str, threads: usize, seed: u64) -> usize {
     held.remove().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     decisions
+}
+
+/// What the policy has decided of the threads in a table, by their numbers; of speeds those that it has set.
+fn plans(table: &[Thread]) -> BTreeMap<u32, [u64; 8]> {
+    let there = table.iter().filter(|thread| thread.in_use != 0);
+    let plan = |own: &Thread| {
+        let [a, b, c, d] = own.speed.map(u64::from);
+        let (prefer, weight) = (own.prefer.into(), own.weight.into());
+        [
+            own.affinity.words[0],
+            own.rank,
+            own.slice_ns,
+            prefer,
+            weight,
+            a << 32 | b,
+            c << 32 | d,
+            own.held.into(),
+        ]
+    };
+    there.map(|own| (own.pid, plan(own))).collect()
+}
+
+/// The kernel's table is another one, with the same threads in other places but for those that have ended meanwhile.
+fn keeps_what_it_knows(policy: &str, seed: u64) -> usize {
+    let (mut session, folder) = (session(policy, cores(CORES)), folder());
+    let place = JournalFile::at(&folder.join("journal")).unwrap().unwrap();
+    let (held, journal) = place.create().unwrap();
+    let mut scx = Scx::<Crowd>::start(&mut session, journal).unwrap();
+    scx.fast_plane().unwrap().begin(12, seed);
+    for look in 1..=LOOKS {
+        scx.fast_plane().unwrap().pass_until(look * LOOK_NS);
+        session.step(&mut scx, look * LOOK_NS).unwrap();
+    }
+    let expected = plans(&scx.fast_plane().unwrap().table());
+    let (epochs, threads) = (session.driver.epochs(), session.driver.sched().thread_count());
+    scx.restart(&mut session).unwrap();
+    let crowd = scx.fast_plane().unwrap();
+    let left: Vec<u32> = expected.keys().copied().skip(1).rev().collect();
+    for &pid in &left {
+        crowd.come(pid);
+    }
+    crowd.pass_none_until((LOOKS + 1) * LOOK_NS);
+    session.step(&mut scx, (LOOKS + 1) * LOOK_NS).unwrap();
+    assert_eq!(session.driver.sched().thread_count(), threads, "{policy}: nobody is new");
+    assert_eq!(session.driver.sched().present_count(), left.len(), "{policy}: one has ended");
+    assert!(session.driver.epochs() >= epochs, "{policy}");
+    let found = plans(&scx.fast_plane().unwrap().table());
+    let mut changed = 0;
+    for (pid, plan) in found {
+        assert_eq!(plan, expected[&pid], "{policy}, thread {pid}");
+        changed +=
+            usize::from(plan[1..] != [0, 0, 0, 1024, 1024 << 32 | 1024, 1024 << 32 | 1024, 0]);
+    }
+    held.remove().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    changed
+}
+
+#[test]
+fn what_a_policy_has_learnt_is_kept_when_the_scheduler_begins_anew() {
+    let policies = ["colab", "hsp", "wash", "acfs", "max-fair"];
+    let changed: usize = policies.map(|policy| keeps_what_it_knows(policy, 1)).iter().sum();
+    assert!(changed > 20, "{changed} plans were other than at first");
 }
 
 #[test]

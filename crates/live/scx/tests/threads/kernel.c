@@ -86,7 +86,9 @@ static void *look_after_all(void *pointer)
 /* The table of the scheduler, and behind it room for records. */
 static void read_state(const char *path)
 {
-    u64 table = (sizeof(struct sched) + TASKS_MAX * (sizeof(struct thread) + sizeof(u8)) + 63) / 64 * 64;
+    /* Marks begin on a page. */
+    u64 table = sizeof(struct sched) + TASKS_MAX * (sizeof(struct thread) + sizeof(u8)) + 4096;
+    table = (table + 63) / 64 * 64;
     FILE *file = fopen(path, "rb");
     s = calloc(1, table + RECORDS_MAX * sizeof(struct record));
     if (!file || !s || fread(s, sizeof(struct sched), 1, file) != 1)

@@ -140,8 +140,8 @@ Each boot of an [exact virtual machine](../../howto/run-on-cores-you-do-not-have
 everything: {settings}. Half of the cores have {big} MIPS, the others {little}: slow, so that storms are long. While
 all rest, the machine's clock jumps from one event to the next, so most of the virtual time costs little; *in storms*
 says how much of it is none of that. Epochs of policies go on all the time. When a CPU goes or comes back it does so in
-the middle of a storm. Both end the scheduler, which its session loads anew, while a *thin* storm goes on for thirty
-seconds, in which everybody rests for some 50 ms after each step.
+the middle of a storm, under the same scheduler; a *thin* storm goes on for thirty seconds then, in which everybody
+rests for some 50 ms after each step.
 
 What is checked: the scheduler is in the kernel after every storm; the kernel has not complained; each process ended as
 it should, each sum, answer and count was right, and everybody who had been tormented went on when left alone; the

@@ -263,6 +263,18 @@ def lost_core(program, name, seconds):
     }
 
 
+def unknown_core(program):
+    """A CPU comes online that is in no class."""
+    ONLINE.write_text("0")
+    cores = ["--big", "0-1", "--little", "2", "--ratio", "2.5"]
+    command = [program, "run", "--policy", "cfs", *cores, "--everything"]
+    loader = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    loaded_s = wait_for("enabled", LOAD_S)
+    ONLINE.write_text("1")
+    said = loader.communicate(timeout=END_S)[0]
+    return {"loaded_s": loaded_s, "code": loader.returncode, "said": said}
+
+
 def cpu_ticks(process):
     """How many ticks of 10 ms a process has run (proc_pid_stat(5))."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -372,6 +384,7 @@ def futexes(program):
 FAULTS = {
     "killed-loader": killed_loader,
     "hanging-epoch": hanging_epoch,
+    "unknown-core": unknown_core,
     "killed-while-queued": killed_while_queued,
     "changed-affinities": changed_affinities,
     "executing-thread": executing_thread,

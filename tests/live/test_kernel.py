@@ -101,6 +101,12 @@ def test_cores_may_come_and_go(in_guest, name: str) -> None:
     assert min(found["ran"]) > 40, found
 
 
+def test_a_core_of_no_class_ends_the_session_by_name(in_guest) -> None:
+    found = in_guest("faults", "unknown-core")["unknown-core"]
+    assert (found["code"], found["after"], found["complaints"]) == (3, "disabled", [])
+    assert "CPU 3 has come online and is in no class; name it with --big" in found["said"]
+
+
 def test_threads_may_end_while_they_wait(in_guest) -> None:
     found = in_guest("faults", "killed-while-queued")["killed-while-queued"]
     assert (found["during"], found["after"], found["complaints"]) == ("enabled", "disabled", [])

@@ -27,13 +27,28 @@ inlined void change_core(sched_t *s, u32 core, bool comes)
     unlock(s, held);
 }
 
+/* Recorded as if first the program had allowed a thread other cores, and then the plan wanted what it wants. */
+apart void record_follow(sched_t *s, u32 thread, bool narrows)
+{
+    thread_t *own = thread_of(s, thread);
+    bool out = is_runnable(own) && !has(&own->user_affinity, own->core);
+    record_cores(s, thread, &own->user_affinity);
+    record_at(s, own->core, what_of(RECORD_USER_AFFINITY, out, thread, 0), 0, 0);
+    record_cores(s, thread, &own->wanted);
+    u64 moves = narrows && is_misplaced(s, thread);
+    record_at(s, own->core, what_of(RECORD_CHANGE, moves, thread, CHANGE_AFFINITY), 0, 0);
+}
+
 /* The cores that are online have changed: whoever is where it may no longer be goes elsewhere. */
 inlined void follow_cores(sched_t *s, call_t *c, u32 thread)
 {
     if (!get(thread_of(s, thread)->in_use))
         return;
     u32 held = lock_thread(s, thread);
-    bool moves = thread_of(s, thread)->in_use && follow_online(s, thread) && is_misplaced(s, thread);
+    bool is_there = thread_of(s, thread)->in_use, narrows = is_there && follow_online(s, thread);
+    bool moves = is_there && is_misplaced(s, thread);
+    if (is_there)
+        record_follow(s, thread, narrows);
     unlock(s, held);
     if (moves)
         relocate(s, c, thread);

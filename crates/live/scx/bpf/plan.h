@@ -17,13 +17,14 @@ inlined u32 free_slot(sched_t *s)
 }
 
 /* What a thread may use follows the cores that are online. If none of those that its program allows is, it stays bound
- * to the last one: there the kernel finds it, and then allows it others. Returns whether what it may use changes. */
+ * to the last one: there the kernel finds it, and then allows it others. Returns whether the plan wants fewer. */
 once bool follow_online(shared sched_t *s, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     if (!have_common(s, &own->allowed, &s->online))
         return false;
     meet(s, &own->user_affinity, &own->allowed, &s->online);
+    copy(s, &own->affinity, &own->user_affinity);
     return meet(s, &own->affinity, &own->wanted, &own->user_affinity);
 }
 

@@ -194,7 +194,7 @@ fn cpus_at_full_speed_decide_as_one_after_the_other() {
     try_policies(traces(1), |name, topology, rules, lowered, tracking, seed| {
         act_and_explain(&program, name, (topology, rules, lowered), tracking, seed);
     });
-    try_random_rules(traces(20), |name, topology, rules, lowered, tracking, seed| {
+    try_random_rules(traces(10), |name, topology, rules, lowered, tracking, seed| {
         act_and_explain(&program, name, (topology, rules, lowered), tracking, seed);
     });
 }

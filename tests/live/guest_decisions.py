@@ -42,7 +42,6 @@ def decisions(program, name, seconds):
         "after": in_the_end(),
         "complaints": complaints(since),
         "said": loader.said,
-        "bytes": os.path.getsize(f"{name}.decisions"),
     }
 
 

@@ -14,6 +14,8 @@ from ampsched.vm import exact
 SECONDS = 0.15
 QUANTUM_US = 4.0
 """Cores take turns so often that locks are contended."""
+IDLE_US_MAX = 1000
+"""That a core may idle beside a thread that its rules let it run. Seen are 124 us under a-dwrr to 763 us under colab."""
 RECORDS = re.compile(r"^\S+: (\d+) records explained$", re.MULTILINE)
 IDLE_US = re.compile(r"^idled though .* at most: (\d+) us", re.MULTILINE)
 
@@ -31,7 +33,6 @@ def test_every_decision_is_explained(name: str, tmp_path: Path, loader: Path) ->
     done = exact.run(two_and_two(quantum_us=QUANTUM_US), work, out=tmp_path / "out", limit_s=3000)
     assert done.code == 0, (done.output[-3000:], done.console[-3000:])
     found = done.results()[-1][name]
-    print(found, done.console[-500:])
     assert (found["code"], found["after"], found["complaints"]) == (0, "disabled", []), found
     replay = [loader, "replay", tmp_path / "out" / f"{name}.decisions"]
     explained = subprocess.run(replay, capture_output=True, text=True, check=False)
@@ -42,4 +43,4 @@ def test_every_decision_is_explained(name: str, tmp_path: Path, loader: Path) ->
     assert int(count[1]) > 10_000
     idle_us = IDLE_US.search(explained.stdout)
     assert idle_us is not None
-    print(name, "idled for at most", idle_us[1], "us")
+    assert int(idle_us[1]) < IDLE_US_MAX

@@ -15,7 +15,7 @@ SECONDS = 0.15
 QUANTUM_US = 4.0
 """Cores take turns so often that locks are contended."""
 IDLE_US_MAX = 1000
-"""That a core may idle beside a thread that its rules let it run. Seen are 124 us under a-dwrr to 763 us under colab."""
+"""That a core may idle beside a thread that its rules let it run. Seen are up to 146 us (colab)."""
 RECORDS = re.compile(r"^\S+: (\d+) records explained$", re.MULTILINE)
 IDLE_US = re.compile(r"^idled though .* at most: (\d+) us", re.MULTILINE)
 

@@ -199,12 +199,14 @@ impl Replay {
         }
     }
 
-    /// Notes which cores idle though their rules let them run a thread that waits.
+    /// Notes which cores idle though their rules let them run a thread that waits, and that they may pick.
     fn watch_idle_cores(&mut self) {
-        for core in self.rust.topology().cores() {
+        for core in 0..self.rust.topology().core_count() {
+            let core = CoreId::from(core);
             let is_idle = self.rust.core(core).running.is_none() && !self.others[core.index()];
             let is_idle = is_idle && self.rust.waiting_count() > 0;
-            let pick = is_idle.then(|| self.rust.pick_by_rules(core, self.now_ns));
+            let now_ns = self.now_ns;
+            let pick = is_idle.then(|| self.ask(core, |rust| rust.pick_by_rules(core, now_ns)));
             let since = self.in_vain[core.index()].take();
             self.in_vain[core.index()] = match (pick, since) {
                 (Some(Pick::Run(_)), Some(since)) => Some(since),

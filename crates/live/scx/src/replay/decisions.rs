@@ -139,7 +139,7 @@ impl Replay {
     }
 
     /// Asks the interpreter on behalf of a core, for which threads do not exist that only others may pick.
-    fn ask<T>(&mut self, core: CoreId, question: impl FnOnce(&Sched) -> T) -> T {
+    pub(super) fn ask<T>(&mut self, core: CoreId, question: impl FnOnce(&Sched) -> T) -> T {
         let is_hidden = |slot: &&u32| {
             let slot = &self.slots[slot];
             let elsewhere = slot.bound_to.is_some_and(|bound| bound != core.0);

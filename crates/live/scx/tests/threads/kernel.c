@@ -8,7 +8,7 @@
 
 #define RECORDS_MAX (1u << 20)
 #define PARTS 4
-#define CALM_MS 2000
+#define CALM_MS 5000
 
 static void pause_ms(int ms)
 {

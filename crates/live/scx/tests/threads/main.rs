@@ -20,7 +20,7 @@ use crate::subjects::{traces, try_policies, try_random_rules};
 /// Tasks per machine.
 const TASKS: &str = "24";
 /// How long each set of rules is tried, in ms.
-const MS: &str = "40";
+const MS: &str = "20";
 /// What looks without a lock, and decides nothing (`bpf/lock.h`): what ThreadSanitizer sees there is meant.
 const LOOKS: [&str; 21] = [
     "has_slept",

@@ -143,6 +143,31 @@ def cached(cache: Path, name: str) -> Path:
     return folder
 
 
+def test_what_somebody_else_has_fetched_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[Path] = []
+
+    class Slow:
+        """Somebody else has all packages before this one has."""
+
+        def __init__(self, *_: object) -> None: ...
+
+        def configure(self, _mirror: str) -> None: ...
+
+        def download(self) -> list[Path]:
+            used.append(cached(tmp_path, "busybox-x86_64") / "in-use")
+            used[0].touch()
+            return []
+
+    monkeypatch.setattr(module, "_Apt", Slow)
+    monkeypatch.setattr(module, "_check_tools", lambda _: None)
+    folder = Archive(tmp_path, "http://mirror.example").folder("busybox-x86_64")
+    assert used == [folder / "in-use"]
+    assert used[0].exists()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
 @pytest.mark.parametrize("version", ["6.18", "7.3"])
 def test_a_kernel_that_is_there_is_not_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str

@@ -148,11 +148,13 @@ class Archive:
             drop_all_but(selection.keep, unpacked)
             verified = {package.name: _sum(package) for package in packages}
             (unpacked / VERIFIED).write_text(json.dumps(verified, indent=1, sort_keys=True) + "\n", "utf-8")
-            shutil.rmtree(folder, ignore_errors=True)  # without VERIFIED, it was not finished
+            if (folder / VERIFIED).exists():
+                return  # somebody else was faster, and uses it
+            shutil.rmtree(folder, ignore_errors=True)  # it was not finished
             try:
                 unpacked.rename(folder)
             except OSError:
-                if not (folder / VERIFIED).exists():  # else somebody else was faster
+                if not (folder / VERIFIED).exists():
                     raise
 
 

@@ -37,31 +37,32 @@ inlined void charge_up_to(sched_t *s, u32 core, u64 now_ns)
     own->charged_ns = now_ns;
 }
 
-/* Records a change of a thread that is about to be, if it is one. */
+/* Records a change of a thread, if it is one. */
 apart void record_if(sched_t *s, u32 thread, u32 kind, u32 core, bool changes)
 {
     if (changes)
         record_locked(s, thread_of(s, thread)->core, what_of(kind, 0, thread, core), 0, 0);
 }
 
+/* Notes a core with a thread, in one of its words; records that after it is there to be seen. */
+inlined void note_core(sched_t *s, u32 thread, u32 arena *word, u32 core, u32 kind)
+{
+    bool changes = *word != core;
+    *word = core;
+    if (records(s))
+        record_if(s, thread, kind, core, changes);
+}
+
 /* Says which core only may pick a waiting thread: one, NOBODY, or NONE for all. */
 inlined void bind(sched_t *s, u32 thread, u32 core)
 {
-    thread_t *own = thread_of(s, thread);
-    bool changes = own->bound_to != core;
-    own->bound_to = core;
-    if (records(s))
-        record_if(s, thread, RECORD_BIND, core, changes);
+    note_core(s, thread, &thread_of(s, thread)->bound_to, core, RECORD_BIND);
 }
 
 /* Says which idle core waits for a thread, or NONE. */
 inlined void await(sched_t *s, u32 thread, u32 core)
 {
-    thread_t *own = thread_of(s, thread);
-    bool changes = own->pull_to != core;
-    own->pull_to = core;
-    if (records(s))
-        record_if(s, thread, RECORD_PULL_TO, core, changes);
+    note_core(s, thread, &thread_of(s, thread)->pull_to, core, RECORD_PULL_TO);
 }
 
 inlined void wake_core(sched_t *s, call_t *c, u32 core)

@@ -56,10 +56,7 @@ inlined bool have_common(sched_t *s, set_t *a, set_t *b)
  * changes it. */
 once bool meet(shared sched_t *s, shared set_t *set, shared set_t *cores, shared set_t *of)
 {
-    u64 some = s->zero, changed = s->zero;
-    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
-        some |= at(cores->words, i) & at(of->words, i);
-    u64 all = some ? s->zero : ~0ull;
+    u64 all = have_common(s, cores, of) ? s->zero : ~0ull, changed = s->zero;
     for (u32 i = s->zero; i < s->words && can_go_on; i += s->one) {
         u64 common = (at(cores->words, i) | all) & at(of->words, i);
         changed |= common ^ at(set->words, i);

@@ -51,11 +51,13 @@ inlined bool is_unheard(sched_t *s, u32 core)
     core_t *own = core_of(s, core);
     s32 cpu = cpu_at(core);
     u32 running = get(own->running);
-    bool has_to = get(own->looks) || scx_bpf_dsq_nr_queued(OURS | cpu) > 0 || scx_bpf_dsq_nr_queued(OTHERS | cpu) > 0;
-    bool is_busy = get(own->others_run) || (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU);
-    if (has(&s->online, core) && (!has_to || is_busy))
+    bool is_online = has(&s->online, core);
+    bool runs = get(own->others_run) || (running != NONE && thread_of(s, running)->charged_ns != OFF_CPU);
+    bool has_to = !(is_online && runs) && (get(own->looks) || scx_bpf_dsq_nr_queued(OURS | cpu) > 0 ||
+                                           scx_bpf_dsq_nr_queued(OTHERS | cpu) > 0);
+    if (is_online && !has_to)
         put(own->unheard, 0);
-    return has_to && (!is_busy || !has(&s->online, core));
+    return has_to;
 }
 
 /* Before the kernel says that a CPU goes offline, and until a moment after it says that it is back, it does not ask it

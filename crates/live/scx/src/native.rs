@@ -114,7 +114,7 @@ pub fn doing(what: &str) {
 #[derive(Clone, Copy)]
 pub struct Caller(#[allow(dead_code)] *mut Call); // Read by C only.
 
-/// Functions of `bpf/calls.h`, which says what they do, and how `bpf/native_host.c` names them.
+/// Functions of `bpf/calls.h` and what it includes, which say what they do, and how `bpf/native_host.c` names them.
 macro_rules! host {
     ($($name:ident = $symbol:ident($($given:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
         unsafe extern "C" {
@@ -122,7 +122,7 @@ macro_rules! host {
         }
 
         /// What the scheduler in the kernel does when it is called. Threads and cores must exist.
-        #[allow(missing_docs)] // bpf/calls.h says what each does.
+        #[allow(missing_docs)] // Their headers say what each does.
         impl Native {
             $(pub fn $name(&mut self, $($given: $kind),*) $(-> $answer)? {
                 // SAFETY: the state was initialised in `new`, and the interpreter gives out no thread beyond its room.

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ampsched import Catalog
-from ampsched.vm.exact import Exact, loader
-from ampsched.vm.exact.costs import SHARES, ClassCosts
+from ampsched.vm.exact import loader
 from truth.campaign.boot import KERNEL, Guest, Scheduler, ours
 from truth.campaign.plan import Mix, Program
+from truth.halves import halves
 
 CORES = (4, 8, 16, 32)
 QUANTA_US = (2.0, 4.0, 50.0)
@@ -38,26 +37,6 @@ CORES_PER_GROUP, PEERS = 4, 4
 CORES_PER_MESSENGER, WORKERS = 4, 4
 WAKERS_WORK, REST_US = 25_000, 100
 """0.1 ms of work, and of rest on average."""
-MACHINE = """name = "{name}"
-description = "{cores} equal cores"
-[[clusters]]
-name = "first"
-core_type = "generic"
-cores = {half}
-class = 1
-opps = [{{ mhz = {mips}, volt = 1.0 }}]
-[[clusters]]
-name = "second"
-core_type = "generic"
-cores = {half}
-class = 0
-opps = [{{ mhz = {mips}, volt = 1.0 }}]
-[costs]
-context_switch_ns = 0
-migrate_same_cluster_ns = 0
-migrate_cross_cluster_ns = 0
-wakeup_latency_ns = 0
-"""
 
 
 @dataclass(frozen=True)
@@ -74,11 +53,7 @@ class Point:
 
     def guest(self, folder: Path, programs: Path) -> Guest:
         """The machine; its file is put into a folder."""
-        path = folder / f"{self.name}.toml"
-        text = MACHINE.format(name=self.name, cores=self.cores, half=self.cores // 2, mips=MIPS)
-        path.write_text(text, "utf-8")
-        speeds = [ClassCosts(MIPS * 1000, (SHARES,) * 5)] * 2
-        exact = Exact(Catalog.shipped().machine(path), quantum_us=self.quantum_us, speeds=speeds)
+        exact = halves(folder, self.name, self.cores, (MIPS, MIPS), quantum_us=self.quantum_us)
         return Guest(self.name, exact, programs)
 
     def scheduler(self, name: str, peers: Path, program: Path | None = None) -> Scheduler:

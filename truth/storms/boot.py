@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ampsched import Catalog
-from ampsched.vm.exact import Exact, Work, core_options, run
-from ampsched.vm.exact.costs import SHARES, ClassCosts
+from ampsched.vm.exact import Work, core_options, run
+from truth.halves import halves
 
 HERE = Path(__file__).parent
 GUEST = HERE / "guest.sh"
@@ -28,26 +27,6 @@ COMPLAINT = re.compile(r"WARNING|BUG|Oops|stall|lockup|hung|runnable task|Call T
 KNOWN = "NOHZ tick-stop error: local softirq work is pending"
 """Seen rarely, cause not found: docs/howto/run-a-policy-in-the-kernel.md, Limits."""
 EPOCHS = re.compile(r" (\d+) threads, (\d+) epochs, (\d+) decisions")
-MACHINE = """name = "{cores}-cores"
-description = "for storms"
-[[clusters]]
-name = "big"
-core_type = "generic"
-cores = {half}
-class = 1
-opps = [{{ mhz = {big}, volt = 1.0 }}]
-[[clusters]]
-name = "little"
-core_type = "generic"
-cores = {half}
-class = 0
-opps = [{{ mhz = {little}, volt = 1.0 }}]
-[costs]
-context_switch_ns = 0
-migrate_same_cluster_ns = 0
-migrate_cross_cluster_ns = 0
-wakeup_latency_ns = 0
-"""
 
 
 @dataclass(frozen=True)
@@ -129,16 +108,6 @@ class Outcome:
         return cls(**{**values, **tuples})
 
 
-def exact_machine(folder: Path, plan: Plan, kernel: str) -> Exact:
-    """Its cores; the machine's file is put into a folder."""
-    path = folder / f"{plan.cores}-cores.toml"
-    big, little = MIPS
-    text = MACHINE.format(cores=plan.cores, half=plan.cores // 2, big=big, little=little)
-    path.write_text(text, "utf-8")
-    speeds = [ClassCosts(mips * 1000, (SHARES,) * 5) for mips in MIPS]
-    return Exact(Catalog.shipped().machine(path), kernel, speeds=speeds)
-
-
 def storm(
     folder: Path, programs: Programs, plan: Plan, kernel: str, policy: str, tell: Callable[[str], None]
 ) -> tuple[Outcome, str]:
@@ -155,7 +124,7 @@ def storm(
     Raises:
         VmError: The machine cannot be booted.
     """
-    exact = exact_machine(folder, plan, kernel)
+    exact = halves(folder, f"{plan.cores}-cores", plan.cores, MIPS, kernel=kernel)
     files = [GUEST, programs.loader, programs.live, programs.storm]
     words = ["sh", *map(str, files), *plan.words(), *core_options(exact), "--", policy]
     done = run(exact, Work(words, files=files, cwd=Path("/tmp")), limit_s=LIMIT_S, echo=tell)

@@ -35,17 +35,26 @@ def loader() -> Path:
 
 @pytest.fixture(scope="session")
 def in_guest(loader: Path) -> InGuest:
-    """Runs a script of this folder with arguments in a virtual machine and returns the object that it prints."""
+    """Runs a script of this folder with arguments in a virtual machine and returns the object that it prints.
 
-    def run(*arguments: str, script: str = "guest.py", files: Sequence[Path] = ()) -> Found:
+    ``out`` gets the files that it leaves.
+    """
+
+    def run(
+        *arguments: str,
+        script: str = "guest.py",
+        files: Sequence[Path] = (),
+        out: Path | None = None,
+        **machine: Any,
+    ) -> Found:
         programs = sorted(file for file in BUILT.rglob("*") if file.is_file())
         work = exact.Work(
             [str(Path(sys.executable).resolve()), str(ROOT / "tests/live" / script), str(loader), *arguments],
             files=[*programs, *belongings(), *files],
             variables={"LOADS": str(BUILT / "loads"), "PYTHONHASHSEED": "0"},
-            cwd=Path("/tmp"),
+            cwd=out.parent if out else Path("/tmp"),
         )
-        done = exact.run(two_and_two(), work, limit_s=LIMIT_S)
+        done = exact.run(two_and_two(**machine), work, out=out, limit_s=LIMIT_S)
         if done.code != 0 or done.timed_out:
             pytest.fail(f"exit code {done.code}\n{done.output[-3000:]}\n{done.console[-3000:]}")
         found: Found = done.results()[-1]

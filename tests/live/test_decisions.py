@@ -2,40 +2,26 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from belongings import belongings
-from machines import BUILT, ROOT, two_and_two
-
-from ampsched.vm import exact
 
 SECONDS = 0.15
 QUANTUM_US = 4.0
 """Cores take turns so often that locks are contended."""
 IDLE_US_MAX = {"cfs": 1000, "colab": 1000, "eevdf": 1000, "a-dwrr": 10_000, "gts": 10_000}
-"""That a core may idle beside a thread that its rules let it run. Seen are up to 146 us, but 1,049 under a-dwrr and 4,793
-under gts, where idle cores look again every 4 ms for threads whose load has risen."""
+"""That a core may idle beside a thread that its rules let it run. Seen are up to 146 us, but 1,049 under a-dwrr and
+4,793 under gts, where idle cores look again every 4 ms for threads whose load has risen."""
 RECORDS = re.compile(r"^\S+: (\d+) records explained$", re.MULTILINE)
 IDLE_US = re.compile(r"^idled though .* at most: (\d+) us", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["cfs", "colab", "eevdf", "a-dwrr", "gts"])
-def test_every_decision_is_explained(name: str, tmp_path: Path, loader: Path) -> None:
-    script = [str(Path(sys.executable).resolve()), str(ROOT / "tests/live/guest_decisions.py")]
-    programs = sorted(file for file in BUILT.rglob("*") if file.is_file())
-    work = exact.Work(
-        [*script, str(loader), f"{SECONDS:g}", name],
-        files=[*programs, *belongings()],
-        variables={"LOADS": str(BUILT / "loads"), "PYTHONHASHSEED": "0"},
-        cwd=tmp_path,
-    )
-    done = exact.run(two_and_two(quantum_us=QUANTUM_US), work, out=tmp_path / "out", limit_s=3000)
-    assert done.code == 0, (done.output[-3000:], done.console[-3000:])
-    found = done.results()[-1][name]
+def test_every_decision_is_explained(in_guest, name: str, tmp_path: Path, loader: Path) -> None:
+    out, seconds = tmp_path / "out", f"{SECONDS:g}"
+    found = in_guest(seconds, name, script="guest_decisions.py", out=out, quantum_us=QUANTUM_US)[name]
     assert (found["code"], found["after"], found["complaints"]) == (0, "disabled", []), found
-    replay = [loader, "replay", tmp_path / "out" / f"{name}.decisions"]
+    replay = [loader, "replay", out / f"{name}.decisions"]
     explained = subprocess.run(replay, capture_output=True, text=True, check=False)
     print(explained.stdout, explained.stderr)
     assert explained.returncode == 0, explained.stderr

@@ -66,15 +66,26 @@ impl Scope {
 
     /// The threads that belong to it now, in ascending order of process and thread.
     pub fn find(&mut self, root: &Root, proc: &Proc) -> Vec<ThreadStat> {
+        self.find_while(root, proc, || {})
+    }
+
+    /// The same, while something happens after it has seen which of the processes are still there.
+    fn find_while(
+        &mut self,
+        root: &Root,
+        proc: &Proc,
+        meanwhile: impl FnOnce(),
+    ) -> Vec<ThreadStat> {
         let pids = match self {
             Self::Below { parent } => descendants(proc, proc.children(*parent)),
             Self::Trees { roots } => {
-                let is_there =
-                    |key: &ThreadKey| proc.process(key.tid).is_some_and(|stat| stat.key == *key);
-                roots.retain(is_there);
-                let found = descendants(proc, roots.iter().map(|key| key.tid).collect());
-                // A parent may end before the next look; its children stay.
-                roots.extend(found.iter().filter_map(|&pid| Some(proc.process(pid)?.key)));
+                roots.retain(|key| is_there(proc, key));
+                let known: BTreeSet<i32> = roots.iter().map(|key| key.tid).collect();
+                let found = descendants(proc, known.iter().copied().collect());
+                meanwhile();
+                // A parent may end before the next look; its children stay. Others may have got numbers of known ones.
+                let new = found.difference(&known);
+                roots.extend(new.filter_map(|&pid| Some(proc.process(pid)?.key)));
                 found
             }
             Self::Cgroup { folder } => cgroup_processes(root, folder),
@@ -82,8 +93,20 @@ impl Scope {
         let threads_of = |pid: i32| proc.threads(pid).into_iter().map(move |tid| (pid, tid));
         let threads = pids.into_iter().flat_map(threads_of);
         let stats = threads.filter_map(|(pid, tid)| proc.stat(pid, tid));
-        stats.filter(|stat| !stat.is_dead()).collect()
+        let mut found: Vec<ThreadStat> = stats.filter(|stat| !stat.is_dead()).collect();
+        if let Self::Trees { roots } = self {
+            // Who is still there now was there when its threads were read.
+            let meant = roots.iter().filter(|key| is_there(proc, key));
+            let meant: BTreeSet<i32> = meant.map(|key| key.tid).collect();
+            found.retain(|stat| meant.contains(&stat.pid));
+        }
+        found
     }
+}
+
+/// Whether a process has not ended, or not been waited for, and no later one has its number.
+fn is_there(proc: &Proc, key: &ThreadKey) -> bool {
+    proc.process(key.tid).is_some_and(|stat| stat.key == *key)
 }
 
 /// Some processes and everything below them.
@@ -108,4 +131,32 @@ fn cgroup_processes(root: &Root, folder: &str) -> BTreeSet<i32> {
         }
     }
     pids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_gets_the_number_of_a_root_during_a_look_is_none_of_its_tree() {
+        let folder = tempfile::tempdir().unwrap();
+        let starts = |pid: i32, ticks: u64| {
+            let task = folder.path().join(format!("proc/{pid}/task/{pid}"));
+            std::fs::create_dir_all(&task).unwrap();
+            let rest = "S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0";
+            let stat = format!("{pid} (x) {rest} {ticks}{}", " 0".repeat(30));
+            std::fs::write(task.join("stat"), stat).unwrap();
+            std::fs::write(task.join("children"), "").unwrap();
+        };
+        starts(7, 100);
+        starts(8, 100);
+        let root = Root::new(folder.path());
+        let proc = Proc::new(root.clone());
+        let mut scope = Scope::trees(&proc, &[7, 8]).unwrap();
+        let pids = |found: Vec<ThreadStat>| found.iter().map(|stat| stat.pid).collect::<Vec<_>>();
+        assert_eq!(pids(scope.find(&root, &proc)), [7, 8]);
+        let reused = scope.find_while(&root, &proc, || starts(7, 101));
+        assert_eq!(pids(reused), [8], "it has the number only");
+        assert_eq!(pids(scope.find(&root, &proc)), [8], "nor is it later");
+    }
 }

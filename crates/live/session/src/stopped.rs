@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ampsched_computer::{Proc, ThreadKey};
-use ampsched_model::InputError;
+use ampsched_model::{InputError, Ns};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getppid, kill_process};
 
@@ -40,7 +40,8 @@ pub fn wait_for_end<B: Backend>(journal: &Path) {
 /// A session that may be stopped.
 struct Stopped {
     session: Option<ThreadKey>,
-    since: Option<Instant>,
+    /// Since when, and how long it had run before, in ns.
+    since: Option<(Instant, Ns)>,
     /// What it held runs on; when it goes on itself, it ends its policy.
     is_done: bool,
 }
@@ -49,11 +50,12 @@ impl Stopped {
     fn look<B: Backend>(&mut self, proc: &Proc, journal: &Path) {
         let Some(session) = self.session.filter(|_| !self.is_done) else { return };
         let stat = proc.process(session.tid).filter(|stat| stat.key == session);
-        if !stat.is_some_and(|stat| matches!(stat.state, 'T' | 't')) {
-            self.since = None;
-            return;
-        }
-        if self.since.get_or_insert_with(Instant::now).elapsed() < STOPPED_MAX {
+        let stat = stat.filter(|stat| matches!(stat.state, 'T' | 't'));
+        let ran_ns = stat.map(|stat| {
+            let times = proc.run_and_wait_ns(stat.pid, stat.key.tid);
+            times.map_or(stat.cpu_ns(), |(ran_ns, _)| ran_ns)
+        });
+        if !self.is_for_long(ran_ns, Instant::now()) {
             return;
         }
         self.is_done = true;
@@ -67,6 +69,14 @@ impl Stopped {
             tell(B::PROGRAM, format_args!("not put back: {error}"));
         }
     }
+
+    /// Whether it has been stopped for too long; `ran_ns`: how long it has run so far, if it is stopped now.
+    fn is_for_long(&mut self, ran_ns: Option<Ns>, now: Instant) -> bool {
+        // One that has run since the last look was stopped anew.
+        let stopped_still = self.since.filter(|&(_, before_ns)| Some(before_ns) == ran_ns);
+        self.since = stopped_still.or(ran_ns.map(|ran_ns| (now, ran_ns)));
+        self.since.is_some_and(|(since, _)| now - since >= STOPPED_MAX)
+    }
 }
 
 /// Puts back what a journal names, and leaves the journal: its session has not ended.
@@ -74,4 +84,33 @@ fn put_back<B: Backend>(journal: &Path) -> Result<(), InputError> {
     let entries = JournalFile::at(journal)?.map(|place| place.entries()).transpose()?;
     report::<B>(&B::put_back(&entries.unwrap_or_default()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_goes_on_in_between_is_not_stopped_for_long() {
+        let begun = Instant::now();
+        let long_after = |looks: &[(u64, Option<Ns>)]| {
+            let mut stopped = Stopped { session: None, since: None, is_done: false };
+            let mut look =
+                |&(ms, ran_ns)| stopped.is_for_long(ran_ns, begun + Duration::from_millis(ms));
+            looks.iter().position(&mut look)
+        };
+        assert_eq!(
+            long_after(&[(0, Some(5)), (1000, Some(5)), (1999, Some(5)), (2000, Some(5))]),
+            Some(3)
+        );
+        assert_eq!(
+            long_after(&[(0, Some(5)), (1000, None), (2000, Some(5)), (3999, Some(5))]),
+            None
+        );
+        // It was stopped at each look, and has run between them.
+        assert_eq!(
+            long_after(&[(0, Some(5)), (1000, Some(6)), (2999, Some(6)), (3000, Some(6))]),
+            Some(3)
+        );
+    }
 }

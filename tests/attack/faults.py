@@ -13,12 +13,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mounts
-from trial import LOW, RESTORED_S, SCHEDULED, Process, Trial, children_of, guardian_of, kill, state_of, until
+from trial import (
+    LOW,
+    RESTORED_S,
+    SCHEDULED,
+    Process,
+    Trial,
+    children_of,
+    guardian_of,
+    kill,
+    state_of,
+    until,
+    wait_until_stopped,
+)
 
 Fault = Callable[[Trial], str | None]
 
 LAST_NUMBER = Path("/proc/sys/kernel/ns_last_pid")
 ENDS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+TURNS, TURNS_S = 60, 60.0
+"""Epochs within which everybody has a turn many times over, and the longest time that they may take."""
 STOPPED_S = 2.0
 """How long a session may be stopped before its guardian puts back."""
 
@@ -205,15 +219,16 @@ def rebooted(trial: Trial) -> str | None:
     """A journal of another start of the computer: numbers of threads mean others now."""
     session = trial.start("hsp")
     bound = until(lambda: trial.touched() is not None, RESTORED_S)
-    # First the guardian, which would put back at once.
+    # While it is stopped: left by a session that has ended, its journal could be put back by anybody's next session.
     kill(session.pid, signal.SIGSTOP)
+    wait_until_stopped(session)
     kill(guardian_of(session))
-    kill(session.pid)
-    wrong = trial.end(session)
     [journal] = trial.folder.glob("journal-*")
     heading, rest = journal.read_bytes().split(b"\n", 1)
     text = re.sub(rb'"boot":"[^"]*"', b'"boot":"another"', heading[9:])
     journal.write_bytes(b"%08x %s\n%s" % (zlib.crc32(text), text, rest))
+    kill(session.pid)
+    wrong = trial.end(session)
     code, said = trial.restore()
     if bound and trial.touched() is None:
         return "it touches threads of another start of the computer"
@@ -230,10 +245,14 @@ def number_reused(trial: Trial) -> str | None:
     if not until(lambda: os.sched_getaffinity(first.pid) != everything, RESTORED_S):
         raise RuntimeError(f"nobody binds it: {trial.said()[-300:]}")
     given = os.sched_getaffinity(first.pid)
+    # Meanwhile nobody starts threads, which would get that number.
+    kill(trial.victim, signal.SIGSTOP)
+    wait_until_stopped(trial.threads)
     first.kill()
-    first.wait()
+    first.bury()
     trial.processes.remove(first)
     second = process_with(trial, first.pid)
+    kill(trial.victim, signal.SIGCONT)
     if second is None:
         # Somebody else was faster.
         kill(session.pid)
@@ -258,7 +277,7 @@ def process_with(trial: Trial, number: int) -> int | None:
         if process.pid == number:
             return number
         process.kill()
-        process.wait()
+        process.bury()
         trial.processes.remove(process)
     return None
 
@@ -292,17 +311,17 @@ def cgroup_vanished(trial: Trial) -> str | None:
         mounts.move(trial.victim, home)
         kill(trial.victim, signal.SIGHUP)
         session = trial.start(mounts.HOLDS)
-        frozen = mounts.when_held(trial.victim, session)
-        is_gone = until(lambda: mounts.left_by(trial.victim, home), RESTORED_S)
-        kill(session.pid, signal.SIGCONT)
-        # Nobody is forgotten: whoever was held is let go at some time while the session goes on.
-        forgotten = set(frozen)
+        frozen = mounts.when_held(trial, session)
+        is_gone = until(lambda: mounts.left_by(home), RESTORED_S)
+        mounts.go_on(session)
+        # Nobody is forgotten: whoever was held is let go at some time while the session goes on, however slowly.
+        forgotten, last = set(frozen), trial.epochs() + TURNS
 
         def all_have_gone_on() -> bool:
             forgotten.intersection_update(mounts.held(trial.victim))
             return not forgotten
 
-        until(all_have_gone_on, RESTORED_S)
+        until(lambda: all_have_gone_on() or trial.epochs() > last, TURNS_S)
         kill(session.pid, trial.dice.choice([signal.SIGTERM, signal.SIGKILL]))
         wrong = trial.end(session)
         free = until(lambda: not mounts.held(trial.victim), RESTORED_S)
@@ -315,13 +334,13 @@ def cgroup_read_only(trial: Trial) -> str | None:
     """Cgroups cannot be written any more when threads are let go; whoever says that all is put back must be right."""
     kill(trial.victim, signal.SIGHUP)
     session = trial.start(mounts.HOLDS, wrapper=("unshare", "--mount"))
-    frozen = mounts.when_held(trial.victim, session)
+    frozen = mounts.when_held(trial, session)
     while not mounts.make_read_only(session.pid):
         # It has been stopped while it had a file of a cgroup open.
-        kill(session.pid, signal.SIGCONT)
-        frozen = mounts.when_held(trial.victim, session)
-    kill(session.pid, signal.SIGCONT)
+        mounts.go_on(session)
+        frozen = mounts.when_held(trial, session)
     kill(session.pid, signal.SIGTERM)
+    mounts.go_on(session)
     wrong = trial.end(session)
     left = set(frozen) & set(mounts.held(trial.victim))
     if left and (session.returncode == 0 or "all put back" in trial.said()):

@@ -17,19 +17,36 @@ from workers import Done, Failure
 
 SIDE_BY_SIDE = 12
 """Trials wait most of the time."""
+APART = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""A process with numbers of processes of its own, among which its number is 1."""
+APART_S = 120.0
 
 
 def one(program: Path, number: int, seed: int) -> tuple[str, str | None]:
     """One fault; its name and what was wrong."""
     fault = faults.ALL[number % len(faults.ALL)]
     try:
+        # It chooses which number comes next, and numbers of others' that have ended would be taken for them.
+        if fault is faults.number_reused and os.getpid() != 1:
+            return apart(program, number, seed)
         trial = Trial(program, number, seed)
         try:
-            return fault.__name__, fault(trial)
+            wrong = fault(trial)
+            if wrong is None and fault is not faults.threads_killed and trial.threads.poll() is not None:
+                wrong = f"its threads have ended with {trial.threads.returncode}"
+            return fault.__name__, wrong
         finally:
             trial.clean_up()
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
         return fault.__name__, f"{type(error).__name__}: {error}"
+
+
+def apart(program: Path, number: int, seed: int) -> tuple[str, str | None]:
+    """The same by another process, apart from others."""
+    command = [*APART, sys.executable, __file__, str(program), str(seed), str(number)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=APART_S)
+    name, wrong = done.stdout.strip().split(" ", 1)
+    return name, None if wrong == "None" else wrong
 
 
 def missing() -> str | None:

@@ -7,14 +7,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from trial import Process, kill, threads_of, until
+from trial import (
+    Process,
+    Trial,
+    guardian_of,
+    kill,
+    state_of_process,
+    threads_of,
+    until,
+    wait_until_stopped,
+)
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
 HOLDS = "hfee:epoch_ms=100"
 """A policy that holds threads back in turns, if more want to run than there are cores when an epoch begins."""
 
-HELD_S = 15.0
+HELD_S, LEFT_S = 15.0, 5.0
 
 
 @contextlib.contextmanager
@@ -35,10 +44,7 @@ def own_cgroup(name: str) -> Iterator[Path]:
     try:
         yield home
     finally:
-        with contextlib.suppress(OSError):
-            for tid in (home / "tasks").read_text().split():
-                (FREEZER / "tasks").write_text(tid)
-            home.rmdir()
+        until(lambda: left_by(home), LEFT_S)
 
 
 def move(pid: int, group: Path) -> None:
@@ -58,34 +64,44 @@ def held(pid: int) -> list[int]:
     return found
 
 
-def when_held(pid: int, session: Process) -> list[int]:
-    """Stops a session when it holds threads of a process back, and returns these."""
+def when_held(trial: Trial, session: Process) -> list[int]:
+    """Stops a session when it holds threads of a trial back and has nothing to do, and returns these."""
+    pid = trial.victim
     end = time.monotonic() + HELD_S
-    while time.monotonic() < end and session.poll() is None:
-        until(lambda: bool(held(pid)), HELD_S)
+
+    def is_time() -> bool:
+        # Who sleeps has no file of a cgroup open, and has come further since it was stopped the last time.
+        return session.poll() is not None or (bool(held(pid)) and state_of_process(session) == "S")
+
+    while time.monotonic() < end:
+        until(is_time, HELD_S)
+        if session.poll() is not None:
+            said = trial.said()[-200:]
+            raise RuntimeError(f"before it holds anybody back it ends with {session.returncode}: {said}")
         kill(session.pid, signal.SIGSTOP)
-        # It is not stopped before the kernel says so.
-        until(lambda: state_of_process(session.pid) in "Tt", 5.0)
-        if found := held(pid):
+        if wait_until_stopped(session) and (found := held(pid)):
+            # However long this takes, it is not a fault of its own.
+            kill(guardian_of(session), signal.SIGSTOP)
             return found
         kill(session.pid, signal.SIGCONT)
-    raise RuntimeError(f"nobody is held back for {HELD_S:.0f} s")
+    raise RuntimeError(f"nobody is held back for {HELD_S:.0f} s: {trial.said()[-200:]}")
 
 
-def state_of_process(pid: int) -> str:
-    """Its state as one letter."""
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+def go_on(session: Process) -> None:
+    """Lets a session go on that was stopped, then its guardian, which does not see it stopped."""
+    guardian = guardian_of(session)
+    kill(session.pid, signal.SIGCONT)
+    kill(guardian, signal.SIGCONT)
 
 
-def left_by(pid: int, home: Path) -> bool:
-    """Takes a process's threads out of a cgroup, but for those that are held elsewhere, and removes it."""
+def left_by(home: Path) -> bool:
+    """Takes all threads out of a cgroup and removes it, if nobody comes meanwhile; whether it is gone."""
     with contextlib.suppress(OSError):
         for tid in (home / "tasks").read_text().split():
             with contextlib.suppress(OSError):
                 (FREEZER / "tasks").write_text(tid)
         home.rmdir()
-        return True
-    return False
+    return not home.exists()
 
 
 def make_read_only(pid: int) -> bool:

@@ -1,6 +1,8 @@
 """One trial of a live session: threads of its own, a session that schedules them, and what is still changed of them."""
 
 import contextlib
+import json
+import math
 import os
 import random
 import re
@@ -50,7 +52,6 @@ LOW = ("nice", "-n", "10")
 
 READY_S, RESTORED_S, ENDED_S = 15.0, 8.0, 20.0
 LONGEST_DELAY_S = 0.35
-Process = subprocess.Popen[bytes]
 CPUS = ("--big=0", "--little=1"), ("--big=1", "--little=0")
 
 
@@ -102,6 +103,41 @@ def kill(pid: int | None, what: signal.Signals = signal.SIGKILL) -> None:
             os.kill(pid, what)
 
 
+def state_of_process(process: subprocess.Popen[bytes]) -> str:
+    """Its state as one letter; one that has ended is there until it is buried."""
+    return Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def wait_until_stopped(process: subprocess.Popen[bytes]) -> bool:
+    """Waits until the kernel says that a process that was sent SIGSTOP is stopped; false if it takes too long."""
+    return until(lambda: state_of_process(process) in "Tt", 5.0)
+
+
+class Process(subprocess.Popen[bytes]):
+    """A process whose number, which is also that of its group, nobody else gets before it is buried."""
+
+    def poll(self) -> int | None:
+        """Its exit code if it has ended."""
+        if self.returncode is None:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                was_killed = ended.si_code != os.CLD_EXITED
+                self.returncode = -ended.si_status if was_killed else ended.si_status
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end."""
+        longest_s = math.inf if timeout is None else timeout
+        if not until(lambda: self.poll() is not None, longest_s):
+            raise subprocess.TimeoutExpired(self.args, longest_s)
+        return self.returncode
+
+    def bury(self) -> None:
+        """Waits for its end and gives its number away."""
+        self.wait(ENDED_S)
+        os.waitpid(self.pid, 0)
+
+
 class Trial:
     """Threads, a session of a policy for them, and where it writes."""
 
@@ -122,7 +158,7 @@ class Trial:
     def start_process(self, *command: str, output: int | IO[bytes] | None = None) -> Process:
         """Starts something that ends with the trial."""
         errors = None if output == subprocess.PIPE else output
-        process = subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True)
+        process = Process(command, stdout=output, stderr=errors, start_new_session=True)
         self.processes.append(process)
         return process
 
@@ -136,7 +172,7 @@ class Trial:
             for folder in (self.folder, self.other_folder):
                 self.restore(folder)
             for process in self.processes:
-                process.wait(ENDED_S)
+                process.bury()
         finally:
             for folder in (self.folder, self.other_folder):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -186,6 +222,10 @@ class Trial:
     def said(self) -> str:
         """What sessions, and their guardians, have said."""
         return re.sub(r"\s+", " ", self.output.read_text(errors="replace"))
+
+    def epochs(self) -> int:
+        """How many epochs the session says it has had."""
+        return int(json.loads((self.folder / "status.json").read_text())["epochs"])
 
     def end(self, session: Process) -> str | None:
         """Waits for a session's end; what is wrong with it."""

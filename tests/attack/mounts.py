@@ -64,8 +64,23 @@ def held(pid: int) -> list[int]:
     return found
 
 
-def when_held(trial: Trial, session: Process) -> list[int]:
-    """Stops a session when it holds threads of a trial back and has nothing to do, and returns these."""
+def frozen_still(pid: int, before: dict[int, int]) -> set[int]:
+    """Those of some frozen threads that have not run since; `before`: the ns that each had run by then."""
+    found = set()
+    for tid in before.keys() & set(held(pid)):
+        with contextlib.suppress(OSError):
+            if ran_ns(pid, tid) == before[tid]:
+                found.add(tid)
+    return found
+
+
+def ran_ns(pid: int, tid: int) -> int:
+    """How long a thread has run so far."""
+    return int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[0])
+
+
+def when_held(trial: Trial, session: Process) -> dict[int, int]:
+    """Stops a session when it holds threads of a trial back and has nothing to do. Returns how long each has run."""
     pid = trial.victim
     end = time.monotonic() + HELD_S
 
@@ -82,7 +97,7 @@ def when_held(trial: Trial, session: Process) -> list[int]:
         if wait_until_stopped(session) and (found := held(pid)):
             # However long this takes, it is not a fault of its own.
             kill(guardian_of(session), signal.SIGSTOP)
-            return found
+            return {tid: ran_ns(pid, tid) for tid in found}
         kill(session.pid, signal.SIGCONT)
     raise RuntimeError(f"nobody is held back for {HELD_S:.0f} s: {trial.said()[-200:]}")
 

@@ -223,9 +223,10 @@ class Trial:
         """What sessions, and their guardians, have said."""
         return re.sub(r"\s+", " ", self.output.read_text(errors="replace"))
 
-    def epochs(self) -> int:
-        """How many epochs the session says it has had."""
-        return int(json.loads((self.folder / "status.json").read_text())["epochs"])
+    def held_by_policy(self) -> set[int]:
+        """The threads that the session says its policy holds back."""
+        status = json.loads((self.folder / "status.json").read_text())
+        return {thread["tid"] for thread in status["threads"] if thread["state"] == "held"}
 
     def end(self, session: Process) -> str | None:
         """Waits for a session's end; what is wrong with it."""

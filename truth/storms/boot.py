@@ -44,9 +44,9 @@ class Plan:
 
     seed: int = 1
     cores: int = 16
-    rounds: int = 16
+    rounds: int = 4
     ms: int = 250
-    pause_s: int = 52
+    pause_s: int = 200
     gone: int = 1
 
     @property
@@ -75,7 +75,7 @@ class Outcome:
     Attributes:
         release: What the kernel calls itself.
         virtual_s: Time from power-on to the end, in the guest.
-        policy_s: Of it, with the policy in the kernel or being loaded anew.
+        policy_s: Of it, with the policy in the kernel.
         storm_s: Of it, in storms.
         thin_s: Of it, in thin ones.
         rounds: Storms.

@@ -84,6 +84,7 @@ struct sched_ext_ops {
 #define SCX_KICK_IDLE 1
 #define SCX_KICK_PREEMPT 2
 #define SCX_TASK_QUEUED 1
+#define SCX_CPUPERF_ONE 1024
 #define SCX_OPS_ENQ_LAST (1ull << 1)
 #define SCX_OPS_SWITCH_PARTIAL (1ull << 3)
 #define PF_EXITING 0x00000004
@@ -107,6 +108,7 @@ const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
 void scx_bpf_put_idle_cpumask(const struct cpumask *idle_mask) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
 u32 scx_bpf_cpuperf_cur(s32 cpu) __ksym;
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 void scx_bpf_exit_bstr(s64 exit_code, char *fmt, unsigned long long *data, u32 data_size) __ksym;
 void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data_size) __ksym;

@@ -94,7 +94,7 @@ struct core {
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
     u32 last_generation; /* of the slot of the thread that ran last */
-    u32 unheard; /* how many looks in a row it has had to look, and has not (scheduler/session.h) */
+    u32 unheard; /* at how many looks in a row it has had to look (scheduler/session.h) */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };

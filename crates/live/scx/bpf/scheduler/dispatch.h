@@ -102,7 +102,6 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
     }
     if (!is_ours(cpu))
         return;
-    put(own->unheard, 0);
     help_stranded(s, c);
     /* Behind one of ours that goes on comes one of the others, if any waits; behind those that block before their time
      * is used up, after as long as that would take. */

@@ -69,11 +69,13 @@ void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
     tell(s, c);
 }
 
+/* The kernel takes a task out that waits here. From Linux 7.1 on it also calls this, without a flag, for a thread that
+ * goes to a CPU's own queue, where it was sent. */
 SEC("struct_ops/dequeue")
 void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
 {
     u32 thread = thread_of_task(p);
-    if (thread == NONE)
+    if (thread == NONE || !deq_flags)
         return;
     sched_t *s = shared_state();
     call_t *c = own_call(s);

@@ -34,7 +34,8 @@ inlined s32 begin_look(struct look *look, u64 now_ns)
     return bpf_timer_start(&look->timer, (now_ns / period_ns + 1) * period_ns, BPF_F_TIMER_ABS);
 }
 
-/* After how many looks in vain somebody else looks for a core (ours): the kernel's ticks are no rarer than looks. */
+/* After how many looks in a row at which a core had to look somebody else looks for it (ours): the kernel's ticks are
+ * no rarer than looks. */
 #define UNHEARD_MAX 4
 
 inlined bool is_kernel_idle(s32 cpu)
@@ -60,6 +61,16 @@ inlined bool is_unheard(sched_t *s, u32 core)
     return has_to;
 }
 
+/* Whether it is time that somebody else looks for a core that has to. One that is online looks when it has time, but
+ * whom it does not take although it was sent there goes on elsewhere: a CPU that is about to go offline may ask what to
+ * run and take nobody, and it goes only when all that were interrupted while they read what RCU guards have gone on. */
+inlined bool is_stranded(sched_t *s, u32 core)
+{
+    s32 cpu = cpu_at(core);
+    return !has(&s->online, core) || (get(core_of(s, core)->unheard) > UNHEARD_MAX &&
+                                      (is_kernel_idle(cpu) || scx_bpf_dsq_nr_queued(OURS | cpu) > 0));
+}
+
 /* Before the kernel says that a CPU goes offline, and until a moment after it says that it is back, it does not ask it
  * what to run, and interrupts that tell it to look are lost. It is told again; in the end, and if it is offline,
  * somebody else looks for it. */
@@ -68,20 +79,21 @@ inlined void find_stranded(sched_t *s)
     u32 stranded = unknown(s, NONE), helper = unknown(s, NONE);
     for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
         core_t *own = core_of(s, core);
-        s32 cpu = cpu_at(core);
         if (!is_unheard(s, core)) {
             if (has(&s->online, core))
                 helper = unknown(s, core);
             continue;
         }
         put(own->unheard, get(own->unheard) + 1);
-        if (!has(&s->online, core) || (get(own->unheard) > UNHEARD_MAX && is_kernel_idle(cpu)))
+        if (!is_stranded(s, core))
+            scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
+        else if (stranded == NONE || get(own->unheard) > get(core_of(s, stranded)->unheard))
             stranded = unknown(s, core);
-        else
-            scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
     }
     if (stranded == NONE || helper == NONE)
         return;
+    /* The next time it is another one's turn. */
+    put(core_of(s, stranded)->unheard, 0);
     put(s->stranded, stranded);
     scx_bpf_kick_cpu(cpu_at(helper), SCX_KICK_PREEMPT);
 }

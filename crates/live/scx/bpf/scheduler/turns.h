@@ -19,6 +19,9 @@ void BPF_PROG(ampsched_tick, struct task_struct *p)
     sched_t *s = shared_state();
     u64 now_ns = bpf_ktime_get_ns(), ran_ns = less(now_ns, thread_of(s, thread)->on_since_ns);
     s32 cpu = bpf_get_smp_processor_id();
+    /* The governor schedutil changes a frequency, and obeys new limits, only when it is asked; policies that set clocks
+     * do so by limits. The kernel knows no load of threads of ours (kernel/sched/ext.c, cpufreq_schedutil.c). */
+    scx_bpf_cpuperf_set(cpu, SCX_CPUPERF_ONE);
     /* Whoever chooses frequencies, they are seen at ticks, as by the kernel (arch_scale_freq_tick). */
     if (tracking(s) == TRACKING_BY_WORK)
         see_pace(s, core_at(cpu), scx_bpf_cpuperf_cur(cpu), now_ns);

@@ -74,7 +74,8 @@ LIVE_TESTS = AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PYTHONPATH=$(TESTED) PATH=
 .PHONY: test-live
 test-live: live-programs ## Load policies into a kernel in an exact virtual machine and make it hard for them [SECONDS per policy]
 	cargo test --locked --quiet -p ampsched-scx --features bpf
-	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadfile tests/live
+	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadfile \
+		--ignore tests/live/test_arm64.py tests/live
 
 .PHONY: test-quotas
 test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quotas (root, QEMU and virtiofsd)
@@ -89,6 +90,10 @@ live-arm64: $(BUILD)/sysroot ## Build the program that loads policies into a ker
 	sh tools/live-arm64.sh "$$(cat $(BUILD)/sysroot)" --locked --quiet --release
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/aarch64-unknown-linux-gnu/release/ampsched-live-scx \
 		$(ARM64)/ampsched-live-scx
+
+.PHONY: test-live-arm64
+test-live-arm64: live-programs live-arm64 ## Have policies set clocks and place by energy in a kernel of arm64
+	$(LIVE_TESTS) --numprocesses $(JOBS) tests/live/test_arm64.py
 
 KERNELS ?= all
 
@@ -193,17 +198,23 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	@echo "open $(BUILD)/site/index.html"
 
 # Programs of campaigns in exact virtual machines, and what directs them there.
-GUEST_PROGRAMS := director hogs convoy barrier pipeline sleepers costs
+HOST_PROGRAMS := hogs convoy barrier pipeline sleepers costs
+GUEST_PROGRAMS := director $(HOST_PROGRAMS)
 
 .PHONY: campaign-programs
 campaign-programs: $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) $(GUEST_PROGRAMS:%=$(BUILD)/campaign/aarch64/%) ## Compile the programs of campaigns in exact virtual machines
 
 .PHONY: truth
-truth: $(BUILD)/package $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) ## Compare simulations with kernels in exact virtual machines (JOBS at a time; goes on where it was stopped)
+truth: $(BUILD)/package campaign-programs ## Compare simulations with kernels in exact virtual machines (JOBS at a time; goes on where it was stopped)
 	sh tools/check-live.sh
 	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.sides.run --programs $(BUILD)/campaign/x86_64 \
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.sides.run --programs $(BUILD)/campaign \
 		--results docs/reports/truth --machines truth/machines --jobs $(JOBS) --report docs/explanation/truth.md
+
+.PHONY: truth-host
+truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simulations with this computer's kernel, on two of its CPUs [MORE='--measure --cpus 2,3']
+	$(BIN)/python -m truth.host.run --programs $(BUILD)/host --results docs/reports/truth/host \
+		--report docs/explanation/truth.md $(MORE)
 
 CORES_PROGRAMS := director pairs groups wakers build
 
@@ -213,6 +224,27 @@ truth-cores: $(BUILD)/package $(CORES_PROGRAMS:%=$(BUILD)/cores/%) $(PEERS)/scx_
 	$(clock)
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.cores.run --programs $(BUILD)/cores \
 		--peers $(PEERS) --results docs/reports/cores --jobs $(JOBS) --page docs/explanation/truth.md $(MORE)
+
+.PHONY: noise
+noise: $(BUILD)/package $(BUILD)/cores/build ## Record the shipped noise files anew in an exact virtual machine (some minutes)
+	$(clock)
+	mkdir -p $(BUILD)/noise && cp tools/noise.sh $(BUILD)/cores/build $(BUILD)/noise
+	cd $(BUILD)/noise && AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(abspath $(BIN))/ampsched vm run -m 2B2S \
+		--include noise.sh --include build --out traces -- sh -c '$(NOISE_IDLE) && $(NOISE_BUSY)'
+	for load in idle busy; do \
+		$(BIN)/python tools/noise.py $(BUILD)/noise/traces/$$load.txt --fastest 0,1 --kind $$load \
+			>python/ampsched/data/noise/$$load.toml || exit 1; \
+	done
+
+.PHONY: noise-host
+noise-host: $(BUILD)/package ## Record what this computer does beside programs while it idles (root; half a minute)
+	mkdir -p $(BUILD)/noise docs/reports/truth/host
+	sh tools/noise.sh $(BUILD)/noise/host.txt sleep 30
+	$(BIN)/python tools/noise.py $(BUILD)/noise/host.txt --describe "an idle computer, its hypervisor included" \
+		--origin "make noise-host" >docs/reports/truth/host/noise.toml
+
+NOISE_IDLE := sh noise.sh idle.txt sleep 20
+NOISE_BUSY := sh noise.sh busy.txt ./build --jobs 8 --warm-ms 100 --ms 4000
 
 .PHONY: storms
 storms: $(BUILD)/package $(BUILD)/storms/storm ## Storms under policies on 16 cores, two hours of virtual time on each of two kernels (an hour) [JOBS, SEED, MORE='--kernels 7.3 --policies cfs']
@@ -378,6 +410,11 @@ $(BUILD)/cores/%: $(BUILD)/campaign/x86_64/%
 $(BUILD)/storms/storm: truth/storms/storm.c truth/storms/targets.c truth/storms/storm.h
 	@mkdir -p $(@D)
 	cc $(GUEST_CFLAGS) -o $@ $(filter %.c,$^)
+
+# Programs of this computer's own kernel.
+$(BUILD)/host/%: truth/programs/%.c $(WITH_THREADS)
+	@mkdir -p $(@D)
+	cc $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c
 
 $(BUILD)/campaign/x86_64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
 	@mkdir -p $(@D)

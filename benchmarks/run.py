@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
 MEASURED = ("<!-- measured: begin -->", "<!-- measured: end -->")
 AUTHOR = ("<!-- author: begin -->", "<!-- author: end -->")
+LINUX = ("<!-- linux: begin -->", "<!-- linux: end -->")
 
 # The peers' work: CPU-bound threads on 8 cores, round robin, slices of 1 ms.
 CORES = 8
@@ -39,8 +40,12 @@ GROWTH = (
     (1024, 100_000, {"rr": 2_000, "cfs": 6_000}),
 )
 MIX_SIM_MS = 10_000
+# Linux's own scheduler beside rules: cores, threads and simulated time.
+LINUX_WORKS = ((8, 64, 500_000), (64, 1_500, 30_000))
+LINUX_PEERS = ("eevdf", "cfs")
 
 RR_TARGET, CFS_TARGET, PEER_TARGET, GROWTH_TARGET = 10e6, 5e6, 10.0, 4.0
+LINUX_TARGET, LINUX_GROWTH_TARGET = 5e6, 2.0
 DECISION_TARGET_NS, EPOCH_TARGET_NS = 150.0, 20_000.0
 ENERGY_TARGET = 0.7
 MEMORY_TARGET_MIB, TRACE_TARGET_MB, REPRODUCE_TARGET_S = 200.0, 50.0, 180.0
@@ -50,8 +55,12 @@ def main() -> int:
     """Runs what the options ask for."""
     options = parse_options()
     try:
-        texts = {} if options.author else {MEASURED: "\n".join(measured(options))}
-        if not options.tasks:
+        texts = {}
+        if not options.author and not options.linux:
+            texts[MEASURED] = "\n".join(measured(options))
+        if not options.author and not options.tasks:
+            texts[LINUX] = wrapped("\n".join(linux(options.rounds)))
+        if not options.tasks and not options.linux:
             texts[AUTHOR] = wrapped("\n".join(author_loop.report(options.rounds)))
     except measure.MeasurementFailed as error:
         print(f"benchmarks: {error}", file=sys.stderr)
@@ -78,6 +87,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each measurement (5)")
     parser.add_argument("--install-peers", action="store_true", help="install SimPy and SimGrid")
     parser.add_argument("--tasks", action="store_true", help="measure task policies only")
+    parser.add_argument("--linux", action="store_true", help="measure Linux's own scheduler only")
     parser.add_argument("--author", action="store_true", help="measure the loop of an author only")
     parser.add_argument("--reproduce", action="store_true", help="also time `reproduce colab`")
     parser.add_argument("--report", type=Path, help="Markdown file whose measured part is replaced")
@@ -181,6 +191,34 @@ def growth(engine: str, rounds: int) -> Iterator[str]:
         cells += [f"{start_us:.1f}", f"{max(sample.peak_mib for sample in both):.0f}"]
         yield f"| {' | '.join(cells)} |"
     yield f"\nTarget: growth at most {GROWTH_TARGET:.0f}: {verdict(worst <= GROWTH_TARGET)}.\n"
+
+
+def linux(rounds: int) -> Iterator[str]:
+    """Dispatches per second under Linux's own scheduler, and under rules in the same rounds."""
+    engine = str(measure.build_example(ROOT, "ampsched-sim", "engine_bench"))
+    names = ("linux", *LINUX_PEERS)
+    commands = {
+        f"{policy} {cores}": hogs(engine, policy, cores, threads, sim_ms)
+        for cores, threads, sim_ms in LINUX_WORKS
+        for policy in names
+    } | {"bare": bare(engine, PEER_THREADS[0])}
+    samples = measure.rounds(commands, rounds)
+    yield "### Linux's own scheduler\n"
+    yield "| work | million dispatches/s | range | target | bare loop / engine |"
+    yield "|---|---|---|---|---|"
+    first = LINUX_WORKS[0][0]
+    for cores, threads, _ in LINUX_WORKS:
+        for policy in names:
+            target = LINUX_TARGET if (policy, cores) == ("linux", first) else None
+            own = samples[f"{policy} {cores}"]
+            yield speed_row(f"`{policy}`, {cores} cores, {threads:,} threads", own, target, samples["bare"])
+    last = LINUX_WORKS[-1][0]
+    ratio = measure.median_ratio(samples[f"linux {first}"], samples[f"linux {last}"])
+    reached = verdict(ratio <= LINUX_GROWTH_TARGET)
+    yield (
+        f"\nA dispatch under `linux` costs {ratio:.2f} times as much on {last} cores as on {first}, "
+        f"creation of the threads included; target at most {LINUX_GROWTH_TARGET:.0f}: {reached}.\n"
+    )
 
 
 def size(engine: str) -> Iterator[str]:

@@ -40,6 +40,12 @@ HEADER = """\
 # measured idle power shows, and no power of the deeper state was published.
 """
 
+KERNEL = """
+[kernel]                             # what the policy linux knows of the machine
+sees = "capacities"                  # capacity-dmips-mhz of exynos5422-cpus.dtsi
+last_level_cache = "cluster"         # A7 and A15 clusters have an L2 each; there is no L3 before DynamIQ
+"""
+
 COSTS = """
 [costs]                              # COLAB names none; the same for all machines with Arm cores
 context_switch_ns = 2000             # estimate; Li, Ding and Shen (ExpCS 2007) measured 3.8 us directly on a 2 GHz Xeon
@@ -65,7 +71,7 @@ def machine_file(variant: Variant, laws: dict[str, Law], network: Network) -> st
     """The text of a machine's file."""
     head = f'name = "{variant.name}"\ndescription = "{variant.description}"\n\n{HEADER}'
     clusters = "".join(_cluster(cluster, variant.cores, laws[cluster]) for cluster in CLUSTERS)
-    return head + clusters + COSTS + _thermal(network) + TRIPS
+    return head + clusters + KERNEL + COSTS + _thermal(network) + TRIPS
 
 
 def _cluster(cluster: str, cores: int, law: Law) -> str:

@@ -28,6 +28,7 @@ from ampsched.explaining import Explanation, Told
 from ampsched.factors import Factors
 from ampsched.governor import GovernorInfo, Governors, governors
 from ampsched.metrics import MixMetrics
+from ampsched.noise import Noise, noise_names
 from ampsched.overhead import Overhead
 from ampsched.policy import Policy, PolicyInfo, policies
 from ampsched.results import (
@@ -73,6 +74,7 @@ __all__ = [
     "InputError",
     "Machine",
     "MixMetrics",
+    "Noise",
     "Outcome",
     "Overhead",
     "Pick",
@@ -96,6 +98,7 @@ __all__ = [
     "compare",
     "explain",
     "governors",
+    "noise_names",
     "policies",
     "read_recording",
     "read_task_graph",

@@ -23,6 +23,7 @@ class ParamRow(TypedDict):
     max: float
     flag: bool
     choices: tuple[str, ...]
+    one_of: tuple[float, ...]
     help: str
 
 class WordRow(TypedDict):
@@ -190,6 +191,18 @@ class Models:
     ) -> list[tuple[float, float, bool]]: ...
 
 @final
+class NoiseSources:
+    """What a system does beside the programs: the sources of a noise file."""
+
+    @staticmethod
+    def parse(file: str, text: str) -> NoiseSources: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def sources(self) -> list[tuple[str, str, int | None, float, float]]:
+        """Name, kind, core or none for each, and mean pause and duration in ns of each source."""
+
+@final
 class Job:
     def __new__(
         cls,
@@ -202,6 +215,7 @@ class Job:
         factors: FactorSource,
         overhead_ns: tuple[int, int],
         governors: Sequence[tuple[str | None, str, Params]],
+        noise: NoiseSources | None,
         energy: bool,
         until_ns: int | None,
         repetitions: int | None,
@@ -260,6 +274,7 @@ class View:
     def app(self, thread: int) -> int: ...
     def core(self, thread: int) -> int: ...
     def running(self, core: int) -> int | None: ...
+    def is_idle(self, core: int) -> bool: ...
     def queue_len(self, core: int) -> int: ...
     def queued(self, core: int) -> list[int]: ...
     def stats(self, thread: int) -> ThreadStats: ...

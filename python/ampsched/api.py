@@ -12,6 +12,7 @@ from ampsched.comparison import Comparison
 from ampsched.execution import Mix, Progress, explain_one, job_of, run_mixes, run_one
 from ampsched.explaining import Explanation
 from ampsched.governor import Governors
+from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.results import Outcome
@@ -107,7 +108,7 @@ def explain(
 def compare(
     machine: MachineLike | Sequence[MachineLike],
     workload: WorkloadLike | Sequence[WorkloadLike],
-    policies: Sequence[PolicyLike] = ("cfs", "wash", "colab"),
+    policies: Sequence[PolicyLike] = ("linux", "wash", "colab"),
     *,
     progress: Progress | None = None,
     **settings: Unpack[CompareSettings],
@@ -213,6 +214,8 @@ def _notes(settings: CompareSettings) -> list[str]:
         notes.append(f"overhead {settings['overhead']}")
     if settings["governor"] != Governors():
         notes.append(f"governor {settings['governor']}")
+    if settings["noise"] != Noise():
+        notes.append(f"noise {settings['noise']}")
     if settings["repetitions"] is not None:
         notes.append(f"each program at least {settings['repetitions']} times")
     return notes

@@ -12,6 +12,8 @@ from typing import IO, NoReturn
 
 _PR_SET_PDEATHSIG = 1
 """include/uapi/linux/prctl.h."""
+SIGNALLED = 128
+"""What a shell adds to the number of the signal that has ended a program."""
 GRACE_S = 0.4
 """How long a process may take to end that is told to: all is over in half a second."""
 
@@ -81,7 +83,7 @@ def ended_by_signals() -> Iterator[None]:
         return
     numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
     signal.siginterrupt(signal.SIGINT, True)
-    before = [signal.signal(number, _leave) for number in numbers]
+    before = [signal.signal(number, leave) for number in numbers]
     try:
         yield
     finally:
@@ -89,5 +91,6 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _leave(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+def leave(number: int, _frame: FrameType | None = None) -> NoReturn:
+    """Exits as a program that a signal ends; a handler of signals."""
+    raise SystemExit(SIGNALLED + number)

@@ -21,6 +21,7 @@ from ampsched.factors import Factors
 from ampsched.files import writing
 from ampsched.governor import Governors
 from ampsched.metrics import MixMetrics, mix_metrics
+from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicySpec
 from ampsched.policy_file import line_of, mistake
@@ -64,6 +65,7 @@ def job_of(
         factors=Factors.of(run["factors"]).source(numbered),
         overhead_ns=Overhead.of(run["overhead"]).costs_ns(),
         governors=Governors.of(run["governor"]).specs(),
+        noise=Noise.of(run["noise"]).sources,
         energy=run["energy"],
         until_ns=None if until_ms is None else round(until_ms * NS_PER_MS),
         repetitions=run["repetitions"],

@@ -17,12 +17,16 @@ class Param:
     flag: bool
     choices: tuple[str, ...]
     """What the numbers from 0 stand for, if they stand for something."""
+    one_of: tuple[float, ...]
+    """All that it may be, if that is not everything between the limits."""
     help: str
 
     def values(self) -> str:
         """What values it takes, for people."""
         if self.choices:
             return ", ".join(f"{number}: {choice}" for number, choice in enumerate(self.choices))
+        if self.one_of:
+            return ", ".join(f"{value:g}" for value in self.one_of)
         return "0 or 1" if self.flag else f"{self.min:g} to {self.max:g}"
 
 

@@ -84,14 +84,18 @@ class CoreOutcome(_FromDict):
     busy_ns: int
     """Time with a thread, switching included."""
     overhead_ns: int
-    """Of that, time spent on switching and migration."""
+    """Of that, time spent on switching and migration, and on interrupts."""
+    interrupted_ns: int
+    """Of that, interrupts of the system's noise."""
     idle_ns: int
+    noise_ns: int
+    """Time of the system's noise while no thread had the core; with busy and idle time it is all time."""
     switches: int
 
     @property
     def utilisation(self) -> float:
         """Share of time with a thread, 0 to 1."""
-        total_ns = self.busy_ns + self.idle_ns
+        total_ns = self.busy_ns + self.idle_ns + self.noise_ns
         return self.busy_ns / total_ns if total_ns else 0.0
 
 
@@ -160,6 +164,8 @@ class Counts(_FromDict):
     wakeups: int
     preemptions: int
     """Wake-ups that interrupted the running thread."""
+    noise: int
+    """Interrupts and wake-ups of kernel threads."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -181,6 +187,8 @@ class Outcome:
     counts: Counts
     caveat: str | None = None
     """What the policy could not do on this machine, for want of what it would have to know."""
+    noise: str | None = None
+    """Name of the system's noise, if there was any."""
 
     def __repr__(self) -> str:
         """A line; `to_dict` and `to_polars` show everything."""
@@ -204,6 +212,7 @@ class Outcome:
             peak_c=values["peak_c"],
             counts=Counts.from_dict(values["counts"]),
             caveat=values["caveat"],
+            noise=values["noise"],
         )
 
     @property

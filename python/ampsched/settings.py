@@ -26,6 +26,7 @@ from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.factors import Factors
 from ampsched.governor import Governors
+from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 
 CoreOrder = Literal["as-is", "big-first", "little-first"]
@@ -124,6 +125,16 @@ class AloneSettings(TypedDict, total=False):
             "predicted:MODEL (a trained model and simulated counters), constant:1.5 or none.",
             "SOURCE",
             read=Factors.of,
+        ),
+    ]
+    noise: Annotated[
+        str | Noise,
+        Setting(
+            "none",
+            "What the system does beside the programs, by interrupts and kernel threads: none, idle, busy, or a file "
+            "(.toml). Programs that run alone to compare others with them have it, too: their system is the same.",
+            "NOISE",
+            read=Noise.of,
         ),
     ]
     energy: Annotated[

@@ -9,9 +9,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+# Files of tests run side by side: threads of libraries would only wait for each other, and spin while they do.
+for each in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(each, "1")
 
-from ampsched.cli import main
+import pytest  # noqa: E402
+
+from ampsched.cli import main  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 # What takes longer is a campaign (make sweep, fuzz, stress ...), not a test.
@@ -19,8 +23,8 @@ TEST_CAP_S = float(os.environ.get("TEST_CAP_S", "20"))
 
 # Whoever started the tests in the background ignores some of these, and every program that they start would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-    signal.signal(each, signal.SIG_DFL)
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True)

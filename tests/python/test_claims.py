@@ -23,9 +23,16 @@ from ampsched.experiments.claims.measured import (
     one_of,
 )
 from ampsched.experiments.claims.reading import parse_claims
-from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
+from ampsched.experiments.claims.tables import (
+    causes_section,
+    changes_section,
+    claim_records,
+    claims_section,
+    verdicts,
+)
 from ampsched.experiments.progress import shares
-from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.experiments.registry import EXPERIMENTS, RULES
+from ampsched.policy import PolicySpec
 from ampsched.statistics import Estimate
 
 EXPECTED = {"colab": 105, "prop-sp": 28, "chronaki": 60, "hfee": 42}
@@ -167,6 +174,43 @@ def test_a_claim_is_read_measured_and_judged() -> None:
     assert not judge(claims.of("fig1"), {1.0: -0.12, 2.0: -0.1}, facts={"share": 0.5})[0].cause
 
 
+CHANGING = (
+    'compare = "change"\n[causes]\nstart = "Starts, {share:.0%}."\n'
+    + HEAD + GAIN + 'paper = -12\nchange = "start"\n'
+    + '[fig1.B]\ntext = "b"\nmeasure = "winners"\ncompare = "count"\npaper = [2, 2]\nchange = "start"\n'
+)  # fmt: skip
+
+
+def test_verdicts_that_depend_on_what_stands_for_linux_are_listed_with_both_values_and_the_reason() -> None:
+    claims = parse(CHANGING).of("fig1")
+    others = {RULES: {1.0: -0.12, 2.0: -0.1}, "linux:kernel=7.3": {1.0: 0.1, 2.0: -0.1}}
+    judged = judge(claims, {1.0: -0.3, 2.0: -0.1}, facts={"share": 0.5}, stand_ins=others)
+    assert [each.is_changed for each in judged] == [True, False]
+    assert [each.change for each in judged] == ["Starts, 50%.", ""]
+    text = changes_section(judged, "linux:kernel=3.16")
+    assert "1 of 2 verdicts differ. With `cfs` they were: 2 reproduced." in text
+    assert "With `linux:kernel=3.16` they are: 1 direction only, 1 reproduced." in text
+    assert "| id | claim | paper | `cfs` | `linux:kernel=3.16` | `linux:kernel=7.3` |" in text
+    assert "| A | a | -12 % | ✓ -12.0 % | ~ -30.0 % | ✗ +10.0 % |" in text
+    assert "| B |" not in text
+    assert text.endswith("- **A:** Starts, 50%.")
+    record = claim_records(judged)[0]
+    assert (record["verdict"], record["cfs"], record["cfs_verdict"]) == (
+        "direction only",
+        "-12.0 %",
+        "reproduced",
+    )
+
+
+def test_where_no_verdict_depends_on_linux_the_report_says_so() -> None:
+    claims = parse(CHANGING).of("fig1")
+    same = {1.0: -0.12, 2.0: -0.1}
+    assert "0 of 2 verdicts differ" in changes_section(judge(claims, same, stand_ins={RULES: same}), "linux")
+    assert "no claim of this report is about Linux" in changes_section(judge(claims, same), "linux")
+    assert "cfs" not in claim_records(judge(claims, same))[0]
+    assert not changes_section([], "linux")
+
+
 @pytest.mark.parametrize(
     ("said", "paper", "published"),
     [("", "0", "no effect"), ('said = "none"\n', "0", "none"), ('said = "over {}"\n', "5.5", "over +5.5 %")],
@@ -260,6 +304,7 @@ def test_how_the_paper_s_value_is_printed(said: str, paper: str, published: str)
             'claim A: it states "measure" and is "untestable"',
         ),
         (HEAD + 'untestable = "no"\nsaid = "x"\ncause = "c"\n', 'claim A: cause "c" is unknown'),
+        (HEAD + 'untestable = "no"\nsaid = "x"\nchange = "c"\n', 'claim A: cause "c" is unknown'),
         ('[causes]\nc = "x"\n', 'claims.toml: cause "c" is no claim\'s'),
         ('[causes]\nc = "{shre}"\n', 'cause "c": fact "shre" is unknown (did you mean "share"?)'),
     ],
@@ -311,6 +356,27 @@ def test_the_committed_claims_are_those_of_the_data(name: str) -> None:
     for claim in claims:
         if isinstance(claim.check, str):
             assert measure(claim, None).verdict == "not testable here"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_changed_verdict_of_the_committed_report_has_its_reason(name: str) -> None:
+    committed = polars.read_csv(ROOT / "docs/reports" / name / "claims.csv", infer_schema_length=None)
+    reasons = {claim.id for claim in EXPERIMENTS[name].load().CLAIMS.all if claim.change}
+    changed = set[str]()
+    if f"{RULES}_verdict" in committed.columns:
+        changed = set(committed.filter(polars.col("verdict") != polars.col(f"{RULES}_verdict"))["id"])
+    assert changed == reasons
+    report = (ROOT / "docs/reports" / name / "report.md").read_text(encoding="utf-8")
+    changes = report.split("## What changes with the kernel's own scheduler", 1)[1].split("\n## ", 1)[0]
+    assert all(f"| {id_} |" in changes for id_ in changed)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_report_says_what_stands_for_linux(name: str) -> None:
+    baseline = EXPERIMENTS[name].baseline
+    assert PolicySpec.of(baseline.policy).label == baseline.policy
+    report = (ROOT / "docs/reports" / name / "report.md").read_text(encoding="utf-8")
+    assert f"`{baseline.policy}`. {baseline.why}" in " ".join(report.split())
 
 
 def test_rules_and_causes_are_the_data_s() -> None:

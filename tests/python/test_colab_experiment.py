@@ -6,10 +6,12 @@ import polars
 import pytest
 
 from ampsched._core import InputError
-from ampsched.api import simulate
+from ampsched.api import compare, simulate
 from ampsched.experiments.colab import setup
+from ampsched.experiments.colab.measurements import Facts
 from ampsched.experiments.colab.report import CLAIMS, reproduce
-from ampsched.experiments.normalised import Case
+from ampsched.experiments.normalised import LINUX, Case, Normalised
+from ampsched.experiments.registry import RULES
 from ampsched.experiments.reproduction import Reproduction
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "colab"
@@ -61,6 +63,23 @@ def test_cases_of_claims() -> None:
         names("sync on 2B3S")
 
 
+def test_facts_tell_where_programs_of_several_threads_ran() -> None:
+    """Linux 3.16 gives one of two threads to each cluster, `cfs` both to the first."""
+    runs = compare("2B2S", "single-water_nsquared", [setup.BASELINE.policy, RULES]).runs
+    facts = Facts.of(runs)
+    assert (facts.split_linux, facts.big_linux) == (1.0, 0.0)
+    assert (facts.split_rules, facts.big_rules) == (0.0, 0.5)
+
+
+def test_linux_is_whatever_stands_for_it() -> None:
+    comparison = compare("2B2S", "sync-1", [setup.BASELINE.policy, RULES])
+    [case] = Normalised(comparison).cases
+    for policy, other in ((setup.BASELINE.policy, RULES), (RULES, setup.BASELINE.policy)):
+        values = Normalised(comparison, policy)
+        assert values.values(case, LINUX, "h_stp") == Normalised(comparison).values(case, policy, "h_stp")
+        assert values.values(case, other, "h_stp") != values.values(case, LINUX, "h_stp")
+
+
 def test_every_claim_of_the_paper_has_a_row() -> None:
     ids = {claim.id for claim in CLAIMS.all}
     for number in range(1, 24):
@@ -71,10 +90,10 @@ def test_every_claim_of_the_paper_has_a_row() -> None:
 
 def test_results_do_not_depend_on_the_number_of_processors(tmp_path: Path) -> None:
     for jobs in (1, 2):
-        reproduce("fig5", jobs=jobs, repeats=1).write(tmp_path / str(jobs))
+        reproduce("fig4", jobs=jobs, repeats=1).write(tmp_path / str(jobs))
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert "report.md" in names
-    assert "fig5.svg" in names
+    assert "fig4.svg" in names
     for name in names:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
 

@@ -1,5 +1,6 @@
 """The experiment of HFEE: the closed loop, its parts, claims, determinism, and the committed report."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import polars
@@ -7,11 +8,19 @@ import pytest
 
 from ampsched.experiments.claims.judging import judge
 from ampsched.experiments.hfee import setup
-from ampsched.experiments.hfee.measurements import has_single_peak
+from ampsched.experiments.hfee.measurements import Facts, has_single_peak
 from ampsched.experiments.hfee.report import CLAIMS, PARTS, reproduce
 from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
 from ampsched.experiments.hfee.runs.schedulers import Results, Row
-from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, SCRIPTS, WORKLOADS
+from ampsched.experiments.hfee.setup import (
+    LINUX,
+    MACHINES,
+    PAPER,
+    SCHEDULERS,
+    SCRIPTS,
+    STAND_INS,
+    WORKLOADS,
+)
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "hfee"
 
@@ -73,15 +82,34 @@ def row(machine: str, mix: str, scheduler: str, **values: float) -> Row:
     )  # fmt: skip
 
 
-def verdicts(**of_scheduler: dict[str, float]) -> dict[str, str]:
+def results(**of_scheduler: dict[str, float]) -> Results:
     rows = [
         row(machine, mix, each.name, **of_scheduler.get(each.name.replace(", ", "_").replace("-", "_"), {}))
         for machine in MACHINES
         for mix in WORKLOADS
-        for each in SCHEDULERS
+        for each in (*SCHEDULERS, *STAND_INS)
     ]
-    judged = judge(CLAIMS.of("schedulers"), Results(tuple(rows)))
+    return Results(tuple(rows))
+
+
+def verdicts(**of_scheduler: dict[str, float]) -> dict[str, str]:
+    found = results(**of_scheduler)
+    judged = judge(CLAIMS.of("schedulers"), found, facts=asdict(Facts.of(found)))
     return {each.claim.id: each.result.verdict for each in judged}
+
+
+def test_another_scheduler_may_stand_in_for_linux() -> None:
+    found = results(Linux={"makespan_s": 50.0}, cfs={"makespan_s": 80.0}).with_linux(STAND_INS[0])
+    assert {each.makespan_s for each in found.rows if each.scheduler == LINUX.name} == {80.0}
+    assert len(found.of(PAPER, "w1", LINUX.name)) == 1
+    assert not found.of(PAPER, "w1", STAND_INS[0].name)
+
+
+def test_facts_of_the_schedulers() -> None:
+    facts = Facts.of(results(Linux={"big_s": 3.0, "makespan_s": 10.0}, Min_Fair={"makespan_s": 5.0}))
+    assert (facts.linux_s, facts.min_fair_s) == (pytest.approx(10.0), pytest.approx(5.0))
+    assert (facts.big_share_linux, facts.big_share_rules) == (0.75, 0.5)
+    assert (facts.big_busy, facts.little_busy) == (pytest.approx(0.15), pytest.approx(0.05))
 
 
 def test_claims_of_the_comparison_can_hold_and_fail() -> None:

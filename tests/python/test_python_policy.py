@@ -106,6 +106,8 @@ def test_epoch_sees_the_system() -> None:
                 running = view.running(core)
                 assert running is None or view.core(running) == core
                 assert len(view.queued(core)) == view.queue_len(core)
+                idle = view.running(core) is None and not view.queued(core)
+                assert view.is_idle(core) == idle
             self.seen.append((view.now_ns, len(threads), view.speedup(threads[0])))
 
     outcome = run(Watcher, "sync-1")

@@ -40,6 +40,7 @@ QUESTIONS = {"explain": ("--thread", "0", "--at", "1")}
 OTHER = {
     "seed": ("--seed", "7"),
     "factors": ("--factors", "none"),
+    "noise": ("--noise", "idle"),
     "energy": ("--energy",),
     "repetitions": ("--repetitions", "2"),
     "limit_s": ("--limit-s", "50"),

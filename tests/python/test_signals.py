@@ -130,3 +130,33 @@ def test_m13_a_signal_ends_a_command_soon(inputs: Path, tmp_path: Path, number: 
     assert (process.returncode, said.read_bytes()) == (128 + number, b"")
     assert usage.ru_utime + usage.ru_stime - before_s < END_CPU_S
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+LOSING = """
+import os, signal, sys, time
+from ampsched.cli.signals import exit_code
+
+def command():
+    try:
+        os.kill(os.getpid(), signal.{number})
+        time.sleep(60)
+    except BaseException:
+        {then}
+    time.sleep(60)
+
+sys.exit(exit_code(command))
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize("then", ["pass", "raise ValueError from None"])
+def test_a_signal_ends_a_command_though_a_library_loses_its_exception(number: int, then: str) -> None:
+    program = LOSING.format(number=signal.Signals(number).name, then=then)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=10, check=False)
+    assert (ended.returncode, ended.stderr) == (128 + number, b"")
+
+
+def test_cleaning_up_after_a_signal_is_not_interrupted() -> None:
+    program = LOSING.format(number="SIGINT", then='time.sleep(0.3); print("clean"); raise')
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=10, check=False)
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGINT, b"clean\n")

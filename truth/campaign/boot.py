@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ LIMIT_S = 3600.0
 """Of this computer's time per boot."""
 KERNEL = "eevdf-kernel"
 """The kernel's own scheduler."""
+TRACES = "traces"
+"""Folder of the guest that gets what it hands out of runs."""
 
 SCRIPT = """#!/bin/sh
 # Puts a scheduler into the kernel, lets the director carry out the plan, and takes the scheduler away again.
@@ -104,15 +107,24 @@ class Guest:
         return f"{self.exact.architecture}-{self.exact.kernel}"
 
 
-def boot(guest: Guest, scheduler: Scheduler, runs: Sequence[Run]) -> list[dict]:
+def boot(guest: Guest, scheduler: Scheduler, runs: Sequence[Run], traces: Path | None = None) -> list[dict]:
     """What the director says of each run, see director.c.
+
+    Args:
+        guest: The machine.
+        scheduler: What is in its kernel.
+        runs: In this order.
+        traces: Folder that gets the kernel's trace of each run, with who woke whom, which takes a bit of time more.
 
     Raises:
         VmError: The machine or the scheduler does not work, or a program has failed.
     """
     with tempfile.TemporaryDirectory(prefix="ampsched-campaign-") as folder:
-        work = _work(Path(folder), guest, scheduler, runs)
-        done = run(guest.exact, work, limit_s=LIMIT_S)
+        work = _work(Path(folder), guest, scheduler, runs, "" if traces is None else str(HOME / TRACES))
+        out = Path(folder) / "out"
+        done = run(guest.exact, work, out=out if traces else None, limit_s=LIMIT_S)
+        if traces and (out / TRACES).exists():
+            shutil.copytree(out / TRACES, traces, dirs_exist_ok=True)
     what = f"{guest.name} {guest.system} {scheduler.name}"
     if done.code != 0:
         last = (done.output.strip() or done.console.strip()).splitlines()[-5:]
@@ -127,14 +139,14 @@ def boot(guest: Guest, scheduler: Scheduler, runs: Sequence[Run]) -> list[dict]:
     return found
 
 
-def _work(folder: Path, guest: Guest, scheduler: Scheduler, runs: Sequence[Run]) -> Work:
+def _work(folder: Path, guest: Guest, scheduler: Scheduler, runs: Sequence[Run], traces: str) -> Work:
     placed = {HOME / "bin" / file.name: file for file in sorted(guest.programs.iterdir())} | dict(guest.files)
     for each in runs:
         placed |= dict(each.mix.files)
     if scheduler.words:
         placed[HOME / "bin" / Path(scheduler.words[0]).name] = Path(scheduler.words[0])
     for name, content, mode in (
-        ("plan", plan(runs, _classes(guest.exact)), 0o644),
+        ("plan", plan(runs, _classes(guest.exact), traces), 0o644),
         ("boot.sh", SCRIPT, 0o755),
     ):
         (folder / name).write_text(content, "utf-8")

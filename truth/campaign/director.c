@@ -2,8 +2,8 @@
  * plan. It is a real-time thread that sleeps, so that it neither takes part in what is measured nor is late.
  *
  * For each run a line of JSON: when each program began and how long it took until the kernel told of its end, its CPU
- * time and switches with all its processes (wait4(2)), and the moves of its threads between CPUs (the kernel's trace,
- * unless the plan has the run go untraced).
+ * time and switches with all its processes (wait4(2)), and the moves of its threads between CPUs and their time on each
+ * class of them (the kernel's trace, unless the plan has the run go untraced).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,13 +24,16 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000LL
+#define US_PER_S 1000000LL
 #define PROGRAMS_MAX 32
 #define ARGUMENTS_MAX 64
 #define CPUS_MAX 64
+#define CLASSES_MAX 8
 #define PIDS_MAX 65536
 #define REPORT_MAX 65536
 #define BEAT_NS 100000000LL /* runs begin at whole multiples of it since power-on */
 #define INSTANCE "/sys/kernel/tracing/instances/director/"
+#define FREQUENCIES INSTANCE "events/power/cpu_frequency/enable"
 #define TRACE_KIB "1024"
 #define WORK_FOLDER "/run/director" /* below a program's root */
 #define PATH_SIZE 512
@@ -50,6 +53,7 @@ struct program {
     struct rusage used;
     int64_t moves, far_moves;
     int64_t switches; /* of CPUs to a thread of it from another one of ours, whatever was in between */
+    int64_t on_class_us[CLASSES_MAX]; /* CPU time of its threads by class of the CPUs */
 };
 
 struct run {
@@ -63,7 +67,10 @@ struct run {
 
 static int64_t settle_ns;
 static int class_of[CPUS_MAX]; /* classes of the CPUs, to tell moves between them */
+static int classes;
+static const char *traces; /* folder that gets the trace of each run, none if NULL */
 static long last_on[CPUS_MAX]; /* the last thread of ours that ran on a CPU */
+static int64_t switched_us[CPUS_MAX]; /* when a CPU last went on to another thread */
 static uint8_t owner_of[PIDS_MAX]; /* 1 + the program to which a thread belongs; 0: none */
 
 static _Noreturn void fail(const char *what)
@@ -116,6 +123,14 @@ static void begin_trace(void)
     write_file(INSTANCE "events/sched/sched_process_fork/enable", "1");
     write_file(INSTANCE "events/sched/sched_migrate_task/enable", "1");
     write_file(INSTANCE "events/sched/sched_switch/enable", "1");
+    if (traces) {
+        write_file(INSTANCE "events/sched/sched_wakeup/enable", "1");
+        write_file(INSTANCE "events/sched/sched_wakeup_new/enable", "1");
+        if (access(FREQUENCIES, W_OK) == 0)
+            write_file(FREQUENCIES, "1");
+        write_file(INSTANCE "trace_clock", "mono"); /* that of the programs' starts */
+        check(mkdir(traces, 0755) == 0, traces);
+    }
     write_file(INSTANCE "tracing_on", "0");
 }
 
@@ -254,39 +269,63 @@ static void number_behind(const char *line, const char *name, long *value)
 }
 
 /* A CPU goes on to another thread; that one of ours ran there last counts, not what the kernel did in between. */
-static void note_switch(struct run *run, const char *line, long next)
+static void note_switch(struct run *run, const char *line, long previous, long next)
 {
-    static const char place[] = " [";
-    const char *found = strstr(line, place);
-    long cpu = found ? strtol(found + sizeof place - 1, NULL, 10) % CPUS_MAX : 0;
-    uint8_t owner = owner_of[next % PIDS_MAX];
+    const char *place = strstr(line, " [");
+    long cpu = 0, s = 0, us = 0;
+    check(place && sscanf(place, " [%ld] %*s %ld.%ld:", &cpu, &s, &us) == 3 && cpu < CPUS_MAX, line);
+    int64_t at_us = s * US_PER_S + us;
+    uint8_t owner = owner_of[previous % PIDS_MAX];
+    if (owner)
+        run->programs[owner - 1].on_class_us[class_of[cpu]] += at_us - switched_us[cpu];
+    switched_us[cpu] = at_us;
+    owner = owner_of[next % PIDS_MAX];
     if (!owner || last_on[cpu] == next)
         return;
     run->programs[owner - 1].switches++;
     last_on[cpu] = next;
 }
 
-/* Counts moves and switches of a run's threads by what the kernel noted: who started whom, who went where, who ran. */
+static void keep_trace(const struct run *run)
+{
+    char path[PATH_SIZE], block[4096];
+    int length = snprintf(path, sizeof path, "%s/%s.txt", traces, run->key);
+    check(length > 0 && length < PATH_SIZE, run->key);
+    int from = open(INSTANCE "trace", O_RDONLY | O_CLOEXEC);
+    int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    check(from >= 0 && to >= 0, path);
+    ssize_t count;
+    while ((count = read(from, block, sizeof block)) > 0)
+        check(write(to, block, count) == count, path);
+    check(count == 0, path);
+    close(from);
+    close(to);
+}
+
+/* Counts moves, switches and time of a run's threads by what the kernel noted: who started whom, who went where, who
+ * ran. */
 static void count_moves(struct run *run)
 {
     memset(owner_of, 0, sizeof owner_of);
     memset(last_on, 0, sizeof last_on);
+    memset(switched_us, 0, sizeof switched_us);
     for (int i = 0; i < run->count; i++)
         owner_of[run->programs[i].pid % PIDS_MAX] = (uint8_t)(i + 1);
     FILE *trace = fopen(INSTANCE "trace", "re");
     check(trace != NULL, INSTANCE "trace");
     char line[512];
     while (fgets(line, sizeof line, trace)) {
-        long pid = -1, child = -1, from = -1, to = -1, next = -1;
+        long pid = -1, child = -1, from = -1, to = -1, previous = -1, next = -1;
         if (strncmp(line, "CPU:", 4) == 0 && strstr(line, "[LOST"))
             errno = ENOBUFS, fail("the trace has lost moves");
         number_behind(line, " pid=", &pid);
         number_behind(line, " child_pid=", &child);
         number_behind(line, " orig_cpu=", &from);
         number_behind(line, " dest_cpu=", &to);
+        number_behind(line, " prev_pid=", &previous);
         number_behind(line, " next_pid=", &next);
-        if (next > 0)
-            note_switch(run, line, next);
+        if (previous >= 0 && next >= 0)
+            note_switch(run, line, previous, next);
         if (pid < 0)
             continue;
         uint8_t owner = owner_of[pid % PIDS_MAX];
@@ -328,9 +367,13 @@ static void print_run(struct run *run, int64_t begin_ns)
                (long long)(program->ended_ns - program->began_ns),
                (long long)(to_ns(program->used.ru_utime) + to_ns(program->used.ru_stime)), program->used.ru_nvcsw,
                program->used.ru_nivcsw);
-        if (run->is_traced)
+        if (run->is_traced) {
             printf(", \"moves\": %lld, \"far_moves\": %lld, \"switches\": %lld", (long long)program->moves,
                    (long long)program->far_moves, (long long)program->switches);
+            for (int class = 0; class < classes; class++)
+                printf("%s%lld", class ? ", " : ", \"on_class_us\": [", (long long)program->on_class_us[class]);
+            printf("]");
+        }
         if (program->reports)
             print_report(program);
         printf("}");
@@ -362,6 +405,8 @@ static void carry_out(struct run *run)
     execute(run, begin_ns, &before, &child);
     if (run->is_traced) {
         write_file(INSTANCE "tracing_on", "0");
+        if (traces)
+            keep_trace(run);
         count_moves(run);
     }
     print_run(run, begin_ns);
@@ -391,8 +436,13 @@ static void add_program(struct run *run, char *rest)
 
 static void read_classes(char *rest)
 {
-    for (int cpu = 0; rest && cpu < CPUS_MAX; cpu++)
-        class_of[cpu] = atoi(field(&rest));
+    for (int cpu = 0; rest && cpu < CPUS_MAX; cpu++) {
+        int class = atoi(field(&rest));
+        check(class >= 0 && class < CLASSES_MAX, "a class");
+        class_of[cpu] = class;
+        if (class >= classes)
+            classes = class + 1;
+    }
 }
 
 int main(int argc, char **argv)
@@ -415,6 +465,8 @@ int main(int argc, char **argv)
             settle_ns = strtoll(field(&rest), NULL, 10) * 1000;
         } else if (strcmp(what, "classes") == 0) {
             read_classes(rest);
+        } else if (strcmp(what, "traces") == 0) {
+            traces = field(&rest);
         } else if (strcmp(what, "run") == 0) {
             memset(&run, 0, sizeof run);
             run.limit_ns = strtoll(field(&rest), NULL, 10) * 1000;

@@ -90,12 +90,14 @@ class Run:
         return ["\t".join(row) for row in [*rows, ["go"]]]
 
 
-def plan(runs: Sequence[Run], classes: Sequence[int]) -> str:
+def plan(runs: Sequence[Run], classes: Sequence[int], traces: str = "") -> str:
     """The plan of a boot.
 
     Args:
         runs: In this order.
         classes: Class of each CPU, so that moves between classes are told apart.
+        traces: The guest's folder for the trace of each run, none if empty.
     """
     head = [f"settle_us\t{SETTLE_US}", "\t".join(["classes", *map(str, classes)])]
+    head += [f"traces\t{traces}"] if traces else []
     return "\n".join([*head, *(line for run in runs for line in run.lines())]) + "\n"

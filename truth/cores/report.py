@@ -127,7 +127,8 @@ HEAD = f"""As many cores as stated, each of {MIPS} MIPS and all equal; Linux 6.1
 nothing less than two kinds of cores, so they are told that the first half is {TOLD_RATIO - 1:.0%} faster. Each point \
 is one boot that runs all loads one after the other, each with a pause before; runs are exact, so none is repeated. \
 Programs of C, in `truth/programs`; times are the guest's. What is counted begins {WARM_MS} ms after a load's start \
-(pairs: when all are there).
+(pairs: when all are there). On 32 cores the kernel's queues were not measured: the verifier follows their loops over \
+all CPUs too long.
 
 * *Pairs* ({PAIRS_MS} ms): as many pairs of threads as cores; one works for 2 us, wakes the other and sleeps. Alone, \
 with nothing but the work, a core would do 500 wake-ups in 1 ms.
@@ -238,6 +239,7 @@ def _draw_panel(panel, results: Results, figure: Figure, quantum_us: float) -> N
             if (value := results.value(figure, Point(cores, quantum_us), name)) is not None
         ]
         panel.plot(*_columns(found), marker=mark, markersize=3.5, linewidth=1, color=colour, label=title)
+    panel.set_ymargin(0.12)
     panel.set_xscale("log", base=2)
     panel.set_xticks(CORES, [str(cores) for cores in CORES])
     panel.set_ylim(bottom=0)

@@ -31,6 +31,8 @@ from ampsched.vm.exact import Exact, Work, run, under
 from ampsched.vm.kernel import fetch_kernel
 
 NS_PER_S = 1_000_000_000
+CAPACITY = 1024
+"""Of the fastest core, as Linux counts."""
 LIMIT_S = 3600.0
 LOOK_WORK = 100_000_000
 """Iterations of each thread while looks are measured: 0.4 s on a fast core."""
@@ -171,30 +173,65 @@ def read(output: str) -> Measured:
     return {(row["benchmark"], row["class"]): row["ns"] for row in rows}
 
 
-def machine_file(name: str, what: str, machine: Machine, speeds: Sequence[float], costs: Costs) -> str:
+Points = Sequence[tuple[int, float, float]]
+"""An energy model: MHz, capacity, power in mW at each frequency."""
+
+
+def machine_file(
+    name: str,
+    what: str,
+    machine: Machine,
+    speeds: Sequence[float],
+    costs: Costs,
+    energy: Sequence[Points] = (),
+    *,
+    sees: str = "nothing",
+) -> str:
     """A machine's file with what was measured.
 
     Args:
         name: Of the machine.
         what: One line.
-        machine: Its clusters, the fastest first.
+        machine: Its clusters.
         speeds: Speed of each cluster's cores in million instructions per second.
         costs: What was measured on it.
+        energy: Energy model of each cluster, if frequencies change. A core that executes one instruction per cycle has
+            as many MHz as that makes.
+        sees: How the kernel tells cores apart: ``nothing`` or ``capacities``.
     """
     lines = [f'name = "{name}"', f'description = "{what}"', ""]
     lines += ["# Written by `make truth` from micro-benchmarks (truth/sides/machine.py); nothing is fitted."]
+    ranks = sorted(set(speeds), reverse=True)
     for number, ((cluster, _, cores, _, class_), mips) in enumerate(
         zip(machine.clusters, speeds, strict=True)
     ):
         lines += ["", "[[clusters]]", f'name = "{cluster}"', 'core_type = "generic"', f"cores = {cores}"]
-        lines += [f"class = {class_}", f"opps = [{{ mhz = {mips:.0f}, volt = 1.0 }}]"]
-        if number:
+        lines += [f"class = {class_}"]
+        if energy:
+            lines += _frequencies(energy[number], mips, mips / ranks[0])
+        else:
+            lines += [f"opps = [{{ mhz = {mips:.0f}, volt = 1.0 }}]"]
+        rank = ranks.index(mips)
+        if rank:
             lines += [
                 "",
                 "[clusters.costs]",
-                *(f"{field} = {ns}" for field, ns in costs.fields(number).items()),
+                *(f"{field} = {ns}" for field, ns in costs.fields(rank).items()),
             ]
     lines += ["", "[costs]", *(f"{field} = {ns}" for field, ns in costs.fields(0).items())]
     if "tick_ns" not in costs.left_out:
         lines.append(f"tick_ns = {costs.tick_ns}")
+    lines += ["", "[kernel]", f'sees = "{sees}"', 'last_level_cache = "machine"']
     return "\n".join([*lines, ""])
+
+
+def _frequencies(points: Points, mips: float, share: float) -> list[str]:
+    """A cluster's frequencies and energy model; capacities are those that Linux works out from its speed."""
+    highest = max(mhz for mhz, _, _ in points)
+    opps, energy = [], []
+    for mhz, _, power_mw in sorted(points):
+        own_mhz = round(mips * mhz / highest)
+        opps.append(f"  {{ mhz = {own_mhz}, volt = 1.0 }},")
+        capacity = int(int(CAPACITY * share) * mhz / highest)
+        energy.append(f"  {{ mhz = {own_mhz}, capacity = {capacity}, power_mw = {power_mw:g} }},")
+    return ["opps = [", *opps, "]", "energy_model = [", *energy, "]"]

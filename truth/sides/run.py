@@ -14,27 +14,22 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from ampsched import Catalog
 from ampsched.vm.exact import Exact, loader
-from ampsched.vm.exact.costs import SHARES, ClassCosts
 from truth.campaign.boot import KERNEL, Guest, Scheduler, ours
 from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
 from truth.page import replace_region
-from truth.sides import quanta, report
+from truth.sides import linux, quanta, report
 from truth.sides.machine import FIELDS, Costs, look_us, machine_file, measure
 from truth.sides.simulated import Ended, Simulator
+from truth.sides.systems import BESIDE, MACHINE, MIPS, SYSTEMS, exact_machine
 from truth.sides.workloads import CHOSEN, WORKLOADS, Workload
 
 BEGIN = "<!-- begin: written by make truth -->"
 END = "<!-- end: written by make truth -->"
-MACHINE = "2B2S"
-MIPS = (1000.0, 400.0)
-"""Of big and little cores: a ratio of 2.5 and no other difference."""
-QUANTUM_US = 10.0
+LINUX_BEGIN = "<!-- begin: written by make truth, Linux -->"
+LINUX_END = "<!-- end: written by make truth, Linux -->"
 POLICIES = ("cfs", "colab", "wash", "max-fair", "equal-progress", "acfs")
-BESIDE = "eevdf"
-"""The kernel's own, and what stands for it in the simulator."""
 BACK_END_NAME = "back-end"
 BACK_END = "cfs"
 """Under which the kernel back end's costs are measured."""
@@ -55,19 +50,12 @@ LEFT_OUT = {
 """What is left out to see what it explains."""
 
 
-def exact_machine() -> Exact:
-    """Two big and two little cores that differ by nothing but their speed."""
-    plain = (SHARES,) * 5
-    speeds = [ClassCosts(round(mips * 1000), plain) for mips in MIPS]
-    return Exact(Catalog.shipped().machine(MACHINE), quantum_us=QUANTUM_US, speeds=speeds)
-
-
-def costs_of(results: Path, exact: Exact, programs: Path, policy: str | None) -> Costs:
+def back_end_costs(results: Path, exact: Exact, programs: Path) -> Costs:
     """What was measured, or is measured now."""
-    path = results / f"costs-{BACK_END_NAME if policy else BESIDE}.json"
+    path = results / f"costs-{BACK_END_NAME}.json"
     if not path.exists():
-        print(f"micro-benchmarks under {policy or BESIDE} ...", flush=True)
-        found = measure(exact, programs, policy)
+        print(f"micro-benchmarks under {BACK_END} ...", flush=True)
+        found = measure(exact, programs, BACK_END)
         path.parent.mkdir(parents=True, exist_ok=True)
         found.save(path)
     return Costs.load(path)
@@ -85,16 +73,13 @@ def looks_of(results: Path, exact: Exact, programs: Path) -> dict[str, float]:
     return found
 
 
-def write_machines(folder: Path, exact: Exact, costs: Mapping[str, Costs]) -> dict[str, Path]:
-    """The machine's files, one per scheduler of the costs."""
+def write_back_end(folder: Path, exact: Exact, costs: Costs) -> Path:
+    """The machine's file with the costs of the kernel back end."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = {}
-    for name, own in costs.items():
-        path = folder / f"exact-{MACHINE}-{name}.toml"
-        what = f"The exact virtual machine of {MACHINE} at {MIPS[0]:.0f} and {MIPS[1]:.0f} MIPS under {name}"
-        path.write_text(machine_file(path.stem, what, exact.machine, MIPS, own), "utf-8")
-        found[name] = path
-    return found
+    path = folder / f"exact-{MACHINE}-{BACK_END_NAME}.toml"
+    what = f"The exact virtual machine of {MACHINE} at {MIPS[0]:.0f} and {MIPS[1]:.0f} MIPS under {BACK_END_NAME}"
+    path.write_text(machine_file(path.stem, what, exact.machine, MIPS, costs), "utf-8")
+    return path
 
 
 def kernel_runs(
@@ -169,14 +154,20 @@ def compare(arguments: argparse.Namespace, exact: Exact, folder: Path) -> str:
 
 def _compare(arguments: argparse.Namespace, exact: Exact, folder: Path, pool: Executor) -> str:
     results = arguments.results
+    programs = arguments.programs / exact.architecture
+    beside = SYSTEMS[0]
     costs = {
-        BACK_END_NAME: costs_of(results, exact, arguments.programs, BACK_END),
-        BESIDE: costs_of(results, exact, arguments.programs, None),
+        BACK_END_NAME: back_end_costs(results, exact, programs),
+        BESIDE: linux.costs_of(beside, arguments.programs, results),
     }
-    machines = write_machines(arguments.machines, exact, costs)
-    guest = Guest(MACHINE, exact, arguments.programs.resolve())
+    linux.write_machine(beside, costs[BESIDE], arguments.machines)
+    machines = {
+        BACK_END_NAME: write_back_end(arguments.machines, exact, costs[BACK_END_NAME]),
+        BESIDE: beside.machine_file(arguments.machines),
+    }
+    guest = Guest(MACHINE, exact, programs.resolve())
     store = kernel_runs(guest, schedulers(exact), arguments.offsets, arguments.jobs, results)
-    looks = looks_of(results, exact, arguments.programs)
+    looks = looks_of(results, exact, programs)
     simulators = {
         kind: Simulator(folder, machines[kind], own.ns_per_iteration, own.ratio, own.start_us, looks)
         for kind, own in costs.items()
@@ -241,10 +232,28 @@ def schedulers(exact: Exact) -> list[Scheduler]:
     return [*(ours(policy, loader(exact.architecture)) for policy in POLICIES), Scheduler(KERNEL)]
 
 
+def of_linux(arguments: argparse.Namespace, folder: Path) -> str:
+    """The kernels' own schedulers."""
+    for system in SYSTEMS:
+        for reverse in (False, True):
+            linux.runs(
+                system,
+                arguments.programs,
+                arguments.results,
+                arguments.offsets,
+                arguments.jobs,
+                reverse=reverse,
+            )
+        costs = linux.costs_of(system, arguments.programs, arguments.results)
+        linux.write_machine(system, costs, arguments.machines)
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        return linux.section(folder, arguments.results, arguments.machines, arguments.offsets, pool)
+
+
 def by_quantum(arguments: argparse.Namespace, exact: Exact) -> str:
     """Which results depend on the quantum."""
     store = Store(arguments.results)
-    guest = Guest(MACHINE, exact, arguments.programs.resolve())
+    guest = Guest(MACHINE, exact, (arguments.programs / exact.architecture).resolve())
     few = [each for each in schedulers(exact) if each.name in (*quanta.POLICIES, KERNEL)]
     quanta.measure(guest, few, store, arguments.jobs)
     return "\n\n".join(["## By quantum", quanta.quanta_table(guest, few, store)])
@@ -253,14 +262,21 @@ def by_quantum(arguments: argparse.Namespace, exact: Exact) -> str:
 def main() -> None:
     """Measures what was not measured yet, simulates, prints and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
+    parser.add_argument(
+        "--programs",
+        type=Path,
+        required=True,
+        help="folder of a folder of compiled C programs for each architecture",
+    )
     parser.add_argument("--results", type=Path, required=True, help="folder of what is measured")
     parser.add_argument("--machines", type=Path, required=True, help="folder of the machines' files")
     parser.add_argument("--report", type=Path, help="page in which the tables are replaced")
     parser.add_argument(
         "--offsets", type=int, default=10, help="start offsets per workload and scheduler (default 10)"
     )
-    parser.add_argument("--parts", default="sides,quanta", help="what is measured and shown (default: all)")
+    parser.add_argument(
+        "--parts", default="sides,linux,quanta", help="what is measured and shown (default: all)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="virtual machines at a time (default 1)")
     arguments = parser.parse_args()
     exact = exact_machine()
@@ -268,15 +284,25 @@ def main() -> None:
         folder = Path(name)
         makers: dict[str, Callable[[], str]] = {
             "sides": lambda: compare(arguments, exact, folder),
+            "linux": lambda: of_linux(arguments, folder),
             "quanta": lambda: by_quantum(arguments, exact),
         }
         chosen = arguments.parts.split(",")
         if not set(chosen) <= set(makers):
             sys.exit(f"--parts {arguments.parts}: some of {', '.join(makers)}, separated by commas")
-        text = "\n\n".join(make() for name, make in makers.items() if name in chosen)
-    print(text)
+        texts = {name: make() for name, make in makers.items() if name in chosen}
+    print("\n\n".join(texts.values()))
     if arguments.report:
-        replace_region(arguments.report, BEGIN, END, text)
+        write(arguments.report, texts)
+
+
+def write(page: Path, texts: Mapping[str, str]) -> None:
+    """Puts the parts into the page; Linux's own scheduler has a place of its own."""
+    rest = [text for name, text in texts.items() if name != "linux"]
+    if rest:
+        replace_region(page, BEGIN, END, "\n\n".join(rest))
+    if "linux" in texts:
+        replace_region(page, LINUX_BEGIN, LINUX_END, texts["linux"])
 
 
 if __name__ == "__main__":

@@ -90,7 +90,10 @@ pub const RIGHTS: [(&str, &[&str]); 6] = [
     ("counters of other users' threads", &["CAP_PERFMON"]),
     (LOAD_SCHEDULER, &["CAP_BPF", "CAP_PERFMON"]),
     ("running a command as another user", &["CAP_SETGID", "CAP_SETUID"]),
-    ("files of root: cgroups, cpufreq, tracefs, sensors of energy", &["CAP_DAC_OVERRIDE"]),
+    (
+        "files of root: cgroups, cpufreq, tracefs, sensors of energy, the energy model",
+        &["CAP_DAC_OVERRIDE"],
+    ),
 ];
 
 /// Before Linux 5.8 it was all of these.

@@ -6,7 +6,7 @@ use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, EnergyPoint};
 use ampsched_policy::{CAPACITY_ONE, ClusterInfo, Topology};
 use serde::Serialize;
 
-use crate::{class_name, format_cpus};
+use crate::{PowerPoint, class_name, format_cpus};
 
 /// CPUs of one class that share a clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +21,8 @@ pub struct Domain {
     pub cpufreq: Vec<String>,
     /// Speed relative to the fastest class, 0 to 1, if it is known.
     pub relative_speed: Option<f64>,
+    /// Power of one of its CPUs when busy, by frequency, ascending; none if it is not known.
+    pub power: Vec<PowerPoint>,
 }
 
 /// A machine's cores and the CPUs that they are.
@@ -119,6 +121,7 @@ impl CoreMap {
 
 fn cluster(domain: &Domain, cores: Vec<CoreId>) -> ClusterInfo {
     ClusterInfo {
+        shares_l2: false,
         class: ClassId(domain.class),
         cores,
         freqs_mhz: domain.freqs_mhz.clone(),
@@ -127,17 +130,21 @@ fn cluster(domain: &Domain, cores: Vec<CoreId>) -> ClusterInfo {
     }
 }
 
-/// Capacity at each frequency, as Linux has it (in proportion); power is not known.
+/// Capacity at each frequency, as Linux has it (in proportion), at those of which power is known if there are such.
 fn energy_model(domain: &Domain) -> Vec<EnergyPoint> {
     let Some(speed) = domain.relative_speed else { return Vec::new() };
     let top = f64::from(CAPACITY_ONE) * speed;
-    let Some(&max_mhz) = domain.freqs_mhz.last() else {
+    let mut points: Vec<(u32, f64)> =
+        domain.power.iter().map(|point| (point.mhz, point.power_mw)).collect();
+    if points.is_empty() {
+        points = domain.freqs_mhz.iter().map(|&mhz| (mhz, 0.0)).collect();
+    }
+    let Some(&(max_mhz, _)) = points.last() else {
         return vec![EnergyPoint { mhz: 0, capacity: top, power_mw: 0.0 }];
     };
-    let point = |&mhz: &u32| EnergyPoint {
-        mhz,
-        capacity: top * f64::from(mhz) / f64::from(max_mhz),
-        power_mw: 0.0,
-    };
-    domain.freqs_mhz.iter().map(point).collect()
+    // Where no power is known, nobody divides by a capacity.
+    let least = if domain.power.is_empty() { 0.0 } else { 1.0 };
+    let capacity = |mhz: u32| (top * f64::from(mhz) / f64::from(max_mhz)).max(least);
+    let point = |(mhz, power_mw)| EnergyPoint { mhz, capacity: capacity(mhz), power_mw };
+    points.into_iter().map(point).collect()
 }

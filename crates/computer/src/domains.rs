@@ -6,7 +6,7 @@ use ampsched_model::InputError;
 
 use crate::by_hand::ByHand;
 use crate::classes::{CPU, CpuClasses, Evidence, online_cpus};
-use crate::{CoreMap, Domain, Root};
+use crate::{CoreMap, Domain, EnergyModels, Root};
 
 const BY_HAND: &str = "state them by hand, such as --big 0-1 --little 2-3";
 
@@ -28,6 +28,7 @@ pub fn detect_cores(root: &Root, by_hand: &ByHand) -> Result<(CoreMap, Evidence)
 /// The domains of clocks, each of one class, in the order of their first CPU.
 fn core_map(root: &Root, classes: &CpuClasses) -> Result<CoreMap, InputError> {
     let policies = cpufreq_policies(root)?;
+    let energy = EnergyModels::read(root);
     let mut domains = Vec::new();
     for (class, of_class) in classes.classes().iter().enumerate() {
         let mut by_clock: BTreeMap<Option<&String>, Vec<usize>> = BTreeMap::new();
@@ -40,10 +41,15 @@ fn core_map(root: &Root, classes: &CpuClasses) -> Result<CoreMap, InputError> {
             cpus,
             cpufreq: clock.into_iter().cloned().collect(),
             relative_speed: of_class.relative_speed,
+            power: Vec::new(),
         }));
     }
     domains.sort_by_key(|domain| domain.cpus[0]);
-    Ok(CoreMap::new(one_cluster_per_class_if_clocks_are_single(domains)))
+    let mut domains = one_cluster_per_class_if_clocks_are_single(domains);
+    for domain in &mut domains {
+        domain.power = energy.points(&domain.cpus);
+    }
+    Ok(CoreMap::new(domains))
 }
 
 /// A processor with a clock per CPU would have a cluster per CPU, of which no policy knows; what policies mean by

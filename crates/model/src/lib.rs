@@ -4,15 +4,18 @@
 //! It turns files into validated values, and answers pure questions about them (how fast does this
 //! profile run on that core type?). Everything else builds on it.
 
+mod attrs;
 mod catalog;
 mod core_model;
 mod energy_model;
 mod error;
 mod expr;
 mod ids;
+mod kernel_view;
 pub mod limits;
 mod machine;
 mod machine_part;
+mod noise;
 mod power;
 mod profile;
 mod program;
@@ -31,6 +34,10 @@ mod toml_thermal;
 mod toml_workload;
 mod workload;
 
+pub use attrs::{
+    CLAMP_MAX, DL_PERIOD_NS_MAX, DL_PERIOD_NS_MIN, DL_RUNTIME_NS_MIN, SHARES_DEFAULT, SLICE_NS_MAX,
+    SLICE_NS_MIN, SchedAttrs, SchedClass, TaskGroup, clamp_slice,
+};
 pub use catalog::{Catalog, FileKind};
 pub use core_model::{
     CoreParams, CounterRates, CpiStack, KindCycles, MissCycles, Pipeline, StallCounters, counters,
@@ -43,7 +50,9 @@ pub use ids::{
     AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,
     ThreadId,
 };
+pub use kernel_view::{KernelView, LastLevelCache, Sees};
 pub use machine::{Cluster, Costs, Machine, Opp};
+pub use noise::{Noise, NoiseKind, NoiseSource, parse_noise};
 pub use power::{
     ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint, Remaining,
 };

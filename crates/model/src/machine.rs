@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::rtapp::run_loop;
-use crate::{ClassId, ClusterId, ClusterPower, CoreId, CoreParams, Ns, Thermal, speed_ips};
+use crate::{
+    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Ns, Thermal, speed_ips,
+};
 
 /// An operating performance point of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +26,8 @@ pub struct Cluster {
     pub class: ClassId,
     /// Cores, by identifier.
     pub cores: Vec<CoreId>,
+    /// They share a second-level cache.
+    pub shares_l2: bool,
     /// Core type name, such as `cortex-a57`.
     pub core_type: String,
     /// Parameters of the core model.
@@ -100,6 +104,8 @@ pub struct Machine {
     pub clusters: Vec<Cluster>,
     /// Costs.
     pub costs: Costs,
+    /// What an operating system knows of it.
+    pub kernel_view: KernelView,
     /// How it heats up, if that is described.
     pub thermal: Option<Arc<Thermal>>,
     /// If this machine was made from another one by leaving out the fastest kind of core: that kind.
@@ -231,6 +237,7 @@ impl Machine {
                 .map(|cluster| Cluster { class: ClassId(0), ..cluster.clone() })
                 .collect(),
             costs: self.costs,
+            kernel_view: self.kernel_view,
             thermal: None,
             reference: self.reference_without(class),
         };
@@ -251,6 +258,7 @@ impl Machine {
             description: format!("{} cores of the {kind} kind of {}", self.cores(), self.name),
             clusters: vec![Cluster { class: ClassId(0), cores, ..cluster.clone() }],
             costs: self.costs,
+            kernel_view: self.kernel_view,
             thermal: None,
             reference: self.reference_without(cluster.class),
         }

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::{CodePtr, CoreSet, Draw, Ns, ObjectId, Profile, ProfileId};
+use crate::{
+    CodePtr, CoreSet, Draw, Ns, ObjectId, Profile, ProfileId, SchedAttrs, SchedClass, TaskGroup,
+};
 
 /// How an amount is distributed.
 #[derive(Clone, Debug, PartialEq)]
@@ -332,6 +334,19 @@ pub enum Op {
     SetAffinity(CoreSet),
     /// Change the nice value, -20..=19.
     SetNice(i8),
+    /// Change the scheduling class.
+    SetClass(SchedClass),
+    /// Change the length of its slices while it is fair, in ns; 0: as the policy says.
+    SetSlice(Ns),
+    /// Change the utilisation clamps, 0 to 1024; what is absent stays.
+    SetUclamp {
+        /// Least utilisation.
+        min: Option<u16>,
+        /// Greatest utilisation.
+        max: Option<u16>,
+    },
+    /// Go to another group, an index into [`Program::groups`]; none: the root group.
+    SetGroup(Option<u16>),
     /// End the thread. Every thread's code ends with it.
     Exit,
 }
@@ -351,6 +366,8 @@ pub struct ThreadSpec {
     pub affinity: Option<CoreSet>,
     /// Delay of its start after the program's.
     pub start_ns: Ns,
+    /// Class, slice, clamps and group.
+    pub attrs: SchedAttrs,
 }
 
 /// A program, ready to be executed.
@@ -366,6 +383,8 @@ pub struct Program {
     pub objects: Vec<Object>,
     /// Threads.
     pub threads: Vec<ThreadSpec>,
+    /// Groups that threads are in at some time, or that are stated.
+    pub groups: Vec<TaskGroup>,
     /// Code of all threads.
     pub code: Vec<Op>,
     /// Time after which the whole program stops (rt-app `duration`), if it does not end by itself.
@@ -389,6 +408,16 @@ impl Program {
             _ => None,
         });
         at_first.chain(later).max().unwrap_or(0)
+    }
+
+    /// The classes that its threads have at some time: at their start, then in the order of the code.
+    pub fn classes(&self) -> impl Iterator<Item = SchedClass> + '_ {
+        let at_first = self.threads.iter().map(|thread| thread.attrs.class);
+        let later = self.code.iter().filter_map(|op| match op {
+            Op::SetClass(class) => Some(*class),
+            _ => None,
+        });
+        at_first.chain(later)
     }
 
     /// The name of a thread that starts with the program and then, whatever happens, repeats something for ever; and no

@@ -24,7 +24,8 @@ impl Program {
             return Some("no thread".to_owned());
         }
         self.threads.iter().find_map(|thread| {
-            let flaw = self.flaw_from(thread.entry)?;
+            let attrs = thread.attrs.class.flaw().or_else(|| self.group_flaw(thread.attrs.group));
+            let flaw = attrs.or_else(|| self.flaw_from(thread.entry))?;
             Some(format!("thread {}: {flaw}", thread.name))
         })
     }
@@ -103,8 +104,15 @@ impl Program {
             Op::Fork { thread } | Op::Resume { thread } => {
                 (*thread as usize >= self.threads.len()).then(|| format!("no thread {thread}"))
             }
+            Op::SetClass(class) => class.flaw(),
+            Op::SetGroup(group) => self.group_flaw(*group),
             _ => None,
         }
+    }
+
+    fn group_flaw(&self, group: Option<u16>) -> Option<String> {
+        let group = group.filter(|&group| usize::from(group) >= self.groups.len())?;
+        Some(format!("no group {group}"))
     }
 
     fn profile_flaw(&self, profile: ProfileId) -> Option<String> {
@@ -115,7 +123,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Amount, Object, ThreadSpec};
+    use crate::{Amount, Object, SchedAttrs, ThreadSpec};
 
     fn program(code: Vec<Op>) -> Program {
         let objects = vec![
@@ -129,6 +137,7 @@ mod tests {
             nice: 0,
             affinity: None,
             start_ns: 0,
+            attrs: SchedAttrs::default(),
         };
         Program {
             name: "p".to_owned(),
@@ -136,6 +145,7 @@ mod tests {
             profiles: Vec::new(),
             objects,
             threads: vec![thread],
+            groups: Vec::new(),
             code,
             duration_ns: None,
             energy_ratio: None,

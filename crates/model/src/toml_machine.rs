@@ -10,8 +10,8 @@ use crate::toml_core_type::L2_KIB;
 use crate::toml_power::{self, cluster_power};
 use crate::toml_thermal::{self, ClusterSize};
 use crate::{
-    ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, MAX_CLASSES, Machine,
-    Ns, Opp, Thermal, energy_models,
+    ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
+    LastLevelCache, MAX_CLASSES, Machine, Ns, Opp, Sees, Thermal, energy_models,
 };
 
 /// Longest cost, 1 s.
@@ -26,6 +26,7 @@ pub struct MachineTemplate {
     description: String,
     clusters: Vec<ClusterTemplate>,
     costs: Costs,
+    kernel_view: KernelView,
     thermal: Option<Thermal>,
 }
 
@@ -38,6 +39,7 @@ struct ClusterTemplate {
     core_type: String,
     core_type_spot: Spot,
     l2_kib: Option<f64>,
+    shares_l2: bool,
     opps: Vec<Opp>,
     power: ClusterPower,
     costs: Option<Costs>,
@@ -50,13 +52,15 @@ struct ClusterTemplate {
 /// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
 pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
     let document = Document::parse(file, text)?;
-    let root = document.root(&["name", "description", "clusters", "costs", "thermal"])?;
+    let root = document.root(&["name", "description", "clusters", "costs", "kernel", "thermal"])?;
     let nodes = root.require("clusters")?.list()?;
     let costs = costs(&root)?;
     let clusters = nodes.iter().map(|node| cluster(node, &costs)).collect::<Result<Vec<_>, _>>()?;
     check_clusters(&root, &nodes, &clusters)?;
     let sizes: Vec<ClusterSize<'_>> =
         clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.opps.len())).collect();
+    let kernel_view = root.get("kernel").map(|node| kernel_view(&node)).transpose()?;
+    let kernel_view = kernel_view.unwrap_or_default();
     let thermal =
         root.get("thermal").map(|node| toml_thermal::thermal(&node, &sizes)).transpose()?;
     Ok(MachineTemplate {
@@ -64,6 +68,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         description: root.text_or("description", "")?,
         clusters,
         costs,
+        kernel_view,
         thermal,
     })
 }
@@ -110,6 +115,7 @@ impl MachineTemplate {
             description: self.description.clone(),
             clusters,
             costs: self.costs,
+            kernel_view: self.kernel_view,
             thermal: self.thermal.clone().map(Arc::new),
             reference: None,
         };
@@ -149,6 +155,7 @@ impl ClusterTemplate {
             cores: (first_core..first_core + self.cores).map(CoreId::from).collect(),
             core_type: self.core_type.clone(),
             params,
+            shares_l2: self.shares_l2,
             opps: self.opps.clone(),
             power: self.power.clone(),
             costs: self.costs,
@@ -157,7 +164,8 @@ impl ClusterTemplate {
 }
 
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
-    const KEYS: [&str; 7] = ["name", "core_type", "cores", "class", "l2_kib", "opps", "costs"];
+    const KEYS: [&str; 8] =
+        ["name", "core_type", "cores", "class", "l2_kib", "shares_l2", "opps", "costs"];
     let table = node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS].concat())?;
     let (core_type, class) = (table.require("core_type")?, table.require("class")?);
     let opps = opps(&table)?;
@@ -169,6 +177,7 @@ fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputErr
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
+        shares_l2: table.get("shares_l2").map_or(Ok(false), |node| node.boolean())?,
         power: cluster_power(&table, &opps)?,
         costs: table.get("costs").map(|node| cluster_costs(&node, machine)).transpose()?,
         opps,
@@ -229,6 +238,27 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
     };
     check_tick(&table, &costs)?;
     Ok(costs)
+}
+
+/// What a kernel knows of the machine.
+fn kernel_view(node: &Node<'_>) -> Result<KernelView, InputError> {
+    let table = node.table(&["sees", "last_level_cache"])?;
+    let sees = word_of(&table, "sees", &Sees::ALL)?;
+    let last_level_cache = word_of(&table, "last_level_cache", &LastLevelCache::ALL)?;
+    Ok(KernelView { sees, last_level_cache })
+}
+
+/// What a word of a table means; the default if it is missing.
+fn word_of<T: Copy + Default>(
+    table: &Table<'_>,
+    key: &str,
+    words: &[(&'static str, T)],
+) -> Result<T, InputError> {
+    let Some(node) = table.get(key) else { return Ok(T::default()) };
+    let known: Vec<&'static str> = words.iter().map(|(word, _)| *word).collect();
+    let word = node.word("value", &known)?;
+    let found = words.iter().find(|(known, _)| *known == word);
+    Ok(found.map_or_else(T::default, |(_, value)| *value))
 }
 
 /// What a cluster states for itself; the rest is the machine's.

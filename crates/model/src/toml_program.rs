@@ -9,6 +9,7 @@ mod ast;
 mod code;
 mod counts;
 mod flow;
+mod sched;
 mod steps;
 mod usage;
 
@@ -17,16 +18,17 @@ use std::sync::Arc;
 
 use ast::{Class, DeclKind, Group, ObjectDecl, Param};
 use code::Generator;
+use sched::Attrs;
 use steps::Names;
 use usage::Usage;
 
 use crate::expr::{AMOUNT_MAX, Expr, is_param_name};
 use crate::reader::{Document, Node, Spot, Table, plain, quoted, stem};
 use crate::toml_profile::{OwnProfile, own_profiles};
-use crate::{InputError, Ns, Profile, ProfileLibrary, Program};
+use crate::{InputError, Ns, Profile, ProfileLibrary, Program, TaskGroup};
 
 /// Keys of a program file.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 19] = [
     "name",
     "description",
     "source",
@@ -34,6 +36,8 @@ const KEYS: [&str; 17] = [
     "energy_ratio",
     "params",
     "profiles",
+    "group",
+    "groups",
     "threads",
     "mutexes",
     "conditions",
@@ -63,6 +67,7 @@ pub struct ProgramTemplate {
     profiles: Vec<OwnProfile>,
     objects: Vec<ObjectDecl>,
     groups: Vec<Group>,
+    task_groups: Vec<TaskGroup>,
 }
 
 /// Parses a program file.
@@ -76,6 +81,7 @@ pub fn parse_program(file: &str, text: &str) -> Result<ProgramTemplate, InputErr
     let params = params(&root)?;
     let objects = objects(&root, &params)?;
     let groups = groups(&root, &params, &objects)?;
+    let task_groups = sched::groups(&root)?;
     flow::check(&objects, &groups)?;
     let names: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
     let profiles = own_profiles(&root, &names)?;
@@ -90,6 +96,7 @@ pub fn parse_program(file: &str, text: &str) -> Result<ProgramTemplate, InputErr
         profiles,
         objects,
         groups,
+        task_groups,
     })
 }
 
@@ -188,6 +195,7 @@ impl ProgramTemplate {
             |name: &str, spot: &Spot| self.find_profile(name, spot, profiles, params);
         let mut generator =
             Generator::new(params, &self.groups, &counts, &objects.placed, &find_profile);
+        generator.task_groups.clone_from(&self.task_groups);
         generator.run()?;
         let program = Program {
             name: self.name.clone(),
@@ -195,6 +203,7 @@ impl ProgramTemplate {
             profiles: generator.profiles,
             objects: objects.table,
             threads: generator.threads,
+            groups: generator.task_groups,
             code: generator.code,
             duration_ns: self.duration_ns,
             energy_ratio: self.energy_ratio,
@@ -268,13 +277,14 @@ fn groups(
     params: &[Param],
     objects: &[ObjectDecl],
 ) -> Result<Vec<Group>, InputError> {
-    const KEYS: [&str; 6] = ["name", "count", "nice", "cores", "start_us", "body"];
+    let mut keys = vec!["name", "count", "nice", "cores", "start_us", "body"];
+    keys.extend(Attrs::KEYS);
     let list = root.require("threads")?;
     let nodes = list.list()?;
     if nodes.is_empty() {
         return Err(list.spot.error("no thread, at least 1 is needed"));
     }
-    let tables = nodes.iter().map(|node| node.table(&KEYS)).collect::<Result<Vec<_>, _>>()?;
+    let tables = nodes.iter().map(|node| node.table(&keys)).collect::<Result<Vec<_>, _>>()?;
     let mut seen = BTreeSet::new();
     let mut names = Names {
         params: params.iter().map(|param| param.name.as_str()).collect(),
@@ -289,10 +299,12 @@ fn groups(
         }
         names.groups.push(name);
     }
-    tables.iter().map(|table| group(table, &names)).collect()
+    let home = root.get("group");
+    let home = home.as_ref().map(sched::path).transpose()?;
+    tables.iter().map(|table| group(table, &names, home)).collect()
 }
 
-fn group(table: &Table<'_>, names: &Names<'_>) -> Result<Group, InputError> {
+fn group(table: &Table<'_>, names: &Names<'_>, home: Option<&str>) -> Result<Group, InputError> {
     let spot = table.spot.clone();
     let or = |key, default| {
         table.get(key).map_or(Ok(Expr::number(default, spot.clone())), |node| names.expr(&node))
@@ -306,6 +318,7 @@ fn group(table: &Table<'_>, names: &Names<'_>) -> Result<Group, InputError> {
         nice: or("nice", 0.0)?,
         cores: table.get("cores").map(|node| names.cores(&node)).transpose()?,
         start_us: or("start_us", 0.0)?,
+        attrs: Attrs::of(table, names, home)?,
         body: names.body(&table.require("body")?)?,
         spot,
     })

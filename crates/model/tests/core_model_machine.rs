@@ -12,6 +12,7 @@ use cases::{big, little, profile};
 
 fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
     Cluster {
+        shares_l2: false,
         name: format!("class{class}"),
         class: ClassId(class),
         cores: vec![CoreId::from(usize::from(class))],
@@ -30,6 +31,7 @@ fn machine(clusters: Vec<Cluster>) -> Machine {
         clusters,
         costs: Costs::default(),
         thermal: None,
+        kernel_view: ampsched_model::KernelView::default(),
         reference: None,
     }
 }

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use ampsched_model::{
-    CoreSet, Op, Profile, Program, ThreadSpec, import_rtapp, import_rtapp_with, parse_core_type,
-    speed_ips,
+    CoreSet, Op, Profile, Program, SchedAttrs, ThreadSpec, import_rtapp, import_rtapp_with,
+    parse_core_type, speed_ips,
 };
 
 fn folder(name: &str) -> PathBuf {
@@ -53,8 +53,12 @@ fn shown(op: &Op) -> String {
 
 fn thread(spec: &ThreadSpec) -> String {
     let affinity = spec.affinity.as_ref().map_or("all".to_owned(), cores);
+    let attrs = match spec.attrs {
+        attrs if attrs == SchedAttrs::default() => String::new(),
+        attrs => format!(", {attrs:?}"),
+    };
     format!(
-        "thread {:?}: {} from operation {}, nice {}, cores {affinity}, start {} ns",
+        "thread {:?}: {} from operation {}, nice {}, cores {affinity}, start {} ns{attrs}",
         spec.name, spec.count, spec.entry.0, spec.nice, spec.start_ns
     )
 }
@@ -68,6 +72,9 @@ fn listing(program: &Program, notes: &[String]) -> String {
     }
     for (index, object) in program.objects.iter().enumerate() {
         writeln!(text, "object {index}: {:?} {:?}", object.name, object.kind).unwrap();
+    }
+    for (index, group) in program.groups.iter().enumerate() {
+        writeln!(text, "group {index}: {}", group.path).unwrap();
     }
     for spec in &program.threads {
         writeln!(text, "{}", thread(spec)).unwrap();

@@ -59,6 +59,7 @@ impl System {
     fn new(name: &str) -> Self {
         let policy = build_policy(name, &[]).unwrap_or_else(|error| panic!("{error}"));
         let cluster = |class, cores: std::ops::Range<usize>, pipeline| ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: cores.map(CoreId::from).collect(),
             freqs_mhz: vec![1000],

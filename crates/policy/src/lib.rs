@@ -13,7 +13,10 @@
 mod words;
 
 mod affinity;
+mod attrs;
 mod factors;
+mod fair;
+mod fast;
 mod governors;
 mod needs;
 mod params;
@@ -34,7 +37,10 @@ mod weight;
 mod witness;
 
 pub use affinity::{AffinityId, AffinityTable};
+pub use attrs::{GroupId, GroupInfo, Honours, ThreadAttrs, WEIGHT_IDLE};
 pub use factors::{Factor, FactorKind, Factors, Stalls};
+pub use fair::{Fair, Kernel};
+pub use fast::{Act, FastPlane};
 pub use governors::{
     ClusterSample, CoreSample, FrequencyDomain, GOVERNORS, Governor, GovernorInfo, Limits, Pace,
     build_governor, check_governor, find_governor,
@@ -42,8 +48,8 @@ pub use governors::{
 pub use needs::{Events, Hooks, Needs};
 pub use params::{Owner, ParamInfo, ParamKind, Params, PolicyError, unknown};
 pub use pelt::{
-    Activity, CAPACITY_ONE, CoreLoad, LoadTracker, LoadTracking, PELT_PERIOD_NS, PELT_UNIT_NS,
-    Pelt, PeltClock, ThreadLoad, UtilEst, core_util, core_util_boosted,
+    Activity, CAPACITY_ONE, CoreLoad, KeptLoad, LoadTracker, LoadTracking, PELT_PERIOD_NS,
+    PELT_UNIT_NS, Pelt, PeltClock, ThreadLoad, UtilEst, core_util, core_util_boosted,
 };
 pub use plan::{Change, ChangeKind, Plan, Prefer, SPEED_MAX, SPEED_MIN, SPEED_ONE, ThreadPlan};
 pub use registry::{PolicyInfo, REGISTRY, build_policy, find_policy};

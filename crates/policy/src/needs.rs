@@ -68,6 +68,13 @@ record! {
             kernel: needs_code("sets slices by code of its own (hook `slice`)"),
             daemon: not_told("decides by itself how long each thread runs"),
         }
+        /// All of them, by Linux's fair class ([`crate::Policy::fast_plane`]).
+        fair: bool = false => {
+            kernel: Does::Refuses {
+                what: "is the kernel's own fair class",
+                instead: "there is nothing to put into the kernel: let it run without, by the daemon",
+            },
+        }
         /// [`crate::Policy::preempts`].
         preempts: bool = false => {
             kernel: needs_code("decides on pre-emption by code of its own (hook `preempts`)"),

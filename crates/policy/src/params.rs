@@ -24,6 +24,8 @@ pub enum ParamKind {
     Flag,
     /// The number of one of these, counted from 0.
     Choice(&'static [&'static str]),
+    /// One of these numbers, in this order.
+    OneOf(&'static [f64]),
 }
 
 /// A parameter of a policy or governor.
@@ -77,6 +79,16 @@ impl ParamInfo {
         Self { name, default: default as f64, kind: ParamKind::Choice(choices), help }
     }
 
+    /// One of several numbers.
+    pub const fn one_of(
+        name: &'static str,
+        default: f64,
+        values: &'static [f64],
+        help: &'static str,
+    ) -> Self {
+        Self { name, default, kind: ParamKind::OneOf(values), help }
+    }
+
     /// Whether a value is allowed; else what is.
     fn check(&self, value: f64) -> Result<(), String> {
         let (fits, limit) = match self.kind {
@@ -88,18 +100,29 @@ impl ParamInfo {
                 let known = (0..choices.len()).any(|index| index as f64 == value);
                 (known, list(choices))
             }
+            ParamKind::OneOf(values) => (values.contains(&value), any_of(values)),
         };
         if fits { Ok(()) } else { Err(limit) }
     }
+}
+
+/// Numbers: "1, 2 or 3".
+fn any_of(values: &[f64]) -> String {
+    let words: Vec<String> = values.iter().map(f64::to_string).collect();
+    either(&words)
 }
 
 /// Choices with their numbers: "0 (none), 1 (some) or 2 (all)".
 fn list(choices: &[&str]) -> String {
     let rows: Vec<String> =
         choices.iter().enumerate().map(|(index, choice)| format!("{index} ({choice})")).collect();
-    match rows.split_last() {
+    either(&rows)
+}
+
+fn either(words: &[String]) -> String {
+    match words.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        _ => rows.concat(),
+        _ => words.concat(),
     }
 }
 

@@ -22,7 +22,7 @@ use ampsched_model::Ns;
 pub use clock::PeltClock;
 pub use estimate::{UtilEst, core_util, core_util_boosted};
 pub(crate) use told::Told;
-pub use told::{CoreLoad, ThreadLoad};
+pub use told::{CoreLoad, KeptLoad, ThreadLoad};
 pub use tracker::{LoadTracker, LoadTracking};
 
 /// Length of a period: 1024 units of 1024 ns (pelt.c, `___update_load_sum`).
@@ -247,6 +247,18 @@ impl Pelt {
         self.load_sum += u64::from(weight) * thread.load_sum;
         self.runnable_sum += thread.runnable_sum;
         self.util_sum += thread.util_sum;
+    }
+
+    /// A thread's utilisation counts as many times as much from now on: where utilisation is a share of time, and the
+    /// thread goes to a core of another capacity.
+    pub(crate) fn scale_util(&mut self, times: u64, over: u64) {
+        self.util_sum = self.util_sum * times / over.max(1);
+    }
+
+    /// The weight of a thread of this core changes (fair.c, `reweight_entity`). Update both before, in the core's time.
+    pub(crate) fn reweigh(&mut self, thread: &Pelt, old: u32, new: u32) {
+        let kept = self.load_sum.saturating_sub(u64::from(old) * thread.load_sum);
+        self.load_sum = kept + u64::from(new) * thread.load_sum;
     }
 
     /// A thread leaves this core for another (fair.c, `detach_entity_load_avg`). Update both before, in the

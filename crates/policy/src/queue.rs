@@ -6,6 +6,7 @@ use std::slice;
 
 use ampsched_model::{Ns, ThreadId};
 
+use crate::weight::WEIGHT_ONE;
 use crate::{Order, SPEED_ONE};
 
 /// A waiting thread. Ordered by (key, serial): the serial numbers entries in order of arrival.
@@ -113,6 +114,8 @@ pub(crate) struct RunQueue {
     pub load: u64,
     /// Threads that run on its cores.
     pub running: u32,
+    /// Of its cores those that something above the policy has: threads of other classes, or the system.
+    pub occupied: u32,
     /// Cores that it serves.
     pub cores: u32,
     /// Sum of their ratings.
@@ -153,6 +156,7 @@ impl RunQueue {
             len: 0,
             load: 0,
             running: 0,
+            occupied: 0,
             cores: 0,
             capacity: 0,
             min_vruntime: if let Order::Rounds { .. } = order { 0 } else { VIRTUAL_START },
@@ -174,10 +178,10 @@ impl RunQueue {
     }
 
     /// Whether a thread can be taken from it: the only thread of a core that is about to run it stays,
-    /// as in Linux, which moves nothing if `nr_running` is at most 1.
+    /// as in Linux, which moves nothing if `nr_running` is at most 1. A kernel thread counts there, too.
     #[inline]
     pub fn can_spare(&self) -> bool {
-        self.len() + usize::from(self.running > 0) > 1
+        self.len() + usize::from(self.running > 0 || self.occupied > 0) > 1
     }
 
     #[inline]
@@ -297,12 +301,18 @@ impl RunQueue {
     /// Sum of the weights per rated core that it serves.
     #[inline]
     pub fn scaled_load(&self) -> u64 {
-        self.scaled(self.load)
+        self.scaled(self.load_seen())
     }
 
     /// The same if it had one thread more.
     pub fn scaled_load_with(&self, weight: u32) -> u64 {
-        self.scaled(self.load + u64::from(weight))
+        self.scaled(self.load_seen() + u64::from(weight))
+    }
+
+    /// Its weight; an occupied core counts as if one thread of nice 0 more were there.
+    #[inline]
+    fn load_seen(&self) -> u64 {
+        self.load + u64::from(self.occupied) * WEIGHT_ONE
     }
 
     #[inline]

@@ -14,7 +14,14 @@ pub fn topology(clusters: &[(u8, usize)]) -> Topology {
         let cores = (next..next + count).map(CoreId::from).collect();
         next += count;
         let (class, freqs_mhz) = (ClassId(class), vec![1000]);
-        ClusterInfo { class, cores, freqs_mhz, design: None, energy_model: Vec::new() }
+        ClusterInfo {
+            shares_l2: false,
+            class,
+            cores,
+            freqs_mhz,
+            design: None,
+            energy_model: Vec::new(),
+        }
     });
     Topology::from_clusters(clusters.collect())
 }

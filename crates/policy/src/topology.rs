@@ -1,8 +1,8 @@
 //! What a policy may know about the machine.
 
 use ampsched_model::{
-    ClassId, Cluster, ClusterId, CoreId, CoreParams, EnergyPoint, Leakage, Machine, Pipeline,
-    ThermalNetwork, energy_models,
+    ClassId, Cluster, ClusterId, CoreId, CoreParams, EnergyPoint, KernelView, LastLevelCache,
+    Leakage, Machine, Pipeline, Sees, ThermalNetwork, energy_models,
 };
 
 use crate::{CAPACITY_ONE, Prefer};
@@ -42,6 +42,8 @@ pub struct ClusterInfo {
     pub class: ClassId,
     /// Its cores in ascending order.
     pub cores: Vec<CoreId>,
+    /// They share a second-level cache, and kernels of x86-64 see that.
+    pub shares_l2: bool,
     /// Allowed frequencies in MHz, ascending.
     pub freqs_mhz: Vec<u32>,
     /// The design of its cores, if the host knows it.
@@ -121,6 +123,8 @@ pub struct Topology {
     cores: Vec<CoreInfo>,
     clusters: Vec<ClusterInfo>,
     classes: usize,
+    /// None: the host is a kernel that is not described.
+    kernel_view: Option<KernelView>,
     board: Option<Box<Board>>,
 }
 
@@ -132,6 +136,7 @@ impl Topology {
             .iter()
             .zip(energy_models(machine))
             .map(|(cluster, energy_model)| ClusterInfo {
+                shares_l2: cluster.shares_l2,
                 class: cluster.class,
                 cores: cluster.cores.clone(),
                 freqs_mhz: cluster.opps.iter().map(|opp| opp.mhz).collect(),
@@ -139,7 +144,11 @@ impl Topology {
                 energy_model,
             })
             .collect();
-        Self { board: Board::of(machine).map(Box::new), ..Self::from_clusters(clusters) }
+        Self {
+            board: Board::of(machine).map(Box::new),
+            kernel_view: Some(machine.kernel_view),
+            ..Self::from_clusters(clusters)
+        }
     }
 
     /// The topology of clusters, for hosts that know no machine description.
@@ -159,7 +168,14 @@ impl Topology {
             }
         }
         let classes = clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1);
-        Self { cores, clusters, classes, board: None }
+        Self { cores, clusters, classes, kernel_view: None, board: None }
+    }
+
+    /// The same, as a kernel sees it.
+    #[cfg(test)]
+    pub(crate) fn seen_as(mut self, kernel_view: KernelView) -> Self {
+        self.kernel_view = Some(kernel_view);
+        self
     }
 
     /// Number of cores.
@@ -186,6 +202,21 @@ impl Topology {
     /// All clusters.
     pub fn clusters(&self) -> &[ClusterInfo] {
         &self.clusters
+    }
+
+    /// Whether it is described what the operating system's kernel knows of the machine: not where that kernel runs.
+    pub fn describes_kernel(&self) -> bool {
+        self.kernel_view.is_some()
+    }
+
+    /// How the operating system's kernel tells cores apart.
+    pub fn sees(&self) -> Sees {
+        self.kernel_view.unwrap_or_default().sees
+    }
+
+    /// Which cores share the last-level cache that the kernel knows of.
+    pub fn last_level_cache(&self) -> LastLevelCache {
+        self.kernel_view.unwrap_or_default().last_level_cache
     }
 
     /// Power and heat of the board, if they are known.

@@ -2,7 +2,7 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use crate::{Needs, Pick, Plan, Rules, Topology, View};
+use crate::{FastPlane, Needs, Pick, Plan, Rules, Topology, View};
 
 /// Something that happened to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,12 @@ pub trait Policy: Send {
 
     /// Its fast plane on that machine.
     fn rules(&self, topology: &Topology) -> Rules;
+
+    /// A fast plane of its own on that machine, if [`crate::Hooks::fair`] says that it has one: then no rule is read,
+    /// and no other hook called. What it leaves to chance follows from `seed`.
+    fn fast_plane(&self, _topology: &Topology, _seed: u64) -> Option<Box<dyn FastPlane>> {
+        None
+    }
 
     /// What it cannot do on that machine for want of what it would have to know, in a sentence for the user;
     /// none if it can do everything. `sensors` tells whether there are power and temperature sensors at all.

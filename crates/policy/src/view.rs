@@ -1,8 +1,12 @@
 //! What a policy may see: one read-only window, the same in simulation and live.
 
+use std::borrow::Cow;
+
 use ampsched_model::{AppId, ClusterId, CoreId, MAX_CLASSES, Ns, ThreadId};
 
-use crate::{Factor, Factors, Pick, RunState, Sched, ThreadPlan, ThreadStats, Topology};
+use crate::{
+    Factor, Factors, Pick, RunState, Sched, ThreadLoad, ThreadPlan, ThreadStats, Topology,
+};
 
 /// The system at one moment.
 #[derive(Clone, Copy)]
@@ -11,14 +15,14 @@ pub struct View<'a> {
     factors: &'a [Factors],
     now_ns: Ns,
     waker: Option<CoreId>,
-    /// Threads of which the host has told something since the last epoch; none: it does not say of which.
-    told: Option<&'a [ThreadId]>,
+    /// What [`View::recent`] says; none: all threads.
+    recent: Option<&'a [ThreadId]>,
 }
 
 impl<'a> View<'a> {
     /// A view of the interpreter's state; `factors` has one entry per thread.
     pub fn new(sched: &'a Sched, factors: &'a [Factors], now_ns: Ns) -> Self {
-        Self { sched, factors, now_ns, waker: None, told: None }
+        Self { sched, factors, now_ns, waker: None, recent: None }
     }
 
     /// The same for the placement of a thread that was woken by one on core `waker`.
@@ -26,10 +30,9 @@ impl<'a> View<'a> {
         Self { waker, ..self }
     }
 
-    /// The same with the threads whose state, counters, factors, application or plan may have changed since the
-    /// policy's last epoch, in any order.
-    pub fn with_told(self, told: &'a [ThreadId]) -> Self {
-        Self { told: Some(told), ..self }
+    /// The same with the threads that are not silent, if they are known and few ([`Sched::few_recent`]).
+    pub fn with_recent(self, recent: Option<&'a [ThreadId]>) -> Self {
+        Self { recent, ..self }
     }
 
     /// The time in ns since the start.
@@ -44,14 +47,16 @@ impl<'a> View<'a> {
 
     /// The threads that have started and not exited, in ascending order.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> + 'a {
-        self.sched.live_threads()
+        let sched = self.sched;
+        sched.live_threads().filter(move |&thread| !sched.is_above(thread))
     }
 
     /// The live threads that run or wait for a core.
     pub fn runnable(&self) -> impl Iterator<Item = ThreadId> + 'a {
-        let (few, sched) = (self.few_recent(), self.sched);
-        let all = few.is_none().then(|| self.threads());
-        let candidates = few.unwrap_or_default().into_iter().chain(all.into_iter().flatten());
+        let sched = self.sched;
+        let all = self.recent.is_none().then(|| self.threads());
+        let few = self.recent.unwrap_or_default().iter().copied();
+        let candidates = few.chain(all.into_iter().flatten());
         candidates.filter(move |&thread| sched.thread(thread).state.is_runnable())
     }
 
@@ -59,25 +64,18 @@ impl<'a> View<'a> {
     /// nothing has changed, in ascending order. Some of these may be among them: what a policy decides must not depend
     /// on that. Where most threads sleep, a policy that asks for no others costs what has changed; it has to ask at
     /// each epoch.
-    pub fn recent(&self) -> Vec<ThreadId> {
-        self.few_recent().unwrap_or_else(|| self.threads().collect())
+    pub fn recent(&self) -> Cow<'a, [ThreadId]> {
+        self.recent.map_or_else(|| self.threads().collect(), Cow::Borrowed)
     }
 
-    /// The same if it is known of which threads the host has told something, and they are few among all.
-    fn few_recent(&self) -> Option<Vec<ThreadId>> {
-        let told = self.told?;
-        let (waiting, cores) = (self.sched.waiting_count(), self.topology().core_count());
-        // To sort a part costs as much as to look at several times as many.
-        if 4 * (told.len() + waiting + cores) > self.sched.present_count() {
-            return None;
-        }
-        let mut recent = self.sched.all_queued();
-        recent.extend(self.topology().cores().filter_map(|core| self.running(core)));
-        recent.extend_from_slice(told);
-        recent.sort_unstable();
-        recent.dedup();
-        recent.retain(|&thread| self.state(thread).is_live());
-        Some(recent)
+    /// How many live threads there are.
+    pub fn live_count(&self) -> usize {
+        self.sched.live_count()
+    }
+
+    /// How many live threads an application has.
+    pub fn live_in(&self, app: AppId) -> usize {
+        self.sched.live_in(app)
     }
 
     /// A thread's state.
@@ -87,7 +85,7 @@ impl<'a> View<'a> {
 
     /// A thread's application.
     pub fn app(&self, thread: ThreadId) -> AppId {
-        self.sched.thread(thread).app
+        self.sched.app(thread)
     }
 
     /// The core on which a thread runs, waits or last ran.
@@ -95,9 +93,15 @@ impl<'a> View<'a> {
         self.sched.thread(thread).core
     }
 
-    /// The thread that runs on a core.
+    /// The thread that runs on a core; none also if a class above the policy's occupies it.
     pub fn running(&self, core: CoreId) -> Option<ThreadId> {
         self.sched.core(core).running
+    }
+
+    /// Whether a core runs nothing, has no waiting thread in its queue, and is not busy with the system's own work, of
+    /// which nothing else is shown.
+    pub fn is_idle(&self, core: CoreId) -> bool {
+        self.sched.is_idle(core)
     }
 
     /// Waiting threads in the core's queue.
@@ -177,6 +181,14 @@ impl<'a> View<'a> {
         self.sched.util_of(thread, self.now_ns)
     }
 
+    /// Whether a thread sleeps, or is held back, and [`View::util`] says the same until something changes: the
+    /// average is below the estimate, or nothing.
+    pub fn is_util_at_rest(&self, thread: ThreadId) -> bool {
+        let fades = |load: ThreadLoad| load.running > 0 && load.running >= load.util;
+        let load = || self.sched.thread_load(thread, self.now_ns);
+        !self.state(thread).is_runnable() && !load().is_some_and(fades)
+    }
+
     /// How much of a core is used, 0 to its capacity.
     pub fn core_util(&self, core: CoreId) -> u32 {
         self.sched.core_util(core, self.now_ns)
@@ -192,9 +204,9 @@ impl<'a> View<'a> {
         self.sched.is_overutilised(core, self.now_ns)
     }
 
-    /// Time in ns that a core has spent with threads since the start.
+    /// Time in ns that a core has spent with threads since the start, those of the system included.
     pub fn busy_ns(&self, core: CoreId) -> Ns {
-        self.sched.core(core).busy_ns
+        self.sched.core(core).busy_ns + self.sched.taken_ns(core)
     }
 
     /// What a cluster's power sensor shows, in mW; missing unless

@@ -33,6 +33,10 @@ pub enum DecidedBy {
     Hook,
     /// The thread's program.
     Program,
+    /// The order of classes above the policy's: real-time and deadline threads.
+    Class,
+    /// The system itself, of whose own work policies know nothing.
+    System,
 }
 
 impl DecidedBy {
@@ -49,6 +53,8 @@ impl DecidedBy {
             Self::Plan => "plan",
             Self::Hook => "the policy's own code",
             Self::Program => "program",
+            Self::Class => "class",
+            Self::System => "system",
         };
         let stated = rules.and_then(|rules| match self {
             Self::Order => Some(stated(&rules.order)),
@@ -57,7 +63,12 @@ impl DecidedBy {
             Self::Slice => Some(stated(&rules.slice)),
             Self::Preempt => Some(stated(&rules.preempt)),
             Self::BalanceWhen => Some(stated(&rules.balance_when)),
-            Self::Balance | Self::Plan | Self::Hook | Self::Program => None,
+            Self::Balance
+            | Self::Plan
+            | Self::Hook
+            | Self::Program
+            | Self::Class
+            | Self::System => None,
         });
         // People count steps from 1.
         let step = match self {

@@ -279,8 +279,8 @@ impl Machine {
 
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.
     fn content(&self) -> String {
-        let ModelMachine { clusters, costs, thermal, reference, .. } = &self.inner;
-        format!("{clusters:?} {costs:?} {thermal:?} {reference:?}")
+        let ModelMachine { clusters, costs, kernel_view, thermal, reference, .. } = &self.inner;
+        format!("{clusters:?} {costs:?} {kernel_view:?} {thermal:?} {reference:?}")
     }
 
     fn __repr__(&self) -> String {

@@ -11,6 +11,7 @@ mod error;
 mod interrupt;
 mod kernels;
 mod models;
+mod noise;
 mod policy;
 mod registry;
 mod rules;
@@ -48,6 +49,8 @@ mod _core {
     use super::kernels::{Kernel, kernels};
     #[pymodule_export]
     use super::models::{Models, counter_cv};
+    #[pymodule_export]
+    use super::noise::NoiseSources;
     #[pymodule_export]
     use super::policy::simulate_python;
     #[pymodule_export]

@@ -56,7 +56,7 @@ impl From<PyNeeds> for Needs {
             }),
             epoch_ns: needs.epoch_ns,
             events: Events { lifecycle, blocking, dispatch },
-            hooks: Hooks { place, pick, slice, preempts },
+            hooks: Hooks { place, pick, slice, preempts, fair: false },
             work_conserving: needs.work_conserving,
             ..Self::default()
         }

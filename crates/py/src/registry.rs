@@ -48,8 +48,13 @@ pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py,
     let (min, max, choices): (f64, f64, &[&str]) = match param.kind {
         ParamKind::Flag => (0.0, 1.0, &[]),
         ParamKind::Number { min, max } | ParamKind::PerMhz { min, max } => (min, max, &[]),
+        ParamKind::OneOf(values) => {
+            let ends = values.iter().copied();
+            (ends.clone().fold(f64::MAX, f64::min), ends.fold(f64::MIN, f64::max), &[])
+        }
         ParamKind::Choice(choices) => (0.0, choices.len() as f64 - 1.0, choices),
     };
+    let values: &[f64] = if let ParamKind::OneOf(values) = param.kind { values } else { &[] };
     let row = PyDict::new(py);
     row.set_item("name", param.name)?;
     row.set_item("default", param.default)?;
@@ -57,6 +62,7 @@ pub fn param_row<'py>(py: Python<'py>, param: &ParamInfo) -> PyResult<Bound<'py,
     row.set_item("max", max)?;
     row.set_item("flag", param.kind == ParamKind::Flag)?;
     row.set_item("choices", PyTuple::new(py, choices)?)?;
+    row.set_item("one_of", PyTuple::new(py, values)?)?;
     row.set_item("help", param.help)?;
     Ok(row)
 }

@@ -19,6 +19,7 @@ use crate::catalog::{Machine, Workload};
 use crate::error;
 use crate::interrupt::interruptible;
 use crate::models::Models;
+use crate::noise::NoiseSources;
 
 /// Where policies learn speed-ups from.
 #[pyclass(frozen, module = "ampsched._core")]
@@ -82,8 +83,8 @@ pub struct Job {
 impl Job {
     #[new]
     #[pyo3(signature = (
-        machine, workload, policy, params, *, seed, factors, overhead_ns, governors, energy, until_ns, repetitions,
-        limit_ns, check
+        machine, workload, policy, params, *, seed, factors, overhead_ns, governors, noise, energy, until_ns,
+        repetitions, limit_ns, check
     ))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
     fn new(
@@ -95,6 +96,7 @@ impl Job {
         factors: &FactorSource,
         overhead_ns: (Ns, Ns),
         governors: Vec<Governor>,
+        noise: Option<&NoiseSources>,
         energy: bool,
         until_ns: Option<Ns>,
         repetitions: Option<NonZeroU32>,
@@ -110,6 +112,7 @@ impl Job {
             factors,
             overhead,
             governors,
+            noise: noise.map(|noise| noise.inner.clone()),
             energy,
             until_ns,
             repetitions,

@@ -119,6 +119,11 @@ impl View {
         look_core(core, |view, id| view.running(id).map(|thread| thread.0))
     }
 
+    /// Whether a core runs nothing, has no waiting thread, and is not busy with the system's own work.
+    fn is_idle(&self, core: usize) -> PyResult<bool> {
+        look_core(core, |view, id| view.is_idle(id))
+    }
+
     /// Number of threads that wait in a core's queue.
     fn queue_len(&self, core: usize) -> PyResult<usize> {
         look_core(core, |view, id| view.queue_len(id))

@@ -189,6 +189,32 @@ pub enum SimError {
         /// Last core of the machine.
         last: usize,
     },
+    /// Deadline threads would reserve more than the machine gives them.
+    #[error(
+        "thread {thread}: deadline threads would reserve {asked} cores of capacity 1024, at most {limit} can be (95 % of the machine, as in Linux): raise period_us or lower runtime_us"
+    )]
+    NoBandwidth {
+        /// The thread that is refused.
+        thread: String,
+        /// What all would reserve, in cores of capacity 1024.
+        asked: String,
+        /// The most that can be reserved.
+        limit: String,
+    },
+    /// A deadline thread may not use all cores.
+    #[error(
+        "thread {thread}: a deadline thread has to be allowed all cores of the machine, Linux refuses it otherwise: remove cores or set_cores"
+    )]
+    BoundDeadline {
+        /// Thread.
+        thread: String,
+    },
+    /// Two programs state different things of one task group.
+    #[error("group {group}: two programs state different shares or clamps of it")]
+    GroupStatedTwice {
+        /// Path of the group.
+        group: String,
+    },
     /// A parallel region cannot be executed.
     #[error("{place}: {what}")]
     Region {

@@ -156,6 +156,7 @@ mod tests {
     /// A system of a slow and a fast core.
     fn two_cores() -> Sched {
         let cluster = |class: u8| ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: vec![CoreId(class.into())],
             freqs_mhz: vec![1000],

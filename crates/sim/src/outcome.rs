@@ -14,6 +14,8 @@ pub struct Outcome {
     pub policy: String,
     /// Seed.
     pub seed: u64,
+    /// Name of the system's noise, if there was any.
+    pub noise: Option<String>,
     /// When the last thread ended, or the run was stopped.
     pub makespan_ns: Ns,
     /// Per application.
@@ -96,10 +98,14 @@ pub struct ThreadOutcome {
 pub struct CoreOutcome {
     /// Time with a thread, switching included.
     pub busy_ns: Ns,
-    /// Of that, time spent on switching and migration.
+    /// Of that, time spent on switching and migration, and on interrupts.
     pub overhead_ns: Ns,
+    /// Of that, interrupts of the system's noise.
+    pub interrupted_ns: Ns,
     /// Time without a thread.
     pub idle_ns: Ns,
+    /// Time of the system's noise while no thread had the core. Together with busy and idle time it is all time.
+    pub noise_ns: Ns,
     /// Times that it went from one thread to another.
     pub switches: u64,
 }
@@ -147,4 +153,6 @@ pub struct Counts {
     pub wakeups: u64,
     /// Wake-ups that interrupted the running thread.
     pub preemptions: u64,
+    /// Interrupts and wake-ups of kernel threads.
+    pub noise: u64,
 }

@@ -3,10 +3,12 @@
 
 mod common;
 
-use ampsched_model::{CoreId, CoreSet, Ns, ThreadId};
+use std::sync::Arc;
+
+use ampsched_model::{CoreId, CoreSet, Noise, Ns, ThreadId, parse_noise};
 use ampsched_policy::{
-    Change, Event, Needs, Pick, Plan, Policy, REGISTRY, Rules, SPEED_ONE, Sched, Topology, View,
-    build_policy,
+    Change, Event, FastPlane, Needs, Pick, Plan, Policy, REGISTRY, Rules, SPEED_ONE, Sched,
+    Topology, View, build_policy,
 };
 use ampsched_sim::{Outcome, simulate};
 use common::{Host, workload};
@@ -76,6 +78,10 @@ impl Policy for Onlooker {
         self.inner.rules(topology)
     }
 
+    fn fast_plane(&self, topology: &Topology, seed: u64) -> Option<Box<dyn FastPlane>> {
+        self.inner.fast_plane(topology, seed)
+    }
+
     fn caveat(&self, topology: &Topology, sensors: bool) -> Option<String> {
         self.inner.caveat(topology, sensors)
     }
@@ -126,8 +132,13 @@ fn run(host: &Host, text: &str, policy: Box<dyn Policy>, name: &str) -> Outcome 
 
 /// Policies whose outcomes differ between a plain run and one with an onlooker.
 fn differing(plans: bool, nice: &str) -> Vec<&'static str> {
+    differing_beside(None, plans, nice)
+}
+
+fn differing_beside(noise: Option<Arc<Noise>>, plans: bool, nice: &str) -> Vec<&'static str> {
     let text = MIX.replace("NICE", nice);
-    let host = Host::unequal(2, 2, 1.7);
+    let mut host = Host::unequal(2, 2, 1.7);
+    host.options.noise = noise;
     let differs = |name: &&'static str| {
         let build = || build_policy(name, &[]).unwrap();
         let watched = Box::new(Onlooker { inner: build(), plans });
@@ -140,6 +151,14 @@ fn differing(plans: bool, nice: &str) -> Vec<&'static str> {
 #[test]
 fn looks_change_nothing() {
     assert_eq!(differing(false, ""), [""; 0]);
+}
+
+#[test]
+fn looks_change_nothing_beside_noise() {
+    let text = "[[sources]]\nname='i'\nkind='interrupt'\npause_us=[10,900]\nduration_us=[1,20]\n\
+        [[sources]]\nname='k'\nkind='thread'\npause_us=[100,1900]\nduration_us=[3,400]";
+    let noise = parse_noise("n.toml", text).unwrap();
+    assert_eq!(differing_beside(Some(Arc::new(noise)), false, ""), [""; 0]);
 }
 
 #[test]

@@ -6,7 +6,8 @@
 
 mod common;
 
-use ampsched_policy::REGISTRY;
+use ampsched_model::{KernelView, LastLevelCache, Sees};
+use ampsched_policy::{Kernel, REGISTRY};
 use ampsched_sim::{FactorSource, Outcome};
 use common::Host;
 use proptest::prelude::*;
@@ -163,6 +164,39 @@ proptest! {
         host.machine.costs.migrate_cross_cluster_ns = 23_000;
         host.machine.costs.wakeup_latency_ns = 3_000;
         run_all(&host, &program)?;
+    }
+
+    #[test]
+    fn every_version_of_linux_keeps_the_invariants(
+        first in program(), second in program(), big in 1usize..4, little in 0usize..5, ratio in 1.2f64..4.0,
+        sees in 0usize..3, cache in 0usize..2, seed in 0u64..1000, flags in 0u8..4,
+    ) {
+        let mut host = Host::unequal(big, little, ratio).with_seed(seed);
+        host.machine.costs.context_switch_ns = 2_000;
+        host.machine.costs.wakeup_latency_ns = 3_000;
+        host.machine.kernel_view =
+            KernelView { sees: Sees::ALL[sees].1, last_level_cache: LastLevelCache::ALL[cache].1 };
+        // Threads that change the cores that they may use, their group, class, slice and clamp.
+        let last = (big + little - 1).max(1);
+        let wide = if big + little == 1 { "[0]".to_owned() } else { format!("[0,{last}]") };
+        let run = |us: u32| format!("{{run_us={us},profile='unit'}}");
+        let body = [
+            "{set_cores=[0]}", &run(500), &format!("{{set_cores={wide}}}"), &run(700), "{sleep_us=300}",
+            "{set_group='/a'}", &run(3_000), "{set_class='fifo',priority=10}", &run(100),
+            "{set_class='fair'}", &run(200), "{set_class='idle'}", &run(100), "{set_class='fair'}",
+            "{set_slice_us=2000}", "{sleep_us=100}", "{set_group='/a/b'}", "{set_uclamp_max=300}",
+        ].join(",");
+        let roams = format!(
+            "[[threads]]\nname='roams'\ncount=2\ngroup='/a/b'\nslice_us=500\nbody=[{{loop=9,body=[{body}]}}]"
+        );
+        let first = format!("{first}\n{roams}");
+        for kernel in Kernel::ALL {
+            let (lazy, autogroup) = (flags & 1, flags >> 1);
+            let policy = format!("linux:kernel={}:lazy={lazy}:autogroup={autogroup}", kernel.version);
+            let outcome = host.try_run_mix(&[&first, &second], &policy);
+            let outcome = outcome.map_err(|error| TestCaseError::fail(format!("{policy}: {error}")))?;
+            bounded_waits(&outcome)?;
+        }
     }
 
     #[test]

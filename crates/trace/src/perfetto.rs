@@ -3,6 +3,7 @@
 //! Every core has a track with slices named `app/thread` and a counter of its run queue's length;
 //! every application is a process whose threads have tracks with slices `running on core N`.
 //! A wake-up is an instant on the waker's track with an arrow to the woken thread's next slice.
+//! Kernel threads are slices `system: NAME` of their core, interrupts instants there.
 //! Why a thread runs, and why its turn ended, are values of the slice; other decisions are instants on its track.
 //!
 //! The file is written as time goes. It is kept small by interned names, by timestamps that
@@ -18,7 +19,7 @@ mod tests;
 
 use std::io::{self, Write};
 
-use ampsched_model::{ClusterId, CoreId, Machine, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, Machine, NoiseKind, Ns, ThreadId};
 use ampsched_policy::{Reason, Rules};
 
 use crate::{Decision, Trace, TraceThread, TurnEnd};
@@ -81,6 +82,8 @@ struct CoreTrack {
     /// Name `running on core N`.
     running_iid: u64,
     running: Option<ThreadId>,
+    /// Whether a slice of the system's is open.
+    is_taken: bool,
     queue_len: Option<usize>,
 }
 
@@ -120,6 +123,7 @@ impl<W: Write> PerfettoTrace<W> {
     /// Errors: the first one of the writer since the start; the file is incomplete then.
     pub fn finish(mut self) -> io::Result<()> {
         for core in 0..self.cores.len() {
+            self.system_ends(CoreId::from(core), self.packets.last_ns());
             if let Some(thread) = self.cores[core].running.take() {
                 let last_ns = self.packets.last_ns();
                 self.slice_end(self.cores[core].slices, Vec::new(), last_ns);
@@ -145,6 +149,7 @@ impl<W: Write> PerfettoTrace<W> {
                     .packets
                     .intern(Interned::Event, format!("running on core {}", core.0)),
                 running: None,
+                is_taken: false,
                 queue_len: None,
             };
             self.describe_child(group, core_track.slices, title, 2 * i32::from(core.0), None);
@@ -319,6 +324,37 @@ impl<W: Write> Trace for PerfettoTrace<W> {
         };
         let track = self.threads[thread.index()].slices;
         self.packets.event(EventType::Instant, track, instant, at_ns);
+    }
+
+    fn noise(&mut self, core: CoreId, kind: NoiseKind, name: &str, takes_ns: Ns, at_ns: Ns) {
+        let name = match kind {
+            NoiseKind::Interrupt => format!("interrupt: {name}"),
+            NoiseKind::Thread => format!("system: {name}"),
+        };
+        let takes = DebugAnnotation {
+            name_iid: Some(self.packets.intern(Interned::Value, "takes_ns")),
+            uint_value: Some(takes_ns),
+            ..DebugAnnotation::default()
+        };
+        let happens = TrackEvent {
+            name_iid: Some(self.packets.intern(Interned::Event, name)),
+            debug_annotations: vec![takes],
+            ..TrackEvent::default()
+        };
+        let track = &mut self.cores[core.index()];
+        // Until the thread that runs there has been taken off, its slice is open: the system's begins behind it.
+        let instant = kind == NoiseKind::Interrupt || std::mem::replace(&mut track.is_taken, true);
+        let event = if instant { EventType::Instant } else { EventType::SliceBegin };
+        let track = track.slices;
+        self.packets.event(event, track, happens, at_ns);
+    }
+
+    fn system_ends(&mut self, core: CoreId, at_ns: Ns) {
+        let track = &mut self.cores[core.index()];
+        if std::mem::take(&mut track.is_taken) {
+            let slices = track.slices;
+            self.slice_end(slices, Vec::new(), at_ns);
+        }
     }
 
     fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns) {

@@ -1,6 +1,6 @@
 //! What a trace records, of a simulation or of a live system.
 
-use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
+use ampsched_model::{ClusterId, CoreId, NoiseKind, Ns, ThreadId};
 use ampsched_policy::{Reason, Rules, RunState};
 
 /// A thread as a trace introduces it.
@@ -80,6 +80,11 @@ pub trait Trace {
     fn decided(&mut self, thread: ThreadId, decision: Decision, why: Option<&Reason>, at_ns: Ns);
     /// A cluster runs at another frequency from now on.
     fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns);
+    /// The system does something of its own on a core, which takes some time. A kernel thread has the core until
+    /// [`Trace::system_ends`].
+    fn noise(&mut self, _core: CoreId, _kind: NoiseKind, _name: &str, _takes_ns: Ns, _at_ns: Ns) {}
+    /// The system gives a core back.
+    fn system_ends(&mut self, _core: CoreId, _at_ns: Ns) {}
     /// Waiting threads in the queue of a core.
     fn queue_len(&mut self, core: CoreId, len: usize, at_ns: Ns);
 }

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import ampsched
-from ampsched.children import ended_by_signals
+from ampsched.children import SIGNALLED
 from ampsched.cli import (
     analysing,
     calibrating,
@@ -31,17 +31,15 @@ from ampsched.cli import (
     training,
     virtual,
 )
+from ampsched.cli.signals import exit_code
 
 BAD_INPUT = 2
-SIGNALLED = 128
-"""What a shell adds to the number of the signal that has ended a program."""
-INTERRUPTED = SIGNALLED + signal.SIGINT
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="ampsched",
     help="Which scheduling policy is best for these programs on this processor with unequal cores?",
-    epilog=render.examples("ampsched compare --machine 2B2S --workload sync-2 --policy cfs,wash,colab"),
+    epilog=render.examples("ampsched compare --machine 2B2S --workload sync-2 --policy linux,wash,colab"),
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -88,14 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: Arguments without the program's name; those of the process by default.
     """
-    code: str | int | None
-    try:
-        with ended_by_signals():
-            code = _run(arguments)
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except SystemExit as ended:
-        code = ended.code
+    code = exit_code(lambda: _run(arguments))
     if arguments is None and isinstance(code, int) and code > SIGNALLED:
         _leave_at_once(code)
     sys.exit(code)

@@ -19,9 +19,9 @@ from ampsched.policy import PolicySpec
 from ampsched.settings import CompareSettings, SimulateSettings, only
 
 EXAMPLES = render.examples(
-    "ampsched compare -m 2B2S -w sync-2 -p cfs,wash,colab",
+    "ampsched compare -m 2B2S -w sync-2 -p linux,wash,colab",
     "ampsched compare -m 2B2S,4B4S -w ferret -p cfs,colab:literal=1 --repeat 5",
-    "ampsched compare -m my_phone.toml -w my_program.toml -p cfs,eevdf --factors noisy:cv=0.2:stale_ms=100",
+    "ampsched compare -m my_phone.toml -w my_program.toml -p linux,colab --factors noisy:cv=0.2:stale_ms=100",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,my_policy.py:FastestFirst",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --trace out.pftrace   (open in https://ui.perfetto.dev)",
 )
@@ -31,7 +31,7 @@ EXAMPLES = render.examples(
 def compare(
     machine: options.Machines,
     workload: options.Workloads,
-    policy: options.Policies = "cfs,wash,colab",
+    policy: options.Policies = "linux,wash,colab",
     *,
     settings: CompareSettings,
     trace: Annotated[

@@ -39,7 +39,8 @@ def simulate(
         return
     console = render.console()
     _print(console, outcome)
-    console.print(f"seed {outcome.seed}, factors {settings['factors']}", style="dim", soft_wrap=True)
+    noise = "" if outcome.noise is None else f", noise {settings['noise']}"
+    console.print(f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True)
     if trace:
         console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
 
@@ -94,15 +95,18 @@ def _threads(outcome: Outcome) -> Table:
 
 
 def _cores(outcome: Outcome) -> Table:
-    table = render.table("core", "busy %", "", "overhead %", "switches")
+    noisy = outcome.noise is not None
+    table = render.table("core", "busy %", "", "overhead %", *(["noise %"] if noisy else []), "switches")
     table.columns[2].justify = "left"
     for number, core in enumerate(outcome.cores):
-        overhead = core.overhead_ns / max(1, core.busy_ns + core.idle_ns)
+        total_ns = max(1, core.busy_ns + core.idle_ns + core.noise_ns)
+        noise = [f"{100 * (core.noise_ns + core.interrupted_ns) / total_ns:.2f}"] if noisy else []
         table.add_row(
             str(number),
             f"{100 * core.utilisation:.1f}",
             render.bar(core.utilisation, 20),
-            f"{100 * overhead:.2f}",
+            f"{100 * core.overhead_ns / total_ns:.2f}",
+            *noise,
             render.count(core.switches),
         )
     return table

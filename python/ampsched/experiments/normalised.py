@@ -10,6 +10,8 @@ from ampsched.statistics import Estimate, estimate
 
 Metric = Literal["h_antt", "h_stp"]
 METRICS = {"h_antt": h_antt, "h_stp": h_stp}
+LINUX = "linux"
+"""The name of whatever policy stands for the paper's Linux."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,9 +34,18 @@ class Normalised:
     Averages over cases are geometric means of ratios, as ratios call for; a change of -0.1 is 10 % less.
     """
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: Comparison, linux: str = "") -> None:
+        """Averages the results of a comparison.
+
+        Args:
+            comparison: What was run.
+            linux: The policy that is asked for by the name `LINUX`.
+        """
+        names = {linux: LINUX}
         self._values = {
-            (case, policy, metric): per_seed(comparison.select(case.machine, case.workload, policy), function)
+            (case, names.get(policy, policy), metric): per_seed(
+                comparison.select(case.machine, case.workload, policy), function
+            )
             for case in (Case(*mix) for mix in comparison.mixes())
             for policy in comparison.policies
             for metric, function in METRICS.items()

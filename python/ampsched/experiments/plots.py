@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Colour-blind safe (Okabe and Ito).
 COLOURS = {
-    "cfs": "#999999",
+    "CFS": "#999999",
     "wash": "#E69F00",
     "colab": "#0072B2",
     "rr-amp": "#009E73",

@@ -11,9 +11,16 @@ from ampsched.experiments import plots
 from ampsched.experiments.claims.comparisons import RULE, Verdict
 from ampsched.experiments.claims.judging import Judged, judge
 from ampsched.experiments.claims.reading import Claims
-from ampsched.experiments.claims.tables import causes_section, claim_records, claims_section, verdicts
+from ampsched.experiments.claims.tables import (
+    causes_section,
+    changes_section,
+    claim_records,
+    claims_section,
+    verdicts,
+    verdicts_text,
+)
 from ampsched.experiments.plots import Figure
-from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.experiments.registry import EXPERIMENTS, Baseline
 from ampsched.files import write_csv, write_parquet, write_text
 from ampsched.markdown import page
 
@@ -34,6 +41,7 @@ class Reproduction:
     rules: str
     """How this paper's claims are judged beyond `RULE`; Markdown."""
     claims: Sequence[Judged]
+    baseline: Baseline
     sections: tuple[str, ...]
     """Markdown that follows the claims; figures are expected beside the report."""
     figures: Mapping[str, Draw]
@@ -51,7 +59,7 @@ class Reproduction:
 
     def markdown(self) -> str:
         """The report; figures are expected beside it."""
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts().items()))
+        counts = verdicts_text(self.verdicts())
         return page(
             f"# {self.title}",
             self.introduction,
@@ -60,6 +68,8 @@ class Reproduction:
             self.rules,
             claims_section(self.claims),
             causes_section(self.claims),
+            f"## What stands for Linux\n\n`{self.baseline.policy}`. {self.baseline.why}",
+            changes_section(self.claims, self.baseline.policy),
             *self.sections,
         )
 
@@ -95,7 +105,7 @@ class Findings:
         self.figures: dict[str, Draw] = {}
         self.frames: dict[str, Frame] = {}
         self._command = f"ampsched reproduce {name}{f' --only {only}' if only else ''} --repeats {repeats}"
-        self._paper = EXPERIMENTS[name].paper
+        self._experiment = EXPERIMENTS[name]
         self._claims = claims
         self._judged: list[Judged] = []
         self._sections: list[str] = []
@@ -106,9 +116,10 @@ class Findings:
         results: object,
         predicted: object | None = None,
         facts: Mapping[str, object] | None = None,
+        stand_ins: Mapping[str, object] | None = None,
     ) -> None:
         """Judges the claims of a part; the arguments are those of `claims.judging.judge`."""
-        self._judged += judge(self._claims.of(part), results, predicted, facts)
+        self._judged += judge(self._claims.of(part), results, predicted, facts, stand_ins)
 
     def section(self, title: str, *blocks: str) -> None:
         """Adds a section to the report, of blocks of Markdown."""
@@ -135,10 +146,11 @@ class Findings:
             how: Its head, behind the paper's name.
         """
         return Reproduction(
-            title=f"{self._paper}, {how}",
+            title=f"{self._experiment.paper}, {how}",
             introduction=f"Made by `{self._command}`{introduction}",
             rules=self._claims.rules,
             claims=self._judged,
+            baseline=self._experiment.baseline,
             sections=tuple(self._sections),
             figures=self.figures,
             frames=self.frames,

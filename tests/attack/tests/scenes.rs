@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ampsched_attack::campaign::Scene;
 use ampsched_attack::shipped::Shipped;
-use ampsched_model::{Dist, FileKind, HeatSource, ObjectKind, Op, TimerMode};
+use ampsched_model::{Dist, FileKind, HeatSource, ObjectKind, Op, SchedClass, TimerMode};
 use ampsched_policy::{GOVERNORS, REGISTRY};
 use ampsched_sim::FactorSource;
 
@@ -30,8 +30,9 @@ macro_rules! kinds {
 kinds!(op: Op {
     Compute Run Occupy Lock Unlock LockOneOf UnlockOneOf Wait Signal Broadcast SignalAndWait Barrier SemWait SemPost
     Push Pop ItemEnd Close Take Tasks Create Loop LoopEnd Fork Join Sleep TimerWait Io Yield Suspend Resume SetAffinity
-    SetNice Exit
+    SetNice SetClass SetSlice SetUclamp SetGroup Exit
 });
+kinds!(class: SchedClass { Fair Batch Idle Fifo RoundRobin Deadline });
 kinds!(object: ObjectKind { Mutex Condition Barrier Semaphore Queue Pool Device Timer Region });
 kinds!(dist: Dist { Constant Uniform Normal LogNormal Exponential Quantiles });
 kinds!(factors: FactorSource { Oracle Noisy Sampled Predicted Constant Missing });
@@ -84,6 +85,7 @@ fn low_scenes_draw_everything_that_programs_can_do() {
                 others.note_if(thread.nice != 0, "nice thread");
                 others.note_if(thread.affinity.is_some(), "bound thread");
                 others.note_if(thread.start_ns > 0, "late thread");
+                others.note(class::of(&thread.attrs.class));
             }
             for object in &program.objects {
                 objects.note(object::of(&object.kind));
@@ -110,6 +112,7 @@ fn low_scenes_draw_everything_that_programs_can_do() {
     objects.assert_all("objects", object::ALL.iter().copied());
     dists.assert_all("distributions", dist::ALL.iter().copied());
     others.assert_all("task policies", ampsched_task::REGISTRY.iter().map(|info| info.name));
+    others.assert_all("classes", class::ALL.iter().copied());
     others.assert_all("timers", mode::ALL.iter().copied());
     let properties = [
         "late application",

@@ -2,5 +2,6 @@
 
 mod capabilities;
 mod classes;
+mod energy;
 mod machines;
 mod tree;

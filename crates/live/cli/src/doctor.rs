@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ampsched_computer::{Capabilities, Root};
+use ampsched_computer::{Capabilities, EnergyModels, Root};
 use ampsched_live_driver::{Backend, Choices, Demand, demands};
 use ampsched_live_factors::{Perf, SensorSurvey, Survey, WANTED};
 use ampsched_live_session::arguments::classes;
@@ -39,6 +39,10 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
         Err(_) => Vec::new(),
     };
     let sensor_lines = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| sensors.describe(map));
+    let (energy, power_lines) = match &found {
+        Ok((map, _)) => (EnergyModels::read(&root), EnergyModels::describe(map)),
+        Err(_) => Default::default(),
+    };
     if args.json {
         let classes = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| classes(map));
         let policies: serde_json::Map<String, Value> = verdicts
@@ -49,6 +53,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
             "capabilities": capabilities,
             "counters": { "counted": counters.describe(), "reasons": counters.reasons },
             "sensors": { "found": sensor_lines, "reasons": sensors.reasons },
+            "power": { "known": power_lines, "reasons": energy.reasons },
             "cores": cores,
             "classes": classes,
             "evidence": evidence,
@@ -64,6 +69,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     text += &block("rights", &capabilities.rights_in_words(), &[]);
     text += &block("counters", &counters.describe(), &counters.reasons);
     text += &block("sensors", &sensor_lines, &sensors.reasons);
+    text += &block("power", &power_lines, &energy.reasons);
     text += &row("cores", &format!("{cores} ({evidence})"));
     let lines = verdicts.iter().map(Verdict::cells).collect();
     text += &table(&["policy", "kernel", "daemon", "what the daemon lacks"], lines);

@@ -87,6 +87,7 @@ mod tests {
             freqs_mhz: vec![1000],
             cpufreq: Vec::new(),
             relative_speed: None,
+            power: Vec::new(),
         };
         CoreMap::new(vec![domain(1, 0), domain(0, 1)])
     }

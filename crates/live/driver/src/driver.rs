@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
-    Allocator, Change, CoreLoad, Event, Factor, Factors, Needs, Pick, Plan, Policy, Prefer,
-    Refusal, Rules, RunState, Sched, ThreadLoad, Topology, View,
+    Allocator, Change, CoreLoad, Event, Factor, Factors, KeptLoad, Needs, Pick, Plan, Policy,
+    Prefer, Refusal, Rules, RunState, Sched, Topology, View,
 };
 
 use crate::Dilation;
@@ -215,14 +215,14 @@ impl Driver {
         self.sched.set_frequency(cluster, mhz, self.seen_ns);
     }
 
-    /// Says what the averages of a thread are now, if the back end tracks load by itself.
-    pub fn set_load(&mut self, thread: ThreadId, load: ThreadLoad) {
+    /// Says what the averages of a thread are, if the back end tracks load by itself ([`Sched::tell_load`]).
+    pub fn set_load(&mut self, thread: ThreadId, load: Option<KeptLoad>) {
         self.sched.tell_load(thread, load);
     }
 
-    /// Says what the averages of a core are now, as [`Driver::set_load`].
-    pub fn set_core_load(&mut self, core: CoreId, load: CoreLoad) {
-        self.sched.tell_core_load(core, load);
+    /// Says what the averages of a core are now, as [`Driver::set_load`], and what the time of its threads' is.
+    pub fn set_core_load(&mut self, core: CoreId, load: CoreLoad, time_ns: Ns) {
+        self.sched.tell_core_load(core, load, time_ns);
     }
 
     /// Says what a cluster's power sensor shows, in mW.
@@ -325,7 +325,8 @@ impl Driver {
     pub fn epoch(&mut self) -> Result<Vec<Decision>, Refusal> {
         let now_ns = self.seen_ns;
         if now_ns >= self.due_ns {
-            let view = View::new(&self.sched, &self.factors, now_ns).with_told(&self.told.threads);
+            let recent = self.sched.few_recent(&self.told.threads);
+            let view = View::new(&self.sched, &self.factors, now_ns).with_recent(recent.as_deref());
             self.policy.epoch(&view, &mut self.plan);
             self.told.clear();
             self.epochs += 1;

@@ -151,6 +151,7 @@ mod tests {
             }).collect();
             let domain = |class, cpu| Domain {
                 class, cpus: vec![cpu], freqs_mhz: vec![], cpufreq: vec![], relative_speed: None,
+                power: vec![],
             };
             let map = CoreMap::new(vec![domain(1, 0), domain(0, 1)]);
             let rules = build_policy("cfs", &[]).unwrap().rules(map.topology());

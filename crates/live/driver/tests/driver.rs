@@ -4,8 +4,8 @@ use ampsched_computer::{CoreMap, Domain};
 use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
 use ampsched_model::{AppId, CoreId, CoreSet, Ns, ThreadId};
 use ampsched_policy::{
-    BalanceWhen, Change, CoreLoad, Needs, Plan, Policy, Prefer, REGISTRY, Rules, RunState,
-    ThreadLoad, Topology, View, build_policy,
+    Activity, BalanceWhen, Change, CoreLoad, KeptLoad, Needs, PELT_PERIOD_NS, PELT_UNIT_NS, Pelt,
+    Plan, Policy, Prefer, REGISTRY, Rules, RunState, ThreadLoad, Topology, View, build_policy,
 };
 
 const MS: Ns = 1_000_000;
@@ -18,6 +18,7 @@ fn map() -> CoreMap {
         freqs_mhz: vec![500, 1000],
         cpufreq: Vec::new(),
         relative_speed: None,
+        power: Vec::new(),
     };
     CoreMap::new(vec![domain(1, 0), domain(0, 2)])
 }
@@ -180,8 +181,17 @@ fn a_back_end_that_executes_rules_tells_the_loads_that_it_tracks() {
     assert_eq!(driver.epoch().unwrap(), [], "new threads are the back end's business");
     let now_ns = 10 * MS;
     driver.look(&[ran(thread, 0, now_ns)], now_ns);
-    driver.set_load(thread, ThreadLoad { load: 700, running: 5, util: 6 });
-    driver.set_core_load(CoreId(0), CoreLoad { util: 9, boosted: 10 });
+    // At the beginning of a period a sum of 46718 is one without end; 1024 x 31937 / 46718 is 700.
+    let kept = KeptLoad {
+        core: CoreId(0),
+        sums: Pelt::of_sums(0, 31_937, 0, 5 * 46_718),
+        updated_ns: 7,
+        done: Activity::ASLEEP,
+        estimate: 6,
+        unit_ns: PELT_UNIT_NS,
+    };
+    driver.set_load(thread, Some(kept));
+    driver.set_core_load(CoreId(0), CoreLoad { util: 9, boosted: 10 }, 7);
     assert_eq!(driver.epoch().unwrap(), [], "and so are heavy ones");
     let (sched, core) = (driver.sched(), CoreId(0));
     assert_eq!([sched.load_of(thread, now_ns), sched.util_of(thread, now_ns)], [700, 6]);
@@ -191,6 +201,11 @@ fn a_back_end_that_executes_rules_tells_the_loads_that_it_tracks() {
         "not what the mirror would have tracked"
     );
     assert_eq!([0, 1].map(|core| sched.core_util_without(CoreId(core), thread, now_ns)), [3, 0]);
+    // Half of it is left after 32 periods of its core's time, of which nobody has to tell but the core: a sum of
+    // 15968, and 1024 x 15968 / 46718 is a little less than 350.
+    driver.set_core_load(core, CoreLoad { util: 9, boosted: 10 }, 7 + 32 * PELT_PERIOD_NS);
+    let load = driver.sched().thread_load(thread, now_ns);
+    assert_eq!(load, Some(ThreadLoad { load: 349, running: 2, util: 6 }));
 }
 
 #[test]
@@ -219,6 +234,7 @@ fn no_policy_fails_where_little_is_known() {
         freqs_mhz: Vec::new(),
         cpufreq: Vec::new(),
         relative_speed: None,
+        power: Vec::new(),
     };
     let machines =
         [vec![domain(1, 0), domain(0, 2)], vec![domain(0, 0)], vec![domain(0, 0), domain(2, 2)]];

@@ -59,6 +59,7 @@ fn machines() -> Vec<CoreMap> {
         freqs_mhz: vec![500, 1000],
         cpufreq: Vec::new(),
         relative_speed: None,
+        power: Vec::new(),
     };
     vec![
         CoreMap::new(vec![domain(1, 0, 2), domain(0, 2, 2)]),

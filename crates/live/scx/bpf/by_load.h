@@ -96,6 +96,16 @@ once u64 key_by_load(shared sched_t *s, u32 thread, shared steal_t *step, u64 no
     return turn << 32 | thread;
 }
 
+/* Whether a look passes over the queue of a core, as somebody changes it just now: many cores that begin to idle at
+ * about the same time would all choose the same thread, and wait for the lock of its queue one behind the other. */
+inlined bool passes_over(sched_t *s, pick_t *pick, u32 core)
+{
+    if (!pick->passes || !is_locked(lock_of(s, core)))
+        return false;
+    pick->passed = true;
+    return true;
+}
+
 /* Looks at a thread that a step may take, if its load lets it. */
 inlined void consider(sched_t *s, pick_t *pick, u32 thread, steal_t *step)
 {
@@ -113,7 +123,7 @@ once done_t consider_waiting(shared sched_t *s, shared pick_t *pick, shared stea
         queue_t *queue = queue_of(s, other);
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
         if (!somebody_waits(s, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
-            same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER) || !can_spare(queue))
+            same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER) || passes_over(s, pick, other) || !can_spare(queue))
             continue;
         for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
             if (thread_of(s, thread)->bound_to == NONE || thread_of(s, thread)->bound_to == core)
@@ -127,7 +137,7 @@ once done_t consider_running(shared sched_t *s, shared pick_t *pick, shared stea
     u32 core = pick->core;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
         u32 thread = core_of(s, other)->running;
-        if (thread != NONE && core_of(s, other)->class < core_of(s, core)->class &&
+        if (thread != NONE && core_of(s, other)->class < core_of(s, core)->class && !passes_over(s, pick, other) &&
             thread_of(s, thread)->pull_to == NONE)
             consider(s, pick, thread, step);
     }

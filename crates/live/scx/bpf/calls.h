@@ -138,15 +138,18 @@ inlined bool has_no_work(sched_t *s, u32 core)
            !s->pulls_running;
 }
 
-/* A core whose own queue has nobody for it looks elsewhere, first without locks. Returns a thread to run there, which
+/* A core whose own queue has nobody for it looks elsewhere, first without locks. Of queues that are locked it takes
+ * nobody; if there is nobody but in those, it looks again. Returns a thread to run there, which
  * has begun, or NONE. */
 apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
 {
     core_t *cpu = core_of(s, core);
     pick_t *pick = &c->pick;
-    search(s, pick);
+    search(s, pick, !has_rounds(s));
     if (pick->kind == PICK_IDLE) {
         put(cpu->recheck_ns, pick->recheck_ns);
+        if (pick->passed)
+            wake_core(s, c, core);
         return NONE;
     }
     locks_t held = lock_thread_and(s, pick->thread, core);

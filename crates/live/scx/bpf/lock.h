@@ -54,6 +54,12 @@ once done_t lock(shared sched_t *s, u32 index)
     return DONE;
 }
 
+/* Whether somebody holds a lock just now. */
+inlined bool is_locked(u32 index)
+{
+    return get(lock_words[index & (LOCKS - 1)].held);
+}
+
 inlined void unlock(sched_t *s, u32 index)
 {
     (void)s;

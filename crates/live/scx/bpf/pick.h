@@ -107,7 +107,7 @@ once done_t waiting_elsewhere(shared sched_t *s, shared pick_t *pick, shared ste
         }
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
         if (!somebody_waits(s, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
-            same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER))
+            same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER) || passes_over(s, pick, other))
             continue;
         queue_t *queue = queue_of(s, other);
         u32 thread = can_spare(queue) ? first_of(s, queue, core, step->except) : NONE;
@@ -142,7 +142,7 @@ once done_t running_on_slower(shared sched_t *s, shared pick_t *pick, shared ste
     pick->thread = NONE;
     for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
         u32 thread = core_of(s, other)->running;
-        if (thread == NONE || core_of(s, other)->class >= core_of(s, core)->class)
+        if (thread == NONE || core_of(s, other)->class >= core_of(s, core)->class || passes_over(s, pick, other))
             continue;
         thread_t *own = thread_of(s, thread);
         if (own->pull_to != NONE || !is_far_behind(s, thread, other, pick) || !gains(s, thread, other, core, step))
@@ -191,13 +191,14 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
 {
     pick->kind = PICK_IDLE;
+    pick->passed = false;
     pick->recheck_ns = NEVER;
     if (!may_balance(s, pick->now_ns)) {
         pick->thread = NONE;
         pick->recheck_ns = looks_again_ns(s, pick->now_ns);
         return DONE;
     }
-    for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE; i += s->one)
+    for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE && !pick->passed; i += s->one)
         if (may_try(s, pick->core, &at(s->rules.steal, i)))
             try_steal(s, pick, &at(s->rules.steal, i));
     if (pick->kind == PICK_IDLE)
@@ -205,13 +206,15 @@ once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
     return DONE;
 }
 
-/* The same of a core that acts on it. */
-inlined void search(sched_t *s, pick_t *pick)
+/* The same of a core that acts on it; `passes`: without queues that are locked. */
+inlined void search(sched_t *s, pick_t *pick, bool passes)
 {
+    pick->passes = passes;
     look_begins(s, pick);
     pick_elsewhere(s, pick);
-    record_look(s, pick, what_of(RECORD_ELSEWHERE, pick->kind, pick->thread, pick->core), pick->now_ns,
-                pick->instead_of);
+    record_look(s, pick, what_of(RECORD_ELSEWHERE, pick->kind | pick->passed << 7, pick->thread, pick->core),
+                pick->now_ns, pick->instead_of);
+    pick->passes = false;
 }
 
 /* Whether a core looks elsewhere before it enters the round of its own next thread. */
@@ -235,7 +238,7 @@ once bool pick_own(shared sched_t *s, shared pick_t *pick, u32 core, u64 now_ns)
     if (own == NONE)
         return false;
     if (looks_elsewhere(s, own)) {
-        search(s, pick);
+        search(s, pick, false);
         if (pick->kind != PICK_IDLE)
             return true;
     }

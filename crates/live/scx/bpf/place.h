@@ -107,6 +107,9 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
         if (allows(s, thread, core) && (!preferred || is_preferred(s, thread, core)) && load < best_load) {
             best = unknown(s, core);
             best_load = load;
+            if (load == 0)
+                break; /* None is less. It is not for the others alone that this ends soon: until then, all that wake
+                          begin at the same core. */
         }
         core += s->one;
     }

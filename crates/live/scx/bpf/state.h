@@ -155,6 +155,8 @@ struct pick {
     u32 some; /* by load: whether there was any thread that its load might let go */
     u64 key; /* by load: of the thread that comes first, with its number */
     u64 begun; /* record.h: how many records there were when it was looked for */
+    u32 passes; /* whether it is looked for only where no queue is locked */
+    u32 passed; /* whether any was passed over because it was */
 };
 
 /* What one call by the kernel works with: BPF functions can neither return structures nor have much of a stack. */

@@ -3,7 +3,8 @@
 //! sleep, or all wait for a core; some have run for a moment since the last look.
 //!
 //! Prints a line for each policy, number of threads and number of those that have run: these three, and ns of CPU time
-//! per step, median and mean, while the others sleep and while they wait. Policies are given as arguments.
+//! per step, median and mean, while the others sleep and while they wait. Policies are given as arguments. Who waits
+//! goes where a plan sends it before the next step.
 
 #[path = "../tests/subjects/session.rs"]
 mod subjects;
@@ -12,9 +13,9 @@ use std::hint::black_box;
 
 use ampsched_live_session::{Backend, JournalFile};
 use ampsched_model::Ns;
-use ampsched_policy::{Choice, EnqueueKind, RunState};
+use ampsched_policy::{Choice, EnqueueKind, Prefer, RunState};
 use ampsched_scx::Scx;
-use ampsched_scx::layout::{Op, Set};
+use ampsched_scx::layout::{Op, Operation, Set};
 
 use crate::subjects::{Table, cores, session};
 
@@ -117,6 +118,7 @@ impl Crowd {
 
     /// Time passes until the next look, in which so many threads run, one after another on each core.
     fn pass(&mut self, changed: usize) {
+        self.carry_out();
         self.now_ns += STEP_NS;
         let ran_ns = STEP_NS * CORES as u64 / 2 / changed.max(CORES) as u64;
         for _ in 0..changed {
@@ -139,7 +141,30 @@ impl Crowd {
         }
     }
 
+    /// Who waits where the policy does not want it goes to a core where it does.
+    fn carry_out(&mut self) {
+        for Operation { thread, .. } in std::mem::take(&mut self.applied) {
+            let own = *self.native.thread(thread);
+            let core = own.core as usize;
+            let suits = |core: &usize| {
+                let kind = if *core < CORES / 2 { Prefer::Big } else { Prefer::Little };
+                let prefers = own.prefer == Prefer::Any.number() || own.prefer == kind.number();
+                prefers && own.affinity.contains(*core)
+            };
+            let waits = own.in_use != 0 && own.state == RunState::Ready.number();
+            let others = (core..core + CORES).map(|core| core % CORES);
+            if let Some(to) = others.filter(|_| waits).find(suits).filter(|&to| to != core) {
+                self.operate(Op::Dequeue, thread, own.core, 0);
+                self.operate(Op::Enqueue, thread, to as u32, EnqueueKind::Requeue.number().into());
+            }
+        }
+    }
+
     fn happen(&mut self, thread: usize, kind: Op, a: u64) {
-        self.operate(kind, thread as u32, (thread % CORES) as u32, a);
+        let own = self.native.thread(thread as u32);
+        let waits =
+            own.state == RunState::Ready.number() || own.state == RunState::Running.number();
+        let core = if waits { own.core } else { (thread % CORES) as u32 };
+        self.operate(kind, thread as u32, core, a);
     }
 }

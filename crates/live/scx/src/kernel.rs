@@ -13,7 +13,6 @@ use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
 use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Thread};
-use crate::loads::Loads;
 use crate::lower;
 use crate::record::Record;
 use crate::recording::{self, Begun, Writer};
@@ -338,12 +337,6 @@ impl Kernel {
     pub fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
         // SAFETY: mapped as long as the object is, written in `load`, and nobody else here uses it.
         unsafe { self.changes.read(self.shared.state, changed) };
-    }
-
-    /// What load tracking keeps; none if load is not tracked. The kernel goes on meanwhile.
-    pub fn loads(&self) -> Option<Loads> {
-        // SAFETY: as in `read_changed`.
-        unsafe { Loads::read(self.shared.state) }
     }
 
     /// What cores and queues do. The kernel goes on meanwhile.

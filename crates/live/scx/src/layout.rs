@@ -240,6 +240,8 @@ pub struct Pick {
     pub some: u32,
     pub key: u64,
     pub begun: u64,
+    pub passes: u32,
+    pub passed: u32,
 }
 
 /// What one call by the kernel works with.

@@ -95,6 +95,11 @@ impl Record {
         self.what as u32
     }
 
+    /// Whether it is of a core that looked elsewhere, and passed over a queue because that was locked.
+    pub fn passed_over(self) -> bool {
+        self.kind() == Some(Kind::Elsewhere) && self.flag() & 0x80 != 0
+    }
+
     /// The same with another flag, thread or value: for tests.
     pub fn with(self, flag: u8, thread: u32, value: u64) -> Self {
         let what = self.what & !(0xff << 48 | 0xffff_ffff);

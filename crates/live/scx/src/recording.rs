@@ -68,6 +68,7 @@ impl Header {
 
     fn topology(&self) -> Topology {
         let cluster = |cluster: &Cluster| ClusterInfo {
+            shares_l2: false,
             class: ClassId(cluster.class),
             cores: cluster.cores.iter().map(|&core| CoreId(core)).collect(),
             freqs_mhz: cluster.freqs_mhz.clone(),
@@ -293,12 +294,13 @@ pub fn check(path: &Path) -> Result<String, InputError> {
     };
     let idled: Vec<String> = tally.idled.iter().map(idled).collect();
     Ok(format!(
-        "{}: {} records explained{end}\nlooks compared: {}, overtaken by changes: {}\nthreads started as chosen: {}, \
-         put by the kernel: {}\nidled though the rules let them run a waiting thread, at most: {}\n",
+        "{}: {} records explained{end}\nlooks compared: {}, overtaken by changes: {}, past locked queues: {}\n\
+         threads started as chosen: {}, put by the kernel: {}\nidled though the rules let them run a waiting thread, at most: {}\n",
         header.policy,
         records.len(),
         tally.looks_compared,
         tally.looks_overtaken,
+        tally.looks_that_passed,
         tally.chosen,
         tally.put,
         idled.join(", "),

@@ -4,8 +4,9 @@
 //! first in a queue, who interrupts whom, when turns end, whether a core may take or pull the thread that it has
 //! found, what a change of the plan moves; and with each thread that is queued, starts or stops its virtual run time.
 //! What was found without locks (where a thread shall go, what other queues have for an idle core) must be the same if
-//! nothing changed while it was looked for; if something did, only what came of it is compared, which was decided with
-//! locks. What balancing finds is not compared, only whether what it moved could be moved.
+//! nothing changed while it was looked for; if something did, or a queue was passed over because somebody held its
+//! lock, only what came of it is compared, which was decided with locks. What balancing finds is not compared, only
+//! whether what it moved could be moved.
 
 mod books;
 mod decisions;
@@ -41,6 +42,9 @@ pub struct Tally {
     pub looks_compared: u64,
     /// Looks during which something did.
     pub looks_overtaken: u64,
+    /// Of these and of those during which nothing did: looks that passed over a queue because it was locked. They are
+    /// not compared either.
+    pub looks_that_passed: u64,
     /// Threads that started as their core had chosen, or the one that had pulled them.
     pub chosen: u64,
     /// Threads that the kernel put on a core by itself.
@@ -179,12 +183,12 @@ impl Replay {
         *self.tally.records.entry(kind).or_default() += 1;
         self.now_ns = self.now_ns.max(record.now_ns);
         if kind.looks() {
-            let count = match is_overtaken {
-                true => &mut self.tally.looks_overtaken,
-                false => &mut self.tally.looks_compared,
-            };
-            *count += 1;
-            self.look(kind, record, is_overtaken)
+            let has_passed = record.passed_over();
+            let tally = &mut self.tally;
+            tally.looks_that_passed += u64::from(has_passed);
+            tally.looks_overtaken += u64::from(is_overtaken);
+            tally.looks_compared += u64::from(!is_overtaken && !has_passed);
+            self.look(kind, record, is_overtaken || has_passed)
         } else if kind == Kind::Others {
             let core = self.core(record.core())?;
             self.others[core.index()] = record.flag() != 0;

@@ -19,7 +19,6 @@ use ampsched_policy::PELT_UNIT_NS;
 use crate::class::{self, Chosen, Touch};
 use crate::kernel::{Exit, Kernel, Options, Scope, hotplug_seq, monotonic_ns, threads_in_arena};
 use crate::layout::{Operation, Set, Thread};
-use crate::loads::Loads;
 use crate::members::{Members, Span};
 use crate::table::Cores;
 use crate::{ScxError, lower, recording, table};
@@ -44,11 +43,6 @@ pub trait FastPlane: Sized {
 
     /// What its cores and queues do.
     fn read_cores(&mut self, cores: &mut Cores);
-
-    /// What it tracks of the load of its cores, and of the threads in all slots; none if it tracks none.
-    fn loads(&self) -> Option<Loads> {
-        None
-    }
 
     /// Its time, in ns.
     fn clock_ns(&self) -> Ns {
@@ -82,10 +76,6 @@ impl FastPlane for Kernel {
 
     fn read_cores(&mut self, cores: &mut Cores) {
         Self::read_cores(self, cores);
-    }
-
-    fn loads(&self) -> Option<Loads> {
-        Self::loads(self)
     }
 
     fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
@@ -378,12 +368,16 @@ fn load(session: &Session) -> Result<Kernel, InputError> {
     initial.slots = table::slots_beside_state();
     lower::take_offline(&mut initial, &rules, online);
     if let Some(how) = driver.needs().load_tracking {
-        let unit_ns = driver.dilation().to_real(PELT_UNIT_NS).max(1);
-        lower::track_load(&mut initial, how, topology, unit_ns);
+        lower::track_load(&mut initial, how, topology, load_unit_ns(driver));
     }
     let recording = recording::begin(session)?;
     initial.records_max = if recording.is_some() { recording::ROOM } else { 0 };
     Kernel::load(&initial, &rules, &options, driver.needs().blame, recording).map_err(in_words)
+}
+
+/// The unit of time in which load is tracked, in ns.
+fn load_unit_ns(driver: &Driver) -> Ns {
+    driver.dilation().to_real(PELT_UNIT_NS).max(1)
 }
 
 /// How many threads the kernel allows at a time, as far as an arena has room for them.

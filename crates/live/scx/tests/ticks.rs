@@ -12,6 +12,7 @@ const LATE_NS: u64 = 11_000;
 fn a_turn_is_over_at_the_first_tick_after_its_request() {
     let policy = build_policy("eevdf", &[]).unwrap();
     let topology = Topology::from_clusters(vec![ClusterInfo {
+        shares_l2: false,
         class: ClassId(0),
         cores: vec![CoreId(0)],
         freqs_mhz: vec![1000],

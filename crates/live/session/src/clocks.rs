@@ -214,6 +214,7 @@ mod tests {
             freqs_mhz: vec![200, 1000, 2000],
             cpufreq: vec!["policy2".to_owned()],
             relative_speed: None,
+            power: Vec::new(),
         };
         let place = JournalFile::at(&folder.path().join("journal")).unwrap().unwrap();
         let (held, mut journal) = place.create::<ClockTouch>().unwrap();

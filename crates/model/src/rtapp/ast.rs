@@ -1,7 +1,7 @@
 //! What an rt-app file says, with names not yet looked up.
 
-use crate::CoreSet;
 use crate::reader::Spot;
+use crate::{CoreSet, Ns, SchedClass};
 
 /// How often a phase or the phases of a task are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub(super) struct Task {
     pub instances: u32,
     /// Start delay and where it stands.
     pub delay: Option<(u32, Spot)>,
-    /// Nice value.
-    pub nice: i8,
+    /// How it is scheduled.
+    pub attrs: Attrs,
     /// CPUs that it may use.
     pub cpus: Option<CoreSet>,
     /// How often all phases are executed.
@@ -45,6 +45,18 @@ impl Task {
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.phases.iter().flat_map(|phase| &phase.events)
     }
+
+    /// Whether it ever is of another class than the usual one.
+    pub fn has_classes(&self) -> bool {
+        let later = self.phases.iter().filter_map(|phase| phase.change.class);
+        later.chain([self.attrs.class]).any(|class| class != SchedClass::Fair)
+    }
+
+    /// Whether it ever has a slice of its own.
+    pub fn has_slices(&self) -> bool {
+        let later = self.phases.iter().filter_map(|phase| phase.change.slice_ns);
+        later.chain([self.attrs.slice_ns]).any(|slice_ns| slice_ns > 0)
+    }
 }
 
 /// A phase of a task.
@@ -56,10 +68,40 @@ pub(super) struct Phase {
     pub repeat: Repeat,
     /// CPUs during the phase; the task's if absent.
     pub cpus: Option<CoreSet>,
-    /// Nice value from this phase on.
-    pub nice: Option<i8>,
+    /// What changes about its scheduling from this phase on.
+    pub change: Change,
     /// Events; at least one.
     pub events: Vec<Event>,
+}
+
+/// How a thread is scheduled at its start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attrs {
+    /// Scheduling class.
+    pub class: SchedClass,
+    /// Nice value.
+    pub nice: i8,
+    /// Slice of its own; 0: the usual one.
+    pub slice_ns: Ns,
+    /// Clamps of its utilisation, least and greatest.
+    pub uclamp: [Option<u16>; 2],
+    /// Path of its group.
+    pub group: Option<String>,
+}
+
+/// What a phase changes of that; what is absent stays.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Change {
+    /// Scheduling class.
+    pub class: Option<SchedClass>,
+    /// Nice value.
+    pub nice: Option<i8>,
+    /// Slice of its own; 0: the usual one.
+    pub slice_ns: Option<Ns>,
+    /// Clamps of its utilisation, least and greatest.
+    pub uclamp: [Option<u16>; 2],
+    /// Path of its group.
+    pub group: Option<String>,
 }
 
 /// Something that a thread does.
@@ -112,8 +154,8 @@ pub(super) enum EventKind {
 pub(super) struct Global {
     /// Time after which the program stops.
     pub duration_s: Option<u32>,
-    /// Policy of threads that name none, and where it stands.
-    pub default_policy: Option<(Policy, Spot)>,
+    /// Policy of threads that name none.
+    pub default_policy: Option<Policy>,
     /// CPU or loop time that rt-app would calibrate with, as it is written.
     pub calibration: Option<String>,
     /// Size of a thread's memory buffer in bytes.
@@ -141,6 +183,7 @@ impl Default for Global {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     Other,
+    Batch,
     Idle,
     Fifo,
     RoundRobin,
@@ -149,8 +192,9 @@ pub(super) enum Policy {
 
 impl Policy {
     /// The policies and their names.
-    pub const NAMES: [(&'static str, Policy); 5] = [
+    pub const NAMES: [(&'static str, Policy); 6] = [
         ("SCHED_OTHER", Policy::Other),
+        ("SCHED_BATCH", Policy::Batch),
         ("SCHED_IDLE", Policy::Idle),
         ("SCHED_FIFO", Policy::Fifo),
         ("SCHED_RR", Policy::RoundRobin),

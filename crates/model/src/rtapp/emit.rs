@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ast::{Event, EventKind, Global, Phase, Repeat, Task};
+use super::ast::{Change, Event, EventKind, Global, Phase, Repeat, Task};
 use super::profiles::{INSTRUCTIONS_PER_BYTE, memory_writer};
 use super::survey::Survey;
 use crate::{
     Amount, CodePtr, CoreId, CoreSet, Ns, Object, ObjectId, ObjectKind, Op, Profile, ProfileId,
-    ThreadSpec, TimerMode,
+    SchedAttrs, TaskGroup, ThreadSpec, TimerMode,
 };
 
 /// Nanoseconds per microsecond.
@@ -33,6 +33,7 @@ pub(super) struct Generator<'a> {
     pub objects: Vec<Object>,
     pub profiles: Vec<Profile>,
     pub threads: Vec<ThreadSpec>,
+    pub groups: Vec<TaskGroup>,
     pub code: Vec<Op>,
 }
 
@@ -56,6 +57,7 @@ impl<'a> Generator<'a> {
             objects: Vec::new(),
             profiles: vec![run_loop],
             threads: Vec::new(),
+            groups: Vec::new(),
             code: Vec::new(),
         }
     }
@@ -64,13 +66,18 @@ impl<'a> Generator<'a> {
     pub fn task(&mut self, index: usize, task: &Task) {
         let cores: Vec<Option<&CoreSet>> =
             task.phases.iter().map(|phase| phase.cpus.as_ref().or(task.cpus.as_ref())).collect();
+        let [uclamp_min, uclamp_max] = task.attrs.uclamp;
+        let group = task.attrs.group.as_deref().and_then(|path| self.group(path));
+        let (class, slice_ns) = (task.attrs.class, task.attrs.slice_ns);
+        let attrs = SchedAttrs { class, slice_ns, uclamp_min, uclamp_max, group };
         self.threads.push(ThreadSpec {
             name: task.name.clone(),
             entry: self.here(),
             count: task.instances,
-            nice: task.nice,
+            nice: task.attrs.nice,
             affinity: cores[0].cloned(),
             start_ns: task.delay.as_ref().map_or(0, |(us, _)| nanoseconds(*us)),
+            attrs,
         });
         self.start_timers(index, task);
         self.repeated(task.repeat, |generator| {
@@ -80,7 +87,7 @@ impl<'a> Generator<'a> {
                     generator.code.push(Op::SetAffinity(cores.cloned().unwrap_or_else(all_cores)));
                 }
                 before = *cores;
-                generator.phase(index, phase);
+                generator.phase(index, task, phase);
             }
         });
         self.code.push(Op::Exit);
@@ -104,10 +111,42 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn phase(&mut self, index: usize, phase: &Phase) {
-        if let Some(nice) = phase.nice {
+    /// What a phase changes about the scheduling of its thread; nothing for what no phase of the thread ever changes.
+    fn change(&mut self, task: &Task, change: &Change) {
+        if let Some(nice) = change.nice {
             self.code.push(Op::SetNice(nice));
         }
+        if let Some(class) = change.class.filter(|_| task.has_classes()) {
+            self.code.push(Op::SetClass(class));
+        }
+        if let Some(slice_ns) = change.slice_ns.filter(|_| task.has_slices()) {
+            self.code.push(Op::SetSlice(slice_ns));
+        }
+        let [min, max] = change.uclamp;
+        if min.is_some() || max.is_some() {
+            self.code.push(Op::SetUclamp { min, max });
+        }
+        if let Some(path) = &change.group {
+            let group = self.group(path);
+            self.code.push(Op::SetGroup(group));
+        }
+    }
+
+    /// The number of a group, made when it is first named as rt-app does; none for the root group.
+    fn group(&mut self, path: &str) -> Option<u16> {
+        if path == "/" {
+            return None;
+        }
+        let found = self.groups.iter().position(|group| group.path == path);
+        let index = found.unwrap_or_else(|| {
+            self.groups.push(TaskGroup::new(path));
+            self.groups.len() - 1
+        });
+        Some(index as u16)
+    }
+
+    fn phase(&mut self, index: usize, task: &Task, phase: &Phase) {
+        self.change(task, &phase.change);
         self.repeated(phase.repeat, |generator| {
             for event in &phase.events {
                 generator.event(index, event);

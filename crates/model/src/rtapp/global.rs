@@ -65,7 +65,7 @@ fn setting(global: &mut Global, entry: &Entry) -> Result<(), InputError> {
         "duration" => global.duration_s = duration_s(&field, &mut global.notes)?,
         "calibration" => global.calibration = Some(calibration(&field)?),
         "default_policy" => {
-            global.default_policy = Some((policy(&field)?, field.spot.clone()));
+            global.default_policy = Some(policy(&field)?);
         }
         "io_device" => global.io_device = field.name()?.to_owned(),
         "mem_buffer_size" => global.mem_buffer_bytes = field.whole(1..=BUFFER_BYTES_MAX)? as u32,

@@ -16,6 +16,7 @@ mod global;
 mod json;
 mod profiles;
 mod read;
+mod sched;
 mod survey;
 mod tasks;
 
@@ -100,6 +101,7 @@ fn program(
         profiles: generator.profiles,
         objects: generator.objects,
         threads: generator.threads,
+        groups: generator.groups,
         code: generator.code,
         duration_ns: global.duration_s.map(|seconds| Ns::from(seconds) * 1_000_000_000),
         energy_ratio: None,

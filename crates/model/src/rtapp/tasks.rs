@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ast::{Event, Global, Phase, Policy, Repeat, Task};
+use super::ast::{Attrs, Change, Event, Global, Phase, Repeat, Task};
 use super::events::{self, EVENTS};
-use super::global::policy;
 use super::read::{Entry, Field, refuse_second, unknown_key};
+use super::sched;
 use crate::limits::{CORES_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
 use crate::{CoreId, CoreSet, InputError};
@@ -15,15 +15,10 @@ const INT_MAX: i64 = i32::MAX as i64;
 
 /// Keys that only a thread may have.
 const THREAD_KEYS: [&str; 3] = ["instance", "delay", "phases"];
-/// Keys that a thread and a phase may have.
-const PHASE_KEYS: [&str; 5] = ["loop", "cpus", "policy", "priority", "taskgroup"];
+/// Keys that a thread and a phase may have, beside those of scheduling.
+const PHASE_KEYS: [&str; 2] = ["loop", "cpus"];
 /// Keys that ask for what a simulation does not do, with what that is and what to do instead.
-const NOT_SIMULATED: [(&str, &str, &str); 7] = [
-    ("dl-runtime", "budgets and slices of a thread's own are not simulated", "remove the key"),
-    ("dl-period", "deadline scheduling is not simulated", "remove the key"),
-    ("dl-deadline", "deadline scheduling is not simulated", "remove the key"),
-    ("util_min", "utilisation clamps are not simulated", "remove the key"),
-    ("util_max", "utilisation clamps are not simulated", "remove the key"),
+const NOT_SIMULATED: [(&str, &str, &str); 2] = [
     ("nodes_membind", "binding of memory to NUMA nodes is not simulated", "remove the key"),
     ("membind_nodes", "binding of memory to NUMA nodes is not simulated", "remove the key"),
 ];
@@ -104,12 +99,13 @@ impl Reader<'_> {
         }
         let has_phases = entries.iter().any(|entry| entry.key == "phases");
         let mut draft = Draft::default();
+        let mut phases = Vec::new();
         let mut task = Task {
             name: entry.key.to_owned(),
             spot: entry.spot.clone(),
             instances: 1,
             delay: None,
-            nice: 0,
+            attrs: Attrs::default(),
             cpus: None,
             repeat: Repeat::Forever,
             phases: Vec::new(),
@@ -129,34 +125,46 @@ impl Reader<'_> {
                     let delay_us = member.field()?.whole(0..=INT_MAX)? as u32;
                     task.delay = Some((delay_us, member.spot.clone()));
                 }
-                "phases" => task.phases = self.phases(&member.field()?, entry.key)?,
+                "phases" => (task.phases, phases) = self.phases(&member.field()?, entry.key)?,
                 _ => draft.property(&field.spot, member, &THREAD_KEYS)?,
             }
         }
-        task.nice = draft.thread_nice(self.global, entry.key)?;
+        let (policy, attrs) = draft.sched.thread(self.global, &entry.spot)?;
+        task.attrs = attrs;
         task.cpus = draft.cpus.take();
         task.repeat = draft.repeat.unwrap_or(Repeat::Forever);
         if !has_phases {
-            task.phases = vec![draft.into_phase(&entry.spot, Repeat::Times(1), None)?];
+            task.phases = vec![draft.into_phase(&entry.spot, Repeat::Times(1))?];
+        }
+        let changes = sched::phases(&phases, policy, task.repeat)?;
+        for (phase, change) in task.phases.iter_mut().zip(changes) {
+            phase.change = change;
         }
         Ok(task)
     }
 
-    fn phases(&mut self, field: &Field, task: &str) -> Result<Vec<Phase>, InputError> {
+    /// The phases, and what each says of its scheduling.
+    fn phases<'a>(&mut self, field: &Field<'a>, task: &str) -> Result<Phases<'a>, InputError> {
         let entries = field.entries()?;
         if entries.is_empty() {
             return Err(field.spot.error("has no phase, at least 1 is needed"));
         }
         let mut names = BTreeSet::new();
-        let mut phases = Vec::new();
+        let (mut phases, mut drafts) = (Vec::new(), Vec::new());
         for entry in &entries {
             self.see(names.insert(entry.key), &entry.spot);
-            phases.push(self.phase(entry, task)?);
+            let (phase, draft) = self.phase(entry, task)?;
+            phases.push(phase);
+            drafts.push((draft, entry.spot.clone()));
         }
-        Ok(phases)
+        Ok((phases, drafts))
     }
 
-    fn phase(&mut self, entry: &Entry, task: &str) -> Result<Phase, InputError> {
+    fn phase<'a>(
+        &mut self,
+        entry: &Entry<'a>,
+        task: &str,
+    ) -> Result<(Phase, sched::Draft<'a>), InputError> {
         let field = entry.field()?;
         let entries = field.entries()?;
         let mut draft = Draft::default();
@@ -175,8 +183,8 @@ impl Reader<'_> {
             draft.property(&field.spot, member, &[])?;
         }
         let repeat = draft.repeat.unwrap_or(Repeat::Times(1));
-        let nice = draft.phase_nice()?;
-        draft.into_phase(&entry.spot, repeat, nice)
+        let sched = std::mem::take(&mut draft.sched);
+        Ok((draft.into_phase(&entry.spot, repeat)?, sched))
     }
 
     fn event<'a>(
@@ -198,14 +206,15 @@ fn event_beside_phases(member: &Entry) -> InputError {
         .with_hint("move it into a phase")
 }
 
+/// Phases, and what each says of its scheduling and where.
+type Phases<'a> = (Vec<Phase>, Vec<(sched::Draft<'a>, Spot)>);
+
 /// What is known of a thread or a phase while its members are read.
 #[derive(Default)]
 struct Draft<'a> {
     repeat: Option<Repeat>,
     cpus: Option<CoreSet>,
-    /// Whether it names a policy, which can only be SCHED_OTHER.
-    has_policy: bool,
-    priority: Option<Field<'a>>,
+    sched: sched::Draft<'a>,
     events: Vec<Event>,
     /// Keys of the events.
     keys: BTreeSet<&'a str>,
@@ -222,59 +231,21 @@ impl<'a> Draft<'a> {
         match member.key {
             "loop" => self.repeat = Some(repeat(&member.field()?)?),
             "cpus" => self.cpus = Some(cpus(&member.field()?)?),
-            "policy" => {
-                let field = member.field()?;
-                require_other(policy(&field)?, &field.spot, None)?;
-                self.has_policy = true;
-            }
-            "priority" => self.priority = Some(member.field()?),
-            "taskgroup" => taskgroup(&member.field()?)?,
+            _ if self.sched.read(member)? => {}
             _ => return Err(refused_key(parent, member, more)),
         }
         Ok(())
     }
 
-    /// The nice value of a thread; an error if its policy by default is not simulated.
-    fn thread_nice(&self, global: &Global, task: &str) -> Result<i8, InputError> {
-        if let (false, Some((policy, spot))) = (self.has_policy, &global.default_policy) {
-            require_other(*policy, spot, Some(task))?;
-        }
-        Ok(self.nice()?.unwrap_or(0))
-    }
-
-    /// The nice value that a phase sets, if it sets one: a policy without priority sets 0.
-    fn phase_nice(&self) -> Result<Option<i8>, InputError> {
-        Ok(self.nice()?.or(self.has_policy.then_some(0)))
-    }
-
-    fn nice(&self) -> Result<Option<i8>, InputError> {
-        self.priority.as_ref().map(|field| field.whole(-20..=19).map(|nice| nice as i8)).transpose()
-    }
-
-    fn into_phase(
-        self,
-        spot: &Spot,
-        repeat: Repeat,
-        nice: Option<i8>,
-    ) -> Result<Phase, InputError> {
+    fn into_phase(self, spot: &Spot, repeat: Repeat) -> Result<Phase, InputError> {
         if self.events.is_empty() {
             return Err(spot
                 .error("has no event, at least 1 is needed")
                 .with_hint(format!("events: {}", EVENTS.join(", "))));
         }
-        Ok(Phase { spot: spot.clone(), repeat, cpus: self.cpus, nice, events: self.events })
+        let change = Change::default();
+        Ok(Phase { spot: spot.clone(), repeat, cpus: self.cpus, change, events: self.events })
     }
-}
-
-/// Refuses policies other than the fair one.
-fn require_other(policy: Policy, spot: &Spot, user: Option<&str>) -> Result<(), InputError> {
-    if policy == Policy::Other {
-        return Ok(());
-    }
-    let user = user.map_or(String::new(), |task| format!(", thread {} uses it", quoted(task)));
-    Err(spot
-        .error(format!("{} is not simulated, only SCHED_OTHER is{user}", policy.name()))
-        .with_hint("set \"SCHED_OTHER\" to run it as a fair thread"))
 }
 
 /// The error about a key that is no event and no property.
@@ -292,7 +263,8 @@ fn refused_key(parent: &Spot, member: &Entry, more: &[&'static str]) -> InputErr
             .error(format!("unknown key {}", quoted(key)));
         return error.with_hint(format!("events are named {event}, {event}1, {event}2, ..."));
     }
-    let known: Vec<&str> = more.iter().chain(&PHASE_KEYS).chain(&EVENTS).copied().collect();
+    let known: Vec<&str> =
+        more.iter().chain(&PHASE_KEYS).chain(&sched::KEYS).chain(&EVENTS).copied().collect();
     unknown_key(parent, member, &known)
 }
 
@@ -312,15 +284,4 @@ fn cpus(field: &Field) -> Result<CoreSet, InputError> {
         return Err(field.spot.error("names no CPU, at least 1 is needed"));
     }
     cpus.iter().map(|cpu| cpu.whole(0..=CORES_MAX - 1).map(|cpu| CoreId(cpu as u16))).collect()
-}
-
-/// The root group is where every thread is anyway.
-fn taskgroup(field: &Field) -> Result<(), InputError> {
-    match field.text()? {
-        "" | "/" => Ok(()),
-        group => Err(field
-            .spot
-            .error(format!("{}: scheduling in groups is not simulated", quoted(group)))
-            .with_hint("remove the key to schedule the thread by itself")),
-    }
 }

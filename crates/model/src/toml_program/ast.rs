@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::amount::AmountExpr;
+use super::sched::{Attrs, ClassExpr};
 use crate::TimerMode;
 use crate::expr::Expr;
 use crate::reader::Spot;
@@ -138,6 +139,7 @@ pub(crate) struct Group {
     pub nice: Expr,
     pub cores: Option<Vec<Expr>>,
     pub start_us: Expr,
+    pub attrs: Attrs,
     pub body: Vec<Step>,
 }
 
@@ -196,6 +198,10 @@ pub(crate) enum StepKind {
     Resume(GroupIndex),
     SetCores(Vec<Expr>),
     SetNice(Expr),
+    SetClass(ClassExpr),
+    SetSlice(Expr),
+    SetUclamp { is_min: bool, value: Expr },
+    SetGroup(String),
 }
 
 impl Step {
@@ -218,10 +224,13 @@ impl Step {
             StepKind::Loop { repeat: Repeat::Times(amount), .. } => amount.expressions(),
             StepKind::Fork { times: expr, .. }
             | StepKind::Timer { period_us: expr, .. }
+            | StepKind::SetSlice(expr)
+            | StepKind::SetUclamp { value: expr, .. }
             | StepKind::SetNice(expr) => {
                 vec![expr]
             }
             StepKind::SetCores(cores) => cores.iter().collect(),
+            StepKind::SetClass(class) => class.expressions().collect(),
             _ => Vec::new(),
         }
     }
@@ -239,6 +248,7 @@ impl Group {
     /// Whether instances differ: some expression says `index`.
     pub fn is_indexed(&self) -> bool {
         let mut indexed = self.nice.mentions("index") || self.start_us.mentions("index");
+        indexed |= self.attrs.expressions().any(|expr| expr.mentions("index"));
         indexed |= self.cores.iter().flatten().any(|core| core.mentions("index"));
         for_each_step(&self.body, &mut |step| {
             indexed |= step.expressions().iter().any(|expr| expr.mentions("index"))

@@ -10,7 +10,8 @@ use crate::expr::{Expr, Scope};
 use crate::limits::{CODE_MAX, CORES_MAX, THREADS_MAX};
 use crate::reader::Spot;
 use crate::{
-    Amount, CodePtr, CoreId, CoreSet, InputError, Ns, ObjectId, Op, Profile, ProfileId, ThreadSpec,
+    Amount, CodePtr, CoreId, CoreSet, InputError, Ns, ObjectId, Op, Profile, ProfileId, TaskGroup,
+    ThreadSpec,
 };
 
 /// Nanoseconds per microsecond.
@@ -35,6 +36,8 @@ pub(crate) struct Generator<'a> {
     pub code: Vec<Op>,
     pub threads: Vec<ThreadSpec>,
     pub profiles: Vec<Profile>,
+    /// Groups that are stated, then those that threads name.
+    pub task_groups: Vec<TaskGroup>,
 }
 
 impl<'a> Generator<'a> {
@@ -63,6 +66,7 @@ impl<'a> Generator<'a> {
             code: Vec::new(),
             threads: Vec::new(),
             profiles: Vec::new(),
+            task_groups: Vec::new(),
         }
     }
 
@@ -78,6 +82,7 @@ impl<'a> Generator<'a> {
     }
 
     fn thread(&mut self, group: &Group, count: &GroupCount, spec: u32) -> Result<(), InputError> {
+        let attrs = self.attrs(&group.attrs, &group.spot)?;
         let thread = ThreadSpec {
             name: if count.indexed { format!("{}.{spec}", group.name) } else { group.name.clone() },
             entry: self.here(),
@@ -86,6 +91,7 @@ impl<'a> Generator<'a> {
             affinity: group.cores.as_ref().map(|cores| self.cores(cores)).transpose()?,
             start_ns: (group.start_us.within(self.scope(), 0.0, TIME_US_MAX)? * NS_PER_US).round()
                 as Ns,
+            attrs,
         };
         self.threads.push(thread);
         self.body(&group.body)?;
@@ -151,6 +157,15 @@ impl<'a> Generator<'a> {
             StepKind::Resume(group) => return self.resume(step, *group),
             StepKind::SetCores(cores) => Op::SetAffinity(self.cores(cores)?),
             StepKind::SetNice(nice) => Op::SetNice(self.nice(nice)?),
+            StepKind::SetClass(class) => Op::SetClass(self.class(class)?),
+            StepKind::SetSlice(slice_us) => Op::SetSlice(self.slice_ns(slice_us)?),
+            StepKind::SetUclamp { is_min: true, value } => {
+                Op::SetUclamp { min: Some(self.clamp(value)?), max: None }
+            }
+            StepKind::SetUclamp { is_min: false, value } => {
+                Op::SetUclamp { min: None, max: Some(self.clamp(value)?) }
+            }
+            StepKind::SetGroup(path) => Op::SetGroup(self.group(path, &step.spot)?),
         };
         self.emit(op, &step.spot)
     }
@@ -285,7 +300,7 @@ impl<'a> Generator<'a> {
             .collect()
     }
 
-    fn scope(&self) -> Scope<'a> {
+    pub(super) fn scope(&self) -> Scope<'a> {
         Scope { params: self.params, instance: self.instance }
     }
 

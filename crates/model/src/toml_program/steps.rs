@@ -5,6 +5,7 @@ use super::ast::{
     Class, DeclKind, GroupIndex, ObjectDecl, ObjectIndex, RegionDecl, Repeat, Step, StepKind,
     WorkUnit,
 };
+use super::sched::{CLASS_KEYS, ClassExpr, path};
 use crate::expr::Expr;
 use crate::limits::BODIES_DEPTH_MAX;
 use crate::reader::{Node, Spot, Table, quoted};
@@ -14,7 +15,7 @@ use crate::{InputError, TimerMode};
 const US_PER_S: f64 = 1e6;
 
 /// Keys that say what a step does, with the other keys of such a step.
-const VERBS: [(&str, &[&str]); 29] = [
+const VERBS: [(&str, &[&str]); 34] = [
     ("compute", &["profile"]),
     ("run_us", &["profile"]),
     ("occupy_us", &["profile"]),
@@ -44,6 +45,11 @@ const VERBS: [(&str, &[&str]); 29] = [
     ("resume", &[]),
     ("set_cores", &[]),
     ("set_nice", &[]),
+    ("set_class", &CLASS_KEYS),
+    ("set_slice_us", &[]),
+    ("set_uclamp_min", &[]),
+    ("set_uclamp_max", &[]),
+    ("set_group", &[]),
 ];
 
 /// What names in a body can refer to.
@@ -154,6 +160,11 @@ impl Names<'_> {
             "resume" => StepKind::Resume(self.group(value)?),
             "set_cores" => StepKind::SetCores(self.cores(value)?),
             "set_nice" => StepKind::SetNice(self.expr(value)?),
+            "set_class" => StepKind::SetClass(ClassExpr::of(value, table, self)?),
+            "set_slice_us" => StepKind::SetSlice(self.expr(value)?),
+            "set_uclamp_min" => StepKind::SetUclamp { is_min: true, value: self.expr(value)? },
+            "set_uclamp_max" => StepKind::SetUclamp { is_min: false, value: self.expr(value)? },
+            "set_group" => StepKind::SetGroup(path(value)?.to_owned()),
             flag => self.flag(flag, value)?,
         })
     }

@@ -306,6 +306,23 @@ proptest! {
     }
 
     #[test]
+    fn a_sleeper_s_utilisation_never_rises(
+        part in 0..UNITS, util in 0..=1024_u64, rest in 0..UNITS, steps in prop::collection::vec(1..3_000_u64, 1..60),
+    ) {
+        let at_first = Pelt { part, ..Pelt::new(0) };
+        let most = (util * at_first.divider() + rest).min(1024 * at_first.divider());
+        let at_first = Pelt { util_sum: most, ..at_first };
+        let (mut units, mut before) = (0, at_first.util_avg());
+        for step in steps {
+            units += step;
+            let mut pelt = at_first;
+            pelt.update(units * PELT_UNIT_NS, ASLEEP);
+            prop_assert!(pelt.util_avg() <= before, "{before} {} after {units}", pelt.util_avg());
+            before = pelt.util_avg();
+        }
+    }
+
+    #[test]
     fn a_core_s_utilisation_is_that_of_its_threads(
         utils in prop::collection::vec(0..=300_u32, 1..8), sleeps in prop::collection::vec(1..5_000_u64, 1..20),
     ) {

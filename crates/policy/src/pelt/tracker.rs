@@ -2,7 +2,9 @@
 
 use ampsched_model::{CoreId, Ns, ThreadId};
 
-use super::{Activity, CAPACITY_ONE, Pelt, PeltClock, UtilEst, core_util, core_util_boosted};
+use super::{
+    Activity, CAPACITY_ONE, Pelt, PeltClock, ThreadLoad, UtilEst, core_util, core_util_boosted,
+};
 
 /// How load is tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,6 +261,16 @@ impl LoadTracker {
     pub fn util(&self, thread: ThreadId, now_ns: Ns) -> u32 {
         let util = |entry: TrackedThread| entry.pelt.util_avg().max(entry.estimate.util());
         self.thread_now(thread, now_ns).map_or(0, util)
+    }
+
+    /// All averages of a thread; nothing before its start and after its end.
+    pub fn averages(&self, thread: ThreadId, now_ns: Ns) -> ThreadLoad {
+        let averages = |entry: TrackedThread| ThreadLoad {
+            load: entry.pelt.load_avg(CAPACITY_ONE) as u32,
+            running: entry.pelt.util_avg(),
+            util: entry.pelt.util_avg().max(entry.estimate.util()),
+        };
+        self.thread_now(thread, now_ns).map_or_else(ThreadLoad::default, averages)
     }
 
     /// A core's utilisation, 0 to its capacity ([`core_util`]).

@@ -1,8 +1,7 @@
 //! ACFS: CFS for unequal cores, equal progress instead of equal time.
 
-use ampsched_model::ThreadId;
-
 use super::cfs;
+use super::support::claims::{Claims, Low};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, Speedups};
@@ -79,7 +78,9 @@ impl Acfs {
     /// Counts what has been done since the last tick.
     fn advance(&mut self, view: &View) {
         let mut least_ns = f64::INFINITY;
-        for thread in view.threads() {
+        // Who has slept has got no further.
+        let recent = view.recent();
+        for &thread in recent.iter() {
             let usage = self.meter.since_last(view, thread);
             let weight = f64::from(view.plan(thread).weight) / 1024.0;
             let speedup = self.speedups.known(thread);
@@ -93,7 +94,7 @@ impl Acfs {
         if least_ns.is_finite() {
             self.catch_up(view, least_ns);
         }
-        for thread in view.threads() {
+        for &thread in recent.iter() {
             self.threads.slot(thread).is_known = true;
         }
     }
@@ -119,11 +120,13 @@ fn on_fast_core_ns(usage: Usage, speedup: Option<f64>) -> f64 {
 }
 
 impl SeatRule for Acfs {
+    type Claim = Low;
+
     fn needs(&self) -> Needs {
         self.speedups.needs()
     }
 
-    fn order(&mut self, view: &View, _fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, _fast_cores: usize) -> Claims<Low> {
         self.speedups.update(view);
         self.advance(view);
         let threads = &mut self.threads;

@@ -106,9 +106,8 @@ impl Bias {
         let is_here = |thread: &ThreadId| topology.kind(view.core(*thread)) == kind;
         let threads = view.runnable().filter(is_here).filter(|&t| self.may_leave(view, t, kind));
         let mut places: Vec<Place> = threads.map(|t| (self.bias(view, t), Some(t))).collect();
-        let idle = topology.cores().filter(|&core| {
-            topology.kind(core) == kind && view.running(core).is_none() && view.queue_len(core) == 0
-        });
+        let idle =
+            topology.cores().filter(|&core| topology.kind(core) == kind && view.is_idle(core));
         places.extend(idle.map(|_| (Suits::Any, None)));
         places
     }

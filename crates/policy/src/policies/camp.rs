@@ -1,9 +1,8 @@
 //! CAMP: fast cores by classes of utility.
 
-use ampsched_model::ThreadId;
-
 use super::cfs;
-use super::support::rotation::{self, Rotation};
+use super::support::claims::Claims;
+use super::support::rotation::{self, Rotation, Turn};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, ActiveApp, Sharing, Speedups};
@@ -137,10 +136,9 @@ impl Camp {
     /// Puts all runnable threads into classes.
     fn classify(&mut self, view: &View, fast_cores: usize) {
         let thresholds = self.thresholds(view);
-        let live = live_threads(view);
         for app in ActiveApp::all(view, &mut self.speedups) {
             let count = app.threads.len();
-            let sequential = count == 1 && live[app.app.index()] > 1;
+            let sequential = count == 1 && view.live_in(app.app) > 1;
             for thread in app.threads {
                 let speedup = self.speedups.of(thread);
                 let factor = self.sharing.app_speedup(speedup, count, fast_cores);
@@ -154,35 +152,24 @@ impl Camp {
     }
 }
 
-/// Number of live threads of each application.
-fn live_threads(view: &View) -> Vec<usize> {
-    let mut counts = Vec::new();
-    for thread in view.threads() {
-        let app = view.app(thread).index();
-        if counts.len() <= app {
-            counts.resize(app + 1, 0);
-        }
-        counts[app] += 1;
-    }
-    counts
-}
-
 impl SeatRule for Camp {
+    type Claim = Turn<Option<Utility>>;
+
     fn needs(&self) -> Needs {
         self.speedups.needs()
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Self::Claim> {
         self.speedups.update(view);
         self.classify(view, fast_cores);
         let classes = &mut self.classes;
-        self.rotation.order(view, |thread| *classes.slot(thread))
+        self.rotation.claims(view, |thread| *classes.slot(thread))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ampsched_model::{AppId, Ns};
+    use ampsched_model::{AppId, Ns, ThreadId};
 
     use super::*;
     use crate::RunState;

@@ -10,7 +10,7 @@ use crate::{
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
     name: "cfs",
-    summary: "Linux's completely fair scheduler (3.16): equal weighted time, blind to core types",
+    summary: "Linux's completely fair scheduler (3.16) as rules: equal weighted time, blind to core types",
     source: "Linux 3.16 kernel/sched/fair.c; the baseline of COLAB (CGO 2020)",
     documentation: "\
 **Purpose.** Weighted-fair CPU time. It knows weights and run-queue loads, not that cores differ.

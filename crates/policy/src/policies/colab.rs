@@ -4,7 +4,7 @@ use ampsched_model::{Ns, ThreadId};
 
 use super::cfs::{self, CfsRules};
 use super::support::labels::{LabelRule, Limits, SpeedLabel, Spread, Steady};
-use super::support::window::{Activity, PerThread, Windowed, keep_after};
+use super::support::window::{Activity, PerThread, Windows, keep_after};
 use super::support::{known_speedup, plan_speeds};
 use crate::{
     Allocator, Change, Charge, Event, Events, Needs, Order, ParamInfo, Params, Plan, Policy,
@@ -199,9 +199,8 @@ pub struct Colab {
     fair_window_latencies: f64,
     epoch_ns: Ns,
     judged: PerThread<Judged>,
+    blame: Windows,
     activity: Activity,
-    /// Threads whose blame fades, in ascending order: all whose blame is not 0.
-    blamed: Vec<ThreadId>,
     /// Where labels began in the last window.
     limits: Option<Limits>,
 }
@@ -209,7 +208,6 @@ pub struct Colab {
 /// What COLAB keeps of a thread.
 #[derive(Clone, Debug, Default)]
 struct Judged {
-    blame: Windowed,
     /// Speed-up that the plan's speeds were computed from.
     speedup: Option<f64>,
     speed: Steady<SpeedLabel>,
@@ -250,8 +248,8 @@ impl Colab {
             fair_window_latencies: params.number("fair_window_latencies"),
             epoch_ns,
             judged: PerThread::default(),
+            blame: Windows::default(),
             activity: Activity::default(),
-            blamed: Vec::new(),
             limits: None,
         }
     }
@@ -287,31 +285,9 @@ impl Colab {
         steps
     }
 
-    /// Brings everybody's blame up to date. Of those who are not concerned it is 0 and stays so.
-    fn update_blame(&mut self, view: &View, concerned: &[ThreadId]) {
-        self.blamed.clear();
-        for &thread in concerned {
-            let counter = view.factors(thread).blame_ns.or(0.0);
-            if self.judged.slot(thread).blame.update(counter, self.keep) != 0.0 {
-                self.blamed.push(thread);
-            }
-        }
-    }
-
-    /// The threads that have not slept, and those whose blame fades, in ascending order.
-    fn concerned(&self, view: &View, recent: &[ThreadId]) -> Vec<ThreadId> {
-        let is_live = |thread: &&ThreadId| view.state(**thread).is_live();
-        let mut concerned = [recent, &self.blamed].concat();
-        // Two ascending runs, which such a sort joins.
-        concerned.sort();
-        concerned.dedup();
-        concerned.iter().filter(is_live).copied().collect()
-    }
-
     /// Mean blame of the active threads.
     fn mean_blame(&mut self, active: &[ThreadId]) -> f64 {
-        let blames: Vec<f64> =
-            active.iter().map(|&thread| self.judged.slot(thread).blame.value()).collect();
+        let blames: Vec<f64> = active.iter().map(|&thread| self.blame.value(thread)).collect();
         Spread::of(&blames).mean
     }
 
@@ -349,7 +325,7 @@ impl Colab {
     }
 
     fn rank(&mut self, view: &View, plan: &mut Plan, thread: ThreadId) {
-        let rank = (self.judged.slot(thread).blame.value() / NS_PER_RANK) as u64;
+        let rank = (self.blame.value(thread) / NS_PER_RANK) as u64;
         if view.plan(thread).rank != rank {
             plan.set(thread, Change::Rank(rank));
         }
@@ -392,13 +368,13 @@ impl Policy for Colab {
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let recent = view.recent();
         let active = self.activity.end_window_of(view, &recent);
-        let concerned = self.concerned(view, &recent);
-        self.update_blame(view, &concerned);
+        let counter = |thread| view.factors(thread).blame_ns.or(0.0);
+        let concerned = self.blame.update(view, &recent, self.keep, counter);
         let mean_blame = self.mean_blame(&active);
         let limits = self.update_limits(view, &active);
         for &thread in &active {
             let speed = known_speedup(view, thread).map_or(SpeedLabel::Normal, |s| limits.label(s));
-            let blame = self.judged.slot(thread).blame.value();
+            let blame = self.blame.value(thread);
             self.label(view, plan, thread, (speed, blame < mean_blame || blame == 0.0));
         }
         for thread in concerned {

@@ -10,7 +10,7 @@ use crate::{
 /// The registry's row.
 pub static INFO: PolicyInfo = PolicyInfo {
     name: "eevdf",
-    summary: "Linux's present scheduler (6.6 and later): earliest eligible virtual deadline first",
+    summary: "Linux's present order (6.6 and later) as rules: earliest eligible virtual deadline first",
     source: "Linux kernel/sched/fair.c and Documentation/scheduler/sched-eevdf.rst; Stoica, Abdel-Wahab 1995",
     documentation: "\
 **Purpose.** Weighted-fair CPU time with a bound on how far a thread can be ahead of or behind its share. Like CFS it does not \

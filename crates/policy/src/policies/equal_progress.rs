@@ -1,10 +1,9 @@
 //! Equal progress: fast cores for those who are furthest behind.
 
-use ampsched_model::ThreadId;
-
 use super::cfs;
+use super::support::claims::Claims;
 use super::support::progress::Slowdowns;
-use super::support::ranking::Ranking;
+use super::support::ranking::{Place, Ranking};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, Speedups};
@@ -73,14 +72,16 @@ impl EqualProgress {
 }
 
 impl SeatRule for EqualProgress {
+    type Claim = Place;
+
     fn needs(&self) -> Needs {
         self.speedups.needs()
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Place> {
         self.speedups.update(view);
         self.slowdowns.update(view, &mut self.speedups);
-        self.ranking.order(self.slowdowns.of_runnable(view), self.hysteresis, fast_cores)
+        self.ranking.claims(self.slowdowns.of_runnable(view), self.hysteresis, fast_cores)
     }
 }
 

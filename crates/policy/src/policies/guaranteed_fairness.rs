@@ -1,9 +1,8 @@
 //! Guaranteed fairness: throughput as long as fairness permits.
 
-use ampsched_model::ThreadId;
-
+use super::support::claims::Claims;
 use super::support::progress::Slowdowns;
-use super::support::ranking::Ranking;
+use super::support::ranking::{Place, Ranking};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, Sharing, Speedups, app_gains};
@@ -72,11 +71,13 @@ impl GuaranteedFairness {
 }
 
 impl SeatRule for GuaranteedFairness {
+    type Claim = Place;
+
     fn needs(&self) -> Needs {
         self.speedups.needs()
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Place> {
         self.speedups.update(view);
         self.slowdowns.update(view, &mut self.speedups);
         let (values, hysteresis) = if self.slowdowns.fairness(view) >= self.target {
@@ -84,7 +85,7 @@ impl SeatRule for GuaranteedFairness {
         } else {
             (self.slowdowns.of_runnable(view), self.lead)
         };
-        self.ranking.order(values, hysteresis, fast_cores)
+        self.ranking.claims(values, hysteresis, fast_cores)
     }
 }
 

@@ -64,7 +64,7 @@ struct Task {
     share: Option<Pid>,
     instructions: u64,
     wanted_ns: Ns,
-    /// Time in which it wanted to run, in the clusters' present period.
+    /// Time in which it wanted to run, in the clusters' present period: not 0 for those in [`Hpm::wanted`] only.
     wanted_in_period_ns: Ns,
     kind: Option<Prefer>,
     weight: u32,
@@ -99,6 +99,8 @@ struct Hpm {
     tdp_mw: f64,
     task_ns: Ns,
     tasks: PerThread<Task>,
+    /// Those that have wanted to run in the clusters' present period.
+    wanted: Vec<ThreadId>,
     cluster_period: Period,
     /// Supply of each cluster, as a part of its highest frequency.
     supplies: Vec<Pid>,
@@ -117,6 +119,7 @@ impl Hpm {
             tdp_mw: params.number("tdp_mw"),
             task_ns: params.ms("task_ms"),
             tasks: PerThread::default(),
+            wanted: Vec::new(),
             cluster_period: Period::new(params.ms("cluster_ms")),
             supplies: Vec::new(),
             chip_period: Period::new(params.ms("chip_ms")),
@@ -133,6 +136,9 @@ impl Hpm {
         let elapsed_ns = wanted_ns - std::mem::replace(&mut task.wanted_ns, wanted_ns);
         let retired = view.instructions_total(thread);
         let done = retired - std::mem::replace(&mut task.instructions, retired);
+        if task.wanted_in_period_ns == 0 && elapsed_ns > 0 {
+            self.wanted.push(thread);
+        }
         task.wanted_in_period_ns += elapsed_ns;
         let pid = task.share.get_or_insert(Pid::new(TASK, (SHARE_MIN, 1.0), goal));
         let alone_ips = view.factors(thread).alone_ips.or(0.0);
@@ -155,14 +161,14 @@ impl Hpm {
         let topology = view.topology();
         let (mut sums, mut greatest) =
             (vec![0.0; topology.core_count()], vec![0.0f64; topology.core_count()]);
-        for thread in view.threads() {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.sort_unstable();
+        for &thread in wanted.iter().filter(|&&thread| view.state(thread).is_live()) {
             let share = self.share(thread);
             let wanted_ns = std::mem::take(&mut self.tasks.slot(thread).wanted_in_period_ns);
-            if wanted_ns > 0 {
-                let core = view.core(thread).index();
-                sums[core] += share * (wanted_ns as f64 / period_ns as f64).min(1.0);
-                greatest[core] = greatest[core].max(share);
-            }
+            let core = view.core(thread).index();
+            sums[core] += share * (wanted_ns as f64 / period_ns as f64).min(1.0);
+            greatest[core] = greatest[core].max(share);
         }
         let need = |core: CoreId| {
             let share = sums[core.index()].max(greatest[core.index()]);
@@ -248,9 +254,12 @@ fn part(topology: &Topology, core: CoreId) -> f64 {
 
 /// The big core with the most room if the little one cannot give a task its share and that one can.
 fn up(topology: &Topology, loads: &[f64], core: CoreId, share: f64) -> Option<CoreId> {
+    if share <= part(topology, core) {
+        return None;
+    }
     let room = |core: &CoreId| part(topology, *core) - loads[core.index()];
     let roomiest = topology.big_cores().max_by(|a, b| room(a).total_cmp(&room(b)))?;
-    (share > part(topology, core) && room(&roomiest) >= share).then_some(roomiest)
+    (room(&roomiest) >= share).then_some(roomiest)
 }
 
 /// The least loaded little core if the task fits there, or if its own core is overloaded and that one idle.
@@ -285,7 +294,8 @@ impl Policy for Hpm {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        for thread in view.threads() {
+        // Who has slept has not wanted to run.
+        for &thread in view.recent().iter() {
             self.control_task(view, plan, thread);
         }
         if self.chip_period.due(view.now_ns()).is_some() {
@@ -316,6 +326,7 @@ mod tests {
     #[test]
     fn tasks_go_up_if_there_is_room_and_down_if_they_fit() {
         let cluster = |class: u8, cores: [u16; 2], capacity| ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: vec![1000],
@@ -364,6 +375,7 @@ mod tests {
             let task = policy.tasks.slot(thread);
             task.share = Some(Pid::new(TASK, (0.0, 1.0), share));
             task.wanted_in_period_ns = wanted_ns;
+            policy.wanted.push(thread);
         }
         // 0.5 + 0.25; and 0.6, although it wants to run half of the time only.
         assert_eq!(policy.needs_of_cores(&host.view(), 100), [0.75, 0.6]);

@@ -1,9 +1,8 @@
 //! HSP: the fast cores for those who gain most.
 
-use ampsched_model::ThreadId;
-
 use super::cfs;
-use super::support::ranking::Ranking;
+use super::support::claims::Claims;
+use super::support::ranking::{Place, Ranking};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, Sharing, Speedups, app_gains};
@@ -68,14 +67,16 @@ impl Hsp {
 }
 
 impl SeatRule for Hsp {
+    type Claim = Place;
+
     fn needs(&self) -> Needs {
         self.speedups.needs()
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Place> {
         self.speedups.update(view);
         let gains = app_gains(view, &mut self.speedups, self.sharing, fast_cores);
-        self.ranking.order(gains, self.hysteresis, fast_cores)
+        self.ranking.claims(gains, self.hysteresis, fast_cores)
     }
 }
 

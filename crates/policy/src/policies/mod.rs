@@ -32,6 +32,7 @@ crate::registry! {
         hpm,
         hsp,
         iks,
+        linux,
         max_fair,
         max_perf,
         min_fair,

@@ -5,6 +5,7 @@ mod estimate;
 use ampsched_model::{ClassId, ClusterId, StallCounters, ThreadId};
 
 use super::cfs;
+use super::support::claims::Claims;
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats::is_on_fast;
 use super::support::window::PerThread;
@@ -117,6 +118,8 @@ fn core_of(view: &View, cluster: ClusterId) -> Option<Core> {
 }
 
 impl SeatRule for Pie {
+    type Claim = usize;
+
     fn needs(&self) -> Needs {
         Needs { stalls: true, ..Needs::default() }
     }
@@ -126,9 +129,9 @@ impl SeatRule for Pie {
         unknown.then(|| "the design of the cores is not known: it predicts nothing".to_owned())
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<usize> {
         self.predict_all(view);
-        self.with_best_exchange(view, fast_cores)
+        self.with_best_exchange(view, fast_cores).into_iter().enumerate().collect()
     }
 }
 
@@ -143,6 +146,7 @@ mod tests {
     /// Two big and two small cores.
     fn topology() -> Topology {
         let cluster = |class, first: usize, pipeline, width, window| ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: vec![first.into(), (first + 1).into()],
             freqs_mhz: vec![1000],
@@ -230,6 +234,7 @@ mod tests {
     fn with_two_small_clusters(order: [usize; 2]) -> Vec<f64> {
         let designs = [(Pipeline::InOrder, 1.0), (Pipeline::InOrder, 2.0)];
         let cluster = |class, core: usize, pipeline, width, window| ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: vec![core.into()],
             freqs_mhz: vec![1000],

@@ -50,7 +50,7 @@ impl Pinned {
 
     /// An application that has ended begins at core 0 if it is started again.
     fn forget(&mut self, view: &View, app: AppId) {
-        let is_over = !view.threads().any(|thread| view.app(thread) == app);
+        let is_over = view.live_in(app) == 0;
         // Who has changed its application since it was pinned counts for the one in which it was.
         if let Some(seen) = self.seen.get_mut(app.index()).filter(|_| is_over) {
             *seen = 0;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use ampsched_model::{Ns, ThreadId};
 
 use super::cfs;
+use super::support::claims::Claims;
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, ActiveApp, Sharing, Speedups};
@@ -184,9 +185,8 @@ impl PropSp {
 
     /// Who keeps or gets a fast core: those on one that have credits; then those that have most; then
     /// those on one that have none, whom nobody replaces.
-    fn by_credits(&mut self, view: &View) -> Vec<ThreadId> {
-        let mut order: Vec<ThreadId> = view.runnable().collect();
-        order.sort_by_cached_key(|&thread| {
+    fn by_credits(&mut self, view: &View) -> Claims<(u8, Reverse<i64>)> {
+        let claim = |thread| {
             let credits_ns = self.accounts.of(thread);
             let place = match (credits_ns > 0, seats::is_on_fast(view, thread)) {
                 (true, true) => 0,
@@ -194,9 +194,9 @@ impl PropSp {
                 (false, true) => 2,
                 (false, false) => 3,
             };
-            (place, Reverse(credits_ns), thread)
-        });
-        order
+            ((place, Reverse(credits_ns)), thread)
+        };
+        view.runnable().map(claim).collect()
     }
 }
 
@@ -231,14 +231,17 @@ fn fast_core_shares(apps: &[ActiveApp], sharing: Sharing, fast_cores: usize) -> 
 }
 
 impl SeatRule for PropSp {
+    type Claim = (u8, Reverse<i64>);
+
     fn needs(&self) -> Needs {
         let events = Events { lifecycle: true, ..Events::default() };
         Needs { events, ..self.speedups.needs() }
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Self::Claim> {
         self.speedups.update(view);
-        for thread in view.threads() {
+        // Who has slept has nothing to pay for.
+        for &thread in view.recent().iter() {
             self.accounts.charge(view, thread);
         }
         if self.period.is_over(view.now_ns()) {

@@ -1,9 +1,8 @@
 //! Asymmetry-aware round robin: equal time on fast cores.
 
-use ampsched_model::ThreadId;
-
 use super::cfs;
-use super::support::rotation::{self, Rotation};
+use super::support::claims::Claims;
+use super::support::rotation::{self, Rotation, Turn};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use crate::{PolicyInfo, View};
@@ -40,8 +39,10 @@ aggregate speed-up is 2.6, slowdowns 1.55, 1.55, 1.09, 1.09.
 struct RrAmp(Rotation);
 
 impl SeatRule for RrAmp {
-    fn order(&mut self, view: &View, _fast_cores: usize) -> Vec<ThreadId> {
-        self.0.order(view, |_| 0)
+    type Claim = Turn<u8>;
+
+    fn claims(&mut self, view: &View, _fast_cores: usize) -> Claims<Self::Claim> {
+        self.0.claims(view, |_| 0)
     }
 }
 

@@ -6,7 +6,7 @@ use ampsched_model::{ClassId, ClusterId, CoreId, Draw, MAX_CLASSES, Ns, ThreadId
 
 use self::anneal::{Cooling, Figures, Problem};
 use super::cfs::{self, CfsRules};
-use super::support::window::PerThread;
+use super::support::window::{PerAffinity, PerThread};
 use super::support::{class_speeds, known_speedup};
 use crate::{
     Change, FactorKind, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View,
@@ -100,6 +100,8 @@ struct SmartBalance {
     cooling: Cooling,
     random: Draw,
     sensed: PerThread<Sensed>,
+    /// Those that wanted to run in the last epoch.
+    wanting: Vec<ThreadId>,
     pinned: PerThread<Option<CoreId>>,
     problem: Problem,
 }
@@ -113,9 +115,51 @@ impl SmartBalance {
             cooling: Cooling { moves, temperature },
             random: Draw::new(u64::from(params.whole("seed"))),
             sensed: PerThread::default(),
+            wanting: Vec::new(),
             pinned: PerThread::default(),
             problem: Problem::default(),
         }
+    }
+
+    /// Who has slept has neither run nor waited: its demand is 0.
+    fn sense(&mut self, view: &View) {
+        for thread in self.wanting.drain(..) {
+            self.sensed.slot(thread).demand = 0.0;
+        }
+        for &thread in view.recent().iter() {
+            let sensed = self.sensed.slot(thread);
+            sensed.sense(view, thread, self.epoch_ns);
+            if sensed.demand > 0.0 {
+                self.wanting.push(thread);
+            }
+        }
+    }
+
+    /// Says of all threads that have run what they would do on each core. Returns who and where they are.
+    fn pose(&mut self, view: &View) -> (Vec<ThreadId>, Vec<usize>) {
+        let topology = view.topology();
+        let ids = (0..topology.clusters().len()).map(ClusterId::from);
+        let busy_mw: Vec<f64> = ids.map(|cluster| believed_mw(view, cluster)).collect();
+        let clusters = topology.cores().map(|core| topology.core(core).cluster.index());
+        self.problem.reset(clusters, uncores_mw(view));
+        let mut sets: PerAffinity<Option<u32>> = PerAffinity::default();
+        let (mut threads, mut present) = (Vec::new(), Vec::new());
+        for thread in view.threads() {
+            let sensed = self.sensed.slot(thread);
+            let (demand, Some(measured)) = (sensed.demand, sensed.ran) else { continue };
+            let set = *sets.slot(view.plan(thread).user_affinity).get_or_insert_with(|| {
+                let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
+                self.problem.add_set(allowed.map(CoreId::index))
+            });
+            if demand > 0.0 {
+                self.problem.add(demand, predict(view, thread, measured, &busy_mw), set);
+            } else {
+                self.problem.add_idle(set);
+            }
+            threads.push(thread);
+            present.push(view.core(thread).index());
+        }
+        (threads, present)
     }
 }
 
@@ -202,22 +246,8 @@ impl Policy for SmartBalance {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let topology = view.topology();
-        let clusters = (0..topology.clusters().len()).map(ClusterId::from);
-        let busy_mw: Vec<f64> = clusters.map(|cluster| believed_mw(view, cluster)).collect();
-        let (mut threads, mut present) = (Vec::new(), Vec::new());
-        let clusters = topology.cores().map(|core| topology.core(core).cluster.index());
-        self.problem.reset(clusters, uncores_mw(view));
-        for thread in view.threads() {
-            let sensed = self.sensed.slot(thread);
-            sensed.sense(view, thread, self.epoch_ns);
-            let (demand, Some(measured)) = (sensed.demand, sensed.ran) else { continue };
-            let allowed = topology.cores().filter(|&core| view.user_allows(thread, core));
-            let predicted = predict(view, thread, measured, &busy_mw);
-            self.problem.add(demand, predicted, allowed.map(CoreId::index));
-            threads.push(thread);
-            present.push(view.core(thread).index());
-        }
+        self.sense(view);
+        let (threads, present) = self.pose(view);
         let chosen = self.problem.anneal(&present, self.cooling, &mut self.random);
         for (thread, core) in threads.into_iter().zip(chosen) {
             let core = CoreId::from(core);
@@ -254,6 +284,7 @@ mod tests {
     fn m11_of_a_class_with_several_clusters_the_thread_s_own_counts() {
         for powers_mw in [[100.0, 300.0], [300.0, 100.0]] {
             let cluster = |class, core: usize, power_mw| ClusterInfo {
+                shares_l2: false,
                 class: ClassId(class),
                 cores: vec![core.into()],
                 freqs_mhz: vec![1000],

@@ -37,6 +37,7 @@ fn machine() -> Topology {
         let capacity = |mhz: u32| f64::from(mhz) / 1800.0 * if class == 1 { 1024.0 } else { 400.0 };
         let point = |&mhz: &u32| EnergyPoint { mhz, capacity: capacity(mhz), power_mw: power(mhz) };
         ClusterInfo {
+            shares_l2: false,
             class: ClassId::from(class),
             cores: cores.map(CoreId::from).collect(),
             energy_model: freqs_mhz.iter().map(point).collect(),

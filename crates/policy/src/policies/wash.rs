@@ -6,7 +6,7 @@ use super::cfs::{self, CfsRules};
 use super::colab;
 use super::support::known_speedup;
 use super::support::labels::Spread;
-use super::support::window::{Activity, PerThread, Windowed, keep_after};
+use super::support::window::{Activity, PerThread, Windows, keep_after};
 use crate::{Change, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, Topology, View};
 
 /// The registry's row.
@@ -56,7 +56,7 @@ pub struct Wash {
     sigma: f64,
     keep: f64,
     epoch_ns: Ns,
-    blame: PerThread<Windowed>,
+    blame: Windows,
     activity: Activity,
     bound: Bound,
 }
@@ -70,16 +70,9 @@ impl Wash {
             sigma: params.number("sigma"),
             keep: keep_after(epoch_ns, decay, colab::DECAY_PERIOD_NS),
             epoch_ns,
-            blame: PerThread::default(),
+            blame: Windows::default(),
             activity: Activity::default(),
             bound: Bound::default(),
-        }
-    }
-
-    fn update_blame(&mut self, view: &View) {
-        for thread in view.threads() {
-            let counter = view.factors(thread).blame_ns.or(0.0);
-            self.blame.slot(thread).update(counter, self.keep);
         }
     }
 
@@ -104,15 +97,16 @@ impl Policy for Wash {
     }
 
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let active = self.activity.end_window(view);
-        self.update_blame(view);
+        let recent = view.recent();
+        let active = self.activity.end_window_of(view, &recent);
+        self.blame.update(view, &recent, self.keep, |thread| view.factors(thread).blame_ns.or(0.0));
         if view.topology().class_count() == 1 {
             return;
         }
         let all_fit = active.len() <= view.topology().big_cores().count();
         let speedups: Vec<f64> =
             active.iter().map(|&t| known_speedup(view, t).unwrap_or(1.0)).collect();
-        let blames: Vec<f64> = active.iter().map(|&t| self.blame.slot(t).value()).collect();
+        let blames: Vec<f64> = active.iter().map(|&t| self.blame.value(t)).collect();
         let (speedup, blame) = (Spread::of(&speedups), Spread::of(&blames));
         for (index, &thread) in active.iter().enumerate() {
             let chosen = self.is_chosen(speedup.z(speedups[index]), blame.z(blames[index]));

@@ -4,7 +4,7 @@
 use ampsched_model::{CoreId, CoreSet, Ns, ThreadId};
 
 use super::{Pick, RunState, Sched, ThreadState, ThreadStats};
-use crate::{Activity, AffinityId, NoWitness, Prefer, ThreadPlan};
+use crate::{Activity, AffinityId, NoWitness, Prefer, ThreadAttrs, ThreadPlan};
 
 impl Sched {
     /// Adds a thread like [`Sched::add`], with a number: of a thread that has ended, or one that nobody has had. A
@@ -13,6 +13,7 @@ impl Sched {
         let ended = ThreadState { state: RunState::Exited, ..ThreadState::default() };
         let (at, count) = (thread.index(), self.threads.len().max(thread.index() + 1));
         self.plans.resize_with(count, ThreadPlan::default);
+        self.attrs.resize_with(count, ThreadAttrs::default);
         self.threads.resize_with(count, || ended.clone());
         self.stats.resize_with(count, ThreadStats::default);
         let affinity = cores.map_or(AffinityId::ALL, |set| self.affinities.intern(set));
@@ -22,6 +23,7 @@ impl Sched {
         self.gone = 0;
         self.plans[at] =
             ThreadPlan { affinity, user_affinity: affinity, weight, ..ThreadPlan::default() };
+        self.attrs[at] = ThreadAttrs::default();
         self.threads[at] = ThreadState::default();
         self.stats[at] = ThreadStats::default();
         for core in &mut self.cores {

@@ -114,7 +114,9 @@ impl Sched {
         }
         let previous = Some(self.thread(thread).core).filter(|&core| self.allows(thread, core));
         let util = self.util_of(thread, now_ns);
-        if util == 0 {
+        // Where it fits is asked with its clamps, what it costs without (fair.c, `util_fits_cpu`, `compute_energy`).
+        let asked = self.clamped(thread, util);
+        if asked == 0 {
             return previous;
         }
         let (mut best, mut stay, mut total): (Option<Added>, _, _) = (None, None, 0);
@@ -129,7 +131,7 @@ impl Sched {
             total += estimate.before();
             let fitting = utils
                 .iter()
-                .filter(|&&(used, core)| self.allows(thread, core) && fits(used + util, capacity));
+                .filter(|&&(used, core)| self.allows(thread, core) && fits(used + asked, capacity));
             let added = |&(used, core): &(u32, CoreId)| (estimate.added(used), core);
             let there = fitting.clone().find(|&&(_, core)| Some(core) == previous);
             stay = stay.or(there.map(added));
@@ -158,6 +160,7 @@ mod tests {
     fn cluster(class: u8, cores: [u16; 2], points: [(f64, f64); 3]) -> ClusterInfo {
         let point = |(capacity, power_mw)| EnergyPoint { mhz: 0, capacity, power_mw };
         ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: vec![1, 2, 3],

@@ -3,7 +3,7 @@
 use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 
 use super::Sched;
-use crate::{Activity, CAPACITY_ONE, CoreLoad, LoadTracker, LoadTracking, ThreadLoad};
+use crate::{Activity, CAPACITY_ONE, CoreLoad, KeptLoad, LoadTracker, LoadTracking, ThreadLoad};
 
 impl Sched {
     /// Tracks load from now on, which must be before the first thread is added.
@@ -17,14 +17,16 @@ impl Sched {
         self.load.as_deref().map(LoadTracker::how)
     }
 
-    /// Tells the averages of a thread, by a host that tracks load by itself; from now on nothing is tracked here.
-    pub fn tell_load(&mut self, thread: ThreadId, load: ThreadLoad) {
+    /// Tells the averages of a thread, by a host that tracks load by itself, if the thread does something else than
+    /// when that was told last; none before its start. From now on nothing is tracked here.
+    pub fn tell_load(&mut self, thread: ThreadId, load: Option<KeptLoad>) {
         self.told.get_or_insert_default().set_thread(thread, load);
     }
 
-    /// Tells the averages of a core, as [`Sched::tell_load`].
-    pub fn tell_core_load(&mut self, core: CoreId, load: CoreLoad) {
-        self.told.get_or_insert_default().set_core(core, load);
+    /// Tells the averages of a core now, as [`Sched::tell_load`], and what the time is in which those of its threads
+    /// are kept.
+    pub fn tell_core_load(&mut self, core: CoreId, load: CoreLoad, time_ns: Ns) {
+        self.told.get_or_insert_default().set_core(core, load, time_ns);
     }
 
     /// A thread does something else from now on.
@@ -82,8 +84,7 @@ impl Sched {
             return Some(told.thread(thread));
         }
         let tracker = self.load.as_deref()?;
-        let (load, running) = (tracker.load(thread, now_ns), tracker.running(thread, now_ns));
-        Some(ThreadLoad { load, running, util: tracker.util(thread, now_ns) })
+        Some(tracker.averages(thread, now_ns))
     }
 
     /// A core's utilisation, 0 to its capacity ([`LoadTracker::core_util`]); 0 if load is not tracked.

@@ -6,6 +6,7 @@
 //! `balance` what to do. A host that only watches another scheduler says what it sees: `observe`.
 //! Nothing here knows a clock: `now_ns` is always passed in.
 
+mod above;
 mod aside;
 mod balance;
 mod by_energy;
@@ -19,6 +20,7 @@ mod place;
 mod planned;
 mod rounds;
 mod state;
+mod system;
 mod time;
 
 use std::cell::Cell;
@@ -29,8 +31,8 @@ use crate::pelt::Told;
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
-    AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, LoadTracker, Needs, Order, Prefer,
-    QueueScope, Rules, ThreadPlan, Topology,
+    AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, GroupInfo, Honours, LoadTracker,
+    Needs, Order, Prefer, QueueScope, Rules, ThreadAttrs, ThreadPlan, Topology,
 };
 pub use by_energy::{CostPoint, cost_points};
 pub(crate) use load::fits;
@@ -46,13 +48,20 @@ pub struct Sched {
     topology: Topology,
     rules: Rules,
     affinities: AffinityTable,
-    plans: Vec<ThreadPlan>,
+    pub(crate) plans: Vec<ThreadPlan>,
+    pub(crate) attrs: Vec<ThreadAttrs>,
+    pub(crate) groups: Vec<GroupInfo>,
+    pub(crate) honours: Honours,
+    /// Whether a thread has ever been of class batch or idle.
+    pub(crate) some_batch: bool,
     threads: Vec<ThreadState>,
     stats: Vec<ThreadStats>,
     /// The threads that have not exited, in ascending order, and some that have.
     present: Vec<ThreadId>,
     /// Threads in `present` that have exited.
     gone: usize,
+    /// By application: its live threads.
+    live: Vec<usize>,
     cores: Vec<CoreState>,
     queues: Vec<RunQueue>,
     /// Waiting threads in all queues.
@@ -62,7 +71,7 @@ pub struct Sched {
     last_search: Cell<Option<LastSearch>>,
     /// Counts what is queued and what changes weight.
     serial: u64,
-    /// Cores without a running thread.
+    /// Cores that execute nothing.
     idle_cores: u16,
     /// When imbalances are rotated next.
     rotation_due_ns: Ns,
@@ -133,6 +142,10 @@ impl Sched {
             power_mw: vec![Factor::default(); topology.clusters().len()],
             temperatures_c: vec![Factor::default(); topology.clusters().len()],
             rounds: Rounds::of(rules.order, topology.core_count()),
+            attrs: Vec::new(),
+            groups: vec![GroupInfo::root()],
+            honours: Self::honoured_by(&rules),
+            some_batch: false,
             topology,
             rules,
             plans: Vec::new(),
@@ -140,6 +153,7 @@ impl Sched {
             stats: Vec::new(),
             present: Vec::new(),
             gone: 0,
+            live: Vec::new(),
             queues,
             waiting: 0,
             cursors: Default::default(),
@@ -182,6 +196,21 @@ impl Sched {
     /// Number of threads that have been added and not exited.
     pub fn present_count(&self) -> usize {
         self.present.len() - self.gone
+    }
+
+    /// How many live threads there are.
+    pub fn live_count(&self) -> usize {
+        self.live.iter().sum()
+    }
+
+    /// A thread's application.
+    pub fn app(&self, thread: ThreadId) -> AppId {
+        self.thread(thread).app
+    }
+
+    /// How many live threads an application has.
+    pub fn live_in(&self, app: AppId) -> usize {
+        self.live.get(app.index()).copied().unwrap_or(0)
     }
 
     /// A thread's state.
@@ -256,7 +285,7 @@ impl Sched {
         self.queue_index(one) == self.queue_index(other)
     }
 
-    /// Number of cores without a running thread.
+    /// Number of cores that execute nothing, neither for the policy nor for a class above it.
     #[inline]
     pub fn idle_cores(&self) -> usize {
         self.idle_cores.into()
@@ -269,10 +298,10 @@ impl Sched {
         !self.queue(core).is_empty() || self.has_rounds()
     }
 
-    /// Whether a core neither runs nor has waiting work of its own.
+    /// Whether a core neither executes anything, for whomever, nor has waiting work of its own.
     #[inline]
     pub fn is_idle(&self, core: CoreId) -> bool {
-        self.cores[core.index()].running.is_none() && self.queue(core).is_empty()
+        self.is_free(core) && self.queue(core).is_empty()
     }
 
     /// The cores that the plan lets a thread use.
@@ -301,6 +330,7 @@ impl Sched {
             weight,
             ..ThreadPlan::default()
         });
+        self.attrs.push(ThreadAttrs::default());
         self.threads.push(ThreadState { app, ..ThreadState::default() });
         self.stats.push(ThreadStats::default());
         let thread = ThreadId::from(self.threads.len() - 1);
@@ -310,7 +340,12 @@ impl Sched {
 
     /// Tells that a thread belongs to another application from now on.
     pub fn set_app(&mut self, thread: ThreadId, app: AppId) {
-        self.threads[thread.index()].app = app;
+        let state = &mut self.threads[thread.index()];
+        let before = std::mem::replace(&mut state.app, app);
+        if state.state.is_live() {
+            self.live[before.index()] -= 1;
+            self.count_live(app);
+        }
     }
 
     /// The frequency at which a cluster runs, in MHz; the highest until the host says otherwise.
@@ -387,7 +422,7 @@ impl Sched {
     }
 
     #[inline]
-    fn queue(&self, core: CoreId) -> &RunQueue {
+    pub(crate) fn queue(&self, core: CoreId) -> &RunQueue {
         &self.queues[self.queue_index(core)]
     }
 

@@ -1,6 +1,6 @@
 //! Threads come into queues, onto cores and off them; the books of queues, cores and threads follow.
 
-use ampsched_model::{CoreId, Ns, ThreadId};
+use ampsched_model::{AppId, CoreId, Ns, ThreadId};
 
 use super::{EnqueueKind, RunState, Sched};
 use crate::queue::Entry;
@@ -71,6 +71,7 @@ impl Sched {
         state.since_ns = now_ns;
         let ran_on = state.ran_on.replace(core);
         let cpu = &mut self.cores[core.index()];
+        debug_assert!(cpu.above.is_none(), "an occupied core starts nothing");
         self.idle_cores -= u16::from(cpu.running.is_none());
         cpu.running = Some(thread);
         cpu.since_ns = now_ns;
@@ -109,7 +110,7 @@ impl Sched {
         match state {
             RunState::Exited => {
                 self.track_exit(thread, now_ns);
-                self.leave_present();
+                self.leave_present(thread);
             }
             // It is queued or held back at once, which is tracked then.
             RunState::Ready => {}
@@ -211,11 +212,16 @@ impl Sched {
         state.since_ns = now_ns;
         self.raise_least(self.queue_index(self.thread(thread).core));
         self.track_exit(thread, now_ns);
-        self.leave_present();
+        self.leave_present(thread);
     }
 
     /// A thread has exited. The list is cleared when half of it has: a constant cost per thread.
-    fn leave_present(&mut self) {
+    pub(super) fn leave_present(&mut self, thread: ThreadId) {
+        let state = &self.threads[thread.index()];
+        // The policy does not see, nor count, threads of classes above it.
+        if !state.is_above {
+            self.live[state.app.index()] -= 1;
+        }
         self.gone += 1;
         if 2 * self.gone > self.present.len() {
             let threads = &self.threads;
@@ -247,6 +253,18 @@ impl Sched {
     pub(super) fn leave_state(&mut self, thread: ThreadId, now_ns: Ns) {
         let state = &self.threads[thread.index()];
         self.stats[thread.index()].count_stay(state.state, now_ns.saturating_sub(state.since_ns));
+        if state.state == RunState::New {
+            self.count_live(state.app);
+        }
+    }
+
+    /// An application has one live thread more.
+    #[cold]
+    pub(super) fn count_live(&mut self, app: AppId) {
+        if self.live.len() <= app.index() {
+            self.live.resize(app.index() + 1, 0);
+        }
+        self.live[app.index()] += 1;
     }
 
     #[inline]

@@ -44,6 +44,24 @@ impl Sched {
         }
     }
 
+    /// The live threads but those that have slept, or were held back, since the policy's last epoch and of which
+    /// nothing has changed, in ascending order, if they are few among all. `told` are those whose state, counters,
+    /// factors, application or plan may have changed since then, in any order.
+    pub fn few_recent(&self, told: &[ThreadId]) -> Option<Vec<ThreadId>> {
+        let cores = self.topology.core_count();
+        // To sort a part costs as much as to look at several times as many.
+        if 4 * (told.len() + self.waiting_count() + cores) > self.present_count() {
+            return None;
+        }
+        let mut recent = self.all_queued();
+        recent.extend(self.topology.cores().filter_map(|core| self.core(core).running));
+        recent.extend_from_slice(told);
+        recent.sort_unstable();
+        recent.dedup();
+        recent.retain(|&thread| self.thread(thread).state.is_live());
+        Some(recent)
+    }
+
     /// A thread that is in no queue and on no core does nothing from now on.
     pub(super) fn rest(&mut self, thread: ThreadId, state: RunState, now_ns: Ns) {
         self.leave_state(thread, now_ns);

@@ -153,7 +153,7 @@ impl Sched {
         if self.queues.len() == 1 {
             // All cores are equally loaded: the first that runs nothing wins at once.
             let first = self.topology.cores().find(allowed);
-            let free = usable.find(|&core| self.core(core).running.is_none());
+            let free = usable.find(|&core| self.is_free(core));
             return free.or(first).expect("an affinity set is never empty");
         }
         if let Some(last) = self.last_search.get().filter(|last| last.age == self.age()) {
@@ -182,9 +182,9 @@ impl Sched {
     }
 
     /// Weight per rated core of the core's queue; of equal ones (queues may be shared) a core without a
-    /// thread comes first.
+    /// thread comes first, of its own or of the system's.
     pub(super) fn load(&self, core: CoreId) -> (u64, bool) {
-        (self.queue(core).scaled_load(), self.core(core).running.is_some())
+        (self.queue(core).scaled_load(), !self.is_free(core))
     }
 
     fn place_in_turn(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
@@ -243,9 +243,7 @@ impl Sched {
     fn place_least_loaded_with(&self, thread: ThreadId, witness: impl Witness) -> CoreId {
         let weight = self.plan(thread).weight;
         let previous = self.thread(thread).ran_on;
-        let load = |core: CoreId| {
-            (self.queue(core).scaled_load_with(weight), self.core(core).running.is_some())
-        };
+        let load = |core: CoreId| (self.queue(core).scaled_load_with(weight), !self.is_free(core));
         witness.because(|| {
             let usable = self.topology.cores().filter(|&core| self.allows(thread, core));
             let loads = usable.map(|core| (core, load(core).0)).collect();

@@ -47,8 +47,14 @@ impl Sched {
         self.contract.map_or(Ok(()), |contract| contract.check(plan))
     }
 
-    /// Carries out a change of the plan. What holds already is left alone.
+    /// Carries out a change of the plan. What holds already is left alone. For a thread that is of a class above the
+    /// policy's now the plan is kept for the time when it comes back.
     pub fn apply(&mut self, thread: ThreadId, change: &Change) -> Effect {
+        let effect = self.carry_out(thread, change);
+        if self.is_above(thread) { Effect::default() } else { effect }
+    }
+
+    fn carry_out(&mut self, thread: ThreadId, change: &Change) -> Effect {
         let index = thread.index();
         match change {
             Change::Affinity(set) => {
@@ -117,7 +123,7 @@ impl Sched {
 
     fn is_misplaced(&self, thread: ThreadId) -> bool {
         let state = self.thread(thread);
-        state.state.is_runnable() && !self.allows(thread, state.core)
+        state.state.is_runnable() && !state.is_above && !self.allows(thread, state.core)
     }
 
     /// Whether a runnable thread is on a core of a kind that it does not prefer, though it may use one

@@ -60,6 +60,8 @@ pub struct ThreadState {
     pub(super) lag: i64,
     /// Whether it is ready, but in no queue.
     pub(super) is_aside: bool,
+    /// Whether it is of a class above the policy's, which does not see it.
+    pub(super) is_above: bool,
 }
 
 /// What a thread has used and suffered since its start.
@@ -111,14 +113,18 @@ impl ThreadStats {
 /// Scheduling state of a core.
 #[derive(Clone, Debug, Default)]
 pub struct CoreState {
-    /// The thread that runs on it.
+    /// The thread of the policy's that runs on it.
     pub running: Option<ThreadId>,
-    /// Since when that thread runs (slices are counted from here), or since when the core is idle.
+    /// The thread of a class above the policy's that occupies it instead, if any.
+    pub above: Option<ThreadId>,
+    /// Since when that thread runs (slices are counted from here), or since when it is occupied or idle.
     pub since_ns: Ns,
     /// The thread that ran last.
     pub last: Option<ThreadId>,
     /// Time that it has spent with threads, switching included.
     pub busy_ns: Ns,
+    /// The part of it that threads of classes above the policy's have had.
+    pub(super) above_ns: Ns,
     /// Time that the running thread has been charged for since it was started, or its pace last changed.
     pub(super) turn_ns: Ns,
     /// What of its virtual run time that was.
@@ -127,6 +133,10 @@ pub struct CoreState {
     pub(super) queue: u16,
     /// Its speed class, as in the topology (kept where the other fields are looked up).
     pub(super) class: ClassId,
+    /// Whether the system has it for itself.
+    pub(super) is_taken: bool,
+    /// Time that the system had it for itself, or kept it from idling.
+    pub(super) taken_ns: Ns,
 }
 
 choice! {

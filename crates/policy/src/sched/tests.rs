@@ -1,3 +1,4 @@
+mod above;
 mod eevdf;
 mod host;
 mod moves;

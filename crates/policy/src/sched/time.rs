@@ -240,6 +240,12 @@ impl Sched {
         core: CoreId,
         witness: impl Witness,
     ) -> bool {
+        if self.some_batch && self.rules.preempt != WakePreempt::Never {
+            if let Some((yes, because)) = self.preempts_by_class(woken, running) {
+                witness.because(|| Reason::new(DecidedBy::Class, because));
+                return yes;
+            }
+        }
         match self.rules.preempt {
             WakePreempt::Never => {
                 let because = "a woken thread never interrupts";

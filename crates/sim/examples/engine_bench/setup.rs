@@ -24,12 +24,14 @@ pub fn half_speed_machine(cores: usize) -> Machine {
         clusters,
         costs: Costs::default(),
         thermal: Some(thermal.into()),
+        kernel_view: ampsched_model::KernelView::default(),
         reference: None,
     }
 }
 
 fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
     Cluster {
+        shares_l2: false,
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),

@@ -10,7 +10,7 @@ use std::slice;
 use std::sync::Arc;
 
 use ampsched_model::{App, AppId, Draw, Ns, Program, ThreadId};
-use ampsched_policy::{DecidedBy, Event, Reason, RunState};
+use ampsched_policy::{DecidedBy, Event, GroupId, Reason, RunState};
 
 use super::events::SimEvent;
 use super::{Engine, Fallible};
@@ -32,6 +32,8 @@ pub(super) struct AppRun {
     pub name: String,
     pub program: Arc<Program>,
     pub nice: i8,
+    /// The groups of its program.
+    pub groups: Vec<GroupId>,
     /// When it starts for the first time.
     pub start_ns: Ns,
     /// Number of the present or last repetition.
@@ -114,9 +116,15 @@ impl Apps {
             profile_base,
             draw,
             instances: vec![0; app.program.threads.len()],
+            groups: Vec::new(),
             program: app.program.clone(),
         });
         AppId::from(self.all.len() - 1)
+    }
+
+    /// The groups of an application's program are these.
+    pub fn set_groups(&mut self, app: AppId, groups: Vec<GroupId>) {
+        self.all[app.index()].groups = groups;
     }
 
     /// All, by number.
@@ -223,7 +231,9 @@ impl Engine<'_> {
         let threads: Vec<ThreadId> = self.sched.live_threads().filter(of_app).collect();
         for thread in threads {
             self.end_by_force(thread);
-            self.tell(Event::Exited(thread))?;
+            if self.threads[thread].is_known {
+                self.tell(Event::Exited(thread))?;
+            }
         }
         self.complete(app)
     }
@@ -233,6 +243,7 @@ impl Engine<'_> {
         let core = self.sched.thread(thread).core;
         let why = || Reason::new(DecidedBy::Program, "its application's time is over");
         match self.sched.thread(thread).state {
+            _ if self.sched.is_above(thread) => self.end_above(thread),
             RunState::Running => {
                 self.record.because(why);
                 self.account(core);
@@ -242,6 +253,7 @@ impl Engine<'_> {
             }
             RunState::Ready => {
                 self.sched.dequeue(thread);
+                self.fast_dequeued(thread);
                 self.sched.retire(thread, now_ns);
                 self.threads.runnable -= 1;
             }

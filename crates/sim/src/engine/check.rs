@@ -15,6 +15,10 @@ impl Engine<'_> {
     /// Before time goes on: everything that had to happen now has happened.
     pub(super) fn check_invariants(&self) -> Result<(), SimError> {
         self.check_places()?;
+        self.check_above()?;
+        if let Some(fast) = &self.supervisor.fast {
+            fast.check(&self.sched).map_err(|what| self.broken(what))?;
+        }
         self.check_work_conservation()
     }
 
@@ -43,7 +47,7 @@ impl Engine<'_> {
     fn placed(&self) -> Result<Vec<ThreadId>, SimError> {
         let mut placed = Vec::new();
         for core in self.sched.topology().cores() {
-            let Some(thread) = self.sched.core(core).running else { continue };
+            let Some(thread) = self.sched.current(core) else { continue };
             let state = self.sched.thread(thread);
             if state.state != RunState::Running || state.core != core {
                 let name = self.thread_name(thread);
@@ -51,7 +55,8 @@ impl Engine<'_> {
             }
             placed.push(thread);
         }
-        for thread in self.sched.all_queued() {
+        let above = self.realtime.as_deref().into_iter().flat_map(|it| it.waiting());
+        for thread in self.sched.all_queued().into_iter().chain(above) {
             if self.sched.thread(thread).state != RunState::Ready {
                 let name = self.thread_name(thread);
                 return Err(self.broken(format!("{name} is queued but not ready")));
@@ -69,7 +74,7 @@ impl Engine<'_> {
         }
         for core in self.sched.topology().cores() {
             // A core with its timer set is about to look.
-            if self.sched.core(core).running.is_some() || self.events.timers.get(core) != NEVER {
+            if !self.sched.is_free(core) || self.events.timers.get(core) != NEVER {
                 continue;
             }
             if let Pick::Run(thread) | Pick::Pull(thread) =
@@ -93,6 +98,30 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// No core does something less urgent while a thread of a class above waits that may run there, or is about to.
+    fn check_above(&self) -> Result<(), SimError> {
+        let Some(realtime) = self.realtime.as_deref() else { return Ok(()) };
+        for thread in realtime.ready() {
+            let mut cores = self.sched.topology().cores();
+            let core = cores.find(|&core| {
+                self.sched.user_allows(thread, core)
+                    && realtime.urgency(thread) < self.urgency_on(realtime, core)
+            });
+            if let Some(core) = core.filter(|_| realtime.aim(thread).is_none()) {
+                let name = self.thread_name(thread);
+                return Err(self.broken(format!("core {} is not given to {name}", core.0)));
+            }
+            let soon_ns = self.events.now_ns() + self.setup.machine.longest_wakeup_ns();
+            if let Some(core) = realtime.aim(thread) {
+                if self.events.timers.get(core) > soon_ns {
+                    let name = self.thread_name(thread);
+                    return Err(self.broken(format!("core {} does not take {name}", core.0)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn waits_for_core(&self, core: CoreId) -> bool {
         let waiting = self.sched.all_queued();
         waiting
@@ -100,11 +129,14 @@ impl Engine<'_> {
             .any(|thread| self.sched.allows(thread, core) && !self.is_taken_care_of(thread))
     }
 
-    /// An idle core that may run the thread is about to look for work.
+    /// An idle core that may run the thread is about to look for work, or the system has the thread's core for a
+    /// moment.
     fn is_taken_care_of(&self, thread: ThreadId) -> bool {
+        if self.sched.is_taken(self.sched.thread(thread).core) {
+            return true;
+        }
         let soon_ns = self.events.now_ns() + self.setup.machine.longest_wakeup_ns();
-        let mut idle =
-            self.sched.topology().cores().filter(|&core| self.sched.core(core).running.is_none());
+        let mut idle = self.sched.topology().cores().filter(|&core| self.sched.is_free(core));
         idle.any(|core| self.events.timers.get(core) <= soon_ns && self.sched.allows(thread, core))
     }
 }

@@ -180,14 +180,16 @@ impl Engine<'_> {
         self.speeds.set_opp(&self.setup.machine, cluster, target);
         let mhz = self.setup.machine.clusters[cluster.index()].opps[target].mhz;
         self.sched.set_frequency(cluster, mhz, now_ns);
+        self.fast_clocked(cluster);
         self.supervisor.hear_frequency(&self.setup.machine, cluster, mhz);
         if let Some(watch) = &mut self.record.watch {
             watch.trace.frequency(cluster, mhz, now_ns);
         }
         for core in cores {
-            let Some(thread) = self.sched.core(core).running else { continue };
+            let Some(thread) = self.sched.current(core) else { continue };
             let entry = &self.threads[thread];
             self.cores[core].set_work(entry, self.speeds.rate(entry.profile, cluster));
+            self.pace_budget(core);
             self.arm(core);
         }
         self.meter_cluster(cluster);

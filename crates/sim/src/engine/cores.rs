@@ -35,6 +35,12 @@ pub(super) struct Core {
     pub cluster: ClusterId,
     /// Number of threads that ran here and wait for devices.
     pub waiting_io: u32,
+    /// Until when the system has the core, or keeps it from idling.
+    pub noise_until_ns: Ns,
+    /// Time of noise while no thread had the core.
+    pub noise_ns: Ns,
+    /// Time for which interrupts have kept threads from their work.
+    pub interrupted_ns: Ns,
     pub idle_ns: Ns,
     /// Of that, time in which threads that had run here waited for devices.
     pub iowait_ns: Ns,
@@ -53,7 +59,12 @@ impl Core {
     /// Accounts the time of a core without a thread up to now.
     #[inline]
     pub fn account_idle(&mut self, now_ns: Ns) {
-        let idle_ns = now_ns - self.accounted_ns;
+        let mut idle_ns = now_ns - self.accounted_ns;
+        if self.accounted_ns < self.noise_until_ns {
+            let noise_ns = now_ns.min(self.noise_until_ns) - self.accounted_ns;
+            self.noise_ns += noise_ns;
+            idle_ns -= noise_ns;
+        }
         self.idle_ns += idle_ns;
         if self.waiting_io > 0 {
             self.iowait_ns += idle_ns;

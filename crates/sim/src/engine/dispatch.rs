@@ -21,7 +21,7 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         let state = &mut self.cores[core];
         let Some(thread) = self.sched.core(core).running else {
-            return state.account_idle(now_ns);
+            return self.account_without(core);
         };
         let entry = &mut self.threads[thread];
         let used = state.account_busy(entry, now_ns);
@@ -64,7 +64,12 @@ impl Engine<'_> {
     /// A core's timer is due: work done, slice over, reschedule wanted, or time to look for work.
     #[inline]
     pub(super) fn on_core_timer(&mut self, core: CoreId) -> Fallible {
-        let Some(thread) = self.sched.core(core).running else { return self.dispatch(core) };
+        let Some(thread) = self.sched.core(core).running else {
+            return match self.sched.core(core).above {
+                Some(thread) => self.on_timer_above(core, thread),
+                None => self.dispatch(core),
+            };
+        };
         self.account(core);
         if self.threads[thread].work == Work::Steps {
             match self.advance(thread)? {
@@ -74,6 +79,7 @@ impl Engine<'_> {
                 Next::GivesUp => {
                     let yields = || Reason::new(DecidedBy::Program, "it yields the core");
                     self.record.because(yields);
+                    self.fast_yields(core);
                     return self.switch_out(core, thread);
                 }
                 Next::Moves => {
@@ -81,6 +87,7 @@ impl Engine<'_> {
                     self.record.because(|| Reason::new(DecidedBy::Program, because));
                     return self.relocate(thread);
                 }
+                Next::Changes(class) => return self.rise(core, thread, class),
             }
         }
         let state = &mut self.cores[core];
@@ -125,6 +132,7 @@ impl Engine<'_> {
         if self.supervisor.follows_turns()
             || self.record.watch.is_some()
             || self.governing.is_some()
+            || self.has_realtime()
         {
             return None;
         }
@@ -149,11 +157,12 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn take_off(&mut self, core: CoreId, thread: ThreadId, state: RunState) {
         self.sched.stop(core, state, self.events.now_ns());
+        self.fast_left(thread, core, state);
         self.close_turn(core, thread);
     }
 
     #[inline]
-    fn close_turn(&mut self, core: CoreId, thread: ThreadId) {
+    pub(super) fn close_turn(&mut self, core: CoreId, thread: ThreadId) {
         let state = &mut self.cores[core];
         let retired = std::mem::take(&mut state.retired);
         state.resched = false;
@@ -167,12 +176,16 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn dispatch(&mut self, core: CoreId) -> Fallible {
         // A policy's reaction to an event may have put a thread here already.
-        if self.sched.core(core).running.is_some() {
+        if self.sched.current(core).is_some() {
+            self.insist(core);
+            return Ok(());
+        }
+        if self.is_kept_by_noise(core) || self.dispatch_above(core) {
             return Ok(());
         }
         match self.pick(core)? {
-            Pick::Run(thread) => self.put_on(core, thread),
-            Pick::Pull(thread) => self.pull(core, thread),
+            Pick::Run(thread) => self.put_on(core, thread)?,
+            Pick::Pull(thread) => self.pull(core, thread)?,
             Pick::Idle { recheck_ns } => {
                 self.account(core);
                 self.meter_idle(core);
@@ -181,13 +194,18 @@ impl Engine<'_> {
                     recheck_ns.map_or(NEVER, |at_ns| self.setup.machine.costs.at_tick(at_ns));
                 self.events.timers.set(core, due_ns.max(soonest_ns));
                 self.events.idle_look_ns = NEVER;
-                Ok(())
+                self.fair_is_served(core);
             }
         }
+        self.carry_out_acts();
+        Ok(())
     }
 
     #[inline]
     fn pick(&mut self, core: CoreId) -> Fallible<Pick> {
+        if self.supervisor.fast.is_some() {
+            return Ok(self.fast_pick(core));
+        }
         if self.sched.rules().order == Order::Deadline && self.sched.queue_len(core) == 0 {
             // Who is eligible elsewhere depends on how far those are who run there.
             self.account_all();
@@ -243,7 +261,9 @@ impl Engine<'_> {
         }
         self.cores[core].account_idle(now_ns);
         let (switched, migrated_from) = self.sched.start(core, thread, now_ns);
-        self.begin_turn(core, Turn { thread, switched, migrated_from })
+        let turn = Turn { thread, switched, migrated_from };
+        self.fast_started(core, turn);
+        self.begin_turn(core, turn)
     }
 
     /// A thread has got a core, which must be accounted up to now.
@@ -254,7 +274,8 @@ impl Engine<'_> {
         self.record.counts.dispatches += 1;
         self.record.counts.switches += u64::from(switched);
         let delay_ns = self.setup.options.overhead.decision_ns
-            + self.switch_cost_ns(core, switched, migrated_from);
+            + self.switch_cost_ns(core, switched, migrated_from)
+            + self.cores[core].noise_until_ns.saturating_sub(now_ns);
         let slice_end_ns = self.slice_end_ns(core, thread);
         let entry = &self.threads[thread];
         let profile = entry.profile;
@@ -275,7 +296,12 @@ impl Engine<'_> {
     }
 
     #[inline]
-    fn switch_cost_ns(&self, core: CoreId, switched: bool, migrated_from: Option<CoreId>) -> Ns {
+    pub(super) fn switch_cost_ns(
+        &self,
+        core: CoreId,
+        switched: bool,
+        migrated_from: Option<CoreId>,
+    ) -> Ns {
         let costs = self.setup.machine.costs_on(self.cores[core].cluster);
         let switch_ns = if switched { costs.context_switch_ns } else { 0 };
         let Some(from) = migrated_from else { return switch_ns };
@@ -298,6 +324,19 @@ impl Engine<'_> {
                 .slice_end(core, |told| supervisor.slice_end_ns(sched, core, thread, now_ns, told)),
         };
         end_ns.unwrap_or(NEVER)
+    }
+
+    /// A core is to switch at the next opportunity: at once, or when it has woken up.
+    pub(super) fn switch_soon(&mut self, core: CoreId) {
+        let now_ns = self.events.now_ns();
+        if self.sched.current(core).is_some() {
+            self.cores[core].resched = true;
+            self.events.timers.set(core, now_ns);
+        } else {
+            let costs = self.setup.machine.costs_on(self.cores[core].cluster);
+            let due_ns = self.events.timers.get(core).min(now_ns + costs.wakeup_latency_ns);
+            self.events.timers.set(core, due_ns);
+        }
     }
 
     /// Sets a core's timer to the end of the running thread's work or slice.

@@ -26,6 +26,8 @@ pub(super) enum SimEvent {
     Wake(ThreadId),
     /// A device has finished a request of a thread.
     IoDone(ObjectId, ThreadId),
+    /// The system does something of its own on a core: the number of that source of noise there.
+    Noise(CoreId, u16),
     /// A cluster's clock has changed, as the given request wanted.
     Frequency(ClusterId, u32),
     /// A core has idled for long in the given stay.
@@ -38,8 +40,14 @@ pub(super) enum SimEvent {
     Epoch,
     /// Run queues are balanced.
     Balance,
+    /// The tick of a fast plane of the policy's own.
+    Tick,
     /// A cluster's governor may want to look, if it has not done so since the given look.
     GovernorTimer(ClusterId, u32),
+    /// A deadline thread gets a new budget, if it has not been throttled anew since the given time.
+    Replenish(ThreadId, u32),
+    /// The server of a core's fair threads has something to do, as the given plan said.
+    FairServer(CoreId, u32),
 }
 
 impl SimEvent {
@@ -51,13 +59,17 @@ impl SimEvent {
             Self::AppStop(..) => 2,
             Self::Wake(_) => 3,
             Self::IoDone(..) => 4,
-            Self::Frequency(..) => 5,
-            Self::Deepen(..) => 6,
-            Self::ThermalStep => 7,
-            Self::PowerSample(_) => 8,
-            Self::Epoch => 9,
-            Self::Balance => 10,
-            Self::GovernorTimer(..) => 11,
+            Self::Noise(..) => 5,
+            Self::Frequency(..) => 6,
+            Self::Deepen(..) => 7,
+            Self::ThermalStep => 8,
+            Self::PowerSample(_) => 9,
+            Self::Epoch => 10,
+            Self::Balance => 11,
+            Self::GovernorTimer(..) => 12,
+            Self::Replenish(..) => 13,
+            Self::FairServer(..) => 14,
+            Self::Tick => 15,
         }
     }
 
@@ -69,13 +81,18 @@ impl SimEvent {
             | Self::AppStop(..)
             | Self::Wake(_)
             | Self::IoDone(..) => true,
-            Self::Epoch
+            Self::Noise(..)
+            | Self::Epoch
             | Self::Balance
+            | Self::Tick
             | Self::Deepen(..)
             | Self::ThermalStep
             | Self::PowerSample(_)
             | Self::Frequency(..)
-            | Self::GovernorTimer(..) => false,
+            | Self::GovernorTimer(..)
+            // Who waits for a budget counts as ready.
+            | Self::Replenish(..)
+            | Self::FairServer(..) => false,
         }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Governing {
     tick_ns: Ns,
     /// Some cluster's governor looks when the present event is over.
     some_look: bool,
+    /// Some governor reads utilisation, and so the clamps of threads.
+    reads_util: bool,
 }
 
 /// A cluster with a governor.
@@ -82,9 +84,10 @@ impl Engine<'_> {
         let chosen = by_cluster(&specs, &self.setup.machine)?;
         let bad =
             |error: ampsched_policy::PolicyError| SimError::BadGovernor { what: error.to_string() };
-        let mut tracking = None;
+        let (mut tracking, mut reads_util) = (None, false);
         for spec in chosen.iter().flatten() {
             if find_governor(&spec.name).map_err(bad)?.reads_util {
+                reads_util = true;
                 tracking =
                     self.supervisor.needs.load_tracking.is_none().then_some(LoadTracking::ByWork);
             }
@@ -106,7 +109,9 @@ impl Engine<'_> {
             clusters.push(governor.map_err(bad)?.map(governed));
         }
         let cores = vec![Heard::default(); self.cores.len()];
-        self.governing = Some(Box::new(Governing { clusters, cores, tick_ns, some_look: true }));
+        let some_look = true;
+        let governing = Governing { clusters, cores, tick_ns, some_look, reads_util };
+        self.governing = Some(Box::new(governing));
         self.let_governors_look();
         Ok(())
     }
@@ -133,7 +138,7 @@ impl Engine<'_> {
     fn hear(&mut self, core: CoreId) {
         let now_ns = self.events.now_ns();
         let cluster = self.cores[core].cluster;
-        let busy = self.sched.core(core).running.is_some();
+        let busy = !self.sched.is_free(core);
         let Some(governing) = self.governing.as_deref_mut() else { return };
         let heard = &mut governing.cores[core.index()];
         heard.quiet_ns = heard.quiet_until(now_ns, governing.tick_ns);
@@ -220,10 +225,10 @@ impl Engine<'_> {
         for core in cores {
             let heard = &mut heard[core.index()];
             samples.push(CoreSample {
-                busy_ns: self.sched.core(core).busy_ns,
+                busy_ns: self.sched.core(core).busy_ns + self.cores[core].noise_ns,
                 nice_ns: heard.nice_ns,
                 iowait_ns: self.cores[core].iowait_ns,
-                util: self.sched.core_util_boosted(core, now_ns),
+                util: self.clamped_util(core, self.sched.core_util_boosted(core, now_ns)),
                 io_wakeup: std::mem::take(&mut heard.io_wakeup),
                 quiet_ns: heard.quiet_until(now_ns, tick_ns),
             });
@@ -244,6 +249,21 @@ impl Engine<'_> {
         wanted_mhz
     }
 
+    /// A core's utilisation within the clamps of the threads there; a real-time thread asks for all of it.
+    fn clamped_util(&self, core: CoreId, util: u32) -> u32 {
+        if !self.asked.any() {
+            return util;
+        }
+        let above = self.realtime.as_deref().into_iter().flat_map(|it| it.ready());
+        let here = above.filter(|&thread| self.sched.thread(thread).core == core);
+        self.sched.clamped_util(core, util, here)
+    }
+
+    /// Whether some governor reads utilisation, and so the clamps of threads.
+    pub(super) fn clamps_clocks(&self) -> bool {
+        self.governing.as_deref().is_some_and(|governing| governing.reads_util)
+    }
+
     fn limits(&self, cluster: ClusterId) -> Limits {
         let opps = &self.setup.machine.clusters[cluster.index()].opps;
         Limits { min_mhz: opps[0].mhz, max_mhz: opps[self.clocks.of(cluster).cap()].mhz }
@@ -254,7 +274,7 @@ impl Engine<'_> {
     pub(super) fn governor_timer(&mut self, cluster: ClusterId, look: u32) {
         let now_ns = self.events.now_ns();
         let cores = &self.setup.machine.clusters[cluster.index()].cores;
-        let busy = cores.iter().any(|&core| self.sched.core(core).running.is_some());
+        let busy = cores.iter().any(|&core| !self.sched.is_free(core));
         let Some(governing) = self.governing.as_deref_mut() else { return };
         let Some(governed) = &mut governing.clusters[cluster.index()] else { return };
         let pace = governed.governor.pace().filter(|_| governed.look == look);

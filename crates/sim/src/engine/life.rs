@@ -1,7 +1,7 @@
 //! The life of threads: creation, forks, joins, what they change about themselves, the end.
 
 use ampsched_model::{AppId, CodePtr, CoreSet, Op, Program, ThreadId};
-use ampsched_policy::{Change, EnqueueKind, Event, nice_to_weight};
+use ampsched_policy::{EnqueueKind, Event};
 
 use super::steps::{Next, Step};
 use super::threads::{NewThread, WaitsFor};
@@ -27,7 +27,6 @@ impl Engine<'_> {
         } else {
             format!("{}.{instance}", thread_spec.name)
         };
-        let weight = nice_to_weight(i32::from(thread_spec.nice) + i32::from(run.nice));
         let new = NewThread {
             app,
             spec,
@@ -37,13 +36,14 @@ impl Engine<'_> {
             draw: run.draw.child(u64::MAX - u64::from(spec)).child(instance.into()),
             parent,
             name,
+            nice: thread_spec.nice,
         };
         let app_name = run.name.clone();
         let affinity = match &thread_spec.affinity {
             Some(set) => Some(self.existing_cores(&format!("{app_name}/{}", new.name), set)?),
             None => None,
         };
-        let thread = self.sched.add(app, weight, affinity.as_ref());
+        let thread = self.sched.add(app, 1024, affinity.as_ref());
         if let Some(watch) = &mut self.record.watch {
             watch.trace.thread(TraceThread {
                 id: thread,
@@ -53,10 +53,19 @@ impl Engine<'_> {
             });
         }
         self.threads.add(new, now_ns);
+        let attrs = self.stated_attrs(app, &thread_spec.attrs);
+        self.set_attrs(thread, attrs);
+        self.weigh(thread);
+        self.fast_added(thread);
         self.supervisor.add_thread(app, now_ns);
         self.meter_thread();
         self.refresh_factor(thread);
-        self.tell(Event::Added(thread))?;
+        if attrs.class.is_above() {
+            self.enter_above(thread, attrs.class)?;
+        } else {
+            self.threads[thread].is_known = true;
+            self.tell(Event::Added(thread))?;
+        }
         self.make_runnable(thread, EnqueueKind::Fork, parent)
     }
 
@@ -97,18 +106,21 @@ impl Engine<'_> {
         self.threads[thread].next_step();
         let set = self.existing_cores(&self.thread_name(thread), set)?;
         let effect = self.sched.restrict_user(thread, &set);
+        self.fast_changed(thread);
         if effect.opens {
             self.offer_to_idle_cores();
         }
-        Ok(if effect.moves { Step::Stop(Next::Moves) } else { Step::Go })
+        let moves = effect.moves || self.leaves_above(thread)?;
+        Ok(if moves { Step::Stop(Next::Moves) } else { Step::Go })
     }
 
     /// A thread changes its nice value, to which its application's is added.
     pub(super) fn set_nice(&mut self, thread: ThreadId, nice: i8) -> Step {
         let entry = &mut self.threads[thread];
         entry.next_step();
-        let weight = nice_to_weight(i32::from(nice) + i32::from(self.apps[entry.app].nice));
-        self.sched.apply(thread, &Change::Weight(weight));
+        entry.nice = nice;
+        self.weigh(thread);
+        self.fast_changed(thread);
         Step::Go
     }
 
@@ -132,7 +144,9 @@ impl Engine<'_> {
         }
         let (app, parent) = (entry.app, entry.parent);
         let last = self.apps.end_thread(app);
-        self.tell(Event::Exited(thread))?;
+        if self.threads[thread].is_known {
+            self.tell(Event::Exited(thread))?;
+        }
         if let Some(parent) = parent {
             self.child_ended(parent, thread)?;
         }

@@ -7,6 +7,7 @@
 
 mod heat;
 mod metering;
+mod without_threads;
 
 use ampsched_model::{
     ClusterId, ClusterPower, CoreId, CoreState, Draw, Machine, Ns, Sensor, ThreadId,
@@ -37,8 +38,15 @@ impl<'a> Site<'a> {
 /// What a core does, as far as its power is concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Doing {
-    Running { thread: ThreadId, profile: u32 },
-    Idle { state: usize },
+    Running {
+        thread: ThreadId,
+        profile: u32,
+    },
+    Idle {
+        state: usize,
+    },
+    /// A kernel thread runs, of which nothing else is known.
+    System,
 }
 
 /// The meter of a core.
@@ -66,7 +74,7 @@ impl CoreMeter {
     fn power_while_mw(&self, doing: Doing, power: &ClusterPower, opp: usize) -> f64 {
         let state = match doing {
             Doing::Idle { state } => CoreState::Idle(state),
-            Doing::Running { .. } => CoreState::Running { activity: self.activity },
+            Doing::Running { .. } | Doing::System => CoreState::Running { activity: self.activity },
         };
         power.core_power_with_mw(opp, state, self.leakage_mw)
     }
@@ -85,6 +93,7 @@ impl CoreMeter {
         self.since_ns = now_ns;
         match self.doing {
             Doing::Idle { .. } => self.idle_pj += pj,
+            Doing::System => self.running_pj += pj,
             Doing::Running { thread, .. } => {
                 self.running_pj += pj;
                 threads_pj[thread.index()] += pj;
@@ -246,7 +255,7 @@ impl Meters {
         let mut shallowest = usize::MAX;
         for core in cores {
             match self.cores[core.index()].doing {
-                Doing::Running { .. } => return None,
+                Doing::Running { .. } | Doing::System => return None,
                 Doing::Idle { state } => shallowest = shallowest.min(state),
             }
         }
@@ -318,42 +327,10 @@ impl Meters {
                 let payer = std::mem::replace(payer, thread);
                 self.thread_pj[payer.index()] += pj;
             }
-            Doing::Running { .. } | Doing::Idle { .. } => {
+            Doing::Running { .. } | Doing::Idle { .. } | Doing::System => {
                 self.set(core, Doing::Running { thread, profile }, site, now_ns);
             }
         }
-    }
-
-    /// A core has nothing to run. Returns whether that is news.
-    #[inline]
-    pub fn rest(&mut self, core: CoreId, site: Site, now_ns: Ns) -> bool {
-        let was_running = matches!(self.cores[core.index()].doing, Doing::Running { .. });
-        if was_running {
-            self.set(core, Doing::Idle { state: 0 }, site, now_ns);
-        }
-        was_running
-    }
-
-    /// When an idle core goes into the next idle state, after how long and in which stay.
-    pub fn next_deepening(&self, core: CoreId, site: Site) -> Option<(Ns, u32)> {
-        let meter = &self.cores[core.index()];
-        let Doing::Idle { state } = meter.doing else { return None };
-        let states = &site.power(meter.cluster).idle_states;
-        let (present, next) = (states.get(state)?, states.get(state + 1)?);
-        // A core goes deeper when it has idled for as long as the deeper state needs to pay off.
-        let wait_ns = next.min_residency_ns.saturating_sub(present.min_residency_ns);
-        Some((wait_ns, meter.stay))
-    }
-
-    /// A core has idled long enough for the next idle state, if it is still in the given stay. Returns whether it is.
-    pub fn deepen(&mut self, core: CoreId, stay: u32, site: Site, now_ns: Ns) -> bool {
-        let meter = &self.cores[core.index()];
-        let Doing::Idle { state } = meter.doing else { return false };
-        if meter.stay != stay {
-            return false;
-        }
-        self.set(core, Doing::Idle { state: state + 1 }, site, now_ns);
-        true
     }
 
     /// A core does something else from now on.
@@ -361,13 +338,19 @@ impl Meters {
         let meter = &mut self.cores[core.index()];
         meter.settle(&mut self.thread_pj, now_ns);
         let cluster = meter.cluster;
-        if let Doing::Running { profile, .. } = doing {
-            self.cores[core.index()].activity = self.activity(site, profile, cluster);
+        match doing {
+            Doing::Running { profile, .. } => {
+                self.cores[core.index()].activity = self.activity(site, profile, cluster);
+            }
+            Doing::System => {
+                self.cores[core.index()].activity = site.power(cluster).activity.stalled;
+            }
+            Doing::Idle { .. } => {}
         }
         let meter = &mut self.cores[core.index()];
         let power_mw = meter.power_while_mw(doing, site.power(cluster), site.speeds.opp(cluster));
-        let was_running = matches!(meter.doing, Doing::Running { .. });
-        let is_running = matches!(doing, Doing::Running { .. });
+        let was_running = !matches!(meter.doing, Doing::Idle { .. });
+        let is_running = !matches!(doing, Doing::Idle { .. });
         let by_mw = power_mw - meter.power_mw;
         meter.doing = doing;
         meter.power_mw = power_mw;

@@ -14,12 +14,16 @@
 //! | [`Objects`] | `objects.rs`, `regions/` | who holds them and who waits |
 //! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs` | rates of work, frequencies |
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
+//! | [`Noisy`] | `noise.rs` | what the system does beside the programs |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
 //! | [`Record`] | `setup.rs`, `watch.rs` | totals, and the trace with its reasons |
+//! | [`RealTime`] | `realtime/`, `above.rs` | the classes above the policy's, and the cores that they occupy |
 //! | [`Progress`] | `progress.rs` | whether anybody gets anything done |
 
+mod above;
 mod apps;
+mod attrs;
 mod check;
 mod clocks;
 mod cores;
@@ -29,9 +33,12 @@ mod events;
 mod governing;
 mod life;
 mod meters;
+mod noise;
 mod objects;
 mod options;
+mod plane;
 mod progress;
+mod realtime;
 mod regions;
 mod report;
 mod sampler;
@@ -45,19 +52,22 @@ mod timers;
 mod wake;
 mod watch;
 
-use ampsched_model::{Machine, ThreadId, Workload};
-use ampsched_policy::{Policy, Refusal, Sched, Topology};
+use ampsched_model::{Machine, SchedClass, ThreadId, Workload};
+use ampsched_policy::{Act, GroupId, Policy, Refusal, Sched, Topology};
 
 use crate::{Outcome, SimError, Trace, offline_facts};
 use apps::{Apps, VERY_OFTEN};
+use attrs::Asked;
 use clocks::Clocks;
 use cores::Cores;
 use events::{Due, Events, SimEvent};
 use governing::Governing;
 use meters::Meters;
+use noise::Noisy;
 use objects::Objects;
 pub use options::{Options, Overhead};
 use progress::Progress;
+use realtime::RealTime;
 use setup::{Record, Setup};
 use speeds::Speeds;
 use supervisor::Supervisor;
@@ -115,11 +125,22 @@ struct Engine<'t> {
     clocks: Clocks,
     /// None: energy is not accounted for.
     meters: Option<Box<Meters>>,
+    /// None: no thread is ever of a class above the policy's.
+    realtime: Option<Box<RealTime>>,
     /// None: no cluster has a governor.
     governing: Option<Box<Governing>>,
+    /// None: the system does nothing beside the programs.
+    noisy: Option<Box<Noisy>>,
     record: Record<'t>,
     progress: Progress,
+    /// What a fast plane wants done; kept for its memory.
+    acts: Vec<Act>,
+    asked: Asked,
+    stated_groups: Vec<(GroupId, StatedGroup)>,
 }
+
+/// Shares and clamps that a program states of a group.
+type StatedGroup = (Option<u32>, Option<u16>, Option<u16>);
 
 impl<'t> Engine<'t> {
     /// Everything at time 0.
@@ -133,11 +154,15 @@ impl<'t> Engine<'t> {
         let topology = Topology::new(machine);
         let mut rules = policy.rules(&topology);
         rules.tick_ns = rules.tick_ns.or(machine.costs.tick_ns);
-        let supervisor = Supervisor::new(policy, &options.factors, options.seed, machine);
+        let supervisor =
+            Supervisor::new(policy, &options.factors, options.seed, machine, &topology);
         setup.check_epoch(&supervisor.needs)?;
         let cores = Cores::new(&topology);
         let mut sched = Sched::new(topology, rules);
         let refused = |why: Refusal| setup.bad_policy(why.to_string());
+        if let Some(fast) = &supervisor.fast {
+            sched.set_honours(fast.honours());
+        }
         sched.serve(&supervisor.needs).map_err(|why| *refused(why))?;
         let mut engine = Self {
             events: Events::new(cores.len()),
@@ -150,23 +175,34 @@ impl<'t> Engine<'t> {
             speeds: Speeds::new(machine, supervisor.needs.stalls),
             clocks: Clocks::new(machine),
             meters: None,
+            realtime: None,
             governing: None,
+            noisy: None,
             progress: Progress::default(),
+            acts: Vec::new(),
+            asked: Asked::default(),
+            stated_groups: Vec::new(),
             supervisor,
             setup,
         };
+        if workload.apps.iter().any(|app| app.program.classes().any(SchedClass::is_above)) {
+            engine.realtime = Some(Box::new(RealTime::new(engine.cores.len())));
+        }
         for app in &workload.apps {
             engine.setup.check_end(app)?;
             engine.setup.check_app(app, &engine.sched)?;
             let objects = engine.objects.add(app)?;
             let profiles = engine.speeds.add(&engine.setup.machine, &app.program.profiles);
             engine.supervisor.add_profiles(&app.program.profiles, &engine.setup.machine);
+            let groups = engine.add_groups(&app.program.groups)?;
             let app = engine.apps.add(app, engine.setup.options.seed, objects, profiles);
+            engine.apps.set_groups(app, groups);
             engine.begin(app);
         }
         engine.schedule_periodic();
         engine.start_meters()?;
         engine.start_governors()?;
+        engine.start_noise();
         Ok(engine)
     }
 
@@ -245,7 +281,7 @@ impl<'t> Engine<'t> {
 
     /// Threads that yield to each other for ever use no time: say so instead of hanging.
     fn no_progress(&self, due: Due) -> Box<SimError> {
-        let running = self.sched.core(due.core).running;
+        let running = self.sched.current(due.core);
         let thread = running.map_or("(none)".into(), |thread| self.thread_name(thread));
         SimError::NoProgress { thread, steps: EVENT_LIMIT, at_ns: due.at_ns }.into()
     }
@@ -272,6 +308,10 @@ impl<'t> Engine<'t> {
                 self.balance();
                 Ok(())
             }
+            SimEvent::Tick => {
+                self.tick();
+                Ok(())
+            }
             SimEvent::Deepen(core, stay) => {
                 self.deepen(core, stay);
                 Ok(())
@@ -281,10 +321,16 @@ impl<'t> Engine<'t> {
                 self.sample_power(cluster);
                 Ok(())
             }
+            SimEvent::Noise(core, source) => self.make_noise(core, source),
             SimEvent::Frequency(cluster, request) => {
                 self.finish_transition(cluster, request);
                 Ok(())
             }
+            SimEvent::Replenish(thread, throttling) => {
+                self.replenish(thread, throttling);
+                Ok(())
+            }
+            SimEvent::FairServer(core, plan) => self.fair_server(core, plan),
             SimEvent::GovernorTimer(cluster, look) => {
                 self.governor_timer(cluster, look);
                 Ok(())

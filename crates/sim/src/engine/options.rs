@@ -1,8 +1,9 @@
 //! How a simulation is run.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use ampsched_model::Ns;
+use ampsched_model::{Noise, Ns};
 
 use crate::{FactorSource, GovernorSpec, Interrupt};
 
@@ -23,6 +24,8 @@ pub struct Options {
     /// Who sets the frequencies; clusters without a governor stay at their highest. From the first time that
     /// the policy sets a cluster's frequency itself, that cluster has no governor any more.
     pub governors: Vec<GovernorSpec>,
+    /// What the system does beside the programs; none: nothing.
+    pub noise: Option<Arc<Noise>>,
     /// Account for power, energy and heat.
     pub energy: bool,
     /// Fail if the workload has not ended by then.
@@ -42,6 +45,7 @@ impl Default for Options {
             governors: Vec::new(),
             until_ns: None,
             repetitions: None,
+            noise: None,
             energy: false,
             limit_ns: 100_000_000_000_000,
             check: cfg!(debug_assertions),

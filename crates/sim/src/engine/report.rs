@@ -29,6 +29,11 @@ impl Engine<'_> {
             })
             .collect();
         let caveat = self.supervisor.caveat(&self.sched, self.setup.options.energy);
+        let unheard = self.asked.caveat(&self.sched, self.clamps_clocks());
+        let caveat = match (caveat, unheard) {
+            (Some(caveat), Some(unheard)) => Some(format!("{caveat}; {unheard}")),
+            (caveat, unheard) => caveat.or(unheard),
+        };
         let clusters = self.clocks.clusters().map(|id| self.cluster_outcome(id)).collect();
         let mut counts = self.record.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
@@ -37,6 +42,7 @@ impl Engine<'_> {
             workload: self.setup.workload_name,
             policy: self.setup.policy_name,
             seed: self.setup.options.seed,
+            noise: self.setup.options.noise.as_ref().map(|noise| noise.name.clone()),
             makespan_ns: self.events.now_ns(),
             apps,
             threads,
@@ -54,6 +60,8 @@ impl Engine<'_> {
             busy_ns: self.sched.core(id).busy_ns,
             overhead_ns: core.overhead_ns,
             idle_ns: core.idle_ns,
+            noise_ns: core.noise_ns,
+            interrupted_ns: core.interrupted_ns,
             switches: core.switches,
         }
     }
@@ -115,8 +123,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Busy + idle time is cores x time, run time is busy time, and all demanded instructions, no
-    /// more, have retired.
+    /// Busy + idle time, and noise beside them, is cores x time, run time is busy time, and all demanded instructions,
+    /// no more, have retired.
     fn check_conservation(
         &self,
         threads: &[ThreadOutcome],
@@ -124,11 +132,12 @@ impl Engine<'_> {
     ) -> Result<(), SimError> {
         let broken = |what: String| Err(SimError::Invariant { at_ns: self.events.now_ns(), what });
         for (index, core) in cores.iter().enumerate() {
-            if core.busy_ns + core.idle_ns != self.events.now_ns() {
+            if core.busy_ns + core.idle_ns + core.noise_ns != self.events.now_ns() {
                 return broken(format!(
-                    "core {index}: {} ns busy + {} ns idle is not {} ns",
+                    "core {index}: {} ns busy + {} ns idle + {} ns noise is not {} ns",
                     core.busy_ns,
                     core.idle_ns,
+                    core.noise_ns,
                     self.events.now_ns()
                 ));
             }

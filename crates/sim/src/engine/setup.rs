@@ -1,7 +1,7 @@
 //! What is simulated and how, and what a simulation writes down.
 
-use ampsched_model::{App, Machine, Ns, Workload};
-use ampsched_policy::{Needs, Order, QueueScope, Rules, Sched, nice_to_weight};
+use ampsched_model::{App, Machine, Ns, SchedClass, Workload};
+use ampsched_policy::{Needs, Order, QueueScope, Rules, Sched, WEIGHT_IDLE, nice_to_weight};
 
 use super::Options;
 use super::timers::NEVER;
@@ -59,7 +59,9 @@ impl Setup {
     /// Refuses an application some of whose threads' turns would be over before they have begun to work.
     pub fn check_app(&self, app: &App, sched: &Sched) -> Result<(), SimError> {
         let nice = i32::from(app.nice) + i32::from(app.program.greatest_nice());
-        self.check_turns(nice_to_weight(nice), sched)
+        let is_idle = app.program.classes().any(|class| class == SchedClass::Idle);
+        let weight = if is_idle { WEIGHT_IDLE } else { nice_to_weight(nice) };
+        self.check_turns(weight, sched)
     }
 
     /// Refuses a weight of threads whose turns would be over before they have begun to work.

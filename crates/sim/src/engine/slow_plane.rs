@@ -12,6 +12,9 @@ impl Engine<'_> {
         if let Some(epoch_ns) = self.supervisor.needs.epoch_ns {
             self.events.schedule(epoch_ns, SimEvent::Epoch);
         }
+        if let Some(fast) = &self.supervisor.fast {
+            self.events.schedule(fast.tick_ns(), SimEvent::Tick);
+        }
         if let Some(balance) = self.sched.rules().balance {
             let first_ns = self.setup.machine.costs.at_tick(balance.period_ns);
             self.events.schedule(first_ns, SimEvent::Balance);
@@ -40,7 +43,7 @@ impl Engine<'_> {
         if epoch_ns == 0 {
             return;
         }
-        if let Some(thread) = self.sched.core(core).running {
+        if let Some(thread) = self.sched.current(core) {
             self.account(core);
             self.cores[core].delay(&self.threads[thread], epoch_ns);
             self.arm(core);
@@ -87,6 +90,7 @@ impl Engine<'_> {
             }
             let before = self.record.watch.as_ref().map(|_| *self.sched.plan(thread));
             let effect = self.sched.apply(thread, &change);
+            self.fast_changed(thread);
             opens |= effect.opens;
             if let Some(watch) = &mut self.record.watch {
                 if effect.moves || before.is_some_and(|before| before != *self.sched.plan(thread)) {

@@ -2,8 +2,8 @@
 
 use ampsched_model::{AppId, ClusterId, CoreId, Machine, Ns, Profile, ThreadId};
 use ampsched_policy::{
-    DecidedBy, Event, Factor, FactorKind, Factors, Needs, Pick, Plan, Policy, Reason, Sched,
-    Stalls, View, Witness,
+    DecidedBy, EnqueueKind, Event, Factor, FactorKind, Factors, FastPlane, Needs, Pick, Plan,
+    Policy, Reason, Sched, Stalls, Topology, View, Witness,
 };
 
 use super::sampler::Sampler;
@@ -14,6 +14,8 @@ use crate::{FactorSource, OfflineFacts};
 /// The policy with what it knows and wants.
 pub(super) struct Supervisor {
     policy: Box<dyn Policy>,
+    /// What takes all fast-plane decisions instead of rules and hooks, if the policy brings it.
+    pub fast: Option<Box<dyn FastPlane>>,
     pub needs: Needs,
     /// What it has asked for and has not been carried out yet.
     pub plan: Plan,
@@ -35,9 +37,11 @@ impl Supervisor {
         source: &FactorSource,
         seed: u64,
         machine: &Machine,
+        topology: &Topology,
     ) -> Self {
         Self {
             needs: policy.needs(),
+            fast: policy.fast_plane(topology, seed),
             policy,
             plan: Plan::new(),
             factors: Vec::new(),
@@ -171,7 +175,7 @@ impl Supervisor {
     /// Whether it takes part whenever a core goes from one thread to the next.
     #[inline]
     pub fn follows_turns(&self) -> bool {
-        self.needs.hooks.pick || self.needs.events.dispatch
+        self.fast.is_some() || self.needs.hooks.pick || self.needs.events.dispatch
     }
 
     /// Lets it react to an event that it wants to hear of.
@@ -199,10 +203,16 @@ impl Supervisor {
         &mut self,
         sched: &Sched,
         thread: ThreadId,
+        kind: EnqueueKind,
         waker: Option<CoreId>,
         now_ns: Ns,
         witness: impl Witness,
     ) -> CoreId {
+        if let Some(fast) = &mut self.fast {
+            let core = fast.place(sched, thread, kind, waker, now_ns);
+            witness.because(|| Reason::new(DecidedBy::Hook, fast.because()));
+            return core;
+        }
         if !self.needs.hooks.place {
             return sched.place_watched(thread, waker, now_ns, witness);
         }
@@ -221,6 +231,9 @@ impl Supervisor {
         now_ns: Ns,
         witness: impl Witness,
     ) -> Option<Ns> {
+        if let Some(fast) = &mut self.fast {
+            return fast.expiry_ns(sched, core, now_ns);
+        }
         let slice_ns = self.needs.hooks.slice.then(|| {
             let view = View::new(sched, &self.factors, now_ns);
             self.policy.slice(&view, thread, core)

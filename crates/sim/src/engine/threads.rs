@@ -66,6 +66,10 @@ pub(super) struct Thread {
     pub reacquiring: bool,
     pub parent: Option<ThreadId>,
     pub children: u32,
+    /// Nice value, without its application's.
+    pub nice: i8,
+    /// Whether the policy has heard of it.
+    pub is_known: bool,
     /// Times that it left a core to wait for something.
     pub voluntary: u64,
     /// Times that it lost a core to another thread while it could have gone on.
@@ -84,6 +88,7 @@ pub(super) struct NewThread {
     pub profile: u32,
     pub draw: Draw,
     pub parent: Option<ThreadId>,
+    pub nice: i8,
 }
 
 impl Thread {
@@ -108,6 +113,8 @@ impl Thread {
             reacquiring: false,
             parent: new.parent,
             children: 0,
+            nice: new.nice,
+            is_known: false,
             voluntary: 0,
             involuntary: 0,
             start_ns: now_ns,

@@ -1,7 +1,7 @@
 //! Threads become runnable: waking, placing, pre-empting, and which idle cores look.
 
 use ampsched_model::{CoreId, Ns, ObjectId, ThreadId};
-use ampsched_policy::{EnqueueKind, Event, NoWitness, RunState};
+use ampsched_policy::{DecidedBy, EnqueueKind, Event, NoWitness, Reason, RunState, Witness};
 
 use super::events::SimEvent;
 use super::threads::WaitsFor;
@@ -71,6 +71,9 @@ impl Engine<'_> {
         kind: EnqueueKind,
         waker: Option<ThreadId>,
     ) -> Fallible {
+        if self.sched.is_above(thread) {
+            return self.ready_above(thread, kind, waker);
+        }
         let now_ns = self.events.now_ns();
         if self.sched.plan(thread).held {
             self.threads.held += 1;
@@ -80,9 +83,10 @@ impl Engine<'_> {
             }
             return Ok(());
         }
-        let core = self.place(thread, waker)?;
+        let core = self.place(thread, kind, waker)?;
         self.account_for_move(thread, core);
         self.sched.enqueue(thread, core, kind, now_ns);
+        let chooses = self.fast_enqueued(thread, core, kind);
         self.threads.runnable += 1;
         self.governors_hear(core);
         if let Some(watch) = &mut self.record.watch {
@@ -92,7 +96,10 @@ impl Engine<'_> {
             self.record.counts.wakeups += 1;
             self.tell(Event::Woken(thread, waker))?;
         }
-        if self.should_preempt(thread, core) {
+        if self.supervisor.fast.is_some() {
+            self.tell_interruption(thread, core, chooses);
+        }
+        if chooses || self.should_preempt(thread, core) {
             self.record.counts.preemptions += 1;
             self.cores[core].resched = true;
             self.events.timers.set(core, now_ns);
@@ -106,12 +113,28 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Tells a trace whether a woken thread interrupts the one on its core, by a fast plane of the policy's own.
+    fn tell_interruption(&mut self, woken: ThreadId, core: CoreId, yes: bool) {
+        let (now_ns, running) = (self.events.now_ns(), self.sched.core(core).running);
+        if let (Some(watch), Some(running)) = (&mut self.record.watch, running) {
+            watch.preempts(woken, running, core, now_ns, |told| {
+                let because = if yes {
+                    "choosing anew would choose it"
+                } else {
+                    "choosing anew would not choose it, or not before the next tick"
+                };
+                told.because(|| Reason::new(DecidedBy::Hook, because));
+                yes
+            });
+        }
+    }
+
     /// Waking and starting others takes time of the thread that does it, before its next step.
-    fn charge_waker(&mut self, waker: ThreadId, kind: EnqueueKind) {
+    pub(super) fn charge_waker(&mut self, waker: ThreadId, kind: EnqueueKind) {
         let core = self.sched.thread(waker).core;
         let costs = self.setup.machine.costs_on(self.cores[core].cluster);
         let wake_ns = if kind == EnqueueKind::Fork { costs.fork_ns } else { costs.wake_ns };
-        if wake_ns > 0 && self.sched.core(core).running == Some(waker) {
+        if wake_ns > 0 && self.sched.current(core) == Some(waker) {
             self.account(core);
             self.cores[core].delay(&self.threads[waker], wake_ns);
             self.arm(core);
@@ -128,14 +151,19 @@ impl Engine<'_> {
         }
     }
 
-    fn place(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible<CoreId> {
+    fn place(
+        &mut self,
+        thread: ThreadId,
+        kind: EnqueueKind,
+        waker: Option<ThreadId>,
+    ) -> Fallible<CoreId> {
         let waker_core = waker.map(|waker| self.sched.thread(waker).core);
         let now_ns = self.events.now_ns();
         let (sched, supervisor) = (&self.sched, &mut self.supervisor);
         let core = match &mut self.record.watch {
-            None => supervisor.place(sched, thread, waker_core, now_ns, NoWitness),
+            None => supervisor.place(sched, thread, kind, waker_core, now_ns, NoWitness),
             Some(watch) => {
-                watch.place(|told| supervisor.place(sched, thread, waker_core, now_ns, told))
+                watch.place(|told| supervisor.place(sched, thread, kind, waker_core, now_ns, told))
             }
         };
         if !self.supervisor.needs.hooks.place
@@ -149,7 +177,7 @@ impl Engine<'_> {
 
     fn should_preempt(&mut self, thread: ThreadId, core: CoreId) -> bool {
         let Some(running) = self.sched.core(core).running else { return false };
-        if self.sched.thread(thread).state != RunState::Ready {
+        if self.sched.thread(thread).state != RunState::Ready || self.supervisor.fast.is_some() {
             return false;
         }
         let (now_ns, sched, supervisor) = (self.events.now_ns(), &self.sched, &mut self.supervisor);
@@ -165,7 +193,10 @@ impl Engine<'_> {
     pub(super) fn relocate(&mut self, thread: ThreadId) -> Fallible {
         let core = self.sched.thread(thread).core;
         match self.sched.thread(thread).state {
-            RunState::Ready => self.sched.dequeue(thread),
+            RunState::Ready => {
+                self.sched.dequeue(thread);
+                self.fast_dequeued(thread);
+            }
             RunState::Running => {
                 self.account(core);
                 self.take_off(core, thread, RunState::Ready);
@@ -184,7 +215,7 @@ impl Engine<'_> {
 
     /// A thread waits in a core's queue: the core, or idle ones, must look; slices may change.
     pub(super) fn after_enqueue(&mut self, core: CoreId, idle_looks_ns: Ns) {
-        if self.sched.core(core).running.is_none() {
+        if self.sched.is_free(core) {
             let due_ns = self.events.timers.get(core);
             // The core can take only one: a further thread is for others.
             if due_ns > idle_looks_ns {
@@ -193,6 +224,7 @@ impl Engine<'_> {
             }
         } else {
             self.refresh_slices(core);
+            self.watch_fair(core);
         }
         self.kick_idle_cores(idle_looks_ns);
     }
@@ -225,7 +257,7 @@ impl Engine<'_> {
             return;
         }
         for other in self.sched.topology().cores() {
-            if self.sched.core(other).running.is_none() {
+            if self.sched.is_free(other) {
                 let due_ns = self.events.timers.get(other).min(at_ns);
                 self.events.timers.set(other, due_ns);
             }

@@ -78,6 +78,50 @@ impl<'t> Watch<'t> {
         pick
     }
 
+    /// A fast plane of the policy's own has decided what a core does next.
+    #[cold]
+    #[inline(never)]
+    pub fn picks(&mut self, because: &'static str) {
+        self.picked = Some(Reason::new(DecidedBy::Hook, because));
+    }
+
+    /// A fast plane of the policy's own ends the turn of whoever runs on a core.
+    #[cold]
+    #[inline(never)]
+    pub fn cut(&mut self, core: CoreId, because: &'static str) {
+        self.cuts[core.index()] = Some(Reason::new(DecidedBy::Hook, because));
+    }
+
+    /// A fast plane of the policy's own has moved a waiting thread.
+    #[cold]
+    #[inline(never)]
+    pub fn moved(&mut self, thread: ThreadId, from: CoreId, to: CoreId, now_ns: Ns) {
+        let why = Reason::new(DecidedBy::Balance, "there is less to do where it goes");
+        self.trace.decided(thread, Decision::Moved { from, to }, Some(&why), now_ns);
+    }
+
+    /// A thread of a class above is put somewhere, for that reason.
+    #[cold]
+    #[inline(never)]
+    pub fn placed_above(&mut self, why: Reason) {
+        self.placed = Some(why);
+    }
+
+    /// A thread of a class above interrupts whoever runs on a core.
+    #[cold]
+    #[inline(never)]
+    pub fn cut_above(&mut self, core: CoreId) {
+        let because = "a thread of a class above the policy's takes the core";
+        self.cuts[core.index()] = Some(Reason::new(DecidedBy::Class, because));
+    }
+
+    /// A thread of a class above is chosen, for that reason.
+    #[cold]
+    #[inline(never)]
+    pub fn picked_above(&mut self, why: Reason) {
+        self.picked = Some(why);
+    }
+
     /// Lets somebody decide when the slice of the thread on a core is over.
     #[cold]
     #[inline(never)]

@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 
 use ampsched_model::{
-    App, Catalog, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, FileKind, Machine,
-    Opp, Pipeline, Profile, ProfileLibrary, Program, Workload, parse_program,
+    App, Catalog, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, FileKind, KernelView,
+    Machine, Opp, Pipeline, Profile, ProfileLibrary, Program, Workload, parse_program,
 };
 use ampsched_policy::build_policy;
 use ampsched_sim::{Options, Outcome, SimError, simulate};
@@ -36,6 +36,7 @@ impl Host {
             description: String::new(),
             clusters,
             costs: Costs::default(),
+            kernel_view: KernelView::default(),
             thermal: None,
             reference: None,
         };
@@ -114,6 +115,7 @@ pub fn unit_profile() -> Profile {
 
 fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cluster {
     Cluster {
+        shares_l2: false,
         name: name.into(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),

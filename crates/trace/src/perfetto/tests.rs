@@ -36,6 +36,7 @@ const CORE_PARAMS: CoreParams = CoreParams {
 
 fn machine() -> Machine {
     let cluster = |name: &str, class, mhz, cores: [u16; 2]| Cluster {
+        shares_l2: false,
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId).to_vec(),
@@ -51,6 +52,7 @@ fn machine() -> Machine {
         clusters: vec![cluster("big", 1, 2000, [0, 1]), cluster("little", 0, 1200, [2, 3])],
         costs: Costs::default(),
         thermal: None,
+        kernel_view: ampsched_model::KernelView::default(),
         reference: None,
     }
 }

@@ -9,9 +9,11 @@ from ampsched.experiments.chronaki.figures import LABELS
 from ampsched.experiments.chronaki.measurements import MEASUREMENTS, Facts
 from ampsched.experiments.chronaki.runs import Results
 from ampsched.experiments.chronaki.setup import (
+    BESIDE,
     BIG_MHZ,
     CORES,
     FOUR,
+    LINUX,
     LITTLE_MHZ,
     LOOPS,
     METHODS,
@@ -67,9 +69,11 @@ def _programs(found: Findings, results: Results, idle_w: Mapping[Cores, float]) 
         "programs: Threads, GTS and tasks (Figures 2 to 8)",
         *(found.draw(figure) for figure in figures.all_of(results)),
         "**Means over the nine programs**",
-        _means(results, (*METHODS, SPINNING)),
-        f"*{SPINNING.name}* is no method of the paper: GTS that never moves a thread down "
-        f"(`{SPINNING.policy}`), as if threads that wait at a barrier kept their load by spinning.",
+        _means(results, (*METHODS, *BESIDE)),
+        f"Two are no methods of the paper. *{SPINNING.name}* is GTS that never moves a thread down "
+        f"(`{SPINNING.policy}`), as if threads that wait at a barrier kept their load by spinning. "
+        f"*{LINUX.name}* is the pthreads version with threads that are not pinned under `{LINUX.policy}`: a "
+        "kernel without the patch that GTS is.",
         f"A cluster without cores is off. If it idled it would draw {idle_w[FOUR[0]]:.2f} W more at 0+4, "
         f"{idle_w[FOUR[-1]]:.2f} W at 4+0. The hottest node reached {heat:.0f} °C; heat capped clocks in "
         f"{throttled} of {len(results.rows)} runs.",

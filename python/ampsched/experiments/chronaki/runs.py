@@ -10,6 +10,7 @@ from ampsched import _core
 from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.chronaki import setup
 from ampsched.experiments.chronaki.setup import (
+    BESIDE,
     CORES,
     FOUR,
     GTS,
@@ -17,7 +18,6 @@ from ampsched.experiments.chronaki.setup import (
     METHODS,
     ONE_LITTLE,
     PROGRAMS,
-    SPINNING,
     STATIC,
     WITH_LOOPS,
     Cores,
@@ -165,7 +165,7 @@ def idle_cluster_w(jobs: int) -> dict[Cores, float]:
 
 def four_and_eight(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
     """What sections 5.1 and 5.2 need."""
-    return run(jobs, repeats, (*METHODS, SPINNING), PROGRAMS, progress)
+    return run(jobs, repeats, (*METHODS, *BESIDE), PROGRAMS, progress)
 
 
 def loops(jobs: int, repeats: int, progress: Progress | None = None) -> Results:

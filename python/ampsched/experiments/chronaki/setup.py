@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog
+from ampsched.experiments.registry import EXPERIMENTS
 
 BIG_MHZ, LITTLE_MHZ = 1600, 800
 """Fixed in the paper, so that heat changes nothing."""
@@ -56,6 +57,10 @@ METHODS = (STATIC, GTS, TASK)
 """Sections 5.1 and 5.2."""
 SPINNING = Method("GTS, no way down", "static", "gts:down=0")
 """No method of the paper: GTS if waiting threads keep their load, as those do that spin at a barrier."""
+LINUX = Method("Linux", "static", EXPERIMENTS["chronaki"].baseline.policy)
+"""No method of the paper: the fair class without GTS's patch, and threads that are not pinned."""
+BESIDE = (SPINNING, LINUX)
+"""What is run beside the paper's methods."""
 LOOP_STATIC = Method("loop static", "loop-static", "static")
 LOOP_DYNAMIC = Method("loop dynamic", "loop-dynamic", "static")
 LOOPS = (STATIC, LOOP_STATIC, LOOP_DYNAMIC, TASK)

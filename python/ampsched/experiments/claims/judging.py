@@ -1,10 +1,11 @@
 """A claim, what was measured for it, and the verdict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ampsched.experiments.claims.comparisons import Comparison, Published, Verdict
 from ampsched.experiments.claims.measured import Measurement, Unit
+from ampsched.experiments.registry import RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,12 @@ class Claim:
     """The paper's value, as printed."""
     check: Check | str
     """How it is checked, or why it cannot be."""
-    cause_name: str = ""
+    cause_names: tuple[str, ...] = ()
+    """Names of `cause` and `change`."""
     cause: str = ""
     """Why it is missed, if it is and we know. Braces hold the names of facts that were measured."""
+    change: str = ""
+    """Why the verdict depends on what stands for Linux, if it does and we know; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,12 @@ class Judged:
     """Why it is missed, if it is and we know."""
     predicted: Result | None = None
     """The result with speed-ups predicted from counters, not exact; None where they play no part."""
+    stand_ins: Mapping[str, Result] = field(default_factory=dict)
+    """The result with other policies in Linux's place, by the policy; none where Linux plays no part."""
+    change: str = ""
+    """Why the verdict depends on what stands for Linux, if it does and we know."""
+    is_changed: bool = False
+    """Whether the verdict is another one with rules in Linux's place."""
 
 
 def measure(claim: Claim, results: object) -> Result:
@@ -75,6 +85,7 @@ def judge(
     results: object,
     predicted: object | None = None,
     facts: Mapping[str, object] | None = None,
+    stand_ins: Mapping[str, object] | None = None,
 ) -> list[Judged]:
     """Judges claims of one part.
 
@@ -83,13 +94,16 @@ def judge(
         results: The part's results, as its measurements take them.
         predicted: The same with predicted speed-ups, if there are such.
         facts: What was measured for the causes of misses, by name.
+        stand_ins: The same results with other policies in Linux's place, by the policy.
     """
     judged = []
     for claim in claims:
         result = measure(claim, results)
         missed = result.verdict in ("not reproduced", "direction only")
         cause = claim.cause.format_map(facts or {}) if missed else ""
-        judged.append(
-            Judged(claim, result, cause, measure(claim, predicted) if predicted is not None else None)
-        )
+        again = measure(claim, predicted) if predicted is not None else None
+        others = {policy: measure(claim, with_it) for policy, with_it in (stand_ins or {}).items()}
+        changed = RULES in others and others[RULES].verdict != result.verdict
+        change = claim.change.format_map(facts or {}) if changed else ""
+        judged.append(Judged(claim, result, cause, again, others, change, changed))
     return judged

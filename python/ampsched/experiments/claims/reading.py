@@ -16,6 +16,8 @@ A file is a table per part of the experiment, which holds a table per claim, nam
     paper = -15
     cause = "short"
 
+Causes say why a claim is missed. What says `change` is why the verdict depends on what stands for Linux.
+
 Other keys of a claim: `unit`, if it is not the comparison's own; `said`, how the paper's value is printed,
 if not as it is ({} stands for it); `tolerance` in the unit of the claim, or `tolerance_share`, that of the
 paper's value; `side_of`, the number on whose side the direction is right; and instead of a measurement and
@@ -39,7 +41,19 @@ T = TypeVar("T")
 
 INHERITED = ("source", "compare", "tolerance_share")
 """Keys that may stand above the claims for which they hold."""
-KEYS = ("text", "measure", "paper", "unit", "said", "tolerance", "side_of", "cause", "untestable", *INHERITED)
+KEYS = (
+    "text",
+    "measure",
+    "paper",
+    "unit",
+    "said",
+    "tolerance",
+    "side_of",
+    "cause",
+    "change",
+    "untestable",
+    *INHERITED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +105,7 @@ def parse_claims(
             if claim.id in claims:
                 raise InputError(f"{file}: claim {claim.id}: there is another claim of that id")
             claims[claim.id] = claim
-    unused = causes.keys() - {claim.cause_name for claim in claims.values()}
+    unused = causes.keys() - {name for claim in claims.values() for name in claim.cause_names}
     if unused:
         raise InputError(f'{", ".join(texts)}: cause "{min(unused)}" is no claim\'s')
     return Claims("\n\n".join(filter(None, rules)), tuple(claims.values()))
@@ -145,11 +159,17 @@ class _Reader:
 
     def _claim(self, id_: str, part: str, stated: dict[str, Any], row: dict[str, Any]) -> Claim:
         _check_keys(stated, KEYS, "")
-        text, source, cause = _text(row, "text"), _text(row, "source"), _text(row, "cause", "")
-        if cause:
-            _known("cause", cause, tuple(self._causes), "")
+        text, source, cause, change = (
+            _text(row, "text"),
+            _text(row, "source"),
+            _text(row, "cause", ""),
+            _text(row, "change", ""),
+        )
+        for name in filter(None, (cause, change)):
+            _known("cause", name, tuple(self._causes), "")
         published, check = self._untestable(stated) if "untestable" in stated else self._check(part, row)
-        return Claim(id_, part, text, source, published, check, cause, self._causes.get(cause, ""))
+        why, why_changed = (self._causes.get(name, "") for name in (cause, change))
+        return Claim(id_, part, text, source, published, check, (cause, change), why, why_changed)
 
     @staticmethod
     def _untestable(stated: dict[str, Any]) -> tuple[str, str]:

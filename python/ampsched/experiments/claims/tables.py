@@ -1,11 +1,12 @@
 """Judged claims as tables of reports, causes and flat records."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ampsched.experiments.claims.comparisons import Verdict
-from ampsched.experiments.claims.judging import Judged
+from ampsched.experiments.claims.judging import Judged, Result
+from ampsched.experiments.registry import RULES
 from ampsched.markdown import table
 
 MARKS: dict[Verdict, str] = {
@@ -41,20 +42,75 @@ def _row(judged: Judged, has_predictions: bool) -> list[str]:
 
 def causes_section(claims: Sequence[Judged]) -> str:
     """Why claims are missed, where it is known, as a section of a report."""
-    causes: dict[str, list[str]] = {}
-    for each in claims:
-        if each.cause:
-            causes.setdefault(each.cause, []).append(each.claim.id)
-    if not causes:
+    causes = _reasons((each.claim.id, each.cause) for each in claims)
+    return f"## Causes of misses, where we found one\n\n{causes}" if causes else ""
+
+
+def _reasons(reasons: Iterable[tuple[str, str]]) -> str:
+    """A list of reasons, each behind the ids of its claims."""
+    ids: dict[str, list[str]] = {}
+    for id_, reason in reasons:
+        if reason:
+            ids.setdefault(reason, []).append(id_)
+    return "\n".join(f"- **{', '.join(of)}:** {reason}" for reason, of in ids.items())
+
+
+def changes_section(claims: Sequence[Judged], linux: str) -> str:
+    """The claims whose verdict depends on what stands for Linux, as a section of a report; empty without claims.
+
+    Args:
+        claims: The claims of the report.
+        linux: The policy that stands for Linux there.
+    """
+    others = list(dict.fromkeys(policy for each in claims for policy in each.stand_ins))
+    if not claims:
         return ""
-    lines = [f"- **{', '.join(ids)}:** {cause}" for cause, ids in causes.items()]
-    return "\n".join(["## Causes of misses, where we found one", "", *lines])
+    if not others:
+        return f"{CHANGES}\n\nNothing: no claim of this report is about Linux's fair class."
+    changed = [each for each in claims if each.is_changed]
+    testable = sum(bool(each.stand_ins) for each in claims)
+    then, now = (verdicts_text(Counter(of)) for of in zip(*_before_and_after(claims), strict=True))
+    text = (
+        f"Every claim is judged with `{RULES}` in Linux's place, too, as it was before `{linux}`: {len(changed)} "
+        f"of {testable} verdicts differ. With `{RULES}` they were: {then}. With `{linux}` they are: {now}."
+    )
+    if not changed:
+        return f"{CHANGES}\n\n{text}"
+    heads = ["id", "claim", "paper", *(f"`{policy}`" for policy in (RULES, linux, *others[1:]))]
+    rows = [[each.claim.id, each.claim.text, each.claim.published, *_under_each(each)] for each in changed]
+    reasons = _reasons((each.claim.id, each.change) for each in changed)
+    return f"{CHANGES}\n\n{text}\n\n{table(heads, rows)}\n\n{reasons}".rstrip()
+
+
+CHANGES = "## What changes with the kernel's own scheduler"
+
+
+def verdicts_text(counts: Mapping[Verdict, int]) -> str:
+    """Such as ``4 direction only, 3 reproduced``."""
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+
+
+def _before_and_after(claims: Sequence[Judged]) -> list[tuple[Verdict, Verdict]]:
+    """Verdicts with rules in Linux's place, and now."""
+    return [(each.stand_ins[RULES].verdict, each.result.verdict) for each in claims if each.stand_ins]
+
+
+def _under_each(judged: Judged) -> list[str]:
+    """Results with rules in Linux's place, with Linux, and with its other stand-ins."""
+    before, *others = judged.stand_ins.values()
+    return [f"{MARKS[each.verdict]} {each.text}" for each in (before, judged.result, *others)]
 
 
 def claim_records(claims: Sequence[Judged]) -> list[dict[str, Any]]:
-    """The claims as flat records, with the results of predicted speed-ups if there are any."""
+    """The claims as flat records, with the results of predicted speed-ups and of rules if there are any."""
     has_predictions = any(each.predicted for each in claims)
-    return [_record(each) | (_predicted(each) if has_predictions else {}) for each in claims]
+    has_rules = any(each.stand_ins for each in claims)
+    return [
+        _record(each)
+        | (_again("predicted", each.predicted) if has_predictions else {})
+        | (_again(RULES, each.stand_ins.get(RULES)) if has_rules else {})
+        for each in claims
+    ]
 
 
 def _record(judged: Judged) -> dict[str, Any]:
@@ -72,9 +128,6 @@ def _record(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _predicted(judged: Judged) -> dict[str, Any]:
-    again = judged.predicted
-    return {
-        "predicted": again.text if again else None,
-        "predicted_verdict": again.verdict if again else None,
-    }
+def _again(name: str, again: Result | None) -> dict[str, Any]:
+    """Another result of the same claim."""
+    return {name: again.text if again else None, f"{name}_verdict": again.verdict if again else None}

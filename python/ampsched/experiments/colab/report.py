@@ -1,6 +1,7 @@
 """Runs `reproduce colab` and says what came out."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -8,9 +9,10 @@ from ampsched.comparison import Comparison
 from ampsched.execution import Progress
 from ampsched.experiments.claims.reading import read_claims
 from ampsched.experiments.colab import runs
-from ampsched.experiments.colab.figures import FIGURES
-from ampsched.experiments.colab.measurements import MEASUREMENTS
-from ampsched.experiments.normalised import Normalised
+from ampsched.experiments.colab.figures import AGAINST_LINUX, FIGURES, METRIC_NAMES
+from ampsched.experiments.colab.measurements import MEASUREMENTS, Facts
+from ampsched.experiments.colab.setup import BASELINE, GROUPS, STAND_INS
+from ampsched.experiments.normalised import LINUX, Normalised
 from ampsched.experiments.plots import Figure
 from ampsched.experiments.reproduction import Findings, Reproduction
 from ampsched.markdown import ALL_BUT_FIRST, table
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     import polars
 
 PARTS = tuple(runs.NEEDS)
-CLAIMS = read_claims(__package__, MEASUREMENTS, names=("claims.toml", "claims-draft.toml"))
+CLAIMS = read_claims(
+    __package__, MEASUREMENTS, [fact.name for fact in fields(Facts)], ("claims.toml", "claims-draft.toml")
+)
 
 
 def reproduce(
@@ -35,11 +39,17 @@ def reproduce(
     """
     exact, predicted = runs.run(only, jobs, repeats, progress).values()
     found = Findings("colab", only, repeats, CLAIMS)
+    facts = asdict(Facts.of([run for each in exact.values() for run in each.runs]))
     bars = []
     for part in PARTS:
         if only in (None, part):
-            results = _normalised(exact, part)
-            found.judge(part, results, _normalised(predicted, part))
+            runs_of_part = _needed(exact, part)
+            results = Normalised(runs_of_part, BASELINE.policy)
+            others = {policy: Normalised(runs_of_part, policy) for policy in STAND_INS}
+            again = Normalised(_needed(predicted, part), BASELINE.policy)
+            found.judge(part, results, again, facts, others)
+            if part == "summary":
+                found.section("summary: Gains over other kernels", *_gains(results, others))
             if part in FIGURES:
                 figure = FIGURES[part](results)
                 found.section(f"{figure.name}: {figure.title}", found.draw(figure), *_tables(figure))
@@ -59,11 +69,29 @@ def reproduce(
     )
 
 
-def _normalised(results: Mapping[str, Comparison], part: str) -> Normalised:
-    """What a figure shows."""
+def _needed(results: Mapping[str, Comparison], part: str) -> Comparison:
+    """All runs of a part."""
     needed = [results[name] for name in runs.NEEDS[part]]
     all_runs = tuple(run for each in needed for run in each.runs)
-    return Normalised(Comparison(needed[0].policies, all_runs, needed[0].notes))
+    return Comparison(needed[0].policies, all_runs, needed[0].notes)
+
+
+def _gains(results: Normalised, others: Mapping[str, Normalised]) -> list[str]:
+    """What WASH and COLAB change against every policy in Linux's place: a table per metric."""
+    against = {BASELINE.policy: results} | dict(others)
+    blocks = [
+        "Mean changes over the 26 workloads on all machines. Linux 4.14 knows the cores' capacities; 7.3 also places "
+        "threads by them, and moves those that need more to big cores."
+    ]
+    for metric, name in METRIC_NAMES.items():
+        rows = []
+        for policy, each in against.items():
+            changes = (each.change(GROUPS["all"], own, LINUX, metric) for own in AGAINST_LINUX)
+            rows.append([f"`{policy}`", *(f"{100 * change.mean:+.1f} %" for change in changes)])
+        blocks.append(
+            f"**{name.split(' / ')[0]}**\n\n{table(['against', *AGAINST_LINUX], rows, ALL_BUT_FIRST)}"
+        )
+    return blocks
 
 
 def _frame(

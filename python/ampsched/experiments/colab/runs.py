@@ -13,9 +13,10 @@ from ampsched.experiments.colab.setup import (
     MACHINES,
     POLICIES,
     SINGLES,
+    STAND_INS,
     TEX,
     TEX_MACHINES,
-    TEX_POLICIES,
+    VARIANT,
     workloads,
 )
 from ampsched.experiments.progress import shares
@@ -27,31 +28,39 @@ class Part:
 
     machines: tuple[str, ...]
     workloads: tuple[str, ...]
-    policies: tuple[str, ...] = POLICIES
+    variants: tuple[str, ...] = ()
+    """Policies beside `POLICIES`."""
+
+    def policies(self, factors: str) -> tuple[str, ...]:
+        """What is run; what stands in for Linux asks for no speed-ups."""
+        return (*POLICIES, *self.variants, *(STAND_INS if factors == EXACT else ()))
 
     def run(self, jobs: int, repeats: int, progress: Progress, factors: str) -> Comparison:
         """Runs it with seeds 1 to `repeats`; policies learn speed-ups from `factors`."""
         return compare(
             self.machines,
             self.workloads,
-            self.policies,
+            self.policies(factors),
             repeat=repeats,
             factors=factors,
             jobs=jobs,
             progress=progress,
         )
 
-    def simulations(self, repeats: int) -> int:
+    def simulations(self, repeats: int, factors: str) -> int:
         """Simulations without baselines: for progress."""
-        return len(self.machines) * len(self.workloads) * len(self.policies) * 2 * repeats
+        return len(self.machines) * len(self.workloads) * len(self.policies(factors)) * 2 * repeats
 
+
+EXACT, PREDICTED = SOURCES = ("oracle", "predicted")
+"""Where policies learn speed-ups from: exact ones, or those that the shipped model predicts from counters."""
 
 PARTS = {
     "fig4": Part(("2B2S",), SINGLES),
     "fig5": Part(MACHINES, tuple(workloads("sync", "nsync"))),
     "fig6": Part(MACHINES, tuple(workloads("comm", "comp"))),
     "fig7": Part(MACHINES, tuple(workloads("rand"))),
-    "tex": Part(TEX_MACHINES, TEX, TEX_POLICIES),
+    "tex": Part(TEX_MACHINES, TEX, (VARIANT,)),
 }
 NEEDS = {
     "fig4": ("fig4",),
@@ -64,8 +73,6 @@ NEEDS = {
     "tex": ("tex",),
 }
 """What each figure needs to be run. Figures 8 and 9 and the summary group all 26 workloads anew."""
-SOURCES = ("oracle", "predicted")
-"""Where policies learn speed-ups from: exact ones, or those that the shipped model predicts from counters."""
 
 
 def run(
@@ -80,7 +87,7 @@ def run(
         progress: Called with the number of finished simulations and of all.
     """
     names = NEEDS[only] if only else tuple(PARTS)
-    sizes = {(source, name): PARTS[name].simulations(repeats) for source in SOURCES for name in names}
+    sizes = {(source, name): PARTS[name].simulations(repeats, source) for source in SOURCES for name in names}
     steps = shares(progress, sizes)
     return {
         source: {name: PARTS[name].run(jobs, repeats, steps[source, name], source) for name in names}

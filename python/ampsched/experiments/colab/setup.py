@@ -4,13 +4,22 @@ Also the 38 workloads of the evaluation draft ("tex") on two machines.
 """
 
 from ampsched._core import InputError, suggest
-from ampsched.experiments.normalised import Case, Filter
+from ampsched.experiments.normalised import LINUX, Case, Filter
+from ampsched.experiments.registry import EXPERIMENTS, RULES
 
 MACHINES = ("2B2S", "2B4S", "4B2S", "4B4S")
 CORES = {"2B2S": 4, "2B4S": 6, "4B2S": 6, "4B4S": 8}
-POLICIES = ("cfs", "wash", "colab")
+BASELINE = EXPERIMENTS["colab"].baseline
+POLICIES = (BASELINE.policy, "wash", "colab")
+STAND_INS = (RULES, "linux:kernel=4.14", "linux:kernel=7.3")
+"""What is run beside the baseline: rules, the next generation, and the present one."""
+VARIANT = "colab-collaboration-only"
+"""Of the draft only."""
+NAMES = (LINUX, "wash", "colab", VARIANT)
+"""What claims call the policies."""
+SHOWN = {LINUX: "CFS"}
+"""What the paper calls them in figures, if it is not their name."""
 TEX_MACHINES = ("2B2S", "4B4S")
-TEX_POLICIES = (*POLICIES, "colab-collaboration-only")
 SINGLE = (
     "blackscholes",
     "bodytrack",

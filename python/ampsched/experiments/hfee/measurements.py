@@ -1,15 +1,18 @@
 """What is measured for the claims of HFEE: of programs alone, at fixed frequencies, and of schedulers."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import Literal, NewType
 
 from ampsched.experiments.claims.measured import UNITS, Count, Measurements, Number, Range, one_of
+from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.runs import grid, schedulers
 from ampsched.experiments.hfee.runs.programs import Alone
 from ampsched.experiments.hfee.runs.schedulers import Results, Row
-from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, WORKLOADS
+from ampsched.experiments.hfee.setup import LINUX, MACHINES, PAPER, SCHEDULERS, SCRIPTS, WORKLOADS
+from ampsched.experiments.registry import RULES
 from ampsched.statistics import Estimate, estimate
 
 FLAT = 1e-3
@@ -115,7 +118,50 @@ def runs_with_little_changed(results: Results, *, mix: Mix) -> Number:
     return Number(changed, text=f"{changed} runs in which it changed")
 
 
-def _over_mixes(results: Results, scheduler: str, value: Callable[[Row], float]) -> Estimate:
-    """Mean over workloads on the paper's cores, interval over seeds."""
-    per_mix = [[value(row) for row in results.of(PAPER, mix, scheduler)] for mix in WORKLOADS]
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the causes of misses say of the schedulers: means over workloads and seeds."""
+
+    linux_s: float
+    """Makespan under Linux on the paper's machine, geometric mean."""
+    min_fair_s: float
+    """The same under Min-Fair."""
+    big_busy: float
+    """For which share of the makespan a big core is busy under Linux on the paper's machine."""
+    little_busy: float
+    """The same for a little core."""
+    big_share_linux: float
+    """Share of the programs' time on big cores under Linux, with a core for each program (the scripts' machine)."""
+    big_share_rules: float
+    """The same with rules in Linux's place."""
+    moves_linux: float
+    """Migrations per run under Linux there."""
+    moves_rules: float
+    """The same with rules in Linux's place."""
+
+    @classmethod
+    def of(cls, results: Results) -> "Facts":
+        """What results of the part "schedulers" say."""
+
+        def mean(value: Callable[[Row], float], scheduler: str, machine: str = SCRIPTS) -> float:
+            return _over_mixes(results, scheduler, value, machine).mean
+
+        cores = setup.machine(PAPER).cores / 2
+        return cls(
+            linux_s=results.overall(PAPER, LINUX.name, "makespan_s"),
+            min_fair_s=results.overall(PAPER, "Min-Fair", "makespan_s"),
+            big_busy=mean(lambda row: row.big_s / row.makespan_s / cores, LINUX.name, PAPER),
+            little_busy=mean(lambda row: row.little_s / row.makespan_s / cores, LINUX.name, PAPER),
+            big_share_linux=mean(lambda row: row.big_share, LINUX.name),
+            big_share_rules=mean(lambda row: row.big_share, RULES),
+            moves_linux=mean(lambda row: row.migrations, LINUX.name),
+            moves_rules=mean(lambda row: row.migrations, RULES),
+        )
+
+
+def _over_mixes(
+    results: Results, scheduler: str, value: Callable[[Row], float], machine: str = PAPER
+) -> Estimate:
+    """Mean over workloads, interval over seeds."""
+    per_mix = [[value(row) for row in results.of(machine, mix, scheduler)] for mix in WORKLOADS]
     return estimate([fmean(values) for values in zip(*per_mix, strict=True)])

@@ -1,23 +1,30 @@
 """Runs `reproduce hfee` and says what came out."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 
 from ampsched.execution import Progress
 from ampsched.experiments.claims.reading import read_claims
 from ampsched.experiments.hfee import figures
-from ampsched.experiments.hfee.measurements import MEASUREMENTS
+from ampsched.experiments.hfee.measurements import MEASUREMENTS, Facts
 from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
 from ampsched.experiments.hfee.runs.hold import EPOCHS, SETTLED, Series
 from ampsched.experiments.hfee.runs.programs import Alone
 from ampsched.experiments.hfee.runs.schedulers import Results
-from ampsched.experiments.hfee.setup import MACHINES, PAPER, SCHEDULERS, UNIFORMITY_THRESHOLD, WORKLOADS
+from ampsched.experiments.hfee.setup import (
+    MACHINES,
+    PAPER,
+    SCHEDULERS,
+    STAND_INS,
+    UNIFORMITY_THRESHOLD,
+    WORKLOADS,
+)
 from ampsched.experiments.reproduction import Findings, Reproduction
 from ampsched.markdown import ALL_BUT_FIRST, table
 
 PARTS = ("programs", "grid", "hold", "schedulers")
-CLAIMS = read_claims(__package__, MEASUREMENTS)
+CLAIMS = read_claims(__package__, MEASUREMENTS, [fact.name for fact in fields(Facts)])
 RESIDENCY_MIX = "w3"
 
 
@@ -137,7 +144,8 @@ def _hold(found: Findings, series: Sequence[Series]) -> None:
 
 
 def _schedulers(found: Findings, results: Results) -> None:
-    found.judge("schedulers", results)
+    others = {each.name: results.with_linux(each) for each in STAND_INS}
+    found.judge("schedulers", results, facts=asdict(Facts.of(results)), stand_ins=others)
     found.keep("schedulers", [row.record() for row in results.rows])
     blocks = []
     for machine in MACHINES:
@@ -173,7 +181,7 @@ GREATEST = {"peak °C, highest": "peak_c", "throttled s, most": "throttled_s"}
 def _means(results: Results, machine: str) -> str:
     """Means over the workloads of every metric and scheduler."""
     rows = []
-    for scheduler in (each.name for each in SCHEDULERS):
+    for scheduler in (each.name for each in (*SCHEDULERS, *STAND_INS)):
         means = (
             f"{results.overall(machine, scheduler, metric) / unit:{shown}}"
             for metric, unit, shown in COLUMNS.values()
@@ -182,5 +190,6 @@ def _means(results: Results, machine: str) -> str:
             f"{max(results.mean(machine, mix, scheduler, metric).mean for mix in WORKLOADS):.1f}"
             for metric in GREATEST.values()
         )
-        rows.append([scheduler, *means, *greatest])
+        name = f"`{scheduler}`" if scheduler in {each.name for each in STAND_INS} else scheduler
+        rows.append([name, *means, *greatest])
     return table(["", *COLUMNS, *GREATEST], rows, ALL_BUT_FIRST)

@@ -8,6 +8,7 @@ from random import Random
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog
 from ampsched.execution import job_of, run_all
+from ampsched.experiments.registry import EXPERIMENTS, RULES
 from ampsched.governor import Governors
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
@@ -50,9 +51,11 @@ class Scheduler:
     """Of the clusters whose frequency the policy does not set."""
 
 
+BASELINE = EXPERIMENTS["hfee"].baseline
+LINUX = Scheduler("Linux", BASELINE.policy, "performance")
 SCHEDULERS = (
-    Scheduler("Linux", "cfs", "performance"),
-    Scheduler("Linux, ondemand", "cfs", "ondemand"),
+    LINUX,
+    Scheduler("Linux, ondemand", BASELINE.policy, "ondemand"),
     Scheduler("Min-Fair", "min-fair", "performance"),
     Scheduler("Min-Fair, ondemand", "min-fair", "ondemand"),
     Scheduler("Min-Fair, scripts", "min-fair-hfee", "performance"),
@@ -61,6 +64,10 @@ SCHEDULERS = (
     Scheduler("HFEE, scripts", "hfee-as-published"),
 )
 """The opponents of Figures 10 to 14, and variants."""
+STAND_INS = tuple(
+    Scheduler(policy, policy, LINUX.governor) for policy in (RULES, "linux:kernel=3.16", "linux:kernel=7.3")
+)
+"""What is run beside the baseline: rules, the generation before, and the present one."""
 
 
 def machine(name: str) -> Machine:

@@ -183,6 +183,7 @@ def _pareto(found: Findings, results: Results) -> None:
             "pareto", "Mean ASP and unfairness of every policy", partial(figures.draw_pareto, points)
         ),
         "Means over the mixes of Table 3 (ASP arithmetic, as it may be near 0; unfairness geometric). "
+        f"`linux` is the newest generation, `{setup.LINUX}` that of the paper's year. "
         "Bold: no other policy is better in both.",
         table(["policy", "ASP", "unfairness"], rows, ALL_BUT_FIRST),
     )
@@ -201,7 +202,7 @@ def _priorities(found: Findings, results: Results) -> None:
     found.section(
         "priorities: Static weights",
         "Four programs with speed-up 2.3 on 2FC-2SC, two of which have the nice value of the column: mean "
-        "slowdown of those of nice 0 / of the others. CFS's weights have no effect where every thread has "
+        "slowdown of those of nice 0 / of the others. Linux's weights have no effect where every thread has "
         "a core for itself.",
         table(["policy", *(f"nice {nice}" for nice in setup.NICE)], rows, ALL_BUT_FIRST),
     )

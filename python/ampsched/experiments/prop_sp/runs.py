@@ -22,6 +22,7 @@ from ampsched.experiments.prop_sp.setup import (
     DYNAMIC,
     FACTORS,
     IDEAL,
+    LINUX,
     MIXES,
     MODEL_POLICIES,
     NICE,
@@ -186,7 +187,8 @@ PARTS = {
     "fig1": Part(tuple((machine, mix) for machine in (IDEAL, SMALL) for mix in TABLE_1_MIXES), SIMULATED),
     "fig2": Part(tuple((machine, mix) for mix, machine in MIXES.items()), POLICIES),
     "pareto": Part(
-        tuple((machine, mix) for mix, machine in MIXES.items()), tuple(info.name for info in policies())
+        tuple((machine, mix) for mix, machine in MIXES.items()),
+        (*(info.name for info in policies()), LINUX),
     ),
     "priorities": Part(tuple((SMALL, f"nice-{nice}") for nice in NICE), PRIORITY_POLICIES),
 }

@@ -1,5 +1,7 @@
 """Prop-SP's machines, mixes and policies (Saez et al., Euro-Par 2014 workshops, section 4)."""
 
+from ampsched.experiments.registry import EXPERIMENTS, RULES
+
 REPETITIONS = 3
 """A program restarts until each has ended so often."""
 FACTORS = "oracle"
@@ -35,7 +37,8 @@ MULTITHREADED = (
 MIXES = {**dict.fromkeys(SINGLE_THREADED, SMALL), **dict.fromkeys(MULTITHREADED, LARGE)}
 """Table 3: mixes and the machine of each. One row of the table is lost in our copy."""
 NICE = (0, 5, 10)
-PRIORITY_POLICIES = ("cfs", "a-dwrr", "prop-sp")
+LINUX = EXPERIMENTS["prop-sp"].baseline.policy
+PRIORITY_POLICIES = (LINUX, RULES, "a-dwrr", "prop-sp")
 
 
 def workload_of(mix: str) -> str:

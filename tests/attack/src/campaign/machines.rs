@@ -64,6 +64,9 @@ pub fn machine(dice: &mut Dice) -> MachineText {
     if heats {
         text += &thermal(dice, &plans);
     }
+    if dice.once_in(2) {
+        text += &kernel(dice);
+    }
     MachineText { text, cores, power: power != Power::Unknown, clocks }
 }
 
@@ -179,6 +182,13 @@ fn costs(dice: &mut Dice) -> String {
         cost(5_000),
         cost(1_000_000)
     )
+}
+
+/// What a kernel knows of the machine.
+fn kernel(dice: &mut Dice) -> String {
+    let sees = *dice.of(&["nothing", "capacities", "priorities"]);
+    let cache = *dice.of(&["machine", "cluster"]);
+    format!("[kernel]\nsees = \"{sees}\"\nlast_level_cache = \"{cache}\"\n")
 }
 
 /// Each cluster's uncore and cores have a node, or one together; all of them lead to the case.

@@ -32,7 +32,7 @@ struct Maker<'d> {
 /// A program for a machine of so many cores.
 pub fn program<'d>(dice: &'d mut Dice, cores: usize) -> ProgramText {
     let mut maker = Maker { dice, cores, fixed_work: true };
-    let parts: [fn(&mut Maker<'d>) -> String; 8] = [
+    let parts: [fn(&mut Maker<'d>) -> String; 9] = [
         Maker::group,
         Maker::pipeline,
         Maker::family,
@@ -41,6 +41,7 @@ pub fn program<'d>(dice: &'d mut Dice, cores: usize) -> ProgramText {
         Maker::monitor,
         Maker::players,
         Maker::hog,
+        Maker::urgent,
     ];
     let sure = maker.dice.index(parts.len());
     let has_duration = maker.dice.once_in(8);
@@ -99,7 +100,7 @@ impl Maker<'_> {
     /// A step that any thread can execute at any time.
     fn step(&mut self) -> String {
         let us = self.dice.scale(1.0, 1500.0) as u64 + 1;
-        match self.dice.whole(0..=18) {
+        match self.dice.whole(0..=21) {
             0 => format!("{{ sleep_us = {{ mean = {us}, dist = \"exponential\" }} }}"),
             1 => format!("{{ sleep_us = {us} }}"),
             2 => format!("{{ lock = \"m\" }}, {}, {{ unlock = \"m\" }}", self.work()),
@@ -127,6 +128,8 @@ impl Maker<'_> {
                 let most = self.dice.whole(1..=3);
                 format!("{{ loop = {{ low = 0, high = {most} }}, body = [{}] }}", self.work())
             }
+            13 => format!("{{ set_{} }}", self.class()),
+            14 => self.attribute(),
             _ => self.work(),
         }
     }
@@ -147,6 +150,28 @@ impl Maker<'_> {
         }
     }
 
+    /// A class that any thread may have: a key and its value, and what belongs to it.
+    fn class(&mut self) -> String {
+        let priority = self.dice.whole(1..=99);
+        match self.dice.whole(0..=4) {
+            0 => format!("class = \"fifo\", priority = {priority}"),
+            1 => format!("class = \"rr\", priority = {priority}"),
+            2 => "class = \"batch\"".to_owned(),
+            3 => "class = \"idle\"".to_owned(),
+            _ => "class = \"fair\"".to_owned(),
+        }
+    }
+
+    /// A step that changes a slice, a clamp or a group.
+    fn attribute(&mut self) -> String {
+        match self.dice.whole(0..=3) {
+            0 => format!("{{ set_slice_us = {} }}", self.dice.whole(0..=9000)),
+            1 => format!("{{ set_uclamp_min = {} }}", self.dice.whole(0..=1024)),
+            2 => format!("{{ set_uclamp_max = {} }}", self.dice.whole(0..=1024)),
+            _ => format!("{{ set_group = \"{}\" }}", self.dice.of(&["/", "/a", "/a/b"])),
+        }
+    }
+
     /// Keys of a group of threads: how many, of which weight, where.
     fn threads(&mut self, name: &str, count: u64) -> String {
         let mut text = format!("[[threads]]\nname = \"{name}\"\ncount = {count}\n");
@@ -158,6 +183,10 @@ impl Maker<'_> {
         }
         if self.dice.once_in(6) {
             text += &format!("start_us = {:.1}\n", self.dice.scale(10.0, 5000.0));
+        }
+        if self.dice.once_in(6) {
+            text += &self.class().replace(", ", "\n");
+            text += "\nslice_us = 2000\nuclamp_max = 700\ngroup = \"/a/b\"\n";
         }
         text
     }
@@ -304,6 +333,24 @@ impl Maker<'_> {
         format!(
             "{waker}body = [{{ loop = \"forever\", body = [{work}, {{ timer_us = {us}, timer = \"t\", mode = \"relative\" }}, \
              {{ resume = \"sleeper\" }}] }}]\n{sleeper}body = [{{ loop = \"forever\", body = [{{ suspend = true }}, {answer}] }}]\n"
+        )
+    }
+
+    /// Threads with deadlines, which may use all cores.
+    fn urgent(&mut self) -> String {
+        let (count, rounds) = (self.dice.whole(1..=2), self.dice.whole(1..=4));
+        let period_us = self.dice.whole(2_000..=20_000);
+        let (runtime_us, deadline_us) =
+            (period_us / 20, self.dice.whole(period_us / 10..=period_us));
+        let (work, sleep_us) = (self.work(), self.dice.whole(1..=2 * period_us));
+        let end = match self.dice.once_in(3) {
+            true => format!(", {{ set_{} }}, {}", self.class(), self.work()),
+            false => String::new(),
+        };
+        format!(
+            "[[threads]]\nname = \"urgent\"\ncount = {count}\nclass = \"deadline\"\nruntime_us = {runtime_us}\n\
+             deadline_us = {deadline_us}\nperiod_us = {period_us}\n\
+             body = [{{ loop = {rounds}, body = [{work}, {{ sleep_us = {sleep_us} }}, {{ yield = true }}] }}{end}]\n"
         )
     }
 

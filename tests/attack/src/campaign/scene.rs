@@ -244,7 +244,7 @@ fn in_words((name, params): &PolicySpec) -> String {
 
 /// Policies under which a new thread may always come before one that waits, as in the kernel: it starts at the mean of
 /// the others' virtual times, and its deadline is earlier (Linux `place_entity`, `PLACE_DEADLINE_INITIAL`).
-const NEW_BEFORE_WAITING: [&str; 1] = ["eevdf"];
+const NEW_BEFORE_WAITING: [&str; 2] = ["eevdf", "linux"];
 
 /// What may be refused although all that is asked for is legal.
 fn is_right(error: &ampsched_sim::SimError, policy: &str) -> bool {

@@ -1,13 +1,15 @@
-//! Files of the catalogue: TOML of five kinds, and rt-app's JSON.
+//! Files of the catalogue: TOML of five kinds, and rt-app's JSON; noise files.
 
 use std::sync::OnceLock;
 
-use ampsched_model::{Catalog, FileKind, InputError, Program, import_rtapp};
+use ampsched_model::{Catalog, Draw, FileKind, InputError, Program, import_rtapp, parse_noise};
 
 use super::{Format, check_refusal, once, one_line, seeds};
 use crate::shipped::Shipped;
 
 const MOST: usize = 3000;
+/// Those of shipped noise files: tables of quantiles.
+const NOISE_MOST: usize = 6000;
 
 pub static MACHINE: Format = Format {
     name: "machine",
@@ -61,6 +63,28 @@ pub static WORKLOAD: Format = Format {
     read: |text| read(FileKind::Workload, text),
     most: MOST,
     share: 4,
+};
+pub static NOISE: Format = Format {
+    name: "noise",
+    seeds: || {
+        let short = include_str!("../../../../crates/model/tests/noise/good.toml");
+        let shipped = seeds::files("python/ampsched/data/noise", ".toml", NOISE_MOST);
+        shipped.into_iter().chain([short.to_owned()]).collect()
+    },
+    read: |text| match parse_noise("input.toml", text) {
+        Ok(noise) => {
+            for source in &noise.sources {
+                let mut draw = Draw::new(1);
+                let (pause_ns, took_ns) =
+                    (source.pause.draw(&mut draw), source.duration.draw(&mut draw));
+                assert!(pause_ns <= 1_000_000_000_000 && took_ns <= 1_000_000_000, "{source:?}");
+                assert!(source.share() <= 0.5 && source.is_on(0, 1), "{source:?}");
+            }
+        }
+        Err(error) => check_refusal("input.toml", &error.to_string()),
+    },
+    most: NOISE_MOST,
+    share: 3,
 };
 pub static RTAPP: Format = Format {
     name: "rt-app",

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ampsched_computer::{
-    ByHand, Capabilities, CoreMap, CpuClasses, Delegation, Domain, Proc, boot_id, core_kinds,
-    detect_cores, online_cpus,
+    ByHand, Capabilities, CoreMap, CpuClasses, Delegation, Domain, EnergyModels, Proc, boot_id,
+    core_kinds, detect_cores, online_cpus,
 };
 use ampsched_live_factors::{Pmu, SensorSurvey, Sensors, WANTED};
 use ampsched_live_session::Scope;
@@ -117,6 +117,13 @@ pub static SYSFS: Format = Format {
              userspace\n\
              == proc/cpuinfo\nprocessor\t: 0\ncpu MHz\t\t: 1999.9\n\nprocessor\t: 1\ncpu MHz\t\t: 1200\n"
                 .to_owned(),
+            "== cpu/online\n0-1\n== cpu/cpu0/cpu_capacity\n400\n== cpu/cpu1/cpu_capacity\n1024\n\
+             == proc/self/mounts\ndebugfs /sys/kernel/debug debugfs rw 0 0\n\
+             == energy/cpu0/cpus\n0\n== energy/cpu0/flags\n0x3\n== energy/cpu0/ps:400000/frequency\n400000\n\
+             == energy/cpu0/ps:400000/power\n28700\n== energy/cpu0/ps:400000/inefficient\n0\n\
+             == energy/cpu1/cpus\n1\n== energy/cpu1/flags\n0x1\n== energy/cpu1/ps:900000/frequency\n900000\n\
+             == energy/cpu1/ps:900000/power\n243400\n"
+                .to_owned(),
         ]
     },
     read: |text| {
@@ -124,6 +131,7 @@ pub static SYSFS: Format = Format {
             ("cpu", rest) => Some(format!("sys/devices/system/cpu/{rest}")),
             ("pmu", rest) => Some(format!("{PMUS}/{rest}")),
             ("proc", rest) => Some(format!("proc/{rest}")),
+            ("energy", rest) => Some(format!("sys/kernel/debug/energy_model/{rest}")),
             _ => None,
         };
         with_files(text, place, |root| {
@@ -134,7 +142,14 @@ pub static SYSFS: Format = Format {
             }
             let _ = Capabilities::detect(root).rows();
             match detect_cores(root, &ByHand::default()) {
-                Ok((cores, _)) => assert!(!cores.describe().is_empty()),
+                Ok((cores, _)) => {
+                    assert!(!cores.describe().is_empty());
+                    let _ = EnergyModels::describe(&cores);
+                    let powers = cores.domains().iter().flat_map(|domain| &domain.power);
+                    powers.for_each(|point| {
+                        assert!(point.power_mw.is_finite() && point.power_mw > 0.0);
+                    });
+                }
                 Err(error) => one_line(&error.to_string()),
             }
         });
@@ -231,6 +246,7 @@ fn two_clusters() -> CoreMap {
         freqs_mhz: vec![1000],
         cpufreq: Vec::new(),
         relative_speed: None,
+        power: Vec::new(),
     };
     CoreMap::new(vec![cluster(0), cluster(1)])
 }

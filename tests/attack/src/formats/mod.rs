@@ -53,6 +53,7 @@ pub static FORMATS: &[&Format] = &[
     &catalog::MACHINE,
     &specs::MACHINE_PART,
     &measured::MODEL,
+    &catalog::NOISE,
     &measured::PERF,
     &computer::PMU,
     &specs::POLICY,

@@ -93,7 +93,7 @@ inlined void find_stranded(sched_t *s)
     if (stranded == NONE || helper == NONE)
         return;
     /* The next time it is another one's turn. */
-    put(core_of(s, stranded)->unheard, 0);
+    put(core_of(s, stranded)->unheard, UNHEARD_MAX);
     put(s->stranded, stranded);
     scx_bpf_kick_cpu(cpu_at(helper), SCX_KICK_PREEMPT);
 }

@@ -3,24 +3,27 @@
 use ampsched_live_driver::Decision;
 use ampsched_live_session::Session;
 
-use super::{FastPlane, Scx};
+use super::{FastPlane, Scx, load_unit_ns};
 use crate::layout::Operation;
 use crate::{loads, lower};
 
 impl<K: FastPlane> Scx<K> {
-    /// Tells the policy's mirror what the kernel's load tracking says now: of all, as loads rise and fall with time
-    /// alone.
+    /// Tells the policy's mirror what the kernel's load tracking says now: of all cores, and of the threads that have
+    /// changed. Loads of others rise and fall with their cores' time alone.
     pub(super) fn tell_loads(&self, session: &mut Session) {
-        let Some(kernel) = &self.kernel else { return };
-        let Some(seen) = kernel.loads() else { return };
-        let now_ns = kernel.clock_ns();
-        for (slot, own) in (0..).zip(&seen.threads) {
-            let Some(thread) = self.members.thread_in(slot) else { continue };
-            let core = &seen.cores[own.core as usize];
-            session.driver.set_load(thread, loads::of_thread(core, own, seen.unit_ns, now_ns));
+        let (Some(kernel), driver) = (&self.kernel, &mut session.driver) else { return };
+        if driver.needs().load_tracking.is_none() {
+            return;
         }
-        for (core, own) in session.cores.topology().cores().zip(&seen.cores) {
-            session.driver.set_core_load(core, loads::of_core(own, seen.unit_ns, now_ns));
+        let (unit_ns, now_ns) = (load_unit_ns(driver), kernel.clock_ns());
+        for (slot, seen) in &self.changed {
+            if let Some(thread) = self.members.thread_in(*slot) {
+                driver.set_load(thread, loads::kept(&seen.tracked, unit_ns));
+            }
+        }
+        for (core, seen) in session.cores.topology().cores().zip(&self.cores.cores) {
+            let (own, time_ns) = (&seen.tracked, loads::time_ns(&seen.tracked, now_ns));
+            driver.set_core_load(core, loads::of_core(own, unit_ns, now_ns), time_ns);
         }
     }
 

@@ -161,6 +161,7 @@ fn what_a_kernel_cannot_do_is_refused_by_name() {
         ("hfee-as-published", format!("{clocks}; {retired}")),
         ("hpm", format!("{clocks}; {retired}")),
         ("iks", clocks.to_owned()),
+        ("linux", "it is the kernel's own fair class".to_owned()),
         ("pie", stalls.to_owned()),
         ("smart-balance", retired.to_owned()),
         ("utilisation-aware", clocks.to_owned()),

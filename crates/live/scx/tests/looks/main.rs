@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ampsched_live_driver::{Decision, Dilation, Driver, Facts, Observation};
-use ampsched_live_session::{Backend, JournalFile};
+use ampsched_live_session::{Backend, JournalFile, Observed};
 use ampsched_model::{AppId, CoreId, Ns, ThreadId};
-use ampsched_policy::{Choice, Factor, FactorKind, RunState, Source, build_policy};
-use ampsched_scx::Scx;
+use ampsched_policy::{Choice, Factor, FactorKind, PELT_UNIT_NS, RunState, Source, build_policy};
 use ampsched_scx::layout::Thread;
+use ampsched_scx::{Scx, loads};
 
 use crate::crowd::{CORES, Crowd};
 use crate::subjects::{cores, session};
@@ -218,6 +218,44 @@ fn what_a_policy_has_learnt_is_kept_when_the_scheduler_begins_anew() {
     let policies = ["colab", "hsp", "wash", "acfs", "max-fair"];
     let changed: usize = policies.map(|policy| keeps_what_it_knows(policy, 1)).iter().sum();
     assert!(changed > 20, "{changed} plans were other than at first");
+}
+
+/// What the policy is told of tracked load is what the kernel's table says of all threads, whoever has changed.
+fn knows_the_loads(policy: &str, seed: u64) -> u32 {
+    let (mut session, folder) = (session(policy, cores(CORES)), folder());
+    let place = JournalFile::at(&folder.join("journal")).unwrap().unwrap();
+    let (held, journal) = place.create().unwrap();
+    let mut scx = Scx::<Crowd>::start(&mut session, journal).unwrap();
+    scx.fast_plane().unwrap().begin(12, seed);
+    let mut sum = 0;
+    for look in 1..=LOOKS {
+        let now_ns = look * LOOK_NS;
+        scx.fast_plane().unwrap().pass_until(now_ns);
+        session.step(&mut scx, now_ns).unwrap();
+        let crowd = scx.fast_plane().unwrap();
+        let (table, tracked) = (crowd.table(), crowd.native.state().cores.map(|core| core.tracked));
+        let known: BTreeMap<u32, ThreadId> =
+            scx.scheduled().map(|known| (known.tid as u32, known.thread)).collect();
+        for own in table.iter().filter(|own| own.in_use != 0) {
+            let thread = known[&own.pid];
+            let core = &tracked[own.tracked.core as usize];
+            let expected = loads::of_thread(core, &own.tracked, PELT_UNIT_NS, now_ns);
+            let found = session.driver.sched().thread_load(thread, now_ns);
+            assert_eq!(found, Some(expected), "{policy}, seed {seed}, look {look}, {thread:?}");
+            sum += expected.util;
+        }
+    }
+    held.remove().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    sum
+}
+
+#[test]
+fn loads_of_threads_that_have_not_changed_follow_from_the_time() {
+    for policy in ["gts", "eas", "utilisation-aware"] {
+        let sum: u32 = (1..=3).map(|seed| knows_the_loads(policy, seed)).sum();
+        assert!(sum > 10_000, "{policy}: threads have used {sum}");
+    }
 }
 
 #[test]

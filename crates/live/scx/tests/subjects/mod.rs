@@ -69,6 +69,7 @@ pub fn topology(clusters: &[(u8, usize)]) -> Topology {
         let cores = (next..next + count).map(CoreId::from).collect();
         next += count;
         ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores,
             freqs_mhz: vec![1000],

@@ -5,7 +5,7 @@ use ampsched_live_session::{
     CoreSettings, Means, RecordSettings, ScopeSettings, Session, Settings, Setup,
 };
 use ampsched_model::{InputError, Ns};
-use ampsched_policy::Needs;
+use ampsched_policy::{Needs, PELT_UNIT_NS};
 use ampsched_scx::layout::{Op, Operation, Thread};
 use ampsched_scx::native::Native;
 use ampsched_scx::table::Cores;
@@ -22,6 +22,7 @@ pub fn cores(count: usize) -> CoreMap {
         freqs_mhz: vec![1000],
         cpufreq: Vec::new(),
         relative_speed: None,
+        power: Vec::new(),
     };
     CoreMap::new(vec![domain(1, 0), domain(0, count / 2)])
 }
@@ -50,6 +51,8 @@ pub fn session(policy: &str, cores: CoreMap) -> Session {
 pub struct Table<T> {
     pub native: Native,
     pub now_ns: Ns,
+    /// What the last decisions were.
+    pub applied: Vec<Operation>,
     pub host: T,
 }
 
@@ -67,8 +70,12 @@ impl<T: Default> FastPlane for Table<T> {
         let (rules, topology) = (session.driver.rules(), session.cores.topology());
         let lowered = lower::rules(&session.name, &Needs::default(), &rules, topology);
         let lowered = lowered.map_err(|why| InputError::new("policy", "", why.to_string()))?;
-        let native = Native::new(&lower::state(lowered, &rules, topology, THREADS_MAX));
-        Ok(Self { native, now_ns: 0, host: T::default() })
+        let mut initial = lower::state(lowered, &rules, topology, THREADS_MAX);
+        if let Some(how) = session.driver.needs().load_tracking {
+            lower::track_load(&mut initial, how, topology, PELT_UNIT_NS);
+        }
+        let native = Native::new(&initial);
+        Ok(Self { native, now_ns: 0, applied: Vec::new(), host: T::default() })
     }
 
     fn read_changed(&mut self, changed: &mut Vec<(u32, Thread)>) {
@@ -85,6 +92,8 @@ impl<T: Default> FastPlane for Table<T> {
 
     fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
         self.native.operate(operations);
+        self.applied.clear();
+        self.applied.extend_from_slice(operations);
         Ok(())
     }
 }

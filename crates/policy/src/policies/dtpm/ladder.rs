@@ -52,6 +52,7 @@ mod tests {
 
     fn topology() -> Topology {
         let cluster = |class: u8, cores: [u16; 2], freqs_mhz: &[u32]| ClusterInfo {
+            shares_l2: false,
             class: ClassId(class),
             cores: cores.map(CoreId).to_vec(),
             freqs_mhz: freqs_mhz.to_vec(),

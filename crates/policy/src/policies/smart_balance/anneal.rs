@@ -26,11 +26,20 @@ pub struct Problem {
     kind_of: Vec<usize>,
     kinds: usize,
     base_mw: f64,
-    /// Of each thread on each kind of core.
+    threads: Vec<Thread>,
+    /// Of each thread that wants to run, on each kind of core.
     wanted: Vec<Wanted>,
-    /// The cores that each thread may use, one thread after the other, and where each thread's end.
-    allowed: Vec<usize>,
-    allowed_ends: Vec<usize>,
+    /// Sets of cores that threads may use.
+    sets: Vec<Vec<usize>>,
+}
+
+/// A thread.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// Its number among those that want to run; none if it does not. Then it changes nothing, wherever it is.
+    wants: Option<u32>,
+    /// The set of cores that it may use.
+    set: u32,
 }
 
 /// How annealing cools down.
@@ -56,6 +65,13 @@ impl Move {
     fn back(self) -> Self {
         Self { from: self.to, to: self.from, ..self }
     }
+
+    fn carry_out(self, cores: &mut [usize]) {
+        cores[self.first] = self.to;
+        if let Some(second) = self.second {
+            cores[second] = self.from;
+        }
+    }
 }
 
 impl Problem {
@@ -65,40 +81,50 @@ impl Problem {
         self.kind_of.extend(kind_of);
         self.kinds = self.kind_of.iter().max().map_or(0, |last| last + 1);
         self.base_mw = base_mw;
+        self.threads.clear();
         self.wanted.clear();
-        self.allowed.clear();
-        self.allowed_ends.clear();
+        self.sets.clear();
     }
 
-    /// A thread more that wants to run in a share of time, 0 to 1, on cores that it may use; `on` says what it does
+    /// A set of cores more that threads may use; returns its number.
+    pub fn add_set(&mut self, cores: impl Iterator<Item = usize>) -> u32 {
+        self.sets.push(cores.collect());
+        self.sets.len() as u32 - 1
+    }
+
+    /// A thread more that wants to run in a share of time, above 0 to 1, on the cores of a set; `on` says what it does
     /// on each kind of core.
-    pub fn add(
-        &mut self,
-        demand: f64,
-        on: impl Iterator<Item = Figures>,
-        allowed: impl Iterator<Item = usize>,
-    ) {
+    pub fn add(&mut self, demand: f64, on: impl Iterator<Item = Figures>, set: u32) {
+        self.threads.push(Thread { wants: Some(self.wanting() as u32), set });
         self.wanted.extend(on.map(|Figures { ips, power_mw }| Wanted {
             demand,
             ips: demand * ips,
             power_mw: demand * power_mw,
         }));
-        self.allowed.extend(allowed);
-        self.allowed_ends.push(self.allowed.len());
+    }
+
+    /// A thread more that does not want to run.
+    pub fn add_idle(&mut self, set: u32) {
+        self.threads.push(Thread { wants: None, set });
+    }
+
+    /// How many threads want to run.
+    fn wanting(&self) -> usize {
+        self.wanted.len() / self.kinds.max(1)
     }
 
     fn allowed(&self, thread: usize) -> &[usize] {
-        let start = if thread == 0 { 0 } else { self.allowed_ends[thread - 1] };
-        &self.allowed[start..self.allowed_ends[thread]]
+        &self.sets[self.threads[thread].set as usize]
     }
 
     /// The best assignment among those that annealing visits, from some assignment on.
     pub fn anneal(&self, from: &[usize], cooling: Cooling, random: &mut Draw) -> Vec<usize> {
         let mut present = Assignment::new(self, from);
-        let (mut best, mut best_value) = (from.to_vec(), present.value);
         if from.is_empty() {
-            return best;
+            return Vec::new();
         }
+        // What has been done, and how much of it leads to the best.
+        let (mut done, mut best, mut best_value) = (Vec::new(), 0, present.value);
         for step in 0..cooling.moves {
             let temperature =
                 cooling.temperature * (1.0 - f64::from(step) / f64::from(cooling.moves));
@@ -107,15 +133,18 @@ impl Problem {
             let before = present.change(change);
             let loss = (value - present.value) / value.max(f64::MIN_POSITIVE);
             let accepted = loss <= 0.0 || random.uniform() < (-loss / temperature).exp();
-            if !accepted {
+            if accepted {
+                done.push(change);
+            } else {
                 present.undo(change, before, value);
             }
             if present.value > best_value {
-                best.copy_from_slice(&present.cores);
-                best_value = present.value;
+                (best, best_value) = (done.len(), present.value);
             }
         }
-        best
+        let mut cores = from.to_vec();
+        done[..best].iter().for_each(|change| change.carry_out(&mut cores));
+        cores
     }
 
     /// One thread elsewhere or, half of the time, two threads in each other's places; none if they may not.
@@ -146,7 +175,7 @@ struct Assignment<'p> {
     problem: &'p Problem,
     /// The core of each thread.
     cores: Vec<usize>,
-    /// The threads on each core as bits, so many words per core.
+    /// The threads on each core that want to run, as bits, so many words per core.
     members: Vec<u64>,
     words: usize,
     /// What each core does.
@@ -158,7 +187,7 @@ struct Assignment<'p> {
 impl<'p> Assignment<'p> {
     /// Thread i on core `cores[i]`.
     fn new(problem: &'p Problem, cores: &[usize]) -> Self {
-        let words = cores.len().div_ceil(64);
+        let words = problem.wanting().div_ceil(64);
         let mut assignment = Self {
             problem,
             cores: cores.to_vec(),
@@ -168,7 +197,7 @@ impl<'p> Assignment<'p> {
             value: 0.0,
         };
         for (thread, &core) in cores.iter().enumerate() {
-            assignment.members[core * words + thread / 64] |= 1 << (thread % 64);
+            assignment.flip(thread, core);
         }
         assignment.sums = (0..problem.kind_of.len()).map(|core| assignment.sum(core)).collect();
         assignment.value = assignment.efficiency();
@@ -194,16 +223,17 @@ impl<'p> Assignment<'p> {
     }
 
     fn relocate(&mut self, change: Move) {
-        let mut flip = |thread: usize, core: usize| {
-            self.members[core * self.words + thread / 64] ^= 1 << (thread % 64);
-        };
         for thread in [Some(change.first), change.second].into_iter().flatten() {
-            flip(thread, change.from);
-            flip(thread, change.to);
+            self.flip(thread, change.from);
+            self.flip(thread, change.to);
         }
-        self.cores[change.first] = change.to;
-        if let Some(second) = change.second {
-            self.cores[second] = change.from;
+        change.carry_out(&mut self.cores);
+    }
+
+    /// A thread comes to a core, or leaves it.
+    fn flip(&mut self, thread: usize, core: usize) {
+        if let Some(number) = self.problem.threads[thread].wants {
+            self.members[core * self.words + number as usize / 64] ^= 1 << (number % 64);
         }
     }
 
@@ -278,9 +308,10 @@ mod tests {
             let mut problem = Problem::default();
             problem.reset(0..self.cores, self.base_mw);
             for thread in &self.threads {
+                let set = problem.add_set(thread.allowed.iter().copied());
                 let on = thread.ips.iter().zip(&thread.power_mw);
                 let figures = on.map(|(&ips, &power_mw)| Figures { ips, power_mw });
-                problem.add(thread.demand, figures, thread.allowed.iter().copied());
+                problem.add(thread.demand, figures, set);
             }
             problem
         }

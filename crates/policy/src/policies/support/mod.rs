@@ -2,6 +2,7 @@
 //! fast cores.
 
 pub mod busy;
+pub mod claims;
 pub mod labels;
 pub mod progress;
 pub mod ranking;

@@ -52,7 +52,7 @@ impl Slowdowns {
     pub fn update(&mut self, view: &View, speedups: &mut Speedups) {
         let classes = view.topology().class_count();
         // Who has slept has neither run nor waited.
-        for thread in view.recent() {
+        for &thread in view.recent().iter() {
             let speeds = class_speeds(speedups.of(thread), classes);
             self.threads.slot(thread).add(view.stats(thread), &speeds, classes);
         }

@@ -40,6 +40,7 @@ mod tests {
 
     fn topology(mhz: &[&[u32]]) -> Topology {
         let cluster = |(class, mhz): (usize, &&[u32])| ClusterInfo {
+            shares_l2: false,
             class: ClassId::from(class),
             cores: vec![class.into()],
             freqs_mhz: mhz.to_vec(),

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use ampsched_model::{Ns, ThreadId};
 
+use super::claims::Claims;
 use super::seats::{self, FastTime};
 use crate::{ParamInfo, Params, View};
 
@@ -15,6 +16,9 @@ pub const ROTATE: ParamInfo = ParamInfo::number(
     100_000.0,
     "period of rotation (ours; the period of Prop-SP's sampling)",
 );
+
+/// Rank, whether it does not stay on a fast core, and time that it has had there.
+pub type Turn<R> = (Reverse<R>, bool, Ns);
 
 /// Whose turn it is.
 #[derive(Clone, Debug)]
@@ -30,23 +34,22 @@ impl Rotation {
         Self { period_ns: params.ms(ROTATE.name), due_ns: 0, fast: FastTime::default() }
     }
 
-    /// The runnable threads, the highest claim first. Of equal claims, those on a fast core come first
+    /// The claims of the runnable threads, the highest rank first. Of equal ranks, those on a fast core come first
     /// until their turn is over, then those that have had least time there.
-    pub fn order<C: Ord>(
+    pub fn claims<R: Ord>(
         &mut self,
         view: &View,
-        mut claim: impl FnMut(ThreadId) -> C,
-    ) -> Vec<ThreadId> {
+        mut rank: impl FnMut(ThreadId) -> R,
+    ) -> Claims<Turn<R>> {
         let rotates = view.now_ns() >= self.due_ns;
         if rotates {
             self.due_ns = view.now_ns() + self.period_ns;
         }
         self.fast.update(view);
-        let mut order: Vec<ThreadId> = view.runnable().collect();
-        order.sort_by_cached_key(|&thread| {
+        let claim = |thread| {
             let stays = !rotates && seats::is_on_fast(view, thread);
-            (Reverse(claim(thread)), !stays, self.fast.of(thread), thread)
-        });
-        order
+            ((Reverse(rank(thread)), !stays, self.fast.of(thread)), thread)
+        };
+        view.runnable().map(claim).collect()
     }
 }

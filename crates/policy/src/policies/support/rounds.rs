@@ -8,6 +8,7 @@
 
 use ampsched_model::{Ns, ThreadId};
 
+use super::claims::{Claims, Low};
 use super::seats;
 use super::usage::{Meter, Usage};
 use super::window::PerThread;
@@ -106,7 +107,7 @@ impl Rounds {
         let counted =
             if totals.due_ns < totals.fast_ns { totals.due_ns / totals.fast_ns } else { 1.0 };
         let per_slow = if totals.slow_ns > 0.0 { totals.off_fast_ns / totals.slow_ns } else { 1.0 };
-        for thread in recent {
+        for &thread in recent.iter() {
             let account = self.accounts.slot(thread);
             let fast_ns = counted * account.used.fast_ns as f64 - account.due_ns();
             let slow_ns = per_slow * account.used.slow_ns as f64 - account.off_fast_ns();
@@ -129,8 +130,8 @@ impl Rounds {
         totals
     }
 
-    /// The runnable threads, those first who should be on fast cores.
-    pub fn order(&mut self, view: &View) -> Vec<ThreadId> {
+    /// The claims of the runnable threads; who is least ahead should be on a fast core.
+    pub fn claims(&mut self, view: &View) -> Claims<Low> {
         seats::least_first(view, self.lead_ns, |thread| self.accounts.slot(thread).ahead_ns)
     }
 }
@@ -167,7 +168,10 @@ mod tests {
             host.run(ms * MS);
             let view = host.view();
             rounds.settle(&view);
-            (rounds.order(&view), ahead_ms(&mut rounds, [a, b]))
+            let mut claims = rounds.claims(&view);
+            claims.sort_unstable();
+            let order: Vec<ThreadId> = claims.into_iter().map(|(_, thread)| thread).collect();
+            (order, ahead_ms(&mut rounds, [a, b]))
         };
         assert_eq!(order_after_ms(14), (vec![a, b], [7.0, -7.0]));
         assert_eq!(order_after_ms(2), (vec![b, a], [8.0, -8.0]));

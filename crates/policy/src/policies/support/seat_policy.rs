@@ -1,13 +1,17 @@
 //! The frame of policies that decide, thread by thread, who has a fast core: they differ in who deserves one.
 
-use ampsched_model::{Ns, ThreadId};
+use ampsched_model::Ns;
 
 use super::super::cfs::CfsRules;
+use super::claims::Claims;
 use super::seats::{self, seat};
 use crate::{Event, Needs, Params, Plan, Policy, Rules, Topology, View};
 
 /// Who deserves a fast core.
 pub trait SeatRule: Send {
+    /// What it compares; of equal ones the lower number of a thread counts.
+    type Claim: Ord + Copy;
+
     /// What it reads and hears of.
     fn needs(&self) -> Needs {
         Needs::default()
@@ -18,18 +22,18 @@ pub trait SeatRule: Send {
         None
     }
 
-    /// The runnable threads, those first who should have one of the `fast_cores`, of which there is at least
+    /// The claims of the runnable threads; the least should have one of the `fast_cores`, of which there is at least
     /// one. Asked at every tick.
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId>;
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Self::Claim>;
 
-    /// Hears how many threads had to change to a fast core for the last order.
+    /// Hears how many threads had to change to a fast core for the last claims.
     fn seated(&mut self, _changes: usize) {}
 
     /// Hears of an event that its needs name.
     fn on_event(&mut self, _view: &View, _event: Event) {}
 }
 
-/// A policy that applies a rule's order at every tick: the first threads have a fast core each, the others share
+/// A policy that applies a rule's claims at every tick: the first threads have a fast core each, the others share
 /// the slow ones under CFS ([`seats::rules`]).
 pub struct SeatPolicy<R> {
     cfs: CfsRules,
@@ -65,8 +69,8 @@ impl<R: SeatRule> Policy for SeatPolicy<R> {
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
         let fast_cores = seats::fast_cores(view.topology());
         if fast_cores > 0 {
-            let order = self.rule.order(view, fast_cores);
-            self.rule.seated(seat(view, plan, &order));
+            let claims = self.rule.claims(view, fast_cores);
+            self.rule.seated(seat(view, plan, &claims));
         }
     }
 

@@ -1,5 +1,5 @@
-//! Who is on the fast cores, for policies that decide it thread by thread: an order of the threads
-//! becomes moves between the kinds of core.
+//! Who is on the fast cores, for policies that decide it thread by thread: claims of the threads
+//! become moves between the kinds of core.
 //!
 //! "Fast" are all cores but those of the slowest class ([`crate::Topology::is_big`]); on a machine with
 //! three classes the middle one counts as fast. Where all cores are alike there is nothing to decide.
@@ -7,6 +7,7 @@
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::super::cfs::CfsRules;
+use super::claims::{Claims, Low, least};
 use super::window::PerThread;
 use crate::{
     Allocator, Balance, Change, ParamInfo, Plan, Prefer, Rules, Steal, StealFrom, ThreadStats,
@@ -55,56 +56,54 @@ pub fn fast_ns(stats: &ThreadStats) -> Ns {
     stats.run_ns[1..].iter().sum()
 }
 
-/// The runnable threads in the order of a value, the least first; ties: the lower number. Who is on a
-/// fast core gives way only to a thread whose value is less by more than `lead`.
-pub fn least_first(
-    view: &View,
-    lead: f64,
-    mut value: impl FnMut(ThreadId) -> f64,
-) -> Vec<ThreadId> {
-    let mut values: Vec<(f64, ThreadId)> = Vec::new();
-    for thread in view.runnable() {
+/// The claims of the runnable threads by a value, the least first. Who is on a fast core gives way only to a
+/// thread whose value is less by more than `lead`.
+pub fn least_first(view: &View, lead: f64, mut value: impl FnMut(ThreadId) -> f64) -> Claims<Low> {
+    let claim = |thread| {
         let head_start = if is_on_fast(view, thread) { lead } else { 0.0 };
-        values.push((value(thread) - head_start, thread));
-    }
-    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    values.into_iter().map(|(_, thread)| thread).collect()
+        (Low(value(thread) - head_start), thread)
+    };
+    view.runnable().map(claim).collect()
 }
 
-/// Gives the fast cores to the first threads of an order, one each, and sends the others to the slow
+/// Gives the fast cores to the threads whose claims come first, one each, and sends the others to the slow
 /// ones. Returns the number of threads that had to change to a fast core.
 ///
-/// `order` holds the runnable threads, the most deserving first. Threads that may not use any fast
-/// core are passed over. Those who leave go first, so that those who come find the cores free.
-pub fn seat(view: &View, plan: &mut Plan, order: &[ThreadId]) -> usize {
-    let topology = view.topology();
-    let mut free = fast_cores(topology);
+/// Threads that may not use any fast core are passed over. Those who leave go first, so that those who come find
+/// the cores free. Most of those who have none stay where they are: only the others are put in order.
+pub fn seat<C: Ord + Copy>(view: &View, plan: &mut Plan, claims: &[(C, ThreadId)]) -> usize {
+    let free = fast_cores(view.topology());
     if free == 0 {
         return 0;
     }
-    let mut seated = Vec::with_capacity(free);
-    for &thread in order {
-        if free > 0 && may_use_fast(view, thread) {
-            free -= 1;
-            seated.push(thread);
-        } else {
-            settle(view, plan, thread, Prefer::Little);
-        }
+    let claims = || claims.iter().copied();
+    let seated = least(claims(), free, |&(_, thread)| may_use_fast(view, thread));
+    let has_to_go = |claim: &(C, ThreadId)| {
+        !is_settled(view, claim.1, Prefer::Little) && seated.binary_search(claim).is_err()
+    };
+    let mut leaving: Claims<C> = claims().filter(has_to_go).collect();
+    leaving.sort_unstable();
+    for (_, thread) in leaving {
+        settle(view, plan, thread, Prefer::Little);
     }
-    seated.iter().filter(|&&thread| settle(view, plan, thread, Prefer::Big)).count()
+    seated.iter().filter(|&&(_, thread)| settle(view, plan, thread, Prefer::Big)).count()
 }
 
 fn may_use_fast(view: &View, thread: ThreadId) -> bool {
     view.topology().big_cores().any(|core: CoreId| view.may_run(thread, core))
 }
 
+/// Whether a thread is on a kind of core and knows it.
+fn is_settled(view: &View, thread: ThreadId, kind: Prefer) -> bool {
+    view.plan(thread).prefer == kind && is_at(view, thread, kind)
+}
+
 /// Plans a thread's kind of core if it is not there or does not know it; returns whether it is elsewhere.
 fn settle(view: &View, plan: &mut Plan, thread: ThreadId, kind: Prefer) -> bool {
-    let elsewhere = !is_at(view, thread, kind);
-    if elsewhere || view.plan(thread).prefer != kind {
+    if !is_settled(view, thread, kind) {
         plan.set(thread, Change::Move(kind));
     }
-    elsewhere
+    !is_at(view, thread, kind)
 }
 
 /// Time that threads have had on fast cores, such that newcomers are not owed the past: a new
@@ -119,18 +118,22 @@ pub struct FastTime {
 impl FastTime {
     /// Reads the threads' counters.
     pub fn update(&mut self, view: &View) {
-        let mut least_ns = Ns::MAX;
-        for thread in view.threads() {
+        // Who has slept has used nothing, and is not new.
+        let mut newcomers = Vec::new();
+        for &thread in view.recent().iter() {
             let counter_ns = fast_ns(view.stats(thread));
             let before_ns = std::mem::replace(self.seen_ns.slot(thread), counter_ns);
-            if let Some(used_ns) = self.used_ns.slot(thread) {
-                *used_ns += counter_ns - before_ns;
-                least_ns = least_ns.min(*used_ns);
+            match self.used_ns.slot(thread) {
+                Some(used_ns) => *used_ns += counter_ns - before_ns,
+                None => newcomers.push(thread),
             }
         }
-        for thread in view.threads() {
-            let start_ns = if least_ns == Ns::MAX { 0 } else { least_ns };
-            self.used_ns.slot(thread).get_or_insert(start_ns);
+        if newcomers.is_empty() {
+            return;
+        }
+        let least_ns = view.threads().filter_map(|thread| *self.used_ns.slot(thread)).min();
+        for thread in newcomers {
+            *self.used_ns.slot(thread) = Some(least_ns.unwrap_or(0));
         }
     }
 

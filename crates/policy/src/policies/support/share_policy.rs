@@ -1,8 +1,7 @@
 //! The frame of Kim & Huh's policies (IEEE TC 2018): they differ only in how shares follow from
 //! speed-ups.
 
-use ampsched_model::ThreadId;
-
+use super::claims::{Claims, Low};
 use super::rounds::{Rounds, Share};
 use super::seat_policy::{SeatPolicy, SeatRule};
 use super::shares::{Base, Contest};
@@ -67,6 +66,7 @@ struct Shares<R> {
 impl<R: ShareRule> Shares<R> {
     /// Gives each runnable thread the share of its program.
     fn assign_shares(&mut self, view: &View, fast_cores: usize) {
+        let depends_on_watching = self.speedups.depend_on_watching(view);
         let mut apps = ActiveApp::all(view, &mut self.speedups);
         if apps.is_empty() {
             return;
@@ -77,7 +77,7 @@ impl<R: ShareRule> Shares<R> {
         let slow_cores = view.topology().core_count() - fast_cores;
         let contest = Contest::new(&programs, fast_cores, slow_cores, self.base);
         let mut shares = self.rule.shares(&contest);
-        if self.speedups.depend_on_watching(view) {
+        if depends_on_watching {
             contest.keep_sampling(&mut shares, self.least_share);
         }
         for (program, app) in apps.iter().enumerate() {
@@ -90,15 +90,17 @@ impl<R: ShareRule> Shares<R> {
 }
 
 impl<R: ShareRule> SeatRule for Shares<R> {
+    type Claim = Low;
+
     fn needs(&self) -> Needs {
         self.speedups.needs()
     }
 
-    fn order(&mut self, view: &View, fast_cores: usize) -> Vec<ThreadId> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Low> {
         self.speedups.update(view);
         self.rounds.settle(view);
         self.assign_shares(view, fast_cores);
-        self.rounds.order(view)
+        self.rounds.claims(view)
     }
 }
 

@@ -68,6 +68,18 @@ pub struct Speedups {
     offline: bool,
     due_ns: Ns,
     values: PerThread<Option<f64>>,
+    watching: Watching,
+}
+
+/// Whether there is a thread whose speed-up depends on watching it, as far as is known.
+#[derive(Clone, Copy, Debug, Default)]
+enum Watching {
+    #[default]
+    Unknown,
+    /// This one was.
+    Of(ThreadId),
+    /// There was none.
+    Nobody,
 }
 
 impl Speedups {
@@ -78,6 +90,7 @@ impl Speedups {
             offline: params.flag(STATIC.name),
             due_ns: 0,
             values: PerThread::default(),
+            watching: Watching::Unknown,
         }
     }
 
@@ -94,7 +107,7 @@ impl Speedups {
         }
         // Of who has slept nothing is known that was not known then.
         let threads = if due { view.threads().collect() } else { view.recent() };
-        for thread in threads {
+        for &thread in threads.iter() {
             let value = self.values.slot(thread);
             if due || value.is_none() {
                 *value = read(view, thread, self.offline);
@@ -104,13 +117,24 @@ impl Speedups {
     }
 
     /// Whether a thread's speed-up comes from watching it, or is not known (yet): such threads should
-    /// keep running on both kinds of core.
-    pub fn depend_on_watching(&self, view: &View) -> bool {
-        view.threads().any(|thread| {
-            let factors = view.factors(thread);
-            let offline = self.offline && factors.offline_speedup.kind != FactorKind::Missing;
-            !offline && matches!(factors.speedup.kind, FactorKind::Measured | FactorKind::Missing)
-        })
+    /// keep running on both kinds of core. To be asked at each epoch, if at all.
+    pub fn depend_on_watching(&mut self, view: &View) -> bool {
+        let offline = self.offline;
+        let is_watched = |thread: &ThreadId| {
+            let factors = view.factors(*thread);
+            let offline = offline && factors.offline_speedup.kind != FactorKind::Missing;
+            let kind = factors.speedup.kind;
+            let depends = !offline && matches!(kind, FactorKind::Measured | FactorKind::Missing);
+            depends && view.state(*thread).is_live()
+        };
+        let found = match self.watching {
+            Watching::Of(thread) if is_watched(&thread) => Some(thread),
+            // Of who has slept nothing is known that was not known then.
+            Watching::Nobody => view.recent().iter().copied().find(is_watched),
+            Watching::Unknown | Watching::Of(_) => view.threads().find(is_watched),
+        };
+        self.watching = found.map_or(Watching::Nobody, Watching::Of);
+        found.is_some()
     }
 
     /// A thread's speed-up; 1 if nothing is known.

@@ -2,7 +2,7 @@
 
 use ampsched_model::{Ns, ThreadId};
 
-use crate::View;
+use crate::{AffinityId, View};
 
 /// A value per thread, made when first asked for.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,23 @@ impl<T: Clone + Default> PerThread<T> {
             self.values.resize(thread.index() + 1, T::default());
         }
         &mut self.values[thread.index()]
+    }
+}
+
+/// A value per set of cores, made when first asked for.
+#[derive(Clone, Debug, Default)]
+pub struct PerAffinity<T> {
+    values: Vec<T>,
+}
+
+impl<T: Clone + Default> PerAffinity<T> {
+    /// The set's value.
+    pub fn slot(&mut self, set: AffinityId) -> &mut T {
+        let index = usize::from(set.0);
+        if self.values.len() <= index {
+            self.values.resize(index + 1, T::default());
+        }
+        &mut self.values[index]
     }
 }
 
@@ -45,6 +62,44 @@ impl Windowed {
     /// The result of the last update.
     pub fn value(&self) -> f64 {
         self.value
+    }
+}
+
+/// What a growing counter of each thread gained lately.
+#[derive(Clone, Debug, Default)]
+pub struct Windows {
+    gains: PerThread<Windowed>,
+    /// Threads whose gains fade, in ascending order: all whose gain is not 0.
+    fading: Vec<ThreadId>,
+}
+
+impl Windows {
+    /// Ends a window of all threads; `recent` are those that have not slept ([`View::recent`]), and of them or those
+    /// whose gains fade `counter` is asked. Returns both, in ascending order: of the others the gain is 0 and stays so.
+    pub fn update(
+        &mut self,
+        view: &View,
+        recent: &[ThreadId],
+        keep: f64,
+        counter: impl Fn(ThreadId) -> f64,
+    ) -> Vec<ThreadId> {
+        let mut concerned = [recent, &self.fading].concat();
+        // Two ascending runs, which such a sort joins.
+        concerned.sort();
+        concerned.dedup();
+        concerned.retain(|&thread| view.state(thread).is_live());
+        self.fading.clear();
+        for &thread in &concerned {
+            if self.gains.slot(thread).update(counter(thread), keep) != 0.0 {
+                self.fading.push(thread);
+            }
+        }
+        concerned
+    }
+
+    /// A thread's gain as of the last window.
+    pub fn value(&mut self, thread: ThreadId) -> f64 {
+        self.gains.slot(thread).value()
     }
 }
 

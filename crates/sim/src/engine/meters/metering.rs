@@ -86,6 +86,22 @@ impl Engine<'_> {
         }
     }
 
+    /// A kernel thread runs on a core.
+    pub(in crate::engine) fn meter_system(&mut self, core: CoreId) {
+        let now_ns = self.events.now_ns();
+        if let Some((meters, site)) = self.metering() {
+            meters.run_system(core, site, now_ns);
+        }
+    }
+
+    /// An interrupt wakes an idle core.
+    pub(in crate::engine) fn meter_interrupt(&mut self, core: CoreId) {
+        let now_ns = self.events.now_ns();
+        let Some((meters, site)) = self.metering() else { return };
+        meters.disturb(core, site, now_ns);
+        self.plan_deepening(core);
+    }
+
     /// A cluster's frequency has changed.
     pub(in crate::engine) fn meter_cluster(&mut self, cluster: ClusterId) {
         let now_ns = self.events.now_ns();

@@ -4,7 +4,7 @@ mod flow;
 mod sync;
 mod time;
 
-use ampsched_model::{ObjectId, Op, ProfileId, Program, ThreadId, TimerMode};
+use ampsched_model::{ObjectId, Op, ProfileId, Program, SchedClass, ThreadId, TimerMode};
 
 use super::threads::{WaitsFor, Work};
 use super::{Engine, Fallible};
@@ -26,6 +26,8 @@ pub(super) enum Next {
     GivesUp,
     /// It may no longer use its core.
     Moves,
+    /// It changes to another class, above the policy's or from there.
+    Changes(SchedClass),
 }
 
 /// What one step leads to.
@@ -123,6 +125,10 @@ impl Engine<'_> {
             Op::Resume { thread: spec } => self.resume(thread, *spec),
             Op::SetAffinity(set) => self.set_affinity(thread, set),
             Op::SetNice(nice) => Ok(self.set_nice(thread, *nice)),
+            Op::SetClass(class) => Ok(self.set_class(thread, *class)),
+            Op::SetSlice(_) | Op::SetUclamp { .. } | Op::SetGroup(_) => {
+                Ok(self.change_attrs(thread, &program.code[entry.pc.index()]))
+            }
             Op::Exit => Ok(Step::Stop(Next::Exited)),
         }
     }

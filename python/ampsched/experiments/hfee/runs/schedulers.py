@@ -1,7 +1,7 @@
 """The comparison of schedulers (Figures 10 to 14)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from statistics import fmean
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from ampsched import _core, metrics
 from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.hfee import setup
-from ampsched.experiments.hfee.setup import MACHINES, SCHEDULERS, WORKLOADS, Scheduler
+from ampsched.experiments.hfee.setup import LINUX, MACHINES, SCHEDULERS, STAND_INS, WORKLOADS, Scheduler
 from ampsched.policy import PolicySpec
 from ampsched.results import ClusterOutcome, Outcome
 from ampsched.settings import RunSettings
@@ -92,6 +92,12 @@ class Results:
             row for row in self.rows if (row.machine, row.mix, row.scheduler) == (machine, mix, scheduler)
         ]
 
+    def with_linux(self, stand_in: Scheduler) -> "Results":
+        """The same results with another scheduler's in Linux's place."""
+        kept = [row for row in self.rows if row.scheduler not in (LINUX.name, stand_in.name)]
+        placed = [replace(row, scheduler=LINUX.name) for row in self.rows if row.scheduler == stand_in.name]
+        return Results((*kept, *placed))
+
     def mean(self, machine: str, mix: str, scheduler: str, metric: str) -> Estimate:
         """A metric with its interval over seeds."""
         return estimate([getattr(row, metric) for row in self.of(machine, mix, scheduler)])
@@ -125,7 +131,7 @@ def run(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
         repeats: Orders.
         progress: Called with the number of finished simulations and of all.
     """
-    steps = list(product(MACHINES, WORKLOADS, range(1, repeats + 1), SCHEDULERS))
+    steps = list(product(MACHINES, WORKLOADS, range(1, repeats + 1), (*SCHEDULERS, *STAND_INS)))
     outcomes = run_all([_job(*step) for step in steps], jobs, progress)
     return Results(tuple(_row(step, outcome) for step, outcome in zip(steps, outcomes, strict=True)))
 

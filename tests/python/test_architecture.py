@@ -16,6 +16,7 @@ MAY_DEPEND_ON = {
     "model": set(),
     "policy": {"model"},
     "predict": {"model"},
+    "recording": {"model"},
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
@@ -28,7 +29,7 @@ MAY_DEPEND_ON = {
     "live/daemon": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
     "live/scx": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
     "live/cli": {"model", "policy", "computer", "live/driver", "live/factors", "live/session", "live/daemon"},
-    "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace"},
+    "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace", "recording"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
 OS_CRATES = {

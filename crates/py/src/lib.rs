@@ -13,6 +13,7 @@ mod kernels;
 mod models;
 mod noise;
 mod policy;
+mod recording;
 mod registry;
 mod rules;
 mod run;
@@ -53,6 +54,8 @@ mod _core {
     use super::noise::NoiseSources;
     #[pymodule_export]
     use super::policy::simulate_python;
+    #[pymodule_export]
+    use super::recording::Recording;
     #[pymodule_export]
     use super::registry::{check_governor, check_policy, governors, policies, suggest};
     #[pymodule_export]

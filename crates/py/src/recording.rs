@@ -1,0 +1,86 @@
+//! Recordings of programs.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ampsched_recording as recording;
+use pyo3::prelude::*;
+
+use crate::error::input;
+use crate::interrupt::interruptible;
+
+/// A recorded run of a program.
+#[pyclass(frozen, module = "ampsched._core")]
+pub struct Recording {
+    /// The recording.
+    pub inner: Arc<recording::Recording>,
+}
+
+impl From<recording::Recording> for Recording {
+    fn from(inner: recording::Recording) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+#[pymethods]
+impl Recording {
+    /// The recording in the bytes of its file; `file` is its path for messages.
+    #[staticmethod]
+    fn read(py: Python<'_>, file: String, bytes: Vec<u8>) -> PyResult<Self> {
+        let found = interruptible(py, move |_| recording::read(&file, &bytes))?;
+        found.map(Self::from).map_err(|error| input(&error))
+    }
+
+    /// The bytes of its file.
+    fn to_bytes(&self, py: Python<'_>) -> PyResult<Cow<'static, [u8]>> {
+        let inner = Arc::clone(&self.inner);
+        interruptible(py, move |_| Cow::Owned(inner.to_bytes()))
+    }
+
+    /// What is known of it as a whole, as JSON.
+    #[getter]
+    fn info(&self) -> String {
+        serde_json::to_string(&self.inner.info).expect("numbers and texts become JSON")
+    }
+
+    /// Per thread: name, process, events, CPU time in ns, blocked time in ns.
+    #[getter]
+    fn threads(&self) -> Vec<(String, u32, usize, u64, u64)> {
+        let sum = |thread: &recording::Thread, of: fn(&recording::Event) -> u64| {
+            thread.events.iter().map(of).sum()
+        };
+        let row = |thread: &recording::Thread| {
+            let (cpu_ns, wait_ns) =
+                (sum(thread, |event| event.cpu_ns), sum(thread, |event| event.wait_ns));
+            (thread.name.clone(), thread.process, thread.events.len(), cpu_ns, wait_ns)
+        };
+        self.inner.threads.iter().map(row).collect()
+    }
+
+    /// Number of events of each kind that occurs.
+    #[getter]
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        let mut counts = [0; 256];
+        for event in self.inner.threads.iter().flat_map(|thread| &thread.events) {
+            counts[event.kind as usize] += 1;
+        }
+        let kinds = recording::Kind::ALL.iter().map(|kind| (kind.word(), counts[*kind as usize]));
+        kinds.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Time that threads were blocked in ns: in all, and with a cause that is known.
+    #[getter]
+    fn blocked_ns(&self) -> (u64, u64) {
+        self.inner.blocked_ns()
+    }
+
+    /// Whether it ends where the recorder was cut off.
+    #[getter]
+    fn is_cut_off(&self) -> bool {
+        self.inner.is_cut_off
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Recording {}>", self.inner.info.name)
+    }
+}

@@ -1,0 +1,10 @@
+//! Recordings of programs that ran: what each thread did, what it waited for and who woke it.
+//!
+//! Pure: whoever owns the files hands over their bytes. A recording comes from a recorder of ours or from an importer
+//! of somebody else's trace, and becomes a [`Program`](ampsched_model::Program) that an engine executes.
+
+mod file;
+mod model;
+
+pub use file::{MAGIC, Reader, Writer, read};
+pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};

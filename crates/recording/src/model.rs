@@ -1,0 +1,257 @@
+//! What a recording says.
+
+use serde::{Deserialize, Serialize};
+
+/// Declares [`Kind`] with its numbers and words, once.
+macro_rules! kinds {
+    ($($(#[doc = $meaning:literal])+ $name:ident = $number:literal, $word:literal;)+) => {
+        /// What a thread did. The numbers are those of the file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[doc = $meaning])+ $name = $number,)+
+        }
+
+        impl Kind {
+            /// All kinds in the order of their numbers.
+            pub const ALL: &[Kind] = &[$(Kind::$name),+];
+
+            /// The kind of that number.
+            pub fn from_number(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Kind::$name),)+
+                    _ => None,
+                }
+            }
+
+            /// The word for tables and messages.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Kind::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The thread begins. `aux`: 1 + the thread that created it, 0 if nobody did.
+    Start = 1, "start";
+    /// The thread ends.
+    Exit = 2, "exit";
+    /// It creates a thread. `object`: that thread's index.
+    Create = 3, "create";
+    /// It waits for the end of a thread, or of a process, that it created. `object`: that thread's index.
+    Join = 4, "join";
+    /// It acquires a mutex. `aux`: 2 by trylock.
+    Lock = 5, "lock";
+    /// A trylock fails.
+    TryFail = 6, "trylock failed";
+    /// It releases a mutex.
+    Unlock = 7, "unlock";
+    /// It begins to wait for a condition and releases the mutex. `aux`: the mutex, if known.
+    CondWait = 8, "wait for condition";
+    /// It returns from that wait, the mutex acquired. `aux`: 1 if the time was over.
+    CondWake = 9, "woken by condition";
+    /// It signals a condition.
+    Signal = 10, "signal";
+    /// It broadcasts a condition.
+    Broadcast = 11, "broadcast";
+    /// It leaves a barrier. `aux`: 1 for the thread that is told to be the serial one.
+    Barrier = 12, "barrier";
+    /// It takes from a semaphore.
+    SemWait = 13, "wait for semaphore";
+    /// It adds to a semaphore.
+    SemPost = 14, "post";
+    /// It acquires a lock for reading.
+    ReadLock = 15, "lock for reading";
+    /// It acquires a lock for writing.
+    WriteLock = 16, "lock for writing";
+    /// It releases a lock for reading or writing.
+    RwUnlock = 17, "unlock readers and writers";
+    /// It acquires a spin lock.
+    SpinLock = 18, "spin lock";
+    /// It releases a spin lock.
+    SpinUnlock = 19, "spin unlock";
+    /// It begins a parallel region of OpenMP.
+    OmpFork = 20, "begin parallel region";
+    /// It has ended a parallel region of OpenMP.
+    OmpJoin = 21, "end parallel region";
+    /// It begins its share of a parallel region.
+    OmpBegin = 22, "begin share of region";
+    /// It ends its share of a parallel region.
+    OmpEnd = 23, "end share of region";
+    /// It leaves a barrier of OpenMP.
+    OmpBarrier = 24, "barrier of region";
+    /// It enters a critical section of OpenMP.
+    OmpCritical = 25, "critical";
+    /// It leaves a critical section of OpenMP.
+    OmpCriticalEnd = 26, "critical end";
+    /// It returns from waiting at a futex that the program uses itself. `aux`: the error number, 0 if woken.
+    FutexWait = 27, "futex wait";
+    /// It wakes threads that wait at a futex. `aux`: how many were woken.
+    FutexWake = 28, "futex wake";
+    /// It has slept.
+    Sleep = 29, "sleep";
+    /// It yields.
+    Yield = 30, "yield";
+    /// A barrier is made. `aux`: its parties.
+    BarrierInit = 31, "make barrier";
+    /// It returns from input or output. `aux`: 0 read, 1 write, 2 poll, 3 other.
+    Io = 32, "input or output";
+    /// As the kernel tells it: this thread wakes a blocked one. `object`: that thread's index.
+    Wake = 33, "wake";
+    /// As the kernel tells it: it has been blocked. `aux`: what woke it, see [`Wake`]. `object`: the futex it waited
+    /// at, 0 if none is known.
+    Block = 34, "block";
+    /// It takes a chunk of a dynamic loop or a task of OpenMP. `aux`: iterations.
+    OmpChunk = 35, "take chunk";
+}
+
+/// The core of an event if nobody has told it.
+pub const UNKNOWN_CORE: u16 = u16::MAX;
+
+/// One thing that a thread did. Times are those of the computer that recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What it was.
+    pub kind: Kind,
+    /// Whether the thread had to block in it.
+    pub is_blocked: bool,
+    /// Whether the thread lost its core since its previous event.
+    pub is_preempted: bool,
+    /// The core on which it happened, or [`UNKNOWN_CORE`].
+    pub core: u16,
+    /// The object: a hash of its address, or what the kind says.
+    pub object: u32,
+    /// A detail that the kind explains.
+    pub aux: u32,
+    /// When it ended, in ns since the recording's begin.
+    pub at_ns: u64,
+    /// CPU time of the thread since its previous event, without blocking, losing the core and the recorder, in ns.
+    pub cpu_ns: u64,
+    /// How long that would have taken on the recording computer's fastest core, in ns.
+    pub work_ns: u64,
+    /// Time inside the call in which the thread did not run, in ns.
+    pub wait_ns: u64,
+}
+
+/// What ended a [`Kind::Block`]: the values of `aux`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Nobody knows: the wake-up was not recorded.
+    Unknown,
+    /// Something outside of the recorded threads: a device, another program.
+    Outside,
+    /// A timer of the thread's own.
+    Timer,
+    /// A recorded thread, by its index.
+    Thread(u32),
+}
+
+impl Wake {
+    /// From the field of an event.
+    pub fn from_aux(aux: u32) -> Self {
+        match aux {
+            0 => Wake::Unknown,
+            1 => Wake::Outside,
+            2 => Wake::Timer,
+            thread => Wake::Thread(thread - 3),
+        }
+    }
+
+    /// For the field of an event.
+    pub fn to_aux(self) -> u32 {
+        match self {
+            Wake::Unknown => 0,
+            Wake::Outside => 1,
+            Wake::Timer => 2,
+            Wake::Thread(thread) => thread + 3,
+        }
+    }
+}
+
+/// A recorded thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Thread {
+    /// Its name, as the kernel has it; may be empty.
+    pub name: String,
+    /// Its process, counted from 0.
+    pub process: u32,
+    /// Its events in their order.
+    pub events: Vec<Event>,
+}
+
+/// A core of the computer that recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Core {
+    /// Its speed by that of the fastest, above 0 to 1.
+    pub speed: f64,
+    /// Its kind, such as `cortex-a57`; empty if not known.
+    #[serde(default)]
+    pub kind: String,
+}
+
+/// What is known of a recording as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Info {
+    /// The program's name.
+    pub name: String,
+    /// What was executed.
+    pub command: Vec<String>,
+    /// Who recorded: `preload`, `system`, or the form that was imported.
+    pub recorder: String,
+    /// The cores that the program could run on.
+    pub cores: Vec<Core>,
+    /// Release of the kernel that scheduled, if known.
+    pub kernel: String,
+    /// From the first event to the last, in ns.
+    pub wall_ns: u64,
+    /// Estimated (time with the recorder) / (time without), if known.
+    pub slowdown: Option<f64>,
+    /// Events that the recorder had no room for.
+    pub lost_events: u64,
+    /// How the program ended: exit code, or 128 + the signal's number.
+    pub exit_code: Option<i32>,
+    /// Instructions per thread where counters told them; empty if none did.
+    pub instructions: Vec<u64>,
+    /// What this recording could not know, a sentence each.
+    pub unknown: Vec<String>,
+}
+
+/// A recorded run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// What is known of it as a whole.
+    pub info: Info,
+    /// Its threads; the first one is that of the program's begin.
+    pub threads: Vec<Thread>,
+    /// Whether it ends where the recorder was cut off, so that only a part is there.
+    pub is_cut_off: bool,
+}
+
+impl Recording {
+    /// Number of events of all threads.
+    pub fn events(&self) -> usize {
+        self.threads.iter().map(|thread| thread.events.len()).sum()
+    }
+
+    /// CPU time of all threads, in ns.
+    pub fn cpu_ns(&self) -> u64 {
+        let events = self.threads.iter().flat_map(|thread| &thread.events);
+        events.map(|event| event.cpu_ns).sum()
+    }
+
+    /// Time that threads were blocked, in ns: in all, and with a cause that is known.
+    pub fn blocked_ns(&self) -> (u64, u64) {
+        let mut sums = (0, 0);
+        for event in self.threads.iter().flat_map(|thread| &thread.events) {
+            sums.0 += event.wait_ns;
+            let is_known = event.kind != Kind::Block
+                || !matches!(Wake::from_aux(event.aux), Wake::Unknown | Wake::Outside);
+            sums.1 += if is_known { event.wait_ns } else { 0 };
+        }
+        sums
+    }
+}

@@ -375,6 +375,9 @@ class Recording:
     def blocked_ns(self) -> tuple[int, int]: ...
     @property
     def is_cut_off(self) -> bool: ...
+    def replay(
+        self, catalog: Catalog, like: str, speedup: float | None, work_factor: float
+    ) -> tuple[Workload, list[str]]: ...
 
 @final
 class TraceWriter:

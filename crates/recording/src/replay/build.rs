@@ -1,0 +1,254 @@
+//! Actions at places of a recording, put together as code.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ampsched_model::{
+    Amount, CodePtr, Object, ObjectId, ObjectKind, Op, Profile, ProfileId, Program, SchedAttrs,
+    ThreadSpec,
+};
+
+use super::{Options, Place, Replay, locks};
+use crate::{Kind, Recording};
+
+/// What a thread does at a place, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Action {
+    /// Wait for ties that point here.
+    WaitFor {
+        thread: u32,
+    },
+    /// Release a mutex before waiting for a condition.
+    Release {
+        mutex: u32,
+    },
+    /// Arrive at a barrier and wait.
+    Arrive {
+        barrier: u32,
+    },
+    Sleep {
+        ns: u64,
+    },
+    Lock {
+        mutex: u32,
+    },
+    Unlock {
+        mutex: u32,
+    },
+    Fork {
+        thread: u32,
+    },
+    Yield,
+    /// Arrive at a barrier after having released what was held.
+    ArriveAfter {
+        barrier: u32,
+    },
+    /// Let go on who is tied to this place.
+    Post {
+        thread: u32,
+    },
+}
+
+/// All actions, and what they refer to.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub actions: Vec<(Place, Action)>,
+    /// From what was earlier to what waits for it.
+    pub ties: Vec<(Place, Place)>,
+    /// Parties of the barriers.
+    pub barriers: Vec<u32>,
+    /// Work before these events is none: the thread spun while it waited.
+    pub spins: HashSet<Place>,
+    /// When mutexes were acquired.
+    pub lock_times: HashMap<Place, u64>,
+    /// Threads that another one starts.
+    pub forked: HashSet<u32>,
+}
+
+impl Plan {
+    pub(super) fn act(&mut self, place: Place, action: Action) {
+        self.actions.push((place, action));
+    }
+
+    /// Lets `to` wait for `from`, unless both are of one thread.
+    pub(super) fn tie(&mut self, from: Place, to: Place) {
+        if from.thread != to.thread {
+            self.ties.push((from, to));
+        }
+    }
+
+    /// A new barrier.
+    pub(super) fn barrier(&mut self, parties: u32) -> u32 {
+        self.barriers.push(parties);
+        self.barriers.len() as u32 - 1
+    }
+
+    /// Ties become actions. A tie that another one of the same two threads implies is left out, so that the n-th wait of
+    /// a pair is for its n-th post.
+    fn settle_ties(&mut self) -> usize {
+        let mut pairs: BTreeMap<(u32, u32), Vec<(Place, Place)>> = BTreeMap::new();
+        for (from, to) in std::mem::take(&mut self.ties) {
+            pairs.entry((from.thread, to.thread)).or_default().push((to, from));
+        }
+        let mut count = 0;
+        for ((poster, waiter), mut ties) in pairs {
+            ties.sort_unstable();
+            let mut latest = None;
+            for (to, from) in ties {
+                if latest.is_none_or(|latest| from > latest) {
+                    latest = Some(from);
+                    self.act(from, Action::Post { thread: waiter });
+                    self.act(to, Action::WaitFor { thread: poster });
+                    count += 1;
+                }
+            }
+        }
+        count
+    }
+}
+
+/// Puts a program together.
+pub(super) fn assemble(
+    recording: &Recording,
+    options: &Options,
+    mut plan: Plan,
+    mut notes: Vec<String>,
+) -> Replay {
+    locks::keep_order(&mut plan, &mut notes);
+    let at_ns =
+        |place: &Place| recording.threads[place.thread as usize].events[place.event as usize].at_ns;
+    // Clocks of cores may differ a little; what seems to wait for something later waits for nothing.
+    plan.ties.retain(|(from, to)| at_ns(from) <= at_ns(to));
+    let ties = plan.settle_ties();
+    let mut actions = std::mem::take(&mut plan.actions);
+    actions.sort_unstable();
+    let mut code = Code::new(&plan);
+    let mut threads = Vec::with_capacity(recording.threads.len());
+    let mut rest = actions.as_slice();
+    for (index, thread) in (0..).zip(&recording.threads) {
+        let entry = CodePtr(code.ops.len() as u32);
+        for (event, what) in (0..).zip(&thread.events) {
+            let place = Place { thread: index, event };
+            if !plan.spins.contains(&place) {
+                code.work_ns += what.work_ns as f64 / options.work_factor;
+            }
+            let count = rest.iter().take_while(|(at, _)| *at == place).count();
+            let (here, behind) = rest.split_at(count);
+            rest = behind;
+            for (_, action) in here {
+                code.act(index, *action);
+            }
+        }
+        code.flush();
+        code.ops.push(Op::Exit);
+        let begins_ns = thread.events.first().map_or(0, |first| first.at_ns);
+        let is_forked = plan.forked.contains(&index);
+        threads.push(ThreadSpec {
+            name: thread_name(index, &thread.name),
+            entry,
+            count: u32::from(!is_forked),
+            nice: 0,
+            affinity: None,
+            start_ns: if is_forked { 0 } else { begins_ns },
+            attrs: SchedAttrs::default(),
+        });
+    }
+    let info = &recording.info;
+    let profile = Profile { name: "recorded".to_owned(), ..options.profile.clone() };
+    let program = Program {
+        name: info.name.clone(),
+        description: format!("replay of a recording: {}", info.command.join(" ")),
+        profiles: vec![profile],
+        objects: code.objects,
+        threads,
+        groups: Vec::new(),
+        code: code.ops,
+        duration_ns: None,
+        energy_ratio: None,
+    };
+    Replay { program, notes, ties }
+}
+
+fn thread_name(index: u32, name: &str) -> String {
+    if name.is_empty() { format!("t{index}") } else { format!("{name}.{index}") }
+}
+
+/// Code as it grows.
+struct Code {
+    ops: Vec<Op>,
+    objects: Vec<Object>,
+    barriers: Vec<ObjectId>,
+    mutexes: HashMap<u32, ObjectId>,
+    pairs: HashMap<(u32, u32), ObjectId>,
+    /// Work since the last action, in ns of the machine's fastest core.
+    work_ns: f64,
+}
+
+impl Code {
+    fn new(plan: &Plan) -> Self {
+        let object = |(index, parties): (usize, &u32)| Object {
+            name: format!("barrier {index}"),
+            kind: ObjectKind::Barrier { parties: *parties },
+        };
+        let objects: Vec<Object> = plan.barriers.iter().enumerate().map(object).collect();
+        let barriers = (0..objects.len()).map(ObjectId::from).collect();
+        let (mutexes, pairs) = (HashMap::new(), HashMap::new());
+        Self { ops: Vec::new(), objects, barriers, mutexes, pairs, work_ns: 0.0 }
+    }
+
+    /// The work up to here; parts of a ns go on.
+    fn flush(&mut self) {
+        let whole_ns = self.work_ns.round();
+        if whole_ns >= 1.0 {
+            self.work_ns -= whole_ns;
+            let reference_ns = Amount::constant(whole_ns);
+            self.ops.push(Op::Run { reference_ns, profile: ProfileId(0) });
+        }
+    }
+
+    fn act(&mut self, thread: u32, action: Action) {
+        self.flush();
+        let op = match action {
+            Action::WaitFor { thread: poster } => Op::SemWait(self.pair(poster, thread)),
+            Action::Post { thread: waiter } => Op::SemPost(self.pair(thread, waiter)),
+            Action::Release { mutex } | Action::Unlock { mutex } => Op::Unlock(self.mutex(mutex)),
+            Action::Lock { mutex } => Op::Lock(self.mutex(mutex)),
+            Action::Arrive { barrier } | Action::ArriveAfter { barrier } => {
+                Op::Barrier(self.barriers[barrier as usize])
+            }
+            Action::Sleep { ns } => Op::Sleep(Amount::constant(ns as f64)),
+            Action::Fork { thread } => Op::Fork { thread },
+            Action::Yield => Op::Yield,
+        };
+        self.ops.push(op);
+    }
+
+    fn pair(&mut self, poster: u32, waiter: u32) -> ObjectId {
+        let objects = &mut self.objects;
+        *self.pairs.entry((poster, waiter)).or_insert_with(|| {
+            let name = format!("{poster} -> {waiter}");
+            add(objects, name, ObjectKind::Semaphore { initial: 0 })
+        })
+    }
+
+    fn mutex(&mut self, mutex: u32) -> ObjectId {
+        let objects = &mut self.objects;
+        *self
+            .mutexes
+            .entry(mutex)
+            .or_insert_with(|| add(objects, format!("mutex {mutex:x}"), ObjectKind::Mutex))
+    }
+}
+
+fn add(objects: &mut Vec<Object>, name: String, kind: ObjectKind) -> ObjectId {
+    objects.push(Object { name, kind });
+    ObjectId::from(objects.len() - 1)
+}
+
+/// What a thread does by itself at an event, whatever others do.
+pub(super) fn own_action(kind: Kind, wait_ns: u64) -> Option<Action> {
+    match kind {
+        Kind::Sleep | Kind::Io if wait_ns > 0 => Some(Action::Sleep { ns: wait_ns }),
+        Kind::Yield => Some(Action::Yield),
+        _ => None,
+    }
+}

@@ -1,0 +1,229 @@
+//! What everything but conditions is tied to.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::build::{Action, Plan, own_action};
+use super::scan::{Arrivals, Counted, Lock, Scan};
+use super::{Mark, Place};
+use crate::{Event, Kind, Recording, Wake};
+
+/// Ties everything but conditions.
+pub(super) fn tie_all(recording: &Recording, scan: &Scan, plan: &mut Plan) {
+    tie_threads(recording, plan);
+    tie_wakes(recording, plan);
+    tie_regions(recording, plan);
+    for (mutex, lock) in &scan.locks {
+        take_locks(*mutex, lock, plan);
+    }
+    for counted in scan.semaphores.values() {
+        tie_counted(&counted.posts, &marks(counted), plan);
+    }
+    for counted in scan.futexes.values().chain(scan.rwlocks.values()) {
+        tie_to_last(counted, plan);
+    }
+    for arrivals in scan.barriers.values() {
+        arrive(arrivals, plan);
+    }
+}
+
+fn events(recording: &Recording) -> impl Iterator<Item = (Place, &Event)> {
+    (0..).zip(&recording.threads).flat_map(|(thread, recorded)| {
+        (0..).zip(&recorded.events).map(move |(event, what)| (Place { thread, event }, what))
+    })
+}
+
+fn mark(place: Place, event: &Event) -> Mark {
+    Mark { at_ns: event.at_ns, place }
+}
+
+/// Threads are started by who created them and waited for by who joined them; sleeps and input stay as long.
+fn tie_threads(recording: &Recording, plan: &mut Plan) {
+    let count = recording.threads.len() as u32;
+    let mut creations: BTreeMap<u32, (u32, Place)> = BTreeMap::new();
+    for (place, event) in events(recording) {
+        if let Some(action) = own_action(event.kind, event.wait_ns) {
+            plan.act(place, action);
+        }
+        let other = event.object;
+        if other >= count || other == place.thread {
+            continue;
+        }
+        match event.kind {
+            Kind::Create => drop(creations.entry(other).or_insert((place.thread, place))),
+            Kind::Join => {
+                let of_other = &recording.threads[other as usize].events;
+                if of_other.last().is_some_and(|last| last.at_ns <= event.at_ns) {
+                    let end = Place { thread: other, event: of_other.len() as u32 - 1 };
+                    plan.tie(end, place);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut reached: Vec<u32> =
+        (0..count).filter(|thread| !creations.contains_key(thread)).collect();
+    let mut children: HashMap<u32, Vec<(u32, Place)>> = HashMap::new();
+    for (thread, (creator, place)) in creations {
+        children.entry(creator).or_default().push((thread, place));
+    }
+    // Whom nobody can have started, as its creators are its descendants, starts by itself.
+    while let Some(creator) = reached.pop() {
+        for (thread, place) in children.remove(&creator).unwrap_or_default() {
+            plan.act(place, Action::Fork { thread });
+            plan.forked.insert(thread);
+            reached.push(thread);
+        }
+    }
+}
+
+/// What a kernel has told: a blocked thread waits for the wake-up that ended it, or as long as it waited.
+fn tie_wakes(recording: &Recording, plan: &mut Plan) {
+    let mut wakes: HashMap<(u32, u32), Vec<Mark>> = HashMap::new();
+    for (place, event) in events(recording) {
+        if event.kind == Kind::Wake {
+            wakes.entry((place.thread, event.object)).or_default().push(mark(place, event));
+        }
+    }
+    for (place, event) in events(recording).filter(|(_, event)| event.kind == Kind::Block) {
+        let by = match Wake::from_aux(event.aux) {
+            Wake::Thread(waker) => wakes.get(&(waker, place.thread)),
+            _ => None,
+        };
+        let last = by.and_then(|marks| last_before(marks, event.at_ns));
+        match last {
+            Some(wake) => plan.tie(wake.place, place),
+            None if event.wait_ns > 0 => plan.act(place, Action::Sleep { ns: event.wait_ns }),
+            None => {}
+        }
+    }
+}
+
+/// The last of ascending marks that is not later than a time.
+pub(super) fn last_before(marks: &[Mark], at_ns: u64) -> Option<Mark> {
+    marks[..marks.partition_point(|mark| mark.at_ns <= at_ns)].last().copied()
+}
+
+/// Shares of a parallel region begin after its fork and end before its join; what a waiting worker does is no work.
+fn tie_regions(recording: &Recording, plan: &mut Plan) {
+    let mut shares: BTreeMap<u32, Vec<(Mark, Kind)>> = BTreeMap::new();
+    let mut regions: Vec<(u32, Mark, Mark)> = Vec::new();
+    for (thread, recorded) in (0..).zip(&recording.threads) {
+        let mut open: Vec<(u32, Mark)> = Vec::new();
+        for (event, what) in (0..).zip(&recorded.events) {
+            let here = mark(Place { thread, event }, what);
+            match what.kind {
+                Kind::OmpFork => open.push((what.object, here)),
+                Kind::OmpJoin => {
+                    if let Some((region, fork)) = open.pop() {
+                        regions.push((region, fork, here));
+                    }
+                }
+                Kind::OmpBegin | Kind::OmpEnd => {
+                    shares.entry(what.object).or_default().push((here, what.kind));
+                    if what.kind == Kind::OmpBegin && open.is_empty() {
+                        plan.spins.insert(here.place);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    for list in shares.values_mut() {
+        list.sort_unstable();
+    }
+    for (region, fork, join) in regions {
+        let Some(list) = shares.get(&region) else { continue };
+        let from = list.partition_point(|(mark, _)| mark.at_ns < fork.at_ns);
+        let inside = list[from..].iter().take_while(|(mark, _)| mark.at_ns <= join.at_ns);
+        for (share, kind) in inside {
+            match kind {
+                Kind::OmpBegin => plan.tie(fork.place, share.place),
+                _ => plan.tie(share.place, join.place),
+            }
+        }
+    }
+}
+
+/// Threads compete for a mutex as they did; one of a single thread vanishes.
+fn take_locks(mutex: u32, lock: &Lock, plan: &mut Plan) {
+    if lock.threads.len() < 2 {
+        return;
+    }
+    for (locked, unlocked) in lock.locked.iter().zip(&lock.unlocked) {
+        plan.act(locked.place, Action::Lock { mutex });
+        plan.act(unlocked.place, Action::Unlock { mutex });
+        plan.lock_times.insert(locked.place, locked.at_ns);
+    }
+}
+
+fn marks(counted: &Counted) -> Vec<Mark> {
+    counted.takes.iter().map(|(mark, _)| *mark).collect()
+}
+
+/// Ties what takes to what adds, first come, first served. What was there at the beginning is what it needs to never
+/// fall short in the recorded order.
+pub(super) fn tie_counted(posts: &[Mark], takes: &[Mark], plan: &mut Plan) {
+    let (mut posts, mut takes) = (posts.to_vec(), takes.to_vec());
+    posts.sort_unstable();
+    takes.sort_unstable();
+    let initial = shortage(&posts, &takes);
+    for (take, post) in takes.iter().skip(initial).zip(&posts) {
+        plan.tie(post.place, take.place);
+    }
+}
+
+/// How far what was taken was ahead of what was added at most.
+pub(super) fn shortage(posts: &[Mark], takes: &[Mark]) -> usize {
+    let missing = |(taken, take): (usize, &Mark)| {
+        let added = posts.partition_point(|post| post.at_ns <= take.at_ns);
+        (taken + 1).saturating_sub(added)
+    };
+    takes.iter().enumerate().map(missing).max().unwrap_or(0)
+}
+
+/// Ties a wait to the last thing that can have ended it; a wait that nothing recorded has ended lasts as long.
+fn tie_to_last(counted: &Counted, plan: &mut Plan) {
+    let mut posts = counted.posts.clone();
+    posts.sort_unstable();
+    for (take, since_ns) in &counted.takes {
+        let until = posts.partition_point(|post| post.at_ns <= take.at_ns);
+        let others = posts[..until].iter().rev();
+        let mut meanwhile = others.take_while(|post| post.at_ns >= *since_ns);
+        match meanwhile.find(|post| post.place.thread != take.place.thread) {
+            Some(post) => plan.tie(post.place, take.place),
+            None if take.at_ns > *since_ns => {
+                plan.act(take.place, Action::Sleep { ns: take.at_ns - since_ns });
+            }
+            None => {}
+        }
+    }
+}
+
+/// Barriers stay barriers where every thread arrives equally often, or as often as there are parties.
+fn arrive(arrivals: &Arrivals, plan: &mut Plan) {
+    let mut marks = arrivals.marks.clone();
+    marks.sort_unstable();
+    let mut made = arrivals.made.clone();
+    made.sort_unstable();
+    let mut rest = marks.as_slice();
+    for (index, (_, parties)) in made.iter().enumerate() {
+        let until = made.get(index + 1).map_or(u64::MAX, |next| next.0);
+        let (now, later) = rest.split_at(rest.partition_point(|mark| mark.at_ns < until));
+        rest = later;
+        meet(now, Some(*parties), plan);
+    }
+    meet(rest, None, plan);
+}
+
+fn meet(marks: &[Mark], parties: Option<u32>, plan: &mut Plan) {
+    let threads: HashSet<u32> = marks.iter().map(|mark| mark.place.thread).collect();
+    let parties = parties.unwrap_or(threads.len() as u32);
+    if parties < 2 {
+        return;
+    }
+    let whole = marks.len() - marks.len() % parties as usize;
+    let barrier = plan.barrier(parties);
+    for mark in &marks[..whole] {
+        plan.act(mark.place, Action::Arrive { barrier });
+    }
+}

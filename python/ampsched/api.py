@@ -15,6 +15,7 @@ from ampsched.governor import Governors
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
+from ampsched.ranges import Range
 from ampsched.results import Outcome
 from ampsched.settings import (
     MS_MAX,
@@ -22,7 +23,6 @@ from ampsched.settings import (
     CompareSettings,
     CoreOrder,
     MixSettings,
-    Range,
     ReferenceSettings,
     RunSettings,
     SimulateSettings,

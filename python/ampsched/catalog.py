@@ -11,6 +11,8 @@ from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Workload
 from ampsched.files import read_text
 from ampsched.kinds import Kind
+from ampsched.recording import replay
+from ampsched.recording.files import SUFFIX as RECORDING
 from ampsched.spec import parse_spec
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -88,7 +90,8 @@ class Catalog:
     def workload(self, workload: "str | Path | Workload") -> Workload:
         """The workload of that name, or in a file; a program is a workload of that program alone.
 
-        ``mixes.toml:night`` names one of the workloads of a file, ``ferret:n=8`` a program with parameters.
+        ``mixes.toml:night`` names one of the workloads of a file, ``ferret:n=8`` a program with parameters,
+        ``run.ampr`` a recording, which is replayed (``run.ampr:speedup=2``, see `ampsched.recording.replay`).
 
         Raises:
             InputError: If there is no such name, file or parameter, or the file is wrong.
@@ -96,6 +99,8 @@ class Catalog:
         if isinstance(workload, Workload):
             return workload
         program, params = _split_shares(str(workload))
+        if program.endswith(RECORDING):
+            return replay.replay(self, Path(program), params)
         if params:
             return self._program(program, ":".join(params))
         path, name = _split_path(str(workload))
@@ -179,7 +184,7 @@ def _nearest(name: str, known: list[str], otherwise: str = "see: ampsched list -
 
 def is_path(name: str | Path) -> bool:
     """Whether a name means a file."""
-    return isinstance(name, Path) or name.endswith(SUFFIXES) or "/" in name
+    return isinstance(name, Path) or name.endswith((*SUFFIXES, RECORDING)) or "/" in name
 
 
 def _split_path(text: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ its entry in their documentation, its check, and the option of each command that
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from ampsched.factors import Factors
 from ampsched.governor import Governors
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
+from ampsched.ranges import Range
 
 CoreOrder = Literal["as-is", "big-first", "little-first"]
 CoreOrders = Literal["both", "big-first", "little-first", "as-is"]
@@ -38,32 +38,6 @@ MS_MAX = 1e9
 LIMIT_S_MAX = 1e6
 FACTOR_MAX = 1e12
 """Greatest ratio of speeds, and greatest speed of data in MB/s."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The numbers from `low` to `high`, or only those above `low`."""
-
-    low: float
-    high: float = math.inf
-    without_low: bool = False
-
-    def check(self, name: str, value: float) -> None:
-        """Raises `InputError` if a number is not within the range."""
-        # Not a number is below everything.
-        if not self.low <= value <= self.high or (self.without_low and value == self.low):
-            raise InputError(f"{name} = {_shown(value)} {self._what_is_wrong()}")
-
-    def _what_is_wrong(self) -> str:
-        if self.without_low:
-            return f"is not above {_shown(self.low)} and at most {_shown(self.high)}"
-        if self.high == math.inf:
-            return f"is below {_shown(self.low)}"
-        return f"is not within {_shown(self.low)} to {_shown(self.high)}"
-
-
-def _shown(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ impl From<recording::Recording> for Recording {
 impl Recording {
     /// The recording in the bytes of its file; `file` is its path for messages.
     #[staticmethod]
-    fn read(py: Python<'_>, file: String, bytes: Vec<u8>) -> PyResult<Self> {
-        let found = interruptible(py, move |_| recording::read(&file, &bytes))?;
+    fn read(py: Python<'_>, file: String, data: Vec<u8>) -> PyResult<Self> {
+        let found = interruptible(py, move |_| recording::read(&file, &data))?;
         found.map(Self::from).map_err(|error| input(&error))
     }
 

@@ -204,6 +204,8 @@ pub struct Info {
     pub recorder: String,
     /// The cores that the program could run on.
     pub cores: Vec<Core>,
+    /// The exact machine that it ran on, as `--machine` names it; empty if it was a real computer.
+    pub machine: String,
     /// Release of the kernel that scheduled, if known.
     pub kernel: String,
     /// From the first event to the last, in ns.

@@ -15,6 +15,7 @@ import typer
 import ampsched
 from ampsched.children import SIGNALLED
 from ampsched.cli import (
+    advising,
     analysing,
     calibrating,
     comparing,
@@ -44,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+app.command("advise", epilog=advising.EXAMPLES)(advising.advise)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
 app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)

@@ -1,0 +1,170 @@
+"""``ampsched advise``."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ampsched._core import InputError
+from ampsched.cli import options, render
+from ampsched.recording.files import SUFFIX
+
+if TYPE_CHECKING:
+    from ampsched.recording.advice import Advice
+
+EXAMPLES = render.examples(
+    "ampsched advise -- ./my_program --threads 4",
+    "ampsched advise my_program.ampr --machine hybrid-8P16E",
+    "ampsched advise my_program.ampr -m pixel -p linux,acfs,colab --speedup 1.8",
+)
+SHOWN = 3
+
+
+def advise(
+    target: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECORDING | -- COMMAND", help="A recording, or a command that is recorded first."
+        ),
+    ],
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", metavar="NAME", help="Where it shall run; this computer if absent."),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAMES",
+            help="Policies a,b; by default those for unequal cores, against linux.",
+        ),
+    ] = None,
+    speedup: Annotated[
+        float | None,
+        typer.Option(
+            "--speedup",
+            parser=options.number,
+            metavar="RATIO",
+            help="How many times as fast the program is on a fast core as on a slow one, if you know it.",
+        ),
+    ] = None,
+    repeat: Annotated[
+        int, typer.Option("--repeat", "-r", parser=options.whole, metavar="N", help="Number of seeds.")
+    ] = 5,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Answer even if the replay does not reproduce the recording.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Which policy is best for your program, by how much, how sure that is, and how to run it now.
+
+    The recording is replayed on the machine under each policy: work and dependences, beside the system's own noise.
+    First it is replayed on the cores that it was made on; if that takes more than 10 % longer or shorter than the
+    recording, there is no advice.
+    """
+    from ampsched.recording.advice import POLICIES
+    from ampsched.recording.advice import advise as answer
+
+    policies = options.split(policy, "policy") if policy else POLICIES
+    console = render.console()
+    with tempfile.TemporaryDirectory(prefix="ampsched-advise-") as folder:
+        recording, command = _recorded(target, Path(folder))
+        name, where = _machine(machine, Path(folder))
+        with console.status("") as status:
+            found = answer(
+                recording,
+                name,
+                policies,
+                speedup=speedup,
+                repeat=repeat,
+                anyway=anyway,
+                step=None if json else lambda text: status.update(f"{text} ..."),
+            )
+    if json:
+        render.print_json(found.to_dict())
+        return
+    for line in lines(found, where, command):
+        console.print(line, soft_wrap=True)
+
+
+def _recorded(target: list[str], folder: Path) -> tuple[Path, list[str]]:
+    """The recording, and the command that it is of, if it was given."""
+    if len(target) == 1 and target[0].endswith(SUFFIX):
+        return Path(target[0]), []
+    from ampsched.recording.preload import record
+
+    out = folder / f"{Path(target[0]).name}{SUFFIX}"
+    record(target, out)
+    return out, target
+
+
+def _machine(name: str | None, folder: Path) -> tuple[str, str]:
+    """The machine, and what it is called."""
+    if name is not None:
+        return name, name
+    from ampsched.calibration.calibrate import calibrate
+
+    calibrate(folder / "this-computer", window_ms=20, windows=3)
+    return str(folder / "this-computer" / "machine.toml"), "this computer"
+
+
+def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
+    """The answer, in about ten lines."""
+    from ampsched.recording.advice import BASELINE
+
+    best = advice.best
+    told = [
+        f"{advice.name} on {where}: {BASELINE} takes {advice.baseline_s.mean:.3g} s",
+        "",
+        *(
+            _choice_line(choice.policy, choice.change.mean, choice.change.half_width)
+            for choice in advice.choices[:SHOWN]
+        ),
+        _choice_line(
+            advice.choices[-1].policy, advice.choices[-1].change.mean, advice.choices[-1].change.half_width
+        )
+        + "  (worst)",
+        "",
+        f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
+        f"({advice.check.error:+.1%})",
+        f"speed-up: {advice.speedup}" + _sensitivity(advice),
+    ]
+    if advice.is_worth_it:
+        told.append(
+            f"best: {best.policy}, {-best.change.mean:.1%} shorter than {BASELINE}{_how(best.policy, command)}"
+        )
+    else:
+        told.append(f"best: stay with {BASELINE}: no policy is faster by more than its interval")
+    return told
+
+
+def _choice_line(policy: str, change: float, half_width: float) -> str:
+    return f"  {policy:<16} {change:+7.1%} ±{half_width:.1%}"
+
+
+def _sensitivity(advice: Advice) -> str:
+    """Whether the best policy would be another one if the program's speed-up were."""
+    others = {word: name for word, name in advice.best_if.items() if name != advice.best.policy}
+    if not advice.best_if:
+        return ""
+    if not others:
+        return "; the best policy is the same if it gains little or much from fast cores"
+    return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
+
+
+def _how(policy: str, command: list[str]) -> str:
+    """How the policy runs here and now, or why it does not."""
+    from ampsched.live.program import refusal
+
+    try:
+        why = refusal(policy, [])
+    except InputError as error:
+        why = str(error)
+    if why:
+        return f"\nhere: not now: {why} (see: ampsched live doctor)"
+    return f"\nhere: ampsched live run --policy {policy} -- {shlex.join(command) or 'COMMAND'}"

@@ -1,0 +1,53 @@
+"""The machine that a recording was made on, as far as the recording says."""
+
+import tempfile
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ampsched._core import InputError, Machine
+from ampsched.calibration.machine import COSTS
+from ampsched.catalog import Catalog
+
+CORE_TYPE = "generic"
+MHZ = 2000
+
+
+def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> Machine:
+    """The machine with the cores that a recording names.
+
+    Args:
+        info: What is known of the recording as a whole.
+        catalog: Has the machines that exact virtual machines imitate.
+        source: The recording, for messages.
+
+    Raises:
+        InputError: The recording names no cores.
+    """
+    if info["machine"]:
+        return catalog.machine(info["machine"])
+    if not info["cores"]:
+        raise InputError(f"{source}: says nothing of the cores that it was made on")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "recorded.toml"
+        file.write_text(machine_text(info["cores"]), encoding="utf-8")
+        return catalog.machine(file)
+
+
+def machine_text(cores: list[dict[str, Any]]) -> str:
+    """A machine file with these cores; neighbours of one kind and speed are a cluster."""
+    speeds = sorted({core["speed"] for core in cores})
+    lines = ['name = "recorded"', 'description = "The cores of a recording."']
+    groups = groupby(cores, key=lambda core: (core["speed"], core["kind"]))
+    for number, ((speed, _), members) in enumerate(groups):
+        lines += [
+            "[[clusters]]",
+            f'name = "cluster-{number}"',
+            f'core_type = "{CORE_TYPE}"',
+            f"cores = {len(list(members))}",
+            f"class = {speeds.index(speed)}",
+            f"opps = [{{ mhz = {round(MHZ * speed)}, volt = 1.0 }}]",
+        ]
+    lines += ["[costs]", *(f"{key} = {value}" for key, value in COSTS.items())]
+    return "\n".join(lines) + "\n"

@@ -16,6 +16,7 @@ mod kinds;
 mod pmus;
 mod procfs;
 mod root;
+mod wakeup;
 
 pub use by_hand::ByHand;
 pub use capabilities::{Capabilities, Cpufreq, LOAD_SCHEDULER, RIGHTS, Right};
@@ -29,3 +30,4 @@ pub use kinds::{CoreKind, core_kinds};
 pub use pmus::CorePmu;
 pub use procfs::{Proc, ThreadKey, ThreadStat, boot_id};
 pub use root::Root;
+pub use wakeup::wakeup_ns;

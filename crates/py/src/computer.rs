@@ -80,6 +80,12 @@ pub fn core_kinds(cpus: BTreeSet<usize>, root: PathBuf) -> PyResult<Vec<CoreKind
     Ok(kinds.into_iter().map(|inner| CoreKind { inner }).collect())
 }
 
+/// From the return of the call that wakes a thread on an idle CPU until that thread runs, in ns, here and now.
+#[pyfunction]
+pub fn wakeup_ns(py: Python<'_>) -> u64 {
+    py.detach(ampsched_computer::wakeup_ns)
+}
+
 /// Reads a list of CPUs such as `0-3,8`, in ascending order; `source` says in errors where it stands.
 #[pyfunction]
 pub fn parse_cpus(source: &str, text: &str) -> PyResult<Vec<usize>> {

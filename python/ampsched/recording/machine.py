@@ -31,12 +31,18 @@ def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> 
         raise InputError(f"{source}: says nothing of the cores that it was made on")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "recorded.toml"
-        file.write_text(machine_text(info["cores"]), encoding="utf-8")
+        file.write_text(machine_text(info["cores"], info["wakeup_ns"]), encoding="utf-8")
         return catalog.machine(file)
 
 
-def machine_text(cores: list[dict[str, Any]]) -> str:
-    """A machine file with these cores; neighbours of one kind and speed are a cluster."""
+def machine_text(cores: list[dict[str, Any]], wakeup_ns: int | None) -> str:
+    """A machine file with these cores; neighbours of one kind and speed are a cluster.
+
+    What waking and switching takes of a core is CPU time of the recorded threads, so it is part of their work.
+    """
+    costs = COSTS | {"context_switch_ns": 0}
+    if wakeup_ns is not None:
+        costs["wakeup_latency_ns"] = wakeup_ns
     speeds = sorted({core["speed"] for core in cores})
     lines = ['name = "recorded"', 'description = "The cores of a recording."']
     groups = groupby(cores, key=lambda core: (core["speed"], core["kind"]))
@@ -49,5 +55,5 @@ def machine_text(cores: list[dict[str, Any]]) -> str:
             f"class = {speeds.index(speed)}",
             f"opps = [{{ mhz = {round(MHZ * speed)}, volt = 1.0 }}]",
         ]
-    lines += ["[costs]", *(f"{key} = {value}" for key, value in COSTS.items())]
+    lines += ["[costs]", *(f"{key} = {value}" for key, value in costs.items())]
     return "\n".join(lines) + "\n"

@@ -17,6 +17,7 @@ MAY_DEPEND_ON = {
     "policy": {"model"},
     "predict": {"model"},
     "recording": {"model"},
+    "preload": set(),
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
@@ -29,7 +30,7 @@ MAY_DEPEND_ON = {
     "live/daemon": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
     "live/scx": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
     "live/cli": {"model", "policy", "computer", "live/driver", "live/factors", "live/session", "live/daemon"},
-    "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace", "recording"},
+    "py": {"model", "policy", "computer", "predict", "kernels", "task", "sim", "taskrt", "trace", "recording", "preload"},
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.
 OS_CRATES = {

@@ -5,6 +5,8 @@
 
 mod file;
 mod model;
+mod raw;
 
 pub use file::{MAGIC, Reader, Writer, read};
 pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
+pub use raw::from_raw;

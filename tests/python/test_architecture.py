@@ -17,6 +17,7 @@ MAY_DEPEND_ON = {
     "policy": {"model"},
     "predict": {"model"},
     "recording": {"model"},
+    "preload": set(),
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
@@ -40,6 +41,7 @@ MAY_DEPEND_ON = {
         "taskrt",
         "trace",
         "recording",
+        "preload",
     },
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.

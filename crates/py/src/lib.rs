@@ -13,6 +13,7 @@ mod kernels;
 mod models;
 mod noise;
 mod policy;
+mod preload;
 mod recording;
 mod registry;
 mod rules;
@@ -54,6 +55,8 @@ mod _core {
     use super::noise::NoiseSources;
     #[pymodule_export]
     use super::policy::simulate_python;
+    #[pymodule_export]
+    use super::preload::{preload_library, recording_from_raw};
     #[pymodule_export]
     use super::recording::Recording;
     #[pymodule_export]

@@ -25,6 +25,7 @@ from ampsched.cli import (
     importing,
     listing,
     living,
+    recording,
     render,
     reproducing,
     simulating,
@@ -52,6 +53,7 @@ app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
+app.command("record", epilog=recording.EXAMPLES)(recording.record)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)

@@ -1,0 +1,92 @@
+/* What a recorded program leaves in the working folder. The reader is crates/recording/src/raw.rs.
+ *
+ * `control`: one for all processes; `PROCESS.THREAD.raw`: the events of one thread. Both are mapped and shared, so
+ * whatever a thread has stored is in the file, however the program ends. Numbers have the computer's byte order. */
+#ifndef AMPSCHED_FORM_H
+#define AMPSCHED_FORM_H
+
+#include <stdint.h>
+
+#define FORM_MAGIC "AMPRAW1\n"
+#define HEAD_BYTES 4096
+#define PROCESSES_MAX 65535
+
+/* Kinds of crates/recording/src/model.rs; above: only in raw files. */
+enum kind {
+    START = 1, EXIT, CREATE, JOIN, LOCK, TRY_FAIL, UNLOCK, COND_WAIT, COND_WAKE, SIGNAL, BROADCAST, BARRIER,
+    SEM_WAIT, SEM_POST, READ_LOCK, WRITE_LOCK, RW_UNLOCK, SPIN_LOCK, SPIN_UNLOCK, OMP_FORK, OMP_JOIN, OMP_BEGIN,
+    OMP_END, OMP_BARRIER, OMP_CRITICAL, OMP_CRITICAL_END, FUTEX_WAIT_EVENT, FUTEX_WAKE_EVENT, SLEEP, YIELD, BARRIER_INIT, IO,
+    OMP_CHUNK = 35,
+    CREATE_PROCESS = 64, /* object: the process's id as the kernel has it */
+    JOIN_PROCESS,        /* the same */
+    ANCHOR,              /* what follows begins here, with a reading; the time before it is the program's */
+    OWN_TIME,            /* the same, but the time before it is the recorder's */
+};
+
+enum flag {
+    CONTENDED = 1, /* a try has failed, so the thread had to block */
+    READING = 2,   /* a second slot follows */
+    WAITED = 4,    /* time without a core since the previous event passed inside the call */
+    SWITCHED = 8,  /* the thread may have lost its core since the previous event */
+};
+
+/* An event: 16 bytes; `head` is stored last, 0 is the end. */
+struct slot {
+    uint64_t head; /* kind | flags << 8 | ticks since the previous event << 16 */
+    uint32_t object;
+    uint32_t aux;
+};
+
+/* What follows an event that has a reading. */
+struct reading {
+    uint64_t cpu_ns; /* CPU time of the thread so far */
+    uint64_t core;
+};
+
+/* How CPU time is told: by the kernel at every event, or by it only where a thread may have lost its core. */
+enum clock { KERNEL_CLOCK, TICKS };
+
+/* The same moment of two clocks. */
+struct pair {
+    uint64_t ticks;
+    uint64_t ns;
+};
+
+/* The first bytes of a thread's file. */
+struct head {
+    char magic[8];
+    uint32_t process, thread, pid, parent_pid;
+    uint32_t creator;      /* 1 + the thread of this process that created it */
+    uint32_t is_continued; /* the first thread of a process that has executed another program */
+    uint64_t identity;     /* pthread_t */
+    uint64_t lost_events;
+    uint64_t fast_cost, slow_cost; /* ticks of the recorder per event without and with a reading */
+    uint64_t own_ticks;            /* ticks of the recorder's other work */
+    struct pair begin, last, rate; /* rate: a stretch of time by both clocks */
+    uint64_t instructions;
+    uint32_t has_instructions, is_ended;
+    uint32_t clock; /* enum clock */
+    uint32_t unused;
+    char name[16];
+};
+
+/* A process, by the number that it has in the recording. */
+struct process {
+    uint32_t pid;
+    uint32_t threads;
+    uint32_t is_ended;
+    uint32_t unused;
+};
+
+/* The file `control`. */
+struct control {
+    char magic[8];
+    uint32_t processes;
+    uint32_t unused;
+    uint64_t bytes, bytes_max;
+    struct pair begin;
+    char rest[HEAD_BYTES - 48];
+    struct process process[PROCESSES_MAX];
+};
+
+#endif

@@ -1,0 +1,334 @@
+/* Programs that GCC has compiled with OpenMP, by the calls of libgomp that stand in them.
+ *
+ * The real functions are those that the calling library would have found: several of a process may each bring a
+ * libgomp of its own. */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "recorder.h"
+
+typedef void share(void *);
+
+#define PARALLEL_LOOPS(X) \
+    X(dynamic) X(guided) X(nonmonotonic_dynamic) X(nonmonotonic_guided)
+#define PARALLEL_LOOPS_AT_RUN_TIME(X) \
+    X(runtime) X(nonmonotonic_runtime) X(maybe_nonmonotonic_runtime)
+#define LOOPS(X) X(dynamic) X(guided) X(nonmonotonic_dynamic) X(nonmonotonic_guided)
+#define LOOPS_AT_RUN_TIME(X) X(runtime) X(nonmonotonic_runtime) X(maybe_nonmonotonic_runtime)
+
+#define PARALLEL_PARAMETERS share *, void *, unsigned, long, long, long, long, unsigned
+#define PARALLEL_AT_RUN_TIME_PARAMETERS share *, void *, unsigned, long, long, long, unsigned
+#define TASK_PARAMETERS \
+    share *, void *, void (*)(void *, void *), long, long, bool, unsigned, void **, int, void *
+
+#define GOMP_FUNCTIONS(X) \
+    X(void, parallel, (share *, void *, unsigned, unsigned)) \
+    X(unsigned, parallel_reductions, (share *, void *, unsigned, unsigned)) \
+    X(void, parallel_sections, (share *, void *, unsigned, unsigned, unsigned)) \
+    X(void, parallel_loop_static, (PARALLEL_PARAMETERS)) \
+    X(void, parallel_loop_dynamic, (PARALLEL_PARAMETERS)) \
+    X(void, parallel_loop_guided, (PARALLEL_PARAMETERS)) \
+    X(void, parallel_loop_nonmonotonic_dynamic, (PARALLEL_PARAMETERS)) \
+    X(void, parallel_loop_nonmonotonic_guided, (PARALLEL_PARAMETERS)) \
+    X(void, parallel_loop_runtime, (PARALLEL_AT_RUN_TIME_PARAMETERS)) \
+    X(void, parallel_loop_nonmonotonic_runtime, (PARALLEL_AT_RUN_TIME_PARAMETERS)) \
+    X(void, parallel_loop_maybe_nonmonotonic_runtime, (PARALLEL_AT_RUN_TIME_PARAMETERS)) \
+    X(void, barrier, (void)) \
+    X(bool, barrier_cancel, (void)) \
+    X(void, loop_end, (void)) \
+    X(bool, loop_end_cancel, (void)) \
+    X(void, sections_end, (void)) \
+    X(void, critical_start, (void)) \
+    X(void, critical_end, (void)) \
+    X(void, critical_name_start, (void **)) \
+    X(void, critical_name_end, (void **)) \
+    X(void, atomic_start, (void)) \
+    X(void, atomic_end, (void)) \
+    X(unsigned, sections_start, (unsigned)) \
+    X(unsigned, sections_next, (void)) \
+    X(bool, loop_dynamic_start, (long, long, long, long, long *, long *)) \
+    X(bool, loop_guided_start, (long, long, long, long, long *, long *)) \
+    X(bool, loop_nonmonotonic_dynamic_start, (long, long, long, long, long *, long *)) \
+    X(bool, loop_nonmonotonic_guided_start, (long, long, long, long, long *, long *)) \
+    X(bool, loop_runtime_start, (long, long, long, long *, long *)) \
+    X(bool, loop_nonmonotonic_runtime_start, (long, long, long, long *, long *)) \
+    X(bool, loop_maybe_nonmonotonic_runtime_start, (long, long, long, long *, long *)) \
+    X(bool, loop_dynamic_next, (long *, long *)) \
+    X(bool, loop_guided_next, (long *, long *)) \
+    X(bool, loop_nonmonotonic_dynamic_next, (long *, long *)) \
+    X(bool, loop_nonmonotonic_guided_next, (long *, long *)) \
+    X(bool, loop_runtime_next, (long *, long *)) \
+    X(bool, loop_nonmonotonic_runtime_next, (long *, long *)) \
+    X(bool, loop_maybe_nonmonotonic_runtime_next, (long *, long *)) \
+    X(void, task, (TASK_PARAMETERS))
+
+struct gomp {
+#define FIELD(result, name, parameters) result(*name) parameters;
+    GOMP_FUNCTIONS(FIELD)
+#undef FIELD
+};
+
+static void find(struct gomp *gomp, void *where) {
+#define FIND(result, name, parameters) *(void **)&gomp->name = dlsym(where, "GOMP_" #name);
+    GOMP_FUNCTIONS(FIND)
+#undef FIND
+}
+
+#define CALLERS 256
+
+/* Per calling library, where libgomp is not visible to all. */
+static struct caller {
+    void *base;
+    struct gomp gomp;
+} callers[CALLERS];
+static struct gomp global;
+static int is_found, caller_count;
+static volatile char lock;
+
+static struct gomp *of_caller(void *address) {
+    Dl_info info = {0};
+    if (!dladdr(address, &info)) {
+        return &global;
+    }
+    for (int index = __atomic_load_n(&caller_count, __ATOMIC_ACQUIRE); index-- > 0;) {
+        if (callers[index].base == info.dli_fbase) {
+            return &callers[index].gomp;
+        }
+    }
+    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
+    }
+    int index = caller_count < CALLERS ? caller_count : CALLERS - 1;
+    void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (library) {
+        callers[index].base = info.dli_fbase;
+        find(&callers[index].gomp, library);
+        __atomic_store_n(&caller_count, index + 1, __ATOMIC_RELEASE);
+    }
+    __atomic_clear(&lock, __ATOMIC_RELEASE);
+    return &callers[index].gomp;
+}
+
+static struct gomp *gomp_of(void *address) {
+    if (UNLIKELY(!__atomic_load_n(&is_found, __ATOMIC_ACQUIRE))) {
+        find(&global, RTLD_NEXT);
+        __atomic_store_n(&is_found, 1, __ATOMIC_RELEASE);
+    }
+    return LIKELY(global.parallel != NULL) ? &global : of_caller(address);
+}
+
+#define GOMP gomp_of(__builtin_return_address(0))
+
+/* A parallel region, by its number. */
+struct region {
+    share *body;
+    void *data;
+    long increment;
+    uint32_t number;
+};
+
+static uint32_t regions;
+
+static void run(void *data) {
+    struct region region = *(struct region *)data;
+    struct thread *self = current();
+    if (!self) {
+        region.body(region.data);
+        return;
+    }
+    self->omp_increment = region.increment;
+    note(self, OMP_BEGIN, 0, region.number, 0);
+    region.body(region.data);
+    note(self, OMP_END, 0, region.number, 0);
+}
+
+/* The region lives on the stack of the thread that waits for its end. */
+#define REGION(given_increment, call) \
+    struct gomp *gomp = GOMP; \
+    struct thread *self = current(); \
+    struct region region = {body, data, given_increment, __atomic_add_fetch(&regions, 1, __ATOMIC_RELAXED)}; \
+    if (self) { \
+        note(self, OMP_FORK, 0, region.number, 0); \
+    } \
+    call; \
+    if (self) { \
+        note(self, OMP_JOIN, WAITED, region.number, 0); \
+    }
+
+EXPORT void GOMP_parallel(share *body, void *data, unsigned threads, unsigned flags) {
+    REGION(1, gomp->parallel(run, &region, threads, flags))
+}
+
+EXPORT unsigned GOMP_parallel_reductions(share *body, void *data, unsigned threads, unsigned flags) {
+    /* Here libgomp reads the data itself, so the shares cannot be seen. */
+    unsigned result;
+    REGION(1, result = gomp->parallel_reductions(region.body, region.data, threads, flags))
+    return result;
+}
+
+EXPORT void GOMP_parallel_sections(share *body, void *data, unsigned threads, unsigned count, unsigned flags) {
+    REGION(1, gomp->parallel_sections(run, &region, threads, count, flags))
+}
+
+#define PARALLEL_LOOP(name) \
+    EXPORT void GOMP_parallel_loop_##name(share *body, void *data, unsigned threads, long start, long end, \
+                                          long increment, long chunk, unsigned flags) { \
+        REGION(increment, gomp->parallel_loop_##name(run, &region, threads, start, end, increment, chunk, flags)) \
+    }
+#define PARALLEL_LOOP_AT_RUN_TIME(name) \
+    EXPORT void GOMP_parallel_loop_##name(share *body, void *data, unsigned threads, long start, long end, \
+                                          long increment, unsigned flags) { \
+        REGION(increment, gomp->parallel_loop_##name(run, &region, threads, start, end, increment, flags)) \
+    }
+PARALLEL_LOOP(static)
+PARALLEL_LOOPS(PARALLEL_LOOP)
+PARALLEL_LOOPS_AT_RUN_TIME(PARALLEL_LOOP_AT_RUN_TIME)
+
+/* A thread takes a chunk of a loop; a region's end tells it that there is none. */
+static bool took(struct thread *self, bool is_there, const long *start, const long *end) {
+    if (self && is_there) {
+        long step = self->omp_increment ? self->omp_increment : 1;
+        note(self, OMP_CHUNK, 0, 0, (uint32_t)((*end - *start) / step));
+    }
+    return is_there;
+}
+
+static struct thread *in_loop(long increment) {
+    struct thread *self = current();
+    if (self) {
+        self->omp_increment = increment;
+    }
+    return self;
+}
+
+#define NEXT(name) \
+    EXPORT bool GOMP_loop_##name##_next(long *first, long *last) { \
+        struct gomp *gomp = GOMP; \
+        return took(current(), gomp->loop_##name##_next(first, last), first, last); \
+    }
+#define LOOP(name) \
+    EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long chunk, long *first, long *last) { \
+        struct gomp *gomp = GOMP; \
+        bool is_there = gomp->loop_##name##_start(start, end, increment, chunk, first, last); \
+        return took(in_loop(increment), is_there, first, last); \
+    } \
+    NEXT(name)
+#define LOOP_AT_RUN_TIME(name) \
+    EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long *first, long *last) { \
+        struct gomp *gomp = GOMP; \
+        bool is_there = gomp->loop_##name##_start(start, end, increment, first, last); \
+        return took(in_loop(increment), is_there, first, last); \
+    } \
+    NEXT(name)
+LOOPS(LOOP)
+LOOPS_AT_RUN_TIME(LOOP_AT_RUN_TIME)
+
+static unsigned took_section(unsigned section) {
+    struct thread *self = current();
+    if (self && section) {
+        note(self, OMP_CHUNK, 0, 0, 1);
+    }
+    return section;
+}
+
+EXPORT unsigned GOMP_sections_start(unsigned count) {
+    return took_section(GOMP->sections_start(count));
+}
+
+EXPORT unsigned GOMP_sections_next(void) {
+    return took_section(GOMP->sections_next());
+}
+
+/* Calls that wait. */
+#define WAITING(name, kind, object, parameters, arguments) \
+    EXPORT void GOMP_##name parameters { \
+        struct gomp *gomp = GOMP; \
+        struct thread *self = current(); \
+        if (self) { \
+            before(self); \
+        } \
+        gomp->name arguments; \
+        if (self) { \
+            after(self, kind, 0, object, 0); \
+        } \
+    }
+#define CANCELLABLE(name) \
+    EXPORT bool GOMP_##name(void) { \
+        struct gomp *gomp = GOMP; \
+        struct thread *self = current(); \
+        if (self) { \
+            before(self); \
+        } \
+        bool result = gomp->name(); \
+        if (self) { \
+            after(self, OMP_BARRIER, 0, NULL, 0); \
+        } \
+        return result; \
+    }
+#define LEAVING(name, object, parameters, arguments) \
+    EXPORT void GOMP_##name parameters { \
+        struct gomp *gomp = GOMP; \
+        struct thread *self = current(); \
+        if (self) { \
+            note(self, OMP_CRITICAL_END, 0, hash(object), 0); \
+        } \
+        gomp->name arguments; \
+    }
+
+WAITING(barrier, OMP_BARRIER, NULL, (void), ())
+WAITING(loop_end, OMP_BARRIER, NULL, (void), ())
+WAITING(sections_end, OMP_BARRIER, NULL, (void), ())
+CANCELLABLE(barrier_cancel)
+CANCELLABLE(loop_end_cancel)
+WAITING(critical_start, OMP_CRITICAL, &regions, (void), ())
+LEAVING(critical_end, &regions, (void), ())
+WAITING(critical_name_start, OMP_CRITICAL, name, (void **name), (name))
+LEAVING(critical_name_end, name, (void **name), (name))
+WAITING(atomic_start, OMP_CRITICAL, &global, (void), ())
+LEAVING(atomic_end, &global, (void), ())
+
+/* What stands before a task's own data, which libgomp copies with it. */
+struct task {
+    share *body;
+    void (*copy)(void *, void *);
+    void *source;
+    long offset;
+};
+
+#define DETACHED (1u << 13) /* libgomp writes into such a task's data itself */
+
+static void run_task(void *data) {
+    struct task *task = data;
+    struct thread *self = current();
+    if (self) {
+        note(self, OMP_CHUNK, 0, hash((void *)(uintptr_t)task->body), 1);
+    }
+    task->body((char *)data + task->offset);
+}
+
+static void copy_task(void *to, void *from) {
+    struct task *task = from;
+    memcpy(to, from, sizeof *task);
+    task->copy((char *)to + task->offset, task->source);
+}
+
+EXPORT void GOMP_task(share *body, void *data, void (*copy)(void *, void *), long bytes, long align, bool is_deferred,
+                      unsigned flags, void **depend, int priority, void *detach) {
+    struct gomp *gomp = GOMP;
+    if (!current() || flags & DETACHED || align > 4096 || align < 1) {
+        gomp->task(body, data, copy, bytes, align, is_deferred, flags, depend, priority, detach);
+        return;
+    }
+    long step = align < 16 ? 16 : align;
+    long offset = ((long)sizeof(struct task) + step - 1) / step * step;
+    char *room = alloca((size_t)(offset + bytes + step));
+    room += (size_t)(-(uintptr_t)room % (uintptr_t)step);
+    struct task task = {body, copy, data, offset};
+    memcpy(room, &task, sizeof task);
+    if (bytes > 0) {
+        memcpy(room + offset, data, (size_t)bytes);
+    }
+    gomp->task(run_task, room, copy ? copy_task : NULL, offset + bytes, step, is_deferred, flags, depend, priority,
+               detach);
+}

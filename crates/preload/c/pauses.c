@@ -1,0 +1,68 @@
+/* Sleeping, yielding, and futexes that the program uses itself. */
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "real.h"
+
+/* A call that sleeps. */
+#define PAUSE(type, kind, call) \
+    struct thread *self = current(); \
+    if (UNLIKELY(!self)) { \
+        return call; \
+    } \
+    before(self); \
+    type result = call; \
+    after(self, kind, 0, NULL, 0); \
+    return result
+
+EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest) {
+    PAUSE(int, SLEEP, real.nanosleep(wanted, rest));
+}
+
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest) {
+    PAUSE(int, SLEEP, real.clock_nanosleep(clock, flags, wanted, rest));
+}
+
+EXPORT int usleep(useconds_t us) {
+    PAUSE(int, SLEEP, real.usleep(us));
+}
+
+EXPORT unsigned sleep(unsigned seconds) {
+    PAUSE(unsigned, SLEEP, real.sleep(seconds));
+}
+
+EXPORT int sched_yield(void) {
+    PAUSE(int, YIELD, real.sched_yield());
+}
+
+static long futex(struct thread *self, const long given[6]) {
+    long command = given[1] & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+    int waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+    if (waits) {
+        before(self);
+    }
+    long result = real.syscall(SYS_futex, given[0], given[1], given[2], given[3], given[4], given[5]);
+    const void *address = (const void *)given[0];
+    if (waits) {
+        after(self, FUTEX_WAIT_EVENT, 0, address, result < 0 ? (uint32_t)errno : 0);
+    } else if (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET) {
+        note(self, FUTEX_WAKE_EVENT, 0, hash(address), result > 0 ? (uint32_t)result : 0);
+    }
+    return result;
+}
+
+EXPORT long syscall(long number, ...) {
+    va_list list;
+    long given[6];
+    va_start(list, number);
+    for (int index = 0; index < 6; index++) {
+        given[index] = va_arg(list, long);
+    }
+    va_end(list);
+    struct thread *self = current();
+    if (number == SYS_futex && self) {
+        return futex(self, given);
+    }
+    return real.syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+}

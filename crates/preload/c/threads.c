@@ -1,0 +1,130 @@
+/* Threads and processes: creating them and waiting for their end. */
+#include "real.h"
+
+/* The creating thread has made the record; the new one fills it. */
+static void *run(void *argument) {
+    struct thread *self = argument;
+    void *(*routine)(void *) = self->routine;
+    void *given = self->argument;
+    begin_thread(self, 0);
+    return routine(given);
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
+    struct thread *self = current();
+    struct thread *made = self ? new_thread(self->number + 1) : NULL;
+    if (!made) {
+        return real.pthread_create(thread, attr, routine, argument);
+    }
+    uint32_t number = made->number;
+    made->routine = routine;
+    made->argument = argument;
+    int error = real.pthread_create(thread, attr, run, made);
+    if (!error) {
+        note(self, CREATE, 0, number, 0);
+    }
+    return error;
+}
+
+static int joined(struct thread *self, pthread_t thread, int error) {
+    if (self && !error) {
+        note(self, JOIN, WAITED, hash((void *)(uintptr_t)thread), 0);
+    }
+    return error;
+}
+
+EXPORT int pthread_join(pthread_t thread, void **value) {
+    struct thread *self = current();
+    if (self) {
+        before(self);
+    }
+    return joined(self, thread, real.pthread_join(thread, value));
+}
+
+EXPORT int pthread_tryjoin_np(pthread_t thread, void **value) {
+    struct thread *self = current();
+    return joined(self, thread, real.pthread_tryjoin_np(thread, value));
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until) {
+    struct thread *self = current();
+    if (self) {
+        before(self);
+    }
+    return joined(self, thread, real.pthread_timedjoin_np(thread, value, until));
+}
+
+EXPORT pid_t fork(void) {
+    struct thread *self = current();
+    pid_t child = real.fork();
+    if (child == 0) {
+        int error = errno;
+        after_fork();
+        errno = error;
+    } else if (child > 0 && self) {
+        note(self, CREATE_PROCESS, 0, (uint32_t)child, 0);
+    }
+    return child;
+}
+
+#define SPAWN(name) \
+    EXPORT int name(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions, \
+                    const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) { \
+        struct thread *self = current(); \
+        pid_t number = 0; \
+        int error = real.name(&number, path, actions, attributes, arguments, environment); \
+        if (!error && child) { \
+            *child = number; \
+        } \
+        if (!error && self) { \
+            note(self, CREATE_PROCESS, 0, (uint32_t)number, 0); \
+        } \
+        return error; \
+    }
+
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
+
+static pid_t reaped(struct thread *self, pid_t child) {
+    if (self && child > 0) {
+        note(self, JOIN_PROCESS, WAITED, (uint32_t)child, 0);
+    }
+    return child;
+}
+
+static struct thread *waiting(void) {
+    struct thread *self = current();
+    if (self) {
+        before(self);
+    }
+    return self;
+}
+
+EXPORT pid_t wait(int *status) {
+    struct thread *self = waiting();
+    return reaped(self, real.wait(status));
+}
+
+EXPORT pid_t waitpid(pid_t child, int *status, int options) {
+    struct thread *self = waiting();
+    return reaped(self, real.waitpid(child, status, options));
+}
+
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage) {
+    struct thread *self = waiting();
+    return reaped(self, real.wait3(status, options, usage));
+}
+
+EXPORT pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
+    struct thread *self = waiting();
+    return reaped(self, real.wait4(child, status, options, usage));
+}
+
+EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
+    struct thread *self = waiting();
+    int error = real.waitid(type, id, info, options);
+    if (!error && info && !(options & WNOWAIT)) {
+        reaped(self, info->si_pid);
+    }
+    return error;
+}

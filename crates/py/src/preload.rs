@@ -1,0 +1,31 @@
+//! Recording programs by a library that they load first.
+
+use std::borrow::Cow;
+
+use ampsched_model::InputError;
+use ampsched_recording as recording;
+use pyo3::prelude::*;
+
+use crate::error::input;
+use crate::interrupt::interruptible;
+use crate::recording::Recording;
+
+/// The bytes of the library, an ELF file.
+#[pyfunction]
+pub fn preload_library() -> Cow<'static, [u8]> {
+    Cow::Borrowed(ampsched_preload::LIBRARY)
+}
+
+/// A recording of the files (name, bytes) that a recorded program left; `info` is JSON, `folder` is for messages.
+#[pyfunction]
+pub fn recording_from_raw(
+    py: Python<'_>,
+    folder: String,
+    info: &str,
+    files: Vec<(String, Vec<u8>)>,
+) -> PyResult<Recording> {
+    let info = serde_json::from_str(info)
+        .map_err(|error| input(&InputError::new(&folder, "info", error.to_string())))?;
+    let made = interruptible(py, move |_| recording::from_raw(&folder, info, &files))?;
+    made.map(Recording::from).map_err(|error| input(&error))
+}

@@ -1,0 +1,176 @@
+//! The bytes of a thread's file.
+
+use ampsched_model::InputError;
+
+const MAGIC: [u8; 8] = *b"AMPRAW1\n";
+const HEAD_BYTES: usize = 4096;
+const SLOT_BYTES: usize = 16;
+/// The flag of an event that a reading follows.
+const READING: u8 = 2;
+
+/// Values of `kind` that only raw files have.
+pub const CREATE_PROCESS: u8 = 64;
+/// The end of a process is seen.
+pub const JOIN_PROCESS: u8 = 65;
+/// A reading; the time before it is the program's.
+pub const ANCHOR: u8 = 66;
+/// A reading; the time before it is the recorder's.
+pub const OWN_TIME: u8 = 67;
+/// A try has failed.
+pub const CONTENDED: u8 = 1;
+/// Time without a core since the previous event passed inside the call.
+pub const WAITED: u8 = 4;
+
+/// A moment, or a stretch of time, by both clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pair {
+    /// Of the processor, or ns.
+    pub ticks: u64,
+    /// Of the kernel.
+    pub ns: u64,
+}
+
+/// The head of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    /// The process's number, from 0.
+    pub process: u32,
+    /// The thread's number in it.
+    pub thread: u32,
+    /// The process as the kernel has it.
+    pub pid: u32,
+    /// Its parent.
+    pub parent_pid: u32,
+    /// 1 + the number of the thread that created it, 0 if none is known.
+    pub creator: u32,
+    /// Whether its process has been recorded before, as another program.
+    pub is_continued: bool,
+    /// Its `pthread_t`.
+    pub identity: u64,
+    /// Events that there was no room for.
+    pub lost_events: u64,
+    /// Ticks of the recorder: per event without and with a reading, and besides.
+    pub costs: [u64; 3],
+    /// The begin.
+    pub begin: Pair,
+    /// A moment near the end.
+    pub last: Pair,
+    /// A stretch of time before the begin.
+    pub rate: Pair,
+    /// Instructions, if they were counted.
+    pub instructions: Option<u64>,
+    /// Whether CPU time is told by ticks.
+    pub has_ticks: bool,
+    /// The thread's name.
+    pub name: String,
+}
+
+/// An event as it stands in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw {
+    /// What it was.
+    pub kind: u8,
+    /// How.
+    pub flags: u8,
+    /// Ticks since the previous one.
+    pub ticks: u64,
+    /// The object.
+    pub object: u32,
+    /// The detail.
+    pub aux: u32,
+    /// CPU time of the thread so far in ns, and the core, if both were read.
+    pub reading: Option<(u64, u32)>,
+}
+
+/// A thread's file.
+pub struct RawThread {
+    /// Its head.
+    pub head: Head,
+    /// Its events.
+    pub events: Vec<Raw>,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_ne_bytes(number)
+}
+
+fn pair_at(bytes: &[u8], at: usize) -> Pair {
+    Pair { ticks: u64_at(bytes, at), ns: u64_at(bytes, at + 8) }
+}
+
+/// How many threads could not be recorded, of the bytes of `control`.
+pub fn refused_threads(control: &[u8]) -> u32 {
+    if control.len() < HEAD_BYTES { 0 } else { u32_at(control, 12) }
+}
+
+/// The thread of a file; none if it was cut off before its head was complete.
+///
+/// # Errors
+/// It begins with something else.
+pub fn thread(file: &str, bytes: &[u8]) -> Result<Option<RawThread>, InputError> {
+    if bytes.len() < HEAD_BYTES || bytes[..8] == [0; 8] {
+        return Ok(None);
+    }
+    if bytes[..6] != MAGIC[..6] {
+        return Err(InputError::new(file, "", "is no file of a recorded thread"));
+    }
+    if bytes[..8] != MAGIC {
+        let message = format!("is of version {}, known is 1", bytes[6] as char);
+        return Err(InputError::new(file, "", message));
+    }
+    Ok(Some(RawThread { head: head(bytes), events: events(&bytes[HEAD_BYTES..]) }))
+}
+
+fn head(bytes: &[u8]) -> Head {
+    let name = &bytes[144..160];
+    let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Head {
+        process: u32_at(bytes, 8),
+        thread: u32_at(bytes, 12),
+        pid: u32_at(bytes, 16),
+        parent_pid: u32_at(bytes, 20),
+        creator: u32_at(bytes, 24),
+        is_continued: u32_at(bytes, 28) != 0,
+        identity: u64_at(bytes, 32),
+        lost_events: u64_at(bytes, 40),
+        costs: [u64_at(bytes, 48), u64_at(bytes, 56), u64_at(bytes, 64)],
+        begin: pair_at(bytes, 72),
+        last: pair_at(bytes, 88),
+        rate: pair_at(bytes, 104),
+        instructions: (u32_at(bytes, 128) != 0).then(|| u64_at(bytes, 120)),
+        has_ticks: u32_at(bytes, 136) != 0,
+        name: String::from_utf8_lossy(&name[..length]).into_owned(),
+    }
+}
+
+/// The events of all windows: where one is not full, the next one begins; the rest is empty.
+fn events(bytes: &[u8]) -> Vec<Raw> {
+    let mut found = Vec::new();
+    let mut slots = bytes.chunks_exact(SLOT_BYTES);
+    while let Some(slot) = slots.next() {
+        let head = u64_at(slot, 0);
+        if head == 0 {
+            continue;
+        }
+        let mut raw = Raw {
+            kind: head as u8,
+            flags: (head >> 8) as u8,
+            ticks: head >> 16,
+            object: u32_at(slot, 8),
+            aux: u32_at(slot, 12),
+            reading: None,
+        };
+        if raw.flags & READING != 0 {
+            let Some(reading) = slots.next() else { break };
+            raw.reading = Some((u64_at(reading, 0), u64_at(reading, 8) as u32));
+        }
+        found.push(raw);
+    }
+    found
+}

@@ -1,0 +1,287 @@
+//! Who is who: numbers of the recorded system become indices of threads.
+
+use std::collections::BTreeMap;
+
+use super::read::{CREATE_PROCESS, Head, JOIN_PROCESS, RawThread};
+use super::times::{Scale, Timed, recorder_ns};
+use crate::{Core, Event, Info, Kind, Recording, Thread};
+
+/// [`Kind::Io`]'s detail for what is neither reading, writing nor polling.
+const IO_OTHER: u32 = 3;
+
+/// The threads by what names them.
+struct Names {
+    /// When each file's thread begins, in ns.
+    begins_ns: Vec<u64>,
+    /// Index in the recording of each file's thread.
+    index: Vec<u32>,
+    /// Index by process and number.
+    numbers: BTreeMap<(u32, u32), u32>,
+    /// First threads of processes, by process id, in the order of their begin.
+    processes: BTreeMap<u32, Vec<u32>>,
+    /// Files by process and hash of `pthread_t`, in the order of their begin.
+    identities: BTreeMap<(u32, u32), Vec<usize>>,
+}
+
+/// As the recorder does it.
+fn hash(address: u64) -> u32 {
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1
+}
+
+impl Names {
+    /// `raw` is in the order of begin.
+    fn new(raw: &[RawThread], scale: &Scale) -> Self {
+        let begin_ns = |thread: &RawThread| scale.at_ns(thread.head.begin.ticks);
+        let mut names = Self {
+            begins_ns: raw.iter().map(begin_ns).collect(),
+            index: Vec::new(),
+            numbers: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            identities: BTreeMap::new(),
+        };
+        let mut first = BTreeMap::new();
+        let mut count = 0;
+        for (file, RawThread { head, .. }) in raw.iter().enumerate() {
+            let known = first.get(&head.process).filter(|_| head.is_continued);
+            let index = known.copied().unwrap_or_else(|| {
+                count += 1;
+                count - 1
+            });
+            if !first.contains_key(&head.process) {
+                first.insert(head.process, index);
+                names.processes.entry(head.pid).or_default().push(index);
+            }
+            names.index.push(index);
+            names.numbers.insert((head.process, head.thread), index);
+            let identity = (head.process, hash(head.identity));
+            names.identities.entry(identity).or_default().push(file);
+        }
+        names
+    }
+
+    /// 1 + the first thread of the parent process, where nothing tells more: 0 if it was not recorded.
+    fn parent(&self, head: &Head, index: u32) -> u32 {
+        let is_first = self.processes.get(&head.pid).is_some_and(|all| all.contains(&index));
+        let parents = self.processes.get(&head.parent_pid).filter(|_| is_first);
+        parents.and_then(|all| all.last()).map_or(0, |parent| parent + 1)
+    }
+
+    /// The thread that had this `pthread_t` last, when a call that ended then waited for it.
+    fn joined(&self, process: u32, object: u32, at_ns: u64) -> Option<u32> {
+        let files = self.identities.get(&(process, object))?;
+        let is_before = |file: &&usize| self.begins_ns[**file] <= at_ns;
+        files.iter().rev().find(is_before).map(|file| self.index[*file])
+    }
+}
+
+/// The k-th process of an id is the k-th that was created, and waited for.
+#[derive(Default)]
+struct Seen(BTreeMap<u32, usize>);
+
+impl Seen {
+    fn next(&mut self, names: &Names, pid: u32) -> Option<u32> {
+        let count = self.0.entry(pid).or_default();
+        let found = names.processes.get(&pid)?.get(*count).copied();
+        *count += usize::from(found.is_some());
+        found
+    }
+}
+
+/// What becomes of the events, one file after the other.
+struct Resolver<'a> {
+    cores: &'a [Core],
+    names: Names,
+    threads: Vec<Thread>,
+    /// 1 + the index of the thread that created each, 0 if none is known.
+    creators: Vec<u32>,
+    created: Seen,
+    joined: Seen,
+}
+
+impl Resolver<'_> {
+    /// Kind, object and detail of an event; none if it says nothing about what was recorded.
+    fn resolve(&mut self, process: u32, index: u32, event: &Timed) -> Option<(Kind, u32, u32)> {
+        let names = &self.names;
+        let threads = |kind: Kind| move |child: u32| (kind, child, 0);
+        match event.kind {
+            CREATE_PROCESS => {
+                let child = self.created.next(names, event.object)?;
+                self.creators[child as usize] = index + 1;
+                Some((Kind::Create, child, 0))
+            }
+            JOIN_PROCESS => self.joined.next(names, event.object).map(threads(Kind::Join)),
+            number => match Kind::from_number(number)? {
+                Kind::Start => {
+                    let is_first = self.threads[index as usize].events.is_empty();
+                    is_first.then_some((Kind::Start, event.object, 0))
+                }
+                Kind::Create => {
+                    let child = names.numbers.get(&(process, event.object)).copied();
+                    child.map(threads(Kind::Create))
+                }
+                Kind::Join => {
+                    names.joined(process, event.object, event.at_ns).map(threads(Kind::Join))
+                }
+                kind => Some((kind, event.object, event.aux)),
+            },
+        }
+    }
+
+    /// Adds the events of a file to those of its thread.
+    fn add(&mut self, file: usize, head: &Head, events: &[Timed]) {
+        let index = self.names.index[file];
+        let thread = &mut self.threads[index as usize];
+        thread.process = head.process;
+        thread.name.clone_from(&head.name);
+        if let Some(creator) = head.creator.checked_sub(1) {
+            let creator = self.names.numbers.get(&(head.process, creator));
+            self.creators[index as usize] = creator.map_or(0, |creator| creator + 1);
+        }
+        if !head.is_continued && self.creators[index as usize] == 0 {
+            self.creators[index as usize] = self.names.parent(head, index);
+        }
+        let mut dropped_ns = 0;
+        for event in events {
+            let resolved = self.resolve(head.process, index, event);
+            // It has waited for something that was not recorded, such as a static program.
+            let waited = (event.wait_ns > 0).then_some((Kind::Io, 0, IO_OTHER));
+            let Some(meaning) = resolved.or(waited) else {
+                dropped_ns += event.cpu_ns;
+                continue;
+            };
+            let event = self.finished(event, dropped_ns, meaning);
+            self.threads[index as usize].events.push(event);
+            dropped_ns = 0;
+        }
+    }
+
+    fn finished(&self, event: &Timed, dropped_ns: u64, meaning: (Kind, u32, u32)) -> Event {
+        let (kind, object, aux) = meaning;
+        let cpu_ns = event.cpu_ns + dropped_ns;
+        let speed = self.cores.get(usize::from(event.core)).map_or(1.0, |core| core.speed);
+        Event {
+            kind,
+            is_blocked: event.is_blocked,
+            is_preempted: event.is_preempted,
+            core: event.core,
+            object,
+            aux,
+            at_ns: event.at_ns,
+            cpu_ns,
+            work_ns: if speed == 1.0 { cpu_ns } else { (cpu_ns as f64 * speed) as u64 },
+            wait_ns: event.wait_ns,
+        }
+    }
+
+    fn tell_creators(&mut self) {
+        for (thread, creator) in self.threads.iter_mut().zip(&self.creators) {
+            let first = thread.events.first_mut();
+            if let Some(start) = first.filter(|event| event.kind == Kind::Start) {
+                start.aux = *creator;
+            }
+        }
+    }
+}
+
+/// The recording of these threads, which are in the order of their begin; `timed` are their events.
+pub fn recording(
+    info: Info,
+    raw: &[RawThread],
+    timed: Vec<Vec<Timed>>,
+    scale: &Scale,
+) -> Recording {
+    let names = Names::new(raw, scale);
+    let count = names.index.iter().max().map_or(0, |last| *last as usize + 1);
+    let mut resolver = Resolver {
+        cores: &info.cores,
+        names,
+        threads: vec![Thread::default(); count],
+        creators: vec![0; count],
+        created: Seen::default(),
+        joined: Seen::default(),
+    };
+    for (file, events) in timed.into_iter().enumerate() {
+        resolver.add(file, &raw[file].head, &events);
+    }
+    resolver.tell_creators();
+    let Resolver { names, mut threads, .. } = resolver;
+    let info = completed(info, raw, &names, &mut threads, scale);
+    Recording { info, threads, is_cut_off: false }
+}
+
+/// Ends the threads that were not seen to end, and says what is known of the whole.
+fn completed(
+    mut info: Info,
+    raw: &[RawThread],
+    names: &Names,
+    threads: &mut [Thread],
+    scale: &Scale,
+) -> Info {
+    let mut unseen = 0;
+    for thread in threads.iter_mut() {
+        let Some(last) = thread.events.last().copied() else { continue };
+        if last.kind != Kind::Exit {
+            unseen += 1;
+            let at_ns = last.at_ns;
+            let end = Event { kind: Kind::Exit, core: last.core, at_ns, ..nothing() };
+            thread.events.push(end);
+        }
+    }
+    let ends = threads.iter().filter_map(|thread| thread.events.last());
+    info.wall_ns = ends.map(|event| event.at_ns).max().unwrap_or(0);
+    info.lost_events += raw.iter().map(|thread| thread.head.lost_events).sum::<u64>();
+    info.slowdown = slowdown(raw, info.wall_ns as f64, scale);
+    info.instructions = instructions(raw, names, threads.len());
+    let mut tell = |is: bool, sentence: String| {
+        if is {
+            info.unknown.push(sentence);
+        }
+    };
+    tell(info.instructions.is_empty(), "Instructions: no counter told them.".to_owned());
+    tell(
+        unseen > 0,
+        format!("The last moments of threads that were ended from outside: {unseen}."),
+    );
+    let lost = info.lost_events;
+    tell(
+        lost > 0,
+        format!("Events without room, or in handlers of signals inside the recorder: {lost}."),
+    );
+    let is_slow = raw.iter().any(|thread| !thread.head.has_ticks);
+    tell(
+        is_slow,
+        "Times without the recorder as exactly: CPU time was read at every event.".to_owned(),
+    );
+    info
+}
+
+fn nothing() -> Event {
+    Event {
+        kind: Kind::Exit,
+        is_blocked: false,
+        is_preempted: false,
+        core: crate::UNKNOWN_CORE,
+        object: 0,
+        aux: 0,
+        at_ns: 0,
+        cpu_ns: 0,
+        work_ns: 0,
+        wait_ns: 0,
+    }
+}
+
+/// By the thread of which the recorder took most.
+fn slowdown(raw: &[RawThread], wall_ns: f64, scale: &Scale) -> Option<f64> {
+    let most = raw.iter().map(|thread| recorder_ns(thread, scale)).fold(0.0, f64::max);
+    (wall_ns > most).then(|| wall_ns / (wall_ns - most))
+}
+
+/// Per thread, or none at all.
+fn instructions(raw: &[RawThread], names: &Names, count: usize) -> Vec<u64> {
+    let mut sums = vec![0; count];
+    for (file, thread) in raw.iter().enumerate() {
+        let Some(counted) = thread.head.instructions else { return Vec::new() };
+        sums[names.index[file] as usize] += counted;
+    }
+    sums
+}

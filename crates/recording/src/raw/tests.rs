@@ -1,0 +1,187 @@
+use super::*;
+use crate::Kind;
+
+/// The ticks of these tests are ns.
+struct File(Vec<u8>);
+
+impl File {
+    fn new(process: u32, thread: u32, identity: u64, begin: u64) -> Self {
+        let mut file = Self(vec![0; 4096]);
+        file.put(0, b"AMPRAW1\n");
+        file.put(8, &process.to_ne_bytes());
+        file.put(12, &thread.to_ne_bytes());
+        file.put(16, &(100 + process).to_ne_bytes());
+        file.put(32, &identity.to_ne_bytes());
+        for (at, number) in
+            [(72, begin), (80, begin), (88, begin + 10_000_000), (96, begin + 10_000_000)]
+        {
+            file.put(at, &number.to_ne_bytes());
+        }
+        file.put(136, &1u32.to_ne_bytes());
+        file.put(144, b"worker");
+        file
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn creator(mut self, number: u32) -> Self {
+        self.put(24, &(number + 1).to_ne_bytes());
+        self
+    }
+
+    fn costs(mut self, fast: u64, slow: u64) -> Self {
+        self.put(48, &fast.to_ne_bytes());
+        self.put(56, &slow.to_ne_bytes());
+        self
+    }
+
+    /// An event without a reading.
+    fn fast(mut self, kind: u8, flags: u8, ticks: u64, object: u32) -> Self {
+        let head = u64::from(kind) | u64::from(flags) << 8 | ticks << 16;
+        self.0.extend(head.to_ne_bytes());
+        self.0.extend(object.to_ne_bytes());
+        self.0.extend(0u32.to_ne_bytes());
+        self
+    }
+
+    /// An event with a reading, on core 3.
+    fn slow(self, kind: u8, flags: u8, ticks: u64, object: u32, cpu_ns: u64) -> Self {
+        let mut file = self.fast(kind, flags | 2, ticks, object);
+        file.0.extend(cpu_ns.to_ne_bytes());
+        file.0.extend(3u64.to_ne_bytes());
+        file
+    }
+}
+
+fn read(files: Vec<(&str, File)>) -> Recording {
+    let files: Vec<_> = files.into_iter().map(|(name, file)| (name.to_owned(), file.0)).collect();
+    from_raw("parts", Info::default(), &files).unwrap()
+}
+
+fn started(file: File) -> File {
+    file.slow(1, 0, 0, 0, 500)
+}
+
+#[test]
+fn ticks_are_cpu_time_until_a_reading_says_otherwise() {
+    let file = started(File::new(0, 0, 1, 1000))
+        .fast(5, 0, 10_000, 7)
+        .slow(7, 8, 50_000, 7, 500 + 10_000 + 20_000)
+        .fast(5, 0, 3_000, 7)
+        .slow(2, 0, 1_000, 0, 500 + 34_000);
+    let found = read(vec![("0.0.raw", file)]);
+    let events = &found.threads[0].events;
+    let cpu: Vec<u64> = events.iter().map(|event| event.cpu_ns).collect();
+    assert_eq!(cpu, [0, 10_000, 20_000, 3_000, 1_000]);
+    let preempted: Vec<bool> = events.iter().map(|event| event.is_preempted).collect();
+    assert_eq!(preempted, [false, false, true, false, false]);
+    assert_eq!((events[2].at_ns, events[2].core, events[2].wait_ns), (60_000, 3, 0));
+    assert_eq!(found.info.wall_ns, 64_000);
+    assert_eq!(found.threads[0].name, "worker");
+}
+
+#[test]
+fn time_without_a_core_inside_a_call_is_waiting() {
+    let file = started(File::new(0, 0, 1, 0)).slow(66, 0, 5_000, 0, 500 + 4_000).slow(
+        29,
+        4,
+        100_000,
+        0,
+        500 + 6_000,
+    );
+    let found = read(vec![("0.0.raw", file)]);
+    let sleep = found.threads[0].events[1];
+    assert_eq!((sleep.kind, sleep.is_blocked), (Kind::Sleep, true));
+    assert_eq!((sleep.cpu_ns, sleep.wait_ns), (6_000, 98_000));
+    assert!(sleep.is_preempted, "before the call");
+    assert_eq!(found.threads[0].events[2].kind, Kind::Exit, "added");
+    assert!(found.info.unknown.iter().any(|text| text.contains("ended from outside: 1")));
+}
+
+#[test]
+fn the_recorders_own_time_is_nobodys() {
+    let file = started(File::new(0, 0, 1, 0).costs(100, 300))
+        .fast(5, 0, 1_300, 7)
+        .fast(7, 0, 1_100, 7)
+        .slow(66, 0, 2_100, 0, 500 + 4_500)
+        .slow(67, 0, 90_000, 0, 500 + 94_500)
+        .fast(5, 0, 700, 7);
+    let found = read(vec![("0.0.raw", file)]);
+    let cpu: Vec<u64> = found.threads[0].events.iter().map(|event| event.cpu_ns).collect();
+    assert_eq!(cpu, [0, 1_000, 1_000, 2_000 + 400, 0]);
+    assert!(found.info.slowdown.unwrap() > 1.0);
+}
+
+#[test]
+fn threads_and_processes_find_each_other() {
+    let hash = ((77u64.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32) as u32 | 1;
+    let main = started(File::new(0, 0, 1, 0))
+        .fast(3, 0, 10, 1)
+        .fast(4, 4, 100, hash)
+        .fast(64, 0, 10, 101)
+        .fast(65, 4, 10, 101)
+        .fast(65, 4, 10, 999)
+        .slow(2, 0, 10, 0, 600);
+    let worker = started(File::new(0, 1, 77, 20).creator(0)).slow(2, 0, 10, 0, 510);
+    let child = started(File::new(1, 0, 1, 115)).slow(2, 0, 3, 0, 510);
+    let found = read(vec![("1.0.raw", child), ("0.1.raw", worker), ("0.0.raw", main)]);
+    let told = |thread: usize| -> Vec<_> {
+        let events = &found.threads[thread].events;
+        events.iter().map(|event| (event.kind, event.object, event.aux)).collect()
+    };
+    let main = told(0);
+    assert_eq!(main[1..3], [(Kind::Create, 1, 0), (Kind::Join, 1, 0)]);
+    assert_eq!(main[3..], [(Kind::Create, 2, 0), (Kind::Join, 2, 0), (Kind::Exit, 0, 0)]);
+    assert_eq!((told(1)[0].2, told(2)[0].2), (1, 1), "creators");
+    assert_eq!(found.threads[2].process, 1);
+}
+
+#[test]
+fn a_program_that_executes_another_one_goes_on() {
+    let before = started(File::new(0, 0, 1, 0)).fast(10, 0, 50, 9);
+    let mut after = started(File::new(0, 1, 1, 200)).slow(2, 0, 10, 0, 600);
+    after.put(28, &1u32.to_ne_bytes());
+    let found = read(vec![("0.0.raw", before), ("0.1.raw", after)]);
+    let kinds: Vec<Kind> = found.threads[0].events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [Kind::Start, Kind::Signal, Kind::Exit]);
+    assert_eq!(found.threads.len(), 1);
+}
+
+#[test]
+fn a_file_that_is_cut_off_anywhere_is_read_up_to_there() {
+    let whole = started(File::new(0, 0, 1, 0)).fast(5, 0, 10, 7).slow(7, 0, 10, 7, 600).0;
+    for length in 0..whole.len() {
+        let files = [("0.0.raw".to_owned(), whole[..length].to_vec())];
+        match from_raw("parts", Info::default(), &files) {
+            Ok(found) => assert!(found.events() <= 4),
+            Err(error) => assert!(error.to_string().starts_with("parts: no thread was recorded")),
+        }
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_named() {
+    let error = |bytes: Vec<u8>| {
+        let files = [("0.0.raw".to_owned(), bytes)];
+        from_raw("parts", Info::default(), &files).unwrap_err().to_string()
+    };
+    assert_eq!(error(vec![1; 5000]), "parts/0.0.raw: is no file of a recorded thread");
+    let mut later = vec![0; 5000];
+    later[..8].copy_from_slice(b"AMPRAW2\n");
+    assert_eq!(error(later), "parts/0.0.raw: is of version 2, known is 1");
+    let empty = from_raw("parts", Info::default(), &[]).unwrap_err().to_string();
+    assert!(empty.contains("--system"), "{empty}");
+}
+
+#[test]
+fn random_bytes_behind_a_head_do_no_harm() {
+    let mut file = started(File::new(0, 0, 1, 0));
+    let mut state = 1u64;
+    for _ in 0..4000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        file.0.push((state >> 56) as u8);
+    }
+    read(vec![("0.0.raw", file)]);
+}

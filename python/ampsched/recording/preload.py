@@ -1,0 +1,229 @@
+"""Recording a program without root: it loads a library first, which sees what its threads do.
+
+What they do is written into a working folder beside the recording, by each thread into a file of its own, and survives
+any end of the program. Then the recording is made of it.
+"""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from ampsched._core import InputError, Recording, preload_library, recording_from_raw
+from ampsched.children import SIGNALLED
+
+FOLDER_SUFFIX = ".parts"
+LIMIT_MB = 4096
+"""Most that the threads' files may take, in MiB: what does not fit is counted as lost."""
+_MAGIC = b"AMPRAW1\n"
+_CONTROL_BYTES = 4096 + 16 * 65535
+"""See crates/preload/c/form.h."""
+_LIBRARY, _CONTROL, _INFO = "libampsched-preload.so", "control", "info.json"
+_HEAD_BYTES = 20
+_ELF_CLASS, _ELF_MACHINE, _INTERPRETER = 4, 18, 3
+_PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A program that has been recorded."""
+
+    recording: Recording
+    exit_code: int
+    """Of the program, or 128 and the number of the signal that has ended it."""
+    raw_bytes: int
+    """What the threads' files took, in bytes."""
+
+
+def find_program(name: str) -> Path:
+    """The file of a program that can be recorded.
+
+    Raises:
+        InputError: There is none, or it does not load libraries: it is static, of another C library or architecture,
+            or setuid.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise InputError(f"{name}: there is no such program")
+    path = Path(found).absolute()
+    status = path.stat()
+    if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != 0:
+        raise InputError(f"{name}: has the rights of its owner, so it loads nothing of ours (try --system)")
+    reason = _refuses(path)
+    if reason:
+        raise InputError(f"{name}: {reason}, so it loads nothing of ours (try --system)")
+    return path
+
+
+def _refuses(path: Path) -> str | None:
+    """Why a program does not load the library; None if it may. What cannot be read is left to the kernel."""
+    try:
+        head = path.read_bytes()[: 1 << 20]
+        own = Path("/proc/self/exe").read_bytes()[:_HEAD_BYTES]
+    except OSError:
+        return None
+    if head[:4] != b"\x7fELF":
+        return None  # a script: its interpreter is what loads it
+    machine = slice(_ELF_MACHINE, _ELF_MACHINE + 2)
+    if head[_ELF_CLASS] != own[_ELF_CLASS] or head[machine] != own[machine]:
+        return "is of another architecture"
+    interpreter = _interpreter(head)
+    if interpreter is None:
+        return "is static"
+    if b"ld-musl" in interpreter:
+        return "uses another C library (musl)"
+    return None
+
+
+def _interpreter(elf: bytes) -> bytes | None:
+    """The dynamic linker that a 64-bit ELF file names."""
+    at, size, count = (
+        int.from_bytes(elf[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58))
+    )
+    for index in range(count):
+        head = elf[at + index * size :][:size]
+        if int.from_bytes(head[:4], "little") == _INTERPRETER:
+            offset, length = (int.from_bytes(head[a : a + 8], "little") for a in (8, 32))
+            return elf[offset : offset + length]
+    return None
+
+
+def record(command: Sequence[str], folder: Path, limit_mb: int = LIMIT_MB) -> Outcome:
+    """Runs a program and records what its threads do.
+
+    Standard streams are the caller's; signals are passed on.
+
+    Args:
+        command: Program and arguments.
+        folder: Working folder, which must not be there; it is removed when the recording has been made.
+        limit_mb: Most that the threads' files may take, in MiB.
+
+    Raises:
+        InputError: The program cannot be recorded, or nothing was.
+        OSError: The folder cannot be written.
+    """
+    program = find_program(command[0])
+    _prepare(folder, program, command, limit_mb)
+    environment = _environment(folder)
+    try:
+        code = _run(command, program, environment)
+    except OSError as error:
+        shutil.rmtree(folder)
+        raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
+    raw_bytes = sum(file.stat().st_blocks * 512 for file in folder.glob("*.raw"))
+    try:
+        recording = recover(folder, code)
+    except InputError:
+        shutil.rmtree(folder)
+        raise
+    shutil.rmtree(folder)
+    return Outcome(recording, code, raw_bytes)
+
+
+def recover(folder: Path, exit_code: int | None = None) -> Recording:
+    """Makes a recording of a working folder, such as a recorder that was killed leaves; the folder stays.
+
+    Raises:
+        InputError: It is none, or nothing was recorded.
+    """
+    try:
+        info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
+        names = sorted(file.name for file in folder.iterdir() if file.name == _CONTROL or file.suffix == ".raw")
+        files = [(name, (folder / name).read_bytes()) for name in names]
+    except OSError as error:
+        raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{folder}: is no folder of a recorder: {_INFO} is no JSON") from None
+    return recording_from_raw(str(folder), json.dumps({**info, "exit_code": exit_code}), files)
+
+
+def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int) -> None:
+    text = str(folder.absolute())
+    if any(letter in text for letter in " :;"):
+        raise InputError(f'{folder}: the dynamic linker takes no path with a space, ":" or ";" (name another -o)')
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        hint = f"ampsched record --recover {folder} -o FILE makes a recording of it, or remove it"
+        raise InputError(f"{folder}: is there already, left by a recorder that was killed ({hint})") from None
+    (folder / _LIBRARY).write_bytes(preload_library())
+    limit = (limit_mb << 20).to_bytes(8, "little")
+    with (folder / _CONTROL).open("wb") as control:
+        control.write(_MAGIC + bytes(16) + limit)
+        control.truncate(_CONTROL_BYTES)
+    info = {
+        "name": program.name,
+        "command": list(command),
+        "recorder": "preload",
+        "kernel": platform.release(),
+        "cores": _cores(),
+    }
+    (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")
+
+
+def _cores() -> list[dict[str, float]]:
+    """The cores by their numbers, as fast as the kernel knows."""
+    files = [Path(f"/sys/devices/system/cpu/cpu{number}/cpu_capacity") for number in range(os.cpu_count() or 1)]
+    capacities = [float(file.read_text()) if file.exists() else 1.0 for file in files]
+    return [{"speed": capacity / max(capacities)} for capacity in capacities]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """That of the program: threads of OpenMP that wait leave their cores, so that waiting is no work."""
+    library = str(folder.absolute() / _LIBRARY)
+    others = os.environ.get("LD_PRELOAD")
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": f"{library}:{others}" if others else library,
+        "AMPSCHED_RECORD": str(folder.absolute()),
+    }
+    environment.setdefault("OMP_WAIT_POLICY", "passive")
+    return environment
+
+
+def _run(command: Sequence[str], program: Path, environment: dict[str, str]) -> int:
+    with _passing_signals() as children:
+        process = subprocess.Popen(command, executable=program, env=environment)  # noqa: S603 (the user's own)
+        children.append(process)
+        code = process.wait()
+    return code if code >= 0 else SIGNALLED - code
+
+
+@contextmanager
+def _passing_signals() -> "Iterator[list[subprocess.Popen[bytes]]]":
+    """What tells this process to end tells it to the children instead, once the caller has added them.
+
+    What is typed at a terminal (Ctrl-C, Ctrl-\\) reaches them by itself.
+    """
+    children: list[subprocess.Popen[bytes]] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if number in (signal.SIGINT, signal.SIGQUIT) and _is_typed():
+            return
+        for child in children:
+            child.send_signal(number)
+
+    numbers = [each for each in (signal.SIGINT, *_PASSED) if signal.getsignal(each) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield children
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_typed() -> bool:
+    """Whether this process is one that a terminal's keys reach."""
+    try:
+        with Path("/dev/tty").open("rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False

@@ -5,16 +5,10 @@
 
 mod file;
 mod model;
-<<<<<<< HEAD
+mod raw;
 mod replay;
 
 pub use file::{MAGIC, Reader, Writer, read};
 pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
-pub use replay::{Options, Replay, replay};
-=======
-mod raw;
-
-pub use file::{MAGIC, Reader, Writer, read};
-pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
 pub use raw::from_raw;
->>>>>>> pre
+pub use replay::{Options, Replay, replay};

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from ampsched._core import InputError, Recording, preload_library, recording_from_raw
+from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED
 
 FOLDER_SUFFIX = ".parts"
@@ -165,6 +165,7 @@ def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int)
         "recorder": "preload",
         "kernel": platform.release(),
         "cores": _cores(),
+        "wakeup_ns": wakeup_ns(),
     }
     (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")
 

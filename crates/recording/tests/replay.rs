@@ -1,14 +1,11 @@
 //! Replays of recordings that are written here event by event, executed by the engine.
 
-use std::num::NonZeroU32;
-use std::sync::Arc;
+mod common;
 
-use ampsched_model::{App, Catalog, FileKind, Machine, ObjectKind, Op, Profile, Workload};
-use ampsched_policy::build_policy;
-use ampsched_recording::{
-    Event, Info, Kind, Options, Recording, Replay, Thread, UNKNOWN_CORE, Wake, replay,
-};
-use ampsched_sim::{Options as SimOptions, Outcome, SimError, simulate};
+use ampsched_model::{ObjectKind, Op};
+use ampsched_recording::{Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
+use ampsched_sim::SimError;
+use common::{catalog, replayed, run_on};
 use proptest::prelude::*;
 
 /// Events of a thread, written one after the other; times are ms.
@@ -48,41 +45,6 @@ fn recording(threads: Vec<Script>) -> Recording {
     let thread = |script: Script| Thread { events: script.events, ..Thread::default() };
     let info = Info { name: "p".to_owned(), ..Info::default() };
     Recording { info, threads: threads.into_iter().map(thread).collect(), is_cut_off: false }
-}
-
-/// A profile whose code takes half as long on big cores.
-fn profile() -> Profile {
-    let mut profile = catalog().profiles().find("swaptions").unwrap().clone();
-    profile.measured_ratio = Some(2.0);
-    profile
-}
-
-fn catalog() -> Catalog {
-    let mut catalog = Catalog::new();
-    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ampsched/data");
-    for (kind, folder) in FileKind::FOLDERS {
-        if matches!(kind, FileKind::Program | FileKind::Workload) {
-            continue;
-        }
-        for file in std::fs::read_dir(data.join(folder)).unwrap() {
-            let path = file.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap();
-            catalog.add(kind, name, name, &std::fs::read_to_string(&path).unwrap()).unwrap();
-        }
-    }
-    catalog
-}
-
-fn replayed(recording: &Recording) -> Replay {
-    replay(recording, &Options { profile: profile(), work_factor: 1.0 })
-}
-
-fn run_on(machine: &Machine, replay: &Replay, policy: &str) -> Result<Outcome, SimError> {
-    let program = Arc::new(replay.program.clone());
-    let app = App { name: "p".to_owned(), program, start_ns: 0, nice: 0 };
-    let workload = Workload { name: "w".to_owned(), description: String::new(), apps: vec![app] };
-    let options = SimOptions { repetitions: NonZeroU32::new(1), ..SimOptions::default() };
-    simulate(machine, &workload, policy, build_policy(policy, &[]).unwrap(), &options)
 }
 
 /// How long it takes under `cfs` on a machine without costs, in ms.

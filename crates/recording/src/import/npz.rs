@@ -283,5 +283,6 @@ fn info(
         exit_code: options.exit_code,
         instructions: Vec::new(),
         unknown,
+        ..Info::default()
     })
 }

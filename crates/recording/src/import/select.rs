@@ -382,6 +382,7 @@ fn info(
         exit_code: options.exit_code,
         instructions: Vec::new(),
         unknown,
+        ..Info::default()
     }
 }
 

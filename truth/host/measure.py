@@ -149,9 +149,9 @@ def run_once(folder: Path, scenario: Workload, cpus: Sequence[int]) -> Run:
     """Runs the C program of a scenario once."""
     (program,) = scenario.programs
     used = cpus_of(program, cpus)
-    before_s, before = _busy_s(used), os.times()
+    before_s, before = busy_s(used), os.times()
     report = json.loads(_run([str(folder / program.binary), *arguments(program, cpus)]))
-    after, busy_s = os.times(), _busy_s(used) - before_s
+    after, busy_s = os.times(), busy_s(used) - before_s
     own_s = (after.children_user + after.children_system) - (before.children_user + before.children_system)
     capacity_s = (after.elapsed - before.elapsed) * len(used)
     return Run(
@@ -166,9 +166,9 @@ def wait_until_quiet(cpus: Sequence[int], patience_s: float) -> None:
     """Waits until other programs leave the CPUs alone for a moment, but not for ever."""
     give_up_s = monotonic() + patience_s
     while monotonic() < give_up_s:
-        before_s = _busy_s(cpus)
+        before_s = busy_s(cpus)
         sleep(QUIET_S)
-        if _busy_s(cpus) - before_s <= FOREIGN_MAX * QUIET_S * len(cpus):
+        if busy_s(cpus) - before_s <= FOREIGN_MAX * QUIET_S * len(cpus):
             return
 
 
@@ -185,7 +185,7 @@ def _run(words: Sequence[str]) -> str:
     return done.stdout
 
 
-def _busy_s(cpus: Sequence[int]) -> float:
+def busy_s(cpus: Sequence[int]) -> float:
     """Time since boot during which these CPUs were not idle, or were taken away by a hypervisor."""
     names = {f"cpu{cpu}" for cpu in cpus}
     ticks = 0

@@ -1,0 +1,1 @@
+"""Recorded programs beside the programs themselves: how good replays, predictions and lifted models are."""

@@ -227,7 +227,10 @@ EXPORT void _exit(int code) {
     if (!is_resolved) {
         resolve();
     }
-    end_process();
+    /* After vfork, a child that cannot execute its program ends inside its parent's memory. */
+    if (control && control->process[process_number].pid == (uint32_t)getpid()) {
+        end_process();
+    }
     real._exit(code);
     __builtin_unreachable();
 }

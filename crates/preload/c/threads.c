@@ -16,14 +16,11 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     if (!made) {
         return real.pthread_create(thread, attr, routine, argument);
     }
-    uint32_t number = made->number;
     made->routine = routine;
     made->argument = argument;
-    int error = real.pthread_create(thread, attr, run, made);
-    if (!error) {
-        note(self, CREATE, 0, number, 0);
-    }
-    return error;
+    /* Before the new thread begins; if it never does, the reader finds no such thread and drops the event. */
+    note(self, CREATE, 0, made->number, 0);
+    return real.pthread_create(thread, attr, run, made);
 }
 
 static int joined(struct thread *self, pthread_t thread, int error) {

@@ -66,8 +66,7 @@ def find_program(name: str) -> Path:
 def _refuses(path: Path) -> str | None:
     """Why a program does not load the library; None if it may. What cannot be read is left to the kernel."""
     try:
-        head = path.read_bytes()[: 1 << 20]
-        own = Path("/proc/self/exe").read_bytes()[:_HEAD_BYTES]
+        head, own = _begin(path, 1 << 20), _begin(Path("/proc/self/exe"), _HEAD_BYTES)
     except OSError:
         return None
     if head[:4] != b"\x7fELF":
@@ -81,6 +80,11 @@ def _refuses(path: Path) -> str | None:
     if b"ld-musl" in interpreter:
         return "uses another C library (musl)"
     return None
+
+
+def _begin(path: Path, most_bytes: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(most_bytes)
 
 
 def _interpreter(elf: bytes) -> bytes | None:

@@ -240,7 +240,7 @@ fn completed(
     tell(info.instructions.is_empty(), "Instructions: no counter told them.".to_owned());
     tell(
         unseen > 0,
-        format!("The last moments of threads that were ended from outside: {unseen}."),
+        format!("The last moments of threads that did not end by themselves: {unseen}."),
     );
     let lost = info.lost_events;
     tell(

@@ -46,7 +46,12 @@ def command(*arguments: str | Path) -> list[str]:
 
 def run(folder: Path, *arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command(*arguments), cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=60
+        command(*arguments),
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 
@@ -106,7 +111,9 @@ def test_every_way_to_wait_is_seen(build: Build, tmp_path: Path, clock: dict[str
         "futex wake": 1,
     }
     blocked_ns, known_ns = recording.blocked_ns
-    assert blocked_ns == known_ns > 40e6, "main waits for two threads, one of which waits for one that sleeps for 20 ms"
+    assert blocked_ns == known_ns > 40e6, (
+        "main waits for two threads, one of which waits for one that sleeps for 20 ms"
+    )
 
 
 def test_openmp_of_gcc_is_seen(build: Build, tmp_path: Path) -> None:
@@ -129,14 +136,25 @@ def test_openmp_of_gcc_is_seen(build: Build, tmp_path: Path) -> None:
 @pytest.mark.skipif(CPP is None, reason="no C++ compiler (c++)")
 def test_cpp_is_seen(build: Build, tmp_path: Path) -> None:
     found = counts(recorded(tmp_path, build("queue.cpp")))
-    assert (found["start"], found["create"], found["join"], found["broadcast"], found["sleep"]) == (4, 3, 3, 1, 1)
+    assert (found["start"], found["create"], found["join"], found["broadcast"], found["sleep"]) == (
+        4,
+        3,
+        3,
+        1,
+        1,
+    )
     assert found["lock"] == found["unlock"] == 7
     assert found["wait for condition"] == found["woken by condition"]
 
 
 @pytest.mark.parametrize(
     ("how", "code"),
-    [("segv", 128 + signal.SIGSEGV), ("kill", 128 + signal.SIGKILL), ("abort", 128 + signal.SIGABRT), ("_exit", 7)],
+    [
+        ("segv", 128 + signal.SIGSEGV),
+        ("kill", 128 + signal.SIGKILL),
+        ("abort", 128 + signal.SIGABRT),
+        ("_exit", 7),
+    ],
 )
 def test_what_was_done_before_the_end_is_kept(build: Build, tmp_path: Path, how: str, code: int) -> None:
     recording = recorded(tmp_path, build("ends.c"), how, code=code)

@@ -16,10 +16,19 @@ static void *run(void *argument) {
     return argument;
 }
 
+static void lock(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void) {
+    pthread_mutex_unlock(&mutex);
+}
+
 int main(void) {
     char *arguments[] = {"true", NULL};
     pid_t spawned;
     int status;
+    pthread_atfork(lock, unlock, unlock); /* what these do is nobody's event */
     pid_t child = fork();
     if (child == 0) {
         pthread_t thread;

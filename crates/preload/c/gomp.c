@@ -138,7 +138,7 @@ static void run(void *data) {
         return;
     }
     self->omp_increment = region.increment;
-    note(self, OMP_BEGIN, 0, region.number, 0);
+    note(self, OMP_BEGIN, WAITED, region.number, 0); /* for a region */
     region.body(region.data);
     note(self, OMP_END, 0, region.number, 0);
 }

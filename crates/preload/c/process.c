@@ -14,6 +14,7 @@
 #define DESTRUCTOR_ROUNDS 3
 
 __thread struct thread *self_ LIBRARY_LOCAL;
+__thread int is_forking LIBRARY_LOCAL; /* the wrapper of fork is at work */
 struct real real;
 static int is_resolved;
 static pthread_key_t end_key;
@@ -168,6 +169,13 @@ static struct control *map_control(void) {
     return mapped == MAP_FAILED || memcmp(mapped, FORM_MAGIC, 8) ? NULL : mapped;
 }
 
+/* The C library forks by itself, as in daemon(). */
+static void forked(void) {
+    if (!is_forking) {
+        after_fork(self_);
+    }
+}
+
 __attribute__((constructor)) static void open_process(void) {
     const char *where = getenv("AMPSCHED_RECORD");
     if (!is_resolved) {
@@ -188,6 +196,7 @@ __attribute__((constructor)) static void open_process(void) {
         control->begin = clock_pair();
     }
     int is_continued = find_process();
+    pthread_atfork(NULL, NULL, forked);
     struct thread *self = new_thread(0);
     if (self) {
         begin_thread(self, is_continued);
@@ -205,9 +214,8 @@ __attribute__((destructor)) void end_process(void) {
     control->process[process_number].is_ended = 1;
 }
 
-/* In a child: only the thread lives that has called fork. */
-void after_fork(void) {
-    struct thread *self = self_;
+/* In a child: only the thread lives that has called fork, `self`. What is mapped is still its parent's. */
+void after_fork(struct thread *self) {
     __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
     if (!control) {
         return;
@@ -227,7 +235,10 @@ EXPORT void _exit(int code) {
     if (!is_resolved) {
         resolve();
     }
-    end_process();
+    /* After vfork, a child that cannot execute its program ends inside its parent's memory. */
+    if (control && control->process[process_number].pid == (uint32_t)getpid()) {
+        end_process();
+    }
     real._exit(code);
     __builtin_unreachable();
 }

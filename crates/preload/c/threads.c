@@ -16,14 +16,11 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     if (!made) {
         return real.pthread_create(thread, attr, routine, argument);
     }
-    uint32_t number = made->number;
     made->routine = routine;
     made->argument = argument;
-    int error = real.pthread_create(thread, attr, run, made);
-    if (!error) {
-        note(self, CREATE, 0, number, 0);
-    }
-    return error;
+    /* Before the new thread begins; if it never does, the reader finds no such thread and drops the event. */
+    note(self, CREATE, 0, made->number, 0);
+    return real.pthread_create(thread, attr, run, made);
 }
 
 static int joined(struct thread *self, pthread_t thread, int error) {
@@ -54,17 +51,34 @@ EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct tim
     return joined(self, thread, real.pthread_timedjoin_np(thread, value, until));
 }
 
-EXPORT pid_t fork(void) {
-    struct thread *self = current();
-    pid_t child = real.fork();
+/* What handlers of fork do in the child must not be written into what is mapped of its parent. */
+static pid_t fork_by(pid_t (*function)(void)) {
+    struct thread *self = current(), *set_aside = self_;
+    is_forking = 1;
+    self_ = NO_THREAD;
+    pid_t child = function();
+    int error = errno;
+    is_forking = 0;
     if (child == 0) {
-        int error = errno;
-        after_fork();
-        errno = error;
-    } else if (child > 0 && self) {
+        after_fork(set_aside);
+    } else {
+        self_ = set_aside;
+    }
+    if (child > 0 && self) {
         note(self, CREATE_PROCESS, 0, (uint32_t)child, 0);
     }
+    errno = error;
     return child;
+}
+
+EXPORT pid_t fork(void) {
+    current();
+    return fork_by(real.fork);
+}
+
+EXPORT pid_t _Fork(void) {
+    current();
+    return fork_by(real._Fork);
 }
 
 #define SPAWN(name) \

@@ -111,9 +111,14 @@ def _check_replaceable(out: Path) -> None:
         raise InputError(f"{out.parent}: there is no such folder")
     if not out.exists():
         return
-    if not out.is_file() or out.read_bytes()[: len(_MAGIC)] != _MAGIC:
+    if not out.is_file() or not _is_recording(out):
         raise InputError(f"{out}: is there already and is no recording (name another file with -o)")
     _say(f"{out}: the recording that was there is replaced")
+
+
+def _is_recording(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _say(text: str) -> None:

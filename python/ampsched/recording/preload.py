@@ -66,8 +66,7 @@ def find_program(name: str) -> Path:
 def _refuses(path: Path) -> str | None:
     """Why a program does not load the library; None if it may. What cannot be read is left to the kernel."""
     try:
-        head = path.read_bytes()[: 1 << 20]
-        own = Path("/proc/self/exe").read_bytes()[:_HEAD_BYTES]
+        head, own = _begin(path, 1 << 20), _begin(Path("/proc/self/exe"), _HEAD_BYTES)
     except OSError:
         return None
     if head[:4] != b"\x7fELF":
@@ -83,11 +82,14 @@ def _refuses(path: Path) -> str | None:
     return None
 
 
+def _begin(path: Path, most_bytes: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(most_bytes)
+
+
 def _interpreter(elf: bytes) -> bytes | None:
     """The dynamic linker that a 64-bit ELF file names."""
-    at, size, count = (
-        int.from_bytes(elf[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58))
-    )
+    at, size, count = (int.from_bytes(elf[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58)))
     for index in range(count):
         head = elf[at + index * size :][:size]
         if int.from_bytes(head[:4], "little") == _INTERPRETER:
@@ -136,7 +138,9 @@ def recover(folder: Path, exit_code: int | None = None) -> Recording:
     """
     try:
         info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
-        names = sorted(file.name for file in folder.iterdir() if file.name == _CONTROL or file.suffix == ".raw")
+        names = sorted(
+            file.name for file in folder.iterdir() if file.name == _CONTROL or file.suffix == ".raw"
+        )
         files = [(name, (folder / name).read_bytes()) for name in names]
     except OSError as error:
         raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
@@ -148,7 +152,9 @@ def recover(folder: Path, exit_code: int | None = None) -> Recording:
 def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int) -> None:
     text = str(folder.absolute())
     if any(letter in text for letter in " :;"):
-        raise InputError(f'{folder}: the dynamic linker takes no path with a space, ":" or ";" (name another -o)')
+        raise InputError(
+            f'{folder}: the dynamic linker takes no path with a space, ":" or ";" (name another -o)'
+        )
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
@@ -172,7 +178,9 @@ def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int)
 
 def _cores() -> list[dict[str, float]]:
     """The cores by their numbers, as fast as the kernel knows."""
-    files = [Path(f"/sys/devices/system/cpu/cpu{number}/cpu_capacity") for number in range(os.cpu_count() or 1)]
+    files = [
+        Path(f"/sys/devices/system/cpu/cpu{number}/cpu_capacity") for number in range(os.cpu_count() or 1)
+    ]
     capacities = [float(file.read_text()) if file.exists() else 1.0 for file in files]
     return [{"speed": capacity / max(capacities)} for capacity in capacities]
 
@@ -202,7 +210,7 @@ def _run(command: Sequence[str], program: Path, environment: dict[str, str]) -> 
 def _passing_signals() -> "Iterator[list[subprocess.Popen[bytes]]]":
     """What tells this process to end tells it to the children instead, once the caller has added them.
 
-    What is typed at a terminal (Ctrl-C, Ctrl-\\) reaches them by itself.
+    What is typed at a terminal, such as Ctrl-C, reaches them by itself.
     """
     children: list[subprocess.Popen[bytes]] = []
 

@@ -1,6 +1,7 @@
 //! Who is who: numbers of the recorded system become indices of threads.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::read::{CREATE_PROCESS, Head, JOIN_PROCESS, RawThread};
 use super::times::{Scale, Timed, recorder_ns};
@@ -47,8 +48,8 @@ impl Names {
                 count += 1;
                 count - 1
             });
-            if !first.contains_key(&head.process) {
-                first.insert(head.process, index);
+            if let Entry::Vacant(place) = first.entry(head.process) {
+                place.insert(index);
                 names.processes.entry(head.pid).or_default().push(index);
             }
             names.index.push(index);
@@ -240,7 +241,7 @@ fn completed(
     tell(info.instructions.is_empty(), "Instructions: no counter told them.".to_owned());
     tell(
         unseen > 0,
-        format!("The last moments of threads that were ended from outside: {unseen}."),
+        format!("The last moments of threads that did not end by themselves: {unseen}."),
     );
     let lost = info.lost_events;
     tell(

@@ -97,7 +97,7 @@ fn time_without_a_core_inside_a_call_is_waiting() {
     assert_eq!((sleep.cpu_ns, sleep.wait_ns), (6_000, 98_000));
     assert!(sleep.is_preempted, "before the call");
     assert_eq!(found.threads[0].events[2].kind, Kind::Exit, "added");
-    assert!(found.info.unknown.iter().any(|text| text.contains("ended from outside: 1")));
+    assert!(found.info.unknown.iter().any(|text| text.contains("by themselves: 1")));
 }
 
 #[test]

@@ -1,0 +1,285 @@
+"""``ampsched record``: small programs whose events are known are recorded as they are, whatever ends them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ampsched.recording import Recording, load
+
+SOURCES = Path(__file__).parent / "data/record"
+COMPILER, CPP = shutil.which("cc"), shutil.which("c++")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc)")
+KERNEL_CLOCK = {"AMPSCHED_RECORD_CLOCK": "kernel"}
+
+Build = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Compiles a program, once; its file."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def compiled(source: str, *flags: str, name: str = "") -> Path:
+        program = folder / (name or Path(source).stem)
+        if not program.exists():
+            compiler = CPP if source.endswith("cpp") else COMPILER
+            command = [str(compiler), "-O1", "-pthread", *flags, str(SOURCES / source), "-o", str(program)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"{source} cannot be compiled: {done.stderr.splitlines()[0]}")
+        return program
+
+    return compiled
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "ampsched", "record", *map(str, arguments)]
+
+
+def run(folder: Path, *arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def recorded(folder: Path, program: Path, *arguments: str, code: int = 0, **environment: str) -> Recording:
+    done = run(folder, "-o", "r.ampr", "--", program, *arguments, **environment)
+    assert done.returncode == code, done.stderr
+    assert sorted(file.name for file in folder.iterdir()) == ["r.ampr"], "only the recording stays"
+    return load(folder / "r.ampr")
+
+
+def counts(recording: Recording) -> dict[str, int]:
+    return dict(recording.counts)
+
+
+@pytest.mark.parametrize("clock", [{}, KERNEL_CLOCK], ids=["ticks", "kernel"])
+def test_every_lock_is_seen(build: Build, tmp_path: Path, clock: dict[str, str]) -> None:
+    found = counts(recorded(tmp_path, build("locks.c"), **clock))
+    assert found == {
+        "start": 5,
+        "exit": 5,
+        "create": 4,
+        "join": 4,
+        "lock": 8000,
+        "trylock failed": 4000,
+        "unlock": 8000,
+        "lock for reading": 4000,
+        "lock for writing": 4000,
+        "unlock readers and writers": 8000,
+        "spin lock": 4000,
+        "spin unlock": 4000,
+    }
+
+
+@pytest.mark.parametrize("clock", [{}, KERNEL_CLOCK], ids=["ticks", "kernel"])
+def test_every_way_to_wait_is_seen(build: Build, tmp_path: Path, clock: dict[str, str]) -> None:
+    recording = recorded(tmp_path, build("waiting.c"), **clock)
+    found = counts(recording)
+    waits = found.pop("wait for condition")
+    assert waits == found.pop("woken by condition") > 1
+    assert found.pop("input or output") >= 1, "a read that waits for 20 ms"
+    assert found == {
+        "start": 3,
+        "exit": 3,
+        "create": 2,
+        "join": 2,
+        "lock": 3,
+        "unlock": 3,
+        "signal": 400,
+        "broadcast": 1,
+        "barrier": 400,
+        "make barrier": 1,
+        "wait for semaphore": 400,
+        "post": 400,
+        "sleep": 4,
+        "yield": 1,
+        "futex wait": 1,
+        "futex wake": 1,
+    }
+    blocked_ns, known_ns = recording.blocked_ns
+    assert blocked_ns == known_ns > 40e6, (
+        "main waits for two threads, one of which waits for one that sleeps for 20 ms"
+    )
+
+
+def test_openmp_of_gcc_is_seen(build: Build, tmp_path: Path) -> None:
+    found = counts(recorded(tmp_path, build("regions.c", "-fopenmp")))
+    assert found == {
+        "start": 2,
+        "exit": 2,
+        "create": 1,
+        "begin parallel region": 11,
+        "end parallel region": 11,
+        "begin share of region": 22,
+        "end share of region": 22,
+        "barrier of region": 42,
+        "critical": 20,
+        "critical end": 20,
+        "take chunk": 648,
+    }
+
+
+@pytest.mark.skipif(CPP is None, reason="no C++ compiler (c++)")
+def test_cpp_is_seen(build: Build, tmp_path: Path) -> None:
+    found = counts(recorded(tmp_path, build("queue.cpp")))
+    assert (found["start"], found["create"], found["join"], found["broadcast"], found["sleep"]) == (
+        4,
+        3,
+        3,
+        1,
+        1,
+    )
+    assert found["lock"] == found["unlock"] == 7
+    assert found["wait for condition"] == found["woken by condition"]
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ("segv", 128 + signal.SIGSEGV),
+        ("kill", 128 + signal.SIGKILL),
+        ("abort", 128 + signal.SIGABRT),
+        ("_exit", 7),
+    ],
+)
+def test_what_was_done_before_the_end_is_kept(build: Build, tmp_path: Path, how: str, code: int) -> None:
+    recording = recorded(tmp_path, build("ends.c"), how, code=code)
+    found = counts(recording)
+    assert (found["start"], found["create"], found["lock"], found["unlock"]) == (2, 1, 5000, 5000)
+    assert json.loads(recording.info)["exit_code"] == code
+
+
+def test_a_program_that_executes_another_one_is_one_thread(build: Build, tmp_path: Path) -> None:
+    recording = recorded(tmp_path, build("ends.c"), "exec", code=5)
+    assert counts(recording) == {"start": 1, "exit": 1, "lock": 20, "unlock": 20}
+
+
+def test_children_are_seen_and_their_end_is_waited_for(build: Build, tmp_path: Path) -> None:
+    recording = recorded(tmp_path, build("children.c"))
+    assert [process for _, process, *_ in recording.threads] == [0, 1, 1, 2]
+    assert counts(recording) == {"start": 4, "exit": 4, "create": 3, "join": 3, "lock": 100, "unlock": 100}
+    assert recording.threads[3][0] == "true"
+
+
+@pytest.mark.parametrize("pieces", [1, 200_000])
+@pytest.mark.parametrize("clock", [{}, KERNEL_CLOCK], ids=["ticks", "kernel"])
+def test_cpu_time_is_that_of_the_kernel(
+    build: Build, tmp_path: Path, pieces: int, clock: dict[str, str]
+) -> None:
+    """Four threads on two cores or so: they lose them again and again, which the ticks alone would not show."""
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
+    pinned = ["taskset", "-c", cores] if shutil.which("taskset") else []
+    done = subprocess.run(
+        [*pinned, *command("-o", "r.ampr", "--", build("work.c"), str(pieces))],
+        cwd=tmp_path,
+        env=os.environ | clock,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    kernel_ns = [int(line) for line in done.stdout.splitlines()]
+    recording = load(tmp_path / "r.ampr")
+    slack_ns = 0 if pieces == 1 else 2 * pieces * (2_000 if clock else 100)  # what the recorder takes
+    for (_, _, _, cpu_ns, _), told_ns in zip(recording.threads[1:], kernel_ns, strict=True):
+        assert 0.99 * (told_ns - slack_ns) < cpu_ns < 1.01 * told_ns + 1e5
+
+
+def wait_for(reached: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if reached():
+            return
+        time.sleep(0.05)
+    pytest.fail("nothing happened within 10 s")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_reach_the_program(build: Build, tmp_path: Path, number: signal.Signals) -> None:
+    recorder = subprocess.Popen(
+        command("-o", "r.ampr", "--", build("ends.c"), "wait"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert recorder.stdout is not None
+    assert recorder.stdout.readline() == b"waits\n"
+    recorder.send_signal(number)
+    assert recorder.wait(20) == 128 + number
+    recorder.stdout.close()
+    assert counts(load(tmp_path / "r.ampr"))["lock"] == 5000
+
+
+def test_what_a_killed_recorder_leaves_becomes_a_recording(build: Build, tmp_path: Path) -> None:
+    recorder = subprocess.Popen(
+        command("-o", "r.ampr", "--", build("ends.c"), "wait"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert recorder.stdout is not None
+    assert recorder.stdout.readline() == b"waits\n"
+    os.killpg(recorder.pid, signal.SIGKILL)
+    recorder.wait()
+    recorder.stdout.close()
+    refused = run(tmp_path, "-o", "r.ampr", "--", "true")
+    assert refused.returncode == 2
+    assert "--recover r.ampr.parts" in refused.stderr
+    done = run(tmp_path, "--recover", "r.ampr.parts", "-o", "r.ampr")
+    assert done.returncode == 0, done.stderr
+    assert counts(load(tmp_path / "r.ampr"))["lock"] == 5000
+
+
+def test_events_without_room_are_counted(build: Build, tmp_path: Path) -> None:
+    done = run(tmp_path, "-o", "r.ampr", "--limit-mb", "1", "--", build("work.c"), "100000")
+    assert done.returncode == 0, done.stderr
+    info = json.loads(load(tmp_path / "r.ampr").info)
+    assert info["lost_events"] > 600_000
+    assert "Events without room" in done.stderr
+
+
+def test_standard_streams_are_the_programs(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("--", "cat"), cwd=tmp_path, input="text\n", capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "text\n")
+    assert (tmp_path / "cat.ampr").exists()
+    assert "next: ampsched advise cat.ampr" in done.stderr
+
+
+def test_bad_input_is_one_line(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "text.ampr").write_text("mine")
+    (tmp_path / "a b").mkdir()
+    static = build("ends.c", "-static", name="static")
+    cases = {
+        "which program": [],
+        "no-such-program: there is no such program": ["--", "no-such-program"],
+        "is static, so it loads nothing of ours (try --system)": ["--", static],
+        "is there already and is no recording": ["-o", "text.ampr", "--", "true"],
+        "no such folder": ["-o", "nowhere/r.ampr", "--", "true"],
+        "with a space": ["-o", "a b/r.ampr", "--", "true"],
+        "--recover needs -o FILE": ["--recover", "x"],
+        "x: is no folder of a recorder": ["--recover", "x", "-o", "r.ampr"],
+        "at least 1 is needed": ["--limit-mb", "0", "--", "true"],
+    }
+    for text, arguments in cases.items():
+        done = run(tmp_path, *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), text
+        assert done.stderr.startswith("error: "), text
+        assert done.stderr.count("\n") == 1, text
+        assert text in done.stderr
+    assert (tmp_path / "text.ampr").read_text() == "mine"

@@ -376,6 +376,16 @@ class Recording:
     @property
     def is_cut_off(self) -> bool: ...
 
+LIFT_LIKE: str
+
+def lift(
+    recording: Recording,
+    level: str = "full",
+    name: str = "",
+    like: str = ...,
+    speedup: float | None = None,
+    per_thread: bool = False,
+) -> tuple[str, str]: ...
 @final
 class TraceWriter:
     def __new__(cls, file: BinaryIO, machine: Machine) -> TraceWriter: ...

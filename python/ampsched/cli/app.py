@@ -22,6 +22,7 @@ from ampsched.cli import (
     creating,
     explaining,
     importing,
+    lifting,
     listing,
     living,
     render,
@@ -50,6 +51,7 @@ app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
+app.command("lift", epilog=lifting.EXAMPLES)(lifting.lift)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)

@@ -382,6 +382,16 @@ class Recording:
 def preload_library() -> bytes: ...
 def recording_from_raw(folder: str, info: str, files: list[tuple[str, bytes]]) -> Recording: ...
 
+LIFT_LIKE: str
+
+def lift(
+    recording: Recording,
+    level: str = "full",
+    name: str = "",
+    like: str = ...,
+    speedup: float | None = None,
+    per_thread: bool = False,
+) -> tuple[str, str]: ...
 @final
 class TraceWriter:
     def __new__(cls, file: BinaryIO, machine: Machine) -> TraceWriter: ...

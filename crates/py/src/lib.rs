@@ -10,6 +10,7 @@ mod counters;
 mod error;
 mod interrupt;
 mod kernels;
+mod lift;
 mod models;
 mod noise;
 mod policy;
@@ -35,6 +36,10 @@ mod _core {
     #[pymodule_export]
     const DATA_BYTES_MAX: usize = ampsched_model::limits::DATA_BYTES_MAX;
 
+    /// The profile that lifted programs are like if nobody says another one.
+    #[pymodule_export]
+    const LIFT_LIKE: &str = ampsched_recording::lift::LIKE_DEFAULT;
+
     /// Most features of a model that predicts speed-ups.
     #[pymodule_export]
     const FEATURES_MAX: usize = ampsched_model::limits::FEATURES_MAX;
@@ -49,6 +54,8 @@ mod _core {
     use super::error::InputError;
     #[pymodule_export]
     use super::kernels::{Kernel, kernels};
+    #[pymodule_export]
+    use super::lift::lift;
     #[pymodule_export]
     use super::models::{Models, counter_cv};
     #[pymodule_export]

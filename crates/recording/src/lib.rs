@@ -5,6 +5,7 @@
 
 mod file;
 pub mod import;
+pub mod lift;
 mod model;
 mod raw;
 mod replay;

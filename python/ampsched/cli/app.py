@@ -23,6 +23,7 @@ from ampsched.cli import (
     creating,
     explaining,
     importing,
+    lifting,
     listing,
     living,
     recording,
@@ -54,6 +55,7 @@ app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
 app.command("record", epilog=recording.EXAMPLES)(recording.record)
+app.command("lift", epilog=lifting.EXAMPLES)(lifting.lift)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)

@@ -2,5 +2,6 @@
 
 from ampsched._core import Recording
 from ampsched.recording.files import load, save
+from ampsched.recording.lift import Lifted, lift
 
-__all__ = ["Recording", "load", "save"]
+__all__ = ["Lifted", "Recording", "lift", "load", "save"]

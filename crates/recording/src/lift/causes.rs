@@ -1,0 +1,181 @@
+//! Ties waits that nothing else explains to what ended them, by a semaphore for each pair of threads.
+
+use std::collections::HashMap;
+
+use super::acts::{Act, Acts};
+use super::node::Sym;
+use super::objects::{Objects, What};
+use crate::{Event, Kind, Recording, Wake};
+
+/// Something that ends waits.
+#[derive(Clone, Copy)]
+struct Signal {
+    at_ns: u64,
+    thread: u32,
+    event: u32,
+    /// How many waits it can still end.
+    left: u32,
+}
+
+/// Kinds of things that are waited for, so that hashes are not mixed up.
+type Key = (u8, u32);
+const CONDITION: u8 = 0;
+const FUTEX: u8 = 1;
+const THREAD: u8 = 2;
+
+/// A wait.
+struct Wait {
+    key: Key,
+    thread: u32,
+    event: u32,
+    from_ns: u64,
+    to_ns: u64,
+    /// The only thread that can have ended it.
+    by: Option<u32>,
+}
+
+/// Ties waits for conditions and futexes, and those that the kernel told, to their ends.
+pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects) {
+    let mut signals: HashMap<Key, Vec<Signal>> = HashMap::new();
+    let mut waits = Vec::new();
+    for (thread, recorded) in (0..).zip(&recording.threads) {
+        let mut begin_ns = 0;
+        for (at, event) in (0..).zip(&recorded.events) {
+            if event.kind == Kind::CondWait {
+                begin_ns = event.at_ns;
+            }
+            let (one, place) = (thread as usize, at as usize);
+            if acts.acts[one][place] != Act::None || acts.is_known[one][place] {
+                continue;
+            }
+            if let Some((key, left)) = signal(event, thread) {
+                let signal = Signal { at_ns: event.at_ns, thread, event: at, left };
+                signals.entry(key).or_default().push(signal);
+            }
+            if let Some(wait) = wait(event, thread, at, begin_ns, acts, objects) {
+                waits.push(wait);
+            }
+        }
+    }
+    signals.values_mut().for_each(|list| list.sort_by_key(|signal| signal.at_ns));
+    waits.sort_by_key(|wait| (wait.to_ns, wait.thread, wait.event));
+    for wait in waits {
+        tie_one(&wait, recording, &mut signals, acts, objects);
+    }
+    initial_counts(recording, acts, objects);
+}
+
+fn signal(event: &Event, thread: u32) -> Option<(Key, u32)> {
+    match event.kind {
+        Kind::Signal => Some(((CONDITION, event.object), 1)),
+        Kind::Broadcast => Some(((CONDITION, event.object), u32::MAX)),
+        Kind::FutexWake => Some(((FUTEX, event.object), event.aux.max(1))),
+        Kind::Wake if event.object != thread => Some(((THREAD, event.object), 1)),
+        _ => None,
+    }
+}
+
+fn wait(
+    event: &Event,
+    thread: u32,
+    at: u32,
+    begin_ns: u64,
+    acts: &mut Acts,
+    objects: &mut Objects,
+) -> Option<Wait> {
+    let from_ns = event.at_ns.saturating_sub(event.wait_ns);
+    let new = |key, from_ns, by| Wait { key, thread, event: at, from_ns, to_ns: event.at_ns, by };
+    match event.kind {
+        Kind::CondWake if event.aux != 1 => {
+            Some(new((CONDITION, event.object), begin_ns.min(from_ns), None))
+        }
+        Kind::CondWake if event.aux == 1 && event.wait_ns > 0 => {
+            acts.acts[thread as usize][at as usize] = Act::Sym(Sym::Sleep);
+            None
+        }
+        Kind::FutexWait if event.aux == 0 && event.is_blocked => {
+            Some(new((FUTEX, event.object), from_ns, None))
+        }
+        Kind::Block => match Wake::from_aux(event.aux) {
+            Wake::Thread(by) => Some(new((THREAD, thread), from_ns, Some(by))),
+            _ if event.wait_ns > 0 => {
+                objects.note("Waits that no recorded thread ended are sleeps of the same length.");
+                acts.acts[thread as usize][at as usize] = Act::Sym(Sym::Sleep);
+                None
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn tie_one(
+    wait: &Wait,
+    recording: &Recording,
+    signals: &mut HashMap<Key, Vec<Signal>>,
+    acts: &mut Acts,
+    objects: &mut Objects,
+) {
+    let mut found = None;
+    if let Some(list) = signals.get_mut(&wait.key) {
+        let end = list.partition_point(|signal| signal.at_ns <= wait.to_ns);
+        for signal in list[..end].iter_mut().rev().take(1000) {
+            let is_right = wait.by.is_none_or(|by| by == signal.thread);
+            if signal.at_ns < wait.from_ns {
+                break;
+            }
+            if signal.left > 0 && signal.thread != wait.thread && is_right {
+                signal.left -= 1;
+                found = Some((signal.thread, signal.event));
+                break;
+            }
+        }
+    }
+    let found = found.or_else(|| where_it_was(wait, recording));
+    let Some((waker, at)) = found else { return };
+    let semaphore = objects.pair(waker, wait.thread);
+    acts.acts[wait.thread as usize][wait.event as usize] = Act::Sym(Sym::SemWait(semaphore));
+    acts.behind(waker, at, Sym::SemPost(semaphore));
+}
+
+/// The event of the waker before the end of the wait, if the waker is known but not its event.
+fn where_it_was(wait: &Wait, recording: &Recording) -> Option<(u32, u32)> {
+    let by = wait.by.filter(|by| *by != wait.thread)?;
+    let events = &recording.threads.get(by as usize)?.events;
+    let end = events.partition_point(|event| event.at_ns <= wait.to_ns);
+    Some((by, end.checked_sub(1)? as u32))
+}
+
+/// Semaphores begin with what is taken before it is posted.
+fn initial_counts(recording: &Recording, acts: &Acts, objects: &mut Objects) {
+    let mut changes: HashMap<u32, Vec<(u64, i64)>> = HashMap::new();
+    for (thread, recorded) in recording.threads.iter().enumerate() {
+        for (at, event) in recorded.events.iter().enumerate() {
+            match acts.sym(thread, at) {
+                Some(Sym::SemPost(one)) => {
+                    let posts = i64::from(objects.fan(one));
+                    // A waiter may be noted before the post that woke it.
+                    let at_ns = event.at_ns.saturating_sub(event.wait_ns);
+                    changes.entry(one).or_default().push((at_ns, posts));
+                }
+                Some(Sym::SemWait(one)) => changes.entry(one).or_default().push((event.at_ns, -1)),
+                _ => {}
+            }
+        }
+    }
+    for (semaphore, mut list) in changes {
+        let object = &mut objects.list[semaphore as usize];
+        let What::Semaphore { initial, fan: 1 } = &mut object.what else { continue };
+        if object.is_literal {
+            continue;
+        }
+        list.sort_by_key(|(at_ns, change)| (*at_ns, -change));
+        let mut count = 0;
+        let mut least = 0;
+        for (_, change) in list {
+            count += change;
+            least = least.min(count);
+        }
+        *initial = (-least) as u32;
+    }
+}

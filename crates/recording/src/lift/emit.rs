@@ -1,0 +1,533 @@
+//! The text of a lifted program, and its report.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::acts::Acts;
+use super::amounts::{self, number, number_of};
+use super::groups::{Group, Groups, clean};
+use super::node::{Node, Step, Sym};
+use super::objects::{Objects, What};
+use super::report::{self, ObjectRow, Report};
+use super::work::{self, Place};
+use super::{Level, Lifted, Options, Scaling, phases};
+use crate::Recording;
+
+/// A loop of fewer rounds is no matter of the size of the input.
+const SCALED_ROUNDS_MIN: f64 = 3.0;
+/// Later starts of threads that nobody started are kept, in ns.
+const START_NS_MIN: u64 = 1_000_000;
+
+/// What the parameter `scale` multiplies.
+#[derive(Clone, Copy, PartialEq)]
+enum Scale {
+    /// Items of queues and pools.
+    Items,
+    /// Rounds of outermost loops.
+    Rounds,
+    /// Works.
+    Work,
+}
+
+/// Writes the program and its report.
+pub(super) fn emit(
+    recording: &Recording,
+    acts: &Acts,
+    groups: Groups,
+    objects: Objects,
+    options: &Options,
+    level: Level,
+) -> Lifted {
+    let scale = scale(&groups);
+    let counts = Counts::of(&groups);
+    let mut writer = Writer {
+        groups: &groups,
+        objects: &objects,
+        options,
+        scale,
+        counts,
+        names: HashMap::new(),
+        used: BTreeMap::new(),
+        lifted_ns: 0.0,
+        steps: 0,
+        depth: 0,
+    };
+    let mut threads = Vec::new();
+    let mut rows = Vec::new();
+    for group in &groups.list {
+        let before = writer.lifted_ns;
+        writer.steps = 0;
+        let body = writer.body(group);
+        let count = writer.count_of(group);
+        threads.extend(thread(group, &count, body));
+        rows.push(report::Group {
+            name: group.name.clone(),
+            threads: group.members.len(),
+            count,
+            recorded_ns: group.work_ns,
+            lifted_ns: writer.lifted_ns - before,
+            steps: writer.steps,
+        });
+    }
+    let name = match options.name.is_empty() {
+        true => clean(&recording.info.name),
+        false => clean(&options.name),
+    };
+    let name = if name.is_empty() { "lifted".to_owned() } else { name };
+    let mut text = head(&name, recording, &groups, options);
+    text.extend(writer.objects());
+    text.extend(threads);
+    let used: Vec<ObjectRow> = writer.rows();
+    let literal = writer.literal();
+    let mut notes = assumptions(&groups, options, scale);
+    notes.extend(objects.notes.iter().cloned());
+    let report = Report {
+        level: level.word().to_owned(),
+        recorded_ns: groups.list.iter().map(|group| group.work_ns).sum(),
+        lifted_ns: rows.iter().map(|row| row.lifted_ns).sum(),
+        groups: rows,
+        objects: used,
+        idle_ns: idle_ns(recording, acts),
+        literal_share: literal.0,
+        literal_steps_share: literal.1,
+        notes,
+    };
+    Lifted { toml: text.join("\n") + "\n", report }
+}
+
+fn idle_ns(recording: &Recording, acts: &Acts) -> f64 {
+    let lists = recording.threads.iter().zip(&acts.is_idle);
+    let idle = lists.flat_map(|(thread, is_idle)| thread.events.iter().zip(is_idle));
+    idle.filter(|(_, is_idle)| **is_idle).map(|(event, _)| event.work_ns as f64).sum()
+}
+
+fn scale(groups: &Groups) -> Scale {
+    let (mut has_items, mut has_rounds) = (false, false);
+    for node in groups.list.iter().flat_map(|group| &group.nodes) {
+        node.each_step(&mut |step| {
+            has_items |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
+        });
+        has_rounds |= matches!(node, Node::Loop { counts, .. } if is_long(counts));
+    }
+    match (has_items, has_rounds) {
+        (true, _) => Scale::Items,
+        (_, true) => Scale::Rounds,
+        _ => Scale::Work,
+    }
+}
+
+fn is_long(counts: &[f64]) -> bool {
+    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN)
+}
+
+fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {
+    let mut notes = Vec::new();
+    if groups.n > 1 {
+        notes.push(match options.scaling {
+            Scaling::FixedTotal => format!(
+                "n = {}: what each of n threads does outside of items is divided by n, items stay as long as they are.",
+                groups.n
+            ),
+            Scaling::PerThread => {
+                format!("n = {}: each of n threads does as much as in the recording.", groups.n)
+            }
+        });
+    }
+    notes.push(match scale {
+        Scale::Items => "scale multiplies the number of items of queues and pools.".to_owned(),
+        Scale::Rounds => "scale multiplies the rounds of outermost loops.".to_owned(),
+        Scale::Work => "scale multiplies the work of threads.".to_owned(),
+    });
+    notes
+}
+
+fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -> Vec<String> {
+    let printable = |text: &str| -> String {
+        let plain = |letter: char| match letter {
+            '"' | '\\' => '\'',
+            _ if letter.is_control() => ' ',
+            _ => letter,
+        };
+        text.chars().take(200).map(plain).collect()
+    };
+    let command = printable(&recording.info.command.join(" "));
+    let mut text = vec![
+        format!("name = \"{name}\""),
+        format!("description = \"Made of a recording with {} threads.\"", recording.threads.len()),
+        format!("source = \"recorded: {command}\""),
+        String::new(),
+        "[params]".to_owned(),
+    ];
+    if groups.n > 1 {
+        text.push(format!("n = {}  # threads that share work", groups.n));
+    }
+    text.push("scale = 1  # size of the input".to_owned());
+    text.push(String::new());
+    text.push("[profiles.recorded]".to_owned());
+    text.push(format!("like = \"{}\"", printable(&options.like)));
+    text.push(match options.speedup {
+        Some(ratio) => format!("ratio = {}", number(ratio)),
+        None => "cycles = 1".to_owned(),
+    });
+    text
+}
+
+fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
+    let mut text = vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
+    match (group.is_forked, count) {
+        (true, _) => text.push("count = 0".to_owned()),
+        (_, "1") => {}
+        (_, count) => text.push(format!("count = {}", amounts::plain(count))),
+    }
+    if !group.is_forked && group.start_ns >= START_NS_MIN {
+        text.push(format!("start_us = {}", number(group.start_ns as f64 / 1e3)));
+    }
+    text.push("body = [".to_owned());
+    text.extend(body.into_iter().map(|line| format!("  {line}")));
+    text.push("]".to_owned());
+    text
+}
+
+/// How often things happened in the recording.
+struct Counts {
+    pushes: HashMap<u32, f64>,
+    /// Items of `Each` and `Dynamic`, by object.
+    pieces: HashMap<u32, f64>,
+}
+
+impl Counts {
+    fn of(groups: &Groups) -> Self {
+        let mut found = Self { pushes: HashMap::new(), pieces: HashMap::new() };
+        for node in groups.list.iter().flat_map(|group| &group.nodes) {
+            node.each_step(&mut |step| match step.sym {
+                Sym::Push(queue) => {
+                    *found.pushes.entry(queue).or_default() += step.samples.len() as f64;
+                }
+                Sym::Each(one) | Sym::Dynamic(one) => {
+                    *found.pieces.entry(one).or_default() += step.pieces as f64;
+                }
+                _ => {}
+            });
+        }
+        found
+    }
+}
+
+struct Writer<'a> {
+    groups: &'a Groups,
+    objects: &'a Objects,
+    options: &'a Options,
+    scale: Scale,
+    counts: Counts,
+    names: HashMap<u32, String>,
+    /// Names given by kind.
+    used: BTreeMap<&'static str, usize>,
+    lifted_ns: f64,
+    steps: usize,
+    depth: usize,
+}
+
+impl Writer<'_> {
+    fn count_of(&self, group: &Group) -> String {
+        match (group.is_n, self.groups.main_takes_part) {
+            (true, true) => "n - 1".to_owned(),
+            (true, false) => "n".to_owned(),
+            _ => group.members.len().to_string(),
+        }
+    }
+
+    /// A number of threads as an expression, if it is that of the threads that share work.
+    fn threads(&self, count: u32) -> String {
+        let is_group = |group: &&Group| group.is_n && group.members.len() == count as usize;
+        match self.groups.list.iter().find(is_group) {
+            Some(group) => self.count_of(group),
+            None => count.to_string(),
+        }
+    }
+
+    fn body(&mut self, group: &Group) -> Vec<String> {
+        let members = group.members.len();
+        let nodes = group.nodes.iter().cloned();
+        let nodes: Vec<Node> =
+            nodes.flat_map(|node| phases::cut(node, members, group.work_ns)).collect();
+        let place = Place {
+            members: &group.members,
+            executions: members as f64,
+            is_item: false,
+            group_work: group.work_ns,
+            shared_by: None,
+            is_scaled: false,
+        };
+        self.nodes(&nodes, place)
+    }
+
+    fn nodes(&mut self, nodes: &[Node], place: Place) -> Vec<String> {
+        nodes.iter().flat_map(|node| self.node(node, place)).collect()
+    }
+
+    fn node(&mut self, node: &Node, place: Place) -> Vec<String> {
+        match node {
+            Node::Step(step) => self.step(step, place),
+            Node::Loop { counts, body } => self.rounds(node, counts, body, place),
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        node: &Node,
+        counts: &[f64],
+        body: &[Node],
+        place: Place,
+    ) -> Vec<String> {
+        let sum: f64 = counts.iter().sum();
+        let mean = match place.is_item {
+            true => sum / place.executions,
+            false => sum / counts.len().max(1) as f64,
+        };
+        let is_outer = self.depth == 0 && mean >= SCALED_ROUNDS_MIN && mean.fract() == 0.0;
+        let is_scaled = is_outer
+            && match self.scale {
+                Scale::Rounds => true,
+                Scale::Items => makes_items(node),
+                Scale::Work => false,
+            };
+        let rounds = match is_scaled {
+            true => format!("\"ceil({mean} * scale)\""),
+            false => amounts::rounds(mean),
+        };
+        self.depth += 1;
+        let inner = self.nodes(body, Place { executions: place.executions * mean, ..place });
+        self.depth -= 1;
+        block(&format!("loop = {rounds}"), inner)
+    }
+
+    fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
+        self.steps += 1;
+        let shared = step.is_share && self.options.scaling == Scaling::FixedTotal && !place.is_item;
+        let before = Place {
+            shared_by: shared.then_some(self.groups.n as f64),
+            is_scaled: self.scale == Scale::Work && step.is_share,
+            ..place
+        };
+        let objects = self.objects;
+        let (names, used) = (&mut self.names, &mut self.used);
+        let mut name = |object: u32| name_of(object, objects, names, used);
+        let (mut lines, work_ns) = work::lines(step, before, &mut name);
+        self.lifted_ns += work_ns;
+        lines.extend(self.sym(step, place));
+        lines
+    }
+
+    fn sym(&mut self, step: &Step, place: Place) -> Vec<String> {
+        let line = match step.sym {
+            Sym::Barrier(one) => format!("{{ barrier = \"{}\" }},", self.name(one)),
+            Sym::SemWait(one) => format!("{{ sem_wait = \"{}\" }},", self.name(one)),
+            Sym::SemPost(one) => {
+                let post = format!("{{ sem_post = \"{}\" }},", self.name(one));
+                match self.objects.fan(one) {
+                    1 => post,
+                    fan => {
+                        let times = amounts::plain(&self.threads(fan));
+                        let post = post.trim_end_matches(',');
+                        format!("{{ loop = {times}, body = [ {post} ] }},")
+                    }
+                }
+            }
+            Sym::Push(one) => return self.push(one, step, place),
+            Sym::Close(one) => format!("{{ close = \"{}\" }},", self.name(one)),
+            Sym::Each(one) => return self.items("each", one, step, place),
+            Sym::Dynamic(one) => return self.items("dynamic", one, step, place),
+            Sym::Fork(group) => {
+                let group = &self.groups.list[group as usize];
+                let is_all = group.members.len() == step.times as usize;
+                match (is_all, step.times) {
+                    (_, 1) if !group.is_n => format!("{{ fork = \"{}\" }},", group.name),
+                    (true, _) => {
+                        let times = amounts::plain(&self.count_of(group));
+                        format!("{{ fork = \"{}\", times = {times} }},", group.name)
+                    }
+                    (_, times) => format!("{{ fork = \"{}\", times = {times} }},", group.name),
+                }
+            }
+            Sym::JoinAll => "{ join = true },".to_owned(),
+            Sym::Sleep | Sym::Io(_) => {
+                let times: Vec<f64> = step.samples.iter().map(|sample| sample.time_ns).collect();
+                let mean_us = times.iter().sum::<f64>() / place.executions / 1e3;
+                let amount = amounts::spread(&number(mean_us), &times);
+                match step.sym {
+                    Sym::Io(one) => {
+                        format!("{{ io_us = {amount}, device = \"{}\" }},", self.name(one))
+                    }
+                    _ => format!("{{ sleep_us = {amount} }},"),
+                }
+            }
+            _ => return Vec::new(),
+        };
+        vec![line]
+    }
+
+    /// As many items as were recorded, however many times the step is executed.
+    fn push(&mut self, queue: u32, step: &Step, place: Place) -> Vec<String> {
+        let push = format!("{{ push = \"{}\" }}", self.name(queue));
+        let times = step.samples.len() as f64 / place.executions;
+        match place.is_item && (times - 1.0).abs() > 1e-6 {
+            true => vec![format!("{{ loop = {}, body = [ {push} ] }},", amounts::rounds(times))],
+            false => vec![format!("{push},")],
+        }
+    }
+
+    fn items(&mut self, word: &str, object: u32, step: &Step, place: Place) -> Vec<String> {
+        let own = step.pieces as f64;
+        let all = self.counts.pieces.get(&object).copied().unwrap_or(own).max(1.0);
+        let executions = match self.objects.list[object as usize].what {
+            What::Pool { total } => {
+                let rounds = step.samples.len() as f64 / place.members.len() as f64;
+                let of_all: f64 = own / all;
+                total * rounds * self.pool_share(object, own, of_all)
+            }
+            _ => self.counts.pushes.get(&object).copied().unwrap_or(all) * own / all,
+        };
+        let name = self.name(object);
+        self.depth += 1;
+        let inside = Place { executions: executions.max(1e-9), is_item: true, ..place };
+        let mut body = if own > 0.0 { self.nodes(&step.body, inside) } else { Vec::new() };
+        self.depth -= 1;
+        if body.is_empty() {
+            body = vec!["{ run_us = 0, profile = \"recorded\" },".to_owned()];
+        }
+        block(&format!("{word} = \"{name}\""), body)
+    }
+
+    /// The share of a pool's iterations that this group takes in each round.
+    fn pool_share(&self, pool: u32, own: f64, of_all: f64) -> f64 {
+        let is_alone = |group: &&Group| {
+            let mut found = false;
+            group.nodes.iter().for_each(|node| {
+                node.each_step(&mut |step| found |= step.sym == Sym::Dynamic(pool));
+            });
+            found
+        };
+        match self.groups.list.iter().filter(is_alone).count() {
+            0 | 1 => 1.0,
+            _ => if own > 0.0 { of_all } else { 0.0 },
+        }
+    }
+
+    fn name(&mut self, object: u32) -> String {
+        name_of(object, self.objects, &mut self.names, &mut self.used)
+    }
+
+    /// Declarations of the objects that were used.
+    fn objects(&self) -> Vec<String> {
+        let mut text = Vec::new();
+        for (object, name) in self.sorted() {
+            let (table, key) = match &self.objects.list[object as usize].what {
+                What::Mutex { members: 1 } => ("mutexes", None),
+                What::Mutex { members } => ("mutexes", Some(format!("count = {members}"))),
+                What::Barrier => ("barriers", None),
+                What::Semaphore { initial: 0, .. } => ("semaphores", None),
+                What::Semaphore { initial, .. } => {
+                    ("semaphores", Some(format!("initial = {initial}")))
+                }
+                What::Queue { capacity } => ("queues", Some(format!("capacity = {capacity}"))),
+                What::Pool { total } if self.scale == Scale::Items => {
+                    let total = number_of(*total);
+                    ("pools", Some(format!("total = \"ceil({total} * scale)\"")))
+                }
+                What::Pool { total } => {
+                    ("pools", Some(format!("total = {}", number_of(*total))))
+                }
+                What::Device => ("devices", None),
+            };
+            text.push(String::new());
+            text.push(format!("[{table}.{name}]"));
+            text.extend(key);
+        }
+        text
+    }
+
+    fn sorted(&self) -> Vec<(u32, &String)> {
+        let mut sorted: Vec<_> = self.names.iter().map(|(object, name)| (*object, name)).collect();
+        sorted.sort_unstable();
+        sorted
+    }
+
+    fn rows(&self) -> Vec<ObjectRow> {
+        let row = |(object, name): (u32, &String)| {
+            let object = &self.objects.list[object as usize];
+            let kind = kind(&object.what).to_owned();
+            ObjectRow { name: name.clone(), kind, was: object.was.clone() }
+        };
+        self.sorted().into_iter().map(row).collect()
+    }
+
+    /// Shares of work and of steps that are literal.
+    fn literal(&self) -> (f64, f64) {
+        let (mut work, mut all_work, mut steps, mut all_steps) = (0.0, 0.0, 0.0, 0.0);
+        for node in self.groups.list.iter().flat_map(|group| &group.nodes) {
+            node.each_step(&mut |step| {
+                let is_literal = match step.sym {
+                    Sym::SemWait(one) | Sym::SemPost(one) => {
+                        self.objects.list[one as usize].is_literal
+                    }
+                    _ => false,
+                };
+                let (own, count) = (step.own_work(), step.samples.len() as f64);
+                all_work += own;
+                all_steps += count;
+                work += if is_literal { own } else { 0.0 };
+                steps += if is_literal { count } else { 0.0 };
+            });
+        }
+        (work / f64::max(all_work, 1.0), steps / f64::max(all_steps, 1.0))
+    }
+}
+
+fn makes_items(node: &Node) -> bool {
+    let (mut pushes, mut meets) = (false, false);
+    node.each_step(&mut |step| {
+        pushes |= matches!(step.sym, Sym::Push(_));
+        meets |= matches!(step.sym, Sym::Barrier(_) | Sym::SemWait(_));
+    });
+    pushes && !meets
+}
+
+fn kind(what: &What) -> &'static str {
+    match what {
+        What::Mutex { members: 1 } => "mutex",
+        What::Mutex { .. } => "mutexes",
+        What::Barrier => "barrier",
+        What::Semaphore { fan: 1, .. } => "semaphore",
+        What::Semaphore { .. } => "gate",
+        What::Queue { .. } => "queue",
+        What::Pool { .. } => "pool",
+        What::Device => "device",
+    }
+}
+
+fn name_of(
+    object: u32,
+    objects: &Objects,
+    names: &mut HashMap<u32, String>,
+    used: &mut BTreeMap<&'static str, usize>,
+) -> String {
+    if let Some(name) = names.get(&object) {
+        return name.clone();
+    }
+    let kind = kind(&objects.list[object as usize].what);
+    let count = used.entry(kind).or_default();
+    *count += 1;
+    let name = format!("{kind}{count}");
+    names.insert(object, name.clone());
+    name
+}
+
+fn block(head: &str, body: Vec<String>) -> Vec<String> {
+    let body = match body.is_empty() {
+        true => vec!["{ run_us = 0, profile = \"recorded\" },".to_owned()],
+        false => body,
+    };
+    let mut lines = vec![format!("{{ {head}, body = [")];
+    lines.extend(body.into_iter().map(|line| format!("  {line}")));
+    lines.push("] },".to_owned());
+    lines
+}

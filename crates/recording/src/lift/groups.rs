@@ -1,0 +1,364 @@
+//! Threads that do the same become one group.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::bodies;
+use super::fold::{Likeness, fold};
+use super::items::Code;
+use super::node::{Node, Step, Sym, are_like, merge_all};
+use super::objects::{Object, Objects};
+use crate::Recording;
+
+/// A barrier's share of the main thread counts as one from this part of what the others do on.
+const SHARE_MIN: f64 = 0.25;
+/// And up to this many times as much.
+const SHARE_MAX: f64 = 4.0;
+/// Shorter works at barriers are shares whatever they are, in ns.
+const SHORT_NS: f64 = 5e3;
+/// Part of a thread's work below which amounts do not keep steps from being the same.
+const SMALL_SHARE: f64 = 5e-4;
+/// Such amounts in ns at least.
+const SMALL_NS: f64 = 3e3;
+
+/// Threads that do the same.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub name: String,
+    /// Recorded threads, those with most work first.
+    pub members: Vec<u32>,
+    pub nodes: Vec<Node>,
+    /// Whether others start it.
+    pub is_forked: bool,
+    /// Whether its number is the parameter n, less 1 if the main thread takes part.
+    pub is_n: bool,
+    pub start_ns: u64,
+    /// All work in ns.
+    pub work_ns: f64,
+}
+
+/// All groups, and the parameter.
+#[derive(Debug)]
+pub(super) struct Groups {
+    pub list: Vec<Group>,
+    /// The parameter n: threads that share work, the main thread included if it takes part.
+    pub n: usize,
+    /// Whether the main thread takes part in the work of those whose number is n.
+    pub main_takes_part: bool,
+}
+
+/// Builds groups; the first one has the first thread.
+pub(super) fn build(recording: &Recording, codes: Vec<Code>, objects: &Objects) -> Groups {
+    let works = works(&codes);
+    let sets = sets(&codes);
+    let mut of_thread: HashMap<u32, usize> = HashMap::new();
+    for (group, set) in sets.iter().enumerate() {
+        set.iter().for_each(|place| {
+            of_thread.insert(codes[*place].thread, group);
+        });
+    }
+    let (n_group, main_takes_part) = parameter(&sets, &codes, &works);
+    let n_size = n_group.map_or(0, |group| sets[group].len());
+    let shares = if main_takes_part { main_shares(&codes, &sets, n_group) } else { HashSet::new() };
+    let is_forked: HashSet<usize> = codes
+        .iter()
+        .flat_map(|code| &code.steps)
+        .filter_map(|step| match step.sym {
+            Sym::Fork(child) => of_thread.get(&child).copied(),
+            _ => None,
+        })
+        .collect();
+    let starts: Vec<u64> = codes.iter().map(|code| start_ns(recording, code.thread)).collect();
+    let first_ns = starts.iter().copied().min().unwrap_or(0);
+    let mut codes: Vec<Option<Code>> = codes.into_iter().map(Some).collect();
+    let mut list = Vec::new();
+    for (number, mut set) in sets.into_iter().enumerate() {
+        set.sort_by(|one, two| works[*two].total_cmp(&works[*one]));
+        let is_n = set.len() > 1 && set.len() == n_size;
+        let start = set.iter().map(|place| starts[*place]).min().unwrap_or(0);
+        let members: Vec<Code> = set.iter().filter_map(|place| codes[*place].take()).collect();
+        let threads: Vec<u32> = members.iter().map(|code| code.thread).collect();
+        let is_share = |place: usize| is_n || (number == 0 && shares.contains(&place));
+        let nodes = nodes(members, &of_thread, is_share);
+        let work_ns = set.iter().map(|place| works[*place]).sum();
+        list.push(Group {
+            name: String::new(),
+            members: threads,
+            nodes,
+            is_forked: is_forked.contains(&number),
+            is_n,
+            start_ns: start - first_ns,
+            work_ns,
+        });
+    }
+    name(recording, &mut list, &objects.list);
+    Groups { list, n: n_size + usize::from(main_takes_part), main_takes_part }
+}
+
+fn start_ns(recording: &Recording, thread: u32) -> u64 {
+    recording.threads[thread as usize].events.first().map_or(0, |event| event.at_ns)
+}
+
+fn works(codes: &[Code]) -> Vec<f64> {
+    codes.iter().map(|code| code.steps.iter().map(Step::work).sum()).collect()
+}
+
+/// Sets of equal threads, by place in `codes`.
+fn sets(codes: &[Code]) -> Vec<Vec<usize>> {
+    let by_thread: HashMap<u32, usize> =
+        codes.iter().enumerate().map(|(place, code)| (code.thread, place)).collect();
+    let mut hashes = vec![None; codes.len()];
+    for place in 0..codes.len() {
+        code_hash(place, codes, &by_thread, &mut hashes);
+    }
+    let mut exact: BTreeMap<(Option<u32>, u64), Vec<usize>> = BTreeMap::new();
+    for (place, code) in codes.iter().enumerate() {
+        exact.entry((code.parent, hashes[place].unwrap_or(0))).or_default().push(place);
+    }
+    // Threads without an equal may still do the same, each in another number of rounds.
+    let mut alike: Vec<(Option<u32>, Vec<Node>, Vec<usize>)> = Vec::new();
+    let mut found = Vec::new();
+    for ((parent, _), set) in exact {
+        let single = set[0];
+        let can_be_alike = set.len() == 1 && single > 0 && codes[single].steps.len() < 200_000;
+        if !can_be_alike {
+            found.push(set);
+            continue;
+        }
+        let likeness = Likeness { small_ns: 0.0, by_work: false };
+        let shape = fold(shape(&codes[single].steps), likeness);
+        let like = |(other, nodes, _): &&mut (Option<u32>, Vec<Node>, Vec<usize>)| {
+            *other == parent && are_like(nodes, &shape) && !has_barrier(&shape)
+        };
+        match alike.iter_mut().find(like) {
+            Some((_, _, set)) => set.push(single),
+            None => alike.push((parent, shape, vec![single])),
+        }
+    }
+    found.extend(alike.into_iter().map(|(_, _, set)| set));
+    found.iter_mut().for_each(|set| set.sort_unstable());
+    found.sort();
+    found
+}
+
+/// Steps without their amounts.
+fn shape(steps: &[Step]) -> Vec<Node> {
+    let bare = |step: &Step| {
+        let sym = match step.sym {
+            Sym::Fork(_) => Sym::Fork(0),
+            sym => sym,
+        };
+        let times = step.times;
+        Node::Step(Step {
+            sym,
+            samples: Vec::new(),
+            items: Vec::new(),
+            body: Vec::new(),
+            pieces: 0,
+            times,
+            is_share: false,
+        })
+    };
+    steps.iter().map(bare).collect()
+}
+
+fn has_barrier(nodes: &[Node]) -> bool {
+    let mut found = false;
+    for node in nodes {
+        node.each_step(&mut |step| found |= matches!(step.sym, Sym::Barrier(_)));
+    }
+    found
+}
+
+/// A hash of what a thread does, the children that it starts included.
+fn code_hash(
+    place: usize,
+    codes: &[Code],
+    by_thread: &HashMap<u32, usize>,
+    hashes: &mut Vec<Option<u64>>,
+) -> u64 {
+    if let Some(hash) = hashes[place] {
+        return hash;
+    }
+    let mut hasher = DefaultHasher::new();
+    for step in &codes[place].steps {
+        match step.sym {
+            Sym::Fork(child) => {
+                let child = by_thread.get(&child).copied();
+                child.map(|child| code_hash(child, codes, by_thread, hashes)).hash(&mut hasher);
+            }
+            sym => sym.hash(&mut hasher),
+        }
+    }
+    let hash = hasher.finish();
+    hashes[place] = Some(hash);
+    hash
+}
+
+/// The set whose size is the parameter n, and whether the main thread does as its threads do.
+fn parameter(sets: &[Vec<usize>], codes: &[Code], works: &[f64]) -> (Option<usize>, bool) {
+    let work = |set: &Vec<usize>| set.iter().map(|place| works[*place]).sum::<f64>();
+    let several = sets.iter().enumerate().filter(|(_, set)| set.len() > 1);
+    let most = several.max_by(|(_, one), (_, two)| work(one).total_cmp(&work(two)));
+    let Some((group, set)) = most else {
+        let pair = two_that_meet(sets, codes);
+        return (pair, pair.is_some());
+    };
+    let takes_part = sets[0] == [0] && !set.contains(&0) && main_works(codes, set);
+    (Some(group), takes_part)
+}
+
+/// A single thread that meets the main thread at barriers and shares its work.
+fn two_that_meet(sets: &[Vec<usize>], codes: &[Code]) -> Option<usize> {
+    let is_worker = |(_, set): &(usize, &Vec<usize>)| set[0] != 0 && main_works(codes, set);
+    let mut workers = sets.iter().enumerate().filter(is_worker);
+    let found = workers.next().map(|(group, _)| group);
+    found.filter(|_| sets.len() == 2 && workers.next().is_none())
+}
+
+fn main_works(codes: &[Code], set: &[usize]) -> bool {
+    let (Some(main), Some(other)) = (codes.first(), codes.get(set[0])) else { return false };
+    let work = |code: &Code| -> f64 {
+        let at_barriers =
+            code.steps.iter().filter(|step| matches!(step.sym, Sym::Barrier(_)));
+        at_barriers.map(Step::work).sum()
+    };
+    let syms = |code: &Code| -> HashSet<Sym> {
+        let all = code.steps.iter().map(|step| step.sym);
+        all.filter(|sym| matches!(sym, Sym::Barrier(_) | Sym::Dynamic(_) | Sym::Each(_))).collect()
+    };
+    let shared: HashSet<Sym> = syms(main).intersection(&syms(other)).copied().collect();
+    let takes_too = shared.iter().any(|sym| !matches!(sym, Sym::Barrier(_)));
+    takes_too || (!shared.is_empty() && work(main) >= SHARE_MIN * work(other))
+}
+
+/// Steps of the main thread whose work is its share, by place.
+fn main_shares(codes: &[Code], sets: &[Vec<usize>], n_group: Option<usize>) -> HashSet<usize> {
+    let workers = n_group.map_or(&[][..], |group| &sets[group]);
+    let mut others: HashMap<Sym, Vec<f64>> = HashMap::new();
+    for place in workers {
+        let mut rounds: HashMap<Sym, usize> = HashMap::new();
+        for step in codes[*place].steps.iter().filter(|step| matches!(step.sym, Sym::Barrier(_))) {
+            let round = rounds.entry(step.sym).or_default();
+            let sums = others.entry(step.sym).or_default();
+            sums.resize(sums.len().max(*round + 1), 0.0);
+            sums[*round] += step.work() / workers.len() as f64;
+            *round += 1;
+        }
+    }
+    let mut rounds: HashMap<Sym, usize> = HashMap::new();
+    let mut found = HashSet::new();
+    for (place, step) in codes[0].steps.iter().enumerate() {
+        let Some(sums) = others.get(&step.sym) else { continue };
+        let round = rounds.entry(step.sym).or_default();
+        let mean = sums.get(*round).copied().unwrap_or(0.0);
+        *round += 1;
+        let own = step.work();
+        let is_like = own >= SHARE_MIN * mean && own <= SHARE_MAX * mean;
+        if is_like || own.max(mean) < SHORT_NS {
+            found.insert(place);
+        }
+    }
+    found
+}
+
+/// The code of a group, with loops.
+fn nodes(
+    members: Vec<Code>,
+    of_thread: &HashMap<u32, usize>,
+    is_share: impl Fn(usize) -> bool,
+) -> Vec<Node> {
+    let count = members.len();
+    let prepare = |code: Code| -> Vec<Node> {
+        let steps = code.steps.into_iter().enumerate().map(|(place, mut step)| {
+            step.is_share = is_share(place);
+            step
+        });
+        forks(steps.collect(), of_thread).into_iter().map(Node::Step).collect()
+    };
+    let mut all: Vec<Vec<Node>> = members.into_iter().map(prepare).collect();
+    let is_equal = all.iter().all(|nodes| are_like(nodes, &all[0]));
+    let mut found = if is_equal {
+        together(all)
+    } else {
+        // Equal but for the numbers of rounds: folded one by one.
+        let likeness = Likeness { small_ns: 0.0, by_work: false };
+        all = all.into_iter().map(|nodes| fold(nodes, likeness)).collect();
+        return bodies::with_bodies(together(all));
+    };
+    let work: f64 = found.iter().map(Node::own_work).sum();
+    let small_ns = SMALL_NS.max(SMALL_SHARE * work / count as f64);
+    let exact = fold(found.clone(), Likeness { small_ns, by_work: true });
+    let rough = fold(found, Likeness { small_ns, by_work: false });
+    found = if size(&exact) > 60.max(3 * size(&rough)) { rough } else { exact };
+    bodies::with_bodies(found)
+}
+
+fn size(nodes: &[Node]) -> usize {
+    let mut count = 0;
+    nodes.iter().for_each(|node| node.each_step(&mut |_| count += 1));
+    count
+}
+
+fn together(all: Vec<Vec<Node>>) -> Vec<Node> {
+    let mut rest = all.into_iter();
+    let mut found = rest.next().unwrap_or_default();
+    rest.for_each(|more| merge_all(&mut found, more));
+    found
+}
+
+/// Starts of threads become starts of groups; those of one group that follow each other become one step.
+fn forks(steps: Vec<Step>, of_thread: &HashMap<u32, usize>) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::new();
+    for mut step in steps {
+        if let Sym::Fork(child) = step.sym {
+            let Some(group) = of_thread.get(&child) else { continue };
+            step.sym = Sym::Fork(*group as u32);
+            if let Some(last) = found.last_mut().filter(|last| last.sym == step.sym) {
+                last.times += 1;
+                last.samples[0].segment.add(&step.samples[0].segment);
+                continue;
+            }
+        }
+        found.push(step);
+    }
+    found
+}
+
+/// Names groups: as their threads are called, if that tells them apart, else by what they do.
+fn name(recording: &Recording, groups: &mut [Group], _objects: &[Object]) {
+    let mut used: HashSet<String> = HashSet::new();
+    let thread_name = |group: &Group| {
+        let names = group.members.iter().map(|thread| &recording.threads[*thread as usize].name);
+        let mut cleaned: Vec<String> = names.map(|name| clean(name)).collect();
+        cleaned.dedup();
+        (cleaned.len() == 1).then(|| cleaned.remove(0)).filter(|name| !name.is_empty())
+    };
+    let names: Vec<Option<String>> = groups.iter().map(thread_name).collect();
+    let single = groups.iter().filter(|group| group.members.len() > 1).count() == 1;
+    for (number, group) in groups.iter_mut().enumerate() {
+        let is_unique = names.iter().filter(|name| **name == names[number]).count() == 1;
+        let own = names[number].clone().filter(|_| is_unique && number > 0);
+        let base = match own {
+            Some(name) => name,
+            None if number == 0 => "main".to_owned(),
+            None if single && group.members.len() > 1 => "worker".to_owned(),
+            None => format!("stage{number}"),
+        };
+        let mut name = base.clone();
+        let mut again = 2;
+        while !used.insert(name.clone()) {
+            name = format!("{base}_{again}");
+            again += 1;
+        }
+        group.name = name;
+    }
+}
+
+/// Letters, digits and underscores of a name.
+pub(super) fn clean(name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let name: String = name.chars().map(plain).collect();
+    name.trim_matches('_').to_owned()
+}
+

@@ -1,0 +1,92 @@
+//! Leaves out semaphores that hardly make anybody wait, between threads that meet at a barrier anyway.
+
+use std::collections::{HashMap, HashSet};
+
+use super::acts::{Act, Acts};
+use super::node::Sym;
+use super::objects::{Objects, What};
+use crate::Recording;
+
+/// Most of the time of a run that waiting at such a semaphore takes of a thread.
+const WAIT_SHARE_MAX: f64 = 0.01;
+
+/// Who uses a semaphore, and how long waiting at it took.
+#[derive(Default)]
+struct Use {
+    threads: HashSet<u32>,
+    wait_ns: u64,
+}
+
+/// Leaves them out: threads that differ only by them become equal.
+pub(super) fn drop_if_it_unites(
+    recording: &Recording,
+    acts: &mut Acts,
+    objects: &mut Objects,
+) {
+    let (uses, barriers) = survey(recording, acts);
+    let is_semaphore = |object: u32| {
+        matches!(objects.list[object as usize].what, What::Semaphore { fan: 1, .. })
+    };
+    let first_ns = recording.threads.iter().filter_map(|thread| thread.events.first());
+    let first_ns = first_ns.map(|event| event.at_ns).min().unwrap_or(0);
+    let last_ns = recording.threads.iter().filter_map(|thread| thread.events.last());
+    let wall_ns = last_ns.map(|event| event.at_ns).max().unwrap_or(0).saturating_sub(first_ns);
+    let is_minor = |one: &Use| {
+        let meets = barriers.values().any(|users| one.threads.is_subset(users));
+        meets && (one.wait_ns as f64) < WAIT_SHARE_MAX * wall_ns as f64
+    };
+    let minor: HashSet<u32> = uses
+        .iter()
+        .filter(|(object, one)| is_semaphore(**object) && is_minor(one))
+        .map(|(object, _)| *object)
+        .collect();
+    if minor.is_empty() {
+        return;
+    }
+    let is_out = |sym: &Sym| {
+        matches!(sym, Sym::SemWait(one) | Sym::SemPost(one) if minor.contains(one))
+    };
+    for list in &mut acts.acts {
+        for act in list.iter_mut().filter(|act| matches!(act, Act::Sym(sym) if is_out(sym))) {
+            *act = Act::None;
+        }
+    }
+    acts.extra.iter_mut().for_each(|list| list.retain(|(_, sym)| !is_out(sym)));
+    objects.note(format!(
+        "{} semaphores between threads that meet at a barrier are left out: they made nobody wait for 1 % of the time.",
+        minor.len()
+    ));
+}
+
+/// Users of semaphores and of barriers.
+fn survey(
+    recording: &Recording,
+    acts: &Acts,
+) -> (HashMap<u32, Use>, HashMap<u32, HashSet<u32>>) {
+    let mut uses: HashMap<u32, Use> = HashMap::new();
+    let mut barriers: HashMap<u32, HashSet<u32>> = HashMap::new();
+    for (thread, recorded) in recording.threads.iter().enumerate() {
+        for (at, event) in recorded.events.iter().enumerate() {
+            match acts.sym(thread, at) {
+                Some(Sym::SemWait(one)) => {
+                    let one = uses.entry(one).or_default();
+                    one.threads.insert(thread as u32);
+                    one.wait_ns += event.wait_ns;
+                }
+                Some(Sym::SemPost(one)) => {
+                    uses.entry(one).or_default().threads.insert(thread as u32);
+                }
+                Some(Sym::Barrier(one)) => {
+                    barriers.entry(one).or_default().insert(thread as u32);
+                }
+                _ => {}
+            }
+        }
+        for (_, sym) in &acts.extra[thread] {
+            if let Sym::SemPost(one) = sym {
+                uses.entry(*one).or_default().threads.insert(thread as u32);
+            }
+        }
+    }
+    (uses, barriers)
+}

@@ -1,0 +1,151 @@
+//! Makes a program of a recording: what its threads did, with the number of threads and the size of the input as
+//! parameters.
+//!
+//! 1. `visits`, `acts`: what each event means by itself; visits of mutexes.
+//! 2. `monitors`, `queues`, `pools`, `causes`: what mutexes and conditions are used for; what is not recognised becomes
+//!    a semaphore for each pair of threads that waits and wakes.
+//! 3. `items`: a thread as steps with work between them; `groups`: threads that do the same.
+//! 4. `fold`: loops; `emit`, `amounts`: the text.
+
+mod acts;
+mod amounts;
+mod bodies;
+mod causes;
+mod emit;
+mod fold;
+mod groups;
+mod items;
+mod minor;
+mod monitors;
+mod node;
+mod objects;
+mod phases;
+mod pools;
+mod queues;
+mod report;
+mod segment;
+mod visits;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use ampsched_model::parse_program;
+
+use crate::Recording;
+
+pub use report::{Group, ObjectRow, Report};
+
+/// The shipped profile that lifted programs are like if nobody says another one.
+pub const LIKE_DEFAULT: &str = "bodytrack";
+
+/// How work is divided if the number of threads is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    /// Threads that each do a share: the whole stays, the shares change.
+    FixedTotal,
+    /// Each thread does as much as in the recording.
+    PerThread,
+}
+
+/// How much is recognised: what is less recognises less, and is surer to come to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Everything.
+    Full,
+    /// No queues, pools and gates: waits become semaphores.
+    Literal,
+    /// Only threads and their work.
+    Work,
+}
+
+impl Level {
+    /// All levels, from the one that recognises most.
+    pub const ALL: [Level; 3] = [Level::Full, Level::Literal, Level::Work];
+
+    /// The word for messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Full => "full",
+            Level::Literal => "literal",
+            Level::Work => "work",
+        }
+    }
+}
+
+/// What may be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The program's name; empty: that of the recording.
+    pub name: String,
+    /// The profile that its code is like.
+    pub like: String,
+    /// (Speed on the fastest core) / (speed on the slowest), if known.
+    pub speedup: Option<f64>,
+    /// How work is divided.
+    pub scaling: Scaling,
+    /// The level to begin with.
+    pub level: Level,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            like: LIKE_DEFAULT.to_owned(),
+            speedup: None,
+            scaling: Scaling::FixedTotal,
+            level: Level::Full,
+        }
+    }
+}
+
+/// A program made of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lifted {
+    /// Its text in the workload language.
+    pub toml: String,
+    /// What was recognised, and how well.
+    pub report: Report,
+}
+
+/// Makes a program of a recording. The text can always be parsed: if it could not at one level, it is made at the next.
+pub fn lift(recording: &Recording, options: &Options) -> Lifted {
+    let levels = Level::ALL.into_iter().filter(|level| *level >= options.level);
+    let mut lifted = None;
+    let mut failures = Vec::new();
+    for level in levels {
+        let mut found = at_level(recording, options, level);
+        found.report.notes.extend(failures.iter().cloned());
+        let failure = failure(&found.toml);
+        lifted = Some(found);
+        match failure {
+            Some(failure) => failures.push(format!("Level {}: {failure}.", level.word())),
+            None => break,
+        }
+    }
+    lifted.expect("there is a last level")
+}
+
+/// Why a text is of no use.
+fn failure(toml: &str) -> Option<String> {
+    if toml.len() > ampsched_model::limits::DESCRIPTION_BYTES_MAX {
+        return Some(format!("the program would have {} bytes", toml.len()));
+    }
+    parse_program("lifted.toml", toml).err().map(|error| error.to_string())
+}
+
+fn at_level(recording: &Recording, options: &Options, level: Level) -> Lifted {
+    let mut objects = objects::Objects::default();
+    let mut acts = acts::Acts::new(recording, &mut objects, level);
+    if level < Level::Work {
+        let visits = visits::Visits::new(recording, &acts);
+        monitors::recognise(recording, &visits, &mut acts, &mut objects, level);
+        causes::tie(recording, &mut acts, &mut objects);
+        pools::recognise(recording, &visits, &mut acts, &mut objects, level);
+        minor::drop_if_it_unites(recording, &mut acts, &mut objects);
+    }
+    let threads = items::build(recording, &acts, &mut objects);
+    let groups = groups::build(recording, threads, &objects);
+    emit::emit(recording, &acts, groups, objects, options, level)
+}

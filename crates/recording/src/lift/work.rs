@@ -1,0 +1,224 @@
+//! The work before a step as lines of text.
+
+use super::amounts::{self, moments, number};
+use super::node::Step;
+use super::segment::Unit;
+
+/// Mutexes that are locked more rarely, per execution, are left out.
+const COUNT_MIN: f64 = 0.3;
+/// Means by thread that differ by less are the same.
+const SLOPE_MIN: f64 = 0.03;
+/// A thread with more than this share of a step's work does it alone.
+const ALONE_SHARE: f64 = 0.9;
+/// A random amount may change the work of its group by this share.
+const ERROR_MAX: f64 = 0.004;
+/// A smaller spread of what lies between two locks is none.
+const GAP_CV_MIN: f64 = 0.05;
+
+/// Where a step is executed.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// Recorded threads of the group, in the order of their `index`.
+    pub members: &'a [u32],
+    /// Expected executions in the program.
+    pub executions: f64,
+    /// Whether it is the work on items.
+    pub is_item: bool,
+    /// Work of the group in ns.
+    pub group_work: f64,
+    /// The recorded value of n, if the amount is a share of a whole that n threads divide.
+    pub shared_by: Option<f64>,
+    /// Whether amounts are multiplied by the parameter `scale`.
+    pub is_scaled: bool,
+}
+
+/// Lines for the work before a step; visits of mutexes are named by `mutex`.
+pub(super) fn lines(
+    step: &Step,
+    place: Place,
+    mutex: &mut dyn FnMut(u32) -> String,
+) -> (Vec<String>, f64) {
+    let mut lead: Vec<f64> = step.samples.iter().map(|sample| sample.segment.work).collect();
+    let mut units: Vec<(Unit, Vec<f64>)> = Vec::new();
+    for (at, sample) in step.samples.iter().enumerate() {
+        for unit in &sample.segment.units {
+            let place = units.iter().position(|(one, _)| one.mutex == unit.mutex);
+            let place = place.unwrap_or_else(|| {
+                let new = Unit { mutex: unit.mutex, ..Unit::default() };
+                units.push((new, vec![0.0; lead.len()]));
+                units.len() - 1
+            });
+            let (sum, rest) = &mut units[place];
+            sum.count += unit.count;
+            sum.hold += unit.hold;
+            sum.gap += unit.gap;
+            sum.gap_squares += unit.gap_squares;
+            lead[at] -= unit.gap;
+            rest[at] += unit.gap + unit.hold;
+        }
+    }
+    units.retain(|(unit, rest)| {
+        let is_often = unit.count >= COUNT_MIN * place.executions;
+        if !is_often {
+            lead.iter_mut().zip(rest).for_each(|(lead, more)| *lead += *more);
+        }
+        is_often
+    });
+    let mut found = Vec::new();
+    let mut total = 0.0;
+    if let Some((amount, expected)) = phase(step, &lead, place) {
+        found.push(format!("{{ run_us = {amount}, profile = \"recorded\" }},"));
+        total += expected;
+    }
+    for (unit, _) in units {
+        let name = mutex(unit.mutex);
+        total += visits(&unit, &name, place, &mut found);
+    }
+    (found, total)
+}
+
+/// Lines for visits of mutexes; returns their work in ns.
+fn visits(unit: &Unit, name: &str, place: Place, found: &mut Vec<String>) -> f64 {
+    let count = (unit.count / place.executions).round().max(1.0);
+    let all = count * place.executions;
+    let run = |mean_ns: f64, cv: f64| {
+        let us = number(mean_ns / 1e3);
+        match (us == "0", cv > GAP_CV_MIN) {
+            (true, _) => String::new(),
+            (_, true) => {
+                format!("{{ run_us = {{ mean = {us}, cv = {cv:.2} }}, profile = \"recorded\" }}, ")
+            }
+            _ => format!("{{ run_us = {us}, profile = \"recorded\" }}, "),
+        }
+    };
+    let gaps = (unit.count - place.executions).max(1.0);
+    let square = unit.gap_squares / gaps - (unit.gap / gaps).powi(2);
+    let cv = if unit.gap > 0.0 { square.max(0.0).sqrt() * gaps / unit.gap } else { 0.0 };
+    // Few draws must not change the whole.
+    let error = cv / all.sqrt() * unit.gap / place.group_work.max(1.0);
+    let cv = if error < ERROR_MAX { cv.min(5.0) } else { 0.0 };
+    let gap = run(unit.gap / all, cv);
+    let hold = run(unit.hold / all, 0.0);
+    let body = format!("{gap}{{ lock = \"{name}\" }}, {hold}{{ unlock = \"{name}\" }}");
+    let scale = if place.is_scaled { " * scale" } else { "" };
+    let rounds = match place.shared_by.filter(|_| count > 1.0) {
+        Some(n) => format!("\"{}{scale} / n\"", amounts::number_of(count * n)),
+        None if place.is_scaled && count > 1.0 => format!("\"{}{scale}\"", amounts::number_of(count)),
+        None => amounts::number_of(count),
+    };
+    found.push(match count > 1.0 {
+        true => format!("{{ loop = {rounds}, body = [ {body} ] }},"),
+        false => format!("{body},"),
+    });
+    unit.gap + unit.hold
+}
+
+/// The amount of the work outside of mutexes, and its expected sum in ns.
+fn phase(step: &Step, lead: &[f64], place: Place) -> Option<(String, f64)> {
+    let sum: f64 = lead.iter().sum();
+    let mean_us = sum / place.executions / 1e3;
+    if mean_us < 1e-3 || lead.is_empty() {
+        return None;
+    }
+    if place.is_item {
+        return Some((amounts::spread(&number(mean_us), lead), sum));
+    }
+    let scale = if place.is_scaled { " * scale" } else { "" };
+    let by_thread = Means::of(step, lead, place.members);
+    if let Some(alone) = by_thread.alone() {
+        let whole = number(mean_us * place.members.len() as f64);
+        let only = match alone {
+            0 => "max(0, 1 - index)".to_owned(),
+            _ => format!("max(0, 1 - max(index - {alone}, {alone} - index))"),
+        };
+        return Some((amounts::plain(&format!("{whole}{scale} * {only}")), sum));
+    }
+    let slope = by_thread.slope();
+    let values = residuals(step, lead, place.members, &by_thread, slope);
+    let mut mean = match place.shared_by {
+        Some(n) => format!("{}{scale} / n", number(mean_us * n)),
+        None => format!("{}{scale}", number(mean_us)),
+    };
+    if let Some(slope) = slope {
+        mean += &format!(" * (1 + {slope:.3} * (2 * index + 1 - count) / max(1, count - 1))");
+    }
+    let error = moments(&values).cv / (values.len() as f64).sqrt() * sum / place.group_work.max(1.0);
+    let amount = match error < ERROR_MAX {
+        true => amounts::spread(&mean, &values),
+        false => amounts::plain(&mean),
+    };
+    Some((amount, sum))
+}
+
+/// Means by thread, in the order of `index`, by the mean of all.
+struct Means {
+    means: Vec<f64>,
+}
+
+impl Means {
+    fn of(step: &Step, lead: &[f64], members: &[u32]) -> Self {
+        let mut sums = vec![(0.0, 0.0); members.len()];
+        for (sample, work) in step.samples.iter().zip(lead) {
+            if let Some(rank) = members.iter().position(|one| *one == sample.thread) {
+                sums[rank].0 += work;
+                sums[rank].1 += 1.0;
+            }
+        }
+        let mean = lead.iter().sum::<f64>() / lead.len().max(1) as f64;
+        let relative = |(sum, count): (f64, f64)| {
+            if count > 0.0 && mean > 0.0 { sum / count / mean } else { 1.0 }
+        };
+        Self { means: sums.into_iter().map(relative).collect() }
+    }
+
+    /// The only thread that works.
+    fn alone(&self) -> Option<usize> {
+        let count = self.means.len() as f64;
+        let is_alone = |mean: &f64| self.means.len() > 1 && *mean > ALONE_SHARE * count;
+        self.means.iter().position(is_alone)
+    }
+
+    /// How much more the last threads do than the mean, if that explains the differences.
+    fn slope(&self) -> Option<f64> {
+        let count = self.means.len();
+        if count < 3 {
+            return None;
+        }
+        let place = |rank: usize| (2 * rank + 1) as f64 / (count - 1) as f64
+            - count as f64 / (count - 1) as f64;
+        let squares: f64 = (0..count).map(|rank| place(rank).powi(2)).sum();
+        let deviation = |rank: usize| self.means[rank] - 1.0;
+        let slope = (0..count).map(|rank| place(rank) * deviation(rank)).sum::<f64>() / squares;
+        let all: f64 = (0..count).map(|rank| deviation(rank).powi(2)).sum();
+        let explained = slope * slope * squares;
+        (slope.abs() >= SLOPE_MIN && explained > 0.6 * all).then_some(slope.clamp(-0.99, 0.99))
+    }
+}
+
+/// What remains of the spread when rounds and threads are accounted for, by the mean.
+fn residuals(
+    step: &Step,
+    lead: &[f64],
+    members: &[u32],
+    by_thread: &Means,
+    slope: Option<f64>,
+) -> Vec<f64> {
+    let count = members.len();
+    let is_rounds = count > 1 && lead.len() % count == 0;
+    let mut found = Vec::with_capacity(lead.len());
+    for (at, (sample, work)) in step.samples.iter().zip(lead).enumerate() {
+        let rank = members.iter().position(|one| *one == sample.thread);
+        let of_thread = match (slope, rank) {
+            (Some(_), Some(rank)) => by_thread.means[rank].max(1e-9),
+            _ => 1.0,
+        };
+        let of_round = if is_rounds {
+            let round = &lead[at / count * count..][..count];
+            round.iter().sum::<f64>() / count as f64
+        } else {
+            1.0
+        };
+        found.push(if of_round > 0.0 { work / of_round / of_thread } else { 1.0 });
+    }
+    found
+}

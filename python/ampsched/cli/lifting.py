@@ -1,0 +1,115 @@
+"""``ampsched lift``."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ampsched.cli import render
+from ampsched.recording import load
+from ampsched.recording.lift import LIKE_DEFAULT, Lifted, Scaling
+from ampsched.recording.lift import lift as lift_recording
+from ampsched.units import NS_PER_MS
+
+EXAMPLES = render.examples(
+    "ampsched lift run.ampr -o prog.toml",
+    "ampsched lift run.ampr -o prog.toml --like ferret --speedup 2.1",
+)
+
+
+def lift(
+    recording: Annotated[Path, typer.Argument(help="A recording (.ampr).")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the program to this file (.toml).")
+    ] = None,
+    like: Annotated[str, typer.Option("--like", help="The profile that its code is like.")] = LIKE_DEFAULT,
+    speedup: Annotated[
+        float | None,
+        typer.Option("--speedup", help="(Speed on the fastest core) / (speed on the slowest), if known."),
+    ] = None,
+    scaling: Annotated[
+        Scaling,
+        typer.Option("--scaling", help="Other numbers of threads divide the work, or each does as much."),
+    ] = "fixed-total",
+    name: Annotated[str, typer.Option("--name", help="The program's name.")] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the report and the program as JSON.")
+    ] = False,
+) -> None:
+    """Make a program of a recording, with its number of threads and its size as parameters.
+
+    Barriers, queues, dynamic loops and locks are recognised; other waits become semaphores between pairs of threads.
+    The program is simulated on as many equal cores as the recording had, and compared with it.
+    """
+    recorded = load(recording)
+    lifted = lift_recording(recorded, name=name, like=like, speedup=speedup, scaling=scaling)
+    if output is not None:
+        output.write_text(lifted.toml)
+    if as_json:
+        render.print_json({"report": lifted.report, "toml": lifted.toml})
+        return
+    console = render.console()
+    _print(console, lifted, json.loads(recorded.info)["wall_ns"])
+    if output is None:
+        console.print(lifted.toml, soft_wrap=True)
+    else:
+        console.print(f"use it with: ampsched compare --machine 2B2S --workload {output}", soft_wrap=True)
+
+
+def _print(console: Console, lifted: Lifted, wall_ns: int) -> None:
+    report = lifted.report
+    console.print(_groups(lifted))
+    console.print()
+    if report["objects"]:
+        console.print(_objects(report["objects"]))
+        console.print()
+    recorded_ns, lifted_ns = report["recorded_ns"], report["lifted_ns"]
+    error = lifted_ns / recorded_ns - 1 if recorded_ns else 0.0
+    lines = [
+        f"work: {recorded_ns / NS_PER_MS:.4g} ms recorded, {lifted_ns / NS_PER_MS:.4g} ms in the program ({error:+.2%})",
+        f"literal: {report['literal_share']:.1%} of the work, {report['literal_steps_share']:.1%} of the steps",
+    ]
+    if report["idle_ns"]:
+        lines.append(f"active waiting left out: {report['idle_ns'] / NS_PER_MS:.4g} ms")
+    if lifted.check is not None:
+        check = lifted.check
+        lines.append(
+            f"time: {wall_ns / NS_PER_MS:.4g} ms recorded, {check.makespan_ns / NS_PER_MS:.4g} ms simulated on"
+            f" {check.cores} equal cores under linux ({_relative(check.makespan_ns, wall_ns)})"
+        )
+    for line in [*lines, *report["notes"]]:
+        console.print(line, soft_wrap=True)
+
+
+def _relative(value: float, by: float) -> str:
+    return f"{value / by - 1:+.1%}" if by else "-"
+
+
+def _groups(lifted: Lifted) -> Table:
+    table = render.table("threads", "recorded", "count", "work ms", "program", "simulated")
+    simulated = lifted.check.group_ns if lifted.check else {}
+    for group in lifted.report["groups"]:
+        recorded_ns = group["recorded_ns"]
+        table.add_row(
+            group["name"],
+            str(group["threads"]),
+            group["count"],
+            f"{recorded_ns / NS_PER_MS:.4g}",
+            _relative(group["lifted_ns"], recorded_ns),
+            _relative(simulated[group["name"]], recorded_ns) if group["name"] in simulated else "-",
+        )
+    return table
+
+
+def _objects(objects: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("object", "kind", "recorded as"):
+        table.add_column(column, overflow="fold")
+    for row in objects[:30]:
+        table.add_row(row["name"], row["kind"], row["was"])
+    if len(objects) > 30:
+        table.add_row("...", "", f"{len(objects) - 30} more")
+    return table

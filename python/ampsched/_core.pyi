@@ -392,6 +392,7 @@ def lift(
     speedup: float | None = None,
     per_thread: bool = False,
 ) -> tuple[str, str]: ...
+
 @final
 class TraceWriter:
     def __new__(cls, file: BinaryIO, machine: Machine) -> TraceWriter: ...

@@ -10,9 +10,7 @@ from typing import get_args
 from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Workload
 from ampsched.files import read_text
-from ampsched.kinds import Kind
-from ampsched.recording import replay
-from ampsched.recording.files import SUFFIX as RECORDING
+from ampsched.kinds import RECORDING, Kind
 from ampsched.spec import parse_spec
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -100,7 +98,9 @@ class Catalog:
             return workload
         program, params = _split_shares(str(workload))
         if program.endswith(RECORDING):
-            return replay.replay(self, Path(program), params)
+            from ampsched.recording.replay import replay
+
+            return replay(self, Path(program), params)
         if params:
             return self._program(program, ":".join(params))
         path, name = _split_path(str(workload))

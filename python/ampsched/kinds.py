@@ -3,3 +3,6 @@
 from typing import Literal
 
 Kind = Literal["machine", "core_type", "profile", "program", "workload"]
+
+RECORDING = ".ampr"
+"""How the names of recordings end."""

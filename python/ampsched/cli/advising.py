@@ -11,7 +11,7 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
-from ampsched.recording.files import SUFFIX
+from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
     from ampsched.recording.advice import Advice
@@ -94,11 +94,11 @@ def advise(
 
 def _recorded(target: list[str], folder: Path) -> tuple[Path, list[str]]:
     """The recording, and the command that it is of, if it was given."""
-    if len(target) == 1 and target[0].endswith(SUFFIX):
+    if len(target) == 1 and target[0].endswith(RECORDING):
         return Path(target[0]), []
     from ampsched.recording.preload import record
 
-    out = folder / f"{Path(target[0]).name}{SUFFIX}"
+    out = folder / f"{Path(target[0]).name}{RECORDING}"
     record(target, out)
     return out, target
 

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from ampsched._core import InputError, Recording
 
-SUFFIX = ".ampr"
-
 
 def load(path: Path) -> Recording:
     """The recording in a file.

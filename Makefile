@@ -216,6 +216,11 @@ truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simul
 	$(BIN)/python -m truth.host.run --programs $(BUILD)/host --results docs/reports/truth/host \
 		--report docs/explanation/truth.md $(MORE)
 
+.PHONY: truth-recordings
+truth-recordings: $(BUILD)/package ## Record and replay Debian's programs on this computer, on two of its CPUs (half an hour, quiet) [MORE='--programs pigz,xz']
+	$(BIN)/python -m truth.recordings.native --inputs $(BUILD)/recordings/inputs --recordings $(BUILD)/recordings \
+		--results docs/reports/recordings --report docs/reports/recordings/report.md $(MORE)
+
 CORES_PROGRAMS := director pairs groups wakers build
 
 .PHONY: truth-cores

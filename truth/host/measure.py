@@ -151,14 +151,14 @@ def run_once(folder: Path, scenario: Workload, cpus: Sequence[int]) -> Run:
     used = cpus_of(program, cpus)
     before_s, before = busy_s(used), os.times()
     report = json.loads(_run([str(folder / program.binary), *arguments(program, cpus)]))
-    after, busy_s = os.times(), busy_s(used) - before_s
+    after, all_s = os.times(), busy_s(used) - before_s
     own_s = (after.children_user + after.children_system) - (before.children_user + before.children_system)
     capacity_s = (after.elapsed - before.elapsed) * len(used)
     return Run(
         report["turnaround_ns"],
         report["ns_per_iteration"],
         sum(row["voluntary"] + row["involuntary"] for row in report["threads"]),
-        max(0.0, (busy_s - own_s) / capacity_s),
+        max(0.0, (all_s - own_s) / capacity_s),
     )
 
 

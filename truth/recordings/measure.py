@@ -14,9 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from time import monotonic
-
-
 from truth.host.measure import FOREIGN_MAX, busy_s, wait_until_quiet
 from truth.recordings.programs import Program
 
@@ -56,7 +53,9 @@ def plain(program: Program, inputs: Path, cpus: Sequence[int]) -> Timed:
     """Runs a program as it is."""
 
     def run() -> None:
-        done = subprocess.run(program.words, cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            program.words, cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+        )
         if done.returncode != 0:
             sys.exit(f"{program.name} failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
 
@@ -66,12 +65,26 @@ def plain(program: Program, inputs: Path, cpus: Sequence[int]) -> Timed:
 def recorded(program: Program, inputs: Path, out: Path, cpus: Sequence[int]) -> Timed:
     """Runs a program by `ampsched record`, as users do."""
     how = ("--system",) if program.recorder == "system" else ()
-    words = (sys.executable, "-m", "ampsched", "record", *how, "-o", str(out.absolute()), "--", *program.words)
+    words = (
+        sys.executable,
+        "-m",
+        "ampsched",
+        "record",
+        *how,
+        "-o",
+        str(out.absolute()),
+        "--",
+        *program.words,
+    )
 
     def run() -> None:
-        done = subprocess.run(words, cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            words, cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+        )
         if done.returncode != 0:
-            sys.exit(f"{program.name} cannot be recorded: {done.stderr.decode(errors='replace').strip()[-300:]}")
+            sys.exit(
+                f"{program.name} cannot be recorded: {done.stderr.decode(errors='replace').strip()[-300:]}"
+            )
 
     return Timed(**{**asdict(timed(run, cpus)), "recording": out.name})
 

@@ -60,7 +60,7 @@ PROGRAMS: Sequence[Program] = (
     _program("sysbench-memory", "sysbench", "4 threads that write memory",
              "sysbench memory --threads=4 --memory-total-size=8G --time=0 run"),
     _program("sqlite", "sqlite3", "builds an index, sorting with 4 threads", "sh sort-rows.sh"),
-    _program("ripgrep", "ripgrep", "searches 48 MB in 24 files with 4 threads (Rust)", "rg -j4 -c [a-z]+q[a-z]*.[a-z]*x[a-z]*.[a-z]+z[a-z]* files"),
+    _program("ripgrep", "ripgrep", "searches 48 MB with 4 threads (Rust)", "rg -j4 -c [a-z]+q[a-z]*.[a-z]*x[a-z]*.[a-z]+z[a-z]* files"),
     _program("make", "make gcc", "compiles 24 C files, 4 at a time", "make -s -j4 -B -C sources", "system"),
     _program("redis", "redis-server redis-tools", "a server and its benchmark", "sh redis.sh", "system"),
     _program("go", "golang-go", "compiles a package of its library, 4 at a time", "sh build-go.sh", "system"),
@@ -100,7 +100,7 @@ def write_inputs(folder: Path) -> None:
         (folder / "files" / f"{number}.txt").write_bytes(text[number * part : (number + 1) * part])
     _write_sources(folder / "sources")
     scripts = {
-        "pack-7z.sh": 'rm -f packed.7z\nexec 7z a -mmt4 -mx3 -bd packed.7z text >/dev/null\n',
+        "pack-7z.sh": "rm -f packed.7z\nexec 7z a -mmt4 -mx3 -bd packed.7z text >/dev/null\n",
         "sort-rows.sh": "exec sqlite3 :memory: '.read rows.sql'\n",
         "build-go.sh": "export GOCACHE=$PWD/go-cache GOFLAGS=-mod=mod\nrm -rf $GOCACHE\n"
         "exec go build -p 4 -o /dev/null compress/gzip text/template go/format\n",
@@ -112,7 +112,9 @@ def write_inputs(folder: Path) -> None:
     }
     for name, content in scripts.items():
         (folder / name).write_text(content)
-    video = "ffmpeg -v error -y -f lavfi -i testsrc2=size=640x360:rate=25:duration=20 -pix_fmt yuv420p video.y4m"
+    video = (
+        "ffmpeg -v error -y -f lavfi -i testsrc2=size=640x360:rate=25:duration=20 -pix_fmt yuv420p video.y4m"
+    )
     subprocess.run(video.split(), cwd=folder, check=True)
 
 

@@ -70,6 +70,12 @@ impl Recording {
         kinds.filter(|(_, count)| *count > 0).collect()
     }
 
+    /// How often threads blocked.
+    #[getter]
+    fn blocks(&self) -> usize {
+        self.inner.blocks()
+    }
+
     /// Time that threads were blocked in ns: in all, and with a cause that is known.
     #[getter]
     fn blocked_ns(&self) -> (u64, u64) {

@@ -247,6 +247,12 @@ impl Recording {
         events.map(|event| event.cpu_ns).sum()
     }
 
+    /// How often threads blocked.
+    pub fn blocks(&self) -> usize {
+        let events = self.threads.iter().flat_map(|thread| &thread.events);
+        events.filter(|event| event.is_blocked || event.kind == Kind::Block).count()
+    }
+
     /// Time that threads were blocked, in ns: in all, and with a cause that is known.
     pub fn blocked_ns(&self) -> (u64, u64) {
         let mut sums = (0, 0);

@@ -1,0 +1,192 @@
+"""Recording and replaying on this computer: `make truth-recordings`.
+
+A measurement, not a test: nothing is tuned to make it agree. The figures are kept; recordings stay in the build folder.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import mean, median
+
+from ampsched import Catalog, InputError, simulate
+from ampsched.recording import load
+from ampsched.recording.advice import MISS_MAX, NOISE
+from ampsched.recording.machine import recorded_machine
+from ampsched.recording.replay import replayed
+from truth.host.measure import Host, host
+from truth.host.run import policy_of
+from truth.page import replace_region
+from truth.recordings.measure import RUNS, Timed, measure, missing
+from truth.recordings.programs import PROGRAMS, Program, write_inputs
+
+BEGIN = "<!-- begin: native, written by make truth-recordings -->"
+END = "<!-- end: native, written by make truth-recordings -->"
+AIM = 0.05
+SEEDS = 5
+FILE = "native.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found of a program.
+
+    Attributes:
+        plain_s: Median of the plain runs.
+        recorded_s: Median of the recorded runs, as the recordings tell it.
+        replayed_s: Median over the recordings of their replays.
+        foreign: The most that others took of a run.
+        refused: Whether `ampsched advise` would refuse the recordings.
+    """
+
+    name: str
+    recorder: str
+    what: str
+    threads: int
+    events: int
+    bytes_per_event: float
+    blocks_per_s: float
+    known: float
+    plain_s: float
+    recorded_s: float
+    replayed_s: float
+    foreign: float
+    refused: bool
+
+    @property
+    def error(self) -> float:
+        """Replay against the plain runs: 0.05 is 5 % too long."""
+        return self.replayed_s / self.plain_s - 1
+
+    @property
+    def slowdown(self) -> float:
+        """Recorded runs against plain ones."""
+        return self.recorded_s / self.plain_s
+
+
+def replay_s(path: Path, policy: str) -> float:
+    """Turnaround of a recording's replay on its own cores, a mean over seeds of the system's noise."""
+    catalog = Catalog.shipped()
+    info = json.loads(load(path).info)
+    machine, workload = recorded_machine(info, catalog, str(path)), replayed(catalog, path).workload
+    outcomes = (
+        simulate(machine, workload, policy, noise=NOISE, seed=seed, core_order="as-is")
+        for seed in range(1, SEEDS + 1)
+    )
+    return mean(outcome.makespan_ns for outcome in outcomes) / 1e9
+
+
+def row(
+    program: Program, plain: Sequence[Timed], recorded: Sequence[Timed], folder: Path, policy: str
+) -> Row:
+    """What the runs of a program show."""
+    paths = [folder / run.recording for run in recorded]
+    recordings = [load(path) for path in paths]
+    infos = [json.loads(recording.info) for recording in recordings]
+    walls_s = [info["wall_ns"] / 1e9 for info in infos]
+    replays_s = [replay_s(path, policy) for path in paths]
+    first = recordings[0]
+    events = sum(count for _, count in first.counts)
+    blocked_ns, known_ns = first.blocked_ns
+    own = [wall / (info["slowdown"] or 1.0) for wall, info in zip(walls_s, infos, strict=True)]
+    misses = [abs(replayed / wall - 1) for replayed, wall in zip(replays_s, own, strict=True)]
+    return Row(
+        name=program.name,
+        recorder=program.recorder,
+        what=program.what,
+        threads=len(first.threads),
+        events=events,
+        bytes_per_event=paths[0].stat().st_size / max(events, 1),
+        blocks_per_s=first.blocks / walls_s[0],
+        known=known_ns / blocked_ns if blocked_ns else 1.0,
+        plain_s=median(run.wall_s for run in plain),
+        recorded_s=median(walls_s),
+        replayed_s=median(replays_s),
+        foreign=max(run.foreign for run in (*plain, *recorded)),
+        refused=median(misses) > MISS_MAX,
+    )
+
+
+def text_of(rows: Sequence[Row], computer: Host, policy: str, day: str) -> str:
+    """The page's part."""
+    counted = [each for each in rows if not each.refused]
+    within = sum(abs(each.error) <= AIM for each in counted)
+    lines = [
+        f"Measured on {day}: {computer.cpu}, {len(os.sched_getaffinity(0))} CPUs"
+        f"{', virtual' if computer.is_virtual else ''}, Linux {computer.kernel}; replayed under `{policy}`. "
+        f"{RUNS} plain runs and {RUNS} recordings of each program, in turns; medians. "
+        f"**{within} of {len(counted)} programs within {AIM:.0%}, the worst "
+        f"{max((abs(each.error) for each in counted), default=0):.1%}, the mean "
+        f"{mean(abs(each.error) for each in counted) if counted else 0:.1%}; "
+        f"{len(rows) - len(counted)} refused.**",
+        "",
+        "| program | recorder | threads | events | bytes per event | blocks/s | blocked time with a known cause | plain, s | "
+        "recorded / plain | replay, s | error | others took |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in rows:
+        refused = " (refused)" if each.refused else ""
+        lines.append(
+            f"| {each.name}: {each.what} | {each.recorder} | {each.threads} | {each.events:,} | "
+            f"{each.bytes_per_event:.1f} | {each.blocks_per_s:,.0f} | {each.known:.0%} | {each.plain_s:.3f} | "
+            f"{each.slowdown:.2f} | {each.replayed_s:.3f} | {each.error:+.1%}{refused} | {each.foreign:.1%} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measures, replays, prints and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--inputs", type=Path, required=True, help="folder for what the programs work on")
+    parser.add_argument("--recordings", type=Path, required=True, help="folder of the recordings")
+    parser.add_argument("--results", type=Path, required=True, help="folder of what is kept")
+    parser.add_argument("--report", type=Path, help="page in which the table is replaced")
+    parser.add_argument(
+        "--programs", default="", help="only these, such as pigz,xz; the others' figures stay"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=60, help="seconds to wait for an idle computer (%(default)s)"
+    )
+    arguments = parser.parse_args()
+    wanted = set(filter(None, arguments.programs.split(",")))
+    unknown = wanted - {program.name for program in PROGRAMS}
+    if unknown:
+        parser.error(f"--programs: unknown: {', '.join(sorted(unknown))}")
+    chosen = [program for program in PROGRAMS if not wanted or program.name in wanted]
+    if absent := missing(chosen):
+        parser.error(f"programs are missing (Debian: apt install {' '.join(absent)})")
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) > 2:
+        cpus = cpus[:2]
+        os.sched_setaffinity(0, cpus)
+    computer = host()
+    policy = policy_of(computer)
+    write_inputs(arguments.inputs)
+    arguments.recordings.mkdir(parents=True, exist_ok=True)
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    file = arguments.results / FILE
+    kept = json.loads(file.read_text("utf-8"))["rows"] if file.exists() else {}
+    for program in chosen:
+        plain, recorded = measure(program, arguments.inputs, arguments.recordings, cpus, arguments.patience)
+        kept[program.name] = asdict(row(program, plain, recorded, arguments.recordings, policy))
+        day = datetime.now().astimezone().date().isoformat()
+        file.write_text(
+            json.dumps({"day": day, "host": asdict(computer), "rows": kept}, indent=1) + "\n", "utf-8"
+        )
+        print(f"{program.name}: {Row(**kept[program.name]).error:+.1%}", flush=True)
+    found = json.loads(file.read_text("utf-8"))
+    rows = [Row(**found["rows"][program.name]) for program in PROGRAMS if program.name in found["rows"]]
+    text = text_of(rows, Host(**found["host"]), policy, found["day"])
+    print(text)
+    if arguments.report:
+        replace_region(arguments.report, BEGIN, END, text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        raise SystemExit(f"error: {error}") from None

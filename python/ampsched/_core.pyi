@@ -395,6 +395,19 @@ def lift(
     per_thread: bool = False,
 ) -> tuple[str, str]: ...
 
+def import_trace(file: str, data: bytes, options: str) -> Recording: ...
+def import_pages(
+    folder: str,
+    header_page: str,
+    formats: Sequence[str],
+    cores: Sequence[bytes],
+    page_bytes: int,
+    lost_events: int,
+    options: str,
+) -> Recording: ...
+def wake_ups(recording: Recording) -> list[tuple[int, int, int, int]]: ...
+def trace_forms() -> list[tuple[str, str]]: ...
+
 @final
 class TraceWriter:
     def __new__(cls, file: BinaryIO, machine: Machine) -> TraceWriter: ...

@@ -8,6 +8,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import options, recorded, render
+from ampsched.kinds import RECORDING
 from ampsched.recording import files, imports, summary
 
 IMPORT_EXAMPLES = render.examples(
@@ -47,7 +48,7 @@ def import_trace(
     file: Annotated[Path, typer.Argument(help="A trace.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help=f"Write the recording ({files.SUFFIX})."),
+        typer.Option("--out", "-o", metavar="FILE", help=f"Write the recording ({RECORDING})."),
     ] = None,
     command: Annotated[
         list[str] | None,

@@ -8,6 +8,7 @@ import typer
 
 from ampsched.catalog import Catalog
 from ampsched.cli import options, recorded, render, virtual
+from ampsched.kinds import RECORDING
 from ampsched.recording import files
 from ampsched.vm.kernel import DEFAULT_KERNEL
 
@@ -21,7 +22,7 @@ def record(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Program and arguments.")],
     recording: Annotated[
         Path,
-        typer.Option("--recording", "-o", metavar="FILE", help=f"Where the recording goes ({files.SUFFIX})."),
+        typer.Option("--recording", "-o", metavar="FILE", help=f"Where the recording goes ({RECORDING})."),
     ],
     machine: options.Machine = "2B2S",
     name: Annotated[

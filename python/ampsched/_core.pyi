@@ -394,7 +394,6 @@ def lift(
     speedup: float | None = None,
     per_thread: bool = False,
 ) -> tuple[str, str]: ...
-
 def import_trace(file: str, data: bytes, options: str) -> Recording: ...
 def import_pages(
     folder: str,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -25,7 +23,6 @@ EXAMPLES = render.examples(
 LIMIT_MB = 4096
 _MAGIC = b"AMPREC"
 _HOW = "How"
-_SYSTEM = "ampsched.recording.system"
 
 
 def record(
@@ -70,6 +67,7 @@ def record(
     """
     from ampsched import recording
     from ampsched.recording import preload
+    from ampsched.recording import system as kernel
 
     if recover is not None:
         if command or system:
@@ -88,17 +86,13 @@ def record(
     out = out or Path(f"{Path(command[0]).name}.ampr")
     _check_replaceable(out)
     if system:
-        return _record_system(command, out)
+        told = kernel.record(command, out)
+        _tell(told.recording, out)
+        return told.exit_code
     outcome = preload.record(command, out.with_name(out.name + preload.FOLDER_SUFFIX), limit_mb)
     recording.save(outcome.recording, out)
     _tell(outcome.recording, out)
     return outcome.exit_code
-
-
-def _record_system(command: list[str], out: Path) -> int:
-    if importlib.util.find_spec(_SYSTEM) is None:
-        raise InputError("--system: this ampsched was built without it")
-    return int(importlib.import_module(_SYSTEM).record(command, out))
 
 
 def _check_replaceable(out: Path) -> None:

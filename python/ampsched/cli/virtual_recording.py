@@ -69,6 +69,7 @@ def record(
         guest,
         exact.Work(command, include or []),
         name=name,
+        machine=machine,
         out=out,
         limit_s=limit_s,
         echo=lambda text: print(text, end="", flush=True),

@@ -25,6 +25,7 @@ def import_file(
     kernel: str = "",
     recorder: str = "",
     exit_code: int | None = None,
+    machine: str = "",
 ) -> Recording:
     """The recording in a file of a trace, whose form is recognised by its content.
 
@@ -39,6 +40,7 @@ def import_file(
         kernel: Release of the kernel, if the trace does not tell it.
         recorder: Who recorded; the form's name by default.
         exit_code: How the program ended, if it is known.
+        machine: The exact machine that the trace is of, as ``--machine`` names it.
 
     Raises:
         InputError: There is no such file, it is of no form that is read, damaged, or has none of the wanted threads.
@@ -52,6 +54,7 @@ def import_file(
         "kernel": kernel,
         "recorder": recorder,
         "exit_code": exit_code,
+        "machine": machine,
         "beside": _beside(path),
     }
     try:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from ampsched._core import InputError, Recording, import_pages, wake_ups
+from ampsched._core import InputError, Recording, import_pages, wake_ups, wakeup_ns
 from ampsched.recording.files import save
 from ampsched.recording.tracefs import Instance, mounted, remove_left
 
@@ -124,7 +124,12 @@ def record(
             with Instance.made(
                 tracefs, EVENTS, [*MORE_EVENTS, *(CALLS if calls else ())], buffer_kib
             ) as instance:
-                run = _Run(instance, folder, list(command), {"speeds": list(speeds), "kinds": list(kinds)})
+                run = _Run(
+                    instance,
+                    folder,
+                    list(command),
+                    {"speeds": list(speeds), "kinds": list(kinds), "wakeup_ns": wakeup_ns()},
+                )
                 run.execute(cwd, environment)
         recorded = run.recorded()
         save(recorded.recording, out)

@@ -54,6 +54,10 @@ pub struct Options {
     pub exit_code: Option<i32>,
     /// (time with the recorder) / (time without), if known.
     pub slowdown: Option<f64>,
+    /// From the return of a call that wakes a thread until that thread runs, in ns, if it was measured.
+    pub wakeup_ns: Option<u64>,
+    /// The exact machine that the trace is of, as `--machine` names it; empty if it was a real computer.
+    pub machine: String,
     /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.
     pub beside: String,
 }

@@ -389,7 +389,8 @@ fn info(
         exit_code: options.exit_code,
         instructions: Vec::new(),
         unknown,
-        ..Info::default()
+        machine: options.machine.clone(),
+        wakeup_ns: options.wakeup_ns
     }
 }
 

@@ -17,6 +17,7 @@ def record(
     work: Work,
     *,
     name: str | None = None,
+    machine: str = "",
     out: Path | None = None,
     limit_s: float = 600.0,
     echo: Callable[[str], None] = lambda text: None,
@@ -31,6 +32,7 @@ def record(
         exact: The machine. A governor would change speeds that the recording takes as constant.
         work: The command.
         name: The program whose threads are recorded, with all that it starts; that of the command by default.
+        machine: What the recording calls the machine: a name that `ampsched.Catalog` knows.
         out: Folder for the files that the command leaves in its own; they are thrown away by default.
         limit_s: Time of this computer in s after which the machine is stopped.
         echo: Is told the output as it comes.
@@ -47,10 +49,10 @@ def record(
         done = run(exact, work, out=out, trace=trace, events=RECORDED, limit_s=limit_s, echo=echo)
         if done.code is None:
             return done, None
-        return done, _recording(exact, work, trace, name, done.code)
+        return done, _recording(exact, work, trace, name, machine, done.code)
 
 
-def _recording(exact: Exact, work: Work, trace: Path, name: str | None, code: int) -> Recording:
+def _recording(exact: Exact, work: Work, trace: Path, name: str | None, machine: str, code: int) -> Recording:
     kinds = [core_type for _, core_type, *_ in exact.machine.clusters]
     clusters = list(zip(exact.clusters(), kinds, strict=True))
     return import_file(
@@ -62,4 +64,5 @@ def _recording(exact: Exact, work: Work, trace: Path, name: str | None, code: in
         kernel=exact.fetch_kernel().release,
         recorder="vm",
         exit_code=code,
+        machine=machine,
     )

@@ -89,7 +89,9 @@ class Catalog:
         """The workload of that name, or in a file; a program is a workload of that program alone.
 
         ``mixes.toml:night`` names one of the workloads of a file, ``ferret:n=8`` a program with parameters,
-        ``run.ampr`` a recording, which is replayed (``run.ampr:speedup=2``, see `ampsched.recording.replay`).
+        ``run.ampr`` a recording, which is replayed: ``run.ampr:speedup=2`` if its code is twice as fast on the
+        fastest kind of core as on the slowest, ``run.ampr:speed=1.5`` if the computer that recorded it is 1.5 times as
+        fast as the machine, both at their fastest.
 
         Raises:
             InputError: If there is no such name, file or parameter, or the file is wrong.
@@ -97,10 +99,6 @@ class Catalog:
         if isinstance(workload, Workload):
             return workload
         program, params = _split_shares(str(workload))
-        if program.endswith(RECORDING):
-            from ampsched.recording.replay import replay
-
-            return replay(self, Path(program), params)
         if params:
             return self._program(program, ":".join(params))
         path, name = _split_path(str(workload))
@@ -165,15 +163,26 @@ class Catalog:
         return self._with_path(path, KINDS), workload or path
 
     def _with_path(self, path: str, wanted: tuple[Kind, ...]) -> _core.Catalog:
-        text = read_text(Path(path))
-        kind = _core.Catalog.detect(path, text)
+        text = "" if path.endswith(RECORDING) else read_text(Path(path))
+        kind: Kind = _core.Catalog.detect(path, text) if text else "program"
         if kind not in wanted:
             words = " or ".join(word.replace("_", " ") for word in wanted)
             raise InputError(f"{path}: describes a {kind.replace('_', ' ')}, a {words} is needed")
         core = self._core.copy()
-        core.add(kind, path, path, text)
+        _add(core, kind, path, text)
         _add_missing(core)
         return core
+
+    def with_recording(self, path: str | Path, like: str = _core.TYPICAL_PROFILE) -> "Catalog":
+        """A catalogue that has this recording as well, as a program of the path's name whose code behaves like a profile.
+
+        Raises:
+            InputError: If there is no such profile or file, or it is no recording.
+        """
+        self._require(like, "profile")
+        core = self._core.copy()
+        _add_recording(core, str(path), like)
+        return Catalog(core)
 
 
 def _nearest(name: str, known: list[str], otherwise: str = "see: ampsched list --help") -> str:
@@ -202,6 +211,20 @@ def _split_shares(text: str) -> tuple[str, list[str]]:
     return (whole, shares) if shares and "=" in shares[0] else (text, [])
 
 
+def _add(core: _core.Catalog, kind: Kind, path: str, text: str) -> None:
+    """Adds a file under its path: a text, or a recording."""
+    if path.endswith(RECORDING):
+        _add_recording(core, path, _core.TYPICAL_PROFILE)
+    else:
+        core.add(kind, path, path, text)
+
+
+def _add_recording(core: _core.Catalog, path: str, like: str) -> None:
+    from ampsched.recording.files import load
+
+    core.add_recording(path, path, load(Path(path)), like)
+
+
 def _add_missing(core: _core.Catalog) -> None:
     """Adds the files that added ones refer to; one that is not there is reported where it is referred to."""
     tried: set[tuple[Kind, str]] = set()
@@ -209,7 +232,7 @@ def _add_missing(core: _core.Catalog) -> None:
         tried.update(missing)
         for kind, path in missing:
             if Path(path).is_file():
-                core.add(kind, path, path, read_text(Path(path)))
+                _add(core, kind, path, "" if path.endswith(RECORDING) else read_text(Path(path)))
     for path in core.missing_graphs():
         if Path(path).is_file():
             core.add_graph(path, read_text(Path(path), DATA_BYTES_MAX))

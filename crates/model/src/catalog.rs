@@ -84,11 +84,34 @@ impl FileKind {
     }
 }
 
-/// A program file of either language.
+/// A program that no text describes, such as a recording: its owner makes it.
+pub trait MadeProgram: std::fmt::Debug + Send + Sync {
+    /// One line for listings.
+    fn description(&self) -> &str;
+
+    /// Parameters and their defaults.
+    fn params(&self) -> &[(&'static str, f64)];
+
+    /// The program with parameters set, whose names are among [`MadeProgram::params`].
+    ///
+    /// # Errors
+    /// A parameter is out of its range, or a profile is missing.
+    fn make(
+        &self,
+        params: &[(String, f64)],
+        profiles: &ProfileLibrary,
+    ) -> Result<Program, InputError>;
+
+    /// What the program honours differently from what it is made of, one line each.
+    fn notes(&self) -> &[String];
+}
+
+/// A program file of either language, or what stands for one.
 #[derive(Clone, Debug)]
 enum ProgramFile {
     Toml(ProgramTemplate),
     RtApp(RtApp),
+    Made(Arc<dyn MadeProgram>),
 }
 
 /// Named files and their parsed contents.
@@ -140,6 +163,11 @@ impl Catalog {
         Ok(())
     }
 
+    /// Adds a program that somebody else makes.
+    pub fn add_made(&mut self, name: &str, program: Arc<dyn MadeProgram>) {
+        self.programs.insert(name.to_owned(), ProgramFile::Made(program));
+    }
+
     fn add_profiles(&mut self, added: ProfileLibrary) {
         for profile in added.profiles {
             match self.profiles.profiles.iter_mut().find(|known| known.name == profile.name) {
@@ -170,7 +198,7 @@ impl Catalog {
     pub fn missing_graphs(&self) -> Vec<String> {
         let templates = self.programs.values().filter_map(|file| match file {
             ProgramFile::Toml(template) => Some(template),
-            ProgramFile::RtApp(_) => None,
+            ProgramFile::RtApp(_) | ProgramFile::Made(_) => None,
         });
         let missing: BTreeSet<_> = templates.flat_map(ProgramTemplate::missing_graphs).collect();
         missing.into_iter().collect()
@@ -290,6 +318,7 @@ impl Catalog {
         match self.programs.get(program).ok_or_else(|| self.unknown(FileKind::Program, program))? {
             ProgramFile::Toml(template) => Ok(template.params()),
             ProgramFile::RtApp(_) => Ok(Vec::new()),
+            ProgramFile::Made(made) => Ok(made.params().to_vec()),
         }
     }
 
@@ -297,6 +326,7 @@ impl Catalog {
     pub fn notes(&self, program: &str) -> &[String] {
         match self.programs.get(program) {
             Some(ProgramFile::RtApp(import)) => &import.notes,
+            Some(ProgramFile::Made(made)) => made.notes(),
             _ => &[],
         }
     }
@@ -375,6 +405,7 @@ impl ProgramFile {
         match self {
             ProgramFile::Toml(template) => template.description(),
             ProgramFile::RtApp(import) => &import.program.description,
+            ProgramFile::Made(made) => made.description(),
         }
     }
 
@@ -392,6 +423,18 @@ impl ProgramFile {
                 quoted(param),
                 quoted(name)
             ))),
+            (ProgramFile::Made(made), _) => {
+                let known = || made.params().iter().map(|(param, _)| *param);
+                match params.iter().find(|(param, _)| known().all(|each| each != param)) {
+                    Some((param, _)) => Err(error(format!(
+                        "unknown parameter {} of program {}",
+                        quoted(param),
+                        quoted(name)
+                    ))
+                    .with_hint(suggest(param, known()))),
+                    None => made.make(params, profiles),
+                }
+            }
         }
     }
 }
@@ -422,9 +465,13 @@ fn alone(program: Program) -> Workload {
     }
 }
 
+/// How the names of files end.
+const SUFFIXES: [&str; 3] = [".toml", ".json", ".ampr"];
+
 /// The path that a reference means, if it is one: relative to the folder of the file it stands in.
 fn path_of(name: &str, spot: &Spot) -> Option<String> {
-    let is_path = name.contains(['/', '\\']) || name.ends_with(".toml") || name.ends_with(".json");
+    let is_path =
+        name.contains(['/', '\\']) || SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
     is_path.then(|| spot.beside(name))
 }
 

@@ -38,7 +38,7 @@ pub use attrs::{
     CLAMP_MAX, DL_PERIOD_NS_MAX, DL_PERIOD_NS_MIN, DL_RUNTIME_NS_MIN, SHARES_DEFAULT, SLICE_NS_MAX,
     SLICE_NS_MIN, SchedAttrs, SchedClass, TaskGroup, clamp_slice,
 };
-pub use catalog::{Catalog, FileKind};
+pub use catalog::{Catalog, FileKind, MadeProgram};
 pub use core_model::{
     CoreParams, CounterRates, CpiStack, KindCycles, MissCycles, Pipeline, StallCounters, counters,
     cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips, machine_stall_counters,

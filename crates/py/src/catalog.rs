@@ -7,10 +7,12 @@ use ampsched_model::{
     Catalog as ModelCatalog, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
     Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
 };
+use ampsched_recording::Replayed;
 use pyo3::prelude::*;
 
 use crate::error::{InputError, input};
 use crate::interrupt::interruptible;
+use crate::recording::Recording;
 
 /// The words for kinds of files.
 const KINDS: [(&str, FileKind); 5] = [
@@ -81,6 +83,21 @@ impl Catalog {
         let (catalog, added) = if is_short { add() } else { interruptible(py, |_| add())? };
         self.inner = Arc::new(catalog);
         added.map_err(|error| input(&error))
+    }
+
+    /// Adds a recording as a program whose code behaves like a profile; `file` is its path for messages.
+    fn add_recording(
+        &mut self,
+        py: Python<'_>,
+        name: &str,
+        file: String,
+        recording: &Recording,
+        like: String,
+    ) -> PyResult<()> {
+        let recording = Arc::clone(&recording.inner);
+        let made = interruptible(py, move |_| Replayed::new(&file, recording, &like))?;
+        Arc::make_mut(&mut self.inner).add_made(name, Arc::new(made));
+        Ok(())
     }
 
     /// The kind of a file, told from its text.

@@ -41,6 +41,10 @@ mod _core {
     #[pymodule_export]
     const LIFT_LIKE: &str = ampsched_recording::lift::LIKE_DEFAULT;
 
+    /// The profile that recorded programs are taken for.
+    #[pymodule_export]
+    const TYPICAL_PROFILE: &str = ampsched_recording::TYPICAL_PROFILE;
+
     /// Most features of a model that predicts speed-ups.
     #[pymodule_export]
     const FEATURES_MAX: usize = ampsched_model::limits::FEATURES_MAX;

@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ampsched_model::{App, Workload as ModelWorkload};
 use ampsched_recording as recording;
 use pyo3::prelude::*;
 
-use crate::catalog::{Catalog, Workload};
-use crate::error::{InputError, input};
+use crate::error::input;
 use crate::interrupt::interruptible;
 
 /// A recorded run of a program.
@@ -86,33 +84,6 @@ impl Recording {
     #[getter]
     fn is_cut_off(&self) -> bool {
         self.inner.is_cut_off
-    }
-
-    /// The program that does the same work with the same dependences, alone in a workload, and what it honours
-    /// differently. `like` is a profile of the catalogue; `speedup` states how many times as fast its code is on the
-    /// fastest kind of core as on the slowest; `work_factor` is the speed of the recording computer's fastest core by
-    /// that of the machine's.
-    fn replay(
-        &self,
-        py: Python<'_>,
-        catalog: &Catalog,
-        like: &str,
-        speedup: Option<f64>,
-        work_factor: f64,
-    ) -> PyResult<(Workload, Vec<String>)> {
-        let Some(found) = catalog.inner().profiles().find(like) else {
-            return Err(InputError::new_err(format!("unknown profile \"{like}\"")));
-        };
-        let mut profile = found.clone();
-        profile.measured_ratio = speedup.or(profile.measured_ratio);
-        let options = recording::Options { profile, work_factor };
-        let inner = Arc::clone(&self.inner);
-        let replay = interruptible(py, move |_| recording::replay(&inner, &options))?;
-        let (name, description) = (replay.program.name.clone(), replay.program.description.clone());
-        let app =
-            App { name: name.clone(), program: Arc::new(replay.program), start_ns: 0, nice: 0 };
-        let inner = ModelWorkload { name, description, apps: vec![app] };
-        Ok((Workload { inner }, replay.notes))
     }
 
     fn __repr__(&self) -> String {

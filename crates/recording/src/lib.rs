@@ -13,4 +13,4 @@ mod replay;
 pub use file::{MAGIC, Reader, Writer, read};
 pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
 pub use raw::from_raw;
-pub use replay::{Options, Replay, replay};
+pub use replay::{Options, Replay, Replayed, TYPICAL_PROFILE, replay};

@@ -10,13 +10,13 @@ from statistics import fmean
 from typing import Any
 
 from ampsched import api
-from ampsched._core import InputError, Machine, Recording
+from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow, change
 from ampsched.execution import Run
 from ampsched.recording.files import load
 from ampsched.recording.machine import recorded_machine
-from ampsched.recording.replay import TYPICAL_PROFILE, replayed
+from ampsched.recording.replay import replayed
 from ampsched.statistics import Estimate
 
 BASELINE = "linux"

@@ -6,24 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampsched._core import InputError, Workload
-from ampsched.ranges import Range
-from ampsched.recording.files import load
-from ampsched.spec import parse_spec
+from ampsched._core import TYPICAL_PROFILE, Workload
 
 if TYPE_CHECKING:
     from ampsched.catalog import Catalog
-
-TYPICAL_PROFILE = "ferret"
-"""Of the shipped profiles the one whose speed-up is nearest to the median on 2B2S, exynos5422, pixel and
-hybrid-8P16E: what a program is taken for of which nothing is known but its times."""
-
-PARAMETERS = {
-    "speedup": Range(0.05, 50),
-    "speed": Range(0.001, 1000),
-}
-"""What may follow a recording's name: how many times as fast its code is on the machine's fastest kind of core as on
-its slowest; the speed of the recording computer's fastest core, by that of the machine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +23,6 @@ class Replayed:
 
     workload: Workload
     notes: list[str]
-
-
-def replay(catalog: Catalog, path: Path, parameters: list[str]) -> Workload:
-    """The workload that a recording is, with parameters such as ``speedup=2``.
-
-    Raises:
-        InputError: There is no such file or parameter, or it is wrong.
-    """
-    _, values = parse_spec(":".join(["recording", *parameters]), f"recording {path}")
-    given = dict(values)
-    for name, value in values:
-        if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise InputError(f'{path}: unknown parameter "{name}" (a recording has {known})')
-        PARAMETERS[name].check(f"{path}: {name}", value)
-    return replayed(catalog, path, speedup=given.get("speedup"), speed=given.get("speed", 1.0)).workload
 
 
 def replayed(
@@ -75,5 +45,6 @@ def replayed(
     Raises:
         InputError: There is no such file or profile, or it is no recording.
     """
-    workload, notes = load(path).replay(catalog.core, like, speedup, speed)
-    return Replayed(workload, notes)
+    core = catalog.with_recording(path, like).core
+    params = [("speed", speed), *([("speedup", speedup)] if speedup is not None else [])]
+    return Replayed(core.program(str(path), params), core.notes(str(path)))

@@ -390,7 +390,7 @@ fn info(
         instructions: Vec::new(),
         unknown,
         machine: options.machine.clone(),
-        wakeup_ns: options.wakeup_ns
+        wakeup_ns: options.wakeup_ns,
     }
 }
 

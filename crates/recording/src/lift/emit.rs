@@ -172,7 +172,8 @@ fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -
 }
 
 fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
-    let mut text = vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
+    let mut text =
+        vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
     match (group.is_forked, count) {
         (true, _) => text.push("count = 0".to_owned()),
         (_, "1") => {}
@@ -271,13 +272,7 @@ impl Writer<'_> {
         }
     }
 
-    fn rounds(
-        &mut self,
-        node: &Node,
-        counts: &[f64],
-        body: &[Node],
-        place: Place,
-    ) -> Vec<String> {
+    fn rounds(&mut self, node: &Node, counts: &[f64], body: &[Node], place: Place) -> Vec<String> {
         let sum: f64 = counts.iter().sum();
         let mean = match place.is_item {
             true => sum / place.executions,
@@ -408,7 +403,13 @@ impl Writer<'_> {
         };
         match self.groups.list.iter().filter(is_alone).count() {
             0 | 1 => 1.0,
-            _ => if own > 0.0 { of_all } else { 0.0 },
+            _ => {
+                if own > 0.0 {
+                    of_all
+                } else {
+                    0.0
+                }
+            }
         }
     }
 
@@ -433,9 +434,7 @@ impl Writer<'_> {
                     let total = number_of(*total);
                     ("pools", Some(format!("total = \"ceil({total} * scale)\"")))
                 }
-                What::Pool { total } => {
-                    ("pools", Some(format!("total = {}", number_of(*total))))
-                }
+                What::Pool { total } => ("pools", Some(format!("total = {}", number_of(*total)))),
                 What::Device => ("devices", None),
             };
             text.push(String::new());

@@ -219,8 +219,7 @@ fn two_that_meet(sets: &[Vec<usize>], codes: &[Code]) -> Option<usize> {
 fn main_works(codes: &[Code], set: &[usize]) -> bool {
     let (Some(main), Some(other)) = (codes.first(), codes.get(set[0])) else { return false };
     let work = |code: &Code| -> f64 {
-        let at_barriers =
-            code.steps.iter().filter(|step| matches!(step.sym, Sym::Barrier(_)));
+        let at_barriers = code.steps.iter().filter(|step| matches!(step.sym, Sym::Barrier(_)));
         at_barriers.map(Step::work).sum()
     };
     let syms = |code: &Code| -> HashSet<Sym> {
@@ -361,4 +360,3 @@ pub(super) fn clean(name: &str) -> String {
     let name: String = name.chars().map(plain).collect();
     name.trim_matches('_').to_owned()
 }
-

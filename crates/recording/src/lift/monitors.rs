@@ -105,8 +105,7 @@ fn gate(condition: u32, all: &[Visit], acts: &mut Acts, objects: &mut Objects) {
     let waits = |visit: &&Visit| visit.waits.contains(&condition);
     let (openers, waiters): (Vec<_>, Vec<_>) =
         threads.iter().partition(|(_, list)| list.iter().any(|visit| opens(&visit)));
-    let waiters: Vec<_> =
-        waiters.into_iter().filter(|(_, list)| list.iter().any(waits)).collect();
+    let waiters: Vec<_> = waiters.into_iter().filter(|(_, list)| list.iter().any(waits)).collect();
     let [(opener, opener_visits)] = openers[..] else { return };
     let openings: Vec<&Visit> = opener_visits.iter().filter(opens).copied().collect();
     let Some(passes) = passes(&openings, &waiters) else { return };

@@ -60,7 +60,15 @@ pub(super) struct Step {
 
 impl Step {
     pub fn new(sym: Sym, sample: Sample) -> Self {
-        Self { sym, samples: vec![sample], items: Vec::new(), body: Vec::new(), pieces: 0, times: 1, is_share: false }
+        Self {
+            sym,
+            samples: vec![sample],
+            items: Vec::new(),
+            body: Vec::new(),
+            pieces: 0,
+            times: 1,
+            is_share: false,
+        }
     }
 
     /// Takes the executions of an equal step.
@@ -109,10 +117,7 @@ impl Node {
     pub fn merge(&mut self, other: Node) {
         match (self, other) {
             (Node::Step(one), Node::Step(two)) => one.merge(two),
-            (
-                Node::Loop { counts, body },
-                Node::Loop { counts: more_counts, body: more },
-            ) => {
+            (Node::Loop { counts, body }, Node::Loop { counts: more_counts, body: more }) => {
                 counts.extend(more_counts);
                 merge_all(body, more);
             }

@@ -137,9 +137,9 @@ impl Finder<'_> {
         let mut phases: Vec<Phase> = Vec::new();
         for stretch in stretches {
             let fits = |phase: &&mut Phase| {
-                phase.iter().all(|one| {
-                    one.thread != stretch.thread && stretch.visits[0].2 <= one.end_ns
-                })
+                phase
+                    .iter()
+                    .all(|one| one.thread != stretch.thread && stretch.visits[0].2 <= one.end_ns)
             };
             match phases.last_mut().filter(fits) {
                 Some(phase) => phase.push(stretch),
@@ -157,7 +157,13 @@ impl Finder<'_> {
         let to = next.map_or(acts.len() - 1, |next| last as usize + next);
         let event = &self.recording.threads[thread as usize].events[to];
         let come_ns = event.at_ns.saturating_sub(event.wait_ns);
-        Stretch { thread, visits: vec![(first, last, end_ns)], from, to: to as u32, end_ns: come_ns }
+        Stretch {
+            thread,
+            visits: vec![(first, last, end_ns)],
+            from,
+            to: to as u32,
+            end_ns: come_ns,
+        }
     }
 
     /// Whether phases look like a dynamic loop.
@@ -194,9 +200,8 @@ impl Finder<'_> {
                 Way::Ends => sums[last.1 as usize] - begin,
                 _ => sums[last.0 as usize] - sums[first.1 as usize],
             };
-            let hold = |(first, last, _): &(u32, u32, u64)| {
-                sums[*last as usize] - sums[*first as usize]
-            };
+            let hold =
+                |(first, last, _): &(u32, u32, u64)| sums[*last as usize] - sums[*first as usize];
             held += stretch.visits.iter().map(hold).sum::<f64>();
         }
         pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole

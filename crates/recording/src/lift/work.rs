@@ -103,7 +103,9 @@ fn visits(unit: &Unit, name: &str, place: Place, found: &mut Vec<String>) -> f64
     let scale = if place.is_scaled { " * scale" } else { "" };
     let rounds = match place.shared_by.filter(|_| count > 1.0) {
         Some(n) => format!("\"{}{scale} / n\"", amounts::number_of(count * n)),
-        None if place.is_scaled && count > 1.0 => format!("\"{}{scale}\"", amounts::number_of(count)),
+        None if place.is_scaled && count > 1.0 => {
+            format!("\"{}{scale}\"", amounts::number_of(count))
+        }
         None => amounts::number_of(count),
     };
     found.push(match count > 1.0 {
@@ -142,7 +144,8 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<(String, f64)> {
     if let Some(slope) = slope {
         mean += &format!(" * (1 + {slope:.3} * (2 * index + 1 - count) / max(1, count - 1))");
     }
-    let error = moments(&values).cv / (values.len() as f64).sqrt() * sum / place.group_work.max(1.0);
+    let error =
+        moments(&values).cv / (values.len() as f64).sqrt() * sum / place.group_work.max(1.0);
     let amount = match error < ERROR_MAX {
         true => amounts::spread(&mean, &values),
         false => amounts::plain(&mean),
@@ -184,8 +187,9 @@ impl Means {
         if count < 3 {
             return None;
         }
-        let place = |rank: usize| (2 * rank + 1) as f64 / (count - 1) as f64
-            - count as f64 / (count - 1) as f64;
+        let place = |rank: usize| {
+            (2 * rank + 1) as f64 / (count - 1) as f64 - count as f64 / (count - 1) as f64
+        };
         let squares: f64 = (0..count).map(|rank| place(rank).powi(2)).sum();
         let deviation = |rank: usize| self.means[rank] - 1.0;
         let slope = (0..count).map(|rank| place(rank) * deviation(rank)).sum::<f64>() / squares;

@@ -10,12 +10,15 @@
 mod build;
 mod conditions;
 mod locks;
+mod made;
 mod scan;
 mod ties;
 
 use ampsched_model::{Profile, Program};
 
 use crate::Recording;
+
+pub use made::{Replayed, TYPICAL_PROFILE};
 
 /// How a recording is replayed.
 #[derive(Clone, Debug)]

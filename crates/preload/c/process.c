@@ -84,10 +84,10 @@ struct thread *new_thread(uint32_t creator) {
 
 /* The running thread is that one from here on. */
 void begin_thread(struct thread *self, int is_continued) {
+    self_ = NO_THREAD; /* what is called below may call wrappers, as the program's own malloc does */
     if (!open_thread(self, is_continued)) {
         __atomic_fetch_add(&control->unused, 1, __ATOMIC_RELAXED);
         give_record(self);
-        self_ = NO_THREAD;
         return;
     }
     watch_switches(self);
@@ -190,11 +190,8 @@ __attribute__((constructor)) static void open_process(void) {
         return;
     }
     open_clock();
-    measure_costs();
+    learn_costs(mapped);
     control = mapped;
-    if (!control->begin.ns) {
-        control->begin = clock_pair();
-    }
     int is_continued = find_process();
     pthread_atfork(NULL, NULL, forked);
     struct thread *self = new_thread(0);

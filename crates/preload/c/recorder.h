@@ -124,7 +124,7 @@ int open_thread(struct thread *self, int is_continued);
 void end_process(void);
 void after_fork(struct thread *self);
 extern __thread int is_forking LIBRARY_LOCAL;
-void measure_costs(void);
+void learn_costs(struct control *of_all);
 void open_clock(void);
 void watch_switches(struct thread *self);
 void open_counter(struct thread *self);

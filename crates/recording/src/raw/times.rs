@@ -1,6 +1,6 @@
 //! Ticks become ns, and the kernel's readings CPU time of every stretch between two events.
 
-use super::read::{ANCHOR, CONTENDED, OWN_TIME, Pair, RawThread, WAITED};
+use super::read::{ANCHOR, CONTENDED, OWN_TIME, Pair, Raw, RawThread, WAITED};
 use crate::UNKNOWN_CORE;
 
 /// Less than this without a core is no waiting: clocks are read one after the other, in ns.
@@ -16,7 +16,7 @@ pub struct Scale {
 
 impl Scale {
     /// By the longest stretch of time that was measured by both clocks.
-    pub fn of(threads: &[RawThread]) -> Self {
+    pub fn of(threads: &[RawThread<'_>]) -> Self {
         let begins = threads.iter().map(|thread| thread.head.begin);
         let first = begins.clone().min_by_key(|pair| pair.ticks).unwrap_or_default();
         let moments = begins.chain(threads.iter().map(|thread| thread.head.last));
@@ -83,18 +83,19 @@ struct Clock {
 }
 
 /// The events of a thread with their times.
-pub fn timed(thread: &RawThread, scale: &Scale) -> Vec<Timed> {
+pub fn timed(thread: &RawThread<'_>, scale: &Scale) -> Vec<Timed> {
     let head = &thread.head;
     let [fast_ns, slow_ns, _] = head.costs.map(|ticks| scale.ns(ticks));
     let mut clock = Clock { at_ticks: head.begin.ticks, core: UNKNOWN_CORE, ..Clock::default() };
-    let mut found = Vec::with_capacity(thread.events.len());
-    for (index, raw) in thread.events.iter().enumerate() {
+    let mut found: Vec<Timed> = Vec::new();
+    for (index, raw) in thread.events().enumerate() {
         let passed_ns = scale.ns(raw.ticks);
         clock.at_ticks = clock.at_ticks.saturating_add(raw.ticks);
         let mut used_ns = passed_ns;
         if let Some((read_ns, core)) = raw.reading {
             used_ns = read_ns as f64 - clock.read_ns - clock.since_ns;
             clock.read_ns = read_ns as f64;
+            take_back(&mut found, -used_ns);
             clock.since_ns = 0.0;
             clock.core = u16::try_from(core).unwrap_or(UNKNOWN_CORE);
         } else {
@@ -130,10 +131,16 @@ pub fn timed(thread: &RawThread, scale: &Scale) -> Vec<Timed> {
     found
 }
 
+/// The kernel tells less than the ticks did: the last event was just being noted when the thread lost its core.
+fn take_back(found: &mut [Timed], too_much_ns: f64) {
+    if let Some(last) = found.last_mut().filter(|_| too_much_ns >= OFF_CORE_NS) {
+        last.cpu_ns = last.cpu_ns.saturating_sub(too_much_ns as u64);
+    }
+}
+
 /// Time that the recorder took of a thread, in ns.
-pub fn recorder_ns(thread: &RawThread, scale: &Scale) -> f64 {
-    let slow = thread.events.iter().filter(|raw| raw.reading.is_some()).count() as u64;
+pub fn recorder_ns(thread: &RawThread<'_>, scale: &Scale) -> f64 {
     let [fast_ticks, slow_ticks, own_ticks] = thread.head.costs;
-    let fast = thread.events.len() as u64 - slow;
-    scale.ns(fast_ticks * fast + slow_ticks * slow + own_ticks)
+    let cost = |raw: Raw| if raw.reading.is_some() { slow_ticks } else { fast_ticks };
+    scale.ns(thread.events().map(cost).sum::<u64>() + own_ticks)
 }

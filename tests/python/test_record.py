@@ -163,6 +163,13 @@ def test_what_was_done_before_the_end_is_kept(build: Build, tmp_path: Path, how:
     assert json.loads(recording.info)["exit_code"] == code
 
 
+def test_a_thread_that_is_left_at_work_has_worked_until_the_end(build: Build, tmp_path: Path) -> None:
+    recording = recorded(tmp_path, build("ends.c"), "leave")
+    assert counts(recording)["exit"] == 2
+    cpu_ns = recording.threads[1][3]
+    assert 10e6 < cpu_ns < json.loads(recording.info)["wall_ns"]
+
+
 def test_a_program_that_executes_another_one_is_one_thread(build: Build, tmp_path: Path) -> None:
     recording = recorded(tmp_path, build("ends.c"), "exec", code=5)
     assert counts(recording) == {"start": 1, "exit": 1, "lock": 20, "unlock": 20}

@@ -68,6 +68,7 @@ struct head {
     uint32_t clock; /* enum clock */
     uint32_t unused;
     char name[16];
+    struct pair stopped; /* if it still ran at the end of its process: when, and its CPU time by then */
 };
 
 /* A process, by the number that it has in the recording. */

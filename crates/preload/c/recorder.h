@@ -36,6 +36,7 @@ struct thread {
     void *argument;
     uint32_t creator;
     struct thread *next_free;
+    struct thread *previous, *following; /* of those that run */
 };
 
 /* The thread that runs; NULL before its first call of a wrapper, NO_THREAD if it is not recorded. */

@@ -163,6 +163,13 @@ def test_what_was_done_before_the_end_is_kept(build: Build, tmp_path: Path, how:
     assert json.loads(recording.info)["exit_code"] == code
 
 
+def test_a_thread_that_is_left_at_work_has_worked_until_the_end(build: Build, tmp_path: Path) -> None:
+    recording = recorded(tmp_path, build("ends.c"), "leave")
+    assert counts(recording)["exit"] == 2
+    cpu_ns = recording.threads[1][3]
+    assert 10e6 < cpu_ns < json.loads(recording.info)["wall_ns"]
+
+
 def test_a_program_that_executes_another_one_is_one_thread(build: Build, tmp_path: Path) -> None:
     recording = recorded(tmp_path, build("ends.c"), "exec", code=5)
     assert counts(recording) == {"start": 1, "exit": 1, "lock": 20, "unlock": 20}
@@ -194,7 +201,8 @@ def test_cpu_time_is_that_of_the_kernel(
     kernel_ns = [int(line) for line in done.stdout.splitlines()]
     recording = load(tmp_path / "r.ampr")
     slack_ns = 0 if pieces == 1 else 2 * pieces * (2_000 if clock else 100)  # what the recorder takes
-    for (_, _, _, cpu_ns, _), told_ns in zip(recording.threads[1:], kernel_ns, strict=True):
+    found_ns = sorted(cpu_ns for *_, cpu_ns, _ in recording.threads[1:])
+    for cpu_ns, told_ns in zip(found_ns, sorted(kernel_ns), strict=True):
         assert 0.99 * (told_ns - slack_ns) < cpu_ns < 1.01 * told_ns + 1e5
 
 

@@ -28,7 +28,6 @@ enum flag {
     CONTENDED = 1, /* a try has failed, so the thread had to block */
     READING = 2,   /* a second slot follows */
     WAITED = 4,    /* time without a core since the previous event passed inside the call */
-    SWITCHED = 8,  /* the thread may have lost its core since the previous event */
 };
 
 /* An event: 16 bytes; `head` is stored last, 0 is the end. */
@@ -69,6 +68,7 @@ struct head {
     uint32_t clock; /* enum clock */
     uint32_t unused;
     char name[16];
+    struct pair stopped; /* if it still ran at the end of its process: when, and its CPU time by then */
 };
 
 /* A process, by the number that it has in the recording. */
@@ -85,8 +85,9 @@ struct control {
     uint32_t processes;
     uint32_t unused;
     uint64_t bytes, bytes_max;
-    struct pair begin;
-    char rest[HEAD_BYTES - 48];
+    struct pair rate; /* rate.ticks is 0 until the first process has measured what follows */
+    uint64_t fast_cost, slow_cost;
+    char rest[HEAD_BYTES - 64];
     struct process process[PROCESSES_MAX];
 };
 

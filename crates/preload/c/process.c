@@ -19,6 +19,7 @@ struct real real;
 static int is_resolved;
 static pthread_key_t end_key;
 static struct thread *free_threads; /* those of ended threads are used again */
+static struct thread *running;
 static volatile char pool_lock;
 
 void resolve(void) {
@@ -71,6 +72,55 @@ static void give_record(struct thread *record) {
     __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
 }
 
+static void add_running(struct thread *self) {
+    while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
+        real.sched_yield();
+    }
+    self->previous = NULL;
+    self->following = running;
+    if (running) {
+        running->previous = self;
+    }
+    running = self;
+    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
+}
+
+static void remove_running(struct thread *self) {
+    while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
+        real.sched_yield();
+    }
+    if (self->previous) {
+        self->previous->following = self->following;
+    } else if (running == self) {
+        running = self->following;
+    }
+    if (self->following) {
+        self->following->previous = self->previous;
+    }
+    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
+}
+
+#define TRIES 1000 /* a handler of signals may end the process while its thread has the lock */
+
+/* What other threads have worked by the end of their process: nobody else will tell. */
+static void stop_running(void) {
+    for (int attempt = 0; __atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE); attempt++) {
+        if (attempt == TRIES) {
+            return;
+        }
+        real.sched_yield();
+    }
+    for (struct thread *each = running; each; each = each->following) {
+        clockid_t clock;
+        struct timespec cpu;
+        if (!pthread_getcpuclockid((pthread_t)each->head->identity, &clock) && !clock_gettime(clock, &cpu)) {
+            uint64_t cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+            each->head->stopped = (struct pair){ticks(), cpu_ns};
+        }
+    }
+    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
+}
+
 /* A thread that will begin; NULL if none can be recorded. */
 struct thread *new_thread(uint32_t creator) {
     struct thread *made = control ? take_record() : NULL;
@@ -84,13 +134,14 @@ struct thread *new_thread(uint32_t creator) {
 
 /* The running thread is that one from here on. */
 void begin_thread(struct thread *self, int is_continued) {
+    self_ = NO_THREAD; /* what is called below may call wrappers, as the program's own malloc does */
     if (!open_thread(self, is_continued)) {
         __atomic_fetch_add(&control->unused, 1, __ATOMIC_RELAXED);
         give_record(self);
-        self_ = NO_THREAD;
         return;
     }
     watch_switches(self);
+    add_running(self);
     self->last = self->head->begin.ticks;
     pthread_setspecific(end_key, self);
     open_counter(self);
@@ -99,6 +150,7 @@ void begin_thread(struct thread *self, int is_continued) {
 }
 
 void end_thread(struct thread *self) {
+    remove_running(self);
     note_slowly(self, EXIT, 0, 0, 0);
     close_counter(self);
     self->head->last = clock_pair();
@@ -190,11 +242,8 @@ __attribute__((constructor)) static void open_process(void) {
         return;
     }
     open_clock();
-    measure_costs();
+    learn_costs(mapped);
     control = mapped;
-    if (!control->begin.ns) {
-        control->begin = clock_pair();
-    }
     int is_continued = find_process();
     pthread_atfork(NULL, NULL, forked);
     struct thread *self = new_thread(0);
@@ -211,6 +260,7 @@ __attribute__((destructor)) void end_process(void) {
     if ((uintptr_t)self_ > (uintptr_t)NO_THREAD) {
         end_thread(self_);
     }
+    stop_running();
     control->process[process_number].is_ended = 1;
 }
 
@@ -221,6 +271,7 @@ void after_fork(struct thread *self) {
         return;
     }
     self_ = NO_THREAD;
+    running = NULL;
     if ((uintptr_t)self > (uintptr_t)NO_THREAD) {
         forget_thread(self);
     }

@@ -36,6 +36,7 @@ struct thread {
     void *argument;
     uint32_t creator;
     struct thread *next_free;
+    struct thread *previous, *following; /* of those that run */
 };
 
 /* The thread that runs; NULL before its first call of a wrapper, NO_THREAD if it is not recorded. */
@@ -124,7 +125,7 @@ int open_thread(struct thread *self, int is_continued);
 void end_process(void);
 void after_fork(struct thread *self);
 extern __thread int is_forking LIBRARY_LOCAL;
-void measure_costs(void);
+void learn_costs(struct control *of_all);
 void open_clock(void);
 void watch_switches(struct thread *self);
 void open_counter(struct thread *self);

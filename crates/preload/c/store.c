@@ -10,6 +10,7 @@
 
 #define FIRST_BYTES (64u << 10)
 #define NEXT_BYTES (1u << 20)
+#define KEPT_SLOTS 8 /* for what says that a window is full, and handlers of signals just before */
 
 struct control *control;
 uint32_t process_number;
@@ -51,7 +52,7 @@ static char *extend(const struct thread *self, uint64_t offset, uint64_t bytes) 
 
 static void use(struct thread *self, char *window, uint64_t skipped, uint64_t bytes) {
     self->next = (struct slot *)(window + skipped);
-    self->end = (struct slot *)(window + bytes) - 2;
+    self->end = (struct slot *)(window + bytes) - KEPT_SLOTS;
     self->file_bytes += bytes;
 }
 
@@ -96,8 +97,7 @@ void next_window(struct thread *self) {
     struct reading reading = {cpu_ns, *self->core};
     memcpy(slot + 1, &reading, sizeof reading);
     slot->object = slot->aux = 0;
-    unsigned flags = READING | (is_unswitched(self) ? 0 : SWITCHED);
-    __atomic_store_n(&slot->head, ANCHOR | flags << 8 | (begin - self->last) << 16, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->head, ANCHOR | READING << 8 | (begin - self->last) << 16, __ATOMIC_RELEASE);
     if (self->window) {
         munmap(self->window, self->window_bytes);
     }

@@ -20,7 +20,7 @@ EXAMPLES = render.examples(
     "ampsched record -o run.ampr -- make -j4 test",
     "ampsched record --recover run.ampr.parts -o run.ampr",
 )
-LIMIT_MB = 4096
+LIMIT_MB = 1024
 _MAGIC = b"AMPREC"
 _HOW = "How"
 

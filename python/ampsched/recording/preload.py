@@ -21,7 +21,7 @@ from ampsched._core import InputError, Recording, preload_library, recording_fro
 from ampsched.children import SIGNALLED
 
 FOLDER_SUFFIX = ".parts"
-LIMIT_MB = 4096
+LIMIT_MB = 1024
 """Most that the threads' files may take, in MiB: what does not fit is counted as lost."""
 _MAGIC = b"AMPRAW1\n"
 _CONTROL_BYTES = 4096 + 16 * 65535

@@ -40,6 +40,5 @@ pub fn from_raw(
         info.unknown.push(format!("Threads for which there was no room: {refused}."));
     }
     let scale = times::Scale::of(&threads);
-    let timed = threads.iter().map(|thread| times::timed(thread, &scale)).collect();
-    Ok(resolve::recording(info, &threads, timed, &scale))
+    Ok(resolve::recording(info, &threads, &scale))
 }

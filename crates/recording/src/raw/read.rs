@@ -1,5 +1,7 @@
 //! The bytes of a thread's file.
 
+use std::slice::ChunksExact;
+
 use ampsched_model::InputError;
 
 const MAGIC: [u8; 8] = *b"AMPRAW1\n";
@@ -61,6 +63,8 @@ pub struct Head {
     pub instructions: Option<u64>,
     /// Whether CPU time is told by ticks.
     pub has_ticks: bool,
+    /// When its process ended before it, and its CPU time in ns by then; 0 if it did not.
+    pub stopped: Pair,
     /// The thread's name.
     pub name: String,
 }
@@ -83,11 +87,17 @@ pub struct Raw {
 }
 
 /// A thread's file.
-pub struct RawThread {
+pub struct RawThread<'a> {
     /// Its head.
     pub head: Head,
+    slots: &'a [u8],
+}
+
+impl<'a> RawThread<'a> {
     /// Its events.
-    pub events: Vec<Raw>,
+    pub fn events(&self) -> Events<'a> {
+        Events(self.slots.chunks_exact(SLOT_BYTES))
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -113,7 +123,7 @@ pub fn refused_threads(control: &[u8]) -> u32 {
 ///
 /// # Errors
 /// It begins with something else.
-pub fn thread(file: &str, bytes: &[u8]) -> Result<Option<RawThread>, InputError> {
+pub fn thread<'a>(file: &str, bytes: &'a [u8]) -> Result<Option<RawThread<'a>>, InputError> {
     if bytes.len() < HEAD_BYTES || bytes[..8] == [0; 8] {
         return Ok(None);
     }
@@ -124,7 +134,7 @@ pub fn thread(file: &str, bytes: &[u8]) -> Result<Option<RawThread>, InputError>
         let message = format!("is of version {}, known is 1", bytes[6] as char);
         return Err(InputError::new(file, "", message));
     }
-    Ok(Some(RawThread { head: head(bytes), events: events(&bytes[HEAD_BYTES..]) }))
+    Ok(Some(RawThread { head: head(bytes), slots: &bytes[HEAD_BYTES..] }))
 }
 
 fn head(bytes: &[u8]) -> Head {
@@ -145,19 +155,20 @@ fn head(bytes: &[u8]) -> Head {
         rate: pair_at(bytes, 104),
         instructions: (u32_at(bytes, 128) != 0).then(|| u64_at(bytes, 120)),
         has_ticks: u32_at(bytes, 136) != 0,
+        stopped: pair_at(bytes, 160),
         name: String::from_utf8_lossy(&name[..length]).into_owned(),
     }
 }
 
 /// The events of all windows: where one is not full, the next one begins; the rest is empty.
-fn events(bytes: &[u8]) -> Vec<Raw> {
-    let mut found = Vec::new();
-    let mut slots = bytes.chunks_exact(SLOT_BYTES);
-    while let Some(slot) = slots.next() {
-        let head = u64_at(slot, 0);
-        if head == 0 {
-            continue;
-        }
+pub struct Events<'a>(ChunksExact<'a, u8>);
+
+impl Iterator for Events<'_> {
+    type Item = Raw;
+
+    fn next(&mut self) -> Option<Raw> {
+        let (slot, head) =
+            self.0.by_ref().map(|slot| (slot, u64_at(slot, 0))).find(|slot| slot.1 != 0)?;
         let mut raw = Raw {
             kind: head as u8,
             flags: (head >> 8) as u8,
@@ -167,10 +178,9 @@ fn events(bytes: &[u8]) -> Vec<Raw> {
             reading: None,
         };
         if raw.flags & READING != 0 {
-            let Some(reading) = slots.next() else { break };
+            let reading = self.0.next()?;
             raw.reading = Some((u64_at(reading, 0), u64_at(reading, 8) as u32));
         }
-        found.push(raw);
+        Some(raw)
     }
-    found
 }

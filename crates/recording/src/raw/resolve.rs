@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::read::{CREATE_PROCESS, Head, JOIN_PROCESS, RawThread};
-use super::times::{Scale, Timed, recorder_ns};
+use super::times::{Scale, Timed, recorder_ns, timed};
 use crate::{Core, Event, Info, Kind, Recording, Thread};
 
 /// [`Kind::Io`]'s detail for what is neither reading, writing nor polling.
@@ -31,8 +31,8 @@ fn hash(address: u64) -> u32 {
 
 impl Names {
     /// `raw` is in the order of begin.
-    fn new(raw: &[RawThread], scale: &Scale) -> Self {
-        let begin_ns = |thread: &RawThread| scale.at_ns(thread.head.begin.ticks);
+    fn new(raw: &[RawThread<'_>], scale: &Scale) -> Self {
+        let begin_ns = |thread: &RawThread<'_>| scale.at_ns(thread.head.begin.ticks);
         let mut names = Self {
             begins_ns: raw.iter().map(begin_ns).collect(),
             index: Vec::new(),
@@ -184,13 +184,8 @@ impl Resolver<'_> {
     }
 }
 
-/// The recording of these threads, which are in the order of their begin; `timed` are their events.
-pub fn recording(
-    info: Info,
-    raw: &[RawThread],
-    timed: Vec<Vec<Timed>>,
-    scale: &Scale,
-) -> Recording {
+/// The recording of these threads, which are in the order of their begin.
+pub fn recording(info: Info, raw: &[RawThread<'_>], scale: &Scale) -> Recording {
     let names = Names::new(raw, scale);
     let count = names.index.iter().max().map_or(0, |last| *last as usize + 1);
     let mut resolver = Resolver {
@@ -201,8 +196,8 @@ pub fn recording(
         created: Seen::default(),
         joined: Seen::default(),
     };
-    for (file, events) in timed.into_iter().enumerate() {
-        resolver.add(file, &raw[file].head, &events);
+    for (file, thread) in raw.iter().enumerate() {
+        resolver.add(file, &thread.head, &timed(thread, scale));
     }
     resolver.tell_creators();
     let Resolver { names, mut threads, .. } = resolver;
@@ -213,7 +208,7 @@ pub fn recording(
 /// Ends the threads that were not seen to end, and says what is known of the whole.
 fn completed(
     mut info: Info,
-    raw: &[RawThread],
+    raw: &[RawThread<'_>],
     names: &Names,
     threads: &mut [Thread],
     scale: &Scale,
@@ -272,13 +267,13 @@ fn nothing() -> Event {
 }
 
 /// By the thread of which the recorder took most.
-fn slowdown(raw: &[RawThread], wall_ns: f64, scale: &Scale) -> Option<f64> {
+fn slowdown(raw: &[RawThread<'_>], wall_ns: f64, scale: &Scale) -> Option<f64> {
     let most = raw.iter().map(|thread| recorder_ns(thread, scale)).fold(0.0, f64::max);
     (wall_ns > most).then(|| wall_ns / (wall_ns - most))
 }
 
 /// Per thread, or none at all.
-fn instructions(raw: &[RawThread], names: &Names, count: usize) -> Vec<u64> {
+fn instructions(raw: &[RawThread<'_>], names: &Names, count: usize) -> Vec<u64> {
     let mut sums = vec![0; count];
     for (file, thread) in raw.iter().enumerate() {
         let Some(counted) = thread.head.instructions else { return Vec::new() };

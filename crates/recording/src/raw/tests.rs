@@ -185,3 +185,22 @@ fn random_bytes_behind_a_head_do_no_harm() {
     }
     read(vec![("0.0.raw", file)]);
 }
+
+#[test]
+fn a_core_that_is_lost_while_an_event_is_noted_counts_for_nothing() {
+    let file =
+        started(File::new(0, 0, 1, 0)).fast(5, 0, 4_005_000, 7).slow(7, 0, 1_000, 7, 500 + 6_000);
+    let found = read(vec![("0.0.raw", file)]);
+    let cpu: Vec<u64> = found.threads[0].events.iter().map(|event| event.cpu_ns).collect();
+    assert_eq!(cpu, [0, 6_000, 0, 0], "4 ms without a core");
+}
+
+#[test]
+fn a_thread_that_runs_when_its_process_ends_has_worked_until_then() {
+    let mut file = started(File::new(0, 0, 1, 1000)).fast(5, 0, 1_000, 7);
+    file.put(160, &1_000_000u64.to_ne_bytes());
+    file.put(168, &700_500u64.to_ne_bytes());
+    let found = read(vec![("0.0.raw", file)]);
+    let end = found.threads[0].events[2];
+    assert_eq!((end.kind, end.cpu_ns, end.at_ns), (Kind::Exit, 699_000, 999_000));
+}

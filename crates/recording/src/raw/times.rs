@@ -1,7 +1,7 @@
 //! Ticks become ns, and the kernel's readings CPU time of every stretch between two events.
 
-use super::read::{ANCHOR, CONTENDED, OWN_TIME, Pair, RawThread, WAITED};
-use crate::UNKNOWN_CORE;
+use super::read::{ANCHOR, CONTENDED, OWN_TIME, Pair, Raw, RawThread, WAITED};
+use crate::{Kind, UNKNOWN_CORE};
 
 /// Less than this without a core is no waiting: clocks are read one after the other, in ns.
 const OFF_CORE_NS: f64 = 1000.0;
@@ -16,7 +16,7 @@ pub struct Scale {
 
 impl Scale {
     /// By the longest stretch of time that was measured by both clocks.
-    pub fn of(threads: &[RawThread]) -> Self {
+    pub fn of(threads: &[RawThread<'_>]) -> Self {
         let begins = threads.iter().map(|thread| thread.head.begin);
         let first = begins.clone().min_by_key(|pair| pair.ticks).unwrap_or_default();
         let moments = begins.chain(threads.iter().map(|thread| thread.head.last));
@@ -68,72 +68,110 @@ pub struct Timed {
 }
 
 /// What is known of a thread's time at one of its events.
-#[derive(Default)]
-struct Clock {
+struct Clock<'a> {
+    scale: &'a Scale,
+    /// The recorder's time after an event without and with a reading.
+    costs_ns: [f64; 2],
     at_ticks: u64,
     /// The last reading, and ns by ticks since then.
     read_ns: f64,
     since_ns: f64,
-    /// The recorder's time after the last event.
-    cost_ns: f64,
+    /// The recorder's time after the last event; none before the first one, when the thread is being made.
+    cost_ns: Option<f64>,
     /// Of stretches that no event of the program has ended yet.
     carried_ns: f64,
     is_preempted: bool,
     core: u16,
+    found: Vec<Timed>,
 }
 
-/// The events of a thread with their times.
-pub fn timed(thread: &RawThread, scale: &Scale) -> Vec<Timed> {
-    let head = &thread.head;
-    let [fast_ns, slow_ns, _] = head.costs.map(|ticks| scale.ns(ticks));
-    let mut clock = Clock { at_ticks: head.begin.ticks, core: UNKNOWN_CORE, ..Clock::default() };
-    let mut found = Vec::with_capacity(thread.events.len());
-    for (index, raw) in thread.events.iter().enumerate() {
-        let passed_ns = scale.ns(raw.ticks);
-        clock.at_ticks = clock.at_ticks.saturating_add(raw.ticks);
-        let mut used_ns = passed_ns;
-        if let Some((read_ns, core)) = raw.reading {
-            used_ns = read_ns as f64 - clock.read_ns - clock.since_ns;
-            clock.read_ns = read_ns as f64;
-            clock.since_ns = 0.0;
-            clock.core = u16::try_from(core).unwrap_or(UNKNOWN_CORE);
-        } else {
-            clock.since_ns += passed_ns;
-        }
-        // Before its first event, a thread is being made; what the recorder took for itself is not the program's.
-        let is_program = index > 0 && raw.kind != OWN_TIME;
+impl Clock<'_> {
+    fn add(&mut self, raw: Raw) {
+        let passed_ns = self.scale.ns(raw.ticks);
+        self.at_ticks = self.at_ticks.saturating_add(raw.ticks);
+        let used_ns = self.used_ns(&raw, passed_ns);
         let off_ns = passed_ns - used_ns;
-        if is_program {
-            clock.carried_ns += (used_ns - clock.cost_ns).max(0.0);
+        let is_read = raw.reading.is_some();
+        let cost_ns = self.cost_ns.replace(self.costs_ns[usize::from(is_read)]);
+        let is_waiting = raw.flags & WAITED != 0;
+        let mut is_off = false;
+        if let Some(cost_ns) = cost_ns.filter(|_| raw.kind != OWN_TIME) {
+            self.carried_ns += (used_ns - cost_ns).max(0.0);
+            is_off = is_read && off_ns >= OFF_CORE_NS;
+            self.is_preempted |= is_off && !is_waiting;
         }
-        clock.cost_ns = if raw.reading.is_some() { slow_ns } else { fast_ns };
-        let is_off = is_program && raw.reading.is_some() && off_ns >= OFF_CORE_NS;
-        let waited = raw.flags & WAITED != 0;
-        clock.is_preempted |= is_off && !waited;
         if raw.kind == ANCHOR || raw.kind == OWN_TIME {
-            continue;
+            return;
         }
-        found.push(Timed {
+        let has_waited = is_off && is_waiting;
+        self.found.push(Timed {
             kind: raw.kind,
             object: raw.object,
             aux: raw.aux,
-            is_blocked: raw.flags & CONTENDED != 0 || (is_off && waited),
-            is_preempted: clock.is_preempted,
-            core: clock.core,
-            at_ns: scale.at_ns(clock.at_ticks),
-            cpu_ns: clock.carried_ns.round() as u64,
-            wait_ns: if is_off && waited { off_ns.round() as u64 } else { 0 },
+            is_blocked: raw.flags & CONTENDED != 0 || has_waited,
+            is_preempted: std::mem::take(&mut self.is_preempted),
+            core: self.core,
+            at_ns: self.scale.at_ns(self.at_ticks),
+            cpu_ns: std::mem::take(&mut self.carried_ns).round() as u64,
+            wait_ns: if has_waited { off_ns.round() as u64 } else { 0 },
         });
-        clock.carried_ns = 0.0;
-        clock.is_preempted = false;
     }
-    found
+
+    /// CPU time before an event, the recorder's included.
+    fn used_ns(&mut self, raw: &Raw, passed_ns: f64) -> f64 {
+        let Some((read_ns, core)) = raw.reading else {
+            self.since_ns += passed_ns;
+            return passed_ns;
+        };
+        let used_ns = read_ns as f64 - self.read_ns - self.since_ns;
+        take_back(&mut self.found, -used_ns);
+        self.read_ns = read_ns as f64;
+        self.since_ns = 0.0;
+        self.core = u16::try_from(core).unwrap_or(UNKNOWN_CORE);
+        used_ns
+    }
+
+    /// The end of a thread that still ran at the end of its process.
+    fn stop(&mut self, stopped: Pair) {
+        let is_open = self.found.last().is_some_and(|last| last.kind != Kind::Exit as u8);
+        if is_open && stopped.ticks > self.at_ticks {
+            let ticks = stopped.ticks - self.at_ticks;
+            let reading = Some((stopped.ns, u32::MAX));
+            self.add(Raw { kind: Kind::Exit as u8, flags: 0, ticks, object: 0, aux: 0, reading });
+        }
+    }
+}
+
+/// The events of a thread with their times.
+pub fn timed(thread: &RawThread<'_>, scale: &Scale) -> Vec<Timed> {
+    let [fast_ns, slow_ns, _] = thread.head.costs.map(|ticks| scale.ns(ticks));
+    let mut clock = Clock {
+        scale,
+        costs_ns: [fast_ns, slow_ns],
+        at_ticks: thread.head.begin.ticks,
+        read_ns: 0.0,
+        since_ns: 0.0,
+        cost_ns: None,
+        carried_ns: 0.0,
+        is_preempted: false,
+        core: UNKNOWN_CORE,
+        found: Vec::new(),
+    };
+    thread.events().for_each(|raw| clock.add(raw));
+    clock.stop(thread.head.stopped);
+    clock.found
+}
+
+/// The kernel tells less than the ticks did: the last event was just being noted when the thread lost its core.
+fn take_back(found: &mut [Timed], too_much_ns: f64) {
+    if let Some(last) = found.last_mut().filter(|_| too_much_ns >= OFF_CORE_NS) {
+        last.cpu_ns = last.cpu_ns.saturating_sub(too_much_ns as u64);
+    }
 }
 
 /// Time that the recorder took of a thread, in ns.
-pub fn recorder_ns(thread: &RawThread, scale: &Scale) -> f64 {
-    let slow = thread.events.iter().filter(|raw| raw.reading.is_some()).count() as u64;
+pub fn recorder_ns(thread: &RawThread<'_>, scale: &Scale) -> f64 {
     let [fast_ticks, slow_ticks, own_ticks] = thread.head.costs;
-    let fast = thread.events.len() as u64 - slow;
-    scale.ns(fast_ticks * fast + slow_ticks * slow + own_ticks)
+    let cost = |raw: Raw| if raw.reading.is_some() { slow_ticks } else { fast_ticks };
+    scale.ns(thread.events().map(cost).sum::<u64>() + own_ticks)
 }

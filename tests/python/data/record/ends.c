@@ -1,4 +1,4 @@
-/* Locks 5000 times in a thread, then ends as it is told: segv, kill, abort, _exit, exec or wait. */
+/* Locks 5000 times in a thread, then ends as it is told: segv, kill, abort, _exit, exec, wait, or leave it at work. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +25,9 @@ static void *run(void *how) {
         abort();
     } else if (!strcmp(how, "_exit")) {
         _exit(7);
+    } else if (!strcmp(how, "leave")) {
+        for (volatile long step = 0;; step++) {
+        }
     }
     return NULL;
 }
@@ -40,6 +43,10 @@ int main(int count, char **arguments) {
         execl(arguments[0], arguments[0], (char *)NULL);
     }
     pthread_create(&thread, NULL, run, arguments[1]);
+    if (!strcmp(arguments[1], "leave")) {
+        usleep(200000);
+        return 0;
+    }
     pthread_join(thread, NULL);
     puts("waits");
     fflush(stdout);

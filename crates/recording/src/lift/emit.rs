@@ -101,13 +101,17 @@ fn idle_ns(recording: &Recording, acts: &Acts) -> f64 {
 }
 
 fn scale(groups: &Groups) -> Scale {
-    let (mut has_items, mut has_rounds) = (false, false);
+    let mut has_items = false;
     for node in groups.list.iter().flat_map(|group| &group.nodes) {
         node.each_step(&mut |step| {
             has_items |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
         });
-        has_rounds |= matches!(node, Node::Loop { counts, .. } if is_long(counts));
     }
+    // Whoever meets others must do so in the same rounds.
+    let mut loops = groups.list.iter().map(long_loops).filter(|(_, meets)| *meets);
+    let first = loops.next();
+    let is_same = first.as_ref().is_some_and(|first| loops.all(|other| other == *first));
+    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty());
     match (has_items, has_rounds) {
         (true, _) => Scale::Items,
         (_, true) => Scale::Rounds,
@@ -115,8 +119,30 @@ fn scale(groups: &Groups) -> Scale {
     }
 }
 
+/// Outermost loops with many rounds: rounds and what is met in each; and whether the group meets others at all.
+fn long_loops(group: &Group) -> (Vec<(f64, Vec<u32>)>, bool) {
+    let mut meets = false;
+    let mut loops = Vec::new();
+    let members = group.members.len();
+    let nodes = group.nodes.iter().cloned();
+    for node in nodes.flat_map(|node| phases::cut(node, members, group.work_ns)) {
+        let mut objects = Vec::new();
+        node.each_step(&mut |step| match step.sym {
+            Sym::Barrier(one) | Sym::SemWait(one) | Sym::SemPost(one) => objects.push(one),
+            _ => {}
+        });
+        meets |= !objects.is_empty();
+        if let Node::Loop { counts, .. } = &node {
+            if is_long(counts) {
+                loops.push((counts[0], objects));
+            }
+        }
+    }
+    (loops, meets)
+}
+
 fn is_long(counts: &[f64]) -> bool {
-    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN)
+    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN && Some(count) == counts.first())
 }
 
 fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {

@@ -9,6 +9,7 @@
 
 mod acts;
 mod amounts;
+mod barriers;
 mod bodies;
 mod causes;
 mod emit;

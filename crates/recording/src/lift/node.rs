@@ -94,14 +94,27 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// Whether both do the same, whatever their amounts and numbers of rounds.
+    /// Whether both do the same, whatever their amounts.
     pub fn is_like(&self, other: &Node) -> bool {
         match (self, other) {
             (Node::Step(one), Node::Step(two)) => {
                 one.sym == two.sym && one.times == two.times && one.is_share == two.is_share
             }
-            (Node::Loop { body: one, .. }, Node::Loop { body: two, .. }) => are_like(one, two),
+            (
+                Node::Loop { counts: some, body: one },
+                Node::Loop { counts: others, body: two },
+            ) => are_like(one, two) && (have_same(some, others) || one.iter().all(Node::is_free)),
             _ => false,
+        }
+    }
+
+    /// Whether nobody waits for this number of rounds exactly.
+    fn is_free(&self) -> bool {
+        match self {
+            Node::Step(step) => {
+                matches!(step.sym, Sym::Push(_) | Sym::Sleep | Sym::Io(_) | Sym::End)
+            }
+            Node::Loop { body, .. } => body.iter().all(Node::is_free),
         }
     }
 
@@ -138,6 +151,10 @@ impl Node {
             Node::Loop { body, .. } => body.iter().for_each(|node| node.each_step(visit)),
         }
     }
+}
+
+fn have_same(some: &[f64], others: &[f64]) -> bool {
+    some.iter().chain(others).all(|count| Some(count) == some.first())
 }
 
 /// Whether two sequences do the same.

@@ -31,6 +31,8 @@ struct Stretch {
     to: u32,
     /// When the thread comes there.
     end_ns: u64,
+    /// Until when visits of others may belong to the same phase: they go on from there together.
+    leave_ns: u64,
 }
 
 /// Stretches of several threads at the same time.
@@ -56,7 +58,8 @@ pub(super) fn recognise(
     level: Level,
 ) {
     if level == Level::Full {
-        let mut finder = Finder { recording, sums: sums(recording, acts), acts, objects };
+        let releases = releases(recording, acts);
+        let mut finder = Finder { recording, sums: sums(recording, acts), releases, acts, objects };
         finder.chunks();
         for all in &visits.by_mutex {
             finder.mutex(all);
@@ -78,9 +81,30 @@ fn sums(recording: &Recording, acts: &Acts) -> Vec<Vec<f64>> {
     recording.threads.iter().zip(&acts.is_idle).map(of).collect()
 }
 
+/// When barriers opened, by thread and event.
+fn releases(recording: &Recording, acts: &Acts) -> HashMap<(u32, u32), u64> {
+    let mut first: HashMap<(u32, usize), u64> = HashMap::new();
+    let mut places = Vec::new();
+    for (thread, recorded) in recording.threads.iter().enumerate() {
+        let mut rounds: HashMap<u32, usize> = HashMap::new();
+        for (at, event) in recorded.events.iter().enumerate() {
+            if let Some(Sym::Barrier(barrier)) = acts.sym(thread, at) {
+                let round = rounds.entry(barrier).or_default();
+                let open_ns = first.entry((barrier, *round)).or_insert(u64::MAX);
+                *open_ns = (*open_ns).min(event.at_ns);
+                places.push(((thread as u32, at as u32), (barrier, *round)));
+                *round += 1;
+            }
+        }
+    }
+    places.into_iter().map(|(place, round)| (place, first[&round])).collect()
+}
+
 struct Finder<'a> {
     recording: &'a Recording,
     sums: Vec<Vec<f64>>,
+    /// For (thread, event) at a barrier: when the first thread of that round left it.
+    releases: HashMap<(u32, u32), u64>,
     acts: &'a mut Acts,
     objects: &'a mut Objects,
 }
@@ -138,7 +162,7 @@ impl Finder<'_> {
         for stretch in stretches {
             let fits = |phase: &&mut Phase| {
                 phase.iter().all(|one| {
-                    one.thread != stretch.thread && stretch.visits[0].2 <= one.end_ns
+                    one.thread != stretch.thread && stretch.visits[0].2 <= one.leave_ns
                 })
             };
             match phases.last_mut().filter(fits) {
@@ -157,15 +181,30 @@ impl Finder<'_> {
         let to = next.map_or(acts.len() - 1, |next| last as usize + next);
         let event = &self.recording.threads[thread as usize].events[to];
         let come_ns = event.at_ns.saturating_sub(event.wait_ns);
-        Stretch { thread, visits: vec![(first, last, end_ns)], from, to: to as u32, end_ns: come_ns }
+        Stretch {
+            thread,
+            visits: vec![(first, last, end_ns)],
+            from,
+            to: to as u32,
+            end_ns: come_ns,
+            leave_ns: match next {
+                Some(_) => *self.releases.get(&(thread, to as u32)).unwrap_or(&event.at_ns),
+                None => u64::MAX,
+            },
+        }
     }
 
     /// Whether phases look like a dynamic loop.
     fn fits(&self, phases: &[Phase], way: Way) -> bool {
-        let is_telling = |phase: &&Phase| pieces(phase, way) >= 2 * phase.len();
+        let least = if way == Way::Ends { 4 } else { 2 };
+        let is_telling = |phase: &&Phase| pieces(phase, way) >= least * phase.len();
         let shared = || phases.iter().filter(|phase| phase.len() > 1);
         let telling: Vec<&Phase> = shared().filter(is_telling).collect();
-        if telling.iter().map(|phase| pieces(phase, way)).sum::<usize>() < PIECES_MIN {
+        let count = |phases: &[&Phase]| -> usize {
+            phases.iter().map(|phase| pieces(phase, way)).sum()
+        };
+        let all = count(&shared().collect::<Vec<_>>());
+        if count(&telling) < PIECES_MIN.max(all / 2) {
             return false;
         }
         let is_in_order = |phase: &&&Phase| match way {
@@ -185,11 +224,16 @@ impl Finder<'_> {
     /// Whether pieces are most of the work, and little of it is done while the mutex is held.
     fn is_most_of_the_work(&self, phases: &[&Phase], way: Way) -> bool {
         let (mut held, mut pieces, mut whole) = (0.0, 0.0, 0.0);
+        let (mut own, mut locks) = (0, 0);
         for stretch in phases.iter().flat_map(|phase| phase.iter()) {
             let sums = &self.sums[stretch.thread as usize];
             let begin = stretch.from.map_or(0.0, |from| sums[from as usize]);
             let (first, last) = (stretch.visits[0], stretch.visits[stretch.visits.len() - 1]);
             whole += sums[stretch.to as usize] - begin;
+            own += stretch.visits.len();
+            let acts = &self.acts.acts[stretch.thread as usize];
+            let range = &acts[first.0 as usize..=last.0 as usize];
+            locks += range.iter().filter(|act| matches!(act, Act::Enter(_))).count();
             pieces += match way {
                 Way::Ends => sums[last.1 as usize] - begin,
                 _ => sums[last.0 as usize] - sums[first.1 as usize],
@@ -199,7 +243,9 @@ impl Finder<'_> {
             };
             held += stretch.visits.iter().map(hold).sum::<f64>();
         }
-        pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole
+        // Other mutexes that are locked as often tell that this one is nothing special.
+        let is_special = own * 2 > locks;
+        is_special && pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole
     }
 
     fn make(&mut self, phases: Vec<Phase>, way: Way) {

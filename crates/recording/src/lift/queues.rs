@@ -27,7 +27,9 @@ pub(super) fn recognise(all: &[Visit], acts: &mut Acts, objects: &mut Objects) -
     let pops = without_last(&sides.consumers, &ending);
     let (pushed, popped) = (pushes.len(), pops.len());
     // Items that are taken by the batch, or put in by the batch, are counted as the batches of whom takes.
-    if popped == 0 || pushed == 0 {
+    let all_pass = |(_, list): &(u32, Vec<&Visit>)| list.len() * 10 >= pushed * 9;
+    let is_gate = sides.consumers.len() > 1 && sides.consumers.iter().all(all_pass);
+    if popped == 0 || pushed == 0 || is_gate {
         return false;
     }
     let waits = |visit: &Visit| visit.waits.iter().any(|one| *one != sides.filled);
@@ -52,17 +54,23 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     conditions.sort_unstable();
     conditions.dedup();
     let found = conditions.iter().filter_map(|filled| {
-        let signals = |visit: &&Visit| {
+        let signals = |visit: &Visit| {
             visit.signals.contains(filled) || visit.broadcasts.contains(filled)
         };
         let waits = |visit: &&Visit| visit.waits.contains(filled);
+        // Consumers may tell each other the end, with their last visit.
+        let puts_in = |(_, list): &(u32, Vec<&Visit>)| {
+            let (last, others) = list.split_last().expect("a thread has visits");
+            others.iter().any(|visit| signals(visit)) || (others.is_empty() && signals(last))
+        };
         let (producers, others): (ByThread, ByThread) =
-            threads.iter().cloned().partition(|(_, list)| list.iter().any(signals));
+            threads.iter().cloned().partition(|thread| puts_in(thread));
         let is_producer_only = producers.iter().all(|(_, list)| !list.iter().any(waits));
         let has_consumer = others.iter().any(|(_, list)| list.iter().any(waits));
         // Producers signal when they put in, so often; a rare signal is a message of another kind.
         let count = |side: &ByThread| side.iter().map(|(_, list)| list.len()).sum::<usize>();
-        let signalled = all.iter().filter(signals).count();
+        let put_in = producers.iter().flat_map(|(_, list)| list);
+        let signalled = put_in.filter(|visit| signals(visit)).count();
         let is_often = signalled * 4 >= count(&producers);
         let is_right = is_producer_only && has_consumer && is_often && !producers.is_empty();
         let balance = count(&producers).abs_diff(count(&others));

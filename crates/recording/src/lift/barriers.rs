@@ -14,6 +14,32 @@ const SEEN_SHARE_MIN: f64 = 0.9;
 /// Least rounds of such a barrier.
 const ROUNDS_MIN: usize = 8;
 
+/// Parts of the visits, of which each has threads of its own and a time of its own.
+fn one_after_the_other(all: &[Visit]) -> Vec<Vec<Visit>> {
+    let threads = by_thread(all.iter());
+    let mut spans: Vec<(u64, u64, usize)> = Vec::new();
+    for (place, (_, list)) in threads.iter().enumerate() {
+        spans.push((list[0].start_ns, list[list.len() - 1].end_ns, place));
+    }
+    spans.sort_unstable();
+    let mut parts: Vec<(u64, Vec<usize>)> = Vec::new();
+    for (start_ns, end_ns, place) in spans {
+        match parts.last_mut().filter(|(until_ns, _)| start_ns <= *until_ns) {
+            Some((until_ns, places)) => {
+                *until_ns = end_ns.max(*until_ns);
+                places.push(place);
+            }
+            None => parts.push((end_ns, vec![place])),
+        }
+    }
+    let visits = |mut places: Vec<usize>| {
+        places.sort_unstable();
+        let lists = places.into_iter().flat_map(|place| threads[place].1.iter());
+        lists.map(|visit| (*visit).clone()).collect()
+    };
+    parts.into_iter().map(|(_, places)| visits(places)).collect()
+}
+
 /// Visits that a thread goes on with by trying are one.
 fn merged(all: &[Visit]) -> Vec<Visit> {
     let mut found: Vec<Visit> = Vec::with_capacity(all.len());
@@ -57,35 +83,42 @@ pub(super) fn of_monitor(
     acts: &mut Acts,
     objects: &mut Objects,
 ) -> bool {
+    let parts = one_after_the_other(all);
+    if parts.len() > 1 && parts.iter().all(|part| part.iter().any(|visit| !visit.waits.is_empty())) {
+        // An object may lie where another one lay before.
+        let each = parts.iter().map(|part| of_monitor(recording, part, acts, objects));
+        return each.fold(true, |all, is_one| all && is_one);
+    }
     let merged = merged(all);
     let threads = by_thread(merged.iter());
     if is_barrier(&threads) {
-        make_barrier(&threads, acts, objects);
+        make_barrier(recording, &threads, acts, objects);
         return true;
     }
     let is_arrival = |visit: &&Visit| !visit.waits.is_empty() || !visit.broadcasts.is_empty();
     let threads = by_thread(merged.iter().filter(is_arrival));
     if is_barrier(&threads) {
-        make_barrier(&threads, acts, objects);
+        make_barrier(recording, &threads, acts, objects);
         return true;
     }
     by_broadcasts(recording, all, acts, objects)
 }
 
-fn make_barrier(threads: &ByThread, acts: &mut Acts, objects: &mut Objects) {
+fn make_barrier(
+    recording: &Recording,
+    threads: &ByThread,
+    acts: &mut Acts,
+    objects: &mut Objects,
+) {
     let rounds = threads[0].1.len();
     let was = format!("mutex and condition, {rounds} rounds of {} threads", threads.len());
     let object = objects.add(What::Barrier, was);
     for (thread, list) in threads {
         for visit in list {
             acts.replace(*thread, visit.first, visit.last, Some(Sym::Barrier(object)));
-            // Whoever spins takes the mutex again and again.
-            if visit.is_again {
-                let idle = &mut acts.is_idle[*thread as usize];
-                idle[visit.first as usize + 1..=visit.last as usize].fill(true);
-            }
         }
     }
+    idle_spins(recording, threads, acts);
 }
 
 /// A barrier of which some visits were not recorded: all threads wait and broadcast, and at each broadcast, or each
@@ -166,22 +199,33 @@ fn place_rounds(
                 _ => acts.behind(*thread, place, Sym::Barrier(object)),
             }
         }
-        idle_spins(events, list, &mut acts.is_idle[*thread as usize]);
     }
+    idle_spins(recording, threads, acts);
 }
 
-/// Whoever spins takes the mutex, or tries to, again and again.
-fn idle_spins(events: &[crate::Event], list: &[&Visit], idle: &mut [bool]) {
-    let mutex = events[list[0].first as usize].object;
-    let is_try = |event: &crate::Event| {
-        event.kind == Kind::TryFail || (event.kind == Kind::Lock && event.aux == 2)
-    };
-    let is_before = |event: &crate::Event| matches!(event.kind, Kind::TryFail | Kind::Unlock);
-    for at in 1..events.len() {
-        let (one, next) = (&events[at - 1], &events[at]);
-        let is_own = one.object == mutex && next.object == mutex;
-        idle[at] |= is_own && is_before(one) && is_try(next);
+/// Whoever spins takes the mutex, or tries to, again and again: a round of spinning is as long as between two failures.
+fn idle_spins(recording: &Recording, threads: &ByThread, acts: &mut Acts) {
+    let mut between: Vec<u64> = Vec::new();
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for (thread, list) in threads {
+        let thread = *thread as usize;
+        let events = &recording.threads[thread].events;
+        let mutex = events[list[0].first as usize].object;
+        for at in 1..events.len() {
+            let (one, next) = (&events[at - 1], &events[at]);
+            let is_own = one.object == mutex && next.object == mutex;
+            let is_try = next.kind == Kind::TryFail || (next.kind == Kind::Lock && next.aux == 2);
+            if is_own && is_try && matches!(one.kind, Kind::TryFail | Kind::Unlock) {
+                places.push((thread, at));
+                if one.kind == Kind::TryFail {
+                    between.push(next.work_ns);
+                }
+            }
+        }
     }
+    between.sort_unstable();
+    let Some(round_ns) = between.get(between.len() / 2) else { return };
+    places.into_iter().for_each(|(thread, at)| acts.idle_ns[thread][at] = *round_ns);
 }
 
 /// Barriers that the program asks for: as they are, if all of their threads come equally often.
@@ -203,19 +247,41 @@ pub(super) fn asked_for(recording: &Recording, acts: &mut Acts, objects: &mut Ob
     let mut hashes: Vec<_> = arrivals.keys().copied().collect();
     hashes.sort_unstable();
     for hash in hashes {
-        let list = &arrivals[&hash];
-        if is_even(list) {
-            let object = objects.add(What::Barrier, "barrier");
-            for (thread, at, _) in list {
-                acts.acts[*thread as usize][*at as usize] = Act::Sym(Sym::Barrier(object));
+        for list in in_turn(&arrivals[&hash]) {
+            if is_even(&list) {
+                let object = objects.add(What::Barrier, "barrier");
+                for (thread, at, _) in list {
+                    acts.acts[thread as usize][at as usize] = Act::Sym(Sym::Barrier(object));
+                }
+            } else {
+                uneven(&list, parties(recording, hash), acts, objects);
             }
-        } else {
-            uneven(list, parties(recording, hash), acts, objects);
         }
     }
     for (_, list) in regions.into_iter().filter(|(_, list)| !is_even(list)) {
         uneven(&list, 0, acts, objects);
     }
+}
+
+/// Arrivals (thread, event, ns) at barriers that lay at one place one after the other, each with threads of its own.
+fn in_turn(arrivals: &[(u32, u32, u64)]) -> Vec<Vec<(u32, u32, u64)>> {
+    let mut spans: HashMap<u32, (u64, u64)> = HashMap::new();
+    for (thread, _, at_ns) in arrivals {
+        let span = spans.entry(*thread).or_insert((*at_ns, *at_ns));
+        *span = (span.0.min(*at_ns), span.1.max(*at_ns));
+    }
+    let mut sorted: Vec<_> = spans.into_iter().map(|(thread, span)| (span, thread)).collect();
+    sorted.sort_unstable();
+    let mut part_of: HashMap<u32, usize> = HashMap::new();
+    let (mut part, mut until_ns) = (0, 0);
+    for ((from_ns, to_ns), thread) in sorted {
+        part += usize::from(!part_of.is_empty() && from_ns > until_ns);
+        until_ns = until_ns.max(to_ns);
+        part_of.insert(thread, part);
+    }
+    let mut found = vec![Vec::new(); part + 1];
+    arrivals.iter().for_each(|arrival| found[part_of[&arrival.0]].push(*arrival));
+    found
 }
 
 fn is_even(arrivals: &[(u32, u32, u64)]) -> bool {

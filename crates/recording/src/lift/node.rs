@@ -52,6 +52,8 @@ pub(super) struct Step {
     pub body: Vec<Node>,
     /// `Each`, `Dynamic`: number of items.
     pub pieces: usize,
+    /// If other groups have the same body: the items of all of them.
+    pub common: Option<usize>,
     /// `Fork`: instances.
     pub times: u32,
     /// Whether the work is a thread's share of what all threads of its kind do.
@@ -60,7 +62,21 @@ pub(super) struct Step {
 
 impl Step {
     pub fn new(sym: Sym, sample: Sample) -> Self {
-        Self { sym, samples: vec![sample], items: Vec::new(), body: Vec::new(), pieces: 0, times: 1, is_share: false }
+        Self { samples: vec![sample], ..Self::bare(sym) }
+    }
+
+    /// A step without executions.
+    pub fn bare(sym: Sym) -> Self {
+        Self {
+            sym,
+            samples: Vec::new(),
+            items: Vec::new(),
+            body: Vec::new(),
+            pieces: 0,
+            common: None,
+            times: 1,
+            is_share: false,
+        }
     }
 
     /// Takes the executions of an equal step.

@@ -1,6 +1,6 @@
 //! Dynamic loops: threads that take the next piece of work until none is left.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Level;
 use super::acts::{Act, Acts};
@@ -59,7 +59,9 @@ pub(super) fn recognise(
 ) {
     if level == Level::Full {
         let releases = releases(recording, acts);
-        let mut finder = Finder { recording, sums: sums(recording, acts), releases, acts, objects };
+        let sums = sums(recording, acts);
+        let claimed = HashSet::new();
+        let mut finder = Finder { recording, sums, releases, claimed, acts, objects };
         finder.chunks();
         for all in &visits.by_mutex {
             finder.mutex(all);
@@ -70,15 +72,15 @@ pub(super) fn recognise(
 
 /// Per thread the work up to each event, it included, in ns.
 fn sums(recording: &Recording, acts: &Acts) -> Vec<Vec<f64>> {
-    let of = |(thread, idle): (&crate::Thread, &Vec<bool>)| {
+    let of = |(index, thread): (usize, &crate::Thread)| {
         let mut sum = 0.0;
-        let add = |(event, is_idle): (&crate::Event, &bool)| {
-            sum += if *is_idle { 0.0 } else { event.work_ns as f64 };
+        let add = |(at, event): (usize, &crate::Event)| {
+            sum += acts.work_ns(index, at, event);
             sum
         };
-        thread.events.iter().zip(idle).map(add).collect()
+        thread.events.iter().enumerate().map(add).collect()
     };
-    recording.threads.iter().zip(&acts.is_idle).map(of).collect()
+    recording.threads.iter().enumerate().map(of).collect()
 }
 
 /// When barriers opened, by thread and event.
@@ -105,6 +107,8 @@ struct Finder<'a> {
     sums: Vec<Vec<f64>>,
     /// For (thread, event) at a barrier: when the first thread of that round left it.
     releases: HashMap<(u32, u32), u64>,
+    /// Ends of stretches (thread, event) that are dynamic loops already.
+    claimed: HashSet<(u32, u32)>,
     acts: &'a mut Acts,
     objects: &'a mut Objects,
 }
@@ -232,7 +236,7 @@ impl Finder<'_> {
             whole += sums[stretch.to as usize] - begin;
             own += stretch.visits.len();
             let acts = &self.acts.acts[stretch.thread as usize];
-            let range = &acts[first.0 as usize..=last.0 as usize];
+            let range = &acts[stretch.from.unwrap_or(0) as usize..=stretch.to as usize];
             locks += range.iter().filter(|act| matches!(act, Act::Enter(_))).count();
             pieces += match way {
                 Way::Ends => sums[last.1 as usize] - begin,
@@ -250,7 +254,6 @@ impl Finder<'_> {
 
     fn make(&mut self, phases: Vec<Phase>, way: Way) {
         let mut totals: Vec<(f64, usize, u32)> = Vec::new();
-        let mut users: HashMap<u32, usize> = HashMap::new();
         for phase in phases {
             let total = pieces(&phase, way);
             let is_right = match way {
@@ -258,7 +261,8 @@ impl Finder<'_> {
                 Way::Ends => nobody_ends_early(&phase),
                 Way::Chunks => true,
             };
-            if !is_right || total == 0 || (phase.len() < 2 && way != Way::Chunks) {
+            let is_taken = phase.iter().any(|one| self.claimed.contains(&(one.thread, one.to)));
+            if !is_right || is_taken || total == 0 || (phase.len() < 2 && way != Way::Chunks) {
                 continue;
             }
             let near = |(sum, count, _): &&mut (f64, usize, u32)| {
@@ -278,7 +282,7 @@ impl Finder<'_> {
                 }
             };
             for stretch in &phase {
-                *users.entry(stretch.thread).or_default() += 1;
+                self.claimed.insert((stretch.thread, stretch.to));
                 self.mark(stretch, pool, way);
             }
         }

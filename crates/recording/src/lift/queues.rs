@@ -63,8 +63,11 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
             let (last, others) = list.split_last().expect("a thread has visits");
             others.iter().any(|visit| signals(visit)) || (others.is_empty() && signals(last))
         };
-        let (producers, others): (ByThread, ByThread) =
+        let (mut producers, others): (ByThread, ByThread) =
             threads.iter().cloned().partition(|thread| puts_in(thread));
+        let (idle, others) = only_close(&producers, others, &waits);
+        producers.extend(idle);
+        producers.sort_by_key(|(thread, _)| *thread);
         let is_producer_only = producers.iter().all(|(_, list)| !list.iter().any(waits));
         let has_consumer = others.iter().any(|(_, list)| list.iter().any(waits));
         // Producers signal when they put in, so often; a rare signal is a message of another kind.
@@ -84,6 +87,20 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     let mut found: Vec<_> = found.collect();
     found.sort_by_key(|(balance, sides)| (first_change_ns(sides), first_ns(sides), *balance));
     found.into_iter().map(|(_, sides)| sides).next()
+}
+
+/// Parts threads that came once, and before all producers had gone, from consumers: they had nothing to put in.
+fn only_close<'a>(
+    producers: &ByThread<'a>,
+    others: ByThread<'a>,
+    waits: &dyn Fn(&&Visit) -> bool,
+) -> (ByThread<'a>, ByThread<'a>) {
+    let lasts = producers.iter().filter_map(|(_, list)| list.last());
+    let closed_ns = lasts.map(|visit| visit.end_ns).max().unwrap_or(0);
+    let only_closes = |(_, list): &(u32, Vec<&Visit>)| {
+        list.len() == 1 && !list.iter().any(waits) && list[0].end_ns < closed_ns
+    };
+    others.into_iter().partition(only_closes)
 }
 
 /// When the first consumer got something: after the first producer, if the sides are right.
@@ -116,11 +133,10 @@ fn ends(sides: &Sides) -> Option<(Vec<bool>, Vec<bool>)> {
         (all(&sides.producers, false), all(&sides.consumers, false)),
     ];
     let number = |flags: &Vec<bool>| flags.iter().filter(|is| **is).count();
-    let fits = |(closing, ending): &&(Vec<bool>, Vec<bool>)| {
-        pushes - number(closing) == pops - number(ending)
+    let difference = |(closing, ending): &(Vec<bool>, Vec<bool>)| {
+        (pushes - number(closing)).abs_diff(pops - number(ending))
     };
-    let plain = hypotheses.iter().find(fits);
-    Some(plain.unwrap_or(&hypotheses[3]).clone())
+    hypotheses.into_iter().min_by_key(difference)
 }
 
 fn without_last<'a>(side: &ByThread<'a>, is_last_out: &[bool]) -> Vec<&'a Visit> {

@@ -70,16 +70,19 @@ def lift(
     if speedup is not None and not 1 <= speedup <= 100:
         raise InputError(f"speed-up {speedup:g} is not between 1 and 100")
     levels: tuple[Level, ...] = get_args(Level)
+    failures: list[str] = []
     for level in levels:
         toml, report = _core.lift(recording, level, name, like, speedup, scaling == "per-thread")
         found = Lifted(toml, json.loads(report), None)
+        found.report["notes"] += failures
         if not check:
             return found
         try:
             return Lifted(found.toml, found.report, checked(found.toml, cores_of(recording)))
-        except InputError:
+        except InputError as error:
             if level == levels[-1]:
                 raise
+            failures.append(f"Level {level}: {error}.")
     raise AssertionError("the last level returns or raises")
 
 

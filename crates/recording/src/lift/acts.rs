@@ -10,6 +10,9 @@ use crate::{Event, Kind, Recording};
 /// Shorter waits for input and output are left out.
 const IO_NS_MIN: u64 = 50_000;
 
+/// All work before an event is active waiting.
+pub(super) const ALL: u64 = u64::MAX;
+
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
@@ -26,8 +29,8 @@ pub(super) enum Act {
 pub(super) struct Acts {
     /// Per thread, per event.
     pub acts: Vec<Vec<Act>>,
-    /// Per thread, per event: its CPU time is active waiting.
-    pub is_idle: Vec<Vec<bool>>,
+    /// Per thread, per event: work before it that is active waiting, in ns; [`ALL`]: all of it.
+    pub idle_ns: Vec<Vec<u64>>,
     /// Per thread, per event: it belongs to something that was recognised as a whole.
     pub is_known: Vec<Vec<bool>>,
     /// Per thread: steps that are added, by place: 2 x event before its own step, 2 x event + 1 behind it.
@@ -60,12 +63,12 @@ impl Names {
 impl Acts {
     pub fn new(recording: &Recording, objects: &mut Objects, level: Level) -> Self {
         let acts = recording.threads.iter().map(|thread| vec![Act::None; thread.events.len()]);
-        let is_idle = recording.threads.iter().map(|thread| vec![false; thread.events.len()]);
-        let is_idle: Vec<Vec<bool>> = is_idle.collect();
+        let idle_ns = recording.threads.iter().map(|thread| vec![0; thread.events.len()]);
+        let is_known = recording.threads.iter().map(|thread| vec![false; thread.events.len()]);
         let mut found = Self {
             acts: acts.collect(),
-            is_known: is_idle.clone(),
-            is_idle,
+            idle_ns: idle_ns.collect(),
+            is_known: is_known.collect(),
             extra: vec![Vec::new(); recording.threads.len()],
             mutexes: Names::default(),
             parent: parents(recording),
@@ -93,6 +96,11 @@ impl Acts {
     /// Adds a step behind the step of an event.
     pub fn behind(&mut self, thread: u32, event: u32, sym: Sym) {
         self.extra[thread as usize].push((event * 2 + 1, sym));
+    }
+
+    /// Work before an event without active waiting, in ns.
+    pub fn work_ns(&self, thread: usize, at: usize, event: &Event) -> f64 {
+        event.work_ns.saturating_sub(self.idle_ns[thread][at]) as f64
     }
 
     /// Brings added steps into their order.
@@ -197,7 +205,9 @@ impl Plain<'_> {
                 Kind::OmpChunk => Act::Chunk(event.object),
                 Kind::OmpBegin => {
                     // Until it begins a worker waits actively; the one that forked goes on at once.
-                    found.is_idle[index as usize][at] = !is_master && !is_in_region;
+                    if !is_master && !is_in_region {
+                        found.idle_ns[index as usize][at] = ALL;
+                    }
                     is_in_region = true;
                     Act::Sym(Sym::Barrier(self.region()))
                 }

@@ -1,5 +1,7 @@
 //! The body that the works on all items of a queue or a pool have in common.
 
+use std::collections::HashMap;
+
 use super::fold::{Likeness, fold};
 use super::node::{Node, Step, Sym};
 
@@ -18,15 +20,80 @@ pub(super) fn of_items(items: Vec<Vec<Step>>) -> Vec<Node> {
 pub(super) fn with_bodies(nodes: Vec<Node>) -> Vec<Node> {
     let finish = |node| match node {
         Node::Step(mut step) => {
-            // The items stay: their number is needed.
             let items = std::mem::take(&mut step.items);
-            step.pieces = items.len();
+            step.pieces += items.len();
             step.body = of_items(items);
             Node::Step(step)
         }
         Node::Loop { counts, body } => Node::Loop { counts, body: with_bodies(body) },
     };
     nodes.into_iter().map(finish).collect()
+}
+
+/// Gives steps over items their bodies. Groups that take from one queue or pool have one body for it, as nobody knows
+/// who will take which item.
+pub(super) fn finish(groups: Vec<Vec<Node>>) -> Vec<Vec<Node>> {
+    let mut users: HashMap<Sym, Vec<usize>> = HashMap::new();
+    for nodes in &groups {
+        let mut own: HashMap<Sym, usize> = HashMap::new();
+        nodes.iter().for_each(|node| {
+            node.each_step(&mut |step| {
+                if matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_)) {
+                    *own.entry(step.sym).or_default() += 1;
+                }
+            });
+        });
+        own.into_iter().for_each(|(sym, count)| users.entry(sym).or_default().push(count));
+    }
+    let mut pooled: HashMap<(Sym, usize), Vec<Vec<Step>>> = HashMap::new();
+    let mut groups = groups;
+    for nodes in &mut groups {
+        let mut place = HashMap::new();
+        each_user(nodes, &mut |step| {
+            if let Some(key) = key(step.sym, &users, &mut place) {
+                step.pieces += step.items.len();
+                pooled.entry(key).or_default().append(&mut step.items);
+            }
+        });
+    }
+    let bodies: HashMap<(Sym, usize), (usize, Vec<Node>)> =
+        pooled.into_iter().map(|(key, items)| (key, (items.len(), of_items(items)))).collect();
+    let mut found: Vec<Vec<Node>> = groups.into_iter().map(with_bodies).collect();
+    for nodes in &mut found {
+        let mut place = HashMap::new();
+        each_user(nodes, &mut |step| {
+            let found = key(step.sym, &users, &mut place).and_then(|key| bodies.get(&key));
+            if let Some((pieces, body)) = found {
+                step.body = body.clone();
+                step.common = Some(*pieces);
+            }
+        });
+    }
+    found
+}
+
+/// Which body a step shares with other groups: the one at its place, if all groups have as many.
+fn key(
+    sym: Sym,
+    users: &HashMap<Sym, Vec<usize>>,
+    place: &mut HashMap<Sym, usize>,
+) -> Option<(Sym, usize)> {
+    let counts = users.get(&sym).filter(|counts| counts.len() > 1)?;
+    let number = place.entry(sym).or_default();
+    *number += 1;
+    let is_even = counts.iter().all(|count| *count == counts[0]);
+    Some((sym, if is_even { *number } else { 0 }))
+}
+
+/// Calls `visit` with each outer step over items.
+fn each_user(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Step)) {
+    for node in nodes {
+        match node {
+            Node::Step(step) if matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_)) => visit(step),
+            Node::Step(_) => {}
+            Node::Loop { body, .. } => each_user(body, visit),
+        }
+    }
 }
 
 fn zipped(items: Vec<Vec<Step>>) -> Vec<Node> {

@@ -1,6 +1,6 @@
 //! The text of a lifted program, and its report.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::acts::Acts;
 use super::amounts::{self, number, number_of};
@@ -95,19 +95,23 @@ pub(super) fn emit(
 }
 
 fn idle_ns(recording: &Recording, acts: &Acts) -> f64 {
-    let lists = recording.threads.iter().zip(&acts.is_idle);
-    let idle = lists.flat_map(|(thread, is_idle)| thread.events.iter().zip(is_idle));
-    idle.filter(|(_, is_idle)| **is_idle).map(|(event, _)| event.work_ns as f64).sum()
+    let lists = recording.threads.iter().zip(&acts.idle_ns);
+    let events = lists.flat_map(|(thread, idle_ns)| thread.events.iter().zip(idle_ns));
+    events.map(|(event, idle_ns)| event.work_ns.min(*idle_ns) as f64).sum()
 }
 
 fn scale(groups: &Groups) -> Scale {
-    let (mut has_items, mut has_rounds) = (false, false);
+    let mut has_items = false;
     for node in groups.list.iter().flat_map(|group| &group.nodes) {
         node.each_step(&mut |step| {
             has_items |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
         });
-        has_rounds |= matches!(node, Node::Loop { counts, .. } if is_long(counts));
     }
+    // Whoever meets others must do so in the same rounds.
+    let mut loops = groups.list.iter().map(long_loops).filter(|(_, meets)| *meets);
+    let first = loops.next();
+    let is_same = first.as_ref().is_some_and(|first| loops.all(|other| other == *first));
+    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty());
     match (has_items, has_rounds) {
         (true, _) => Scale::Items,
         (_, true) => Scale::Rounds,
@@ -115,8 +119,30 @@ fn scale(groups: &Groups) -> Scale {
     }
 }
 
+/// Outermost loops with many rounds: rounds and what is met in each; and whether the group meets others at all.
+fn long_loops(group: &Group) -> (Vec<(f64, Vec<u32>)>, bool) {
+    let mut meets = false;
+    let mut loops = Vec::new();
+    let members = group.members.len();
+    let nodes = group.nodes.iter().cloned();
+    for node in nodes.flat_map(|node| phases::cut(node, members, group.work_ns)) {
+        let mut objects = Vec::new();
+        node.each_step(&mut |step| match step.sym {
+            Sym::Barrier(one) | Sym::SemWait(one) | Sym::SemPost(one) => objects.push(one),
+            _ => {}
+        });
+        meets |= !objects.is_empty();
+        if let Node::Loop { counts, .. } = &node {
+            if is_long(counts) {
+                loops.push((counts[0], objects));
+            }
+        }
+    }
+    (loops, meets)
+}
+
 fn is_long(counts: &[f64]) -> bool {
-    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN)
+    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN && Some(count) == counts.first())
 }
 
 fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {
@@ -172,8 +198,7 @@ fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -
 }
 
 fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
-    let mut text =
-        vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
+    let mut text = vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
     match (group.is_forked, count) {
         (true, _) => text.push("count = 0".to_owned()),
         (_, "1") => {}
@@ -198,18 +223,34 @@ struct Counts {
 impl Counts {
     fn of(groups: &Groups) -> Self {
         let mut found = Self { pushes: HashMap::new(), pieces: HashMap::new() };
-        for node in groups.list.iter().flat_map(|group| &group.nodes) {
-            node.each_step(&mut |step| match step.sym {
+        let mut seen = HashSet::new();
+        groups.list.iter().for_each(|group| found.add(&group.nodes, &mut seen));
+        found
+    }
+
+    fn add(&mut self, nodes: &[Node], seen: &mut HashSet<Sym>) {
+        for node in nodes {
+            let step = match node {
+                Node::Step(step) => step,
+                Node::Loop { body, .. } => {
+                    self.add(body, seen);
+                    continue;
+                }
+            };
+            match step.sym {
                 Sym::Push(queue) => {
-                    *found.pushes.entry(queue).or_default() += step.samples.len() as f64;
+                    *self.pushes.entry(queue).or_default() += step.samples.len() as f64;
                 }
                 Sym::Each(one) | Sym::Dynamic(one) => {
-                    *found.pieces.entry(one).or_default() += step.pieces as f64;
+                    *self.pieces.entry(one).or_default() += step.pieces as f64;
                 }
                 _ => {}
-            });
+            }
+            // A common body tells of the items of all groups.
+            if step.common.is_none() || seen.insert(step.sym) {
+                self.add(&step.body, seen);
+            }
         }
-        found
     }
 }
 
@@ -272,7 +313,13 @@ impl Writer<'_> {
         }
     }
 
-    fn rounds(&mut self, node: &Node, counts: &[f64], body: &[Node], place: Place) -> Vec<String> {
+    fn rounds(
+        &mut self,
+        node: &Node,
+        counts: &[f64],
+        body: &[Node],
+        place: Place,
+    ) -> Vec<String> {
         let sum: f64 = counts.iter().sum();
         let mean = match place.is_item {
             true => sum / place.executions,
@@ -373,44 +420,22 @@ impl Writer<'_> {
     fn items(&mut self, word: &str, object: u32, step: &Step, place: Place) -> Vec<String> {
         let own = step.pieces as f64;
         let all = self.counts.pieces.get(&object).copied().unwrap_or(own).max(1.0);
+        let share = step.common.map_or(1.0, |common| own / common.max(1) as f64);
         let executions = match self.objects.list[object as usize].what {
-            What::Pool { total } => {
-                let rounds = step.samples.len() as f64 / place.members.len() as f64;
-                let of_all: f64 = own / all;
-                total * rounds * self.pool_share(object, own, of_all)
-            }
-            _ => self.counts.pushes.get(&object).copied().unwrap_or(all) * own / all,
+            What::Pool { total } => total * step.samples.len() as f64 / place.members.len() as f64,
+            _ => self.counts.pushes.get(&object).copied().unwrap_or(all),
         };
         let name = self.name(object);
         self.depth += 1;
         let inside = Place { executions: executions.max(1e-9), is_item: true, ..place };
-        let mut body = if own > 0.0 { self.nodes(&step.body, inside) } else { Vec::new() };
+        let before_ns = self.lifted_ns;
+        let mut body = self.nodes(&step.body, inside);
+        self.lifted_ns = before_ns + (self.lifted_ns - before_ns) * share;
         self.depth -= 1;
         if body.is_empty() {
             body = vec!["{ run_us = 0, profile = \"recorded\" },".to_owned()];
         }
         block(&format!("{word} = \"{name}\""), body)
-    }
-
-    /// The share of a pool's iterations that this group takes in each round.
-    fn pool_share(&self, pool: u32, own: f64, of_all: f64) -> f64 {
-        let is_alone = |group: &&Group| {
-            let mut found = false;
-            group.nodes.iter().for_each(|node| {
-                node.each_step(&mut |step| found |= step.sym == Sym::Dynamic(pool));
-            });
-            found
-        };
-        match self.groups.list.iter().filter(is_alone).count() {
-            0 | 1 => 1.0,
-            _ => {
-                if own > 0.0 {
-                    of_all
-                } else {
-                    0.0
-                }
-            }
-        }
     }
 
     fn name(&mut self, object: u32) -> String {
@@ -434,7 +459,9 @@ impl Writer<'_> {
                     let total = number_of(*total);
                     ("pools", Some(format!("total = \"ceil({total} * scale)\"")))
                 }
-                What::Pool { total } => ("pools", Some(format!("total = {}", number_of(*total)))),
+                What::Pool { total } => {
+                    ("pools", Some(format!("total = {}", number_of(*total))))
+                }
                 What::Device => ("devices", None),
             };
             text.push(String::new());

@@ -4,6 +4,8 @@ use super::node::{Node, Sym, merge_all};
 
 /// Longest body that is looked for.
 const PERIOD_MAX: usize = 64;
+/// Most loops inside each other.
+const DEPTH_MAX: usize = 4;
 /// Most passes over a sequence.
 const PASSES_MAX: usize = 6;
 /// Steps at a barrier whose works differ by more than this factor are not the same.
@@ -18,7 +20,7 @@ pub(super) struct Likeness {
     pub by_work: bool,
 }
 
-/// A shorter sequence that does the same with loops.
+/// A shorter sequence that does the same with loops, nested up to a depth.
 pub(super) fn fold(mut nodes: Vec<Node>, likeness: Likeness) -> Vec<Node> {
     for _ in 0..PASSES_MAX {
         let before = nodes.len();
@@ -50,7 +52,8 @@ fn pass(nodes: Vec<Node>, likeness: Likeness) -> Vec<Node> {
             let more = rest.by_ref().take(period).collect();
             merge_all(&mut body, more);
         }
-        let body = if period > 2 { fold(body, likeness) } else { body };
+        let is_flat = body.iter().all(|node| depth(node) + 1 < DEPTH_MAX);
+        let body = if period > 2 && is_flat { fold(body, likeness) } else { body };
         found.push(Node::Loop { counts: vec![rounds as f64], body });
     }
     found
@@ -66,6 +69,9 @@ fn best(nodes: &[Node], likeness: Likeness) -> (usize, usize) {
             same += 1;
         }
         let rounds = 1 + same / period;
+        if nodes[..period].iter().any(|node| depth(node) >= DEPTH_MAX) {
+            break;
+        }
         let saved = (rounds - 1) * period;
         if rounds > 1 && saved > most {
             most = saved;
@@ -73,6 +79,13 @@ fn best(nodes: &[Node], likeness: Likeness) -> (usize, usize) {
         }
     }
     best
+}
+
+fn depth(node: &Node) -> usize {
+    match node {
+        Node::Step(_) => 0,
+        Node::Loop { body, .. } => 1 + body.iter().map(depth).max().unwrap_or(0),
+    }
 }
 
 fn alike(one: &Node, two: &Node, likeness: Likeness) -> bool {

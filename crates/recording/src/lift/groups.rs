@@ -7,7 +7,6 @@ use super::bodies;
 use super::fold::{Likeness, fold};
 use super::items::Code;
 use super::node::{Node, Step, Sym, are_like, merge_all};
-use super::objects::{Object, Objects};
 use crate::Recording;
 
 /// A barrier's share of the main thread counts as one from this part of what the others do on.
@@ -48,7 +47,7 @@ pub(super) struct Groups {
 }
 
 /// Builds groups; the first one has the first thread.
-pub(super) fn build(recording: &Recording, codes: Vec<Code>, objects: &Objects) -> Groups {
+pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
     let works = works(&codes);
     let sets = sets(&codes);
     let mut of_thread: HashMap<u32, usize> = HashMap::new();
@@ -91,7 +90,11 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>, objects: &Objects) 
             work_ns,
         });
     }
-    name(recording, &mut list, &objects.list);
+    let nodes = list.iter_mut().map(|group| std::mem::take(&mut group.nodes)).collect();
+    for (group, nodes) in list.iter_mut().zip(bodies::finish(nodes)) {
+        group.nodes = nodes;
+    }
+    name(recording, &mut list);
     Groups { list, n: n_size + usize::from(main_takes_part), main_takes_part }
 }
 
@@ -148,16 +151,7 @@ fn shape(steps: &[Step]) -> Vec<Node> {
             Sym::Fork(_) => Sym::Fork(0),
             sym => sym,
         };
-        let times = step.times;
-        Node::Step(Step {
-            sym,
-            samples: Vec::new(),
-            items: Vec::new(),
-            body: Vec::new(),
-            pieces: 0,
-            times,
-            is_share: false,
-        })
+        Node::Step(Step { times: step.times, ..Step::bare(sym) })
     };
     steps.iter().map(bare).collect()
 }
@@ -277,20 +271,19 @@ fn nodes(
     };
     let mut all: Vec<Vec<Node>> = members.into_iter().map(prepare).collect();
     let is_equal = all.iter().all(|nodes| are_like(nodes, &all[0]));
-    let mut found = if is_equal {
+    let found = if is_equal {
         together(all)
     } else {
         // Equal but for the numbers of rounds: folded one by one.
         let likeness = Likeness { small_ns: 0.0, by_work: false };
         all = all.into_iter().map(|nodes| fold(nodes, likeness)).collect();
-        return bodies::with_bodies(together(all));
+        return together(all);
     };
     let work: f64 = found.iter().map(Node::own_work).sum();
     let small_ns = SMALL_NS.max(SMALL_SHARE * work / count as f64);
     let exact = fold(found.clone(), Likeness { small_ns, by_work: true });
     let rough = fold(found, Likeness { small_ns, by_work: false });
-    found = if size(&exact) > 60.max(3 * size(&rough)) { rough } else { exact };
-    bodies::with_bodies(found)
+    if size(&exact) > 60.max(3 * size(&rough)) { rough } else { exact }
 }
 
 fn size(nodes: &[Node]) -> usize {
@@ -325,7 +318,7 @@ fn forks(steps: Vec<Step>, of_thread: &HashMap<u32, usize>) -> Vec<Step> {
 }
 
 /// Names groups: as their threads are called, if that tells them apart, else by what they do.
-fn name(recording: &Recording, groups: &mut [Group], _objects: &[Object]) {
+fn name(recording: &Recording, groups: &mut [Group]) {
     let mut used: HashSet<String> = HashSet::new();
     let thread_name = |group: &Group| {
         let names = group.members.iter().map(|thread| &recording.threads[*thread as usize].name);

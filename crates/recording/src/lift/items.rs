@@ -150,9 +150,7 @@ impl<'a> Walk<'a> {
         let index = self.thread as usize;
         let mut extra = self.acts.extra[index].iter().peekable();
         for (at, event) in self.recording.threads[index].events.iter().enumerate() {
-            if !self.acts.is_idle[index][at] {
-                self.work(event.work_ns as f64);
-            }
+            self.work(self.acts.work_ns(index, at, event));
             let place = at as u32 * 2;
             while let Some((_, sym)) = extra.next_if(|(one, _)| *one <= place) {
                 self.step(*sym, 0.0);
@@ -347,6 +345,7 @@ fn continues(item: &[Step], step: &Step, first: Option<&Vec<Step>>) -> bool {
 
 /// Adds the end of each queue's pushes behind the last of them.
 fn close(codes: &mut [Code]) {
+    codes.iter_mut().for_each(|code| flush(&mut code.steps));
     let mut closed_behind: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for code in codes.iter() {
         for step in &code.steps {
@@ -372,6 +371,23 @@ fn close(codes: &mut [Code]) {
             let segment = Segment::default();
             let sample = Sample { thread: code.thread, segment, time_ns: 0.0 };
             code.steps.insert(at + 1, Step::new(Sym::Close(queue), sample));
+        }
+    }
+}
+
+/// What is pushed when the items have ended was collected while they were there: it belongs to the last of them.
+fn flush(steps: &mut Vec<Step>) {
+    let mut at = 0;
+    while at + 1 < steps.len() {
+        let has_items = matches!(steps[at].sym, Sym::Each(_)) && !steps[at].items.is_empty();
+        if has_items && matches!(steps[at + 1].sym, Sym::Push(_)) {
+            let push = steps.remove(at + 1);
+            if let Some(item) = steps[at].items.last_mut() {
+                let place = item.len().saturating_sub(1);
+                item.insert(place, push);
+            }
+        } else {
+            at += 1;
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod acts;
 mod amounts;
+mod barriers;
 mod bodies;
 mod causes;
 mod emit;
@@ -146,6 +147,6 @@ fn at_level(recording: &Recording, options: &Options, level: Level) -> Lifted {
         minor::drop_if_it_unites(recording, &mut acts, &mut objects);
     }
     let threads = items::build(recording, &acts, &mut objects);
-    let groups = groups::build(recording, threads, &objects);
+    let groups = groups::build(recording, threads);
     emit::emit(recording, &acts, groups, objects, options, level)
 }

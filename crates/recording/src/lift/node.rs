@@ -52,6 +52,8 @@ pub(super) struct Step {
     pub body: Vec<Node>,
     /// `Each`, `Dynamic`: number of items.
     pub pieces: usize,
+    /// If other groups have the same body: the items of all of them.
+    pub common: Option<usize>,
     /// `Fork`: instances.
     pub times: u32,
     /// Whether the work is a thread's share of what all threads of its kind do.
@@ -60,12 +62,18 @@ pub(super) struct Step {
 
 impl Step {
     pub fn new(sym: Sym, sample: Sample) -> Self {
+        Self { samples: vec![sample], ..Self::bare(sym) }
+    }
+
+    /// A step without executions.
+    pub fn bare(sym: Sym) -> Self {
         Self {
             sym,
-            samples: vec![sample],
+            samples: Vec::new(),
             items: Vec::new(),
             body: Vec::new(),
             pieces: 0,
+            common: None,
             times: 1,
             is_share: false,
         }
@@ -102,14 +110,27 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// Whether both do the same, whatever their amounts and numbers of rounds.
+    /// Whether both do the same, whatever their amounts.
     pub fn is_like(&self, other: &Node) -> bool {
         match (self, other) {
             (Node::Step(one), Node::Step(two)) => {
                 one.sym == two.sym && one.times == two.times && one.is_share == two.is_share
             }
-            (Node::Loop { body: one, .. }, Node::Loop { body: two, .. }) => are_like(one, two),
+            (
+                Node::Loop { counts: some, body: one },
+                Node::Loop { counts: others, body: two },
+            ) => are_like(one, two) && (have_same(some, others) || one.iter().all(Node::is_free)),
             _ => false,
+        }
+    }
+
+    /// Whether nobody waits for this number of rounds exactly.
+    fn is_free(&self) -> bool {
+        match self {
+            Node::Step(step) => {
+                matches!(step.sym, Sym::Push(_) | Sym::Sleep | Sym::Io(_) | Sym::End)
+            }
+            Node::Loop { body, .. } => body.iter().all(Node::is_free),
         }
     }
 
@@ -117,7 +138,10 @@ impl Node {
     pub fn merge(&mut self, other: Node) {
         match (self, other) {
             (Node::Step(one), Node::Step(two)) => one.merge(two),
-            (Node::Loop { counts, body }, Node::Loop { counts: more_counts, body: more }) => {
+            (
+                Node::Loop { counts, body },
+                Node::Loop { counts: more_counts, body: more },
+            ) => {
                 counts.extend(more_counts);
                 merge_all(body, more);
             }
@@ -143,6 +167,10 @@ impl Node {
             Node::Loop { body, .. } => body.iter().for_each(|node| node.each_step(visit)),
         }
     }
+}
+
+fn have_same(some: &[f64], others: &[f64]) -> bool {
+    some.iter().chain(others).all(|count| Some(count) == some.first())
 }
 
 /// Whether two sequences do the same.

@@ -1,6 +1,6 @@
 //! Dynamic loops: threads that take the next piece of work until none is left.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Level;
 use super::acts::{Act, Acts};
@@ -31,6 +31,8 @@ struct Stretch {
     to: u32,
     /// When the thread comes there.
     end_ns: u64,
+    /// Until when visits of others may belong to the same phase: they go on from there together.
+    leave_ns: u64,
 }
 
 /// Stretches of several threads at the same time.
@@ -56,7 +58,10 @@ pub(super) fn recognise(
     level: Level,
 ) {
     if level == Level::Full {
-        let mut finder = Finder { recording, sums: sums(recording, acts), acts, objects };
+        let releases = releases(recording, acts);
+        let sums = sums(recording, acts);
+        let claimed = HashSet::new();
+        let mut finder = Finder { recording, sums, releases, claimed, acts, objects };
         finder.chunks();
         for all in &visits.by_mutex {
             finder.mutex(all);
@@ -67,20 +72,43 @@ pub(super) fn recognise(
 
 /// Per thread the work up to each event, it included, in ns.
 fn sums(recording: &Recording, acts: &Acts) -> Vec<Vec<f64>> {
-    let of = |(thread, idle): (&crate::Thread, &Vec<bool>)| {
+    let of = |(index, thread): (usize, &crate::Thread)| {
         let mut sum = 0.0;
-        let add = |(event, is_idle): (&crate::Event, &bool)| {
-            sum += if *is_idle { 0.0 } else { event.work_ns as f64 };
+        let add = |(at, event): (usize, &crate::Event)| {
+            sum += acts.work_ns(index, at, event);
             sum
         };
-        thread.events.iter().zip(idle).map(add).collect()
+        thread.events.iter().enumerate().map(add).collect()
     };
-    recording.threads.iter().zip(&acts.is_idle).map(of).collect()
+    recording.threads.iter().enumerate().map(of).collect()
+}
+
+/// When barriers opened, by thread and event.
+fn releases(recording: &Recording, acts: &Acts) -> HashMap<(u32, u32), u64> {
+    let mut first: HashMap<(u32, usize), u64> = HashMap::new();
+    let mut places = Vec::new();
+    for (thread, recorded) in recording.threads.iter().enumerate() {
+        let mut rounds: HashMap<u32, usize> = HashMap::new();
+        for (at, event) in recorded.events.iter().enumerate() {
+            if let Some(Sym::Barrier(barrier)) = acts.sym(thread, at) {
+                let round = rounds.entry(barrier).or_default();
+                let open_ns = first.entry((barrier, *round)).or_insert(u64::MAX);
+                *open_ns = (*open_ns).min(event.at_ns);
+                places.push(((thread as u32, at as u32), (barrier, *round)));
+                *round += 1;
+            }
+        }
+    }
+    places.into_iter().map(|(place, round)| (place, first[&round])).collect()
 }
 
 struct Finder<'a> {
     recording: &'a Recording,
     sums: Vec<Vec<f64>>,
+    /// For (thread, event) at a barrier: when the first thread of that round left it.
+    releases: HashMap<(u32, u32), u64>,
+    /// Ends of stretches (thread, event) that are dynamic loops already.
+    claimed: HashSet<(u32, u32)>,
     acts: &'a mut Acts,
     objects: &'a mut Objects,
 }
@@ -137,9 +165,9 @@ impl Finder<'_> {
         let mut phases: Vec<Phase> = Vec::new();
         for stretch in stretches {
             let fits = |phase: &&mut Phase| {
-                phase
-                    .iter()
-                    .all(|one| one.thread != stretch.thread && stretch.visits[0].2 <= one.end_ns)
+                phase.iter().all(|one| {
+                    one.thread != stretch.thread && stretch.visits[0].2 <= one.leave_ns
+                })
             };
             match phases.last_mut().filter(fits) {
                 Some(phase) => phase.push(stretch),
@@ -163,15 +191,24 @@ impl Finder<'_> {
             from,
             to: to as u32,
             end_ns: come_ns,
+            leave_ns: match next {
+                Some(_) => *self.releases.get(&(thread, to as u32)).unwrap_or(&event.at_ns),
+                None => u64::MAX,
+            },
         }
     }
 
     /// Whether phases look like a dynamic loop.
     fn fits(&self, phases: &[Phase], way: Way) -> bool {
-        let is_telling = |phase: &&Phase| pieces(phase, way) >= 2 * phase.len();
+        let least = if way == Way::Ends { 4 } else { 2 };
+        let is_telling = |phase: &&Phase| pieces(phase, way) >= least * phase.len();
         let shared = || phases.iter().filter(|phase| phase.len() > 1);
         let telling: Vec<&Phase> = shared().filter(is_telling).collect();
-        if telling.iter().map(|phase| pieces(phase, way)).sum::<usize>() < PIECES_MIN {
+        let count = |phases: &[&Phase]| -> usize {
+            phases.iter().map(|phase| pieces(phase, way)).sum()
+        };
+        let all = count(&shared().collect::<Vec<_>>());
+        if count(&telling) < PIECES_MIN.max(all / 2) {
             return false;
         }
         let is_in_order = |phase: &&&Phase| match way {
@@ -191,25 +228,32 @@ impl Finder<'_> {
     /// Whether pieces are most of the work, and little of it is done while the mutex is held.
     fn is_most_of_the_work(&self, phases: &[&Phase], way: Way) -> bool {
         let (mut held, mut pieces, mut whole) = (0.0, 0.0, 0.0);
+        let (mut own, mut locks) = (0, 0);
         for stretch in phases.iter().flat_map(|phase| phase.iter()) {
             let sums = &self.sums[stretch.thread as usize];
             let begin = stretch.from.map_or(0.0, |from| sums[from as usize]);
             let (first, last) = (stretch.visits[0], stretch.visits[stretch.visits.len() - 1]);
             whole += sums[stretch.to as usize] - begin;
+            own += stretch.visits.len();
+            let acts = &self.acts.acts[stretch.thread as usize];
+            let range = &acts[stretch.from.unwrap_or(0) as usize..=stretch.to as usize];
+            locks += range.iter().filter(|act| matches!(act, Act::Enter(_))).count();
             pieces += match way {
                 Way::Ends => sums[last.1 as usize] - begin,
                 _ => sums[last.0 as usize] - sums[first.1 as usize],
             };
-            let hold =
-                |(first, last, _): &(u32, u32, u64)| sums[*last as usize] - sums[*first as usize];
+            let hold = |(first, last, _): &(u32, u32, u64)| {
+                sums[*last as usize] - sums[*first as usize]
+            };
             held += stretch.visits.iter().map(hold).sum::<f64>();
         }
-        pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole
+        // Other mutexes that are locked as often tell that this one is nothing special.
+        let is_special = own * 2 > locks;
+        is_special && pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole
     }
 
     fn make(&mut self, phases: Vec<Phase>, way: Way) {
         let mut totals: Vec<(f64, usize, u32)> = Vec::new();
-        let mut users: HashMap<u32, usize> = HashMap::new();
         for phase in phases {
             let total = pieces(&phase, way);
             let is_right = match way {
@@ -217,7 +261,8 @@ impl Finder<'_> {
                 Way::Ends => nobody_ends_early(&phase),
                 Way::Chunks => true,
             };
-            if !is_right || total == 0 || (phase.len() < 2 && way != Way::Chunks) {
+            let is_taken = phase.iter().any(|one| self.claimed.contains(&(one.thread, one.to)));
+            if !is_right || is_taken || total == 0 || (phase.len() < 2 && way != Way::Chunks) {
                 continue;
             }
             let near = |(sum, count, _): &&mut (f64, usize, u32)| {
@@ -237,7 +282,7 @@ impl Finder<'_> {
                 }
             };
             for stretch in &phase {
-                *users.entry(stretch.thread).or_default() += 1;
+                self.claimed.insert((stretch.thread, stretch.to));
                 self.mark(stretch, pool, way);
             }
         }

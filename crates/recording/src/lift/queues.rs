@@ -27,7 +27,9 @@ pub(super) fn recognise(all: &[Visit], acts: &mut Acts, objects: &mut Objects) -
     let pops = without_last(&sides.consumers, &ending);
     let (pushed, popped) = (pushes.len(), pops.len());
     // Items that are taken by the batch, or put in by the batch, are counted as the batches of whom takes.
-    if popped == 0 || pushed == 0 {
+    let all_pass = |(_, list): &(u32, Vec<&Visit>)| list.len() * 10 >= pushed * 9;
+    let is_gate = sides.consumers.len() > 1 && sides.consumers.iter().all(all_pass);
+    if popped == 0 || pushed == 0 || is_gate {
         return false;
     }
     let waits = |visit: &Visit| visit.waits.iter().any(|one| *one != sides.filled);
@@ -52,16 +54,26 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     conditions.sort_unstable();
     conditions.dedup();
     let found = conditions.iter().filter_map(|filled| {
-        let signals =
-            |visit: &&Visit| visit.signals.contains(filled) || visit.broadcasts.contains(filled);
+        let signals = |visit: &Visit| {
+            visit.signals.contains(filled) || visit.broadcasts.contains(filled)
+        };
         let waits = |visit: &&Visit| visit.waits.contains(filled);
-        let (producers, others): (ByThread, ByThread) =
-            threads.iter().cloned().partition(|(_, list)| list.iter().any(signals));
+        // Consumers may tell each other the end, with their last visit.
+        let puts_in = |(_, list): &(u32, Vec<&Visit>)| {
+            let (last, others) = list.split_last().expect("a thread has visits");
+            others.iter().any(|visit| signals(visit)) || (others.is_empty() && signals(last))
+        };
+        let (mut producers, others): (ByThread, ByThread) =
+            threads.iter().cloned().partition(|thread| puts_in(thread));
+        let (idle, others) = only_close(&producers, others, &waits);
+        producers.extend(idle);
+        producers.sort_by_key(|(thread, _)| *thread);
         let is_producer_only = producers.iter().all(|(_, list)| !list.iter().any(waits));
         let has_consumer = others.iter().any(|(_, list)| list.iter().any(waits));
         // Producers signal when they put in, so often; a rare signal is a message of another kind.
         let count = |side: &ByThread| side.iter().map(|(_, list)| list.len()).sum::<usize>();
-        let signalled = all.iter().filter(signals).count();
+        let put_in = producers.iter().flat_map(|(_, list)| list);
+        let signalled = put_in.filter(|visit| signals(visit)).count();
         let is_often = signalled * 4 >= count(&producers);
         let is_right = is_producer_only && has_consumer && is_often && !producers.is_empty();
         let balance = count(&producers).abs_diff(count(&others));
@@ -75,6 +87,20 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     let mut found: Vec<_> = found.collect();
     found.sort_by_key(|(balance, sides)| (first_change_ns(sides), first_ns(sides), *balance));
     found.into_iter().map(|(_, sides)| sides).next()
+}
+
+/// Parts threads that came once, and before all producers had gone, from consumers: they had nothing to put in.
+fn only_close<'a>(
+    producers: &ByThread<'a>,
+    others: ByThread<'a>,
+    waits: &dyn Fn(&&Visit) -> bool,
+) -> (ByThread<'a>, ByThread<'a>) {
+    let lasts = producers.iter().filter_map(|(_, list)| list.last());
+    let closed_ns = lasts.map(|visit| visit.end_ns).max().unwrap_or(0);
+    let only_closes = |(_, list): &(u32, Vec<&Visit>)| {
+        list.len() == 1 && !list.iter().any(waits) && list[0].end_ns < closed_ns
+    };
+    others.into_iter().partition(only_closes)
 }
 
 /// When the first consumer got something: after the first producer, if the sides are right.
@@ -107,18 +133,16 @@ fn ends(sides: &Sides) -> Option<(Vec<bool>, Vec<bool>)> {
         (all(&sides.producers, false), all(&sides.consumers, false)),
     ];
     let number = |flags: &Vec<bool>| flags.iter().filter(|is| **is).count();
-    let fits = |(closing, ending): &&(Vec<bool>, Vec<bool>)| {
-        pushes - number(closing) == pops - number(ending)
+    let difference = |(closing, ending): &(Vec<bool>, Vec<bool>)| {
+        (pushes - number(closing)).abs_diff(pops - number(ending))
     };
-    let plain = hypotheses.iter().find(fits);
-    Some(plain.unwrap_or(&hypotheses[3]).clone())
+    hypotheses.into_iter().min_by_key(difference)
 }
 
 fn without_last<'a>(side: &ByThread<'a>, is_last_out: &[bool]) -> Vec<&'a Visit> {
-    let lists = side
-        .iter()
-        .zip(is_last_out)
-        .flat_map(|((_, list), is_out)| list[..list.len() - usize::from(*is_out)].iter().copied());
+    let lists = side.iter().zip(is_last_out).flat_map(|((_, list), is_out)| {
+        list[..list.len() - usize::from(*is_out)].iter().copied()
+    });
     lists.collect()
 }
 

@@ -20,8 +20,8 @@ pub(super) struct Visit {
     pub waits: Vec<u32>,
     pub signals: Vec<u32>,
     pub broadcasts: Vec<u32>,
-    /// Whether it consists of several visits between which the thread spun.
-    pub has_spun: bool,
+    /// Whether the thread comes again at once, by trying.
+    pub is_again: bool,
 }
 
 /// Visits by mutex, each list by thread and then by time.
@@ -111,14 +111,12 @@ impl<'a> Scan<'a> {
     fn enter(&mut self, at: usize, event: &Event, mutex: u32) {
         let is_again = event.aux == BY_TRYING
             && self.previous.is_some_and(|(one, last)| one == mutex && last + 1 == at);
-        if is_again {
-            if let Some(mut visit) = self.found.by_mutex[mutex as usize].pop() {
-                visit.has_spun = true;
-                self.open.push((mutex, visit));
-                return;
-            }
+        let mut start_ns = event.at_ns.saturating_sub(event.wait_ns);
+        if event.aux == BY_TRYING {
+            // It may have tried for long: since whatever it did before.
+            let before = self.events[..at].iter().rfind(|event| event.kind != Kind::TryFail);
+            start_ns = before.map_or(start_ns, |event| event.at_ns);
         }
-        let start_ns = event.at_ns.saturating_sub(event.wait_ns);
         let at = at as u32;
         let visit = Visit {
             thread: self.thread,
@@ -129,7 +127,7 @@ impl<'a> Scan<'a> {
             waits: Vec::new(),
             signals: Vec::new(),
             broadcasts: Vec::new(),
-            has_spun: false,
+            is_again,
         };
         self.open.push((mutex, visit));
     }

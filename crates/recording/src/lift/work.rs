@@ -10,6 +10,8 @@ const COUNT_MIN: f64 = 0.3;
 const SLOPE_MIN: f64 = 0.03;
 /// A thread with more than this share of a step's work does it alone.
 const ALONE_SHARE: f64 = 0.9;
+/// Differences between threads matter for steps with this share of their work.
+const MUCH_SHARE: f64 = 0.005;
 /// A random amount may change the work of its group by this share.
 const ERROR_MAX: f64 = 0.004;
 /// A smaller spread of what lies between two locks is none.
@@ -122,12 +124,14 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<(String, f64)> {
     if mean_us < 1e-3 || lead.is_empty() {
         return None;
     }
+    let is_much = sum >= MUCH_SHARE * place.group_work;
     if place.is_item {
-        return Some((amounts::spread(&number(mean_us), lead), sum));
+        let values = if is_much { lead } else { &[][..] };
+        return Some((amounts::spread(&number(mean_us), values), sum));
     }
     let scale = if place.is_scaled { " * scale" } else { "" };
     let by_thread = Means::of(step, lead, place.members);
-    if let Some(alone) = by_thread.alone() {
+    if let Some(alone) = by_thread.alone().filter(|_| is_much) {
         let whole = number(mean_us * place.members.len() as f64);
         let only = match alone {
             0 => "max(0, 1 - index)".to_owned(),
@@ -135,14 +139,16 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<(String, f64)> {
         };
         return Some((amounts::plain(&format!("{whole}{scale} * {only}")), sum));
     }
-    let slope = by_thread.slope();
+    let slope = by_thread.slope().filter(|_| is_much);
     let values = residuals(step, lead, place.members, &by_thread, slope);
     let mut mean = match place.shared_by {
         Some(n) => format!("{}{scale} / n", number(mean_us * n)),
         None => format!("{}{scale}", number(mean_us)),
     };
     if let Some(slope) = slope {
-        mean += &format!(" * (1 + {slope:.3} * (2 * index + 1 - count) / max(1, count - 1))");
+        let sign = if slope < 0.0 { '-' } else { '+' };
+        let slope = slope.abs();
+        mean += &format!(" * (1 {sign} {slope:.3} * (2 * index + 1 - count) / max(1, count - 1))");
     }
     let error =
         moments(&values).cv / (values.len() as f64).sqrt() * sum / place.group_work.max(1.0);

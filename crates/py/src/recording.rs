@@ -37,6 +37,13 @@ impl Recording {
         interruptible(py, move |_| Cow::Owned(inner.to_bytes()))
     }
 
+    /// The same with what is known of its speed-up on the machine that it names.
+    fn with_speedup(&self, speedup: f64) -> Self {
+        let mut changed = recording::Recording::clone(&self.inner);
+        changed.info.speedup = Some(speedup);
+        Self::from(changed)
+    }
+
     /// What is known of it as a whole, as JSON.
     #[getter]
     fn info(&self) -> String {

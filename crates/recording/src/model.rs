@@ -206,6 +206,8 @@ pub struct Info {
     pub cores: Vec<Core>,
     /// The exact machine that it ran on, as `--machine` names it; empty if it was a real computer.
     pub machine: String,
+    /// (CPU time on `machine` with only its slowest kind of core) / (the same with only the fastest), if it was measured.
+    pub speedup: Option<f64>,
     /// From the return of a call that wakes a thread until that thread runs, in ns, measured when recording.
     pub wakeup_ns: Option<u64>,
     /// Release of the kernel that scheduled, if known.

@@ -14,7 +14,7 @@ from ampsched.vm.kernel import DEFAULT_KERNEL
 
 EXAMPLES = render.examples(
     "ampsched vm record -o my_program.ampr -- ./my_program",
-    "ampsched vm record --arch arm64 -m hybrid-8P16E:p=2:e2=0:e3=0 -o my_program.ampr -- ./my_program",
+    "ampsched vm record --system --arch arm64 -m hybrid-8P16E:p=2:e2=0:e3=0 -o my_program.ampr -- ./my_program",
 )
 
 
@@ -25,12 +25,19 @@ def record(
         typer.Option("--recording", "-o", metavar="FILE", help=f"Where the recording goes ({RECORDING})."),
     ],
     machine: options.Machine = "2B2S",
+    system: Annotated[
+        bool,
+        typer.Option(
+            "--system",
+            help="Let the guest's kernel tell, on the machine's own cores: also static programs and those for arm64.",
+        ),
+    ] = False,
     name: Annotated[
         str | None,
         typer.Option(
             "--command",
             metavar="NAME",
-            help="Only threads of that program, and of all that it starts; that of the command by default.",
+            help="With --system: only threads of that program, and of all that it starts; that of the command by default.",
         ),
     ] = None,
     kernel: virtual.Kernel = DEFAULT_KERNEL,
@@ -47,8 +54,9 @@ def record(
 ) -> None:
     """Run a command as `ampsched vm run` does, under Linux alone, and record it; pass its output and exit code on.
 
-    The recording says how much each thread had to do in instructions, whichever core it was on: CPU time is weighted by
-    the core's speed. Its cores are those of the machine.
+    The command runs on as many cores as the machine has, all of its fastest kind, and its calls are recorded as by
+    `ampsched record`; then once more on cores of the slowest kind, for its speed-up. With --system it runs on the
+    machine itself, and the recording says what each thread had to do in instructions, whichever core it was on.
     """
     from ampsched.vm import exact
     from ampsched.vm.archive import Archive
@@ -65,15 +73,17 @@ def record(
         archive=archive,
         cpu=cpu,
     )
-    done, found = exact.record(
-        guest,
-        exact.Work(command, include or []),
-        name=name,
-        machine=machine,
-        out=out,
-        limit_s=limit_s,
-        echo=lambda text: print(text, end="", flush=True),
-    )
+    work = exact.Work(command, include or [])
+
+    def echo(text: str) -> None:
+        print(text, end="", flush=True)
+
+    if system:
+        done, found = exact.record(
+            guest, work, name=name, machine=machine, out=out, limit_s=limit_s, echo=echo
+        )
+    else:
+        done, found = exact.record_calls(guest, work, machine=machine, limit_s=limit_s, echo=echo)
     if found is not None:
         files.save(found, recording)
         recorded.print_recording(render.errors(), found)

@@ -26,7 +26,9 @@ LIMIT_MB = 1024
 _MAGIC = b"AMPRAW1\n"
 _CONTROL_BYTES = 4096 + 16 * 65535
 """See crates/preload/c/form.h."""
-_LIBRARY, _CONTROL, _INFO = "libampsched-preload.so", "control", "info.json"
+INFO = "info.json"
+"""The file of a working folder that says what is known of the recording as a whole."""
+_LIBRARY, _CONTROL = "libampsched-preload.so", "control"
 _HEAD_BYTES = 20
 _ELF_CLASS, _ELF_MACHINE, _INTERPRETER = 4, 18, 3
 _PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -113,8 +115,8 @@ def record(command: Sequence[str], folder: Path, limit_mb: int = LIMIT_MB) -> Ou
         OSError: The folder cannot be written.
     """
     program = find_program(command[0])
-    _prepare(folder, program, command, limit_mb)
-    environment = _environment(folder)
+    prepare(folder, _info(program, command), limit_mb)
+    environment = {**os.environ, **variables(folder)}
     try:
         code = _run(command, program, environment)
     except OSError as error:
@@ -137,7 +139,7 @@ def recover(folder: Path, exit_code: int | None = None) -> Recording:
         InputError: It is none, or nothing was recorded.
     """
     try:
-        info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
+        info = json.loads((folder / INFO).read_text(encoding="utf-8"))
         names = sorted(
             file.name for file in folder.iterdir() if file.name == _CONTROL or file.suffix == ".raw"
         )
@@ -145,11 +147,22 @@ def recover(folder: Path, exit_code: int | None = None) -> Recording:
     except OSError as error:
         raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
     except ValueError:
-        raise InputError(f"{folder}: is no folder of a recorder: {_INFO} is no JSON") from None
+        raise InputError(f"{folder}: is no folder of a recorder: {INFO} is no JSON") from None
     return recording_from_raw(str(folder), json.dumps({**info, "exit_code": exit_code}), files)
 
 
-def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int) -> None:
+def prepare(folder: Path, info: dict[str, object], limit_mb: int = LIMIT_MB) -> None:
+    """Makes a working folder.
+
+    Args:
+        folder: Where; its path is the same for the program.
+        info: What is known of the recording as a whole.
+        limit_mb: Most that the threads' files may take, in MiB.
+
+    Raises:
+        InputError: It is there already, or the dynamic linker would not understand its path.
+        OSError: It cannot be written.
+    """
     text = str(folder.absolute())
     if any(letter in text for letter in " :;"):
         raise InputError(
@@ -165,7 +178,11 @@ def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int)
     with (folder / _CONTROL).open("wb") as control:
         control.write(_MAGIC + bytes(16) + limit)
         control.truncate(_CONTROL_BYTES)
-    info = {
+    (folder / INFO).write_text(json.dumps(info), encoding="utf-8")
+
+
+def _info(program: Path, command: Sequence[str]) -> dict[str, object]:
+    return {
         "name": program.name,
         "command": list(command),
         "recorder": "preload",
@@ -173,7 +190,6 @@ def _prepare(folder: Path, program: Path, command: Sequence[str], limit_mb: int)
         "cores": _cores(),
         "wakeup_ns": wakeup_ns(),
     }
-    (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")
 
 
 def _cores() -> list[dict[str, float]]:
@@ -185,17 +201,18 @@ def _cores() -> list[dict[str, float]]:
     return [{"speed": capacity / max(capacities)} for capacity in capacities]
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """That of the program: threads of OpenMP that wait leave their cores, so that waiting is no work."""
+def variables(folder: Path) -> dict[str, str]:
+    """What the program's environment needs to have it recorded into a working folder.
+
+    Threads of OpenMP that wait leave their cores, so that waiting is no work.
+    """
     library = str(folder.absolute() / _LIBRARY)
     others = os.environ.get("LD_PRELOAD")
-    environment = {
-        **os.environ,
+    return {
         "LD_PRELOAD": f"{library}:{others}" if others else library,
         "AMPSCHED_RECORD": str(folder.absolute()),
+        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive"),
     }
-    environment.setdefault("OMP_WAIT_POLICY", "passive")
-    return environment
 
 
 def _run(command: Sequence[str], program: Path, environment: dict[str, str]) -> int:

@@ -3,7 +3,7 @@
 from ampsched.vm.exact.clock import Report
 from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.policy import core_options, loader, under
-from ampsched.vm.exact.record import record
+from ampsched.vm.exact.record import record, record_calls
 
 __all__ = [
     "Done",
@@ -14,6 +14,7 @@ __all__ = [
     "find_program",
     "loader",
     "record",
+    "record_calls",
     "run",
     "under",
 ]

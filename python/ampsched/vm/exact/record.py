@@ -1,14 +1,22 @@
-"""Recordings of commands on the cores of an exact virtual machine: work is instructions, whichever core executed them."""
+"""Recordings of commands on the cores of an exact virtual machine: work is instructions, whichever core executed them.
+
+There are two ways. `record_calls` loads the recorder's library in the guest, which sees locks; the command runs on as
+many cores, all of the fastest kind, so that CPU time is work. `record` lets the guest's kernel tell, which sees who woke
+whom, of any program, on the machine's own cores.
+"""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from ampsched._core import Recording
+from ampsched._core import InputError, Recording
+from ampsched.recording import preload
 from ampsched.recording.imports import import_file
-from ampsched.vm.exact.machine import Done, Exact, Work, run
+from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.trace import RECORDED
 
 
@@ -66,3 +74,89 @@ def _recording(exact: Exact, work: Work, trace: Path, name: str | None, machine:
         exit_code=code,
         machine=machine,
     )
+
+
+PARTS = "recorder.parts"
+"""Working folder of the recorder in the guest, beside the command."""
+LIMIT_MB = 512
+"""Most that events may take of the guest's memory, in MiB."""
+
+
+def record_calls(
+    exact: Exact,
+    work: Work,
+    *,
+    machine: str = "",
+    measures_speedup: bool = True,
+    limit_s: float = 600.0,
+    echo: Callable[[str], None] = lambda text: None,
+) -> tuple[Done, Recording | None]:
+    """Runs a command on as many cores as a machine has, all of its fastest kind, and records its calls.
+
+    Args:
+        exact: The machine.
+        work: The command, which must be dynamically linked and of this computer's architecture.
+        machine: What the recording calls the machine: a name that `ampsched.Catalog` knows.
+        measures_speedup: Run the command once more, on cores of the slowest kind only: CPU time there by that on the
+            fastest is its speed-up.
+        limit_s: Time of this computer in s after which the machine is stopped, for each run.
+        echo: Is told the output of the recorded run as it comes.
+
+    Returns:
+        What has come out of the recorded run, and the recording; none if the command did not end.
+
+    Raises:
+        VmError: Something that is needed is missing, or QEMU does not start.
+        InputError: The program cannot be recorded, or nothing was.
+    """
+    preload.find_program(str(find_program(work.command[0], work.cwd, exact.architecture)))
+    done, found = _calls(replace(exact, machine=exact.machine.all_big()), work, machine, limit_s, echo)
+    slow = _slowest(exact) if measures_speedup else None
+    if found is None or slow is None:
+        return done, found
+    _, slower = _calls(slow, work, machine, limit_s, lambda text: None)
+    return done, found.with_speedup(_cpu_ns(slower) / _cpu_ns(found)) if slower else found
+
+
+def _calls(
+    exact: Exact, work: Work, machine: str, limit_s: float, echo: Callable[[str], None]
+) -> tuple[Done, Recording | None]:
+    """Runs a command with the recorder's library in it."""
+    info: dict[str, object] = {
+        "name": Path(work.command[0]).name,
+        "command": list(work.command),
+        "recorder": "vm",
+        "kernel": exact.fetch_kernel().release,
+        "cores": [{"speed": 1.0} for cluster in exact.clusters() for _ in range(cluster.cores)],
+        "machine": machine,
+    }
+    parts = work.cwd.absolute() / PARTS
+    with tempfile.TemporaryDirectory(prefix="ampsched-record-") as name:
+        here, left = Path(name, "here"), Path(name, "left")
+        preload.prepare(here, info, LIMIT_MB)
+        recorded = replace(
+            work,
+            placed={**work.placed, **{parts / file.name: file for file in here.iterdir()}},
+            variables={**work.variables, **preload.variables(parts)},
+        )
+        done = run(exact, recorded, out=left, limit_s=limit_s, echo=echo)
+        if done.code is None:
+            return done, None
+        if not (left / PARTS).is_dir():
+            raise InputError(f"{work.command[0]}: has not loaded the recorder (try --system)")
+        shutil.copy(here / preload.INFO, left / PARTS)
+        return done, preload.recover(left / PARTS, done.code)
+
+
+def _slowest(exact: Exact) -> Exact | None:
+    """The machine with only its slowest kind of core, as slow as it is; none if there is only one kind."""
+    if len({rank for *_, rank in exact.machine.clusters}) == 1:
+        return None
+    speeds = [cluster.speed for cluster in exact.clusters()]
+    return replace(
+        exact, machine=exact.machine.only_little(), mips=exact.mips * min(speeds) / max(speeds), speeds=None
+    )
+
+
+def _cpu_ns(recording: Recording) -> int:
+    return sum(cpu_ns for _, _, _, cpu_ns, _ in recording.threads)

@@ -6,34 +6,34 @@
 #include "real.h"
 
 /* A call that sleeps. */
-#define PAUSE(type, kind, call) \
+#define PAUSE(type, kind, aux, call) \
     struct thread *self = current(); \
     if (UNLIKELY(!self)) { \
         return call; \
     } \
     before(self); \
     type result = call; \
-    after(self, kind, 0, NULL, 0); \
+    after(self, kind, 0, NULL, aux); \
     return result
 
 EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest) {
-    PAUSE(int, SLEEP, real.nanosleep(wanted, rest));
+    PAUSE(int, SLEEP, 0, real.nanosleep(wanted, rest));
 }
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest) {
-    PAUSE(int, SLEEP, real.clock_nanosleep(clock, flags, wanted, rest));
+    PAUSE(int, SLEEP, !!(flags & TIMER_ABSTIME), real.clock_nanosleep(clock, flags, wanted, rest));
 }
 
 EXPORT int usleep(useconds_t us) {
-    PAUSE(int, SLEEP, real.usleep(us));
+    PAUSE(int, SLEEP, 0, real.usleep(us));
 }
 
 EXPORT unsigned sleep(unsigned seconds) {
-    PAUSE(unsigned, SLEEP, real.sleep(seconds));
+    PAUSE(unsigned, SLEEP, 0, real.sleep(seconds));
 }
 
 EXPORT int sched_yield(void) {
-    PAUSE(int, YIELD, real.sched_yield());
+    PAUSE(int, YIELD, 0, real.sched_yield());
 }
 
 static long futex(struct thread *self, const long given[6]) {

@@ -91,7 +91,7 @@ kinds! {
     FutexWait = 27, "futex wait";
     /// It wakes threads that wait at a futex. `aux`: how many were woken.
     FutexWake = 28, "futex wake";
-    /// It has slept.
+    /// It has slept. `aux`: 1 if until a time, so that who comes late sleeps less.
     Sleep = 29, "sleep";
     /// It yields.
     Yield = 30, "yield";

@@ -189,6 +189,25 @@ fn a_flag_is_waited_for_and_a_timeout_slept() {
 }
 
 #[test]
+fn who_sleeps_until_a_time_catches_up() {
+    let thread = |work_ms: u64| {
+        Script::default()
+            .at(0, 0, Start, 0, 0)
+            .at(10, 0, Sleep, 0, 1)
+            .waited(10)
+            .at(20, work_ms, Sleep, 0, 1)
+            .waited(6)
+            .at(30, work_ms, Sleep, 0, 1)
+            .waited(6)
+            .at(34, work_ms, Exit, 0, 0)
+    };
+    for (work_ms, expected_ms) in [(4, 34.0), (8, 38.0), (12, 46.0)] {
+        let ms = makespan_ms(&recording(vec![thread(work_ms)]), "sym-2");
+        assert!((ms - expected_ms).abs() < 0.01, "{work_ms}: {ms}");
+    }
+}
+
+#[test]
 fn real_barriers_regions_and_the_kernels_wakes_are_replayed() {
     let arrive = |work: u64| {
         Script::default().at(0, 0, Start, 0, 0).at(30, work, Barrier, M, 0).at(31, 1, Exit, 0, 0)

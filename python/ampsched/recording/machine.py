@@ -26,7 +26,9 @@ def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> 
         InputError: The recording names no cores.
     """
     if info["machine"]:
-        return catalog.machine(info["machine"])
+        machine = catalog.machine(info["machine"])
+        # Calls are recorded on as many cores, all of the fastest kind.
+        return machine.all_big() if all(core["speed"] == 1 for core in info["cores"]) else machine
     if not info["cores"]:
         raise InputError(f"{source}: says nothing of the cores that it was made on")
     with tempfile.TemporaryDirectory() as folder:

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ampsched_model::{
     Amount, CodePtr, Object, ObjectId, ObjectKind, Op, Profile, ProfileId, Program, SchedAttrs,
-    ThreadSpec,
+    ThreadSpec, TimerMode,
 };
 
 use super::{Options, Place, Replay, locks};
-use crate::{Kind, Recording};
+use crate::Recording;
 
 /// What a thread does at a place, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,10 @@ pub(super) enum Action {
         barrier: u32,
     },
     Sleep {
+        ns: u64,
+    },
+    /// Sleep until so long after the time until which it slept before, the first time from now on.
+    SleepUntil {
         ns: u64,
     },
     Lock {
@@ -179,6 +183,7 @@ struct Code {
     barriers: Vec<ObjectId>,
     mutexes: HashMap<u32, ObjectId>,
     pairs: HashMap<(u32, u32), ObjectId>,
+    timers: HashMap<u32, ObjectId>,
     /// Work since the last action, in ns of the machine's fastest core.
     work_ns: f64,
 }
@@ -191,8 +196,8 @@ impl Code {
         };
         let objects: Vec<Object> = plan.barriers.iter().enumerate().map(object).collect();
         let barriers = (0..objects.len()).map(ObjectId::from).collect();
-        let (mutexes, pairs) = (HashMap::new(), HashMap::new());
-        Self { ops: Vec::new(), objects, barriers, mutexes, pairs, work_ns: 0.0 }
+        let (mutexes, pairs, timers) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { ops: Vec::new(), objects, barriers, mutexes, pairs, timers, work_ns: 0.0 }
     }
 
     /// The work up to here; parts of a ns go on.
@@ -216,6 +221,10 @@ impl Code {
                 Op::Barrier(self.barriers[barrier as usize])
             }
             Action::Sleep { ns } => Op::Sleep(Amount::constant(ns as f64)),
+            Action::SleepUntil { ns } => {
+                let (timer, mode) = (self.timer(thread), TimerMode::Absolute);
+                Op::TimerWait { timer, period_ns: ns, mode }
+            }
             Action::Fork { thread } => Op::Fork { thread },
             Action::Yield => Op::Yield,
         };
@@ -227,6 +236,13 @@ impl Code {
         *self.pairs.entry((poster, waiter)).or_insert_with(|| {
             let name = format!("{poster} -> {waiter}");
             add(objects, name, ObjectKind::Semaphore { initial: 0 })
+        })
+    }
+
+    fn timer(&mut self, thread: u32) -> ObjectId {
+        let objects = &mut self.objects;
+        *self.timers.entry(thread).or_insert_with(|| {
+            add(objects, format!("timer {thread}"), ObjectKind::Timer { shared: false })
         })
     }
 
@@ -242,13 +258,4 @@ impl Code {
 fn add(objects: &mut Vec<Object>, name: String, kind: ObjectKind) -> ObjectId {
     objects.push(Object { name, kind });
     ObjectId::from(objects.len() - 1)
-}
-
-/// What a thread does by itself at an event, whatever others do.
-pub(super) fn own_action(kind: Kind, wait_ns: u64) -> Option<Action> {
-    match kind {
-        Kind::Sleep | Kind::Io if wait_ns > 0 => Some(Action::Sleep { ns: wait_ns }),
-        Kind::Yield => Some(Action::Yield),
-        _ => None,
-    }
 }

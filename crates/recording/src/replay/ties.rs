@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::build::{Action, Plan, own_action};
+use super::build::{Action, Plan};
 use super::scan::{Arrivals, Counted, Lock, Scan};
 use super::{Mark, Place};
 use crate::{Event, Kind, Recording, Wake};
@@ -40,8 +40,9 @@ fn mark(place: Place, event: &Event) -> Mark {
 fn tie_threads(recording: &Recording, plan: &mut Plan) {
     let count = recording.threads.len() as u32;
     let mut creations: BTreeMap<u32, (u32, Place)> = BTreeMap::new();
+    let mut slept_until: HashMap<u32, u64> = HashMap::new();
     for (place, event) in events(recording) {
-        if let Some(action) = own_action(event.kind, event.wait_ns) {
+        if let Some(action) = own_action(place.thread, event, &mut slept_until) {
             plan.act(place, action);
         }
         let other = event.object;
@@ -73,6 +74,21 @@ fn tie_threads(recording: &Recording, plan: &mut Plan) {
             plan.forked.insert(thread);
             reached.push(thread);
         }
+    }
+}
+
+/// What a thread does by itself at an event, whatever others do.
+fn own_action(thread: u32, event: &Event, slept_until: &mut HashMap<u32, u64>) -> Option<Action> {
+    match event.kind {
+        Kind::Sleep if event.aux == 1 => {
+            let before_ns = slept_until.insert(thread, event.at_ns);
+            let ns =
+                before_ns.map_or(event.wait_ns, |before_ns| event.at_ns.saturating_sub(before_ns));
+            Some(Action::SleepUntil { ns })
+        }
+        Kind::Sleep | Kind::Io if event.wait_ns > 0 => Some(Action::Sleep { ns: event.wait_ns }),
+        Kind::Yield => Some(Action::Yield),
+        _ => None,
     }
 }
 

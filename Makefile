@@ -221,6 +221,21 @@ truth-recordings: $(BUILD)/package ## Record and replay Debian's programs on thi
 	$(BIN)/python -m truth.recordings.native --inputs $(BUILD)/recordings/inputs --recordings $(BUILD)/recordings \
 		--results docs/reports/recordings --report docs/reports/recordings/report.md $(MORE)
 
+# As people build programs: dynamic, so that the recorder's library can be loaded.
+RECORDED_PROGRAMS := barrier convoy hogs pipeline sleepers
+
+$(BUILD)/recordings/programs/%: truth/programs/%.c truth/programs/truth.c truth/programs/truth.h
+	@mkdir -p $(@D)
+	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -o $@ $< truth/programs/truth.c
+
+.PHONY: truth-predictions
+truth-predictions: $(BUILD)/package $(RECORDED_PROGRAMS:%=$(BUILD)/recordings/programs/%) ## Predict what make gain has measured, from recordings that are kept (missing ones are made in exact virtual machines)
+	$(clock)
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.recordings.exact \
+		--programs $(BUILD)/recordings/programs --inputs $(BUILD)/gain-inputs \
+		--recordings docs/reports/recordings/exact --results docs/reports/live \
+		--report docs/reports/recordings/report.md
+
 CORES_PROGRAMS := director pairs groups wakers build
 
 .PHONY: truth-cores

@@ -230,6 +230,7 @@ static void forked(void) {
 
 __attribute__((constructor)) static void open_process(void) {
     const char *where = getenv("AMPSCHED_RECORD");
+    uint64_t begin_ns = thread_cpu_ns();
     if (!is_resolved) {
         resolve();
     }
@@ -249,6 +250,9 @@ __attribute__((constructor)) static void open_process(void) {
     struct thread *self = new_thread(0);
     if (self) {
         begin_thread(self, is_continued);
+    }
+    if ((uintptr_t)self_ > (uintptr_t)NO_THREAD) {
+        self_->head->own_ns += thread_cpu_ns() - begin_ns;
     }
 }
 

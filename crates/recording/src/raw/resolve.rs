@@ -226,7 +226,7 @@ fn completed(
     let ends = threads.iter().filter_map(|thread| thread.events.last());
     info.wall_ns = ends.map(|event| event.at_ns).max().unwrap_or(0);
     info.lost_events += raw.iter().map(|thread| thread.head.lost_events).sum::<u64>();
-    info.slowdown = slowdown(raw, info.wall_ns as f64, scale);
+    info.slowdown = slowdown(raw, &info, scale);
     info.instructions = instructions(raw, names, threads.len());
     let mut tell = |is: bool, sentence: String| {
         if is {
@@ -266,10 +266,13 @@ fn nothing() -> Event {
     }
 }
 
-/// By the thread of which the recorder took most.
-fn slowdown(raw: &[RawThread<'_>], wall_ns: f64, scale: &Scale) -> Option<f64> {
-    let most = raw.iter().map(|thread| recorder_ns(thread, scale)).fold(0.0, f64::max);
-    (wall_ns > most).then(|| wall_ns / (wall_ns - most))
+/// By the thread of which the recorder took most, or by what it took of all cores if that is more.
+fn slowdown(raw: &[RawThread<'_>], info: &Info, scale: &Scale) -> Option<f64> {
+    let taken = raw.iter().map(|thread| recorder_ns(thread, scale));
+    let (most, sum) = taken.fold((0.0, 0.0), |(most, sum), ns| (f64::max(most, ns), sum + ns));
+    let taken_ns = f64::max(most, sum / info.cores.len().max(1) as f64);
+    let wall_ns = info.wall_ns as f64;
+    (wall_ns > taken_ns).then(|| wall_ns / (wall_ns - taken_ns))
 }
 
 /// Per thread, or none at all.

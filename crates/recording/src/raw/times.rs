@@ -144,10 +144,9 @@ impl Clock<'_> {
 
 /// The events of a thread with their times.
 pub fn timed(thread: &RawThread<'_>, scale: &Scale) -> Vec<Timed> {
-    let [fast_ns, slow_ns, _] = thread.head.costs.map(|ticks| scale.ns(ticks));
     let mut clock = Clock {
         scale,
-        costs_ns: [fast_ns, slow_ns],
+        costs_ns: thread.head.costs.map(|ticks| scale.ns(ticks)),
         at_ticks: thread.head.begin.ticks,
         read_ns: 0.0,
         since_ns: 0.0,
@@ -171,7 +170,7 @@ fn take_back(found: &mut [Timed], too_much_ns: f64) {
 
 /// Time that the recorder took of a thread, in ns.
 pub fn recorder_ns(thread: &RawThread<'_>, scale: &Scale) -> f64 {
-    let [fast_ticks, slow_ticks, own_ticks] = thread.head.costs;
+    let [fast_ticks, slow_ticks] = thread.head.costs;
     let cost = |raw: Raw| if raw.reading.is_some() { slow_ticks } else { fast_ticks };
-    scale.ns(thread.events().map(cost).sum::<u64>() + own_ticks)
+    scale.ns(thread.events().map(cost).sum()) + thread.head.own_ns as f64
 }

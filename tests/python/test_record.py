@@ -133,6 +133,18 @@ def test_openmp_of_gcc_is_seen(build: Build, tmp_path: Path) -> None:
     }
 
 
+def test_a_library_with_an_openmp_of_its_own_is_seen(build: Build, tmp_path: Path) -> None:
+    """As extensions of Python load theirs: not visible to others, so neither to the recorder."""
+    library = build("regions.c", "-fopenmp", "-shared", "-fPIC", name="regions.so")
+    program = f"import ctypes, os; os._exit(ctypes.CDLL({str(library)!r}).main())"
+    found = counts(recorded(tmp_path, Path(sys.executable), "-c", program))
+    assert (found["begin parallel region"], found["begin share of region"], found["take chunk"]) == (
+        11,
+        22,
+        648,
+    )
+
+
 @pytest.mark.skipif(CPP is None, reason="no C++ compiler (c++)")
 def test_cpp_is_seen(build: Build, tmp_path: Path) -> None:
     found = counts(recorded(tmp_path, build("queue.cpp")))

@@ -272,6 +272,15 @@ def test_events_without_room_are_counted(build: Build, tmp_path: Path) -> None:
     assert "Events without room" in done.stderr
 
 
+def test_the_folder_stays_until_the_recording_is_written(tmp_path: Path) -> None:
+    (tmp_path / "r.ampr.partial").mkdir()  # where the recording is written first
+    done = run(tmp_path, "-o", "r.ampr", "--", "true")
+    assert done.returncode == 2
+    assert (tmp_path / "r.ampr.parts").is_dir()
+    (tmp_path / "r.ampr.partial").rmdir()
+    assert run(tmp_path, "--recover", "r.ampr.parts", "-o", "r.ampr").returncode == 0
+
+
 def test_standard_streams_are_the_programs(tmp_path: Path) -> None:
     done = subprocess.run(
         command("--", "cat"), cwd=tmp_path, input="text\n", capture_output=True, text=True, timeout=60

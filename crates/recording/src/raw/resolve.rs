@@ -129,9 +129,11 @@ impl Resolver<'_> {
     }
 
     /// Adds the events of a file to those of its thread.
-    fn add(&mut self, file: usize, head: &Head, events: &[Timed]) {
+    fn add(&mut self, file: usize, raw: &RawThread<'_>, scale: &Scale) {
         let index = self.names.index[file];
+        let head = &raw.head;
         let thread = &mut self.threads[index as usize];
+        thread.events.reserve_exact(raw.events().count() + 1);
         thread.process = head.process;
         thread.name.clone_from(&head.name);
         if let Some(creator) = head.creator.checked_sub(1) {
@@ -142,18 +144,18 @@ impl Resolver<'_> {
             self.creators[index as usize] = self.names.parent(head, index);
         }
         let mut dropped_ns = 0;
-        for event in events {
-            let resolved = self.resolve(head.process, index, event);
+        timed(raw, scale, |event| {
+            let resolved = self.resolve(head.process, index, &event);
             // It has waited for something that was not recorded, such as a static program.
             let waited = (event.wait_ns > 0).then_some((Kind::Io, 0, IO_OTHER));
             let Some(meaning) = resolved.or(waited) else {
                 dropped_ns += event.cpu_ns;
-                continue;
+                return;
             };
-            let event = self.finished(event, dropped_ns, meaning);
+            let event = self.finished(&event, dropped_ns, meaning);
             self.threads[index as usize].events.push(event);
             dropped_ns = 0;
-        }
+        });
     }
 
     fn finished(&self, event: &Timed, dropped_ns: u64, meaning: (Kind, u32, u32)) -> Event {
@@ -197,7 +199,7 @@ pub fn recording(info: Info, raw: &[RawThread<'_>], scale: &Scale) -> Recording 
         joined: Seen::default(),
     };
     for (file, thread) in raw.iter().enumerate() {
-        resolver.add(file, &thread.head, &timed(thread, scale));
+        resolver.add(file, thread, scale);
     }
     resolver.tell_creators();
     let Resolver { names, mut threads, .. } = resolver;

@@ -133,6 +133,18 @@ def test_openmp_of_gcc_is_seen(build: Build, tmp_path: Path) -> None:
     }
 
 
+def test_a_library_with_an_openmp_of_its_own_is_seen(build: Build, tmp_path: Path) -> None:
+    """As extensions of Python load theirs: not visible to others, so neither to the recorder."""
+    library = build("regions.c", "-fopenmp", "-shared", "-fPIC", name="regions.so")
+    program = f"import ctypes, os; os._exit(ctypes.CDLL({str(library)!r}).main())"
+    found = counts(recorded(tmp_path, Path(sys.executable), "-c", program))
+    assert (found["begin parallel region"], found["begin share of region"], found["take chunk"]) == (
+        11,
+        22,
+        648,
+    )
+
+
 @pytest.mark.skipif(CPP is None, reason="no C++ compiler (c++)")
 def test_cpp_is_seen(build: Build, tmp_path: Path) -> None:
     found = counts(recorded(tmp_path, build("queue.cpp")))
@@ -258,6 +270,15 @@ def test_events_without_room_are_counted(build: Build, tmp_path: Path) -> None:
     info = json.loads(load(tmp_path / "r.ampr").info)
     assert info["lost_events"] > 600_000
     assert "Events without room" in done.stderr
+
+
+def test_the_folder_stays_until_the_recording_is_written(tmp_path: Path) -> None:
+    (tmp_path / "r.ampr.partial").mkdir()  # where the recording is written first
+    done = run(tmp_path, "-o", "r.ampr", "--", "true")
+    assert done.returncode == 2
+    assert (tmp_path / "r.ampr.parts").is_dir()
+    (tmp_path / "r.ampr.partial").rmdir()
+    assert run(tmp_path, "--recover", "r.ampr.parts", "-o", "r.ampr").returncode == 0
 
 
 def test_standard_streams_are_the_programs(tmp_path: Path) -> None:

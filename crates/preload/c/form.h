@@ -61,7 +61,7 @@ struct head {
     uint64_t identity;     /* pthread_t */
     uint64_t lost_events;
     uint64_t fast_cost, slow_cost; /* ticks of the recorder per event without and with a reading */
-    uint64_t own_ticks;            /* ticks of the recorder's other work */
+    uint64_t own_ns;               /* CPU time of the recorder's other work */
     struct pair begin, last, rate; /* rate: a stretch of time by both clocks */
     uint64_t instructions;
     uint32_t has_instructions, is_ended;

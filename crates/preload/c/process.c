@@ -233,6 +233,7 @@ static void forked(void) {
 
 __attribute__((constructor)) static void open_process(void) {
     const char *where = getenv("AMPSCHED_RECORD");
+    uint64_t begin_ns = thread_cpu_ns();
     if (!is_resolved) {
         resolve();
     }
@@ -252,6 +253,10 @@ __attribute__((constructor)) static void open_process(void) {
     struct thread *self = new_thread(0);
     if (self) {
         begin_thread(self, is_continued);
+    }
+    /* That of the very first program is over when the recording begins. */
+    if ((uintptr_t)self_ > (uintptr_t)NO_THREAD && (is_continued || process_number > 0)) {
+        self_->head->own_ns += thread_cpu_ns() - begin_ns;
     }
 }
 

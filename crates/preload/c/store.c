@@ -9,6 +9,9 @@
 #include "real.h"
 
 #define FIRST_BYTES (64u << 10)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #define NEXT_BYTES (1u << 20)
 #define KEPT_SLOTS 8 /* for what says that a window is full, and handlers of signals just before */
 
@@ -44,10 +47,14 @@ static char *extend(const struct thread *self, uint64_t offset, uint64_t bytes) 
     }
     char *window = MAP_FAILED;
     if (fallocate(file, 0, (off_t)offset, (off_t)bytes) == 0) {
-        window = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, (off_t)offset);
+        window = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)offset);
     }
     close(file);
-    return window == MAP_FAILED ? NULL : window;
+    if (window == MAP_FAILED) {
+        return NULL;
+    }
+    madvise(window, bytes, MADV_POPULATE_WRITE); /* before Linux 5.14, pages come when they are written */
+    return window;
 }
 
 static void use(struct thread *self, char *window, uint64_t skipped, uint64_t bytes) {
@@ -114,7 +121,7 @@ void next_window(struct thread *self) {
     __atomic_store_n(&slot->head, OWN_TIME | READING << 8 | (end - begin) << 16, __ATOMIC_RELEASE);
     self->next = slot + 2;
     self->last = end;
-    self->head->own_ticks += end - begin;
+    self->head->own_ns += reading.cpu_ns - cpu_ns;
 }
 
 /* Lets go of what is mapped of a thread's file. */

@@ -89,8 +89,7 @@ def record(
         told = kernel.record(command, out)
         _tell(told.recording, out)
         return told.exit_code
-    outcome = preload.record(command, out.with_name(out.name + preload.FOLDER_SUFFIX), limit_mb)
-    recording.save(outcome.recording, out)
+    outcome = preload.record(command, out, limit_mb)
     _tell(outcome.recording, out)
     return outcome.exit_code
 

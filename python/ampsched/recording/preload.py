@@ -19,6 +19,7 @@ from types import FrameType
 
 from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED
+from ampsched.recording.files import save
 
 FOLDER_SUFFIX = ".parts"
 LIMIT_MB = 1024
@@ -41,8 +42,6 @@ class Outcome:
     recording: Recording
     exit_code: int
     """Of the program, or 128 and the number of the signal that has ended it."""
-    raw_bytes: int
-    """What the threads' files took, in bytes."""
 
 
 def find_program(name: str) -> Path:
@@ -100,36 +99,36 @@ def _interpreter(elf: bytes) -> bytes | None:
     return None
 
 
-def record(command: Sequence[str], folder: Path, limit_mb: int = LIMIT_MB) -> Outcome:
-    """Runs a program and records what its threads do.
+def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outcome:
+    """Runs a program, records what its threads do, and writes the recording.
 
     Standard streams are the caller's; signals are passed on.
 
     Args:
         command: Program and arguments.
-        folder: Working folder, which must not be there; it is removed when the recording has been made.
+        out: File of the recording. The working folder beside it, which must not be there, is removed only when the
+            recording is written.
         limit_mb: Most that the threads' files may take, in MiB.
 
     Raises:
         InputError: The program cannot be recorded, or nothing was.
-        OSError: The folder cannot be written.
+        OSError: The folder or the recording cannot be written.
     """
     program = find_program(command[0])
+    folder = out.with_name(out.name + FOLDER_SUFFIX)
     prepare(folder, _info(program, command), limit_mb)
-    environment = {**os.environ, **variables(folder)}
     try:
-        code = _run(command, program, environment)
+        code = _run(command, program, {**os.environ, **variables(folder)})
+        recording = recover(folder, code)
     except OSError as error:
         shutil.rmtree(folder)
         raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
-    raw_bytes = sum(file.stat().st_blocks * 512 for file in folder.glob("*.raw"))
-    try:
-        recording = recover(folder, code)
     except InputError:
         shutil.rmtree(folder)
         raise
+    save(recording, out)
     shutil.rmtree(folder)
-    return Outcome(recording, code, raw_bytes)
+    return Outcome(recording, code)
 
 
 def recover(folder: Path, exit_code: int | None = None) -> Recording:

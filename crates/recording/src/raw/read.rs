@@ -51,8 +51,10 @@ pub struct Head {
     pub identity: u64,
     /// Events that there was no room for.
     pub lost_events: u64,
-    /// Ticks of the recorder: per event without and with a reading, and besides.
-    pub costs: [u64; 3],
+    /// Ticks of the recorder per event without and with a reading.
+    pub costs: [u64; 2],
+    /// CPU time of the recorder besides, in ns.
+    pub own_ns: u64,
     /// The begin.
     pub begin: Pair,
     /// A moment near the end.
@@ -149,7 +151,8 @@ fn head(bytes: &[u8]) -> Head {
         is_continued: u32_at(bytes, 28) != 0,
         identity: u64_at(bytes, 32),
         lost_events: u64_at(bytes, 40),
-        costs: [u64_at(bytes, 48), u64_at(bytes, 56), u64_at(bytes, 64)],
+        costs: [u64_at(bytes, 48), u64_at(bytes, 56)],
+        own_ns: u64_at(bytes, 64),
         begin: pair_at(bytes, 72),
         last: pair_at(bytes, 88),
         rate: pair_at(bytes, 104),

@@ -129,9 +129,11 @@ impl Resolver<'_> {
     }
 
     /// Adds the events of a file to those of its thread.
-    fn add(&mut self, file: usize, head: &Head, events: &[Timed]) {
+    fn add(&mut self, file: usize, raw: &RawThread<'_>, scale: &Scale) {
         let index = self.names.index[file];
+        let head = &raw.head;
         let thread = &mut self.threads[index as usize];
+        thread.events.reserve_exact(raw.events().count() + 1);
         thread.process = head.process;
         thread.name.clone_from(&head.name);
         if let Some(creator) = head.creator.checked_sub(1) {
@@ -142,18 +144,18 @@ impl Resolver<'_> {
             self.creators[index as usize] = self.names.parent(head, index);
         }
         let mut dropped_ns = 0;
-        for event in events {
-            let resolved = self.resolve(head.process, index, event);
+        timed(raw, scale, |event| {
+            let resolved = self.resolve(head.process, index, &event);
             // It has waited for something that was not recorded, such as a static program.
             let waited = (event.wait_ns > 0).then_some((Kind::Io, 0, IO_OTHER));
             let Some(meaning) = resolved.or(waited) else {
                 dropped_ns += event.cpu_ns;
-                continue;
+                return;
             };
-            let event = self.finished(event, dropped_ns, meaning);
+            let event = self.finished(&event, dropped_ns, meaning);
             self.threads[index as usize].events.push(event);
             dropped_ns = 0;
-        }
+        });
     }
 
     fn finished(&self, event: &Timed, dropped_ns: u64, meaning: (Kind, u32, u32)) -> Event {
@@ -197,7 +199,7 @@ pub fn recording(info: Info, raw: &[RawThread<'_>], scale: &Scale) -> Recording 
         joined: Seen::default(),
     };
     for (file, thread) in raw.iter().enumerate() {
-        resolver.add(file, &thread.head, &timed(thread, scale));
+        resolver.add(file, thread, scale);
     }
     resolver.tell_creators();
     let Resolver { names, mut threads, .. } = resolver;
@@ -226,7 +228,7 @@ fn completed(
     let ends = threads.iter().filter_map(|thread| thread.events.last());
     info.wall_ns = ends.map(|event| event.at_ns).max().unwrap_or(0);
     info.lost_events += raw.iter().map(|thread| thread.head.lost_events).sum::<u64>();
-    info.slowdown = slowdown(raw, info.wall_ns as f64, scale);
+    info.slowdown = slowdown(raw, &info, scale);
     info.instructions = instructions(raw, names, threads.len());
     let mut tell = |is: bool, sentence: String| {
         if is {
@@ -266,10 +268,13 @@ fn nothing() -> Event {
     }
 }
 
-/// By the thread of which the recorder took most.
-fn slowdown(raw: &[RawThread<'_>], wall_ns: f64, scale: &Scale) -> Option<f64> {
-    let most = raw.iter().map(|thread| recorder_ns(thread, scale)).fold(0.0, f64::max);
-    (wall_ns > most).then(|| wall_ns / (wall_ns - most))
+/// By the thread of which the recorder took most, or by what it took of all cores if that is more.
+fn slowdown(raw: &[RawThread<'_>], info: &Info, scale: &Scale) -> Option<f64> {
+    let taken = raw.iter().map(|thread| recorder_ns(thread, scale));
+    let (most, sum) = taken.fold((0.0, 0.0), |(most, sum), ns| (f64::max(most, ns), sum + ns));
+    let taken_ns = f64::max(most, sum / info.cores.len().max(1) as f64);
+    let wall_ns = info.wall_ns as f64;
+    (wall_ns > taken_ns).then(|| wall_ns / (wall_ns - taken_ns))
 }
 
 /// Per thread, or none at all.

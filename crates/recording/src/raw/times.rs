@@ -82,11 +82,13 @@ struct Clock<'a> {
     carried_ns: f64,
     is_preempted: bool,
     core: u16,
-    found: Vec<Timed>,
+    /// The last event: the next one may still correct it.
+    last: Option<Timed>,
 }
 
 impl Clock<'_> {
-    fn add(&mut self, raw: Raw) {
+    /// Goes on to an event; returns the one before, which is final.
+    fn add(&mut self, raw: Raw) -> Option<Timed> {
         let passed_ns = self.scale.ns(raw.ticks);
         self.at_ticks = self.at_ticks.saturating_add(raw.ticks);
         let used_ns = self.used_ns(&raw, passed_ns);
@@ -101,10 +103,10 @@ impl Clock<'_> {
             self.is_preempted |= is_off && !is_waiting;
         }
         if raw.kind == ANCHOR || raw.kind == OWN_TIME {
-            return;
+            return None;
         }
         let has_waited = is_off && is_waiting;
-        self.found.push(Timed {
+        self.last.replace(Timed {
             kind: raw.kind,
             object: raw.object,
             aux: raw.aux,
@@ -114,7 +116,7 @@ impl Clock<'_> {
             at_ns: self.scale.at_ns(self.at_ticks),
             cpu_ns: std::mem::take(&mut self.carried_ns).round() as u64,
             wait_ns: if has_waited { off_ns.round() as u64 } else { 0 },
-        });
+        })
     }
 
     /// CPU time before an event, the recorder's included.
@@ -124,7 +126,7 @@ impl Clock<'_> {
             return passed_ns;
         };
         let used_ns = read_ns as f64 - self.read_ns - self.since_ns;
-        take_back(&mut self.found, -used_ns);
+        self.take_back(-used_ns);
         self.read_ns = read_ns as f64;
         self.since_ns = 0.0;
         self.core = u16::try_from(core).unwrap_or(UNKNOWN_CORE);
@@ -132,22 +134,30 @@ impl Clock<'_> {
     }
 
     /// The end of a thread that still ran at the end of its process.
-    fn stop(&mut self, stopped: Pair) {
-        let is_open = self.found.last().is_some_and(|last| last.kind != Kind::Exit as u8);
+    fn stop(&mut self, stopped: Pair) -> Option<Timed> {
+        let is_open = self.last.is_some_and(|last| last.kind != Kind::Exit as u8);
         if is_open && stopped.ticks > self.at_ticks {
             let ticks = stopped.ticks - self.at_ticks;
             let reading = Some((stopped.ns, u32::MAX));
-            self.add(Raw { kind: Kind::Exit as u8, flags: 0, ticks, object: 0, aux: 0, reading });
+            let (kind, flags, object, aux) = (Kind::Exit as u8, 0, 0, 0);
+            return self.add(Raw { kind, flags, ticks, object, aux, reading });
+        }
+        None
+    }
+
+    /// The kernel tells less than the ticks did: the last event was just being noted when the thread lost its core.
+    fn take_back(&mut self, too_much_ns: f64) {
+        if let Some(last) = self.last.as_mut().filter(|_| too_much_ns >= OFF_CORE_NS) {
+            last.cpu_ns = last.cpu_ns.saturating_sub(too_much_ns as u64);
         }
     }
 }
 
-/// The events of a thread with their times.
-pub fn timed(thread: &RawThread<'_>, scale: &Scale) -> Vec<Timed> {
-    let [fast_ns, slow_ns, _] = thread.head.costs.map(|ticks| scale.ns(ticks));
+/// Hands over the events of a thread with their times.
+pub fn timed(thread: &RawThread<'_>, scale: &Scale, mut take: impl FnMut(Timed)) {
     let mut clock = Clock {
         scale,
-        costs_ns: [fast_ns, slow_ns],
+        costs_ns: thread.head.costs.map(|ticks| scale.ns(ticks)),
         at_ticks: thread.head.begin.ticks,
         read_ns: 0.0,
         since_ns: 0.0,
@@ -155,23 +165,20 @@ pub fn timed(thread: &RawThread<'_>, scale: &Scale) -> Vec<Timed> {
         carried_ns: 0.0,
         is_preempted: false,
         core: UNKNOWN_CORE,
-        found: Vec::new(),
+        last: None,
     };
-    thread.events().for_each(|raw| clock.add(raw));
-    clock.stop(thread.head.stopped);
-    clock.found
-}
-
-/// The kernel tells less than the ticks did: the last event was just being noted when the thread lost its core.
-fn take_back(found: &mut [Timed], too_much_ns: f64) {
-    if let Some(last) = found.last_mut().filter(|_| too_much_ns >= OFF_CORE_NS) {
-        last.cpu_ns = last.cpu_ns.saturating_sub(too_much_ns as u64);
+    for raw in thread.events() {
+        if let Some(event) = clock.add(raw) {
+            take(event);
+        }
     }
+    let before = clock.stop(thread.head.stopped);
+    before.into_iter().chain(clock.last).for_each(take);
 }
 
 /// Time that the recorder took of a thread, in ns.
 pub fn recorder_ns(thread: &RawThread<'_>, scale: &Scale) -> f64 {
-    let [fast_ticks, slow_ticks, own_ticks] = thread.head.costs;
+    let [fast_ticks, slow_ticks] = thread.head.costs;
     let cost = |raw: Raw| if raw.reading.is_some() { slow_ticks } else { fast_ticks };
-    scale.ns(thread.events().map(cost).sum::<u64>() + own_ticks)
+    scale.ns(thread.events().map(cost).sum()) + thread.head.own_ns as f64
 }

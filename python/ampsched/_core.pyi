@@ -397,14 +397,13 @@ def lift(
 def import_trace(file: str, data: bytes, options: str) -> Recording: ...
 def import_pages(
     folder: str,
-    header_page: str,
-    formats: Sequence[str],
+    about: tuple[str, Sequence[str], int],
     cores: Sequence[bytes],
-    page_bytes: int,
     lost_events: int,
     options: str,
 ) -> Recording: ...
 def wake_ups(recording: Recording) -> list[tuple[int, int, int, int]]: ...
+def work_ns(recording: Recording) -> list[int]: ...
 def trace_forms() -> list[tuple[str, str]]: ...
 
 @final

@@ -27,20 +27,20 @@ pub fn import_trace(
     found.map(Recording::from).map_err(|error| input(&error))
 }
 
-/// The recording in pages of the kernel's ring buffers, of each core one behind the other.
+/// The recording in pages of the kernel's ring buffers, of each core one behind the other. `about`: how a page begins,
+/// descriptions of the events, bytes of a page.
 #[pyfunction]
 pub fn import_pages(
     py: Python<'_>,
     folder: String,
-    header_page: String,
-    formats: Vec<String>,
+    about: (String, Vec<String>, usize),
     cores: Vec<PyBackedBytes>,
-    page_bytes: usize,
     lost_events: u64,
     options: &str,
 ) -> PyResult<Recording> {
     let options = self::options(&folder, options)?;
     let found = interruptible(py, move |_| {
+        let (header_page, formats, page_bytes) = about;
         let cores = cores.iter().map(|bytes| bytes.to_vec()).collect();
         let pages = import::Pages { header_page, formats, cores, page_bytes, lost_events };
         import::of_pages(&folder, &pages, &options)
@@ -53,6 +53,13 @@ pub fn import_pages(
 pub fn wake_ups(recording: &Recording) -> Vec<(u32, u32, u64, u64)> {
     let row = |pair: import::WakeUps| (pair.waker, pair.woken, pair.count, pair.wait_ns);
     import::wake_ups(&recording.inner).into_iter().map(row).collect()
+}
+
+/// Work of each thread: what its CPU time would have been on the fastest core, in ns.
+#[pyfunction]
+pub fn work_ns(recording: &Recording) -> Vec<u64> {
+    let threads = recording.inner.threads.iter();
+    threads.map(|thread| thread.events.iter().map(|event| event.work_ns).sum()).collect()
 }
 
 /// Forms of traces that are imported: name, and what it is.

@@ -148,9 +148,10 @@ def recover(folder: Path, out: Path) -> Recording:
         OSError: The recording cannot be written.
     """
     try:
-        about = json.loads((folder / ABOUT).read_text())
+        about: dict[str, dict[str, object]] = json.loads((folder / ABOUT).read_text())
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: has no pages of a recorder ({error})") from error
+    about["options"]["unknown"] = ["what happened after the recorder was ended"]
     recording = _recording(folder, about, 0)
     save(recording, out)
     return recording
@@ -162,8 +163,8 @@ def _recording(folder: Path, about: Mapping[str, object], lost_events: int) -> R
     assert isinstance(page_bytes, int)
     cores = sorted(folder.glob("cpu*"), key=lambda path: int(path.name.removeprefix("cpu")))
     pages = [path.read_bytes() for path in cores]
-    header_page, options = str(about["header_page"]), json.dumps(about["options"])
-    return import_pages(str(folder), header_page, formats, pages, page_bytes, lost_events, options)
+    told = (str(about["header_page"]), formats, page_bytes)
+    return import_pages(str(folder), told, pages, lost_events, json.dumps(about["options"]))
 
 
 class _Run:

@@ -160,7 +160,8 @@ impl Plain<'_> {
         let mut is_in_region = false;
         let events = &recording.threads[index as usize].events;
         for (at, event) in events.iter().enumerate() {
-            let mutex = |found: &mut Acts| found.mutexes.number(lock_class(event.kind), event.object);
+            let mutex =
+                |found: &mut Acts| found.mutexes.number(lock_class(event.kind), event.object);
             let act = match event.kind {
                 Kind::Create => {
                     let child = event.object as usize;
@@ -185,13 +186,15 @@ impl Plain<'_> {
                     self.objects.note("Readers of locks for readers and writers do not wait.");
                     Act::None
                 }
-                Kind::RwUnlock => match reading.get_mut(&event.object).filter(|count| **count > 0) {
-                    Some(count) => {
-                        *count -= 1;
-                        Act::None
+                Kind::RwUnlock => {
+                    match reading.get_mut(&event.object).filter(|count| **count > 0) {
+                        Some(count) => {
+                            *count -= 1;
+                            Act::None
+                        }
+                        None => Act::Leave(mutex(found)),
                     }
-                    None => Act::Leave(mutex(found)),
-                },
+                }
                 Kind::SemWait => Act::Sym(Sym::SemWait(self.semaphore(event.object))),
                 Kind::SemPost => Act::Sym(Sym::SemPost(self.semaphore(event.object))),
                 Kind::Sleep if event.wait_ns > 0 => Act::Sym(Sym::Sleep),
@@ -218,12 +221,7 @@ impl Plain<'_> {
         }
     }
 
-    fn object(
-        &mut self,
-        class: u8,
-        hash: u32,
-        what: impl FnOnce() -> (What, &'static str),
-    ) -> u32 {
+    fn object(&mut self, class: u8, hash: u32, what: impl FnOnce() -> (What, &'static str)) -> u32 {
         if let Some(number) = self.numbers.get(&(class, hash)) {
             return *number;
         }

@@ -80,7 +80,8 @@ fn quantiles(values: &[f64]) -> Vec<f64> {
     sorted.sort_by(f64::total_cmp);
     let mut points = Vec::new();
     for steps in [10, 20, 40] {
-        points = (0..=steps).map(|step| between(&sorted, f64::from(step) / f64::from(steps))).collect();
+        points =
+            (0..=steps).map(|step| between(&sorted, f64::from(step) / f64::from(steps))).collect();
         let implied = implied_mean(&points);
         let is_near = (implied - 1.0).abs() < 0.01 && (implied_cv(&points) / cv - 1.0).abs() < 0.02;
         if is_near || values.len() < 2 * steps as usize {

@@ -47,14 +47,12 @@ pub(super) fn emit(
         counts,
         names: HashMap::new(),
         used: BTreeMap::new(),
-        lifted_ns: 0.0,
         steps: 0,
         depth: 0,
     };
     let mut threads = Vec::new();
     let mut rows = Vec::new();
     for group in &groups.list {
-        let before = writer.lifted_ns;
         writer.steps = 0;
         let body = writer.body(group);
         let count = writer.count_of(group);
@@ -64,7 +62,7 @@ pub(super) fn emit(
             threads: group.members.len(),
             count,
             recorded_ns: group.work_ns,
-            lifted_ns: writer.lifted_ns - before,
+            lifted_ns: 0.0,
             steps: writer.steps,
         });
     }
@@ -83,7 +81,7 @@ pub(super) fn emit(
     let report = Report {
         level: level.word().to_owned(),
         recorded_ns: groups.list.iter().map(|group| group.work_ns).sum(),
-        lifted_ns: rows.iter().map(|row| row.lifted_ns).sum(),
+        lifted_ns: 0.0,
         groups: rows,
         objects: used,
         idle_ns: idle_ns(recording, acts),
@@ -198,7 +196,8 @@ fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -
 }
 
 fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
-    let mut text = vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
+    let mut text =
+        vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
     match (group.is_forked, count) {
         (true, _) => text.push("count = 0".to_owned()),
         (_, "1") => {}
@@ -216,13 +215,11 @@ fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
 /// How often things happened in the recording.
 struct Counts {
     pushes: HashMap<u32, f64>,
-    /// Items of `Each` and `Dynamic`, by object.
-    pieces: HashMap<u32, f64>,
 }
 
 impl Counts {
     fn of(groups: &Groups) -> Self {
-        let mut found = Self { pushes: HashMap::new(), pieces: HashMap::new() };
+        let mut found = Self { pushes: HashMap::new() };
         let mut seen = HashSet::new();
         groups.list.iter().for_each(|group| found.add(&group.nodes, &mut seen));
         found
@@ -237,14 +234,8 @@ impl Counts {
                     continue;
                 }
             };
-            match step.sym {
-                Sym::Push(queue) => {
-                    *self.pushes.entry(queue).or_default() += step.samples.len() as f64;
-                }
-                Sym::Each(one) | Sym::Dynamic(one) => {
-                    *self.pieces.entry(one).or_default() += step.pieces as f64;
-                }
-                _ => {}
+            if let Sym::Push(queue) = step.sym {
+                *self.pushes.entry(queue).or_default() += step.samples.len() as f64;
             }
             // A common body tells of the items of all groups.
             if step.common.is_none() || seen.insert(step.sym) {
@@ -263,7 +254,6 @@ struct Writer<'a> {
     names: HashMap<u32, String>,
     /// Names given by kind.
     used: BTreeMap<&'static str, usize>,
-    lifted_ns: f64,
     steps: usize,
     depth: usize,
 }
@@ -295,6 +285,7 @@ impl Writer<'_> {
             members: &group.members,
             executions: members as f64,
             is_item: false,
+            has_index: group.is_whole,
             group_work: group.work_ns,
             shared_by: None,
             is_scaled: false,
@@ -313,13 +304,7 @@ impl Writer<'_> {
         }
     }
 
-    fn rounds(
-        &mut self,
-        node: &Node,
-        counts: &[f64],
-        body: &[Node],
-        place: Place,
-    ) -> Vec<String> {
+    fn rounds(&mut self, node: &Node, counts: &[f64], body: &[Node], place: Place) -> Vec<String> {
         let sum: f64 = counts.iter().sum();
         let mean = match place.is_item {
             true => sum / place.executions,
@@ -332,14 +317,31 @@ impl Writer<'_> {
                 Scale::Items => makes_items(node),
                 Scale::Work => false,
             };
-        let rounds = match is_scaled {
-            true => format!("\"ceil({mean} * scale)\""),
-            false => amounts::rounds(mean),
+        let rounds = match (is_scaled, self.once_for_each(mean, body)) {
+            (true, _) => format!("\"ceil({mean} * scale)\""),
+            (_, Some(threads)) => amounts::plain(&threads),
+            _ => amounts::rounds(mean),
         };
         self.depth += 1;
         let inner = self.nodes(body, Place { executions: place.executions * mean, ..place });
         self.depth -= 1;
         block(&format!("loop = {rounds}"), inner)
+    }
+
+    /// The number of threads that share work, if a loop waits for each of them, or wakes each of them, once.
+    fn once_for_each(&self, rounds: f64, body: &[Node]) -> Option<String> {
+        let [Node::Step(step)] = body else { return None };
+        let (Sym::SemWait(one) | Sym::SemPost(one)) = step.sym else { return None };
+        let group = self.groups.list.iter().find(|group| group.is_n)?;
+        let mut is_used = false;
+        for node in &group.nodes {
+            node.each_step(&mut |other| {
+                is_used |= other.sym != step.sym
+                    && matches!(other.sym, Sym::SemWait(two) | Sym::SemPost(two) if two == one);
+            });
+        }
+        let is_each = is_used && rounds == group.members.len() as f64;
+        is_each.then(|| self.count_of(group))
     }
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
@@ -353,8 +355,7 @@ impl Writer<'_> {
         let objects = self.objects;
         let (names, used) = (&mut self.names, &mut self.used);
         let mut name = |object: u32| name_of(object, objects, names, used);
-        let (mut lines, work_ns) = work::lines(step, before, &mut name);
-        self.lifted_ns += work_ns;
+        let mut lines = work::lines(step, before, &mut name);
         lines.extend(self.sym(step, place));
         lines
     }
@@ -418,9 +419,7 @@ impl Writer<'_> {
     }
 
     fn items(&mut self, word: &str, object: u32, step: &Step, place: Place) -> Vec<String> {
-        let own = step.pieces as f64;
-        let all = self.counts.pieces.get(&object).copied().unwrap_or(own).max(1.0);
-        let share = step.common.map_or(1.0, |common| own / common.max(1) as f64);
+        let all = step.common.unwrap_or(step.pieces) as f64;
         let executions = match self.objects.list[object as usize].what {
             What::Pool { total } => total * step.samples.len() as f64 / place.members.len() as f64,
             _ => self.counts.pushes.get(&object).copied().unwrap_or(all),
@@ -428,9 +427,7 @@ impl Writer<'_> {
         let name = self.name(object);
         self.depth += 1;
         let inside = Place { executions: executions.max(1e-9), is_item: true, ..place };
-        let before_ns = self.lifted_ns;
         let mut body = self.nodes(&step.body, inside);
-        self.lifted_ns = before_ns + (self.lifted_ns - before_ns) * share;
         self.depth -= 1;
         if body.is_empty() {
             body = vec!["{ run_us = 0, profile = \"recorded\" },".to_owned()];
@@ -459,9 +456,7 @@ impl Writer<'_> {
                     let total = number_of(*total);
                     ("pools", Some(format!("total = \"ceil({total} * scale)\"")))
                 }
-                What::Pool { total } => {
-                    ("pools", Some(format!("total = {}", number_of(*total))))
-                }
+                What::Pool { total } => ("pools", Some(format!("total = {}", number_of(*total)))),
                 What::Device => ("devices", None),
             };
             text.push(String::new());

@@ -134,7 +134,16 @@ impl<'a> Walk<'a> {
         mutexes: &'a HashMap<u32, Option<u32>>,
     ) -> Self {
         let segment = Segment::default();
-        Self { recording, acts, thread, mutexes, segment, gap: 0.0, inside: None, steps: Vec::new() }
+        Self {
+            recording,
+            acts,
+            thread,
+            mutexes,
+            segment,
+            gap: 0.0,
+            inside: None,
+            steps: Vec::new(),
+        }
     }
 
     fn run(mut self) -> Vec<Step> {
@@ -244,8 +253,7 @@ fn queues_in_circles(codes: &[Code]) -> HashSet<u32> {
         }
     }
     let circle: Vec<u32> = ways.iter().filter(|(a, b)| a == b).map(|(a, _)| *a).collect();
-    let single: Vec<u32> =
-        circle.iter().filter(|queue| consumers[*queue] == 1).copied().collect();
+    let single: Vec<u32> = circle.iter().filter(|queue| consumers[*queue] == 1).copied().collect();
     mixed.extend(if single.is_empty() { circle } else { single });
     mixed
 }
@@ -438,10 +446,7 @@ fn join(codes: &mut [Code], objects: &mut Objects) {
             let sample = Sample { thread: child, segment, time_ns: 0.0 };
             let end = code.steps.len() - 1;
             let mut post = Step::new(Sym::SemPost(semaphore), sample);
-            std::mem::swap(
-                &mut post.samples[0].segment,
-                &mut code.steps[end].samples[0].segment,
-            );
+            std::mem::swap(&mut post.samples[0].segment, &mut code.steps[end].samples[0].segment);
             code.steps.insert(end, post);
         }
     }
@@ -461,4 +466,3 @@ fn remove(steps: &mut Vec<Step>, out: &HashSet<usize>) {
         true
     });
 }
-

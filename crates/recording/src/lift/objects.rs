@@ -6,12 +6,21 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
     /// Of so many recorded mutexes, one of which is locked.
-    Mutex { members: u32 },
+    Mutex {
+        members: u32,
+    },
     Barrier,
     /// `fan`: a post is one for each of so many waiters.
-    Semaphore { initial: u32, fan: u32 },
-    Queue { capacity: u32 },
-    Pool { total: f64 },
+    Semaphore {
+        initial: u32,
+        fan: u32,
+    },
+    Queue {
+        capacity: u32,
+    },
+    Pool {
+        total: f64,
+    },
     Device,
 }
 

@@ -165,9 +165,9 @@ impl Finder<'_> {
         let mut phases: Vec<Phase> = Vec::new();
         for stretch in stretches {
             let fits = |phase: &&mut Phase| {
-                phase.iter().all(|one| {
-                    one.thread != stretch.thread && stretch.visits[0].2 <= one.leave_ns
-                })
+                phase
+                    .iter()
+                    .all(|one| one.thread != stretch.thread && stretch.visits[0].2 <= one.leave_ns)
             };
             match phases.last_mut().filter(fits) {
                 Some(phase) => phase.push(stretch),
@@ -204,9 +204,8 @@ impl Finder<'_> {
         let is_telling = |phase: &&Phase| pieces(phase, way) >= least * phase.len();
         let shared = || phases.iter().filter(|phase| phase.len() > 1);
         let telling: Vec<&Phase> = shared().filter(is_telling).collect();
-        let count = |phases: &[&Phase]| -> usize {
-            phases.iter().map(|phase| pieces(phase, way)).sum()
-        };
+        let count =
+            |phases: &[&Phase]| -> usize { phases.iter().map(|phase| pieces(phase, way)).sum() };
         let all = count(&shared().collect::<Vec<_>>());
         if count(&telling) < PIECES_MIN.max(all / 2) {
             return false;
@@ -242,14 +241,16 @@ impl Finder<'_> {
                 Way::Ends => sums[last.1 as usize] - begin,
                 _ => sums[last.0 as usize] - sums[first.1 as usize],
             };
-            let hold = |(first, last, _): &(u32, u32, u64)| {
-                sums[*last as usize] - sums[*first as usize]
-            };
+            let hold =
+                |(first, last, _): &(u32, u32, u64)| sums[*last as usize] - sums[*first as usize];
             held += stretch.visits.iter().map(hold).sum::<f64>();
         }
         // Other mutexes that are locked as often tell that this one is nothing special.
         let is_special = own * 2 > locks;
-        is_special && pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole
+        is_special
+            && pieces > 0.0
+            && held < HOLD_SHARE_MAX * pieces
+            && pieces >= COVERED_SHARE_MIN * whole
     }
 
     fn make(&mut self, phases: Vec<Phase>, way: Way) {

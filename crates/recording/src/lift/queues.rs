@@ -54,9 +54,8 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     conditions.sort_unstable();
     conditions.dedup();
     let found = conditions.iter().filter_map(|filled| {
-        let signals = |visit: &Visit| {
-            visit.signals.contains(filled) || visit.broadcasts.contains(filled)
-        };
+        let signals =
+            |visit: &Visit| visit.signals.contains(filled) || visit.broadcasts.contains(filled);
         let waits = |visit: &&Visit| visit.waits.contains(filled);
         // Consumers may tell each other the end, with their last visit.
         let puts_in = |(_, list): &(u32, Vec<&Visit>)| {
@@ -140,9 +139,10 @@ fn ends(sides: &Sides) -> Option<(Vec<bool>, Vec<bool>)> {
 }
 
 fn without_last<'a>(side: &ByThread<'a>, is_last_out: &[bool]) -> Vec<&'a Visit> {
-    let lists = side.iter().zip(is_last_out).flat_map(|((_, list), is_out)| {
-        list[..list.len() - usize::from(*is_out)].iter().copied()
-    });
+    let lists = side
+        .iter()
+        .zip(is_last_out)
+        .flat_map(|((_, list), is_out)| list[..list.len() - usize::from(*is_out)].iter().copied());
     lists.collect()
 }
 

@@ -5,6 +5,7 @@
 
 mod file;
 pub mod lift;
+pub mod import;
 mod model;
 
 pub use file::{MAGIC, Reader, Writer, read};

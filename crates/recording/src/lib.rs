@@ -4,8 +4,8 @@
 //! of somebody else's trace, and becomes a [`Program`](ampsched_model::Program) that an engine executes.
 
 mod file;
-pub mod lift;
 pub mod import;
+pub mod lift;
 mod model;
 
 pub use file::{MAGIC, Reader, Writer, read};

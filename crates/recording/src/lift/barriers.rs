@@ -88,7 +88,7 @@ pub(super) fn of_monitor(
     {
         // An object may lie where another one lay before.
         let each = parts.iter().map(|part| of_monitor(recording, part, acts, objects));
-        return each.fold(true, |all, is_one| all && is_one);
+        return each.collect::<Vec<bool>>().into_iter().all(|is_one| is_one);
     }
     let merged = merged(all);
     let threads = by_thread(merged.iter());

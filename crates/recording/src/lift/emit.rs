@@ -8,25 +8,13 @@ use super::groups::{Group, Groups, clean};
 use super::node::{Node, Step, Sym};
 use super::objects::{Objects, What};
 use super::report::{self, ObjectRow, Report};
+use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, scale};
 use super::work::{self, Place};
 use super::{Level, Lifted, Options, Scaling, phases};
 use crate::Recording;
 
-/// A loop of fewer rounds is no matter of the size of the input.
-const SCALED_ROUNDS_MIN: f64 = 3.0;
 /// Later starts of threads that nobody started are kept, in ns.
 const START_NS_MIN: u64 = 1_000_000;
-
-/// What the parameter `scale` multiplies.
-#[derive(Clone, Copy, PartialEq)]
-enum Scale {
-    /// Items of queues and pools.
-    Items,
-    /// Rounds of outermost loops.
-    Rounds,
-    /// Works.
-    Work,
-}
 
 /// Writes the program and its report.
 pub(super) fn emit(
@@ -96,72 +84,6 @@ fn idle_ns(recording: &Recording, acts: &Acts) -> f64 {
     let lists = recording.threads.iter().zip(&acts.idle_ns);
     let events = lists.flat_map(|(thread, idle_ns)| thread.events.iter().zip(idle_ns));
     events.map(|(event, idle_ns)| event.work_ns.min(*idle_ns) as f64).sum()
-}
-
-fn scale(groups: &Groups) -> Scale {
-    let mut has_items = false;
-    for node in groups.list.iter().flat_map(|group| &group.nodes) {
-        node.each_step(&mut |step| {
-            has_items |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
-        });
-    }
-    // Whoever meets others must do so in the same rounds.
-    let mut loops = groups.list.iter().map(long_loops).filter(|(_, meets)| *meets);
-    let first = loops.next();
-    let is_same = first.as_ref().is_some_and(|first| loops.all(|other| other == *first));
-    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty());
-    match (has_items, has_rounds) {
-        (true, _) => Scale::Items,
-        (_, true) => Scale::Rounds,
-        _ => Scale::Work,
-    }
-}
-
-/// Outermost loops with many rounds: rounds and what is met in each; and whether the group meets others at all.
-fn long_loops(group: &Group) -> (Vec<(f64, Vec<u32>)>, bool) {
-    let mut meets = false;
-    let mut loops = Vec::new();
-    let members = group.members.len();
-    let nodes = group.nodes.iter().cloned();
-    for node in nodes.flat_map(|node| phases::cut(node, members, group.work_ns)) {
-        let mut objects = Vec::new();
-        node.each_step(&mut |step| match step.sym {
-            Sym::Barrier(one) | Sym::SemWait(one) | Sym::SemPost(one) => objects.push(one),
-            _ => {}
-        });
-        meets |= !objects.is_empty();
-        if let Node::Loop { counts, .. } = &node {
-            if is_long(counts) {
-                loops.push((counts[0], objects));
-            }
-        }
-    }
-    (loops, meets)
-}
-
-fn is_long(counts: &[f64]) -> bool {
-    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN && Some(count) == counts.first())
-}
-
-fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {
-    let mut notes = Vec::new();
-    if groups.n > 1 {
-        notes.push(match options.scaling {
-            Scaling::FixedTotal => format!(
-                "n = {}: what each of n threads does outside of items is divided by n, items stay as long as they are.",
-                groups.n
-            ),
-            Scaling::PerThread => {
-                format!("n = {}: each of n threads does as much as in the recording.", groups.n)
-            }
-        });
-    }
-    notes.push(match scale {
-        Scale::Items => "scale multiplies the number of items of queues and pools.".to_owned(),
-        Scale::Rounds => "scale multiplies the rounds of outermost loops.".to_owned(),
-        Scale::Work => "scale multiplies the work of threads.".to_owned(),
-    });
-    notes
 }
 
 fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -> Vec<String> {
@@ -332,16 +254,17 @@ impl Writer<'_> {
     fn once_for_each(&self, rounds: f64, body: &[Node]) -> Option<String> {
         let [Node::Step(step)] = body else { return None };
         let (Sym::SemWait(one) | Sym::SemPost(one)) = step.sym else { return None };
-        let group = self.groups.list.iter().find(|group| group.is_n)?;
-        let mut is_used = false;
-        for node in &group.nodes {
-            node.each_step(&mut |other| {
-                is_used |= other.sym != step.sym
-                    && matches!(other.sym, Sym::SemWait(two) | Sym::SemPost(two) if two == one);
-            });
-        }
-        let is_each = is_used && rounds == group.members.len() as f64;
-        is_each.then(|| self.count_of(group))
+        let mut answers = self.groups.list.iter().filter(|group| {
+            let mut is_used = false;
+            for node in &group.nodes {
+                node.each_step(&mut |other| {
+                    is_used |= other.sym != step.sym
+                        && matches!(other.sym, Sym::SemWait(two) | Sym::SemPost(two) if two == one);
+                });
+            }
+            is_used && group.is_n && rounds == group.members.len() as f64
+        });
+        answers.next().map(|group| self.count_of(group))
     }
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
@@ -501,15 +424,6 @@ impl Writer<'_> {
         }
         (work / f64::max(all_work, 1.0), steps / f64::max(all_steps, 1.0))
     }
-}
-
-fn makes_items(node: &Node) -> bool {
-    let (mut pushes, mut meets) = (false, false);
-    node.each_step(&mut |step| {
-        pushes |= matches!(step.sym, Sym::Push(_));
-        meets |= matches!(step.sym, Sym::Barrier(_) | Sym::SemWait(_));
-    });
-    pushes && !meets
 }
 
 fn kind(what: &What) -> &'static str {

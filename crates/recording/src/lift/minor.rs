@@ -42,7 +42,7 @@ pub(super) fn drop_if_it_unites(recording: &Recording, acts: &mut Acts, objects:
     let count = minor.len();
     if share > WAIT_SHARE_MAX {
         objects.note(format!(
-            "{count} semaphores between threads that meet at a barrier stay: {percent:.1} % of their time is waiting there."
+            "{count} semaphores of threads that meet at a barrier stay: {percent:.1} % of their time is waiting."
         ));
         return;
     }
@@ -55,7 +55,7 @@ pub(super) fn drop_if_it_unites(recording: &Recording, acts: &mut Acts, objects:
     }
     acts.extra.iter_mut().for_each(|list| list.retain(|(_, sym)| !is_out(sym)));
     objects.note(format!(
-        "{count} semaphores between threads that meet at a barrier are left out: {percent:.1} % of their time is waiting."
+        "{count} semaphores of threads that meet at a barrier are left out: {percent:.1} % of their time is waiting."
     ));
 }
 

@@ -25,6 +25,7 @@ mod phases;
 mod pools;
 mod queues;
 mod report;
+mod scale;
 mod segment;
 mod visits;
 mod work;

@@ -1,6 +1,7 @@
 //! Dynamic loops: threads that take the next piece of work until none is left.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::Level;
 use super::acts::{Act, Acts};
@@ -61,7 +62,8 @@ pub(super) fn recognise(
         let releases = releases(recording, acts);
         let sums = sums(recording, acts);
         let claimed = HashSet::new();
-        let mut finder = Finder { recording, sums, releases, claimed, acts, objects };
+        let mut finder =
+            Finder { recording, sums, releases, shares: shares(recording), claimed, acts, objects };
         finder.chunks();
         for all in &visits.by_mutex {
             finder.mutex(all);
@@ -102,11 +104,38 @@ fn releases(recording: &Recording, acts: &Acts) -> HashMap<(u32, u32), u64> {
     places.into_iter().map(|(place, round)| (place, first[&round])).collect()
 }
 
+/// Who ends shares of parallel regions together: those that end them as often before, if all end equally many.
+fn shares(recording: &Recording) -> HashMap<(u32, u32), Rc<Vec<(u32, u32)>>> {
+    let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+    let mut lengths = HashSet::new();
+    for (thread, recorded) in (0..).zip(&recording.threads) {
+        let ends = (0..).zip(&recorded.events).filter(|(_, event)| event.kind == Kind::OmpEnd);
+        let mut count = 0;
+        for (round, (at, _)) in ends.enumerate() {
+            rounds.resize(rounds.len().max(round + 1), Vec::new());
+            rounds[round].push((thread, at));
+            count += 1;
+        }
+        if count > 0 {
+            lengths.insert(count);
+        }
+    }
+    let mut found = HashMap::new();
+    for round in rounds.into_iter().filter(|_| lengths.len() == 1).map(Rc::new) {
+        round.iter().for_each(|place| {
+            found.insert(*place, Rc::clone(&round));
+        });
+    }
+    found
+}
+
 struct Finder<'a> {
     recording: &'a Recording,
     sums: Vec<Vec<f64>>,
     /// For (thread, event) at a barrier: when the first thread of that round left it.
     releases: HashMap<(u32, u32), u64>,
+    /// For (thread, event) at the end of a share of a parallel region: all that end there.
+    shares: HashMap<(u32, u32), Rc<Vec<(u32, u32)>>>,
     /// Ends of stretches (thread, event) that are dynamic loops already.
     claimed: HashSet<(u32, u32)>,
     acts: &'a mut Acts,
@@ -285,6 +314,15 @@ impl Finder<'_> {
             for stretch in &phase {
                 self.claimed.insert((stretch.thread, stretch.to));
                 self.mark(stretch, pool, way);
+            }
+            // Who got nothing was there, too.
+            let place = phase.first().map(|stretch| (stretch.thread, stretch.to));
+            let share =
+                place.and_then(|place| self.shares.get(&place)).cloned().unwrap_or_default();
+            for (thread, at) in share.iter() {
+                if phase.iter().all(|stretch| stretch.thread != *thread) {
+                    self.acts.before(*thread, *at, Sym::TakeEnd(pool));
+                }
             }
         }
         let how = match way {

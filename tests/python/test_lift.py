@@ -5,11 +5,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import Ampsched
 
 from ampsched import InputError, simulate
 from ampsched.recording import Lifted, lift, save
 from ampsched.recording.imports import import_file
-from conftest import Ampsched
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "calibration" / "recordings"
 
@@ -88,7 +88,7 @@ def test_wrong_choices_are_refused() -> None:
     recording = import_file(RECORDINGS / "swaptions.npz.zst")
     with pytest.raises(InputError, match="no-such"):
         lift(recording, like="no-such")
-    with pytest.raises(InputError, match="speed-up 0.5"):
+    with pytest.raises(InputError, match=r"speed-up 0\.5"):
         lift(recording, speedup=0.5)
 
 

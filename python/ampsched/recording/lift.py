@@ -54,6 +54,7 @@ def lift(
     """Makes a program of a recording.
 
     Args:
+        recording: What ran.
         name: The program's name; that of the recording by default.
         like: The profile that its code is like.
         speedup: (Speed on the fastest core) / (speed on the slowest), if known.

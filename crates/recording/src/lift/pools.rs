@@ -21,6 +21,9 @@ const FITTING_SHARE_MIN: f64 = 0.9;
 /// Totals that differ by less than this factor are those of one loop.
 const TOTAL_FACTOR: f64 = 1.3;
 
+/// A thread and an event of it.
+type Spot = (u32, u32);
+
 /// What a thread does with a mutex between two steps.
 struct Stretch {
     thread: u32,
@@ -105,7 +108,7 @@ fn releases(recording: &Recording, acts: &Acts) -> HashMap<(u32, u32), u64> {
 }
 
 /// Who ends shares of parallel regions together: those that end them as often before, if all end equally many.
-fn shares(recording: &Recording) -> HashMap<(u32, u32), Rc<Vec<(u32, u32)>>> {
+fn shares(recording: &Recording) -> HashMap<Spot, Rc<Vec<Spot>>> {
     let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
     let mut lengths = HashSet::new();
     for (thread, recorded) in (0..).zip(&recording.threads) {
@@ -135,7 +138,7 @@ struct Finder<'a> {
     /// For (thread, event) at a barrier: when the first thread of that round left it.
     releases: HashMap<(u32, u32), u64>,
     /// For (thread, event) at the end of a share of a parallel region: all that end there.
-    shares: HashMap<(u32, u32), Rc<Vec<(u32, u32)>>>,
+    shares: HashMap<Spot, Rc<Vec<Spot>>>,
     /// Ends of stretches (thread, event) that are dynamic loops already.
     claimed: HashSet<(u32, u32)>,
     acts: &'a mut Acts,

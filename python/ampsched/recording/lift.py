@@ -54,6 +54,7 @@ def lift(
     """Makes a program of a recording.
 
     Args:
+        recording: What ran.
         name: The program's name; that of the recording by default.
         like: The profile that its code is like.
         speedup: (Speed on the fastest core) / (speed on the slowest), if known.
@@ -78,12 +79,27 @@ def lift(
         if not check:
             return found
         try:
-            return Lifted(found.toml, found.report, checked(found.toml, cores_of(recording)))
+            check_of = checked(found.toml, cores_of(recording))
+            found.report["notes"] += _other_numbers(found.toml, check_of)
+            return Lifted(found.toml, found.report, check_of)
         except InputError as error:
             if level == levels[-1]:
                 raise
             failures.append(f"Level {level}: {error}.")
     raise AssertionError("the last level returns or raises")
+
+
+def _other_numbers(toml: str, check: Check) -> list[str]:
+    """A sentence if the program cannot go on with twice as many threads."""
+    number = next((line for line in toml.splitlines() if line.startswith("n = ")), None)
+    if number is None:
+        return []
+    n = int(number.split()[2])
+    try:
+        checked(toml.replace(number, f"n = {2 * n}", 1), check.cores)
+    except InputError as error:
+        return [f"n cannot be changed to {2 * n}: {error}."]
+    return []
 
 
 def cores_of(recording: Recording) -> int:

@@ -84,10 +84,11 @@ pub(super) fn of_monitor(
     objects: &mut Objects,
 ) -> bool {
     let parts = one_after_the_other(all);
-    if parts.len() > 1 && parts.iter().all(|part| part.iter().any(|visit| !visit.waits.is_empty())) {
+    if parts.len() > 1 && parts.iter().all(|part| part.iter().any(|visit| !visit.waits.is_empty()))
+    {
         // An object may lie where another one lay before.
         let each = parts.iter().map(|part| of_monitor(recording, part, acts, objects));
-        return each.fold(true, |all, is_one| all && is_one);
+        return each.collect::<Vec<bool>>().into_iter().all(|is_one| is_one);
     }
     let merged = merged(all);
     let threads = by_thread(merged.iter());
@@ -104,12 +105,7 @@ pub(super) fn of_monitor(
     by_broadcasts(recording, all, acts, objects)
 }
 
-fn make_barrier(
-    recording: &Recording,
-    threads: &ByThread,
-    acts: &mut Acts,
-    objects: &mut Objects,
-) {
+fn make_barrier(recording: &Recording, threads: &ByThread, acts: &mut Acts, objects: &mut Objects) {
     let rounds = threads[0].1.len();
     let was = format!("mutex and condition, {rounds} rounds of {} threads", threads.len());
     let object = objects.add(What::Barrier, was);
@@ -203,10 +199,10 @@ fn place_rounds(
     idle_spins(recording, threads, acts);
 }
 
-/// Whoever spins takes the mutex, or tries to, again and again: a round of spinning is as long as between two failures.
+/// Whoever spins takes the mutex, or tries to, again and again. A round of spinning is as long as the short ones of the
+/// stretches before such a try; what is longer is work.
 fn idle_spins(recording: &Recording, threads: &ByThread, acts: &mut Acts) {
-    let mut between: Vec<u64> = Vec::new();
-    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut stretches: [Vec<(u64, usize, usize)>; 2] = [Vec::new(), Vec::new()];
     for (thread, list) in threads {
         let thread = *thread as usize;
         let events = &recording.threads[thread].events;
@@ -216,16 +212,16 @@ fn idle_spins(recording: &Recording, threads: &ByThread, acts: &mut Acts) {
             let is_own = one.object == mutex && next.object == mutex;
             let is_try = next.kind == Kind::TryFail || (next.kind == Kind::Lock && next.aux == 2);
             if is_own && is_try && matches!(one.kind, Kind::TryFail | Kind::Unlock) {
-                places.push((thread, at));
-                if one.kind == Kind::TryFail {
-                    between.push(next.work_ns);
-                }
+                let after_failure = usize::from(one.kind == Kind::TryFail);
+                stretches[after_failure].push((next.work_ns, thread, at));
             }
         }
     }
-    between.sort_unstable();
-    let Some(round_ns) = between.get(between.len() / 2) else { return };
-    places.into_iter().for_each(|(thread, at)| acts.idle_ns[thread][at] = *round_ns);
+    for mut list in stretches {
+        list.sort_unstable();
+        let Some((round_ns, _, _)) = list.get(list.len() / 10).copied() else { continue };
+        list.iter().for_each(|(_, thread, at)| acts.idle_ns[*thread][*at] = round_ns);
+    }
 }
 
 /// Barriers that the program asks for: as they are, if all of their threads come equally often.

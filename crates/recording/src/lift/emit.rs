@@ -8,25 +8,13 @@ use super::groups::{Group, Groups, clean};
 use super::node::{Node, Step, Sym};
 use super::objects::{Objects, What};
 use super::report::{self, ObjectRow, Report};
+use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, scale};
 use super::work::{self, Place};
 use super::{Level, Lifted, Options, Scaling, phases};
 use crate::Recording;
 
-/// A loop of fewer rounds is no matter of the size of the input.
-const SCALED_ROUNDS_MIN: f64 = 3.0;
 /// Later starts of threads that nobody started are kept, in ns.
 const START_NS_MIN: u64 = 1_000_000;
-
-/// What the parameter `scale` multiplies.
-#[derive(Clone, Copy, PartialEq)]
-enum Scale {
-    /// Items of queues and pools.
-    Items,
-    /// Rounds of outermost loops.
-    Rounds,
-    /// Works.
-    Work,
-}
 
 /// Writes the program and its report.
 pub(super) fn emit(
@@ -47,14 +35,12 @@ pub(super) fn emit(
         counts,
         names: HashMap::new(),
         used: BTreeMap::new(),
-        lifted_ns: 0.0,
         steps: 0,
         depth: 0,
     };
     let mut threads = Vec::new();
     let mut rows = Vec::new();
     for group in &groups.list {
-        let before = writer.lifted_ns;
         writer.steps = 0;
         let body = writer.body(group);
         let count = writer.count_of(group);
@@ -64,7 +50,7 @@ pub(super) fn emit(
             threads: group.members.len(),
             count,
             recorded_ns: group.work_ns,
-            lifted_ns: writer.lifted_ns - before,
+            lifted_ns: 0.0,
             steps: writer.steps,
         });
     }
@@ -83,7 +69,7 @@ pub(super) fn emit(
     let report = Report {
         level: level.word().to_owned(),
         recorded_ns: groups.list.iter().map(|group| group.work_ns).sum(),
-        lifted_ns: rows.iter().map(|row| row.lifted_ns).sum(),
+        lifted_ns: 0.0,
         groups: rows,
         objects: used,
         idle_ns: idle_ns(recording, acts),
@@ -98,72 +84,6 @@ fn idle_ns(recording: &Recording, acts: &Acts) -> f64 {
     let lists = recording.threads.iter().zip(&acts.idle_ns);
     let events = lists.flat_map(|(thread, idle_ns)| thread.events.iter().zip(idle_ns));
     events.map(|(event, idle_ns)| event.work_ns.min(*idle_ns) as f64).sum()
-}
-
-fn scale(groups: &Groups) -> Scale {
-    let mut has_items = false;
-    for node in groups.list.iter().flat_map(|group| &group.nodes) {
-        node.each_step(&mut |step| {
-            has_items |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
-        });
-    }
-    // Whoever meets others must do so in the same rounds.
-    let mut loops = groups.list.iter().map(long_loops).filter(|(_, meets)| *meets);
-    let first = loops.next();
-    let is_same = first.as_ref().is_some_and(|first| loops.all(|other| other == *first));
-    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty());
-    match (has_items, has_rounds) {
-        (true, _) => Scale::Items,
-        (_, true) => Scale::Rounds,
-        _ => Scale::Work,
-    }
-}
-
-/// Outermost loops with many rounds: rounds and what is met in each; and whether the group meets others at all.
-fn long_loops(group: &Group) -> (Vec<(f64, Vec<u32>)>, bool) {
-    let mut meets = false;
-    let mut loops = Vec::new();
-    let members = group.members.len();
-    let nodes = group.nodes.iter().cloned();
-    for node in nodes.flat_map(|node| phases::cut(node, members, group.work_ns)) {
-        let mut objects = Vec::new();
-        node.each_step(&mut |step| match step.sym {
-            Sym::Barrier(one) | Sym::SemWait(one) | Sym::SemPost(one) => objects.push(one),
-            _ => {}
-        });
-        meets |= !objects.is_empty();
-        if let Node::Loop { counts, .. } = &node {
-            if is_long(counts) {
-                loops.push((counts[0], objects));
-            }
-        }
-    }
-    (loops, meets)
-}
-
-fn is_long(counts: &[f64]) -> bool {
-    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN && Some(count) == counts.first())
-}
-
-fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {
-    let mut notes = Vec::new();
-    if groups.n > 1 {
-        notes.push(match options.scaling {
-            Scaling::FixedTotal => format!(
-                "n = {}: what each of n threads does outside of items is divided by n, items stay as long as they are.",
-                groups.n
-            ),
-            Scaling::PerThread => {
-                format!("n = {}: each of n threads does as much as in the recording.", groups.n)
-            }
-        });
-    }
-    notes.push(match scale {
-        Scale::Items => "scale multiplies the number of items of queues and pools.".to_owned(),
-        Scale::Rounds => "scale multiplies the rounds of outermost loops.".to_owned(),
-        Scale::Work => "scale multiplies the work of threads.".to_owned(),
-    });
-    notes
 }
 
 fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -> Vec<String> {
@@ -198,7 +118,8 @@ fn head(name: &str, recording: &Recording, groups: &Groups, options: &Options) -
 }
 
 fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
-    let mut text = vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
+    let mut text =
+        vec![String::new(), "[[threads]]".to_owned(), format!("name = \"{}\"", group.name)];
     match (group.is_forked, count) {
         (true, _) => text.push("count = 0".to_owned()),
         (_, "1") => {}
@@ -216,13 +137,11 @@ fn thread(group: &Group, count: &str, body: Vec<String>) -> Vec<String> {
 /// How often things happened in the recording.
 struct Counts {
     pushes: HashMap<u32, f64>,
-    /// Items of `Each` and `Dynamic`, by object.
-    pieces: HashMap<u32, f64>,
 }
 
 impl Counts {
     fn of(groups: &Groups) -> Self {
-        let mut found = Self { pushes: HashMap::new(), pieces: HashMap::new() };
+        let mut found = Self { pushes: HashMap::new() };
         let mut seen = HashSet::new();
         groups.list.iter().for_each(|group| found.add(&group.nodes, &mut seen));
         found
@@ -237,14 +156,8 @@ impl Counts {
                     continue;
                 }
             };
-            match step.sym {
-                Sym::Push(queue) => {
-                    *self.pushes.entry(queue).or_default() += step.samples.len() as f64;
-                }
-                Sym::Each(one) | Sym::Dynamic(one) => {
-                    *self.pieces.entry(one).or_default() += step.pieces as f64;
-                }
-                _ => {}
+            if let Sym::Push(queue) = step.sym {
+                *self.pushes.entry(queue).or_default() += step.samples.len() as f64;
             }
             // A common body tells of the items of all groups.
             if step.common.is_none() || seen.insert(step.sym) {
@@ -263,7 +176,6 @@ struct Writer<'a> {
     names: HashMap<u32, String>,
     /// Names given by kind.
     used: BTreeMap<&'static str, usize>,
-    lifted_ns: f64,
     steps: usize,
     depth: usize,
 }
@@ -295,6 +207,7 @@ impl Writer<'_> {
             members: &group.members,
             executions: members as f64,
             is_item: false,
+            has_index: group.is_whole,
             group_work: group.work_ns,
             shared_by: None,
             is_scaled: false,
@@ -313,13 +226,7 @@ impl Writer<'_> {
         }
     }
 
-    fn rounds(
-        &mut self,
-        node: &Node,
-        counts: &[f64],
-        body: &[Node],
-        place: Place,
-    ) -> Vec<String> {
+    fn rounds(&mut self, node: &Node, counts: &[f64], body: &[Node], place: Place) -> Vec<String> {
         let sum: f64 = counts.iter().sum();
         let mean = match place.is_item {
             true => sum / place.executions,
@@ -332,14 +239,32 @@ impl Writer<'_> {
                 Scale::Items => makes_items(node),
                 Scale::Work => false,
             };
-        let rounds = match is_scaled {
-            true => format!("\"ceil({mean} * scale)\""),
-            false => amounts::rounds(mean),
+        let rounds = match (is_scaled, self.once_for_each(mean, body)) {
+            (true, _) => format!("\"ceil({mean} * scale)\""),
+            (_, Some(threads)) => amounts::plain(&threads),
+            _ => amounts::rounds(mean),
         };
         self.depth += 1;
         let inner = self.nodes(body, Place { executions: place.executions * mean, ..place });
         self.depth -= 1;
         block(&format!("loop = {rounds}"), inner)
+    }
+
+    /// The number of threads that share work, if a loop waits for each of them, or wakes each of them, once.
+    fn once_for_each(&self, rounds: f64, body: &[Node]) -> Option<String> {
+        let [Node::Step(step)] = body else { return None };
+        let (Sym::SemWait(one) | Sym::SemPost(one)) = step.sym else { return None };
+        let mut answers = self.groups.list.iter().filter(|group| {
+            let mut is_used = false;
+            for node in &group.nodes {
+                node.each_step(&mut |other| {
+                    is_used |= other.sym != step.sym
+                        && matches!(other.sym, Sym::SemWait(two) | Sym::SemPost(two) if two == one);
+                });
+            }
+            is_used && group.is_n && rounds == group.members.len() as f64
+        });
+        answers.next().map(|group| self.count_of(group))
     }
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
@@ -353,8 +278,7 @@ impl Writer<'_> {
         let objects = self.objects;
         let (names, used) = (&mut self.names, &mut self.used);
         let mut name = |object: u32| name_of(object, objects, names, used);
-        let (mut lines, work_ns) = work::lines(step, before, &mut name);
-        self.lifted_ns += work_ns;
+        let mut lines = work::lines(step, before, &mut name);
         lines.extend(self.sym(step, place));
         lines
     }
@@ -418,9 +342,7 @@ impl Writer<'_> {
     }
 
     fn items(&mut self, word: &str, object: u32, step: &Step, place: Place) -> Vec<String> {
-        let own = step.pieces as f64;
-        let all = self.counts.pieces.get(&object).copied().unwrap_or(own).max(1.0);
-        let share = step.common.map_or(1.0, |common| own / common.max(1) as f64);
+        let all = step.common.unwrap_or(step.pieces) as f64;
         let executions = match self.objects.list[object as usize].what {
             What::Pool { total } => total * step.samples.len() as f64 / place.members.len() as f64,
             _ => self.counts.pushes.get(&object).copied().unwrap_or(all),
@@ -428,9 +350,7 @@ impl Writer<'_> {
         let name = self.name(object);
         self.depth += 1;
         let inside = Place { executions: executions.max(1e-9), is_item: true, ..place };
-        let before_ns = self.lifted_ns;
         let mut body = self.nodes(&step.body, inside);
-        self.lifted_ns = before_ns + (self.lifted_ns - before_ns) * share;
         self.depth -= 1;
         if body.is_empty() {
             body = vec!["{ run_us = 0, profile = \"recorded\" },".to_owned()];
@@ -459,9 +379,7 @@ impl Writer<'_> {
                     let total = number_of(*total);
                     ("pools", Some(format!("total = \"ceil({total} * scale)\"")))
                 }
-                What::Pool { total } => {
-                    ("pools", Some(format!("total = {}", number_of(*total))))
-                }
+                What::Pool { total } => ("pools", Some(format!("total = {}", number_of(*total)))),
                 What::Device => ("devices", None),
             };
             text.push(String::new());
@@ -506,15 +424,6 @@ impl Writer<'_> {
         }
         (work / f64::max(all_work, 1.0), steps / f64::max(all_steps, 1.0))
     }
-}
-
-fn makes_items(node: &Node) -> bool {
-    let (mut pushes, mut meets) = (false, false);
-    node.each_step(&mut |step| {
-        pushes |= matches!(step.sym, Sym::Push(_));
-        meets |= matches!(step.sym, Sym::Barrier(_) | Sym::SemWait(_));
-    });
-    pushes && !meets
 }
 
 fn kind(what: &What) -> &'static str {

@@ -54,7 +54,7 @@ fn pass(nodes: Vec<Node>, likeness: Likeness) -> Vec<Node> {
         }
         let is_flat = body.iter().all(|node| depth(node) + 1 < DEPTH_MAX);
         let body = if period > 2 && is_flat { fold(body, likeness) } else { body };
-        found.push(Node::Loop { counts: vec![rounds as f64], body });
+        found.push(flat(rounds as f64, body));
     }
     found
 }
@@ -79,6 +79,19 @@ fn best(nodes: &[Node], likeness: Likeness) -> (usize, usize) {
         }
     }
     best
+}
+
+/// A loop; one whose body is nothing but a loop is one with more rounds.
+fn flat(rounds: f64, mut body: Vec<Node>) -> Node {
+    if let [Node::Loop { counts, .. }] = &body[..] {
+        let first = counts[0];
+        if counts.iter().all(|count| *count == first) {
+            if let Some(Node::Loop { body, .. }) = body.pop() {
+                return Node::Loop { counts: vec![rounds * first], body };
+            }
+        }
+    }
+    Node::Loop { counts: vec![rounds], body }
 }
 
 fn depth(node: &Node) -> usize {

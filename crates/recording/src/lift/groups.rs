@@ -31,6 +31,8 @@ pub(super) struct Group {
     pub is_forked: bool,
     /// Whether its number is the parameter n, less 1 if the main thread takes part.
     pub is_n: bool,
+    /// Whether all are started by one step, or with the program: else `index` does not tell them apart.
+    pub is_whole: bool,
     pub start_ns: u64,
     /// All work in ns.
     pub work_ns: f64,
@@ -56,7 +58,8 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
             of_thread.insert(codes[*place].thread, group);
         });
     }
-    let (n_group, main_takes_part) = parameter(&sets, &codes, &works);
+    let are_whole: Vec<bool> = sets.iter().map(|set| is_whole(set, &codes, &of_thread)).collect();
+    let (n_group, main_takes_part) = parameter(&sets, &are_whole, &codes, &works);
     let n_size = n_group.map_or(0, |group| sets[group].len());
     let shares = if main_takes_part { main_shares(&codes, &sets, n_group) } else { HashSet::new() };
     let is_forked: HashSet<usize> = codes
@@ -73,7 +76,7 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
     let mut list = Vec::new();
     for (number, mut set) in sets.into_iter().enumerate() {
         set.sort_by(|one, two| works[*two].total_cmp(&works[*one]));
-        let is_n = set.len() > 1 && set.len() == n_size;
+        let is_n = set.len() > 1 && set.len() == n_size && are_whole[number];
         let start = set.iter().map(|place| starts[*place]).min().unwrap_or(0);
         let members: Vec<Code> = set.iter().filter_map(|place| codes[*place].take()).collect();
         let threads: Vec<u32> = members.iter().map(|code| code.thread).collect();
@@ -86,6 +89,7 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
             nodes,
             is_forked: is_forked.contains(&number),
             is_n,
+            is_whole: are_whole[number],
             start_ns: start - first_ns,
             work_ns,
         });
@@ -114,23 +118,31 @@ fn sets(codes: &[Code]) -> Vec<Vec<usize>> {
     for place in 0..codes.len() {
         code_hash(place, codes, &by_thread, &mut hashes);
     }
-    let mut exact: BTreeMap<(Option<u32>, u64), Vec<usize>> = BTreeMap::new();
-    for (place, code) in codes.iter().enumerate() {
-        exact.entry((code.parent, hashes[place].unwrap_or(0))).or_default().push(place);
+    // Equal threads are those of equal creators; the first one stays alone.
+    let mut exact: BTreeMap<(bool, u64, u64), Vec<usize>> = BTreeMap::new();
+    let above: Vec<u64> =
+        (0..codes.len()).map(|place| ancestry(place, codes, &by_thread, &hashes)).collect();
+    for place in 0..codes.len() {
+        let key = (codes[place].thread > 0, above[place], hashes[place].unwrap_or(0));
+        exact.entry(key).or_default().push(place);
     }
     // Threads without an equal may still do the same, each in another number of rounds.
-    let mut alike: Vec<(Option<u32>, Vec<Node>, Vec<usize>)> = Vec::new();
+    let mut alike: Vec<(u64, Vec<Node>, Vec<usize>)> = Vec::new();
     let mut found = Vec::new();
-    for ((parent, _), set) in exact {
+    for ((_, parent, _), set) in exact {
         let single = set[0];
-        let can_be_alike = set.len() == 1 && single > 0 && codes[single].steps.len() < 200_000;
+        let starts_nobody = |step: &Step| !matches!(step.sym, Sym::Fork(_));
+        let can_be_alike = set.len() == 1
+            && codes[single].thread > 0
+            && codes[single].steps.len() < 200_000
+            && codes[single].steps.iter().all(starts_nobody);
         if !can_be_alike {
             found.push(set);
             continue;
         }
         let likeness = Likeness { small_ns: 0.0, by_work: false };
         let shape = fold(shape(&codes[single].steps), likeness);
-        let like = |(other, nodes, _): &&mut (Option<u32>, Vec<Node>, Vec<usize>)| {
+        let like = |(other, nodes, _): &&mut (u64, Vec<Node>, Vec<usize>)| {
             *other == parent && are_like(nodes, &shape) && !has_barrier(&shape)
         };
         match alike.iter_mut().find(like) {
@@ -146,13 +158,7 @@ fn sets(codes: &[Code]) -> Vec<Vec<usize>> {
 
 /// Steps without their amounts.
 fn shape(steps: &[Step]) -> Vec<Node> {
-    let bare = |step: &Step| {
-        let sym = match step.sym {
-            Sym::Fork(_) => Sym::Fork(0),
-            sym => sym,
-        };
-        Node::Step(Step { times: step.times, ..Step::bare(sym) })
-    };
+    let bare = |step: &Step| Node::Step(Step { times: step.times, ..Step::bare(step.sym) });
     steps.iter().map(bare).collect()
 }
 
@@ -189,10 +195,47 @@ fn code_hash(
     hash
 }
 
+/// A hash of what those do who created a thread, the nearest one last.
+fn ancestry(
+    place: usize,
+    codes: &[Code],
+    by_thread: &HashMap<u32, usize>,
+    hashes: &[Option<u64>],
+) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut above = codes[place].parent;
+    while let Some(parent) = above.and_then(|thread| by_thread.get(&thread).copied()) {
+        (codes[parent].thread == 0, hashes[parent]).hash(&mut hasher);
+        above = codes[parent].parent;
+    }
+    hasher.finish()
+}
+
+/// Whether one step starts all of these threads, or nobody does.
+fn is_whole(set: &[usize], codes: &[Code], of_thread: &HashMap<u32, usize>) -> bool {
+    let parent = codes[set[0]].parent;
+    let group = of_thread[&codes[set[0]].thread];
+    if set.iter().any(|place| codes[*place].parent != parent) {
+        return false;
+    }
+    let Some(code) = codes.iter().find(|code| Some(code.thread) == parent) else { return true };
+    let starts = |step: &Step| match step.sym {
+        Sym::Fork(child) => of_thread.get(&child) == Some(&group),
+        _ => false,
+    };
+    let runs = code.steps.chunk_by(|one, two| starts(one) == starts(two));
+    runs.filter(|run| starts(&run[0])).count() == 1
+}
+
 /// The set whose size is the parameter n, and whether the main thread does as its threads do.
-fn parameter(sets: &[Vec<usize>], codes: &[Code], works: &[f64]) -> (Option<usize>, bool) {
+fn parameter(
+    sets: &[Vec<usize>],
+    are_whole: &[bool],
+    codes: &[Code],
+    works: &[f64],
+) -> (Option<usize>, bool) {
     let work = |set: &Vec<usize>| set.iter().map(|place| works[*place]).sum::<f64>();
-    let several = sets.iter().enumerate().filter(|(_, set)| set.len() > 1);
+    let several = sets.iter().enumerate().filter(|(group, set)| set.len() > 1 && are_whole[*group]);
     let most = several.max_by(|(_, one), (_, two)| work(one).total_cmp(&work(two)));
     let Some((group, set)) = most else {
         let pair = two_that_meet(sets, codes);

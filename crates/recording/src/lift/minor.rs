@@ -18,15 +18,10 @@ struct Use {
 }
 
 /// Leaves them out: threads that differ only by them become equal.
-pub(super) fn drop_if_it_unites(
-    recording: &Recording,
-    acts: &mut Acts,
-    objects: &mut Objects,
-) {
+pub(super) fn drop_if_it_unites(recording: &Recording, acts: &mut Acts, objects: &mut Objects) {
     let (uses, barriers) = survey(recording, acts);
-    let is_semaphore = |object: u32| {
-        matches!(objects.list[object as usize].what, What::Semaphore { fan: 1, .. })
-    };
+    let is_semaphore =
+        |object: u32| matches!(objects.list[object as usize].what, What::Semaphore { fan: 1, .. });
     let first_ns = recording.threads.iter().filter_map(|thread| thread.events.first());
     let first_ns = first_ns.map(|event| event.at_ns).min().unwrap_or(0);
     let last_ns = recording.threads.iter().filter_map(|thread| thread.events.last());
@@ -47,13 +42,12 @@ pub(super) fn drop_if_it_unites(
     let count = minor.len();
     if share > WAIT_SHARE_MAX {
         objects.note(format!(
-            "{count} semaphores between threads that meet at a barrier stay: {percent:.1} % of their time is waiting there."
+            "{count} semaphores of threads that meet at a barrier stay: {percent:.1} % of their time is waiting."
         ));
         return;
     }
-    let is_out = |sym: &Sym| {
-        matches!(sym, Sym::SemWait(one) | Sym::SemPost(one) if minor.contains_key(one))
-    };
+    let is_out =
+        |sym: &Sym| matches!(sym, Sym::SemWait(one) | Sym::SemPost(one) if minor.contains_key(one));
     for list in &mut acts.acts {
         for act in list.iter_mut().filter(|act| matches!(act, Act::Sym(sym) if is_out(sym))) {
             *act = Act::None;
@@ -61,15 +55,12 @@ pub(super) fn drop_if_it_unites(
     }
     acts.extra.iter_mut().for_each(|list| list.retain(|(_, sym)| !is_out(sym)));
     objects.note(format!(
-        "{count} semaphores between threads that meet at a barrier are left out: {percent:.1} % of their time is waiting."
+        "{count} semaphores of threads that meet at a barrier are left out: {percent:.1} % of their time is waiting."
     ));
 }
 
 /// Users of semaphores and of barriers.
-fn survey(
-    recording: &Recording,
-    acts: &Acts,
-) -> (HashMap<u32, Use>, HashMap<u32, HashSet<u32>>) {
+fn survey(recording: &Recording, acts: &Acts) -> (HashMap<u32, Use>, HashMap<u32, HashSet<u32>>) {
     let mut uses: HashMap<u32, Use> = HashMap::new();
     let mut barriers: HashMap<u32, HashSet<u32>> = HashMap::new();
     for (thread, recorded) in recording.threads.iter().enumerate() {

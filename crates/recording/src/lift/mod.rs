@@ -13,6 +13,7 @@ mod barriers;
 mod bodies;
 mod causes;
 mod emit;
+mod expected;
 mod fold;
 mod groups;
 mod items;
@@ -24,14 +25,13 @@ mod phases;
 mod pools;
 mod queues;
 mod report;
+mod scale;
 mod segment;
 mod visits;
 mod work;
 
 #[cfg(test)]
 mod tests;
-
-use ampsched_model::parse_program;
 
 use crate::Recording;
 
@@ -118,7 +118,7 @@ pub fn lift(recording: &Recording, options: &Options) -> Lifted {
     for level in levels {
         let mut found = at_level(recording, options, level);
         found.report.notes.extend(failures.iter().cloned());
-        let failure = failure(&found.toml);
+        let failure = check(&mut found, &options.like).err();
         lifted = Some(found);
         match failure {
             Some(failure) => failures.push(format!("Level {}: {failure}.", level.word())),
@@ -128,12 +128,20 @@ pub fn lift(recording: &Recording, options: &Options) -> Lifted {
     lifted.expect("there is a last level")
 }
 
-/// Why a text is of no use.
-fn failure(toml: &str) -> Option<String> {
-    if toml.len() > ampsched_model::limits::DESCRIPTION_BYTES_MAX {
-        return Some(format!("the program would have {} bytes", toml.len()));
+/// Reads the text again and notes what it is expected to do.
+///
+/// # Errors
+/// It is of no use, and why.
+fn check(lifted: &mut Lifted, like: &str) -> Result<(), String> {
+    if lifted.toml.len() > ampsched_model::limits::DESCRIPTION_BYTES_MAX {
+        return Err(format!("the program would have {} bytes", lifted.toml.len()));
     }
-    parse_program("lifted.toml", toml).err().map(|error| error.to_string())
+    let works = expected::works(&lifted.toml, like).map_err(|error| error.to_string())?;
+    for group in &mut lifted.report.groups {
+        group.lifted_ns = works.get(&group.name).copied().unwrap_or(0.0);
+    }
+    lifted.report.lifted_ns = works.values().sum();
+    Ok(())
 }
 
 fn at_level(recording: &Recording, options: &Options, level: Level) -> Lifted {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Level;
-use super::barriers;
 use super::acts::{Act, Acts};
+use super::barriers;
 use super::node::Sym;
 use super::objects::{Objects, What};
 use super::queues;
@@ -70,12 +70,13 @@ fn gate(
     let waits = |visit: &&Visit| visit.waits.contains(&condition);
     let (openers, waiters): (Vec<_>, Vec<_>) =
         threads.iter().partition(|(_, list)| list.iter().any(|visit| opens(&visit)));
-    let waiters: Vec<_> =
-        waiters.into_iter().filter(|(_, list)| list.iter().any(waits)).collect();
+    let waiters: Vec<_> = waiters.into_iter().filter(|(_, list)| list.iter().any(waits)).collect();
     let [(opener, opener_visits)] = openers[..] else { return false };
     let openings: Vec<&Visit> = opener_visits.iter().filter(opens).copied().collect();
     let Some(passes) = passes(&openings, &waiters) else { return false };
-    if waiters.len() < least || (waiters.len() > 1 && !meet_at_a_barrier(&waiters, openings.len(), acts)) {
+    if waiters.len() < least
+        || (waiters.len() > 1 && !meet_at_a_barrier(&waiters, openings.len(), acts))
+    {
         return false;
     }
     let fan = waiters.len() as u32;
@@ -132,4 +133,3 @@ fn meet_at_a_barrier(waiters: &[&(u32, Vec<&Visit>)], rounds: usize, acts: &Acts
         *count + 2 >= rounds && others.iter().all(|other| other.get(barrier) == Some(count))
     })
 }
-

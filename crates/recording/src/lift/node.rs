@@ -116,10 +116,9 @@ impl Node {
             (Node::Step(one), Node::Step(two)) => {
                 one.sym == two.sym && one.times == two.times && one.is_share == two.is_share
             }
-            (
-                Node::Loop { counts: some, body: one },
-                Node::Loop { counts: others, body: two },
-            ) => are_like(one, two) && (have_same(some, others) || one.iter().all(Node::is_free)),
+            (Node::Loop { counts: some, body: one }, Node::Loop { counts: others, body: two }) => {
+                are_like(one, two) && (have_same(some, others) || one.iter().all(Node::is_free))
+            }
             _ => false,
         }
     }
@@ -138,10 +137,7 @@ impl Node {
     pub fn merge(&mut self, other: Node) {
         match (self, other) {
             (Node::Step(one), Node::Step(two)) => one.merge(two),
-            (
-                Node::Loop { counts, body },
-                Node::Loop { counts: more_counts, body: more },
-            ) => {
+            (Node::Loop { counts, body }, Node::Loop { counts: more_counts, body: more }) => {
                 counts.extend(more_counts);
                 merge_all(body, more);
             }

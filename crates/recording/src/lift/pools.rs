@@ -1,6 +1,7 @@
 //! Dynamic loops: threads that take the next piece of work until none is left.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::Level;
 use super::acts::{Act, Acts};
@@ -19,6 +20,9 @@ const COVERED_SHARE_MIN: f64 = 0.6;
 const FITTING_SHARE_MIN: f64 = 0.9;
 /// Totals that differ by less than this factor are those of one loop.
 const TOTAL_FACTOR: f64 = 1.3;
+
+/// A thread and an event of it.
+type Spot = (u32, u32);
 
 /// What a thread does with a mutex between two steps.
 struct Stretch {
@@ -61,7 +65,8 @@ pub(super) fn recognise(
         let releases = releases(recording, acts);
         let sums = sums(recording, acts);
         let claimed = HashSet::new();
-        let mut finder = Finder { recording, sums, releases, claimed, acts, objects };
+        let mut finder =
+            Finder { recording, sums, releases, shares: shares(recording), claimed, acts, objects };
         finder.chunks();
         for all in &visits.by_mutex {
             finder.mutex(all);
@@ -102,11 +107,38 @@ fn releases(recording: &Recording, acts: &Acts) -> HashMap<(u32, u32), u64> {
     places.into_iter().map(|(place, round)| (place, first[&round])).collect()
 }
 
+/// Who ends shares of parallel regions together: those that end them as often before, if all end equally many.
+fn shares(recording: &Recording) -> HashMap<Spot, Rc<Vec<Spot>>> {
+    let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+    let mut lengths = HashSet::new();
+    for (thread, recorded) in (0..).zip(&recording.threads) {
+        let ends = (0..).zip(&recorded.events).filter(|(_, event)| event.kind == Kind::OmpEnd);
+        let mut count = 0;
+        for (round, (at, _)) in ends.enumerate() {
+            rounds.resize(rounds.len().max(round + 1), Vec::new());
+            rounds[round].push((thread, at));
+            count += 1;
+        }
+        if count > 0 {
+            lengths.insert(count);
+        }
+    }
+    let mut found = HashMap::new();
+    for round in rounds.into_iter().filter(|_| lengths.len() == 1).map(Rc::new) {
+        round.iter().for_each(|place| {
+            found.insert(*place, Rc::clone(&round));
+        });
+    }
+    found
+}
+
 struct Finder<'a> {
     recording: &'a Recording,
     sums: Vec<Vec<f64>>,
     /// For (thread, event) at a barrier: when the first thread of that round left it.
     releases: HashMap<(u32, u32), u64>,
+    /// For (thread, event) at the end of a share of a parallel region: all that end there.
+    shares: HashMap<Spot, Rc<Vec<Spot>>>,
     /// Ends of stretches (thread, event) that are dynamic loops already.
     claimed: HashSet<(u32, u32)>,
     acts: &'a mut Acts,
@@ -165,9 +197,9 @@ impl Finder<'_> {
         let mut phases: Vec<Phase> = Vec::new();
         for stretch in stretches {
             let fits = |phase: &&mut Phase| {
-                phase.iter().all(|one| {
-                    one.thread != stretch.thread && stretch.visits[0].2 <= one.leave_ns
-                })
+                phase
+                    .iter()
+                    .all(|one| one.thread != stretch.thread && stretch.visits[0].2 <= one.leave_ns)
             };
             match phases.last_mut().filter(fits) {
                 Some(phase) => phase.push(stretch),
@@ -204,9 +236,8 @@ impl Finder<'_> {
         let is_telling = |phase: &&Phase| pieces(phase, way) >= least * phase.len();
         let shared = || phases.iter().filter(|phase| phase.len() > 1);
         let telling: Vec<&Phase> = shared().filter(is_telling).collect();
-        let count = |phases: &[&Phase]| -> usize {
-            phases.iter().map(|phase| pieces(phase, way)).sum()
-        };
+        let count =
+            |phases: &[&Phase]| -> usize { phases.iter().map(|phase| pieces(phase, way)).sum() };
         let all = count(&shared().collect::<Vec<_>>());
         if count(&telling) < PIECES_MIN.max(all / 2) {
             return false;
@@ -242,14 +273,16 @@ impl Finder<'_> {
                 Way::Ends => sums[last.1 as usize] - begin,
                 _ => sums[last.0 as usize] - sums[first.1 as usize],
             };
-            let hold = |(first, last, _): &(u32, u32, u64)| {
-                sums[*last as usize] - sums[*first as usize]
-            };
+            let hold =
+                |(first, last, _): &(u32, u32, u64)| sums[*last as usize] - sums[*first as usize];
             held += stretch.visits.iter().map(hold).sum::<f64>();
         }
         // Other mutexes that are locked as often tell that this one is nothing special.
         let is_special = own * 2 > locks;
-        is_special && pieces > 0.0 && held < HOLD_SHARE_MAX * pieces && pieces >= COVERED_SHARE_MIN * whole
+        is_special
+            && pieces > 0.0
+            && held < HOLD_SHARE_MAX * pieces
+            && pieces >= COVERED_SHARE_MIN * whole
     }
 
     fn make(&mut self, phases: Vec<Phase>, way: Way) {
@@ -284,6 +317,15 @@ impl Finder<'_> {
             for stretch in &phase {
                 self.claimed.insert((stretch.thread, stretch.to));
                 self.mark(stretch, pool, way);
+            }
+            // Who got nothing was there, too.
+            let place = phase.first().map(|stretch| (stretch.thread, stretch.to));
+            let share =
+                place.and_then(|place| self.shares.get(&place)).cloned().unwrap_or_default();
+            for (thread, at) in share.iter() {
+                if phase.iter().all(|stretch| stretch.thread != *thread) {
+                    self.acts.before(*thread, *at, Sym::TakeEnd(pool));
+                }
             }
         }
         let how = match way {

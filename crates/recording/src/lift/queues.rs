@@ -54,18 +54,18 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     conditions.sort_unstable();
     conditions.dedup();
     let found = conditions.iter().filter_map(|filled| {
-        let signals = |visit: &Visit| {
-            visit.signals.contains(filled) || visit.broadcasts.contains(filled)
-        };
+        let signals =
+            |visit: &Visit| visit.signals.contains(filled) || visit.broadcasts.contains(filled);
         let waits = |visit: &&Visit| visit.waits.contains(filled);
         // Consumers may tell each other the end, with their last visit.
         let puts_in = |(_, list): &(u32, Vec<&Visit>)| {
             let (last, others) = list.split_last().expect("a thread has visits");
-            others.iter().any(|visit| signals(visit)) || (others.is_empty() && signals(last))
+            others.iter().any(|visit| signals(visit))
+                || (others.is_empty() && last.signals.contains(filled))
         };
         let (mut producers, others): (ByThread, ByThread) =
             threads.iter().cloned().partition(|thread| puts_in(thread));
-        let (idle, others) = only_close(&producers, others, &waits);
+        let (idle, others) = only_close(&producers, others, *filled);
         producers.extend(idle);
         producers.sort_by_key(|(thread, _)| *thread);
         let is_producer_only = producers.iter().all(|(_, list)| !list.iter().any(waits));
@@ -89,16 +89,22 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
     found.into_iter().map(|(_, sides)| sides).next()
 }
 
-/// Parts threads that came once, and before all producers had gone, from consumers: they had nothing to put in.
+/// Parts threads that had nothing to put in from consumers. They came once: before all producers had gone, or as the
+/// very last one, who tells the consumers.
 fn only_close<'a>(
     producers: &ByThread<'a>,
     others: ByThread<'a>,
-    waits: &dyn Fn(&&Visit) -> bool,
+    filled: u32,
 ) -> (ByThread<'a>, ByThread<'a>) {
+    let waits = |visit: &&Visit| visit.waits.contains(&filled);
     let lasts = producers.iter().filter_map(|(_, list)| list.last());
     let closed_ns = lasts.map(|visit| visit.end_ns).max().unwrap_or(0);
+    let consumers = others.iter().filter(|(_, list)| list.iter().any(waits));
+    let told = consumers.filter_map(|(_, list)| list.last());
+    let told_ns = told.map(|visit| visit.end_ns).min().unwrap_or(0);
     let only_closes = |(_, list): &(u32, Vec<&Visit>)| {
-        list.len() == 1 && !list.iter().any(waits) && list[0].end_ns < closed_ns
+        let tells = list[0].broadcasts.contains(&filled) && list[0].end_ns <= told_ns;
+        list.len() == 1 && !list.iter().any(waits) && (list[0].end_ns < closed_ns || tells)
     };
     others.into_iter().partition(only_closes)
 }
@@ -140,9 +146,10 @@ fn ends(sides: &Sides) -> Option<(Vec<bool>, Vec<bool>)> {
 }
 
 fn without_last<'a>(side: &ByThread<'a>, is_last_out: &[bool]) -> Vec<&'a Visit> {
-    let lists = side.iter().zip(is_last_out).flat_map(|((_, list), is_out)| {
-        list[..list.len() - usize::from(*is_out)].iter().copied()
-    });
+    let lists = side
+        .iter()
+        .zip(is_last_out)
+        .flat_map(|((_, list), is_out)| list[..list.len() - usize::from(*is_out)].iter().copied());
     lists.collect()
 }
 

@@ -1,1 +1,176 @@
+//! Recordings of known programs, and what becomes of them.
 
+mod synthetic;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Event, Info, Kind, Recording, Thread, UNKNOWN_CORE};
+use synthetic::Script;
+
+fn lifted(recording: &Recording) -> Lifted {
+    lift(recording, &Options::default())
+}
+
+/// The work of the text is that of the recording, in all and by group, within 1 %.
+fn assert_work(lifted: &Lifted) {
+    let report = &lifted.report;
+    assert!(report.work_error().abs() < 0.01, "{}\n{}", report.work_error(), lifted.toml);
+    for group in report.groups.iter().filter(|group| group.recorded_ns > 1e5) {
+        let error = group.lifted_ns / group.recorded_ns - 1.0;
+        assert!(error.abs() < 0.01, "{}: {error}\n{}", group.name, lifted.toml);
+    }
+}
+
+fn kinds<'a>(lifted: &'a Lifted, kind: &str) -> Vec<&'a str> {
+    let objects = lifted.report.objects.iter().filter(|object| object.kind == kind);
+    objects.map(|object| object.was.as_str()).collect()
+}
+
+fn has(lifted: &Lifted, text: &str) {
+    assert!(lifted.toml.contains(text), "no {text}\n{}", lifted.toml);
+}
+
+#[test]
+fn barriers_make_a_loop_of_shares() {
+    let recording = synthetic::barriers(4, 10, Script::barrier);
+    let lifted = lifted(&recording);
+    assert_eq!(lifted.report.level, "full");
+    has(&lifted, "n = 4");
+    has(&lifted, "{ fork = \"worker\", times = \"n - 1\" }");
+    has(&lifted, "{ loop = \"ceil(10 * scale)\", body = [");
+    has(&lifted, "{ run_us = \"4000 / n\", profile = \"recorded\" },");
+    assert_eq!(kinds(&lifted, "barrier"), ["barrier"]);
+    assert_work(&lifted);
+}
+
+#[test]
+fn a_mutex_and_a_condition_are_a_barrier() {
+    let recording = synthetic::barriers(4, 10, Script::monitor_barrier);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "barrier"), ["mutex and condition, 10 rounds of 4 threads"]);
+    has(&lifted, "{ loop = \"ceil(10 * scale)\", body = [");
+    assert_eq!(lifted.report.literal_steps_share, 0.0);
+    assert_work(&lifted);
+}
+
+#[test]
+fn each_thread_can_do_as_much_as_recorded() {
+    let recording = synthetic::barriers(4, 10, Script::barrier);
+    let options = Options { scaling: Scaling::PerThread, ..Options::default() };
+    let lifted = lift(&recording, &options);
+    has(&lifted, "{ run_us = 1000, profile = \"recorded\" },");
+    assert_work(&lifted);
+}
+
+#[test]
+fn a_bounded_queue_keeps_items_and_capacity() {
+    let recording = synthetic::pipeline(3, 60);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "queue"), ["mutex and conditions, 60 put in, 60 taken out"]);
+    has(&lifted, "capacity = 4\n");
+    has(&lifted, "{ loop = \"ceil(60 * scale)\", body = [");
+    has(&lifted, "{ each = \"queue1\", body = [");
+    has(&lifted, "{ close = \"queue1\" },");
+    has(&lifted, "times = \"n\"");
+    assert_work(&lifted);
+}
+
+#[test]
+fn numbers_drawn_under_a_mutex_are_a_pool() {
+    let recording = synthetic::pool(4, 50);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "pool"), ["mutex: a number is drawn, 1 times 50 pieces"]);
+    has(&lifted, "total = \"ceil(50 * scale)\"");
+    has(&lifted, "{ dynamic = \"pool1\", body = [");
+    assert!(kinds(&lifted, "mutex").is_empty(), "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
+#[test]
+fn parallel_regions_leave_active_waiting_out() {
+    let recording = synthetic::regions(3, 6);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "barrier"), ["begin and end of parallel regions"]);
+    has(&lifted, "n = 3");
+    assert!(lifted.report.idle_ns > 0.0);
+    assert_work(&lifted);
+}
+
+#[test]
+fn what_the_kernel_tells_stays_literal() {
+    let recording = synthetic::ping_pong(20);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "semaphore").len(), 2);
+    assert!(lifted.report.literal_steps_share > 0.9);
+    has(&lifted, "{ sem_post = ");
+    assert_work(&lifted);
+}
+
+#[test]
+fn mutexes_that_are_used_alike_are_an_array() {
+    let recording = synthetic::cells(4, 64);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "mutexes"), ["64 mutexes"]);
+    has(&lifted, "count = 64");
+    assert_work(&lifted);
+}
+
+#[test]
+fn an_empty_recording_makes_a_program() {
+    let lifted = lifted(&Recording::default());
+    assert_eq!(lifted.report.level, "work");
+    assert_eq!(lifted.report.recorded_ns, 0.0);
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let small = 0..6u32;
+    let fields = (0..Kind::ALL.len(), any::<bool>(), small.clone(), small);
+    (fields, 0..3_000u64, 0..50_000u64, 0..20_000u64).prop_map(
+        |((kind, is_blocked, object, aux), at_ns, work_ns, wait_ns)| Event {
+            kind: Kind::ALL[kind],
+            is_blocked,
+            is_preempted: false,
+            core: UNKNOWN_CORE,
+            object,
+            aux,
+            at_ns,
+            cpu_ns: work_ns,
+            work_ns,
+            wait_ns,
+        },
+    )
+}
+
+fn anything() -> impl Strategy<Value = Recording> {
+    let thread = proptest::collection::vec(event(), 1..60).prop_map(|mut events| {
+        // Times go on by what each event took.
+        let mut at_ns = 0;
+        for event in &mut events {
+            at_ns += event.at_ns;
+            event.at_ns = at_ns;
+        }
+        Thread { name: "t".to_owned(), process: 0, events }
+    });
+    proptest::collection::vec(thread, 1..6).prop_map(|threads| {
+        let info = Info { name: "p \"x\"".to_owned(), ..Info::default() };
+        Recording { info, threads, is_cut_off: true }
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_events_make_a_program(recording in anything()) {
+        for level in Level::ALL {
+            let lifted = lift(&recording, &Options { level, ..Options::default() });
+            let problem = expected::works(&lifted.toml, LIKE_DEFAULT).err();
+            prop_assert!(problem.is_none(), "{}\n{}", problem.unwrap(), lifted.toml);
+            if lifted.report.level == "work" {
+                // Amounts below a nanosecond are left out.
+                let report = &lifted.report;
+                let error_ns = (report.lifted_ns - report.recorded_ns).abs();
+                prop_assert!(error_ns < 0.01 * report.recorded_ns + 100.0, "{}", lifted.toml);
+            }
+        }
+    }
+}

@@ -26,6 +26,8 @@ pub(super) struct Place<'a> {
     pub executions: f64,
     /// Whether it is the work on items.
     pub is_item: bool,
+    /// Whether `index` tells its threads apart.
+    pub has_index: bool,
     /// Work of the group in ns.
     pub group_work: f64,
     /// The recorded value of n, if the amount is a share of a whole that n threads divide.
@@ -39,7 +41,7 @@ pub(super) fn lines(
     step: &Step,
     place: Place,
     mutex: &mut dyn FnMut(u32) -> String,
-) -> (Vec<String>, f64) {
+) -> Vec<String> {
     let mut lead: Vec<f64> = step.samples.iter().map(|sample| sample.segment.work).collect();
     let mut units: Vec<(Unit, Vec<f64>)> = Vec::new();
     for (at, sample) in step.samples.iter().enumerate() {
@@ -67,20 +69,18 @@ pub(super) fn lines(
         is_often
     });
     let mut found = Vec::new();
-    let mut total = 0.0;
-    if let Some((amount, expected)) = phase(step, &lead, place) {
+    if let Some(amount) = phase(step, &lead, place) {
         found.push(format!("{{ run_us = {amount}, profile = \"recorded\" }},"));
-        total += expected;
     }
     for (unit, _) in units {
         let name = mutex(unit.mutex);
-        total += visits(&unit, &name, place, &mut found);
+        found.push(visits(&unit, &name, place));
     }
-    (found, total)
+    found
 }
 
-/// Lines for visits of mutexes; returns their work in ns.
-fn visits(unit: &Unit, name: &str, place: Place, found: &mut Vec<String>) -> f64 {
+/// The line for visits of mutexes.
+fn visits(unit: &Unit, name: &str, place: Place) -> String {
     let count = (unit.count / place.executions).round().max(1.0);
     let all = count * place.executions;
     let run = |mean_ns: f64, cv: f64| {
@@ -110,36 +110,36 @@ fn visits(unit: &Unit, name: &str, place: Place, found: &mut Vec<String>) -> f64
         }
         None => amounts::number_of(count),
     };
-    found.push(match count > 1.0 {
+    match count > 1.0 {
         true => format!("{{ loop = {rounds}, body = [ {body} ] }},"),
         false => format!("{body},"),
-    });
-    unit.gap + unit.hold
+    }
 }
 
-/// The amount of the work outside of mutexes, and its expected sum in ns.
-fn phase(step: &Step, lead: &[f64], place: Place) -> Option<(String, f64)> {
+/// The amount of the work outside of mutexes.
+fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
     let sum: f64 = lead.iter().sum();
     let mean_us = sum / place.executions / 1e3;
     if mean_us < 1e-3 || lead.is_empty() {
         return None;
     }
     let is_much = sum >= MUCH_SHARE * place.group_work;
+    let is_by_index = is_much && place.has_index;
     if place.is_item {
         let values = if is_much { lead } else { &[][..] };
-        return Some((amounts::spread(&number(mean_us), values), sum));
+        return Some(amounts::spread(&number(mean_us), values));
     }
     let scale = if place.is_scaled { " * scale" } else { "" };
     let by_thread = Means::of(step, lead, place.members);
-    if let Some(alone) = by_thread.alone().filter(|_| is_much) {
+    if let Some(alone) = by_thread.alone().filter(|_| is_by_index) {
         let whole = number(mean_us * place.members.len() as f64);
         let only = match alone {
             0 => "max(0, 1 - index)".to_owned(),
             _ => format!("max(0, 1 - max(index - {alone}, {alone} - index))"),
         };
-        return Some((amounts::plain(&format!("{whole}{scale} * {only}")), sum));
+        return Some(amounts::plain(&format!("{whole}{scale} * {only}")));
     }
-    let slope = by_thread.slope().filter(|_| is_much);
+    let slope = by_thread.slope().filter(|_| is_by_index);
     let values = residuals(step, lead, place.members, &by_thread, slope);
     let mut mean = match place.shared_by {
         Some(n) => format!("{}{scale} / n", number(mean_us * n)),
@@ -152,11 +152,10 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<(String, f64)> {
     }
     let error =
         moments(&values).cv / (values.len() as f64).sqrt() * sum / place.group_work.max(1.0);
-    let amount = match error < ERROR_MAX {
+    Some(match error < ERROR_MAX {
         true => amounts::spread(&mean, &values),
         false => amounts::plain(&mean),
-    };
-    Some((amount, sum))
+    })
 }
 
 /// Means by thread, in the order of `index`, by the mean of all.

@@ -1,0 +1,97 @@
+//! What other numbers of threads and other sizes of the input change.
+
+use super::groups::{Group, Groups};
+use super::node::{Node, Sym};
+use super::{Options, Scaling, phases};
+
+/// A loop of fewer rounds is no matter of the size of the input.
+pub(super) const SCALED_ROUNDS_MIN: f64 = 3.0;
+
+/// What the parameter `scale` multiplies.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Scale {
+    /// Items of queues and pools.
+    Items,
+    /// Rounds of outermost loops.
+    Rounds,
+    /// Works.
+    Work,
+}
+
+/// What `scale` multiplies in this program.
+pub(super) fn scale(groups: &Groups) -> Scale {
+    let mut has_items = false;
+    for node in groups.list.iter().flat_map(|group| &group.nodes) {
+        node.each_step(&mut |step| {
+            has_items |= matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_));
+        });
+    }
+    // Whoever meets others must do so in the same rounds.
+    let mut loops = groups.list.iter().map(long_loops).filter(|(_, meets)| *meets);
+    let first = loops.next();
+    let is_same = first.as_ref().is_some_and(|first| loops.all(|other| other == *first));
+    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty());
+    match (has_items, has_rounds) {
+        (true, _) => Scale::Items,
+        (_, true) => Scale::Rounds,
+        _ => Scale::Work,
+    }
+}
+
+/// Outermost loops with many rounds: rounds and what is met in each; and whether the group meets others at all.
+fn long_loops(group: &Group) -> (Vec<(f64, Vec<u32>)>, bool) {
+    let mut meets = false;
+    let mut loops = Vec::new();
+    let members = group.members.len();
+    let nodes = group.nodes.iter().cloned();
+    for node in nodes.flat_map(|node| phases::cut(node, members, group.work_ns)) {
+        let mut objects = Vec::new();
+        node.each_step(&mut |step| match step.sym {
+            Sym::Barrier(one) | Sym::SemWait(one) | Sym::SemPost(one) => objects.push(one),
+            _ => {}
+        });
+        meets |= !objects.is_empty();
+        if let Node::Loop { counts, .. } = &node {
+            if is_long(counts) {
+                loops.push((counts[0], objects));
+            }
+        }
+    }
+    (loops, meets)
+}
+
+fn is_long(counts: &[f64]) -> bool {
+    counts.iter().all(|count| *count >= SCALED_ROUNDS_MIN && Some(count) == counts.first())
+}
+
+/// What is assumed of other numbers of threads and sizes, a sentence each.
+pub(super) fn assumptions(groups: &Groups, options: &Options, scale: Scale) -> Vec<String> {
+    let mut notes = Vec::new();
+    if groups.n > 1 {
+        notes.push(match options.scaling {
+            Scaling::FixedTotal => format!(
+                "n = {}: what each of n threads does outside of items is divided by n, items stay as long as they are.",
+                groups.n
+            ),
+            Scaling::PerThread => {
+                format!("n = {}: each of n threads does as much as in the recording.", groups.n)
+            }
+        });
+    }
+    notes.push(match scale {
+        Scale::Items => "scale multiplies the number of items of queues and pools.".to_owned(),
+        Scale::Rounds => "scale multiplies the rounds of outermost loops.".to_owned(),
+        Scale::Work => "scale multiplies the work of threads.".to_owned(),
+    });
+    notes
+}
+
+/// Whether a loop puts items into queues and waits for nothing else.
+pub(super) fn makes_items(node: &Node) -> bool {
+    let (mut pushes, mut meets) = (false, false);
+    node.each_step(&mut |step| {
+        pushes |= matches!(step.sym, Sym::Push(_));
+        meets |= matches!(step.sym, Sym::Barrier(_) | Sym::SemWait(_));
+    });
+    pushes && !meets
+}

@@ -3,9 +3,11 @@
 mod common;
 
 use ampsched_model::{ObjectKind, Op};
-use ampsched_recording::{Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
+use ampsched_recording::{
+    Event, Info, Kind, Options, Recording, Thread, UNKNOWN_CORE, Wake, replay,
+};
 use ampsched_sim::SimError;
-use common::{catalog, replayed, run_on};
+use common::{catalog, profile, replayed, run_on};
 use proptest::prelude::*;
 
 /// Events of a thread, written one after the other; times are ms.
@@ -162,6 +164,21 @@ fn barriers_of_mutex_and_condition_are_recognised() {
     assert_eq!(barriers.count(), 1);
     let ms = makespan_ms(&found, "sym-4");
     assert!((ms - 6.0 * 19.0).abs() < 0.01, "{ms}");
+}
+
+#[test]
+fn balanced_work_ends_on_all_cores_at_once() {
+    // Each round 19 ms of one thread and 2 to 4 of the others: 28 on four cores.
+    let found = homemade_barrier(4, 4);
+    let options = Options { profile: profile(), work_factor: 1.0, is_balanced: true };
+    let balanced = replay(&found, &options);
+    let total_ms = found.cpu_ns() as f64 / 1e6;
+    assert!((balanced.shared_ns / 1e6 - total_ms).abs() < 1e-6, "{}", balanced.shared_ns);
+    let mut machine = catalog().machine("sym-4").unwrap();
+    machine.costs = Default::default();
+    let ms = run_on(&machine, &balanced, "cfs").unwrap().makespan_ns as f64 / 1e6;
+    // Pieces are a 128th of a round.
+    assert!(ms >= total_ms / 4.0 - 0.01 && ms < total_ms / 4.0 * 1.05, "{ms} of {total_ms}");
 }
 
 #[test]

@@ -52,6 +52,22 @@ pub(super) enum Action {
     },
 }
 
+/// An edge of a share of what several threads do together.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Edge {
+    Begin,
+    End(Share),
+}
+
+/// Work that several threads do together, each a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Share {
+    /// Up to a barrier, in one of its rounds.
+    Round { barrier: u32, round: u32 },
+    /// The parallel region with that number.
+    Region(u32),
+}
+
 /// All actions, and what they refer to.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -64,6 +80,8 @@ pub(super) struct Plan {
     pub spins: HashSet<Place>,
     /// When mutexes were acquired.
     pub lock_times: HashMap<Place, u64>,
+    /// Where shares begin and end.
+    pub shares: HashMap<Place, Edge>,
     /// Threads that another one starts.
     pub forked: HashSet<u32>,
 }
@@ -125,15 +143,64 @@ pub(super) fn assemble(
     let ties = plan.settle_ties();
     let mut actions = std::mem::take(&mut plan.actions);
     actions.sort_unstable();
-    let mut code = Code::new(&plan);
-    let mut threads = Vec::with_capacity(recording.threads.len());
-    let mut rest = actions.as_slice();
+    let mut code = Code::new(&plan, Shares::default());
+    let mut entries = write_threads(recording, options, &plan, &actions, &mut code);
+    if options.is_balanced {
+        let known = std::mem::take(&mut code.shares).known();
+        code = Code::new(&plan, known);
+        entries = write_threads(recording, options, &plan, &actions, &mut code);
+    }
+    let specs = (0..).zip(&recording.threads).zip(entries);
+    let threads = specs.map(|((index, thread), entry)| {
+        let begins_ns = thread.events.first().map_or(0, |first| first.at_ns);
+        let is_forked = plan.forked.contains(&index);
+        ThreadSpec {
+            name: thread_name(index, &thread.name),
+            entry,
+            count: u32::from(!is_forked),
+            nice: 0,
+            affinity: None,
+            start_ns: if is_forked { 0 } else { begins_ns },
+            attrs: SchedAttrs::default(),
+        }
+    });
+    let info = &recording.info;
+    let profile = Profile { name: "recorded".to_owned(), ..options.profile.clone() };
+    let program = Program {
+        name: info.name.clone(),
+        description: format!("replay of a recording: {}", info.command.join(" ")),
+        profiles: vec![profile],
+        objects: code.objects,
+        threads: threads.collect(),
+        groups: Vec::new(),
+        code: code.ops,
+        duration_ns: None,
+        energy_ratio: None,
+    };
+    Replay { program, notes, ties, shared_ns: code.shares.all_ns() }
+}
+
+/// Writes the code of all threads. Returns where each begins.
+fn write_threads(
+    recording: &Recording,
+    options: &Options,
+    plan: &Plan,
+    actions: &[(Place, Action)],
+    code: &mut Code,
+) -> Vec<CodePtr> {
+    let mut rest = actions;
+    let mut entries = Vec::with_capacity(recording.threads.len());
     for (index, thread) in (0..).zip(&recording.threads) {
-        let entry = CodePtr(code.ops.len() as u32);
+        entries.push(CodePtr(code.ops.len() as u32));
         for (event, what) in (0..).zip(&thread.events) {
             let place = Place { thread: index, event };
             if !plan.spins.contains(&place) {
                 code.work_ns += what.work_ns as f64 / options.work_factor;
+            }
+            match plan.shares.get(&place) {
+                Some(Edge::Begin) => code.flush(),
+                Some(Edge::End(share)) => code.share(*share),
+                None => {}
             }
             let count = rest.iter().take_while(|(at, _)| *at == place).count();
             let (here, behind) = rest.split_at(count);
@@ -144,32 +211,8 @@ pub(super) fn assemble(
         }
         code.flush();
         code.ops.push(Op::Exit);
-        let begins_ns = thread.events.first().map_or(0, |first| first.at_ns);
-        let is_forked = plan.forked.contains(&index);
-        threads.push(ThreadSpec {
-            name: thread_name(index, &thread.name),
-            entry,
-            count: u32::from(!is_forked),
-            nice: 0,
-            affinity: None,
-            start_ns: if is_forked { 0 } else { begins_ns },
-            attrs: SchedAttrs::default(),
-        });
     }
-    let info = &recording.info;
-    let profile = Profile { name: "recorded".to_owned(), ..options.profile.clone() };
-    let program = Program {
-        name: info.name.clone(),
-        description: format!("replay of a recording: {}", info.command.join(" ")),
-        profiles: vec![profile],
-        objects: code.objects,
-        threads,
-        groups: Vec::new(),
-        code: code.ops,
-        duration_ns: None,
-        energy_ratio: None,
-    };
-    Replay { program, notes, ties }
+    entries
 }
 
 fn thread_name(index: u32, name: &str) -> String {
@@ -184,12 +227,13 @@ struct Code {
     mutexes: HashMap<u32, ObjectId>,
     pairs: HashMap<(u32, u32), ObjectId>,
     timers: HashMap<u32, ObjectId>,
+    shares: Shares,
     /// Work since the last action, in ns of the machine's fastest core.
     work_ns: f64,
 }
 
 impl Code {
-    fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan, shares: Shares) -> Self {
         let object = |(index, parties): (usize, &u32)| Object {
             name: format!("barrier {index}"),
             kind: ObjectKind::Barrier { parties: *parties },
@@ -197,7 +241,7 @@ impl Code {
         let objects: Vec<Object> = plan.barriers.iter().enumerate().map(object).collect();
         let barriers = (0..objects.len()).map(ObjectId::from).collect();
         let (mutexes, pairs, timers) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { ops: Vec::new(), objects, barriers, mutexes, pairs, timers, work_ns: 0.0 }
+        Self { ops: Vec::new(), objects, barriers, mutexes, pairs, timers, shares, work_ns: 0.0 }
     }
 
     /// The work up to here; parts of a ns go on.
@@ -208,6 +252,25 @@ impl Code {
             let reference_ns = Amount::constant(whole_ns);
             self.ops.push(Op::Run { reference_ns, profile: ProfileId(0) });
         }
+    }
+
+    /// The work up to here, which is a share of what several threads do.
+    fn share(&mut self, share: Share) {
+        let Some((total_ns, threads)) = self.shares.meet(share, self.work_ns) else {
+            return self.flush();
+        };
+        self.work_ns = 0.0;
+        let pieces = u64::from(threads) * PIECES;
+        let objects = &mut self.objects;
+        let pool = *self.shares.pools.entry(share).or_insert_with(|| {
+            let kind = ObjectKind::Pool { total: pieces, chunk: 1, participants: threads };
+            add(objects, format!("{share:?}"), kind)
+        });
+        let again = CodePtr(self.ops.len() as u32);
+        let reference_ns = Amount::constant((total_ns / pieces as f64).round());
+        self.ops.push(Op::Take { pool, end: CodePtr(again.0 + 3) });
+        self.ops.push(Op::Run { reference_ns, profile: ProfileId(0) });
+        self.ops.push(Op::ItemEnd { again });
     }
 
     fn act(&mut self, thread: u32, action: Action) {
@@ -258,4 +321,41 @@ impl Code {
 fn add(objects: &mut Vec<Object>, name: String, kind: ObjectKind) -> ObjectId {
     objects.push(Object { name, kind });
     ObjectId::from(objects.len() - 1)
+}
+
+/// Pieces per thread into which balanced work is divided (ours): fine enough that the last ones do not matter.
+const PIECES: u64 = 32;
+/// Work of all threads below which it is left as it is, in ns (ours).
+const SHARED_NS_MIN: f64 = 20_000.0;
+
+/// What is shared: first it is summed up, then known.
+#[derive(Debug, Default)]
+struct Shares {
+    /// Work of all threads in ns, and how many they are.
+    sums: HashMap<Share, (f64, u32)>,
+    is_known: bool,
+    pools: HashMap<Share, ObjectId>,
+}
+
+impl Shares {
+    /// The same, to be asked.
+    fn known(self) -> Self {
+        Self { is_known: true, ..self }
+    }
+
+    /// Adds a thread's share; when it is known, all threads' work and their number if it pays to divide it.
+    fn meet(&mut self, share: Share, work_ns: f64) -> Option<(f64, u32)> {
+        let sum = self.sums.entry(share).or_default();
+        if self.is_known {
+            return (sum.1 > 1 && sum.0 >= SHARED_NS_MIN).then_some(*sum);
+        }
+        *sum = (sum.0 + work_ns, sum.1 + 1);
+        None
+    }
+
+    /// All work that is shared by several threads, in ns.
+    fn all_ns(&self) -> f64 {
+        let pays = |(ns, threads): &&(f64, u32)| *threads > 1 && *ns >= SHARED_NS_MIN;
+        self.sums.values().filter(pays).map(|(ns, _)| ns).sum()
+    }
 }

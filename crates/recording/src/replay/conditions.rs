@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::build::{Action, Plan};
+use super::build::{Action, Edge, Plan, Share};
 use super::scan::{CondWait, Condition, Scan, Section};
 use super::ties::{last_before, tie_counted};
 use super::{Mark, Place};
@@ -144,18 +144,25 @@ fn meet(rounds: &[Round], sections: &[Section], scan: &Scan, plan: &mut Plan) {
         let thread = section.lock.place.thread;
         ends.entry(thread).or_default().push((section.lock.place, section.unlock.place));
     }
-    for round in rounds {
+    // The section of a thread that a place is in.
+    let around = |place: Place| {
+        ends.get(&place.thread).and_then(|list| {
+            let until = list.partition_point(|(lock, _)| *lock <= place);
+            list[..until].last().filter(|(_, unlock)| *unlock >= place)
+        })
+    };
+    for (number, round) in (0..).zip(rounds) {
+        let edge = Edge::End(Share::Round { barrier, round: number });
         for wait in &round.waits {
             release_meanwhile(wait, scan, plan);
             plan.act(wait.end.place, Action::Arrive { barrier });
+            let section = around(wait.begin.place);
+            plan.shares.insert(section.map_or(wait.begin.place, |(lock, _)| *lock), edge);
         }
         let last = round.broadcast.place;
-        let inside = ends.get(&last.thread).and_then(|list| {
-            let until = list.partition_point(|(lock, _)| *lock <= last);
-            list[..until].last().filter(|(_, unlock)| *unlock >= last)
-        });
-        let after = inside.map_or(last, |(_, unlock)| *unlock);
-        plan.act(after, Action::ArriveAfter { barrier });
+        let (lock, unlock) = around(last).copied().unwrap_or((last, last));
+        plan.act(unlock, Action::ArriveAfter { barrier });
+        plan.shares.insert(lock, edge);
     }
 }
 

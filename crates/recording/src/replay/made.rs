@@ -12,8 +12,8 @@ use crate::Recording;
 pub const TYPICAL_PROFILE: &str = "ferret";
 
 /// Parameters: how many times as fast the code is on the fastest kind of core as on the slowest (0: as the profile is);
-/// the speed of the recording computer's fastest core by that of the machine's.
-const PARAMS: [(&str, f64); 2] = [("speedup", 0.0), ("speed", 1.0)];
+/// the speed of the recording computer's fastest core by that of the machine's; 1 to balance what threads do together.
+const PARAMS: [(&str, f64); 3] = [("speedup", 0.0), ("speed", 1.0), ("balanced", 0.0)];
 const SPEEDUP_MAX: f64 = 50.0;
 const SPEED_MAX: f64 = 1000.0;
 
@@ -31,7 +31,7 @@ impl Replayed {
     /// The recording of a file, whose code behaves like a profile.
     pub fn new(file: &str, recording: Arc<Recording>, like: &str) -> Self {
         let description = format!("replay of a recording: {}", recording.info.command.join(" "));
-        let options = Options { profile: Default::default(), work_factor: 1.0 };
+        let options = Options { profile: Default::default(), work_factor: 1.0, is_balanced: false };
         let notes = replay(&recording, &options).notes;
         let (file, like) = (file.to_owned(), like.to_owned());
         Self { file, recording, description, like, notes }
@@ -61,12 +61,15 @@ impl MadeProgram for Replayed {
                 .map_or(default, |(_, value)| *value)
         };
         let error = |key: &str, message: String| InputError::new(&self.file, key, message);
-        let (speedup, speed) = (value(0), value(1));
+        let (speedup, speed, balanced) = (value(0), value(1), value(2));
         if !(0.0..=SPEEDUP_MAX).contains(&speedup) {
             return Err(error("speedup", format!("{speedup} is not within 0 to {SPEEDUP_MAX}")));
         }
         if !(speed > 0.0 && speed <= SPEED_MAX) {
             return Err(error("speed", format!("{speed} is not above 0 and at most {SPEED_MAX}")));
+        }
+        if balanced != 0.0 && balanced != 1.0 {
+            return Err(error("balanced", format!("{balanced} is neither 0 nor 1")));
         }
         let found = profiles.find(&self.like);
         let mut profile =
@@ -74,7 +77,8 @@ impl MadeProgram for Replayed {
         if speedup > 0.0 {
             profile.measured_ratio = Some(speedup);
         }
-        Ok(replay(&self.recording, &Options { profile, work_factor: speed }).program)
+        let options = Options { profile, work_factor: speed, is_balanced: balanced == 1.0 };
+        Ok(replay(&self.recording, &options).program)
     }
 
     fn notes(&self) -> &[String] {

@@ -27,6 +27,9 @@ pub struct Options {
     pub profile: Profile,
     /// Speed of the recording computer's fastest core by that of the machine's fastest, above 0.
     pub work_factor: f64,
+    /// Whether threads take work up to a barrier, and in parallel regions, piece by piece from all of it, as a task
+    /// runtime or a dynamic loop would have them do; else each does what it did.
+    pub is_balanced: bool,
 }
 
 /// A recording as a program.
@@ -38,6 +41,9 @@ pub struct Replay {
     pub notes: Vec<String>,
     /// Number of ties.
     pub ties: usize,
+    /// Work that could be balanced, in ns of the machine's fastest core: what several threads do up to a barrier or in
+    /// a parallel region.
+    pub shared_ns: f64,
 }
 
 /// Makes a program of a recording.

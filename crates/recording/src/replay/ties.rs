@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::build::{Action, Plan};
+use super::build::{Action, Edge, Plan, Share};
 use super::scan::{Arrivals, Counted, Lock, Scan};
 use super::{Mark, Place};
 use crate::{Event, Kind, Recording, Wake};
@@ -147,14 +147,17 @@ fn tie_regions(recording: &Recording, plan: &mut Plan) {
     for list in shares.values_mut() {
         list.sort_unstable();
     }
-    for (region, fork, join) in regions {
+    for (number, (region, fork, join)) in (0..).zip(regions) {
         let Some(list) = shares.get(&region) else { continue };
         let from = list.partition_point(|(mark, _)| mark.at_ns < fork.at_ns);
         let inside = list[from..].iter().take_while(|(mark, _)| mark.at_ns <= join.at_ns);
         for (share, kind) in inside {
-            match kind {
-                Kind::OmpBegin => plan.tie(fork.place, share.place),
-                _ => plan.tie(share.place, join.place),
+            if *kind == Kind::OmpBegin {
+                plan.tie(fork.place, share.place);
+                plan.shares.insert(share.place, Edge::Begin);
+            } else {
+                plan.tie(share.place, join.place);
+                plan.shares.insert(share.place, Edge::End(Share::Region(number)));
             }
         }
     }
@@ -239,7 +242,9 @@ fn meet(marks: &[Mark], parties: Option<u32>, plan: &mut Plan) {
     }
     let whole = marks.len() - marks.len() % parties as usize;
     let barrier = plan.barrier(parties);
-    for mark in &marks[..whole] {
+    for (number, mark) in (0..).zip(&marks[..whole]) {
         plan.act(mark.place, Action::Arrive { barrier });
+        let share = Share::Round { barrier, round: number / parties };
+        plan.shares.insert(mark.place, Edge::End(share));
     }
 }

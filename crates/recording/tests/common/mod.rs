@@ -33,7 +33,8 @@ pub fn catalog() -> Catalog {
 }
 
 pub fn replayed(recording: &Recording) -> Replay {
-    replay(recording, &Options { profile: profile(), work_factor: 1.0 })
+    let options = Options { profile: profile(), work_factor: 1.0, is_balanced: false };
+    replay(recording, &options)
 }
 
 pub fn run_on(machine: &Machine, replay: &Replay, policy: &str) -> Result<Outcome, SimError> {

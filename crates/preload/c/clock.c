@@ -97,6 +97,16 @@ int sees_switches(void) {
     return area_offset != NULL;
 }
 
+static char *thread_pointer(void) {
+#if defined(__x86_64__)
+    char *pointer; /* GCC has a builtin for it since 11 only */
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+#else
+    return __builtin_thread_pointer();
+#endif
+}
+
 /* Lets the running thread see whether it loses its core. */
 void watch_switches(struct thread *self) {
     if (!area_offset) {
@@ -104,7 +114,7 @@ void watch_switches(struct thread *self) {
         self->core = &unknown_core;
         return;
     }
-    char *area = (char *)__builtin_thread_pointer() + *area_offset;
+    char *area = thread_pointer() + *area_offset;
     self->rseq_cs = (volatile uint64_t *)(area + AREA_SECTION);
     self->core = (const volatile uint32_t *)(area + AREA_CORE);
 }
@@ -145,6 +155,7 @@ void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t ob
         uint64_t now;
         flags |= READING;
         struct reading reading = anchor(self, &now);
+        now = now < self->last ? self->last : now; /* another core, whose ticks are a little behind */
         struct slot *slot = self->next;
         memcpy(slot + 1, &reading, sizeof reading);
         slot->object = object;

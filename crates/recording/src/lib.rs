@@ -4,6 +4,7 @@
 //! of somebody else's trace, and becomes a [`Program`](ampsched_model::Program) that an engine executes.
 
 mod file;
+pub mod import;
 mod model;
 
 pub use file::{MAGIC, Reader, Writer, read};

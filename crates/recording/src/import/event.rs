@@ -1,0 +1,158 @@
+//! What every form of a trace boils down to: scheduler events in the order of time.
+
+use std::collections::{HashMap, HashSet};
+
+/// Marks an event whose form does not say in which thread's context it happened: whoever runs on that core.
+pub const WHOEVER_RUNS: u32 = u32::MAX;
+
+/// A text that was seen before, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Name(u32);
+
+/// Texts that occur again and again, each once.
+#[derive(Clone, Debug)]
+pub struct Names {
+    texts: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        let mut names = Self { texts: Vec::new(), numbers: HashMap::new() };
+        names.number("");
+        names
+    }
+}
+
+impl Names {
+    /// The number of a text.
+    pub fn number(&mut self, text: &str) -> Name {
+        if let Some(&number) = self.numbers.get(text) {
+            return Name(number);
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.into());
+        self.numbers.insert(text.into(), number);
+        Name(number)
+    }
+
+    /// The text of a number.
+    pub fn text(&self, name: Name) -> &str {
+        self.texts.get(name.0 as usize).map_or("", |text| text)
+    }
+}
+
+/// How a thread leaves its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It can go on: it has lost the core.
+    Ready,
+    /// It waits, for anything.
+    Sleeps,
+    /// It waits for a device or for a lock of the kernel, and no signal wakes it.
+    WaitsForDevice,
+    /// It has ended.
+    Dead,
+}
+
+impl Left {
+    /// From the letters that the kernel prints: `R`, `R+`, `S`, `D`, `D|W`, `X`, `Z`.
+    pub fn from_letters(letters: &str) -> Self {
+        match letters.as_bytes().first() {
+            None | Some(b'R') => Self::Ready,
+            Some(b'D') => Self::WaitsForDevice,
+            Some(b'X' | b'Z' | b'x') => Self::Dead,
+            Some(_) => Self::Sleeps,
+        }
+    }
+
+    /// From the number in the event (include/linux/sched.h): bits of states up to TASK_REPORT_MAX, none for ready.
+    pub fn from_number(state: u64) -> Self {
+        match state & 0xff {
+            0 => Self::Ready,
+            bits if bits & 0x30 != 0 => Self::Dead,
+            bits if bits & 2 != 0 => Self::WaitsForDevice,
+            _ => Self::Sleeps,
+        }
+    }
+}
+
+/// In what an event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// In the thread that the event names.
+    Thread,
+    /// In an interrupt, which has nothing to do with that thread.
+    Interrupt,
+    /// The form does not tell.
+    Unknown,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A core goes from one thread to another; 0 is nobody.
+    Switch { from: u32, from_name: Name, left: Left, to: u32, to_name: Name },
+    /// A thread is woken. `is_late`: seen when it is put into a queue, which may be on another core.
+    Waking { woken: u32, name: Name, is_late: bool },
+    /// A thread is created, by the thread of the event or by `parent`. `is_thread`: in the same process, if known.
+    New { parent: Option<u32>, child: u32, name: Name, is_thread: Option<bool> },
+    /// A process executes another program; its thread was `old_tid`.
+    Exec { tid: u32, old_tid: u32, file: Name },
+    /// A thread has another name.
+    Rename { tid: u32, name: Name },
+    /// A thread ends.
+    Exit { tid: u32 },
+    /// A thread enters a call of a futex.
+    FutexEnter { address: u64 },
+    /// It leaves that call.
+    FutexExit,
+    /// It leaves a call because its time was over.
+    TimedOut,
+    /// A timer of high resolution goes off on this core.
+    TimerBegin,
+    /// That timer's function has returned.
+    TimerEnd,
+    /// Events are missing before this one, on this core.
+    Lost { events: u64 },
+}
+
+/// Something that a kernel has told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raw {
+    /// When, by the trace's clock, in ns.
+    pub at_ns: u64,
+    /// Where.
+    pub cpu: u16,
+    /// The thread whose turn it was there, 0 for none, or [`WHOEVER_RUNS`].
+    pub tid: u32,
+    /// In what.
+    pub context: Context,
+    /// What.
+    pub what: What,
+}
+
+/// All that a trace has told.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// Events, in any order.
+    pub events: Vec<Raw>,
+    /// Texts of the events.
+    pub names: Names,
+    /// Processes of threads that the form states beside its events.
+    pub processes: HashMap<u32, u32>,
+    /// Names of threads that the form states beside its events.
+    pub thread_names: HashMap<u32, Name>,
+    /// Threads that the form states to be the kernel's own.
+    pub of_kernel: HashSet<u32>,
+    /// Events that the recorder had no room for, beside [`What::Lost`].
+    pub lost_events: u64,
+    /// Release of the kernel, if told.
+    pub kernel: String,
+    /// What was executed, if told.
+    pub command: Vec<String>,
+    /// Lines or records that looked like events of ours and could not be read.
+    pub unreadable: u64,
+    /// What this form cannot know.
+    pub unknown: Vec<String>,
+}

@@ -1,0 +1,128 @@
+//! Other tools' traces as recordings.
+//!
+//! A form's parser tells scheduler events ([`event`]); [`stream`] makes of them what each thread did, and [`select`]
+//! keeps the wanted threads. Forms are told apart by their content.
+
+mod cursor;
+mod event;
+mod format;
+mod ftrace_text;
+mod npz;
+mod pages;
+mod perf_data;
+mod perf_script;
+mod perfetto;
+mod select;
+mod stream;
+mod system;
+mod text;
+mod trace_dat;
+mod zip;
+
+use ampsched_model::InputError;
+use serde::{Deserialize, Serialize};
+
+pub use system::{Pages, recording as of_pages};
+
+use crate::Recording;
+use event::Story;
+use stream::SPEED_UNITS;
+
+/// What to import of a trace, and what its reader knows beside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Programs whose threads are wanted, with all that they start: names of processes, threads or executed files.
+    /// Without these and `pids`: all threads of programs, apart from those of recorders.
+    pub commands: Vec<String>,
+    /// Processes and threads that are wanted, with all that they start.
+    pub pids: Vec<u32>,
+    /// Speeds of the cores, the first that of core 0; only their ratios count. Empty: all are equally fast.
+    pub speeds: Vec<f64>,
+    /// Kinds of the cores.
+    pub kinds: Vec<String>,
+    /// What was executed, if the reader knows.
+    pub command: Vec<String>,
+    /// Release of the kernel, if the reader knows.
+    pub kernel: String,
+    /// The recorder; empty: the form's name.
+    pub recorder: String,
+    /// How the program ended, if the reader knows.
+    pub exit_code: Option<i32>,
+    /// (time with the recorder) / (time without), if known.
+    pub slowdown: Option<f64>,
+    /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.
+    pub beside: String,
+}
+
+impl Options {
+    /// Speeds by that of the fastest, in [`SPEED_UNITS`].
+    fn relative_speeds(&self, file: &str) -> Result<Vec<u64>, InputError> {
+        let fastest = self.speeds.iter().copied().fold(0.0, f64::max);
+        let relative = |&speed: &f64| {
+            let units = (speed / fastest * SPEED_UNITS as f64).round();
+            match speed.is_finite() && speed > 0.0 && units >= 1.0 {
+                true => Ok(units as u64),
+                false => {
+                    Err(InputError::new(file, "speeds", format!("{speed} is no speed of a core"))
+                        .with_hint("speeds are above 0, and none is a millionth of another one"))
+                }
+            }
+        };
+        self.speeds.iter().map(relative).collect()
+    }
+}
+
+/// The forms that are read: the names by which a recording states them, and what they are.
+pub const FORMS: &[(&str, &str)] = &[
+    ("ftrace", "text of Linux's function tracer: trace, trace_pipe, trace-cmd report"),
+    ("perf-script", "text of perf script"),
+    ("perf-data", "perf.data with tracepoints"),
+    ("trace-cmd", "trace.dat of trace-cmd, versions 6 and 7"),
+    ("perfetto", "Perfetto's protobuf with ftrace events"),
+    ("npz", "columns of numpy, .npz or .npz.zst"),
+];
+
+/// Reads a trace as a recording.
+///
+/// # Errors
+/// It is of no form that is read, or damaged, or has no event of the scheduler, or none of the wanted threads.
+pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, InputError> {
+    if bytes.starts_with(&crate::MAGIC[..6]) {
+        return crate::read(file, bytes);
+    }
+    if npz::is_form(bytes) {
+        return npz::recording(file, bytes, options);
+    }
+    let (form, story) = story(file, bytes)?;
+    let mut options = options.clone();
+    if options.recorder.is_empty() {
+        options.recorder = form.to_owned();
+    }
+    select::recording(file, story, &options)
+}
+
+/// The form's name and what the trace tells. Errors: no form fits, or the one that fits has damaged parts.
+fn story(file: &str, bytes: &[u8]) -> Result<(&'static str, Story), InputError> {
+    if perf_data::is_form(bytes) {
+        return Ok(("perf-data", perf_data::read(file, bytes)?));
+    }
+    if trace_dat::is_form(bytes) {
+        return Ok(("trace-cmd", trace_dat::read(file, bytes)?));
+    }
+    if let Some(lines) = text::first_lines(bytes) {
+        let (ftrace, perf) = (ftrace_text::matches(&lines), perf_script::matches(&lines));
+        if ftrace + perf > 0 {
+            return Ok(match ftrace >= perf {
+                true => ("ftrace", ftrace_text::read(bytes)),
+                false => ("perf-script", perf_script::read(bytes)),
+            });
+        }
+    }
+    if perfetto::is_form(bytes) {
+        return Ok(("perfetto", perfetto::read(file, bytes)?));
+    }
+    let forms: Vec<&str> = FORMS.iter().map(|(_, what)| *what).collect();
+    let error = InputError::new(file, "", "is no trace of a form that is read");
+    Err(error.with_hint(forms.join("; ")))
+}

@@ -1,0 +1,519 @@
+//! Scheduler events in the order of time become what each thread did.
+//!
+//! A thread uses CPU from the switch to it until the switch away from it; the slices between two of its events, each
+//! weighted by the speed of its core, are summed. It is blocked from a switch away in a state that is not ready until
+//! the wake-up of it; from there on it waits for a core, which is the scheduler's doing and not part of the recording.
+//! Events that do not fit together (a thread that runs twice, or leaves a core that it was not on) are counted.
+
+use std::collections::HashMap;
+
+use super::event::{Context, Left, Name, Names, Raw, WHOEVER_RUNS, What};
+use crate::{Event, Kind, UNKNOWN_CORE, Wake};
+
+/// Units of a speed: millionths of the fastest core's.
+pub const SPEED_UNITS: u64 = 1_000_000;
+/// Most cores of a trace (ours): as many as a recording can name.
+const CPUS_MAX: usize = UNKNOWN_CORE as usize;
+
+/// One of a trace's threads, with all that it did.
+#[derive(Clone, Debug, Default)]
+pub struct Track {
+    /// Its number in the kernel that was traced.
+    pub tid: u32,
+    /// Its last name.
+    pub name: Name,
+    /// All names that it had.
+    pub names: Vec<Name>,
+    /// The thread that created it.
+    pub parent: Option<u32>,
+    /// Whether it is of the process of the thread that created it, if known.
+    pub is_thread: Option<bool>,
+    /// Whether it has executed a program, which makes it a process.
+    pub has_executed: bool,
+    /// The file that it has executed last.
+    pub executed: Option<Name>,
+    /// What it did. Objects of [`Kind::Wake`], [`Kind::Create`] and [`Kind::Join`], the thread in `aux` of a block and
+    /// of a start are indices of tracks.
+    pub events: Vec<Event>,
+    /// CPU time behind the last event, in ns.
+    pub rest_cpu_ns: u64,
+    /// The same, weighted by speed: ns times [`SPEED_UNITS`].
+    pub rest_work: u128,
+    /// When it was seen last, in the trace's ns.
+    pub last_ns: u64,
+    /// Events of it that did not fit those before.
+    pub misfits: u64,
+    /// Whether it has ended.
+    pub has_ended: bool,
+    is_preempted: bool,
+    running: Option<(u64, u16)>,
+    blocked: Option<(u64, Left)>,
+    waker: Option<(Wake, u64)>,
+    futex: Option<u64>,
+    is_in_futex: bool,
+    is_exiting: bool,
+    core: Option<u16>,
+    /// Threads that it has woken outside of futex calls since it was blocked last, or began to end.
+    woke: Vec<u32>,
+    /// The same, before it began to end: kernels before 6.16 wake whoever joins a thread at that point.
+    woke_before: Vec<u32>,
+    /// The thread for whose end it waits, if that is known before it goes on.
+    joins: Option<u32>,
+}
+
+/// What kinds of events a trace has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Switches.
+    pub switches: u64,
+    /// Wake-ups.
+    pub wakings: u64,
+    /// Creations of threads.
+    pub creations: u64,
+    /// Calls of futexes.
+    pub futexes: u64,
+    /// Timers that go off, or calls whose time is over.
+    pub timers: u64,
+    /// Wake-ups of which the form does not tell whether an interrupt did them.
+    pub unclear_wakings: u64,
+    /// Events that were lost.
+    pub lost: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    current: Option<u32>,
+    is_known: bool,
+    is_in_timer: bool,
+}
+
+/// Builds tracks of events that come in the order of time.
+#[derive(Debug)]
+pub struct Builder<'a> {
+    names: &'a Names,
+    speeds: &'a [u64],
+    tracks: Vec<Track>,
+    by_tid: HashMap<u32, u32>,
+    cpus: Vec<Cpu>,
+    begin_ns: Option<u64>,
+    /// Cores that have lost events: who runs there is not known from the begin.
+    lost_at_ns: u64,
+    seen: Seen,
+}
+
+/// What a builder has made.
+#[derive(Debug)]
+pub struct Told {
+    /// The threads, in the order in which they were seen first.
+    pub tracks: Vec<Track>,
+    /// Kinds of events.
+    pub seen: Seen,
+    /// The highest core that was seen, and one.
+    pub cores: usize,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder that knows nobody yet. `speeds`: of each core, in millionths; cores beyond have full speed.
+    pub fn new(names: &'a Names, speeds: &'a [u64]) -> Self {
+        Self {
+            names,
+            speeds,
+            tracks: Vec::new(),
+            by_tid: HashMap::new(),
+            cpus: Vec::new(),
+            begin_ns: None,
+            lost_at_ns: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    /// Takes the next event. One at an earlier time than that before it is taken as if it were at that time.
+    pub fn tell(&mut self, raw: &Raw) {
+        if usize::from(raw.cpu) >= CPUS_MAX {
+            return;
+        }
+        self.begin_ns.get_or_insert(raw.at_ns);
+        let cpu = usize::from(raw.cpu);
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, Cpu::default());
+        }
+        let tid = if raw.tid == WHOEVER_RUNS { self.tid_on(cpu) } else { raw.tid };
+        match raw.what {
+            What::Switch { from, from_name, left, to, to_name } => {
+                self.seen.switches += 1;
+                let from = if from == WHOEVER_RUNS { tid } else { from };
+                self.leave(raw, from, from_name, left);
+                self.enter(raw, to, to_name);
+            }
+            What::Waking { woken, name, is_late } => self.waking(raw, tid, woken, name, is_late),
+            What::New { parent, child, name, is_thread } => {
+                self.seen.creations += 1;
+                self.create(raw, parent.unwrap_or(tid), child, name, is_thread);
+            }
+            What::Exec { tid, old_tid, file } => self.exec(tid, old_tid, file),
+            What::Rename { tid, name } => {
+                if let Some(track) = self.track(tid) {
+                    self.rename(track, name);
+                }
+            }
+            What::Exit { tid } => {
+                if let Some(track) = self.track(tid) {
+                    self.run_until(track, raw);
+                    let track = &mut self.tracks[track as usize];
+                    track.is_exiting = true;
+                    track.woke_before = std::mem::take(&mut track.woke);
+                }
+            }
+            What::FutexEnter { address } => {
+                self.seen.futexes += 1;
+                self.set_futex(tid, Some(address));
+            }
+            What::FutexExit => self.set_futex(tid, None),
+            What::TimedOut => self.timed_out(tid),
+            What::TimerBegin => {
+                self.seen.timers += 1;
+                self.cpus[cpu].is_in_timer = true;
+            }
+            What::TimerEnd => self.cpus[cpu].is_in_timer = false,
+            What::Lost { events } => self.lose(raw, events),
+        }
+    }
+
+    /// Ends the building.
+    pub fn finish(mut self) -> Told {
+        for index in 0..self.tracks.len() {
+            if self.tracks[index].is_exiting && !self.tracks[index].has_ended {
+                let at_ns = self.tracks[index].last_ns;
+                self.end(index as u32, at_ns);
+            }
+        }
+        Told { tracks: self.tracks, seen: self.seen, cores: self.cpus.len() }
+    }
+
+    fn tid_on(&self, cpu: usize) -> u32 {
+        self.cpus[cpu].current.map_or(0, |track| self.tracks[track as usize].tid)
+    }
+
+    /// The track of a thread, a new one if it was never seen; none for the idle thread.
+    fn track(&mut self, tid: u32) -> Option<u32> {
+        if tid == 0 || tid == WHOEVER_RUNS {
+            return None;
+        }
+        Some(match self.by_tid.get(&tid) {
+            Some(&track) => track,
+            None => self.add(tid),
+        })
+    }
+
+    fn add(&mut self, tid: u32) -> u32 {
+        let index = self.tracks.len() as u32;
+        self.tracks.push(Track { tid, ..Track::default() });
+        self.by_tid.insert(tid, index);
+        index
+    }
+
+    fn rename(&mut self, track: u32, name: Name) {
+        let track = &mut self.tracks[track as usize];
+        let text = self.names.text(name);
+        if track.name == name || text.is_empty() || text.starts_with("<...>") {
+            return;
+        }
+        track.name = name;
+        if !track.names.contains(&name) {
+            track.names.push(name);
+        }
+    }
+
+    /// Adds the CPU time that a running thread has used up to an event.
+    fn run_until(&mut self, index: u32, raw: &Raw) {
+        let speed = self.speeds.get(usize::from(raw.cpu)).copied().unwrap_or(SPEED_UNITS);
+        let cpu = &self.cpus[usize::from(raw.cpu)];
+        let is_first = !cpu.is_known;
+        let track = &mut self.tracks[index as usize];
+        track.last_ns = track.last_ns.max(raw.at_ns);
+        if track.has_ended {
+            return;
+        }
+        match track.running {
+            Some((since_ns, core)) if core == raw.cpu => {
+                let ns = raw.at_ns.saturating_sub(since_ns);
+                track.use_cpu(ns, speed);
+                track.running = Some((raw.at_ns.max(since_ns), core));
+            }
+            Some(_) => {
+                track.misfits += 1;
+                track.running = Some((raw.at_ns, raw.cpu));
+            }
+            None if is_first && track.events.is_empty() && track.parent.is_none() => {
+                // It has run since the trace's begin, or since events were lost.
+                let since_ns = self.begin_ns.unwrap_or(raw.at_ns).max(self.lost_at_ns);
+                track.start(since_ns, raw.cpu);
+                track.use_cpu(raw.at_ns.saturating_sub(since_ns), speed);
+                track.running = Some((raw.at_ns, raw.cpu));
+            }
+            None => {
+                track.start(raw.at_ns, raw.cpu);
+                track.misfits += 1;
+                track.running = Some((raw.at_ns, raw.cpu));
+            }
+        }
+        let cpu = &mut self.cpus[usize::from(raw.cpu)];
+        cpu.current = Some(index);
+        cpu.is_known = true;
+    }
+
+    fn leave(&mut self, raw: &Raw, from: u32, name: Name, left: Left) {
+        let cpu = usize::from(raw.cpu);
+        let index = self.track(from);
+        if let Some(other) = self.cpus[cpu].current.filter(|&other| Some(other) != index) {
+            // Its way from the core was not told.
+            let other = &mut self.tracks[other as usize];
+            if other.running.is_some_and(|(_, core)| core == raw.cpu) {
+                other.running = None;
+                other.misfits += 1;
+            }
+        }
+        if let Some(index) = index {
+            self.rename(index, name);
+            self.run_until(index, raw);
+            let track = &mut self.tracks[index as usize];
+            track.running = None;
+            match left {
+                Left::Ready => track.is_preempted = true,
+                Left::Sleeps | Left::WaitsForDevice => {
+                    track.blocked = Some((raw.at_ns, left));
+                    track.woke.clear();
+                }
+                Left::Dead => self.end(index, raw.at_ns),
+            }
+        }
+        self.cpus[cpu] = Cpu { current: None, is_known: true, is_in_timer: false };
+    }
+
+    fn enter(&mut self, raw: &Raw, to: u32, name: Name) {
+        let Some(index) = self.track(to) else { return };
+        self.rename(index, name);
+        self.cpus[usize::from(raw.cpu)].current = Some(index);
+        let track = &mut self.tracks[index as usize];
+        if track.has_ended {
+            return;
+        }
+        track.last_ns = track.last_ns.max(raw.at_ns);
+        if track.running.is_some_and(|(_, core)| core != raw.cpu) {
+            track.misfits += 1;
+        }
+        track.start(raw.at_ns, raw.cpu);
+        track.running = Some((raw.at_ns, raw.cpu));
+        track.core = Some(raw.cpu);
+        let waker = track.waker.take();
+        if let Some((since_ns, left)) = track.blocked.take() {
+            track.unblock(raw, since_ns, left, waker);
+        }
+    }
+
+    fn waking(&mut self, raw: &Raw, tid: u32, woken: u32, name: Name, is_late: bool) {
+        let Some(target) = self.track(woken) else { return };
+        self.rename(target, name);
+        if is_late && self.tracks[target as usize].waker.is_some() {
+            return;
+        }
+        self.seen.wakings += 1;
+        let is_unclear = raw.context == Context::Unknown && tid != 0;
+        self.seen.unclear_wakings += u64::from(is_unclear);
+        let waker = (raw.context != Context::Interrupt).then(|| self.track(tid)).flatten();
+        let wake = match waker {
+            Some(waker) => {
+                self.run_until(waker, raw);
+                let woken_in_call = self.tracks[waker as usize].is_in_futex;
+                let waker_track = &mut self.tracks[waker as usize];
+                waker_track.note(Kind::Wake, raw.at_ns, raw.cpu).object = target;
+                if !woken_in_call && !waker_track.woke.contains(&target) {
+                    waker_track.woke.push(target);
+                }
+                Wake::Thread(waker)
+            }
+            None if is_late => Wake::Unknown,
+            None if self.cpus[usize::from(raw.cpu)].is_in_timer => Wake::Timer,
+            None => Wake::Outside,
+        };
+        let track = &mut self.tracks[target as usize];
+        track.last_ns = track.last_ns.max(raw.at_ns);
+        track.waker = Some((wake, raw.at_ns));
+    }
+
+    fn create(&mut self, raw: &Raw, parent: u32, child: u32, name: Name, is_thread: Option<bool>) {
+        let parent = self.track(parent);
+        let is_known = self.by_tid.get(&child).is_some_and(|&track| {
+            let track = &self.tracks[track as usize];
+            !track.has_ended && track.parent.is_some() && track.parent == parent
+        });
+        if child == 0 || child == WHOEVER_RUNS || parent.is_none() {
+            return;
+        }
+        // Two events may tell the same creation.
+        if !is_known || is_thread.is_some() && self.is_settled(child) {
+            let index = self.add(child);
+            self.tracks[index as usize].parent = parent;
+            if let Some(parent) = parent {
+                self.run_until(parent, raw);
+                let track = &mut self.tracks[parent as usize];
+                track.note(Kind::Create, raw.at_ns, raw.cpu).object = index;
+            }
+        }
+        let index = self.by_tid[&child];
+        self.rename(index, name);
+        let track = &mut self.tracks[index as usize];
+        track.last_ns = raw.at_ns;
+        track.is_thread = track.is_thread.or(is_thread);
+    }
+
+    /// Whether a thread's creation has been told in full: its number is that of another thread by now.
+    fn is_settled(&self, tid: u32) -> bool {
+        self.tracks[self.by_tid[&tid] as usize].is_thread.is_some()
+    }
+
+    fn exec(&mut self, tid: u32, old_tid: u32, file: Name) {
+        if old_tid != tid && old_tid != 0 {
+            // The thread that executes takes the number of its process; the others end.
+            if let Some(index) = self.by_tid.remove(&old_tid) {
+                self.tracks[index as usize].tid = tid;
+                self.by_tid.insert(tid, index);
+            }
+        }
+        if let Some(index) = self.track(tid) {
+            let track = &mut self.tracks[index as usize];
+            track.has_executed = true;
+            track.executed = Some(file);
+            if !track.names.contains(&file) {
+                track.names.push(file);
+            }
+        }
+    }
+
+    fn end(&mut self, index: u32, at_ns: u64) {
+        let track = &mut self.tracks[index as usize];
+        if track.has_ended {
+            return;
+        }
+        let core = track.core.unwrap_or(UNKNOWN_CORE);
+        track.start(at_ns, core);
+        track.note(Kind::Exit, at_ns, core);
+        track.has_ended = true;
+        track.running = None;
+        let before = std::mem::take(&mut track.woke_before);
+        let woke = std::mem::take(&mut track.woke);
+        for target in if woke.is_empty() { before } else { woke } {
+            self.join(target, index);
+        }
+    }
+
+    /// A thread was woken by one that ended with it: the block was waiting for its end.
+    fn join(&mut self, waiting: u32, ended: u32) {
+        let is_child = self.tracks[ended as usize].parent == Some(waiting);
+        let track = &mut self.tracks[waiting as usize];
+        let by_it = Wake::Thread(ended).to_aux();
+        let last = track.events.iter_mut().rev().take(4).find(|event| event.kind == Kind::Block);
+        match last {
+            Some(block) if is_child && block.aux == by_it => {
+                block.kind = Kind::Join;
+                block.object = ended;
+                block.aux = 0;
+            }
+            _ if is_child && track.blocked.is_some() => track.joins = Some(ended),
+            _ => {}
+        }
+    }
+
+    fn set_futex(&mut self, tid: u32, address: Option<u64>) {
+        if let Some(index) = self.track(tid) {
+            let track = &mut self.tracks[index as usize];
+            track.is_in_futex = address.is_some();
+            track.futex = address;
+        }
+    }
+
+    fn timed_out(&mut self, tid: u32) {
+        self.seen.timers += 1;
+        let Some(index) = self.track(tid) else { return };
+        if let Some(event) = self.tracks[index as usize].events.last_mut() {
+            let is_open = matches!(Wake::from_aux(event.aux), Wake::Outside | Wake::Unknown);
+            if event.kind == Kind::Block && is_open {
+                event.aux = Wake::Timer.to_aux();
+            }
+        }
+    }
+
+    fn lose(&mut self, raw: &Raw, events: u64) {
+        self.seen.lost = self.seen.lost.saturating_add(events);
+        let cpu = &mut self.cpus[usize::from(raw.cpu)];
+        let current = cpu.current.take();
+        *cpu = Cpu::default();
+        self.lost_at_ns = raw.at_ns;
+        if let Some(index) = current {
+            self.tracks[index as usize].running = None;
+        }
+    }
+}
+
+impl Track {
+    fn use_cpu(&mut self, ns: u64, speed: u64) {
+        self.rest_cpu_ns = self.rest_cpu_ns.saturating_add(ns);
+        self.rest_work = self.rest_work.saturating_add(u128::from(ns) * u128::from(speed));
+    }
+
+    /// Its begin, if it has not begun.
+    fn start(&mut self, at_ns: u64, core: u16) {
+        self.core = Some(core);
+        if self.events.is_empty() {
+            let aux = self.parent.map_or(0, |parent| parent + 1);
+            self.note(Kind::Start, at_ns, core).aux = aux;
+        }
+    }
+
+    /// Adds an event that takes along the CPU time since the last one.
+    fn note(&mut self, kind: Kind, at_ns: u64, core: u16) -> &mut Event {
+        let last_ns = self.events.last().map_or(0, |event| event.at_ns);
+        let work_ns = self.rest_work / u128::from(SPEED_UNITS);
+        self.rest_work %= u128::from(SPEED_UNITS);
+        self.events.push(Event {
+            kind,
+            is_blocked: false,
+            is_preempted: std::mem::take(&mut self.is_preempted),
+            core,
+            object: 0,
+            aux: 0,
+            at_ns: at_ns.max(last_ns),
+            cpu_ns: std::mem::take(&mut self.rest_cpu_ns),
+            work_ns: u64::try_from(work_ns).unwrap_or(u64::MAX),
+            wait_ns: 0,
+        });
+        self.events.last_mut().expect("one was added")
+    }
+
+    /// It has a core again after it was blocked since `since_ns`.
+    fn unblock(&mut self, raw: &Raw, since_ns: u64, left: Left, waker: Option<(Wake, u64)>) {
+        let (wake, until_ns) = waker.unwrap_or((Wake::Unknown, raw.at_ns));
+        let joined = self.joins.take().filter(|&ended| wake == Wake::Thread(ended));
+        let futex = self.futex.map_or(0, hash);
+        let is_device = left == Left::WaitsForDevice && wake == Wake::Outside;
+        let (kind, object, aux) = match joined {
+            Some(ended) => (Kind::Join, ended, 0),
+            None if is_device => (Kind::Io, 0, IO_OTHER),
+            None => (Kind::Block, futex, wake.to_aux()),
+        };
+        let event = self.note(kind, raw.at_ns, raw.cpu);
+        event.is_blocked = true;
+        event.wait_ns = until_ns.saturating_sub(since_ns);
+        event.object = object;
+        event.aux = aux;
+    }
+}
+
+/// `aux` of [`Kind::Io`] that is neither reading nor writing nor polling, as far as is known.
+const IO_OTHER: u32 = 3;
+
+/// An address as the number of an object: not 0, and different for addresses that are near each other.
+fn hash(address: u64) -> u32 {
+    let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed >> 32) as u32).max(1)
+}

@@ -1,0 +1,269 @@
+//! Samples of every form that is imported, and what a recording says of each.
+//!
+//! `tests/samples/NAME` was recorded by the tool itself, of `tests/samples/prog.c`; `NAME.expected` is what is found in
+//! it. With `BLESS=1` in the environment the expectations are written.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use ampsched_recording::import::{Options, import};
+use ampsched_recording::{Event, Kind, Recording, Wake, read};
+use proptest::prelude::*;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples")
+}
+
+fn sample(name: &str, options: &Options) -> Recording {
+    let bytes = std::fs::read(folder().join(name)).unwrap();
+    import(name, &bytes, options).unwrap()
+}
+
+fn of_prog() -> Options {
+    Options { commands: vec!["prog".to_owned()], speeds: vec![1.0, 0.5], ..Options::default() }
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn event(event: &Event) -> String {
+    let mut line = format!("{:>9.1} core {} {}", us(event.at_ns), event.core, event.kind.word());
+    match event.kind {
+        Kind::Create | Kind::Wake | Kind::Join => write!(line, " thread {}", event.object).unwrap(),
+        Kind::Start if event.aux > 0 => write!(line, " by thread {}", event.aux - 1).unwrap(),
+        Kind::Block => write!(line, " until {:?}", Wake::from_aux(event.aux)).unwrap(),
+        _ => {}
+    }
+    write!(
+        line,
+        ", cpu {:.1}, work {:.1}, wait {:.1}",
+        us(event.cpu_ns),
+        us(event.work_ns),
+        us(event.wait_ns)
+    )
+    .unwrap();
+    line + if event.is_preempted { ", preempted" } else { "" }
+}
+
+fn summary(recording: &Recording) -> String {
+    let info = &recording.info;
+    let mut text = format!("{} by {}, kernel {:?}\n", info.name, info.recorder, info.kernel);
+    let (blocked, known) = recording.blocked_ns();
+    writeln!(text, "wall {:.1} us, CPU {:.1} us", us(info.wall_ns), us(recording.cpu_ns()))
+        .unwrap();
+    writeln!(
+        text,
+        "blocked {:.1} us, cause known {:.1} us, lost {}",
+        us(blocked),
+        us(known),
+        info.lost_events
+    )
+    .unwrap();
+    for line in &info.unknown {
+        writeln!(text, "unknown: {line}").unwrap();
+    }
+    for (index, thread) in recording.threads.iter().enumerate() {
+        writeln!(text, "thread {index} {} of process {}", thread.name, thread.process).unwrap();
+        let count = thread.events.len();
+        for (place, found) in thread.events.iter().enumerate() {
+            if place < 12 || place + 8 >= count {
+                writeln!(text, "  {}", event(found)).unwrap();
+            }
+        }
+    }
+    text
+}
+
+fn check(name: &str, options: &Options) -> Recording {
+    let recording = sample(name, options);
+    let expected = folder().join(format!("{name}.expected"));
+    let found = summary(&recording);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&expected, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(expected).unwrap(), "{name}");
+    let again = read("again", &recording.to_bytes()).unwrap();
+    assert_eq!(again, recording, "{name}: what is written is read");
+    recording
+}
+
+/// How often each thread was woken by another one of the program: the same in all forms.
+fn wakes(recording: &Recording) -> Vec<usize> {
+    let is_wake = |event: &&Event| {
+        matches!(Wake::from_aux(event.aux), Wake::Thread(_)) && event.kind == Kind::Block
+    };
+    recording.threads.iter().map(|thread| thread.events.iter().filter(is_wake).count()).collect()
+}
+
+#[test]
+fn traces_of_one_run_tell_the_same_in_every_form() {
+    let recordings: Vec<Recording> =
+        ["ftrace.txt", "report.txt", "report-l.txt", "trace-6.dat", "trace-7.dat"]
+            .map(|name| check(name, &of_prog()))
+            .into();
+    for recording in &recordings[1..] {
+        assert_eq!(recording.threads.len(), recordings[0].threads.len());
+        assert_eq!(wakes(recording), wakes(&recordings[0]));
+        let (one, other) = (recording.cpu_ns() as f64, recordings[0].cpu_ns() as f64);
+        assert!((one / other - 1.0).abs() < 0.01, "{one} {other}");
+    }
+    assert_eq!(recordings[3].threads, recordings[4].threads, "binary forms have the same events");
+}
+
+#[test]
+fn perf_tells_the_same_as_text_and_as_file() {
+    let text = check("perf-script.txt", &of_prog());
+    let file = check("perf.data", &of_prog());
+    assert_eq!(text.threads.len(), file.threads.len());
+    let (one, other) = (text.cpu_ns() as f64, file.cpu_ns() as f64);
+    assert!((one / other - 1.0).abs() < 0.05, "{one} {other}");
+}
+
+#[test]
+fn columns_of_numpy_are_read_with_what_stands_beside_them() {
+    let beside = std::fs::read_to_string(folder().join("fft.json")).unwrap();
+    let recording = check("fft.npz.zst", &Options { beside, ..Options::default() });
+    let joins = recording.threads[0].events.iter().filter(|event| event.kind == Kind::Join);
+    assert!(joins.count() >= 3);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let error =
+        |bytes: &[u8], options: &Options| import("x", bytes, options).unwrap_err().to_string();
+    let none = Options::default();
+    assert!(error(b"", &none).starts_with("x: is no trace of a form that is read"));
+    assert!(error(b"PERFILE2", &none).starts_with("x: is damaged"));
+    assert!(error(b"\x17\x08\x44tracing9\0\0\x08\0\x10\0\0", &none).contains("is of version 9"));
+    let bytes = std::fs::read(folder().join("ftrace.txt")).unwrap();
+    let other = Options { commands: vec!["nobody".to_owned()], ..Options::default() };
+    assert!(error(&bytes, &other).starts_with("x: has no thread of nobody (it has "));
+    let slow = Options { speeds: vec![1.0], ..Options::default() };
+    assert!(error(&bytes, &slow).starts_with("x: speeds: 1 speeds for 2 cores"));
+    let negative = Options { speeds: vec![1.0, -1.0], ..Options::default() };
+    assert!(error(&bytes, &negative).starts_with("x: speeds: -1 is no speed of a core"));
+}
+
+/// How bytes are changed.
+#[derive(Clone, Debug)]
+enum Change {
+    Flip(prop::sample::Index, u8),
+    Number(prop::sample::Index, u32),
+    Cut(prop::sample::Index),
+    Repeat(prop::sample::Index, prop::sample::Index),
+    Remove(prop::sample::Index, u8),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let at = any::<prop::sample::Index>;
+    let number = prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u32::MAX),
+        Just(1 << 31),
+        Just(0x7fff_ffff),
+        any::<u32>()
+    ];
+    prop_oneof![
+        4 => (at(), 0..8_u8).prop_map(|(place, bit)| Change::Flip(place, bit)),
+        4 => (at(), number).prop_map(|(place, number)| Change::Number(place, number)),
+        1 => at().prop_map(Change::Cut),
+        1 => (at(), at()).prop_map(|(from, to)| Change::Repeat(from, to)),
+        1 => (at(), any::<u8>()).prop_map(|(place, count)| Change::Remove(place, count)),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, change: &Change) {
+    if bytes.is_empty() {
+        return;
+    }
+    let length = bytes.len();
+    match change {
+        Change::Flip(place, bit) => bytes[place.index(length)] ^= 1 << bit,
+        Change::Number(place, number) => {
+            let at = place.index(length);
+            for (byte, new) in bytes[at..].iter_mut().zip(number.to_le_bytes()) {
+                *byte = new;
+            }
+        }
+        Change::Cut(place) => bytes.truncate(place.index(length)),
+        Change::Repeat(from, to) => {
+            let (from, to) = (from.index(length), to.index(length));
+            let part = bytes[from..length.min(from + 300)].to_vec();
+            bytes.splice(to..to, part);
+        }
+        Change::Remove(place, count) => {
+            let at = place.index(length);
+            bytes.drain(at..length.min(at + usize::from(*count)));
+        }
+    }
+}
+
+const SAMPLES: [&str; 8] = [
+    "ftrace.txt",
+    "report.txt",
+    "report-l.txt",
+    "trace-6.dat",
+    "trace-7.dat",
+    "perf-script.txt",
+    "perf.data",
+    "fft.npz.zst",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn changed_files_are_refused_or_become_recordings(
+        name in prop::sample::select(&SAMPLES[..]), changes in prop::collection::vec(change(), 1..12),
+    ) {
+        let mut bytes = std::fs::read(folder().join(name)).unwrap();
+        changes.iter().for_each(|change| apply(&mut bytes, change));
+        match import("x", &bytes, &Options::default()) {
+            Ok(recording) => {
+                let again = read("again", &recording.to_bytes()).unwrap();
+                prop_assert_eq!(again.events(), recording.events());
+                let count = recording.threads.len() as u32;
+                for event in recording.threads.iter().flat_map(|thread| &thread.events) {
+                    let is_of_thread = matches!(event.kind, Kind::Wake | Kind::Create | Kind::Join);
+                    prop_assert!(!is_of_thread || event.object < count || name.starts_with("fft"));
+                }
+            }
+            Err(error) => prop_assert!(error.to_string().starts_with("x: "), "{}", error),
+        }
+    }
+}
+
+/// A trace of a million switches and wake-ups between two threads.
+fn long_trace() -> String {
+    let mut text = String::new();
+    for turn in 0..333_334_u64 {
+        let (from, to) = (100 + turn % 2, 100 + (turn + 1) % 2);
+        let (seconds, micros) = (turn / 100_000, turn * 10 % 1_000_000);
+        let head = format!("  ping-{from} (  100) [000] d..2. {seconds}.{micros:06}: ");
+        writeln!(text, "{head}sched_waking: comm=ping pid={to} prio=120 target_cpu=000").unwrap();
+        writeln!(text, "{head}sys_futex(uaddr: 0x7f00{turn:04x}, op: 0x80, val: 0, utime: 0)")
+            .unwrap();
+        writeln!(
+            text,
+            "{head}sched_switch: prev_comm=ping prev_pid={from} prev_prio=120 prev_state=S ==> next_comm=ping \
+             next_pid={to} next_prio=120"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_million_events_take_a_few_seconds() {
+    let text = long_trace();
+    let begin = std::time::Instant::now();
+    let recording = import("x", text.as_bytes(), &Options::default()).unwrap();
+    let took_s = begin.elapsed().as_secs_f64();
+    eprintln!("{} events in {took_s:.2} s", recording.events());
+    assert_eq!(recording.threads.len(), 2);
+    // Without optimisation it takes several times as long.
+    let most_s = if cfg!(debug_assertions) { 18.0 } else { 5.0 };
+    assert!(took_s < most_s, "{took_s} s");
+}

@@ -8,6 +8,7 @@ mod catalog;
 mod computer;
 mod counters;
 mod error;
+mod imports;
 mod interrupt;
 mod kernels;
 mod models;
@@ -46,6 +47,8 @@ mod _core {
     use super::counters::{counters, read_counters, simulated_counter_names, simulated_counters};
     #[pymodule_export]
     use super::error::InputError;
+    #[pymodule_export]
+    use super::imports::{import_pages, import_trace, trace_forms, wake_ups};
     #[pymodule_export]
     use super::kernels::{Kernel, kernels};
     #[pymodule_export]

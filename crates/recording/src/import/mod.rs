@@ -17,12 +17,15 @@ mod stream;
 mod system;
 mod text;
 mod trace_dat;
+mod track;
+mod wakes;
 mod zip;
 
 use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
 pub use system::{Pages, recording as of_pages};
+pub use wakes::{WakeUps, wake_ups};
 
 use crate::Recording;
 use event::Story;

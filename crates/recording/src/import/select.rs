@@ -6,7 +6,8 @@ use ampsched_model::InputError;
 
 use super::Options;
 use super::event::Story;
-use super::stream::{Builder, SPEED_UNITS, Seen, Told, Track};
+use super::stream::{Builder, SPEED_UNITS, Seen, Told};
+use super::track::Track;
 use crate::{Core, Event, Info, Kind, Recording, Thread, Wake};
 
 /// Beginnings of names of the kernel's own threads (ours, from kernels 3.16 to 7.3): what forms without a list leave.
@@ -353,6 +354,12 @@ fn info(
         let is_stated = story.processes.contains_key(&track.tid) || track.has_executed;
         track.is_thread.is_none() && track.parent.is_some() && !is_stated
     };
+    let unseen: u64 = order.iter().map(|&index| told.tracks[index].unseen).sum();
+    if unseen > 0 {
+        unknown.push(format!(
+            "{unseen} times when an idle core began to run a thread: taken to be when it was woken"
+        ));
+    }
     let guesses = order.iter().filter(is_guess).count();
     if guesses > 0 {
         let text = "whether {} created threads are processes of their own: they count as threads";

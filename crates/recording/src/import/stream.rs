@@ -8,58 +8,15 @@
 use std::collections::HashMap;
 
 use super::event::{Context, Left, Name, Names, Raw, WHOEVER_RUNS, What};
-use crate::{Event, Kind, UNKNOWN_CORE, Wake};
+use super::track::Track;
+use crate::{Kind, UNKNOWN_CORE, Wake};
 
 /// Units of a speed: millionths of the fastest core's.
 pub const SPEED_UNITS: u64 = 1_000_000;
+/// Longest from the end of a block to the end of its call (ours): a return takes some 5 us.
+const RETURN_NS: u64 = 100_000;
 /// Most cores of a trace (ours): as many as a recording can name.
 const CPUS_MAX: usize = UNKNOWN_CORE as usize;
-
-/// One of a trace's threads, with all that it did.
-#[derive(Clone, Debug, Default)]
-pub struct Track {
-    /// Its number in the kernel that was traced.
-    pub tid: u32,
-    /// Its last name.
-    pub name: Name,
-    /// All names that it had.
-    pub names: Vec<Name>,
-    /// The thread that created it.
-    pub parent: Option<u32>,
-    /// Whether it is of the process of the thread that created it, if known.
-    pub is_thread: Option<bool>,
-    /// Whether it has executed a program, which makes it a process.
-    pub has_executed: bool,
-    /// The file that it has executed last.
-    pub executed: Option<Name>,
-    /// What it did. Objects of [`Kind::Wake`], [`Kind::Create`] and [`Kind::Join`], the thread in `aux` of a block and
-    /// of a start are indices of tracks.
-    pub events: Vec<Event>,
-    /// CPU time behind the last event, in ns.
-    pub rest_cpu_ns: u64,
-    /// The same, weighted by speed: ns times [`SPEED_UNITS`].
-    pub rest_work: u128,
-    /// When it was seen last, in the trace's ns.
-    pub last_ns: u64,
-    /// Events of it that did not fit those before.
-    pub misfits: u64,
-    /// Whether it has ended.
-    pub has_ended: bool,
-    is_preempted: bool,
-    running: Option<(u64, u16)>,
-    blocked: Option<(u64, Left)>,
-    waker: Option<(Wake, u64)>,
-    futex: Option<u64>,
-    is_in_futex: bool,
-    is_exiting: bool,
-    core: Option<u16>,
-    /// Threads that it has woken outside of futex calls since it was blocked last, or began to end.
-    woke: Vec<u32>,
-    /// The same, before it began to end: kernels before 6.16 wake whoever joins a thread at that point.
-    woke_before: Vec<u32>,
-    /// The thread for whose end it waits, if that is known before it goes on.
-    joins: Option<u32>,
-}
 
 /// What kinds of events a trace has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,6 +42,8 @@ struct Cpu {
     current: Option<u32>,
     is_known: bool,
     is_in_timer: bool,
+    /// The last event here.
+    last_ns: u64,
 }
 
 /// Builds tracks of events that come in the order of time.
@@ -96,8 +55,6 @@ pub struct Builder<'a> {
     by_tid: HashMap<u32, u32>,
     cpus: Vec<Cpu>,
     begin_ns: Option<u64>,
-    /// Cores that have lost events: who runs there is not known from the begin.
-    lost_at_ns: u64,
     seen: Seen,
 }
 
@@ -122,7 +79,6 @@ impl<'a> Builder<'a> {
             by_tid: HashMap::new(),
             cpus: Vec::new(),
             begin_ns: None,
-            lost_at_ns: 0,
             seen: Seen::default(),
         }
     }
@@ -138,6 +94,18 @@ impl<'a> Builder<'a> {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
         let tid = if raw.tid == WHOEVER_RUNS { self.tid_on(cpu) } else { raw.tid };
+        if !matches!(raw.what, What::Switch { .. } | What::Rename { .. } | What::Lost { .. }) {
+            match self.track(tid) {
+                Some(track) => self.run_until(track, raw),
+                None => self.put_off_other(None, raw.cpu),
+            }
+        }
+        self.tell_what(raw, tid);
+        self.cpus[cpu].last_ns = raw.at_ns;
+    }
+
+    fn tell_what(&mut self, raw: &Raw, tid: u32) {
+        let cpu = usize::from(raw.cpu);
         match raw.what {
             What::Switch { from, from_name, left, to, to_name } => {
                 self.seen.switches += 1;
@@ -158,7 +126,6 @@ impl<'a> Builder<'a> {
             }
             What::Exit { tid } => {
                 if let Some(track) = self.track(tid) {
-                    self.run_until(track, raw);
                     let track = &mut self.tracks[track as usize];
                     track.is_exiting = true;
                     track.woke_before = std::mem::take(&mut track.woke);
@@ -169,7 +136,7 @@ impl<'a> Builder<'a> {
                 self.set_futex(tid, Some(address));
             }
             What::FutexExit => self.set_futex(tid, None),
-            What::TimedOut => self.timed_out(tid),
+            What::TimedOut => self.timed_out(tid, raw.at_ns),
             What::TimerBegin => {
                 self.seen.timers += 1;
                 self.cpus[cpu].is_in_timer = true;
@@ -227,52 +194,53 @@ impl<'a> Builder<'a> {
     /// Adds the CPU time that a running thread has used up to an event.
     fn run_until(&mut self, index: u32, raw: &Raw) {
         let speed = self.speeds.get(usize::from(raw.cpu)).copied().unwrap_or(SPEED_UNITS);
-        let cpu = &self.cpus[usize::from(raw.cpu)];
-        let is_first = !cpu.is_known;
+        let cpu = self.cpus[usize::from(raw.cpu)];
+        self.put_off_other(Some(index), raw.cpu);
         let track = &mut self.tracks[index as usize];
         track.last_ns = track.last_ns.max(raw.at_ns);
         if track.has_ended {
             return;
         }
-        match track.running {
-            Some((since_ns, core)) if core == raw.cpu => {
-                let ns = raw.at_ns.saturating_sub(since_ns);
-                track.use_cpu(ns, speed);
-                track.running = Some((raw.at_ns.max(since_ns), core));
-            }
-            Some(_) => {
-                track.misfits += 1;
-                track.running = Some((raw.at_ns, raw.cpu));
-            }
-            None if is_first && track.events.is_empty() && track.parent.is_none() => {
-                // It has run since the trace's begin, or since events were lost.
-                let since_ns = self.begin_ns.unwrap_or(raw.at_ns).max(self.lost_at_ns);
-                track.start(since_ns, raw.cpu);
-                track.use_cpu(raw.at_ns.saturating_sub(since_ns), speed);
-                track.running = Some((raw.at_ns, raw.cpu));
-            }
-            None => {
-                track.start(raw.at_ns, raw.cpu);
-                track.misfits += 1;
-                track.running = Some((raw.at_ns, raw.cpu));
-            }
+        if !track.running.is_some_and(|(_, core)| core == raw.cpu) {
+            // Nobody has told that it came here. On a core of which nothing is known it has run since the trace's begin,
+            // or since events were lost; else since it was woken.
+            let is_new = track.events.is_empty() && track.parent.is_none();
+            let woken_ns = track.waker.map_or(0, |(_, at_ns)| at_ns);
+            let since_ns = match cpu.is_known {
+                false if is_new => self.begin_ns.unwrap_or(raw.at_ns).max(cpu.last_ns),
+                _ => cpu.last_ns.max(woken_ns).max(track.blocked.map_or(0, |(at_ns, _)| at_ns)),
+            };
+            let was_idle =
+                cpu.is_known && cpu.current.is_none() && track.running.is_none() && !is_new;
+            track.unseen += u64::from(was_idle);
+            track.misfits += u64::from(!was_idle && (cpu.is_known || !is_new));
+            track.arrive(since_ns.min(raw.at_ns), raw.cpu);
+        }
+        if let Some((since_ns, core)) = track.running {
+            track.use_cpu(raw.at_ns.saturating_sub(since_ns), speed);
+            track.running = Some((raw.at_ns.max(since_ns), core));
         }
         let cpu = &mut self.cpus[usize::from(raw.cpu)];
         cpu.current = Some(index);
         cpu.is_known = true;
     }
 
-    fn leave(&mut self, raw: &Raw, from: u32, name: Name, left: Left) {
-        let cpu = usize::from(raw.cpu);
-        let index = self.track(from);
-        if let Some(other) = self.cpus[cpu].current.filter(|&other| Some(other) != index) {
-            // Its way from the core was not told.
+    /// Whoever else was on a core has left it, untold.
+    fn put_off_other(&mut self, index: Option<u32>, core: u16) {
+        let current = &mut self.cpus[usize::from(core)].current;
+        if let Some(other) = current.take_if(|other| Some(*other) != index) {
             let other = &mut self.tracks[other as usize];
-            if other.running.is_some_and(|(_, core)| core == raw.cpu) {
+            if other.running.is_some_and(|(_, at)| at == core) {
                 other.running = None;
                 other.misfits += 1;
             }
         }
+    }
+
+    fn leave(&mut self, raw: &Raw, from: u32, name: Name, left: Left) {
+        let cpu = usize::from(raw.cpu);
+        let index = self.track(from);
+        self.put_off_other(index, raw.cpu);
         if let Some(index) = index {
             self.rename(index, name);
             self.run_until(index, raw);
@@ -287,7 +255,8 @@ impl<'a> Builder<'a> {
                 Left::Dead => self.end(index, raw.at_ns),
             }
         }
-        self.cpus[cpu] = Cpu { current: None, is_known: true, is_in_timer: false };
+        self.cpus[cpu] =
+            Cpu { current: None, is_known: true, is_in_timer: false, last_ns: raw.at_ns };
     }
 
     fn enter(&mut self, raw: &Raw, to: u32, name: Name) {
@@ -302,13 +271,7 @@ impl<'a> Builder<'a> {
         if track.running.is_some_and(|(_, core)| core != raw.cpu) {
             track.misfits += 1;
         }
-        track.start(raw.at_ns, raw.cpu);
-        track.running = Some((raw.at_ns, raw.cpu));
-        track.core = Some(raw.cpu);
-        let waker = track.waker.take();
-        if let Some((since_ns, left)) = track.blocked.take() {
-            track.unblock(raw, since_ns, left, waker);
-        }
+        track.arrive(raw.at_ns, raw.cpu);
     }
 
     fn waking(&mut self, raw: &Raw, tid: u32, woken: u32, name: Name, is_late: bool) {
@@ -323,8 +286,7 @@ impl<'a> Builder<'a> {
         let waker = (raw.context != Context::Interrupt).then(|| self.track(tid)).flatten();
         let wake = match waker {
             Some(waker) => {
-                self.run_until(waker, raw);
-                let woken_in_call = self.tracks[waker as usize].is_in_futex;
+                let woken_in_call = self.tracks[waker as usize].futex.is_some();
                 let waker_track = &mut self.tracks[waker as usize];
                 waker_track.note(Kind::Wake, raw.at_ns, raw.cpu).object = target;
                 if !woken_in_call && !waker_track.woke.contains(&target) {
@@ -355,7 +317,6 @@ impl<'a> Builder<'a> {
             let index = self.add(child);
             self.tracks[index as usize].parent = parent;
             if let Some(parent) = parent {
-                self.run_until(parent, raw);
                 let track = &mut self.tracks[parent as usize];
                 track.note(Kind::Create, raw.at_ns, raw.cpu).object = index;
             }
@@ -427,17 +388,19 @@ impl<'a> Builder<'a> {
     fn set_futex(&mut self, tid: u32, address: Option<u64>) {
         if let Some(index) = self.track(tid) {
             let track = &mut self.tracks[index as usize];
-            track.is_in_futex = address.is_some();
             track.futex = address;
         }
     }
 
-    fn timed_out(&mut self, tid: u32) {
+    /// A call ends because its time was over: so did the block that has just ended.
+    fn timed_out(&mut self, tid: u32, at_ns: u64) {
         self.seen.timers += 1;
+        self.set_futex(tid, None);
         let Some(index) = self.track(tid) else { return };
         if let Some(event) = self.tracks[index as usize].events.last_mut() {
             let is_open = matches!(Wake::from_aux(event.aux), Wake::Outside | Wake::Unknown);
-            if event.kind == Kind::Block && is_open {
+            let is_new = at_ns.saturating_sub(event.at_ns) < RETURN_NS;
+            if event.kind == Kind::Block && is_open && is_new {
                 event.aux = Wake::Timer.to_aux();
             }
         }
@@ -447,73 +410,9 @@ impl<'a> Builder<'a> {
         self.seen.lost = self.seen.lost.saturating_add(events);
         let cpu = &mut self.cpus[usize::from(raw.cpu)];
         let current = cpu.current.take();
-        *cpu = Cpu::default();
-        self.lost_at_ns = raw.at_ns;
+        *cpu = Cpu { last_ns: raw.at_ns, ..Cpu::default() };
         if let Some(index) = current {
             self.tracks[index as usize].running = None;
         }
     }
-}
-
-impl Track {
-    fn use_cpu(&mut self, ns: u64, speed: u64) {
-        self.rest_cpu_ns = self.rest_cpu_ns.saturating_add(ns);
-        self.rest_work = self.rest_work.saturating_add(u128::from(ns) * u128::from(speed));
-    }
-
-    /// Its begin, if it has not begun.
-    fn start(&mut self, at_ns: u64, core: u16) {
-        self.core = Some(core);
-        if self.events.is_empty() {
-            let aux = self.parent.map_or(0, |parent| parent + 1);
-            self.note(Kind::Start, at_ns, core).aux = aux;
-        }
-    }
-
-    /// Adds an event that takes along the CPU time since the last one.
-    fn note(&mut self, kind: Kind, at_ns: u64, core: u16) -> &mut Event {
-        let last_ns = self.events.last().map_or(0, |event| event.at_ns);
-        let work_ns = self.rest_work / u128::from(SPEED_UNITS);
-        self.rest_work %= u128::from(SPEED_UNITS);
-        self.events.push(Event {
-            kind,
-            is_blocked: false,
-            is_preempted: std::mem::take(&mut self.is_preempted),
-            core,
-            object: 0,
-            aux: 0,
-            at_ns: at_ns.max(last_ns),
-            cpu_ns: std::mem::take(&mut self.rest_cpu_ns),
-            work_ns: u64::try_from(work_ns).unwrap_or(u64::MAX),
-            wait_ns: 0,
-        });
-        self.events.last_mut().expect("one was added")
-    }
-
-    /// It has a core again after it was blocked since `since_ns`.
-    fn unblock(&mut self, raw: &Raw, since_ns: u64, left: Left, waker: Option<(Wake, u64)>) {
-        let (wake, until_ns) = waker.unwrap_or((Wake::Unknown, raw.at_ns));
-        let joined = self.joins.take().filter(|&ended| wake == Wake::Thread(ended));
-        let futex = self.futex.map_or(0, hash);
-        let is_device = left == Left::WaitsForDevice && wake == Wake::Outside;
-        let (kind, object, aux) = match joined {
-            Some(ended) => (Kind::Join, ended, 0),
-            None if is_device => (Kind::Io, 0, IO_OTHER),
-            None => (Kind::Block, futex, wake.to_aux()),
-        };
-        let event = self.note(kind, raw.at_ns, raw.cpu);
-        event.is_blocked = true;
-        event.wait_ns = until_ns.saturating_sub(since_ns);
-        event.object = object;
-        event.aux = aux;
-    }
-}
-
-/// `aux` of [`Kind::Io`] that is neither reading nor writing nor polling, as far as is known.
-const IO_OTHER: u32 = 3;
-
-/// An address as the number of an object: not 0, and different for addresses that are near each other.
-fn hash(address: u64) -> u32 {
-    let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed >> 32) as u32).max(1)
 }

@@ -1,0 +1,62 @@
+//! Other tools' traces as recordings.
+
+use ampsched_recording::import;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::error::input;
+use crate::interrupt::interruptible;
+use crate::recording::Recording;
+
+fn options(file: &str, text: &str) -> PyResult<import::Options> {
+    serde_json::from_str(text).map_err(|error| {
+        input(&ampsched_model::InputError::new(file, "options", error.to_string()))
+    })
+}
+
+/// The recording in the bytes of a trace; `options` is the JSON of what to import, `file` its path for messages.
+#[pyfunction]
+pub fn import_trace(
+    py: Python<'_>,
+    file: String,
+    bytes: PyBackedBytes,
+    options: &str,
+) -> PyResult<Recording> {
+    let options = self::options(&file, options)?;
+    let found = interruptible(py, move |_| import::import(&file, &bytes, &options))?;
+    found.map(Recording::from).map_err(|error| input(&error))
+}
+
+/// The recording in pages of the kernel's ring buffers, of each core one behind the other.
+#[pyfunction]
+pub fn import_pages(
+    py: Python<'_>,
+    folder: String,
+    header_page: String,
+    formats: Vec<String>,
+    cores: Vec<PyBackedBytes>,
+    page_bytes: usize,
+    lost_events: u64,
+    options: &str,
+) -> PyResult<Recording> {
+    let options = self::options(&folder, options)?;
+    let found = interruptible(py, move |_| {
+        let cores = cores.iter().map(|bytes| bytes.to_vec()).collect();
+        let pages = import::Pages { header_page, formats, cores, page_bytes, lost_events };
+        import::of_pages(&folder, &pages, &options)
+    })?;
+    found.map(Recording::from).map_err(|error| input(&error))
+}
+
+/// Pairs of threads by how long one was blocked until the other woke it: waker, woken, how often, how long in ns.
+#[pyfunction]
+pub fn wake_ups(recording: &Recording) -> Vec<(u32, u32, u64, u64)> {
+    let row = |pair: import::WakeUps| (pair.waker, pair.woken, pair.count, pair.wait_ns);
+    import::wake_ups(&recording.inner).into_iter().map(row).collect()
+}
+
+/// Forms of traces that are imported: name, and what it is.
+#[pyfunction]
+pub fn trace_forms() -> Vec<(&'static str, &'static str)> {
+    import::FORMS.to_vec()
+}

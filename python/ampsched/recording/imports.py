@@ -1,0 +1,67 @@
+"""Other tools' traces as recordings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ampsched._core import InputError, Recording, import_trace, trace_forms, wake_ups
+
+FORMS = dict(trace_forms())
+"""The forms that are read, by the names with which recordings state them."""
+
+__all__ = ["FORMS", "import_file", "wake_ups"]
+
+
+def import_file(
+    path: Path,
+    *,
+    commands: Sequence[str] = (),
+    pids: Sequence[int] = (),
+    speeds: Sequence[float] = (),
+    kinds: Sequence[str] = (),
+    command: Sequence[str] = (),
+    kernel: str = "",
+    exit_code: int | None = None,
+) -> Recording:
+    """The recording in a file of a trace, whose form is recognised by its content.
+
+    Args:
+        path: The file. Beside a ``NAME.npz.zst`` its ``NAME.json`` is read.
+        commands: Programs whose threads are wanted, with all that they start: names of processes, threads or files.
+            Without these and ``pids``: all threads of programs, apart from those of recorders.
+        pids: Processes and threads that are wanted, with all that they start.
+        speeds: Speeds of the cores, the first that of core 0; only their ratios count. Empty: all are equally fast.
+        kinds: Kinds of the cores.
+        command: What was executed, if it is known.
+        kernel: Release of the kernel, if the trace does not tell it.
+        exit_code: How the program ended, if it is known.
+
+    Raises:
+        InputError: There is no such file, it is of no form that is read, damaged, or has none of the wanted threads.
+    """
+    options = {
+        "commands": list(commands),
+        "pids": list(pids),
+        "speeds": list(speeds),
+        "kinds": list(kinds),
+        "command": list(command),
+        "kernel": kernel,
+        "exit_code": exit_code,
+        "beside": _beside(path),
+    }
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    return import_trace(str(path), data, json.dumps(options))
+
+
+def _beside(path: Path) -> str:
+    """The text of the ``.json`` beside columns of numpy, empty if there is none."""
+    name = path.name.removesuffix(".zst")
+    if not name.endswith(".npz"):
+        return ""
+    beside = path.with_name(f"{name.removesuffix('.npz')}.json")
+    return beside.read_text(encoding="utf-8", errors="replace") if beside.is_file() else ""

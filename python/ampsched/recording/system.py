@@ -1,0 +1,341 @@
+"""Records a command and all that it starts through the kernel's scheduler events, whatever it is written in.
+
+Nothing is preloaded and nothing is changed in the programs: Go, Rust, static binaries and trees of processes are
+recorded alike. Locks that block nobody are not seen. Needs root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from ampsched._core import InputError, Recording, import_pages, wake_ups
+from ampsched.recording.files import save
+from ampsched.recording.tracefs import Instance, mounted, remove_left
+
+EVENTS = ("sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork", "sched/sched_process_exit")
+"""Without these nothing can be told."""
+MORE_EVENTS = ("sched/sched_process_exec", "task/task_newtask", "task/task_rename")
+"""Tell which threads are processes, and their names."""
+WAITS = (
+    "nanosleep",
+    "clock_nanosleep",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+)
+CALLS = (
+    "syscalls/sys_enter_futex",
+    "syscalls/sys_exit_futex",
+    *(f"syscalls/sys_exit_{call}" for call in WAITS),
+)
+"""Tell at which futex a thread was blocked, and which blocks a timer has ended."""
+BUFFER_KIB = 16384
+"""Size of each core's buffer: some 200,000 events."""
+PERIOD_S = 0.02
+"""How often the buffers are emptied."""
+ABOUT = "about.json"
+SUFFIX = ".pages"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was recorded, and what it has cost.
+
+    Attributes:
+        recording: The recording, which is also in its file.
+        exit_code: The command's, or 128 and the number of the signal that has ended it.
+        took_s: How long the command took, in s.
+        recorder_cpu_s: CPU time of the recorder while the command ran, in s.
+        trace_bytes: Bytes that the kernel has handed out.
+        lost_events: Events for which there was no room.
+        coverage: Share of the blocked time whose end has a known cause, 0 to 1; 1 if nobody was blocked.
+        wakes: Pairs of threads by how long one was blocked until the other woke it: waker, woken, how often, how long
+            in ns; threads by their place in the recording.
+        missing: Events that this kernel lacks.
+    """
+
+    recording: Recording
+    exit_code: int
+    took_s: float
+    recorder_cpu_s: float
+    trace_bytes: int
+    lost_events: int
+    coverage: float
+    wakes: list[tuple[int, int, int, int]]
+    missing: list[str]
+
+
+def record(
+    command: Sequence[str],
+    out: Path,
+    *,
+    speeds: Sequence[float] = (),
+    kinds: Sequence[str] = (),
+    calls: bool = True,
+    buffer_kib: int = BUFFER_KIB,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Recorded:
+    """Runs a command and records it and all that it starts.
+
+    Whatever ends this (Ctrl-C as well), the kernel's tracer is left as it was. A recorder that is killed or interrupted
+    leaves ``OUT.pages``, of which `recover` makes a recording.
+
+    Args:
+        command: Program and arguments.
+        out: File for the recording.
+        speeds: Speeds of the cores, the first that of core 0; only their ratios count. Empty: all are equally fast.
+        kinds: Kinds of the cores.
+        calls: Record calls of futexes and the ends of waiting calls as well. Without these no futex is known, and a
+            block that a timer has ended looks as if something outside had; every system call is a little faster.
+        buffer_kib: Size of each core's buffer in KiB.
+        cwd: Where the command runs; here by default.
+        environment: The command's environment; this process's by default.
+
+    Raises:
+        InputError: This process is not root, the kernel cannot trace, or the command cannot be executed.
+        OSError: The recording cannot be written.
+    """
+    if not command:
+        raise InputError("there is no command to record")
+    if os.geteuid():
+        raise InputError("recording through the kernel needs root (sudo; or record without --system)")
+    folder = out.with_name(f"{out.name}{SUFFIX}")
+    if folder.exists():
+        raise InputError(f"{folder}: exists, with pages of a recorder that was ended (recover or remove it)")
+    folder.mkdir()
+    try:
+        with mounted() as tracefs:
+            remove_left(tracefs)
+            with Instance.made(
+                tracefs, EVENTS, [*MORE_EVENTS, *(CALLS if calls else ())], buffer_kib
+            ) as instance:
+                run = _Run(instance, folder, list(command), {"speeds": list(speeds), "kinds": list(kinds)})
+                run.execute(cwd, environment)
+        recorded = run.recorded()
+        save(recorded.recording, out)
+    except Exception:
+        shutil.rmtree(folder)
+        raise
+    shutil.rmtree(folder)
+    return recorded
+
+
+def recover(folder: Path, out: Path) -> Recording:
+    """Makes a recording of the pages that a killed recorder has left in a folder.
+
+    Raises:
+        InputError: The folder has no pages, or they are damaged.
+        OSError: The recording cannot be written.
+    """
+    try:
+        about = json.loads((folder / ABOUT).read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: has no pages of a recorder ({error})") from error
+    recording = _recording(folder, about, 0)
+    save(recording, out)
+    return recording
+
+
+def _recording(folder: Path, about: Mapping[str, object], lost_events: int) -> Recording:
+    formats, page_bytes = about["formats"], about["page_bytes"]
+    assert isinstance(formats, list)
+    assert isinstance(page_bytes, int)
+    cores = sorted(folder.glob("cpu*"), key=lambda path: int(path.name.removeprefix("cpu")))
+    pages = [path.read_bytes() for path in cores]
+    header_page, options = str(about["header_page"]), json.dumps(about["options"])
+    return import_pages(str(folder), header_page, formats, pages, page_bytes, lost_events, options)
+
+
+class _Run:
+    """A command that runs, and the pages that are read meanwhile."""
+
+    def __init__(
+        self, instance: Instance, folder: Path, command: list[str], options: dict[str, object]
+    ) -> None:
+        self.instance = instance
+        self.folder = folder
+        self.command = command
+        self.options = options | {"command": command, "recorder": "system", "kernel": os.uname().release}
+        self.exit_code = 0
+        self.took_s = 0.0
+        self.cpu_s = 0.0
+        self.trace_bytes = 0
+        self.lost_events = 0
+
+    def execute(self, cwd: Path | None, environment: Mapping[str, str] | None) -> None:
+        """Starts the command and reads pages until it has ended."""
+        child = _Child.made(self.command, cwd, environment)
+        try:
+            self.options["pids"] = [child.pid]
+            self._write_about()
+            with self._files() as files:
+                self.instance.start()
+                begin_s, begin_cpu_s = time.monotonic(), time.process_time()
+                try:
+                    child.release()
+                    while not child.has_ended(PERIOD_S):
+                        self._drain(files)
+                    self.took_s = time.monotonic() - begin_s
+                finally:
+                    self.instance.stop()
+                    self._drain(files)
+                    self.cpu_s = time.process_time() - begin_cpu_s
+                    stats = self.instance.stats()
+                    self.lost_events = stats.get("overrun", 0) + stats.get("dropped events", 0)
+        finally:
+            self.exit_code = child.end()
+            self.options["exit_code"] = self.exit_code
+
+    def recorded(self) -> Recorded:
+        """What has come of it."""
+        recording = _recording(self.folder, self._about(), self.lost_events)
+        blocked_ns, known_ns = recording.blocked_ns
+        return Recorded(
+            recording=recording,
+            exit_code=self.exit_code,
+            took_s=self.took_s,
+            recorder_cpu_s=self.cpu_s,
+            trace_bytes=self.trace_bytes,
+            lost_events=max(self.lost_events, json.loads(recording.info)["lost_events"]),
+            coverage=known_ns / blocked_ns if blocked_ns else 1.0,
+            wakes=wake_ups(recording),
+            missing=self.instance.missing,
+        )
+
+    def _about(self) -> dict[str, object]:
+        instance = self.instance
+        return {
+            "header_page": instance.header_page,
+            "formats": instance.formats,
+            "page_bytes": instance.page_bytes,
+            "options": self.options,
+        }
+
+    def _write_about(self) -> None:
+        (self.folder / ABOUT).write_text(json.dumps(self._about()))
+
+    @contextlib.contextmanager
+    def _files(self) -> Iterator[dict[int, int]]:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        files = {core: os.open(self.folder / f"cpu{core}", flags, 0o600) for core in self.instance.pipes}
+        try:
+            yield files
+        finally:
+            for file in files.values():
+                os.close(file)
+
+    def _drain(self, files: Mapping[int, int]) -> None:
+        """Takes all pages out of the buffers."""
+        buffer = bytearray(self.instance.page_bytes)
+        view = memoryview(buffer)
+        for core, file in files.items():
+            while count := self.instance.read(core, buffer):
+                # Pages have one size in the file, so that the next one is found.
+                view[count:] = bytes(len(buffer) - count)
+                _write_all(file, view)
+                self.trace_bytes += count
+
+
+def _write_all(file: int, view: memoryview) -> None:
+    while view:
+        view = view[os.write(file, view) :]
+
+
+class _Child:
+    """A process that waits until it may become the command."""
+
+    def __init__(self, pid: int, gate: int, failure: int) -> None:
+        self.pid = pid
+        self.pidfd = os.pidfd_open(pid)
+        self.gate: int | None = gate
+        self.failure = failure
+        self.code: int | None = None
+
+    @classmethod
+    def made(cls, command: Sequence[str], cwd: Path | None, environment: Mapping[str, str] | None) -> _Child:
+        """Starts the process."""
+        waits, gate = os.pipe()
+        failure, tells = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _become(command, cwd, environment, waits, gate, tells)
+        os.close(waits)
+        os.close(tells)
+        return cls(pid, gate, failure)
+
+    def release(self) -> None:
+        """Lets it become the command.
+
+        Raises:
+            InputError: The command cannot be executed.
+        """
+        assert self.gate is not None
+        os.write(self.gate, b"x")
+        os.close(self.gate)
+        self.gate = None
+        if text := os.read(self.failure, 4096):
+            raise InputError(text.decode(errors="replace"))
+
+    def has_ended(self, timeout_s: float) -> bool:
+        """Whether it has ended, after at most that time."""
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+
+    def end(self) -> int:
+        """Waits for its end, which is near: whoever does not end within some seconds is killed. Its exit code."""
+        if self.gate is not None:
+            os.close(self.gate)  # it ends without ever becoming the command
+        if not self.has_ended(0.2):
+            self._signal(signal.SIGTERM)
+        if not self.has_ended(3):
+            self._signal(signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.pidfd)
+        os.close(self.failure)
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, number)
+
+
+def _become(
+    command: Sequence[str],
+    cwd: Path | None,
+    environment: Mapping[str, str] | None,
+    waits: int,
+    gate: int,
+    tells: int,
+) -> NoReturn:
+    """In the new process: waits for the gate, then executes the command; never returns."""
+    try:
+        os.close(gate)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        if not os.read(waits, 1):
+            os._exit(1)
+        if cwd is not None:
+            os.chdir(cwd)
+        variables = dict(os.environ if environment is None else environment)
+        os.execvpe(command[0], list(command), variables)  # noqa: S606  # no shell is wanted
+    except OSError as error:
+        os.write(tells, f"{command[0]}: {error.strerror}".encode())
+    finally:
+        os._exit(127)

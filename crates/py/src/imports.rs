@@ -19,11 +19,11 @@ fn options(file: &str, text: &str) -> PyResult<import::Options> {
 pub fn import_trace(
     py: Python<'_>,
     file: String,
-    bytes: PyBackedBytes,
+    data: PyBackedBytes,
     options: &str,
 ) -> PyResult<Recording> {
     let options = self::options(&file, options)?;
-    let found = interruptible(py, move |_| import::import(&file, &bytes, &options))?;
+    let found = interruptible(py, move |_| import::import(&file, &data, &options))?;
     found.map(Recording::from).map_err(|error| input(&error))
 }
 

@@ -30,6 +30,7 @@ from ampsched.cli import (
     tasks,
     training,
     virtual,
+    virtual_recording,
 )
 from ampsched.cli.signals import exit_code
 
@@ -49,6 +50,7 @@ app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
 app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
+app.command("import", epilog=importing.IMPORT_EXAMPLES)(importing.import_trace)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
@@ -58,6 +60,7 @@ app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(creating.app)
 app.add_typer(tasks.app)
 app.add_typer(living.app)
+virtual.app.command("record", epilog=virtual_recording.EXAMPLES)(virtual_recording.record)
 app.add_typer(virtual.app)
 
 

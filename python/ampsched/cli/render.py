@@ -53,6 +53,11 @@ def console() -> Console:
     return _Literal(highlight=False, markup=False, emoji=False)
 
 
+def errors() -> Console:
+    """Standard error."""
+    return _Literal(highlight=False, markup=False, emoji=False, stderr=True)
+
+
 def markdown(text: str) -> Markdown:
     """Markdown that anybody may have written."""
     return Markdown(visible(text))

@@ -65,6 +65,82 @@ Batch = Annotated[
 
 Arch = Literal["x86", "arm64"]
 ARCHITECTURES: dict[Arch, str] = {"x86": "x86_64", "arm64": "aarch64"}
+Kernel = Annotated[
+    str,
+    typer.Option(
+        "--kernel",
+        metavar="VERSION",
+        help="Version of Linux, such as 7.3; an unknown one is answered with the list.",
+    ),
+]
+ArchOption = Annotated[
+    Arch,
+    typer.Option(
+        "--arch",
+        help="arm64 guests are told how fast their cores are, so Linux's own scheduler makes use of it; programs "
+        "must be built for it. Common libraries are fetched.",
+    ),
+]
+Governor = Annotated[
+    str | None,
+    typer.Option(
+        "--governor",
+        metavar="NAME",
+        help="Linux's governor that changes the clusters' frequencies, such as schedutil, in arm64 guests; an unknown "
+        "one is answered with the list. If absent, they stay at the highest.",
+    ),
+]
+Include = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--include",
+        metavar="FILE",
+        help="A file, folder or program that the command needs as well; repeatable.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FOLDER", help="Gets the files that the command leaves where it runs."),
+]
+CpuModel = Annotated[
+    str | None,
+    typer.Option(
+        "--cpu",
+        metavar="MODEL",
+        help="QEMU's model of all cores, which says what instructions they have; by default all that it imitates, on "
+        "arm64 `cortex-a57` if the machine has cores of Armv8.0, else `cortex-a76`.",
+    ),
+]
+Mips = Annotated[
+    float,
+    typer.Option(
+        "--mips",
+        parser=options.number,
+        metavar="N",
+        help="Million integer instructions per second of the fastest core; the others follow from their types.",
+    ),
+]
+Quantum = Annotated[
+    float,
+    typer.Option(
+        "--quantum-us",
+        parser=options.number,
+        metavar="US",
+        help="Cores take turns of that length: 2 to 4 shows contended locks, and takes several times as long.",
+    ),
+]
+Caches = Annotated[
+    bool,
+    typer.Option(
+        "--caches",
+        help="Loads and stores that miss caches cost more, so that programs that wait for memory gain less; takes up "
+        "to three times as long.",
+    ),
+]
+Mirror = Annotated[
+    str | None,
+    typer.Option("--mirror", metavar="URL", help="Archive of Debian, if not that of this computer's apt."),
+]
 EXAMPLES = render.examples(
     "ampsched vm run -- uname -r",
     "ampsched vm run --arch arm64 --kernel 7.3 -- cat /sys/devices/system/cpu/cpu0/cpu_capacity",
@@ -82,43 +158,11 @@ def run(
             "--policy", "-p", metavar="NAME", help="Policy with parameters; if absent, Linux schedules alone."
         ),
     ] = None,
-    kernel: Annotated[
-        str,
-        typer.Option(
-            "--kernel",
-            metavar="VERSION",
-            help="Version of Linux, such as 7.3; an unknown one is answered with the list.",
-        ),
-    ] = DEFAULT_KERNEL,
-    arch: Annotated[
-        Arch,
-        typer.Option(
-            "--arch",
-            help="arm64 guests are told how fast their cores are, so Linux's own scheduler makes use of it; programs "
-            "must be built for it. Common libraries are fetched.",
-        ),
-    ] = "x86",
-    governor: Annotated[
-        str | None,
-        typer.Option(
-            "--governor",
-            metavar="NAME",
-            help="Linux's governor that changes the clusters' frequencies, such as schedutil, in arm64 guests; an unknown "
-            "one is answered with the list. If absent, they stay at the highest.",
-        ),
-    ] = None,
-    include: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--include",
-            metavar="FILE",
-            help="A file, folder or program that the command needs as well; repeatable.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FOLDER", help="Gets the files that the command leaves where it runs."),
-    ] = None,
+    kernel: Kernel = DEFAULT_KERNEL,
+    arch: ArchOption = "x86",
+    governor: Governor = None,
+    include: Include = None,
+    out: Out = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -128,49 +172,13 @@ def run(
             "traced, into another one as text of Linux's function tracer. https://ui.perfetto.dev opens both.",
         ),
     ] = None,
-    cpu: Annotated[
-        str | None,
-        typer.Option(
-            "--cpu",
-            metavar="MODEL",
-            help="QEMU's model of all cores, which says what instructions they have; by default all that it imitates, on "
-            "arm64 `cortex-a57` if the machine has cores of Armv8.0, else `cortex-a76`.",
-        ),
-    ] = None,
-    mips: Annotated[
-        float,
-        typer.Option(
-            "--mips",
-            parser=options.number,
-            metavar="N",
-            help="Million integer instructions per second of the fastest core; the others follow from their types.",
-        ),
-    ] = 1000.0,
-    quantum_us: Annotated[
-        float,
-        typer.Option(
-            "--quantum-us",
-            parser=options.number,
-            metavar="US",
-            help="Cores take turns of that length: 2 to 4 shows contended locks, and takes several times as long.",
-        ),
-    ] = 50.0,
-    caches: Annotated[
-        bool,
-        typer.Option(
-            "--caches",
-            help="Loads and stores that miss caches cost more, so that programs that wait for memory gain less; takes up "
-            "to three times as long.",
-        ),
-    ] = False,
+    cpu: CpuModel = None,
+    mips: Mips = 1000.0,
+    quantum_us: Quantum = 50.0,
+    caches: Caches = False,
     memory_mb: Memory = 1536,
     limit_s: Limit = 600.0,
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            "--mirror", metavar="URL", help="Archive of Debian, if not that of this computer's apt."
-        ),
-    ] = None,
+    mirror: Mirror = None,
 ) -> None:
     """Run a command as root in a virtual machine with exactly unequal cores; pass its output and exit code on.
 
@@ -212,7 +220,7 @@ def run(
         )
     if done.lost_events:
         print(f"ampsched: the trace lacks the first {done.lost_events:,} events", file=sys.stderr)
-    _end(done.code, done.console, done.timed_out, limit_s)
+    end(done.code, done.console, done.timed_out, limit_s)
 
 
 @quota.command("run", epilog=render.examples("sudo ampsched vm quota run -- uname -r"))
@@ -245,7 +253,7 @@ def run_by_quota(
         throttle=throttle,
         echo=lambda text: print(text, end="", flush=True),
     )
-    _end(done.code, done.console, done.timed_out, limit_s)
+    end(done.code, done.console, done.timed_out, limit_s)
 
 
 @quota.command("shell", epilog=render.examples("sudo ampsched vm quota shell"))
@@ -301,7 +309,8 @@ def _kind(option: str, text: str) -> vm.CoreShape:
         ) from None
 
 
-def _end(code: int | None, console: str, timed_out: bool, limit_s: float) -> NoReturn:
+def end(code: int | None, console: str, timed_out: bool, limit_s: float) -> NoReturn:
+    """Exits as the command in a machine has; an error if it has not ended."""
     if code is None:
         why = f"did not end within {limit_s:g} s" if timed_out else "went away"
         raise InputError(f"the virtual machine {why}; the kernel's last words: {_last_words(console)}")

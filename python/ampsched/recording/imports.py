@@ -23,6 +23,7 @@ def import_file(
     kinds: Sequence[str] = (),
     command: Sequence[str] = (),
     kernel: str = "",
+    recorder: str = "",
     exit_code: int | None = None,
 ) -> Recording:
     """The recording in a file of a trace, whose form is recognised by its content.
@@ -36,6 +37,7 @@ def import_file(
         kinds: Kinds of the cores.
         command: What was executed, if it is known.
         kernel: Release of the kernel, if the trace does not tell it.
+        recorder: Who recorded; the form's name by default.
         exit_code: How the program ended, if it is known.
 
     Raises:
@@ -48,6 +50,7 @@ def import_file(
         "kinds": list(kinds),
         "command": list(command),
         "kernel": kernel,
+        "recorder": recorder,
         "exit_code": exit_code,
         "beside": _beside(path),
     }

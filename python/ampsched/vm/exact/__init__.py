@@ -3,5 +3,17 @@
 from ampsched.vm.exact.clock import Report
 from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.policy import core_options, loader, under
+from ampsched.vm.exact.record import record
 
-__all__ = ["Done", "Exact", "Report", "Work", "core_options", "find_program", "loader", "run", "under"]
+__all__ = [
+    "Done",
+    "Exact",
+    "Report",
+    "Work",
+    "core_options",
+    "find_program",
+    "loader",
+    "record",
+    "run",
+    "under",
+]

@@ -58,13 +58,13 @@ poweroff -f
 """
 
 TRACE_KIB_PER_CORE = 16384
-TRACE_PREPARE = f"""
+_TRACE_PREPARE = """
 cd /sys/kernel/tracing
 echo 0 >tracing_on
-echo {TRACE_KIB_PER_CORE} >buffer_size_kb
+echo @KIB@ >buffer_size_kb
 echo mono >trace_clock
 echo 1 >options/record-tgid
-for event in {" ".join(f"{group}/{event}" for event, group in EVENTS.items())}; do
+for event in @EVENTS@; do
     [ -e events/$event ] && echo 1 >events/$event/enable
 done
 cd - >/dev/null
@@ -81,6 +81,11 @@ echo 0 >/sys/kernel/tracing/tracing_on
 """
 
 
+def _trace_prepare(events: Mapping[str, str]) -> str:
+    names = " ".join(f"{group}/{event}" for event, group in events.items())
+    return _TRACE_PREPARE.replace("@KIB@", str(TRACE_KIB_PER_CORE)).replace("@EVENTS@", names)
+
+
 def init_script(
     command: Sequence[str],
     cwd: Path,
@@ -88,6 +93,7 @@ def init_script(
     variables: Mapping[str, str],
     *,
     trace: bool,
+    events: Mapping[str, str] = EVENTS,
     begin: str = "",
 ) -> str:
     """The script that runs a command and switches the machine off.
@@ -98,6 +104,7 @@ def init_script(
         path: Where it finds programs (``$PATH``), before the tools of the guest.
         variables: Further variables of its environment.
         trace: Record who runs on which core.
+        events: The events that are recorded then, with their groups.
         begin: What else has to be done before.
     """
     exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
@@ -113,7 +120,7 @@ def init_script(
         "PATH": shlex.quote(path),
         "VARIABLES": "\n    ".join(exports) or ":",
         "COMMAND": shlex.join(command),
-        "TRACE_PREPARE": TRACE_PREPARE if trace else "",
+        "TRACE_PREPARE": _trace_prepare(events) if trace else "",
         "TRACE_BEGIN": TRACE_BEGIN if trace else "",
         "TRACE_END": TRACE_END if trace else "",
     }

@@ -39,7 +39,7 @@ from ampsched.vm.exact.guest import BUSYBOX, FILES, MODULES, OUTPUT, RESULT, TRA
 from ampsched.vm.exact.image import program_of
 from ampsched.vm.exact.initramfs import Initramfs
 from ampsched.vm.exact.qemu import Architecture, Boot, architecture
-from ampsched.vm.exact.trace import SUFFIX, write_trace
+from ampsched.vm.exact.trace import EVENTS, SUFFIX, write_trace
 from ampsched.vm.kernel import DEFAULT_KERNEL, Kernel, fetch_kernel
 from ampsched.vm.results import results
 
@@ -192,6 +192,7 @@ def run(
     *,
     out: Path | None = None,
     trace: Path | None = None,
+    events: Mapping[str, str] = EVENTS,
     limit_s: float = 600.0,
     echo: Callable[[str], None] = lambda text: None,
 ) -> Done:
@@ -203,6 +204,7 @@ def run(
         out: Folder for the files that the command leaves in its own; they are thrown away by default.
         trace: File for who ran on which core: traced as simulations are if its name ends in ``.pftrace``, else the text
             of Linux's function tracer.
+        events: The events that are traced, with their groups.
         limit_s: Time of this computer in s after which the machine is stopped.
         echo: Is told the output as it comes.
 
@@ -217,7 +219,7 @@ def run(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ampsched-vm-")))
         _check_folder(folder)
         (folder / "clock.txt").write_text(exact.clock_settings(), "utf-8")
-        files = _initramfs(exact, work, guest, kernel, trace=trace is not None)
+        files = _initramfs(exact, work, guest, kernel, trace=events if trace else None)
         files.write(folder / "initramfs")
         boot = Boot(
             exact.archive,
@@ -251,7 +253,9 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *, trace: bool) -> Initramfs:
+def _initramfs(
+    exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *, trace: Mapping[str, str] | None
+) -> Initramfs:
     files = Initramfs(guest.name, Foreign(exact.archive))
     for name in FOLDERS:
         files.folder(Path("/", name))
@@ -270,7 +274,15 @@ def _initramfs(exact: Exact, work: Work, guest: Architecture, kernel: Kernel, *,
     # What the program is called may decide what it does.
     words = [str(program.absolute()), *work.command[1:]] if program else work.command
     begin = _add_modules(files, exact.governor, kernel) if exact.governor else ""
-    script = init_script(words, work.cwd.absolute(), work.path, work.variables, trace=trace, begin=begin)
+    script = init_script(
+        words,
+        work.cwd.absolute(),
+        work.path,
+        work.variables,
+        trace=trace is not None,
+        events=trace or {},
+        begin=begin,
+    )
     files.text(Path("/init"), script, 0o755)
     return files
 

@@ -21,6 +21,20 @@ KERNEL_THREADS = "# kernel threads:"
 SWITCH, WAKE, MIGRATE, FREQUENCY = "sched_switch", "sched_waking", "sched_migrate_task", "cpu_frequency"
 EVENTS = {SWITCH: "sched", WAKE: "sched", MIGRATE: "sched", FREQUENCY: "power"}
 """The events that are read, and the kernel's group of each."""
+_WAITS = ("nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait")
+RECORDED = {
+    SWITCH: "sched",
+    WAKE: "sched",
+    "sched_process_fork": "sched",
+    "sched_process_exec": "sched",
+    "sched_process_exit": "sched",
+    "task_newtask": "task",
+    "task_rename": "task",
+    "sys_enter_futex": "syscalls",
+    "sys_exit_futex": "syscalls",
+    **{f"sys_exit_{call}": "syscalls" for call in _WAITS},
+}
+"""The events of which recordings are made: who creates whom, at which futex threads wait, what a timer ends."""
 
 # A thread may have any name, so what stands behind it is found from the end.
 LINE = re.compile(

@@ -1,0 +1,53 @@
+"""A recording on a terminal."""
+
+import json
+
+from rich.console import Console
+
+from ampsched._core import Recording
+from ampsched.cli import render
+from ampsched.recording import summary
+
+
+def print_recording(console: Console, recording: Recording) -> None:
+    """Prints what a recording says: threads, who woke whom, what is known, what is not."""
+    info = json.loads(recording.info)
+    events = sum(count for _, count in recording.counts)
+    threads = len(recording.threads)
+    render.print_head(
+        console,
+        info["name"] or "recording",
+        f"from {info['recorder']}: {threads:,} threads, {events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
+    )
+    _print_threads(console, recording)
+    _print_pairs(console, recording)
+    blocked_ns, _ = recording.blocked_ns
+    share = summary.coverage(recording)
+    if share is not None:
+        console.print(f"blocked {blocked_ns / 1e6:,.1f} ms, cause known of {share:.1%}")
+    if info["lost_events"]:
+        console.print(f"lost: {info['lost_events']:,} events (choose a larger buffer)", soft_wrap=True)
+    for line in info["unknown"]:
+        console.print(f"unknown: {line}", style="dim", soft_wrap=True)
+
+
+def _print_threads(console: Console, recording: Recording) -> None:
+    rows = summary.rows(recording)
+    table = render.table("threads", "process", "count", "events", "CPU ms", "blocked ms")
+    for row in rows[: summary.THREADS_MAX]:
+        numbers = (row.process, row.threads, row.events)
+        times = (row.cpu_ns, row.blocked_ns)
+        table.add_row(row.name, *map(render.count, numbers), *map(render.milliseconds, times))
+    console.print(table)
+    if len(rows) > summary.THREADS_MAX:
+        console.print(f"and {len(rows) - summary.THREADS_MAX} more")
+
+
+def _print_pairs(console: Console, recording: Recording) -> None:
+    pairs = summary.pairs(recording)
+    if not pairs:
+        return
+    table = render.table("waited for", "by", "times", "ms")
+    for waker, woken, count, wait_ns in pairs[: summary.PAIRS_MAX]:
+        table.add_row(waker, woken, render.count(count), render.milliseconds(wait_ns))
+    console.print(table)

@@ -1,0 +1,86 @@
+"""What a recording says, in few lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ampsched._core import Recording, wake_ups
+
+THREADS_MAX = 12
+PAIRS_MAX = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """Threads of one name in one process.
+
+    Attributes:
+        name: Their name.
+        process: Their process.
+        threads: How many there are.
+        events: Their events.
+        cpu_ns: Their CPU time, in ns.
+        blocked_ns: How long they were blocked, in ns.
+    """
+
+    name: str
+    process: int
+    threads: int
+    events: int
+    cpu_ns: int
+    blocked_ns: int
+
+
+def rows(recording: Recording) -> list[Row]:
+    """Threads by name and process, those with the most CPU time first."""
+    sums: dict[tuple[str, int], list[int]] = {}
+    for name, process, events, cpu_ns, blocked_ns in recording.threads:
+        row = sums.setdefault((name, process), [0, 0, 0, 0])
+        for place, value in enumerate((1, events, cpu_ns, blocked_ns)):
+            row[place] += value
+    found = [Row(name, process, *row) for (name, process), row in sums.items()]
+    return sorted(found, key=lambda row: -row.cpu_ns)
+
+
+def pairs(recording: Recording) -> list[tuple[str, str, int, int]]:
+    """Who woke whom, by names: waker, woken, how often, how long it was blocked in ns; longest first."""
+    names = [name for name, *_ in recording.threads]
+    sums: dict[tuple[str, str], list[int]] = {}
+    for waker, woken, count, wait_ns in wake_ups(recording):
+        row = sums.setdefault((names[waker], names[woken]), [0, 0])
+        row[0] += count
+        row[1] += wait_ns
+    found = [(waker, woken, count, wait_ns) for (waker, woken), (count, wait_ns) in sums.items()]
+    return sorted(found, key=lambda pair: -pair[3])
+
+
+def coverage(recording: Recording) -> float | None:
+    """Share of the blocked time whose end has a known cause, 0 to 1; None if nobody was blocked."""
+    blocked_ns, known_ns = recording.blocked_ns
+    return known_ns / blocked_ns if blocked_ns else None
+
+
+def to_json(recording: Recording) -> dict[str, Any]:
+    """The same as one value."""
+    info = json.loads(recording.info)
+    blocked_ns, known_ns = recording.blocked_ns
+    return {
+        **info,
+        "threads": [vars(row) for row in rows(recording)],
+        "counts": dict(recording.counts),
+        "blocked_ns": blocked_ns,
+        "blocked_known_ns": known_ns,
+        "wake_ups": [
+            {"waker": waker, "woken": woken, "count": count, "wait_ns": wait_ns}
+            for waker, woken, count, wait_ns in pairs(recording)
+        ],
+    }
+
+
+def unknown(recording: Recording) -> Sequence[str]:
+    """What the recording could not know, a sentence each."""
+    found: list[str] = json.loads(recording.info)["unknown"]
+    return found

@@ -7,6 +7,7 @@ mod catalog;
 mod computer;
 mod folder;
 mod graphs;
+mod imports;
 mod live;
 mod measured;
 #[cfg(test)]
@@ -68,6 +69,8 @@ pub static FORMATS: &[&Format] = &[
     &computer::SYSFS,
     &specs::TASK_POLICY,
     &specs::TASK_PROGRAM,
+    &imports::FILE,
+    &imports::TEXT,
     &specs::WORKERS,
     &catalog::WORKLOAD,
 ];

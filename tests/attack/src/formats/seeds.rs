@@ -16,6 +16,12 @@ pub fn files(folder: &str, ending: &str, most: usize) -> Vec<String> {
     texts.filter(|text| text.len() <= most).collect()
 }
 
+/// The bytes of a file of the checkout.
+pub fn bytes(file: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 /// What coverage-guided mutation has kept of a format.
 #[cfg(test)]
 pub fn corpus(name: &str) -> Vec<String> {

@@ -1,0 +1,65 @@
+//! Other tools' traces, which become recordings: texts, and files of bytes.
+
+use std::sync::OnceLock;
+
+use ampsched_recording::import::{Options, import};
+use ampsched_recording::read;
+
+use super::{Format, check_refusal, once, seeds};
+
+const SAMPLES: &str = "crates/recording/tests/samples";
+/// What a reader has to tell apart is in the first lines.
+const TEXT_MOST: usize = 8000;
+/// The shortest file that a tool has written has 13 KiB.
+const FILE_MOST: usize = 32_000;
+
+pub static TEXT: Format = Format {
+    name: "trace-text",
+    seeds: || {
+        static CELL: OnceLock<Vec<String>> = OnceLock::new();
+        once(&CELL, || {
+            let names = ["ftrace.txt", "perf-script.txt", "report.txt", "report-l.txt"];
+            names
+                .iter()
+                .map(|name| beginning(&seeds::bytes(&format!("{SAMPLES}/{name}"))))
+                .collect()
+        })
+    },
+    read: |text| check(text.as_bytes()),
+    most: TEXT_MOST,
+    share: 5,
+};
+/// Each character of the text is a byte of the file.
+pub static FILE: Format = Format {
+    name: "trace-file",
+    seeds: || {
+        static CELL: OnceLock<Vec<String>> = OnceLock::new();
+        once(&CELL, || {
+            let names = ["trace-7.dat", "trace-6.dat", "fft.npz.zst"];
+            let samples = names.iter().map(|name| seeds::bytes(&format!("{SAMPLES}/{name}")));
+            samples.map(|bytes| bytes.iter().map(|&byte| char::from(byte)).collect()).collect()
+        })
+    },
+    read: |text| check(&text.chars().map(|c| c as u8).collect::<Vec<u8>>()),
+    most: FILE_MOST,
+    share: 5,
+};
+
+/// The first lines of a text, and the last.
+fn beginning(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> = text.lines().collect();
+    let (first, rest) = lines.split_at(lines.len().min(30));
+    let last = &rest[rest.len().saturating_sub(8)..];
+    [first, last].concat().join("\n")
+}
+
+fn check(bytes: &[u8]) {
+    match import("input", bytes, &Options::default()) {
+        Ok(recording) => {
+            let again = read("again", &recording.to_bytes()).expect("what is written is read");
+            assert_eq!(again.events(), recording.events());
+        }
+        Err(error) => check_refusal("input", &error.to_string()),
+    }
+}

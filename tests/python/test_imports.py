@@ -1,0 +1,174 @@
+"""Other tools' traces as recordings, from the command line and from Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Ampsched
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
+
+from ampsched import InputError
+from ampsched.recording import Recording, load, summary
+from ampsched.recording.imports import FORMS, import_file
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "crates/recording/tests/samples"
+RECORDINGS = ROOT / "calibration/recordings"
+S, R, X = 1, 0, 16
+
+
+def test_a_trace_becomes_a_file_with_what_it_tells(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    out = tmp_path / "prog.ampr"
+    arguments = (
+        "import",
+        str(SAMPLES / "trace-7.dat"),
+        "--command",
+        "prog",
+        "--speeds",
+        "1,0.5",
+        "-o",
+        str(out),
+    )
+    ended = ampsched_here(*arguments)
+    assert ended.code == 0, ended.err
+    assert "worker" in ended.out
+    assert "cause known of 100.0%" in ended.out
+    recording = load(out)
+    assert [name for name, *_ in recording.threads] == ["prog", "worker", "child"]
+    assert [core["speed"] for core in json.loads(recording.info)["cores"]] == [1.0, 0.5]
+    told = json.loads(ampsched_here(*arguments[:-2], "--json").out)
+    assert told["recorder"] == "trace-cmd"
+    assert sum(row["threads"] for row in told["threads"]) == 3
+
+
+def test_what_is_wrong_is_one_line(ampsched_here: Ampsched, tmp_path: Path) -> None:
+    sample = str(SAMPLES / "ftrace.txt")
+    for arguments, text in {
+        ("none.dat",): "none.dat: No such file",
+        (str(SAMPLES / "prog.c"),): "is no trace of a form that is read",
+        (sample, "--command", "nobody"): "has no thread of nobody",
+        (sample, "--speeds", "1,x"): "is no list of numbers",
+        (sample, "--speeds", "1"): "1 speeds for 2 cores",
+    }.items():
+        ended = ampsched_here("import", *arguments)
+        assert ended.code == 2
+        assert text in ended.err
+        assert ended.err.count("\n") == 1
+
+
+def test_columns_of_numpy_have_their_name_and_no_recorder_in_them() -> None:
+    for name in ("fft", "lu_cb", "bodytrack"):
+        recording = import_file(RECORDINGS / f"{name}.npz.zst")
+        beside = json.loads((RECORDINGS / f"{name}.json").read_text())
+        assert json.loads(recording.info)["name"] == name
+        assert len(recording.threads) == beside["threads"]
+        cpu_s = sum(cpu_ns for *_, cpu_ns, _ in recording.threads) / 1e9
+        assert cpu_s == pytest.approx(beside["cpu_s"], rel=0.05)
+
+
+Add = Callable[[int, int, int, "object"], None]
+
+
+def _events() -> list[tuple[int, int, int, tuple[object, ...]]]:
+    """Two threads of a process that wake each other ten times on two cores: time, core, thread, event."""
+    rows: list[tuple[int, int, int, tuple[object, ...]]] = [
+        (0, 0, 10, ("new", 11, 0x10000)),
+        (1000, 1, 0, ("switch", 0, R, 11)),
+    ]
+    for turn in range(10):
+        at = 10_000 + 10_000 * turn
+        rows += [
+            (at, 1, 11, ("switch", 11, S, 0)),
+            (at + 4000, 0, 10, ("waking", 11)),
+            (at + 6000, 1, 0, ("switch", 0, R, 11)),
+        ]
+    return [*rows, (200_000, 1, 11, ("switch", 11, X, 0)), (210_000, 0, 10, ("switch", 10, X, 0))]
+
+
+NAMES = {0: "swapper", 10: "alpha", 11: "beta"}
+
+
+def _fill(bundle: proto.FtraceEventBundle, core: int) -> None:
+    for at, cpu, tid, what in _events():
+        if cpu != core:
+            continue
+        event = bundle.event.add(timestamp=at, pid=tid, common_flags=0)
+        if what[0] == "switch":
+            _, before, state, after = what
+            switch = event.sched_switch
+            switch.prev_pid, switch.prev_state, switch.next_pid = before, state, after
+            switch.prev_comm, switch.next_comm = NAMES[before], NAMES[after]
+        elif what[0] == "waking":
+            event.sched_waking.pid, event.sched_waking.comm = what[1], NAMES[what[1]]
+        else:
+            event.task_newtask.pid, event.task_newtask.clone_flags = what[1], what[2]
+            event.task_newtask.comm = "alpha"
+
+
+def _fill_compact(bundle: proto.FtraceEventBundle, core: int) -> None:
+    compact = bundle.compact_sched
+    compact.intern_table.extend(["swapper", "alpha", "beta"])
+    index = {0: 0, 10: 1, 11: 2}
+    last = {"switch": 0, "waking": 0}
+    for at, cpu, tid, what in _events():
+        if cpu != core:
+            continue
+        if what[0] == "new":
+            event = bundle.event.add(timestamp=at, pid=tid, common_flags=0)
+            event.task_newtask.pid, event.task_newtask.clone_flags = what[1], what[2]
+            continue
+        since, last[what[0]] = at - last[what[0]], at
+        if what[0] == "switch":
+            compact.switch_timestamp.append(since)
+            compact.switch_prev_state.append(what[2])
+            compact.switch_next_pid.append(what[3])
+            compact.switch_next_prio.append(120)
+            compact.switch_next_comm_index.append(index[what[3]])
+        else:
+            compact.waking_timestamp.append(since)
+            compact.waking_pid.append(what[1])
+            compact.waking_target_cpu.append(1)
+            compact.waking_prio.append(120)
+            compact.waking_comm_index.append(index[what[1]])
+            compact.waking_common_flags.append(0)
+
+
+def _perfetto(path: Path, fill: Callable[[proto.FtraceEventBundle, int], None]) -> Recording:
+    trace = proto.Trace()
+    tree = trace.packet.add().process_tree
+    tree.processes.add(pid=10, ppid=1, cmdline=["/usr/bin/alpha"])
+    tree.threads.add(tid=11, tgid=10, name="beta")
+    for core in (0, 1):
+        bundle = trace.packet.add().ftrace_events
+        bundle.cpu = core
+        fill(bundle, core)
+    path.write_bytes(trace.SerializeToString())
+    return import_file(path, speeds=[1.0, 0.5])
+
+
+@pytest.mark.parametrize("fill", [_fill, _fill_compact])
+def test_perfetto(tmp_path: Path, fill: Callable[[proto.FtraceEventBundle, int], None]) -> None:
+    recording = _perfetto(tmp_path / "x.pftrace", fill)
+    assert json.loads(recording.info)["recorder"] == "perfetto"
+    rows = {name: (process, cpu_ns, wait_ns) for name, process, _, cpu_ns, wait_ns in recording.threads}
+    # Of 210 us alpha has all; beta is blocked 4 us ten times, and waits 2 us for its core.
+    assert rows == {"alpha": (0, 210_000, 0), "beta": (0, 199_000 - 60_000, 40_000)}
+    assert summary.pairs(recording) == [("alpha", "beta", 10, 40_000)]
+
+
+def test_a_trace_of_a_simulation_says_that_it_has_no_kernel(tmp_path: Path) -> None:
+    trace = proto.Trace()
+    trace.packet.add(timestamp=1).track_event.track_uuid = 1
+    path = tmp_path / "x.pftrace"
+    path.write_bytes(trace.SerializeToString())
+    with pytest.raises(InputError, match="1 track events, as traces of simulations have"):
+        import_file(path)
+
+
+def test_forms_are_those_of_the_page() -> None:
+    page = (ROOT / "docs/reference/imports.md").read_text("utf-8")
+    for name in FORMS:
+        assert f"`{name}`" in page

@@ -379,10 +379,8 @@ class Recording:
 def import_trace(file: str, data: bytes, options: str) -> Recording: ...
 def import_pages(
     folder: str,
-    header_page: str,
-    formats: Sequence[str],
+    about: tuple[str, Sequence[str], int],
     cores: Sequence[bytes],
-    page_bytes: int,
     lost_events: int,
     options: str,
 ) -> Recording: ...

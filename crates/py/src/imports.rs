@@ -27,20 +27,20 @@ pub fn import_trace(
     found.map(Recording::from).map_err(|error| input(&error))
 }
 
-/// The recording in pages of the kernel's ring buffers, of each core one behind the other.
+/// The recording in pages of the kernel's ring buffers, of each core one behind the other. `about`: how a page begins,
+/// descriptions of the events, bytes of a page.
 #[pyfunction]
 pub fn import_pages(
     py: Python<'_>,
     folder: String,
-    header_page: String,
-    formats: Vec<String>,
+    about: (String, Vec<String>, usize),
     cores: Vec<PyBackedBytes>,
-    page_bytes: usize,
     lost_events: u64,
     options: &str,
 ) -> PyResult<Recording> {
     let options = self::options(&folder, options)?;
     let found = interruptible(py, move |_| {
+        let (header_page, formats, page_bytes) = about;
         let cores = cores.iter().map(|bytes| bytes.to_vec()).collect();
         let pages = import::Pages { header_page, formats, cores, page_bytes, lost_events };
         import::of_pages(&folder, &pages, &options)

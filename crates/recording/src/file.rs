@@ -118,7 +118,7 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     fn error(&self, message: impl Into<String>) -> InputError {
-        InputError::new(self.file, &format!("byte {}", self.at), message)
+        InputError::new(self.file, format!("byte {}", self.at), message)
     }
 
     fn recording(&mut self) -> Result<Recording, InputError> {

@@ -121,6 +121,13 @@ fn perf_tells_the_same_as_text_and_as_file() {
 }
 
 #[test]
+fn perfetto_tells_the_same_one_by_one_and_compact() {
+    let recordings = ["perfetto.pftrace", "perfetto-compact.pftrace"]
+        .map(|name| check(name, &Options::default()));
+    assert_eq!(recordings[0].threads, recordings[1].threads);
+}
+
+#[test]
 fn columns_of_numpy_are_read_with_what_stands_beside_them() {
     let beside = std::fs::read_to_string(folder().join("fft.json")).unwrap();
     let recording = check("fft.npz.zst", &Options { beside, ..Options::default() });
@@ -200,7 +207,9 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-const SAMPLES: [&str; 8] = [
+const SAMPLES: [&str; 10] = [
+    "perfetto.pftrace",
+    "perfetto-compact.pftrace",
     "ftrace.txt",
     "report.txt",
     "report-l.txt",
@@ -212,7 +221,7 @@ const SAMPLES: [&str; 8] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("CASES").map_or(400, |cases| cases.parse().unwrap()), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn changed_files_are_refused_or_become_recordings(
@@ -266,4 +275,64 @@ fn a_million_events_take_a_few_seconds() {
     // Without optimisation it takes several times as long.
     let most_s = if cfg!(debug_assertions) { 18.0 } else { 5.0 };
     assert!(took_s < most_s, "{took_s} s");
+}
+
+/// Lines of a switch of core 0 or 1 at a time in us.
+fn switch(at_us: u64, core: u32, from: &str, state: &str, to: &str) -> String {
+    let side = |thread: &str| format!("t{thread}:{thread} [120]");
+    let (from_side, to_side) = (side(from), side(to));
+    format!(
+        "t{from} {from} [{core:03}] 1.{at_us:06}: sched:sched_switch: {from_side} {state} ==> {to_side}\n"
+    )
+}
+
+fn of_text(text: &str, speeds: &[f64]) -> Recording {
+    let options = Options { speeds: speeds.to_vec(), ..Options::default() };
+    import("x", text.as_bytes(), &options).unwrap()
+}
+
+#[test]
+fn work_is_summed_over_slices_on_cores_of_several_speeds() {
+    let text = [
+        switch(0, 0, "0", "R", "7"),
+        switch(100, 0, "7", "R", "0"),
+        switch(150, 1, "0", "R", "7"),
+        switch(350, 1, "7", "R", "0"),
+        switch(360, 0, "0", "R", "7"),
+        switch(361, 0, "7", "S", "0"),
+        switch(900, 1, "0", "R", "7"),
+        switch(1000, 1, "7", "X", "0"),
+    ];
+    let recording = of_text(&text.concat(), &[2.0, 0.5]);
+    let events = &recording.threads[0].events;
+    let block = events.iter().find(|event| event.kind == Kind::Block).unwrap();
+    assert_eq!((block.cpu_ns, block.work_ns, block.wait_ns), (301_000, 101_000 + 50_000, 539_000));
+    assert_eq!(Wake::from_aux(block.aux), Wake::Unknown);
+    assert!(block.is_preempted);
+    let exit = events.last().unwrap();
+    assert_eq!((exit.kind, exit.cpu_ns, exit.work_ns), (Kind::Exit, 100_000, 25_000));
+}
+
+#[test]
+fn events_that_do_not_fit_are_counted_and_said() {
+    // Thread 7 leaves core 0 untold, and comes to core 1 while it would still be there.
+    let text = [
+        switch(0, 0, "0", "R", "7"),
+        switch(100, 1, "0", "R", "7"),
+        switch(200, 0, "8", "S", "0"),
+        switch(300, 1, "7", "X", "0"),
+    ];
+    let recording = of_text(&text.concat(), &[]);
+    let says = |word: &str| recording.info.unknown.iter().any(|line| line.contains(word));
+    assert!(says("2 times where a thread was"), "{:?}", recording.info.unknown);
+    let lost = "CPU:0 [LOST 12 EVENTS]\n";
+    let head = "  a-7     (      7) [000] d..2. ";
+    let line = |at: u64, from: &str, state: &str, to: &str| {
+        format!(
+            "{head}  1.{at:06}: sched_switch: prev_comm=a prev_pid={from} prev_prio=120 prev_state={state} ==> \
+             next_comm=a next_pid={to} next_prio=120\n"
+        )
+    };
+    let text = [line(0, "0", "R", "7"), lost.to_owned(), line(100, "7", "S", "0")].concat();
+    assert_eq!(of_text(&text, &[]).info.lost_events, 12);
 }

@@ -157,8 +157,8 @@ def _recording(folder: Path, about: Mapping[str, object], lost_events: int) -> R
     assert isinstance(page_bytes, int)
     cores = sorted(folder.glob("cpu*"), key=lambda path: int(path.name.removeprefix("cpu")))
     pages = [path.read_bytes() for path in cores]
-    header_page, options = str(about["header_page"]), json.dumps(about["options"])
-    return import_pages(str(folder), header_page, formats, pages, page_bytes, lost_events, options)
+    told = (str(about["header_page"]), formats, page_bytes)
+    return import_pages(str(folder), told, pages, lost_events, json.dumps(about["options"]))
 
 
 class _Run:

@@ -21,7 +21,7 @@ enum Shape {
     Waking { woken: Field, name: Field, is_late: bool },
     Fork { parent: Field, child: Field, name: Field },
     NewTask { child: Field, name: Field, flags: Field },
-    Rename { tid: Field, name: Field },
+    Rename { tid: Option<Field>, name: Field },
     Exec { tid: Field, old_tid: Field, file: Field },
     Exit,
     FutexEnter { address: Field },
@@ -79,7 +79,7 @@ impl Decoder {
     }
 }
 
-/// `	field:char prev_comm[16];	offset:8;	size:16;	signed:0;`
+/// `field:char prev_comm[16]; offset:8; size:16; signed:0;`, with tabs between.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
     let declared = parts.next()?;
@@ -110,7 +110,7 @@ fn shape(name: &str, fields: &HashMap<String, Field>) -> Option<Shape> {
         "task_newtask" => {
             Shape::NewTask { child: of("pid")?, name: of("comm")?, flags: of("clone_flags")? }
         }
-        "task_rename" => Shape::Rename { tid: of("pid")?, name: of("newcomm")? },
+        "task_rename" => Shape::Rename { tid: of("pid"), name: of("newcomm")? },
         "sched_process_exec" => {
             Shape::Exec { tid: of("pid")?, old_tid: of("old_pid")?, file: of("filename")? }
         }
@@ -155,8 +155,9 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
             name: name(bytes, field, story)?,
             is_thread: Some(number(flags)? & CLONE_THREAD != 0),
         },
-        Shape::Rename { tid, name: field } => {
-            What::Rename { tid: thread(tid)?, name: name(bytes, field, story)? }
+        Shape::Rename { tid: other, name: field } => {
+            let tid = other.as_ref().map_or(Some(tid), thread)?;
+            What::Rename { tid, name: name(bytes, field, story)? }
         }
         Shape::Exec { tid, old_tid, file } => What::Exec {
             tid: thread(tid)?,
@@ -175,7 +176,7 @@ fn what(shape: &Shape, bytes: &[u8], tid: u32, story: &mut Story) -> Option<Opti
 fn number(bytes: &[u8], field: &Field) -> Option<u64> {
     let bytes = bytes.get(field.offset..field.offset.checked_add(field.size)?)?;
     (bytes.len() <= 8)
-        .then(|| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+        .then(|| bytes.iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
 }
 
 fn name(bytes: &[u8], field: &Field, story: &mut Story) -> Option<Name> {

@@ -64,7 +64,7 @@ pub fn recording(file: &str, bytes: &[u8], options: &Options) -> Result<Recordin
 fn unpack(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let reader = ruzstd::decoding::StreamingDecoder::new(bytes).ok()?;
-    reader.take(zip::BYTES_MAX).read_to_end(&mut out).ok()?;
+    reader.take(zip::most(bytes.len())).read_to_end(&mut out).ok()?;
     Some(out)
 }
 
@@ -94,7 +94,7 @@ fn numbers(bytes: &[u8]) -> Option<Vec<u64>> {
         return None;
     }
     let number = |chunk: &[u8]| {
-        chunk.iter().rev().fold(0, |number: u64, &byte| number << 8 | u64::from(byte))
+        chunk.iter().rev().fold(0, |number: u64, &byte| (number << 8) | u64::from(byte))
     };
     Some(data.chunks_exact(width).map(number).collect())
 }

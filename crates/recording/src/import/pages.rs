@@ -107,7 +107,7 @@ impl<'a> Iterator for Page<'a> {
                 }
                 TIME_STAMP => {
                     let high = u64::from(u32_at(self.data, body)?) << DELTA_BITS;
-                    self.now = self.now >> STAMP_BITS << STAMP_BITS | high | delta;
+                    self.now = (self.now >> STAMP_BITS << STAMP_BITS) | high | delta;
                     self.at = body + 4;
                 }
                 _ => {
@@ -117,7 +117,7 @@ impl<'a> Iterator for Page<'a> {
                         words => (body, words as usize * 4),
                     };
                     let bytes = self.data.get(start..start.checked_add(length)?)?;
-                    self.at = start + (length + 3) / 4 * 4;
+                    self.at = start + length.next_multiple_of(4);
                     return Some((self.now, bytes));
                 }
             }

@@ -95,7 +95,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
     if let Ok(unpacker) = ruzstd::decoding::StreamingDecoder::new(packed.as_slice()) {
         let mut unpacked = Vec::new();
         // The stream never ends, so neither is its end an error.
-        let _ = unpacker.take(zip::BYTES_MAX).read_to_end(&mut unpacked);
+        let _ = unpacker.take(zip::most(packed.len())).read_to_end(&mut unpacked);
         reader.records(&unpacked);
     }
     if reader.decoder.is_empty() {

@@ -147,7 +147,6 @@ struct Reader {
     story: Story,
     bundles: u64,
     track_events: u64,
-    unpacked: u64,
 }
 
 /// Reads a trace. Errors: it has no events of ftrace.
@@ -197,13 +196,11 @@ impl Reader {
 
     fn packet(&mut self, packet: Packet, may_unpack: bool) {
         self.track_events += u64::from(packet.track_event.is_some());
-        if let Some(packed) = packet.packed.filter(|_| may_unpack && self.unpacked < zip::BYTES_MAX)
-        {
+        if let Some(packed) = packet.packed.filter(|_| may_unpack) {
             let mut bytes = Vec::new();
-            let most = zip::BYTES_MAX - self.unpacked;
+            let most = zip::most(packed.len());
             let read = ZlibDecoder::new(packed.as_slice()).take(most).read_to_end(&mut bytes);
             self.story.unreadable += u64::from(read.is_err());
-            self.unpacked += bytes.len() as u64;
             self.packets(&bytes, false);
         }
         if let Some(name) = packet.system.and_then(|system| system.name) {

@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
         if track.has_ended {
             return;
         }
-        if !track.running.is_some_and(|(_, core)| core == raw.cpu) {
+        if track.running.is_none_or(|(_, core)| core != raw.cpu) {
             // Nobody has told that it came here. On a core of which nothing is known it has run since the trace's begin,
             // or since events were lost; else since it was woken.
             let is_new = track.events.is_empty() && track.parent.is_none();

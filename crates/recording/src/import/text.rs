@@ -58,7 +58,7 @@ fn what(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) -> Read {
         "sched_wakeup" => waking(story, fields, true).into(),
         "sched_process_fork" => fork(story, fields).into(),
         "task_newtask" => new_task(story, fields).into(),
-        "task_rename" => rename(story, fields).into(),
+        "task_rename" => rename(story, head, fields).into(),
         "sched_process_exec" => exec(story, fields).into(),
         "sched_process_exit" => Read::Event(What::Exit { tid: head.tid }),
         "hrtimer_expire_entry" => Read::Event(What::TimerBegin),
@@ -138,9 +138,13 @@ fn new_task(story: &mut Story, fields: &str) -> Option<What> {
     Some(What::New { parent: None, child, name: story.names.number(name), is_thread })
 }
 
-fn rename(story: &mut Story, fields: &str) -> Option<What> {
+/// Newer kernels leave the number out: a thread renames itself.
+fn rename(story: &mut Story, head: &Head<'_>, fields: &str) -> Option<What> {
     let name = between(fields, " newcomm=", " oom_score_adj=")?;
-    let tid = number(fields.split(" oldcomm=").next()?, "pid=")?;
+    let tid = match fields.split_once(" oldcomm=") {
+        Some((before, _)) => number(before, "pid=")?,
+        None => head.tid,
+    };
     Some(What::Rename { tid, name: story.names.number(name) })
 }
 
@@ -267,6 +271,6 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
 /// The first lines of what may be a text; none if it is not.
 pub fn first_lines(bytes: &[u8]) -> Option<Vec<std::borrow::Cow<'_, str>>> {
     let first = &bytes[..bytes.len().min(1 << 16)];
-    let is_text = !first.iter().any(|&byte| byte == 0);
+    let is_text = !first.contains(&0);
     is_text.then(|| lines(first).collect())
 }

@@ -223,6 +223,7 @@ impl<'a> Reader<'a> {
     /// What is packed next: its length, that unpacked, its bytes.
     fn unpack(&self, cursor: &mut Cursor<'_>) -> Option<Vec<u8>> {
         let (packed, unpacked) = (cursor.u32()? as usize, u64::from(cursor.u32()?));
+        let unpacked = unpacked.min(zip::most(packed));
         let data = cursor.take(packed)?;
         let mut out = Vec::new();
         match self.compression.as_str() {
@@ -272,9 +273,6 @@ impl<'a> Reader<'a> {
         let mut out = Vec::new();
         for _ in 0..cursor.u32()? {
             out.extend(self.unpack(&mut cursor)?);
-            if out.len() as u64 > zip::BYTES_MAX {
-                return None;
-            }
         }
         Some(out)
     }
@@ -338,7 +336,7 @@ impl<'a> Reader<'a> {
         tell_page(&self.decoder, &mut self.story, self.layout, cpu, bytes, |units| match tsc {
             None => units,
             Some(Tsc { multiplier, shift, offset_ns }) => {
-                let ns = (u128::from(units) * u128::from(multiplier) >> shift) as u64;
+                let ns = ((u128::from(units) * u128::from(multiplier)) >> shift) as u64;
                 ns.wrapping_add(offset_ns)
             }
         });

@@ -7,7 +7,12 @@ use flate2::read::DeflateDecoder;
 use super::cursor::{u16_at, u32_at};
 
 /// Most bytes of all files, unpacked (ours): a hundred times the largest recording that we have.
-pub const BYTES_MAX: u64 = 1 << 32;
+const BYTES_MAX: u64 = 1 << 32;
+
+/// Most bytes that so many are unpacked to (ours): a thousand times as many, as much as deflate can do.
+pub fn most(packed: usize) -> u64 {
+    (packed as u64).saturating_mul(1000).clamp(1 << 24, BYTES_MAX)
+}
 
 /// Names and bytes of an archive's files; none if it is no archive or damaged.
 pub fn files(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
@@ -18,7 +23,7 @@ pub fn files(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     let count = u16_at(bytes, end + 10)?;
     let mut at = u32_at(bytes, end + 16)? as usize;
     let mut found = Vec::new();
-    let mut left = BYTES_MAX;
+    let mut left = most(bytes.len());
     for _ in 0..count {
         let (file, next) = file(bytes, at, &mut left)?;
         found.push(file);

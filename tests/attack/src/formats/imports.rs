@@ -35,9 +35,20 @@ pub static FILE: Format = Format {
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
         once(&CELL, || {
-            let names = ["trace-7.dat", "trace-6.dat", "fft.npz.zst"];
-            let samples = names.iter().map(|name| seeds::bytes(&format!("{SAMPLES}/{name}")));
-            samples.map(|bytes| bytes.iter().map(|&byte| char::from(byte)).collect()).collect()
+            let names = [
+                "trace-7.dat",
+                "trace-6.dat",
+                "fft.npz.zst",
+                "perfetto.pftrace",
+                "perfetto-compact.pftrace",
+            ];
+            let mut samples = names.map(|name| seeds::bytes(&format!("{SAMPLES}/{name}"))).to_vec();
+            let own = import("fft", &samples[2], &Options::default()).expect("a sample");
+            samples.push(own.to_bytes());
+            samples
+                .iter()
+                .map(|bytes| bytes.iter().map(|&byte| char::from(byte)).collect())
+                .collect()
         })
     },
     read: |text| check(&text.chars().map(|c| c as u8).collect::<Vec<u8>>()),

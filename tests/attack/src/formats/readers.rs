@@ -70,6 +70,14 @@ const REACHED: &[(&str, &str)] = &[
     ("predict/src/model.rs", "model"),
     ("predict/src/perf/csv.rs", "perf"),
     ("predict/src/perf/json.rs", "perf"),
+    ("recording/src/file.rs", "trace-file"),
+    ("recording/src/import/format.rs", "trace-file"),
+    ("recording/src/import/ftrace_text.rs", "trace-text"),
+    ("recording/src/import/npz.rs", "trace-file"),
+    ("recording/src/import/pages.rs", "trace-file"),
+    ("recording/src/import/perf_script.rs", "trace-text"),
+    ("recording/src/import/text.rs", "trace-text"),
+    ("recording/src/import/trace_dat.rs", "trace-file"),
     ("task/src/formats/csv.rs", "graph-csv"),
     ("task/src/formats/dot.rs", "graph-dot"),
     ("task/src/formats/stg.rs", "graph-stg"),
@@ -96,6 +104,7 @@ const NOT_REACHED: &[(&str, &str)] = &[
     ("live/session/src/service.rs", "numbers of the environment, ignored if they are none"),
     ("live/session/src/whole_file.rs", "opens files of the formats facts and model"),
     ("policy/src/governors/testing.rs", "texts of tests"),
+    ("py/src/imports.rs", "options that the package itself has written"),
     ("py/src/noise.rs", "hands texts on to the reader of noise files"),
     ("taskrt/src/policy_text.rs", "has no way in but that of a runtime with its threads"),
     (
@@ -107,6 +116,7 @@ const NOT_REACHED: &[(&str, &str)] = &[
 
 /// Files of the package in Python: libFuzzer sees no coverage there, and the texts are taken apart by libraries.
 const PYTHON: &[&str] = &[
+    "cli/recorded.py",
     "experiments/claims/reading.py",
     "explaining.py",
     "live/_runner.py",
@@ -115,6 +125,8 @@ const PYTHON: &[&str] = &[
     "live/mix.py",
     "live/program.py",
     "live/running.py",
+    "recording/summary.py",
+    "recording/system.py",
     "results.py",
     "training/pmu.py",
     "vm/archive.py",

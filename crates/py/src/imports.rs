@@ -55,6 +55,13 @@ pub fn wake_ups(recording: &Recording) -> Vec<(u32, u32, u64, u64)> {
     import::wake_ups(&recording.inner).into_iter().map(row).collect()
 }
 
+/// Work of each thread: what its CPU time would have been on the fastest core, in ns.
+#[pyfunction]
+pub fn work_ns(recording: &Recording) -> Vec<u64> {
+    let threads = recording.inner.threads.iter();
+    threads.map(|thread| thread.events.iter().map(|event| event.work_ns).sum()).collect()
+}
+
 /// Forms of traces that are imported: name, and what it is.
 #[pyfunction]
 pub fn trace_forms() -> Vec<(&'static str, &'static str)> {

@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::error::InputError;
     #[pymodule_export]
-    use super::imports::{import_pages, import_trace, trace_forms, wake_ups};
+    use super::imports::{import_pages, import_trace, trace_forms, wake_ups, work_ns};
     #[pymodule_export]
     use super::kernels::{Kernel, kernels};
     #[pymodule_export]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ampsched_recording::import::{Options, import};
 use ampsched_recording::{Event, Kind, Recording, Wake, read};
 use proptest::prelude::*;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples")
@@ -220,8 +221,14 @@ const SAMPLES: [&str; 10] = [
     "fft.npz.zst",
 ];
 
+/// `CASES` in the environment: more of them.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("CASES").map_or(400, |cases| cases.parse().unwrap());
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("CASES").map_or(400, |cases| cases.parse().unwrap()), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn changed_files_are_refused_or_become_recordings(
@@ -335,4 +342,32 @@ fn events_that_do_not_fit_are_counted_and_said() {
     };
     let text = [line(0, "0", "R", "7"), lost.to_owned(), line(100, "7", "S", "0")].concat();
     assert_eq!(of_text(&text, &[]).info.lost_events, 12);
+}
+
+/// The sample of perf with its records compressed, as `perf record -z` writes them: one frame that never ends.
+fn compressed_by_perf(file: &[u8]) -> Vec<u8> {
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let (start, size) = (number(40), number(48));
+    let packed = compress_to_vec(&file[start..start + size], CompressionLevel::Fastest);
+    let mut records = Vec::new();
+    for chunk in packed.chunks(60_000) {
+        records.extend(81_u32.to_le_bytes());
+        records.extend(0_u16.to_le_bytes());
+        records.extend((chunk.len() as u16 + 8).to_le_bytes());
+        records.extend(chunk);
+    }
+    let mut out = file.to_vec();
+    out[40..48].copy_from_slice(&(file.len() as u64).to_le_bytes());
+    out[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    out.extend(records);
+    out.extend(&file[start + size..]);
+    out
+}
+
+#[test]
+fn compressed_records_of_perf_tell_the_same() {
+    let file = std::fs::read(folder().join("perf.data")).unwrap();
+    let packed = compressed_by_perf(&file);
+    let found = import("x", &packed, &of_prog()).unwrap();
+    assert_eq!(found, import("x", &file, &of_prog()).unwrap());
 }

@@ -33,10 +33,10 @@ def print_recording(console: Console, recording: Recording) -> None:
 
 def _print_threads(console: Console, recording: Recording) -> None:
     rows = summary.rows(recording)
-    table = render.table("threads", "process", "count", "events", "CPU ms", "blocked ms")
+    table = render.table("threads", "process", "count", "events", "CPU ms", "work ms", "blocked ms")
     for row in rows[: summary.THREADS_MAX]:
         numbers = (row.process, row.threads, row.events)
-        times = (row.cpu_ns, row.blocked_ns)
+        times = (row.cpu_ns, row.work_ns, row.blocked_ns)
         table.add_row(row.name, *map(render.count, numbers), *map(render.milliseconds, times))
     console.print(table)
     if len(rows) > summary.THREADS_MAX:

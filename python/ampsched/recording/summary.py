@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ampsched._core import Recording, wake_ups
+from ampsched._core import Recording, wake_ups, work_ns
 
 THREADS_MAX = 12
 PAIRS_MAX = 5
@@ -23,6 +23,7 @@ class Row:
         threads: How many there are.
         events: Their events.
         cpu_ns: Their CPU time, in ns.
+        work_ns: What that would have been on the fastest core, in ns.
         blocked_ns: How long they were blocked, in ns.
     """
 
@@ -31,15 +32,17 @@ class Row:
     threads: int
     events: int
     cpu_ns: int
+    work_ns: int
     blocked_ns: int
 
 
 def rows(recording: Recording) -> list[Row]:
     """Threads by name and process, those with the most CPU time first."""
     sums: dict[tuple[str, int], list[int]] = {}
-    for name, process, events, cpu_ns, blocked_ns in recording.threads:
-        row = sums.setdefault((name, process), [0, 0, 0, 0])
-        for place, value in enumerate((1, events, cpu_ns, blocked_ns)):
+    threads = zip(recording.threads, work_ns(recording), strict=True)
+    for (name, process, events, cpu_ns, blocked_ns), work in threads:
+        row = sums.setdefault((name, process), [0, 0, 0, 0, 0])
+        for place, value in enumerate((1, events, cpu_ns, work, blocked_ns)):
             row[place] += value
     found = [Row(name, process, *row) for (name, process), row in sums.items()]
     return sorted(found, key=lambda row: -row.cpu_ns)

@@ -56,8 +56,8 @@ def remove_left(tracefs: Path) -> None:
 class Instance:
     """An instance that records events of all processes.
 
-    The kernel could leave others out (`set_event_pid`), but Linux 6.18 then also loses some of those that are wanted: in
-    15 of 40 runs no call of a futex, in 2 a switch. Whoever reads the pages picks the wanted threads.
+    The kernel could leave others out (`set_event_pid`), but Linux 6.18 then also loses some of those that are wanted:
+    in 15 of 40 runs all calls of a futex, in 2 a switch. Whoever reads the pages picks the wanted threads.
 
     Attributes:
         folder: Its folder in tracefs.

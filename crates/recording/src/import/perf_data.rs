@@ -27,6 +27,9 @@ const RECORD_COMPRESSED2: u32 = 83;
 /// Of a name: by executing a program.
 const COMM_EXEC: u16 = 1 << 13;
 
+/// An empty last block and room for a checksum: perf never ends the frame of zstd that it writes.
+const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_RELEASE: u32 = 4;
 const FEATURE_COMMAND: u32 = 11;
@@ -91,10 +94,11 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
     let is_file = u64_at(bytes, 8).ok_or_else(damaged)? >= HEAD_BYTES;
     let records = if is_file { reader.head(bytes).ok_or_else(damaged)? } else { &bytes[16..] };
     reader.records(records);
-    let packed = std::mem::take(&mut reader.packed);
+    let mut packed = std::mem::take(&mut reader.packed);
+    packed.extend(FRAME_END);
     if let Ok(unpacker) = ruzstd::decoding::StreamingDecoder::new(packed.as_slice()) {
         let mut unpacked = Vec::new();
-        // The stream never ends, so neither is its end an error.
+        // What was cut off is missing, and no error.
         let _ = unpacker.take(zip::most(packed.len())).read_to_end(&mut unpacked);
         reader.records(&unpacked);
     }
@@ -113,7 +117,11 @@ impl Reader {
             let size = usize::try_from(u64_at(bytes, at + 8)?).ok()?;
             bytes.get(start..start.checked_add(size)?)
         };
-        self.attribute = Attribute::read(section(24)?)?;
+        let attribute_bytes = usize::try_from(u64_at(bytes, 16)?).ok()?.max(48);
+        section(24)?
+            .chunks(attribute_bytes)
+            .filter_map(Attribute::read)
+            .for_each(|each| self.attribute(each));
         let start = usize::try_from(u64_at(bytes, 40)?).ok()?;
         let size = usize::try_from(u64_at(bytes, 48)?).ok()?;
         let end = start.checked_add(size)?;
@@ -129,6 +137,13 @@ impl Reader {
             at = at.checked_add(16)?;
         }
         Some(records)
+    }
+
+    /// Takes the attribute of the tracepoints; that of other events, which only count, says nothing.
+    fn attribute(&mut self, attribute: Attribute) {
+        if self.attribute.sample_type & SAMPLE_RAW == 0 {
+            self.attribute = attribute;
+        }
     }
 
     fn feature(&mut self, feature: u32, data: &[u8]) {
@@ -186,7 +201,7 @@ impl Reader {
     /// A record; none if it is too short.
     fn record(&mut self, kind: u32, misc: u16, body: &[u8]) -> Option<()> {
         let read = match kind {
-            RECORD_ATTR => Attribute::read(body).map(|attribute| self.attribute = attribute),
+            RECORD_ATTR => Attribute::read(body).map(|attribute| self.attribute(attribute)),
             RECORD_SAMPLE => self.sample(body),
             RECORD_COMM => self.comm(misc, body),
             RECORD_FORK | RECORD_EXIT => self.fork_or_exit(kind == RECORD_FORK, body),

@@ -202,8 +202,8 @@ impl<'a> Builder<'a> {
             return;
         }
         if track.running.is_none_or(|(_, core)| core != raw.cpu) {
-            // Nobody has told that it came here. On a core of which nothing is known it has run since the trace's begin,
-            // or since events were lost; else since it was woken.
+            // Nobody has told that it came here. On a core of which nothing is known it has run since the
+            // trace's begin, or since events were lost; else since it was woken.
             let is_new = track.events.is_empty() && track.parent.is_none();
             let woken_ns = track.waker.map_or(0, |(_, at_ns)| at_ns);
             let since_ns = match cpu.is_known {

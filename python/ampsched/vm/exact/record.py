@@ -1,4 +1,4 @@
-"""Recordings of commands on the cores of an exact virtual machine: work is instructions, whichever core executed them."""
+"""Recordings of commands on the cores of an exact virtual machine: work is instructions, whoever executed them."""
 
 from __future__ import annotations
 

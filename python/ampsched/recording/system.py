@@ -143,9 +143,10 @@ def recover(folder: Path, out: Path) -> Recording:
         OSError: The recording cannot be written.
     """
     try:
-        about = json.loads((folder / ABOUT).read_text())
+        about: dict[str, dict[str, object]] = json.loads((folder / ABOUT).read_text())
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: has no pages of a recorder ({error})") from error
+    about["options"]["unknown"] = ["what happened after the recorder was ended"]
     recording = _recording(folder, about, 0)
     save(recording, out)
     return recording

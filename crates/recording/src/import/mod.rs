@@ -54,6 +54,8 @@ pub struct Options {
     pub exit_code: Option<i32>,
     /// (time with the recorder) / (time without), if known.
     pub slowdown: Option<f64>,
+    /// What the reader knows that the trace cannot tell, a sentence each.
+    pub unknown: Vec<String>,
     /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.
     pub beside: String,
 }

@@ -256,6 +256,7 @@ fn info(
             "which threads {unmatched} creations or joins mean: nobody has their number"
         ));
     }
+    unknown.extend(options.unknown.iter().cloned());
     let coalesced = text("coalesced");
     if !matches!(coalesced.as_str(), "" | "lossless") {
         unknown.push(format!(

@@ -347,7 +347,7 @@ fn info(
     threads: &[Thread],
 ) -> Info {
     let misfits: u64 = order.iter().map(|&index| told.tracks[index].misfits).sum();
-    let mut unknown = story.unknown.clone();
+    let mut unknown = [options.unknown.as_slice(), &story.unknown].concat();
     unknown.extend(missing(&told.seen, misfits, story, speeds));
     let is_guess = |index: &&usize| {
         let track = &told.tracks[**index];

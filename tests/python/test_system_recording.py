@@ -25,6 +25,7 @@ down, up = os.pipe(), os.pipe()
 thread = threading.Thread(target=worker)
 thread.start()
 for _ in range(20):
+    time.sleep(0.002)
     os.write(down[1], b"x")
     os.read(up[0], 1)
 thread.join()
@@ -71,11 +72,11 @@ def test_threads_and_processes_are_recorded_with_who_woke_whom(tmp_path: Path) -
     assert processes == [0, 0, 1]
     counts = dict(recording.counts)
     assert counts["create"] == 2
-    assert counts["wake"] > 5
+    assert counts["wake"] > 10
     waits = {(waker, woken): count for waker, woken, count, _ in done.wakes}
-    # Who finds something to read need not block.
-    assert waits[0, 1] > 0
-    assert waits[1, 0] > 0
+    # Who finds something to read need not block; the worker is made to.
+    assert waits[0, 1] >= 10
+    assert sum(waits.values()) > 10
     assert summary.coverage(recording) == done.coverage
     assert not list(tmp_path.glob("*.pages"))
 

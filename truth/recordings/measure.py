@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from truth.host.measure import FOREIGN_MAX, busy_s, wait_until_quiet
-from truth.recordings.programs import Program
+from truth.recordings.programs import THREADS, Program
 
 RUNS = 3
 TRIES_MAX = 10
@@ -49,12 +49,12 @@ def timed(run: Callable[[], None], cpus: Sequence[int]) -> Timed:
     return Timed(elapsed_s, max(0.0, (all_s - own_s) / (elapsed_s * len(cpus))))
 
 
-def plain(program: Program, inputs: Path, cpus: Sequence[int]) -> Timed:
+def plain(program: Program, inputs: Path, cpus: Sequence[int], threads: int = THREADS) -> Timed:
     """Runs a program as it is."""
 
     def run() -> None:
         done = subprocess.run(
-            program.words, cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+            program.words(threads), cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
         )
         if done.returncode != 0:
             sys.exit(f"{program.name} failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
@@ -62,7 +62,7 @@ def plain(program: Program, inputs: Path, cpus: Sequence[int]) -> Timed:
     return timed(run, cpus)
 
 
-def recorded(program: Program, inputs: Path, out: Path, cpus: Sequence[int]) -> Timed:
+def recorded(program: Program, inputs: Path, out: Path, cpus: Sequence[int], threads: int = THREADS) -> Timed:
     """Runs a program by `ampsched record`, as users do."""
     how = ("--system",) if program.recorder == "system" else ()
     words = (
@@ -74,7 +74,7 @@ def recorded(program: Program, inputs: Path, out: Path, cpus: Sequence[int]) -> 
         "-o",
         str(out.absolute()),
         "--",
-        *program.words,
+        *program.words(threads),
     )
 
     def run() -> None:
@@ -110,5 +110,5 @@ def measure(
 
 def missing(programs: Sequence[Program]) -> list[str]:
     """Packages of programs that are not there."""
-    absent = {program for program in programs if shutil.which(program.words[0]) is None}
+    absent = {program for program in programs if shutil.which(program.command[0]) is None}
     return sorted({package for program in absent for package in program.packages})

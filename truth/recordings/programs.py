@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TEXT_MB = 48
+THREADS = 4
 SOURCES = 24
 
 
@@ -21,15 +22,24 @@ class Program:
         name: For the table.
         packages: Debian packages that it is in, or takes.
         what: What it does, for the table.
-        words: Command; it runs in the folder of the inputs.
+        command: Command with `{n}` for the number of threads; it runs in the folder of the inputs.
         recorder: `preload` or `system`.
     """
 
     name: str
     packages: tuple[str, ...]
     what: str
-    words: tuple[str, ...]
+    command: tuple[str, ...]
     recorder: str = "preload"
+
+    def words(self, threads: int = THREADS) -> tuple[str, ...]:
+        """The command with so many threads."""
+        return tuple(word.format(n=threads) for word in self.command)
+
+    @property
+    def is_scalable(self) -> bool:
+        """Whether the command says how many threads there are."""
+        return self.words(1) != self.words(2)
 
 
 def _program(name: str, packages: str, what: str, command: str, recorder: str = "preload") -> Program:
@@ -37,33 +47,33 @@ def _program(name: str, packages: str, what: str, command: str, recorder: str = 
 
 
 PROGRAMS: Sequence[Program] = (
-    _program("pigz", "pigz", "packs 48 MB with 4 threads", "pigz -p 4 -kc text"),
-    _program("pbzip2", "pbzip2", "packs 48 MB with 4 threads", "pbzip2 -p4 -kc text"),
-    _program("lbzip2", "lbzip2", "packs 48 MB with 4 threads", "lbzip2 -n 4 -kc text"),
-    _program("xz", "xz-utils", "packs 48 MB in blocks with 4 threads", "xz -T4 --block-size=4MiB -0 -kc text"),
-    _program("zstd", "zstd", "packs 48 MB with 4 threads", "zstd -T4 -12 -c text"),
-    _program("plzip", "plzip", "packs 48 MB with 4 threads", "plzip -n4 -2 -kc text"),
-    _program("7z", "p7zip-full", "packs 48 MB with 4 threads", "sh pack-7z.sh"),
+    _program("pigz", "pigz", "packs 48 MB with 4 threads", "pigz -p {n} -kc text"),
+    _program("pbzip2", "pbzip2", "packs 48 MB with 4 threads", "pbzip2 -p{n} -kc text"),
+    _program("lbzip2", "lbzip2", "packs 48 MB with 4 threads", "lbzip2 -n {n} -kc text"),
+    _program("xz", "xz-utils", "packs 48 MB in blocks with 4 threads", "xz -T{n} --block-size=4MiB -0 -kc text"),
+    _program("zstd", "zstd", "packs 48 MB with 4 threads", "zstd -T{n} -12 -c text"),
+    _program("plzip", "plzip", "packs 48 MB with 4 threads", "plzip -n{n} -2 -kc text"),
+    _program("7z", "p7zip-full", "packs 48 MB with 4 threads", "sh pack-7z.sh {n}"),
     _program("ffmpeg", "ffmpeg", "encodes 8 s of video as MPEG-4 with 4 threads",
-             "ffmpeg -v error -nostdin -f lavfi -i testsrc2=size=1280x720:rate=25:duration=8 -threads 4 -c:v mpeg4 -f null -"),
+             "ffmpeg -v error -nostdin -f lavfi -i testsrc2=size=1280x720:rate=25:duration=8 -threads {n} -c:v mpeg4 -f null -"),
     _program("x264", "x264 ffmpeg", "encodes 20 s of video as H.264 with 4 threads",
-             "x264 --quiet --threads 4 --preset veryfast -o /dev/null video.y4m"),
-    _program("stockfish", "stockfish", "its benchmark with 4 threads", "/usr/games/stockfish bench 64 4 12"),
+             "x264 --quiet --threads {n} --preset veryfast -o /dev/null video.y4m"),
+    _program("stockfish", "stockfish", "its benchmark with 4 threads", "/usr/games/stockfish bench 64 {n} 12"),
     _program("povray", "povray povray-includes", "renders a scene with 4 threads",
-             "povray +Iscene.pov -D +W320 +H240 +WT4 -O/dev/null"),
+             "povray +Iscene.pov -D +W320 +H240 +WT{n} -O/dev/null"),
     _program("imagemagick", "imagemagick", "blurs a picture with 4 threads (OpenMP)",
-             "convert -limit thread 4 -size 1200x1200 plasma:red-blue -gaussian-blur 0x4 blurred.png"),
+             "convert -limit thread {n} -size 1200x1200 plasma:red-blue -gaussian-blur 0x4 blurred.png"),
     _program("sysbench-cpu", "sysbench", "primes with 4 threads",
-             "sysbench cpu --threads=4 --events=8000 --time=0 run"),
+             "sysbench cpu --threads={n} --events=8000 --time=0 run"),
     _program("sysbench-mutex", "sysbench", "4 threads that lock and unlock",
-             "sysbench mutex --threads=4 --mutex-locks=100000 run"),
+             "sysbench mutex --threads={n} --mutex-locks=100000 run"),
     _program("sysbench-memory", "sysbench", "4 threads that write memory",
-             "sysbench memory --threads=4 --memory-total-size=8G --time=0 run"),
+             "sysbench memory --threads={n} --memory-total-size=8G --time=0 run"),
     _program("sqlite", "sqlite3", "builds an index, sorting with 4 threads", "sh sort-rows.sh"),
-    _program("ripgrep", "ripgrep", "searches 48 MB with 4 threads (Rust)", "rg -j4 -c [a-z]+q[a-z]*.[a-z]*x[a-z]*.[a-z]+z[a-z]* files"),
-    _program("make", "make gcc", "compiles 24 C files, 4 at a time", "make -s -j4 -B -C sources", "system"),
+    _program("ripgrep", "ripgrep", "searches 48 MB with 4 threads (Rust)", "rg -j{n} -c [a-z]+q[a-z]*.[a-z]*x[a-z]*.[a-z]+z[a-z]* files"),
+    _program("make", "make gcc", "compiles 24 C files, 4 at a time", "make -s -j{n} -B -C sources", "system"),
     _program("redis", "redis-server redis-tools", "a server and its benchmark", "sh redis.sh", "system"),
-    _program("go", "golang-go", "compiles a package of its library, 4 at a time", "sh build-go.sh", "system"),
+    _program("go", "golang-go", "compiles a package of its library, 4 at a time", "sh build-go.sh {n}", "system"),
 )  # fmt: skip
 
 _REDIS = """
@@ -100,10 +110,10 @@ def write_inputs(folder: Path) -> None:
         (folder / "files" / f"{number}.txt").write_bytes(text[number * part : (number + 1) * part])
     _write_sources(folder / "sources")
     scripts = {
-        "pack-7z.sh": "rm -f packed.7z\nexec 7z a -mmt4 -mx3 -bd packed.7z text >/dev/null\n",
+        "pack-7z.sh": "rm -f packed.7z\nexec 7z a -mmt$1 -mx3 -bd packed.7z text >/dev/null\n",
         "sort-rows.sh": "exec sqlite3 :memory: '.read rows.sql'\n",
         "build-go.sh": "export GOCACHE=$PWD/go-cache GOFLAGS=-mod=mod\nrm -rf $GOCACHE\n"
-        "exec go build -p 4 -o /dev/null compress/gzip text/template go/format\n",
+        "exec go build -p $1 -o /dev/null compress/gzip text/template go/format\n",
         "redis.sh": _REDIS,
         "scene.pov": _SCENE,
         "rows.sql": "PRAGMA threads=4;\nPRAGMA temp_store=MEMORY;\nCREATE TABLE t(a INTEGER, b TEXT);\n"

@@ -75,6 +75,15 @@ impl Recording {
         kinds.filter(|(_, count)| *count > 0).collect()
     }
 
+    /// Work that several threads do up to a barrier or in a parallel region, in ns of the fastest core.
+    #[getter]
+    fn shared_ns(&self, py: Python<'_>) -> PyResult<f64> {
+        let inner = Arc::clone(&self.inner);
+        let profile = Default::default();
+        let options = recording::Options { profile, work_factor: 1.0, is_balanced: true };
+        interruptible(py, move |_| recording::replay(&inner, &options).shared_ns)
+    }
+
     /// How often threads blocked.
     #[getter]
     fn blocks(&self) -> usize {

@@ -132,7 +132,7 @@ pub struct Event {
     pub cpu_ns: u64,
     /// How long that would have taken on the recording computer's fastest core, in ns.
     pub work_ns: u64,
-    /// Time inside the call in which the thread did not run, in ns.
+    /// Time inside the call in which the thread did not run, in ns; of [`Kind::Block`] until it was woken.
     pub wait_ns: u64,
 }
 
@@ -216,6 +216,8 @@ pub struct Info {
     pub wall_ns: u64,
     /// Estimated (time with the recorder) / (time without), if known.
     pub slowdown: Option<f64>,
+    /// Share of the CPUs' time that other programs and the hypervisor took meanwhile, 0 to 1, if it was measured.
+    pub foreign: Option<f64>,
     /// Events that the recorder had no room for.
     pub lost_events: u64,
     /// How the program ended: exit code, or 128 + the signal's number.

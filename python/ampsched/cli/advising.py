@@ -14,7 +14,7 @@ from ampsched.cli import options, render
 from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
-    from ampsched.recording.advice import Advice
+    from ampsched.recording.advice import Advice, Choice
 
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
@@ -117,34 +117,33 @@ def lines(advice: Advice, where: str, command: list[str]) -> list[str]:
     """The answer, in about ten lines."""
     from ampsched.recording.advice import BASELINE
 
-    best = advice.best
     told = [
         f"{advice.name} on {where}: {BASELINE} takes {advice.baseline_s.mean:.3g} s",
         "",
-        *(
-            _choice_line(choice.policy, choice.change.mean, choice.change.half_width)
-            for choice in advice.choices[:SHOWN]
-        ),
-        _choice_line(
-            advice.choices[-1].policy, advice.choices[-1].change.mean, advice.choices[-1].change.half_width
-        )
-        + "  (worst)",
+        *map(_choice_line, advice.choices[:SHOWN]),
+        f"{_choice_line(advice.choices[-1])}  (worst)",
         "",
         f"replay: {advice.check.replayed_s:.3g} s on the recording's own cores, recorded {advice.check.recorded_s:.3g} s "
         f"({advice.check.error:+.1%})",
-        f"speed-up: {advice.speedup}" + _sensitivity(advice),
+        f"speed-up: {advice.speedup}{_sensitivity(advice)}",
     ]
-    if advice.is_worth_it:
+    if advice.sharing is not None:
+        change = advice.sharing.change
         told.append(
-            f"best: {best.policy}, {-best.change.mean:.1%} shorter than {BASELINE}{_how(best.policy, command)}"
+            f"loops: {advice.sharing.share:.0%} of its work is shares of loops; taken piece by piece, as by a task "
+            f"runtime, {BASELINE} changes by {change.mean:+.1%} ±{change.half_width:.1%}"
         )
-    else:
-        told.append(f"best: stay with {BASELINE}: no policy is faster by more than its interval")
-    return told
+    if not advice.is_worth_it:
+        return [*told, f"best: stay with {BASELINE}: no policy is faster by more than its interval"]
+    best = advice.best
+    others = [name for name in advice.equals if name != best.policy]
+    alike = f" (no worse: {', '.join(others)})" if others else ""
+    told.append(f"best: {best.policy}, {-best.change.mean:.1%} shorter than {BASELINE}{alike}")
+    return [*told, _how(advice, command)]
 
 
-def _choice_line(policy: str, change: float, half_width: float) -> str:
-    return f"  {policy:<16} {change:+7.1%} ±{half_width:.1%}"
+def _choice_line(choice: Choice) -> str:
+    return f"  {choice.policy:<16} {choice.change.mean:+7.1%} ±{choice.change.half_width:.1%}"
 
 
 def _sensitivity(advice: Advice) -> str:
@@ -157,14 +156,21 @@ def _sensitivity(advice: Advice) -> str:
     return "; " + ", ".join(f"if it gains {word}, {name} is best" for word, name in others.items())
 
 
-def _how(policy: str, command: list[str]) -> str:
-    """How the policy runs here and now, or why it does not."""
+def _how(advice: Advice, command: list[str]) -> str:
+    """How the best policy runs here and now; if it does not, the best one that does."""
     from ampsched.live.program import refusal
 
-    try:
-        why = refusal(policy, [])
-    except InputError as error:
-        why = str(error)
-    if why:
-        return f"\nhere: not now: {why} (see: ampsched live doctor)"
-    return f"\nhere: ampsched live run --policy {policy} -- {shlex.join(command) or 'COMMAND'}"
+    best = advice.best.policy
+    for choice in advice.choices:
+        if choice.change.high >= 0:
+            break
+        try:
+            if refusal(choice.policy, []):
+                continue
+        except InputError:
+            break
+        run = f"ampsched live run --policy {choice.policy} -- {shlex.join(command) or 'COMMAND'}"
+        if choice.policy == best:
+            return f"here: {run}"
+        return f"here: {best} cannot run (see: ampsched live doctor), {choice.policy} can ({choice.change.mean:+.1%}): {run}"
+    return f"here: {best} cannot run (see: ampsched live doctor); on virtual cores: ampsched vm run --policy {best} ..."

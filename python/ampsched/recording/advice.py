@@ -38,8 +38,12 @@ POLICIES = (
 alone and need neither a power model nor a training."""
 NOISE = "idle"
 """The system's own work beside the program: its seeds make the intervals."""
+FOREIGN_MAX = 0.05
+"""Share of the CPUs' time; if others took more while it was recorded, that is named as a cause."""
 MISS_MAX = 0.10
 """A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
+SHARED_MIN = 0.2
+"""Share of a program's work that must be in loops for advice on them."""
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
 """Shipped profiles near both ends of the speed-ups: what if the program gains less, or more, from fast cores?"""
 
@@ -78,6 +82,19 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """What a task runtime, or dynamic loops, would gain under the baseline.
+
+    Attributes:
+        share: Of the program's work what several threads do up to a barrier or in a parallel region: 0 to 1.
+        change: Of the turnaround if threads took that work piece by piece: -0.1 is 10 % shorter.
+    """
+
+    share: float
+    change: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """The answer.
 
@@ -89,6 +106,7 @@ class Advice:
         baseline_s: Turnaround under the baseline.
         speedup: What is known of the program's speed-up, in words.
         best_if: The best policy if the program gains little, and if it gains much from fast cores.
+        sharing: What sharing loops would gain; none if the program has hardly any.
         notes: What the replay honours differently.
         comparison: The runs behind it.
     """
@@ -100,6 +118,7 @@ class Advice:
     baseline_s: Estimate
     speedup: str
     best_if: dict[str, str]
+    sharing: Sharing | None
     notes: tuple[str, ...]
     comparison: Comparison
 
@@ -107,6 +126,11 @@ class Advice:
     def best(self) -> Choice:
         """The policy with the shortest turnaround."""
         return self.choices[0]
+
+    @property
+    def equals(self) -> tuple[str, ...]:
+        """The policies whose interval has the best one's change in it, the best first."""
+        return tuple(choice.policy for choice in self.choices if choice.change.low <= self.best.change.mean)
 
     @property
     def is_worth_it(self) -> bool:
@@ -133,6 +157,10 @@ class Advice:
             ],
             "speedup": self.speedup,
             "best_if": self.best_if,
+            "equals": list(self.equals),
+            "sharing": None
+            if self.sharing is None
+            else {"share": self.sharing.share, "change": self.sharing.change.mean},
             "notes": list(self.notes),
         }
 
@@ -190,6 +218,7 @@ def advise(
     if abs(checked.error) > MISS_MAX and not anyway:
         raise InputError(_refusal(path, recording, checked))
     names = [BASELINE, *(name for name in policies if name != BASELINE)]
+    speedup, known = _speedup(json.loads(recording.info), str(machine), speedup)
     replay = replayed(catalog, path, speedup=speedup)
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs}
@@ -203,11 +232,6 @@ def advise(
             other = replayed(catalog, path, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = _choices(varied, varied.summary())[0].policy
-    known = (
-        f"stated: {speedup:g}"
-        if speedup is not None
-        else f"not known: taken for that of {TYPICAL_PROFILE}, the middle of the shipped profiles"
-    )
     return Advice(
         name=json.loads(recording.info)["name"],
         machine=rows[0].machine,
@@ -216,9 +240,39 @@ def advise(
         baseline_s=_scaled(rows[0].makespan_ms),
         speedup=known,
         best_if=best_if,
+        sharing=_sharing(recording, path, catalog, machine, speedup, comparison, repeat, settings),
         notes=tuple(replay.notes),
         comparison=comparison,
     )
+
+
+def _speedup(info: dict[str, Any], machine: str, stated: float | None) -> tuple[float | None, str]:
+    """The program's speed-up on a machine, if anybody knows it, and what is known, in words."""
+    if stated is not None:
+        return stated, f"stated: {stated:g}"
+    if info["speedup"] is not None and info["machine"] == machine:
+        return info["speedup"], f"{info['speedup']:.2f}, measured on the virtual cores of {machine}"
+    return None, f"not known: taken for that of {TYPICAL_PROFILE}, the middle of the shipped profiles"
+
+
+def _sharing(
+    recording: Recording,
+    path: Path,
+    catalog: Catalog,
+    machine: str | Machine,
+    speedup: float | None,
+    comparison: Comparison,
+    repeat: int,
+    settings: dict[str, Any],
+) -> Sharing | None:
+    """What sharing the work of loops would gain."""
+    share = recording.shared_ns / max(sum(cpu_ns for *_, cpu_ns, _ in recording.threads), 1)
+    if share < SHARED_MIN:
+        return None
+    balanced = replayed(catalog, path, speedup=speedup, is_balanced=True).workload
+    shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
+    first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
+    return Sharing(share, change(second, first, _makespan))
 
 
 def _choices(comparison: Comparison, rows: Sequence[SummaryRow]) -> list[Choice]:
@@ -254,9 +308,11 @@ def _refusal(path: Path, recording: Recording, checked: Check) -> str:
         causes.append(
             f"only {known_ns / blocked_ns:.0%} of the time in which threads were blocked has a known cause"
         )
+    if (info["foreign"] or 0.0) > FOREIGN_MAX:
+        causes.append(f"other programs took {info['foreign']:.0%} of the CPUs' time meanwhile")
     if (info["slowdown"] or 1.0) > 1.1:
         causes.append(f"recording made it {info['slowdown']:.2f} times as slow")
-    why = "; ".join(causes) or "other programs may have run meanwhile"
+    why = "; ".join(causes) or "for reasons that the recording does not tell"
     return (
         f"{path}: its replay on the recording's own cores takes {checked.replayed_s:.3g} s, the program took "
         f"{checked.recorded_s:.3g} s: too far apart for advice: {why} (record it again on a quiet computer, or use --anyway)"

@@ -19,6 +19,7 @@ from types import FrameType
 
 from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED
+from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import save
 
 FOLDER_SUFFIX = ".parts"
@@ -118,8 +119,9 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     folder = out.with_name(out.name + FOLDER_SUFFIX)
     prepare(folder, _info(program, command), limit_mb)
     try:
+        disturbance = Disturbance()
         code = _run(command, program, {**os.environ, **variables(folder)})
-        recording = recover(folder, code)
+        recording = recover(folder, exit_code=code, foreign=disturbance.share())
     except OSError as error:
         shutil.rmtree(folder)
         raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
@@ -131,8 +133,13 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     return Outcome(recording, code)
 
 
-def recover(folder: Path, exit_code: int | None = None) -> Recording:
+def recover(folder: Path, *, exit_code: int | None = None, foreign: float | None = None) -> Recording:
     """Makes a recording of a working folder, such as a recorder that was killed leaves; the folder stays.
+
+    Args:
+        folder: The working folder.
+        exit_code: How the program ended, if it is known.
+        foreign: Share of the CPUs' time that others took meanwhile, if it is known.
 
     Raises:
         InputError: It is none, or nothing was recorded.
@@ -147,7 +154,9 @@ def recover(folder: Path, exit_code: int | None = None) -> Recording:
         raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
     except ValueError:
         raise InputError(f"{folder}: is no folder of a recorder: {INFO} is no JSON") from None
-    return recording_from_raw(str(folder), json.dumps({**info, "exit_code": exit_code}), files)
+    return recording_from_raw(
+        str(folder), json.dumps({**info, "exit_code": exit_code, "foreign": foreign}), files
+    )
 
 
 def prepare(folder: Path, info: dict[str, object], limit_mb: int = LIMIT_MB) -> None:

@@ -32,6 +32,7 @@ def replayed(
     like: str = TYPICAL_PROFILE,
     speedup: float | None = None,
     speed: float = 1.0,
+    is_balanced: bool = False,
 ) -> Replayed:
     """A recording as a workload, and what it honours differently.
 
@@ -40,11 +41,17 @@ def replayed(
         path: The recording's file.
         like: Profile that says how the program behaves on other kinds of cores.
         speedup: Speed on the machine's fastest kind of core by that on its slowest; as the profile says by default.
+        is_balanced: Threads take what several do up to a barrier or in a parallel region piece by piece, as in a task
+            runtime.
         speed: Speed of the recording computer's fastest core by that of the machine's fastest.
 
     Raises:
         InputError: There is no such file or profile, or it is no recording.
     """
     core = catalog.with_recording(path, like).core
-    params = [("speed", speed), *([("speedup", speedup)] if speedup is not None else [])]
+    params = [
+        ("speed", speed),
+        ("balanced", float(is_balanced)),
+        *([("speedup", speedup)] if speedup is not None else []),
+    ]
     return Replayed(core.program(str(path), params), core.notes(str(path)))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ampsched._core import InputError, Recording, import_pages, wake_ups, wakeup_ns
+from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import save
 from ampsched.recording.tracefs import Instance, mounted, remove_left
 
@@ -192,6 +193,7 @@ class _Run:
             with self._files() as files:
                 self.instance.start()
                 begin_s, begin_cpu_s = time.monotonic(), time.process_time()
+                disturbance = Disturbance()
                 try:
                     child.release()
                     while not child.has_ended(PERIOD_S):
@@ -206,6 +208,7 @@ class _Run:
         finally:
             self.exit_code = child.end()
             self.options["exit_code"] = self.exit_code
+            self.options["foreign"] = disturbance.share()
 
     def recorded(self) -> Recorded:
         """What has come of it."""

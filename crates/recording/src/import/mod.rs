@@ -58,6 +58,8 @@ pub struct Options {
     pub wakeup_ns: Option<u64>,
     /// The exact machine that the trace is of, as `--machine` names it; empty if it was a real computer.
     pub machine: String,
+    /// Share of the CPUs' time that others took meanwhile, if it was measured.
+    pub foreign: Option<f64>,
     /// What the reader knows that the trace cannot tell, a sentence each.
     pub unknown: Vec<String>,
     /// What stands in the file beside it: of an `.npz.zst` the `.json` of the same name.

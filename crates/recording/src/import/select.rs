@@ -391,6 +391,7 @@ fn info(
         unknown,
         machine: options.machine.clone(),
         wakeup_ns: options.wakeup_ns,
+        foreign: options.foreign,
         ..Info::default()
     }
 }

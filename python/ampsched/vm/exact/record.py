@@ -145,7 +145,7 @@ def _calls(
         if not (left / PARTS).is_dir():
             raise InputError(f"{work.command[0]}: has not loaded the recorder (try --system)")
         shutil.copy(here / preload.INFO, left / PARTS)
-        return done, preload.recover(left / PARTS, done.code)
+        return done, preload.recover(left / PARTS, exit_code=done.code)
 
 
 def _slowest(exact: Exact) -> Exact | None:

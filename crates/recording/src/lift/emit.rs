@@ -8,7 +8,7 @@ use super::groups::{Group, Groups, clean};
 use super::node::{Node, Step, Sym};
 use super::objects::{Objects, What};
 use super::report::{self, ObjectRow, Report};
-use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, scale};
+use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, posted_by_items, scale};
 use super::work::{self, Place};
 use super::{Level, Lifted, Options, Scaling, phases};
 use crate::Recording;
@@ -233,12 +233,8 @@ impl Writer<'_> {
             false => sum / counts.len().max(1) as f64,
         };
         let is_outer = self.depth == 0 && mean >= SCALED_ROUNDS_MIN && mean.fract() == 0.0;
-        let is_scaled = is_outer
-            && match self.scale {
-                Scale::Rounds => true,
-                Scale::Items => makes_items(node),
-                Scale::Work => false,
-            };
+        let is_scaled = is_outer && self.scale == Scale::Rounds;
+        let is_scaled = is_scaled || (self.scale == Scale::Items && self.is_by_items(mean, node));
         let rounds = match (is_scaled, self.once_for_each(mean, body)) {
             (true, _) => format!("\"ceil({mean} * scale)\""),
             (_, Some(threads)) => amounts::plain(&threads),
@@ -248,6 +244,21 @@ impl Writer<'_> {
         let inner = self.nodes(body, Place { executions: place.executions * mean, ..place });
         self.depth -= 1;
         block(&format!("loop = {rounds}"), inner)
+    }
+
+    /// Whether a loop has as many rounds as there are items: it makes them, or waits for all of them.
+    fn is_by_items(&self, rounds: f64, node: &Node) -> bool {
+        let Node::Loop { body, .. } = node else { return false };
+        if rounds.fract() != 0.0 || body.iter().any(|node| matches!(node, Node::Loop { .. })) {
+            return false;
+        }
+        match &body[..] {
+            [Node::Step(step)] => match step.sym {
+                Sym::SemWait(one) => posted_by_items(self.groups, one),
+                _ => makes_items(node),
+            },
+            _ => makes_items(node),
+        }
     }
 
     /// The number of threads that share work, if a loop waits for each of them, or wakes each of them, once.

@@ -95,3 +95,20 @@ pub(super) fn makes_items(node: &Node) -> bool {
     });
     pushes && !meets
 }
+
+/// Whether a semaphore is posted once for each item of a queue or a pool, and by nobody else.
+pub(super) fn posted_by_items(groups: &Groups, semaphore: u32) -> bool {
+    let (mut inside, mut all) = (0, 0);
+    for node in groups.list.iter().flat_map(|group| &group.nodes) {
+        node.each_step(&mut |step| {
+            all += usize::from(step.sym == Sym::SemPost(semaphore));
+            if matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_)) {
+                let posts = |node: &&Node| {
+                    matches!(node, Node::Step(step) if step.sym == Sym::SemPost(semaphore))
+                };
+                inside += step.body.iter().filter(posts).count();
+            }
+        });
+    }
+    inside > 0 && inside == all
+}

@@ -121,6 +121,16 @@ fn what_the_kernel_tells_stays_literal() {
 }
 
 #[test]
+fn wake_ups_by_the_last_one_are_a_barrier() {
+    let recording = synthetic::woken_barriers(4, 12);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "barrier"), ["wake-ups, 12 rounds of 4 threads"], "{}", lifted.toml);
+    has(&lifted, "times = \"n\"");
+    assert_eq!(lifted.report.literal_steps_share, 0.0);
+    assert_work(&lifted);
+}
+
+#[test]
 fn mutexes_that_are_used_alike_are_an_array() {
     let recording = synthetic::cells(4, 64);
     let lifted = lifted(&recording);

@@ -270,3 +270,26 @@ pub fn task_rounds(workers: usize, rounds: usize, tasks: usize) -> Recording {
     }
     script.end()
 }
+
+/// Threads that do 1 ms each between barriers of which only wake-ups are known.
+pub fn woken_barriers(threads: usize, rounds: usize) -> Recording {
+    let mut script = Script::new(threads + 1);
+    for round in 0..rounds {
+        let last = 1 + round % threads;
+        for thread in 1..=threads {
+            script.clocks[thread] += u64::from(thread == last) * 1_000;
+        }
+        for thread in (1..=threads).filter(|thread| *thread != last) {
+            let wake_ns = script.clocks[last] + 1_000_000 + 10 * thread as u64;
+            // The wait ends when the last one has come; its work is counted before it.
+            script.add(thread, Kind::Yield, 0, 1_000_000);
+            script.wait(thread, Kind::Block, 0, wake_ns + 500);
+            script.last(thread).aux = Wake::Thread(last as u32).to_aux();
+        }
+        script.add(last, Kind::Yield, 0, 1_000_000);
+        for thread in (1..=threads).filter(|thread| *thread != last) {
+            script.add(last, Kind::Wake, thread as u32, 10);
+        }
+    }
+    script.end()
+}

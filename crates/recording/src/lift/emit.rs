@@ -280,10 +280,11 @@ impl Writer<'_> {
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
         self.steps += 1;
-        let shared = step.is_share && self.options.scaling == Scaling::FixedTotal && !place.is_item;
+        let shared =
+            step.is_share() && self.options.scaling == Scaling::FixedTotal && !place.is_item;
         let before = Place {
             shared_by: shared.then_some(self.groups.n as f64),
-            is_scaled: self.scale == Scale::Work && step.is_share,
+            is_scaled: self.scale == Scale::Work && !place.is_item,
             ..place
         };
         let objects = self.objects;

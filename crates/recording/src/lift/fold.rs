@@ -1,6 +1,6 @@
 //! Finds loops in sequences of steps.
 
-use super::node::{Node, Sym, merge_all};
+use super::node::{Node, Step, Sym, merge_all};
 
 /// Longest body that is looked for.
 const PERIOD_MAX: usize = 64;
@@ -108,7 +108,8 @@ fn alike(one: &Node, two: &Node, likeness: Likeness) -> bool {
 fn have_like_work(one: &Node, two: &Node, likeness: Likeness) -> bool {
     match (one, two) {
         (Node::Step(a), Node::Step(b)) if matches!(a.sym, Sym::Barrier(_)) => {
-            let mean = |step: &super::node::Step| step.own_work() / step.samples.len() as f64;
+            let own = |step: &Step| step.own_work() / step.samples.len() as f64;
+            let mean = |step: &Step| step.hint.unwrap_or_else(|| own(step));
             let (least, most) = (mean(a).min(mean(b)), mean(a).max(mean(b)));
             most <= likeness.small_ns || most <= WORK_FACTOR * least
         }

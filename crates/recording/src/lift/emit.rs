@@ -33,6 +33,8 @@ pub(super) fn emit(
         options,
         scale,
         counts,
+        answers: answers(&groups),
+        posted: posted_by_items(&groups),
         names: HashMap::new(),
         used: BTreeMap::new(),
         steps: 0,
@@ -167,12 +169,31 @@ impl Counts {
     }
 }
 
+/// Groups whose number is n, by the semaphores that they wait for or post.
+fn answers(groups: &Groups) -> HashMap<Sym, Vec<usize>> {
+    let mut found: HashMap<Sym, Vec<usize>> = HashMap::new();
+    for (number, group) in groups.list.iter().enumerate().filter(|(_, group)| group.is_n) {
+        let mut syms = HashSet::new();
+        for node in &group.nodes {
+            node.each_step(&mut |step| {
+                syms.insert(step.sym);
+            });
+        }
+        syms.into_iter().for_each(|sym| found.entry(sym).or_default().push(number));
+    }
+    found
+}
+
 struct Writer<'a> {
     groups: &'a Groups,
     objects: &'a Objects,
     options: &'a Options,
     scale: Scale,
     counts: Counts,
+    /// Groups whose number is n, by the semaphores that they wait for or post.
+    answers: HashMap<Sym, Vec<usize>>,
+    /// Semaphores that are posted once for each item, and by nobody else.
+    posted: HashSet<u32>,
     names: HashMap<u32, String>,
     /// Names given by kind.
     used: BTreeMap<&'static str, usize>,
@@ -254,7 +275,7 @@ impl Writer<'_> {
         }
         match &body[..] {
             [Node::Step(step)] => match step.sym {
-                Sym::SemWait(one) => posted_by_items(self.groups, one),
+                Sym::SemWait(one) => self.posted.contains(&one),
                 _ => makes_items(node),
             },
             _ => makes_items(node),
@@ -265,17 +286,13 @@ impl Writer<'_> {
     fn once_for_each(&self, rounds: f64, body: &[Node]) -> Option<String> {
         let [Node::Step(step)] = body else { return None };
         let (Sym::SemWait(one) | Sym::SemPost(one)) = step.sym else { return None };
-        let mut answers = self.groups.list.iter().filter(|group| {
-            let mut is_used = false;
-            for node in &group.nodes {
-                node.each_step(&mut |other| {
-                    is_used |= other.sym != step.sym
-                        && matches!(other.sym, Sym::SemWait(two) | Sym::SemPost(two) if two == one);
-                });
-            }
-            is_used && group.is_n && rounds == group.members.len() as f64
-        });
-        answers.next().map(|group| self.count_of(group))
+        let answer = match step.sym {
+            Sym::SemWait(_) => Sym::SemPost(one),
+            _ => Sym::SemWait(one),
+        };
+        let groups = self.answers.get(&answer)?.iter().map(|group| &self.groups.list[*group]);
+        let mut found = groups.filter(|group| rounds == group.members.len() as f64);
+        found.next().map(|group| self.count_of(group))
     }
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {

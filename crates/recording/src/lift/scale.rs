@@ -1,7 +1,9 @@
 //! What other numbers of threads and other sizes of the input change.
 
+use std::collections::{HashMap, HashSet};
+
 use super::groups::{Group, Groups};
-use super::node::{Node, Sym};
+use super::node::{Node, Step, Sym};
 use super::{Options, Scaling, phases};
 
 /// A loop of fewer rounds is no matter of the size of the input.
@@ -108,19 +110,28 @@ pub(super) fn makes_items(node: &Node) -> bool {
     pushes && !meets
 }
 
-/// Whether a semaphore is posted once for each item of a queue or a pool, and by nobody else.
-pub(super) fn posted_by_items(groups: &Groups, semaphore: u32) -> bool {
-    let (mut inside, mut all) = (0, 0);
+/// Semaphores that are posted once for each item of a queue or a pool, and by nobody else.
+pub(super) fn posted_by_items(groups: &Groups) -> HashSet<u32> {
+    let mut inside: HashMap<u32, usize> = HashMap::new();
+    let mut all: HashMap<u32, usize> = HashMap::new();
     for node in groups.list.iter().flat_map(|group| &group.nodes) {
         node.each_step(&mut |step| {
-            all += usize::from(step.sym == Sym::SemPost(semaphore));
-            if matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_)) {
-                let posts = |node: &&Node| {
-                    matches!(node, Node::Step(step) if step.sym == Sym::SemPost(semaphore))
-                };
-                inside += step.body.iter().filter(posts).count();
+            if let Sym::SemPost(one) = step.sym {
+                *all.entry(one).or_default() += 1;
+            }
+            if !matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_)) {
+                return;
+            }
+            for node in &step.body {
+                if let Node::Step(Step { sym: Sym::SemPost(one), .. }) = node {
+                    *inside.entry(*one).or_default() += 1;
+                }
             }
         });
     }
-    inside > 0 && inside == all
+    inside
+        .into_iter()
+        .filter(|(one, count)| all.get(one) == Some(count))
+        .map(|(one, _)| one)
+        .collect()
 }

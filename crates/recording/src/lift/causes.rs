@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::Level;
 use super::acts::{Act, Acts};
 use super::node::Sym;
 use super::objects::{Objects, What};
+use super::rounds::{self, Edge};
 use crate::{Event, Kind, Recording, Wake};
 
 /// Something that ends waits.
@@ -35,7 +37,7 @@ struct Wait {
 }
 
 /// Ties waits for conditions and futexes, and those that the kernel told, to their ends.
-pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects) {
+pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects, level: Level) {
     let mut signals: HashMap<Key, Vec<Signal>> = HashMap::new();
     let mut waits = Vec::new();
     for (thread, recorded) in (0..).zip(&recording.threads) {
@@ -59,8 +61,16 @@ pub(super) fn tie(recording: &Recording, acts: &mut Acts, objects: &mut Objects)
     }
     signals.values_mut().for_each(|list| list.sort_by_key(|signal| signal.at_ns));
     waits.sort_by_key(|wait| (wait.to_ns, wait.thread, wait.event));
-    for wait in waits {
-        tie_one(&wait, recording, &mut signals, acts, objects);
+    let edges: Vec<Edge> =
+        waits.iter().filter_map(|wait| edge(wait, recording, &mut signals)).collect();
+    let edges = match level {
+        Level::Full => rounds::recognise(recording, edges, acts, objects),
+        _ => edges,
+    };
+    for edge in edges {
+        let semaphore = objects.pair(edge.waker, edge.waiter);
+        acts.acts[edge.waiter as usize][edge.event as usize] = Act::Sym(Sym::SemWait(semaphore));
+        acts.behind(edge.waker, edge.at, Sym::SemPost(semaphore));
     }
     initial_counts(recording, acts, objects);
 }
@@ -109,13 +119,12 @@ fn wait(
     }
 }
 
-fn tie_one(
+/// What ended a wait.
+fn edge(
     wait: &Wait,
     recording: &Recording,
     signals: &mut HashMap<Key, Vec<Signal>>,
-    acts: &mut Acts,
-    objects: &mut Objects,
-) {
+) -> Option<Edge> {
     let mut found = None;
     if let Some(list) = signals.get_mut(&wait.key) {
         let end = list.partition_point(|signal| signal.at_ns <= wait.to_ns);
@@ -132,10 +141,9 @@ fn tie_one(
         }
     }
     let found = found.or_else(|| where_it_was(wait, recording));
-    let Some((waker, at)) = found else { return };
-    let semaphore = objects.pair(waker, wait.thread);
-    acts.acts[wait.thread as usize][wait.event as usize] = Act::Sym(Sym::SemWait(semaphore));
-    acts.behind(waker, at, Sym::SemPost(semaphore));
+    let (waker, at) = found?;
+    let (waiter, event) = (wait.thread, wait.event);
+    Some(Edge { waker, at, waiter, event, from_ns: wait.from_ns })
 }
 
 /// The event of the waker before the end of the wait, if the waker is known but not its event.

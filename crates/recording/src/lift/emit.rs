@@ -8,7 +8,7 @@ use super::groups::{Group, Groups, clean};
 use super::node::{Node, Step, Sym};
 use super::objects::{Objects, What};
 use super::report::{self, ObjectRow, Report};
-use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, scale};
+use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, posted_by_items, scale};
 use super::work::{self, Place};
 use super::{Level, Lifted, Options, Scaling, phases};
 use crate::Recording;
@@ -33,6 +33,8 @@ pub(super) fn emit(
         options,
         scale,
         counts,
+        answers: answers(&groups),
+        posted: posted_by_items(&groups),
         names: HashMap::new(),
         used: BTreeMap::new(),
         steps: 0,
@@ -167,12 +169,31 @@ impl Counts {
     }
 }
 
+/// Groups whose number is n, by the semaphores that they wait for or post.
+fn answers(groups: &Groups) -> HashMap<Sym, Vec<usize>> {
+    let mut found: HashMap<Sym, Vec<usize>> = HashMap::new();
+    for (number, group) in groups.list.iter().enumerate().filter(|(_, group)| group.is_n) {
+        let mut syms = HashSet::new();
+        for node in &group.nodes {
+            node.each_step(&mut |step| {
+                syms.insert(step.sym);
+            });
+        }
+        syms.into_iter().for_each(|sym| found.entry(sym).or_default().push(number));
+    }
+    found
+}
+
 struct Writer<'a> {
     groups: &'a Groups,
     objects: &'a Objects,
     options: &'a Options,
     scale: Scale,
     counts: Counts,
+    /// Groups whose number is n, by the semaphores that they wait for or post.
+    answers: HashMap<Sym, Vec<usize>>,
+    /// Semaphores that are posted once for each item, and by nobody else.
+    posted: HashSet<u32>,
     names: HashMap<u32, String>,
     /// Names given by kind.
     used: BTreeMap<&'static str, usize>,
@@ -233,12 +254,8 @@ impl Writer<'_> {
             false => sum / counts.len().max(1) as f64,
         };
         let is_outer = self.depth == 0 && mean >= SCALED_ROUNDS_MIN && mean.fract() == 0.0;
-        let is_scaled = is_outer
-            && match self.scale {
-                Scale::Rounds => true,
-                Scale::Items => makes_items(node),
-                Scale::Work => false,
-            };
+        let is_scaled = is_outer && self.scale == Scale::Rounds;
+        let is_scaled = is_scaled || (self.scale == Scale::Items && self.is_by_items(mean, node));
         let rounds = match (is_scaled, self.once_for_each(mean, body)) {
             (true, _) => format!("\"ceil({mean} * scale)\""),
             (_, Some(threads)) => amounts::plain(&threads),
@@ -250,29 +267,41 @@ impl Writer<'_> {
         block(&format!("loop = {rounds}"), inner)
     }
 
+    /// Whether a loop has as many rounds as there are items: it makes them, or waits for all of them.
+    fn is_by_items(&self, rounds: f64, node: &Node) -> bool {
+        let Node::Loop { body, .. } = node else { return false };
+        if rounds.fract() != 0.0 || body.iter().any(|node| matches!(node, Node::Loop { .. })) {
+            return false;
+        }
+        match &body[..] {
+            [Node::Step(step)] => match step.sym {
+                Sym::SemWait(one) => self.posted.contains(&one),
+                _ => makes_items(node),
+            },
+            _ => makes_items(node),
+        }
+    }
+
     /// The number of threads that share work, if a loop waits for each of them, or wakes each of them, once.
     fn once_for_each(&self, rounds: f64, body: &[Node]) -> Option<String> {
         let [Node::Step(step)] = body else { return None };
         let (Sym::SemWait(one) | Sym::SemPost(one)) = step.sym else { return None };
-        let mut answers = self.groups.list.iter().filter(|group| {
-            let mut is_used = false;
-            for node in &group.nodes {
-                node.each_step(&mut |other| {
-                    is_used |= other.sym != step.sym
-                        && matches!(other.sym, Sym::SemWait(two) | Sym::SemPost(two) if two == one);
-                });
-            }
-            is_used && group.is_n && rounds == group.members.len() as f64
-        });
-        answers.next().map(|group| self.count_of(group))
+        let answer = match step.sym {
+            Sym::SemWait(_) => Sym::SemPost(one),
+            _ => Sym::SemWait(one),
+        };
+        let groups = self.answers.get(&answer)?.iter().map(|group| &self.groups.list[*group]);
+        let mut found = groups.filter(|group| rounds == group.members.len() as f64);
+        found.next().map(|group| self.count_of(group))
     }
 
     fn step(&mut self, step: &Step, place: Place) -> Vec<String> {
         self.steps += 1;
-        let shared = step.is_share && self.options.scaling == Scaling::FixedTotal && !place.is_item;
+        let shared =
+            step.is_share() && self.options.scaling == Scaling::FixedTotal && !place.is_item;
         let before = Place {
             shared_by: shared.then_some(self.groups.n as f64),
-            is_scaled: self.scale == Scale::Work && step.is_share,
+            is_scaled: self.scale == Scale::Work && !place.is_item,
             ..place
         };
         let objects = self.objects;

@@ -1,6 +1,6 @@
 //! Finds loops in sequences of steps.
 
-use super::node::{Node, Sym, merge_all};
+use super::node::{Node, Step, Sym, merge_all};
 
 /// Longest body that is looked for.
 const PERIOD_MAX: usize = 64;
@@ -10,6 +10,8 @@ const DEPTH_MAX: usize = 4;
 const PASSES_MAX: usize = 6;
 /// Steps at a barrier whose works differ by more than this factor are not the same.
 const WORK_FACTOR: f64 = 2.5;
+/// The same for waits and posts of semaphores.
+const WAKE_FACTOR: f64 = 16.0;
 
 /// How alike steps must be.
 #[derive(Clone, Copy)]
@@ -107,10 +109,16 @@ fn alike(one: &Node, two: &Node, likeness: Likeness) -> bool {
 
 fn have_like_work(one: &Node, two: &Node, likeness: Likeness) -> bool {
     match (one, two) {
-        (Node::Step(a), Node::Step(b)) if matches!(a.sym, Sym::Barrier(_)) => {
-            let mean = |step: &super::node::Step| step.own_work() / step.samples.len() as f64;
+        (Node::Step(a), Node::Step(b)) => {
+            let factor = match a.sym {
+                Sym::Barrier(_) => WORK_FACTOR,
+                Sym::SemWait(_) | Sym::SemPost(_) => WAKE_FACTOR,
+                _ => return true,
+            };
+            let own = |step: &Step| step.own_work() / step.samples.len() as f64;
+            let mean = |step: &Step| step.hint.unwrap_or_else(|| own(step));
             let (least, most) = (mean(a).min(mean(b)), mean(a).max(mean(b)));
-            most <= likeness.small_ns || most <= WORK_FACTOR * least
+            most <= likeness.small_ns || most <= factor * least
         }
         (Node::Loop { body: a, .. }, Node::Loop { body: b, .. }) => {
             a.iter().zip(b).all(|(a, b)| have_like_work(a, b, likeness))

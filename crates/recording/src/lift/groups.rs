@@ -14,7 +14,7 @@ const SHARE_MIN: f64 = 0.25;
 /// And up to this many times as much.
 const SHARE_MAX: f64 = 4.0;
 /// Shorter works at barriers are shares whatever they are, in ns.
-const SHORT_NS: f64 = 5e3;
+const SHORT_NS: f64 = 2e4;
 /// Part of a thread's work below which amounts do not keep steps from being the same.
 const SMALL_SHARE: f64 = 5e-4;
 /// Such amounts in ns at least.
@@ -62,6 +62,10 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
     let (n_group, main_takes_part) = parameter(&sets, &are_whole, &codes, &works);
     let n_size = n_group.map_or(0, |group| sets[group].len());
     let shares = if main_takes_part { main_shares(&codes, &sets, n_group) } else { HashSet::new() };
+    let mut codes = codes;
+    if let Some(group) = n_group.filter(|_| main_takes_part) {
+        hint(&mut codes, &sets[group]);
+    }
     let is_forked: HashSet<usize> = codes
         .iter()
         .flat_map(|code| &code.steps)
@@ -298,6 +302,34 @@ fn main_shares(codes: &[Code], sets: &[Vec<usize>], n_group: Option<usize>) -> H
     found
 }
 
+/// Notes at barriers what the main thread and the others do there on average, so that they fold alike.
+fn hint(codes: &mut [Code], workers: &[usize]) {
+    let mut sums: HashMap<(Sym, usize), (f64, f64)> = HashMap::new();
+    let places: Vec<usize> = std::iter::once(0).chain(workers.iter().copied()).collect();
+    for place in &places {
+        each_round(&mut codes[*place], &mut |step, round| {
+            let sum = sums.entry((step.sym, round)).or_default();
+            *sum = (sum.0 + step.own_work(), sum.1 + 1.0);
+        });
+    }
+    for place in places {
+        each_round(&mut codes[place], &mut |step, round| {
+            let (work, count) = sums[&(step.sym, round)];
+            step.hint = Some(work / count);
+        });
+    }
+}
+
+/// Calls `visit` with each step at a barrier and the number of its round there.
+fn each_round(code: &mut Code, visit: &mut dyn FnMut(&mut Step, usize)) {
+    let mut rounds: HashMap<Sym, usize> = HashMap::new();
+    for step in code.steps.iter_mut().filter(|step| matches!(step.sym, Sym::Barrier(_))) {
+        let round = rounds.entry(step.sym).or_default();
+        visit(step, *round);
+        *round += 1;
+    }
+}
+
 /// The code of a group, with loops.
 fn nodes(
     members: Vec<Code>,
@@ -307,7 +339,8 @@ fn nodes(
     let count = members.len();
     let prepare = |code: Code| -> Vec<Node> {
         let steps = code.steps.into_iter().enumerate().map(|(place, mut step)| {
-            step.is_share = is_share(place);
+            let work = step.own_work();
+            step.kinds_ns = if is_share(place) { (work, 0.0) } else { (0.0, work) };
             step
         });
         forks(steps.collect(), of_thread).into_iter().map(Node::Step).collect()

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::acts::{Act, Acts};
+use super::mutexes;
 use super::node::{Sample, Step, Sym};
 use super::objects::{Objects, What};
 use super::segment::Segment;
 use crate::Recording;
-
-/// A mutex with at least this share of all locks stands for itself.
-const HOT_SHARE: f64 = 0.05;
 
 /// The code of a thread.
 pub(super) struct Code {
@@ -20,7 +18,7 @@ pub(super) struct Code {
 
 /// The code of all threads that have events.
 pub(super) fn build(recording: &Recording, acts: &Acts, objects: &mut Objects) -> Vec<Code> {
-    let mutexes = mutex_objects(recording, acts, objects);
+    let mutexes = mutexes::objects(recording, acts, objects);
     let threads = (0..recording.threads.len() as u32)
         .filter(|thread| !recording.threads[*thread as usize].events.is_empty());
     let mut codes: Vec<Code> = threads
@@ -43,73 +41,6 @@ pub(super) fn build(recording: &Recording, acts: &Acts, objects: &mut Objects) -
     close(&mut codes);
     join(&mut codes, objects);
     codes
-}
-
-/// The mutex of the program for each recorded one; none if only one thread uses it.
-fn mutex_objects(
-    recording: &Recording,
-    acts: &Acts,
-    objects: &mut Objects,
-) -> HashMap<u32, Option<u32>> {
-    let roles = roles(recording, acts);
-    let mut users: HashMap<u32, (BTreeSet<u32>, usize)> = HashMap::new();
-    for (thread, list) in (0..).zip(&acts.acts) {
-        for act in list {
-            if let Act::Enter(mutex) = act {
-                let (threads, count) = users.entry(*mutex).or_default();
-                threads.insert(thread);
-                *count += 1;
-            }
-        }
-    }
-    let all: usize = users.values().map(|(_, count)| *count).sum();
-    let mut found = HashMap::new();
-    let mut arrays: BTreeMap<BTreeSet<usize>, Vec<u32>> = BTreeMap::new();
-    let mut sorted: Vec<_> = users.into_iter().collect();
-    sorted.sort_unstable();
-    let mut private = 0;
-    for (mutex, (threads, count)) in sorted {
-        if threads.len() < 2 {
-            found.insert(mutex, None);
-            private += 1;
-        } else if count as f64 >= HOT_SHARE * all as f64 {
-            let object = objects.add(What::Mutex { members: 1 }, "mutex");
-            found.insert(mutex, Some(object));
-        } else {
-            let key = threads.iter().map(|thread| roles[*thread as usize]).collect();
-            arrays.entry(key).or_default().push(mutex);
-        }
-    }
-    for members in arrays.into_values() {
-        let count = members.len() as u32;
-        let was = if count == 1 { "mutex".to_owned() } else { format!("{count} mutexes") };
-        let object = objects.add(What::Mutex { members: count }, was);
-        found.extend(members.into_iter().map(|mutex| (mutex, Some(object))));
-    }
-    if private > 0 {
-        objects.note(format!("{private} mutexes that only one thread uses are left out."));
-    }
-    found
-}
-
-/// Threads with one creator that use the same objects have one role.
-fn roles(recording: &Recording, acts: &Acts) -> Vec<usize> {
-    let mut numbers: HashMap<(Option<u32>, Vec<Sym>), usize> = HashMap::new();
-    let mut role = |thread: usize| {
-        let own = acts.acts[thread].iter().filter_map(|act| match act {
-            Act::Sym(Sym::Fork(_)) => Some(Sym::Fork(0)),
-            Act::Sym(Sym::Join(_)) => Some(Sym::Join(0)),
-            Act::Sym(sym) => Some(*sym),
-            _ => None,
-        });
-        let used: HashSet<Sym> =
-            own.chain(acts.extra[thread].iter().map(|(_, sym)| *sym)).collect();
-        let mut used: Vec<Sym> = used.into_iter().collect();
-        used.sort_by_key(|sym| format!("{sym:?}"));
-        let next = numbers.len();
-        *numbers.entry((acts.parent[thread], used)).or_insert(next)
-    };
-    (0..recording.threads.len()).map(&mut role).collect()
 }
 
 /// Walks over the events of a thread.
@@ -262,7 +193,9 @@ fn queues_in_circles(codes: &[Code]) -> HashSet<u32> {
 fn demote(steps: &mut Vec<Step>, demoted: &HashSet<u32>) {
     let mut carried = Segment::default();
     steps.retain_mut(|step| {
-        let is_out = matches!(step.sym, Sym::PopEnd(queue) if demoted.contains(&queue));
+        let is_out = matches!(
+            step.sym, Sym::PopEnd(queue) | Sym::Close(queue) if demoted.contains(&queue)
+        );
         if is_out {
             carried.add(&step.samples[0].segment);
             return false;
@@ -295,12 +228,20 @@ fn collapse(steps: Vec<Step>) -> Vec<Step> {
         if again != end {
             let tail: Vec<Step> = rest.by_ref().collect();
             let (items, left) = items(tail, again, end);
-            each.items = items.into_iter().map(collapse).collect();
+            each.items = items.into_iter().map(|item| collapse(without_closes(item))).collect();
             rest = left.into_iter().peekable();
         }
         found.push(each);
     }
     found
+}
+
+/// Steps without ends of pushes: no item ends them.
+fn without_closes(mut steps: Vec<Step>) -> Vec<Step> {
+    let is_close = |place: &usize| matches!(steps[*place].sym, Sym::Close(_));
+    let out: HashSet<usize> = (0..steps.len()).filter(is_close).collect();
+    remove(&mut steps, &out);
+    steps
 }
 
 /// The work on items up to the end of the takes, and what follows.
@@ -368,27 +309,48 @@ fn close(codes: &mut [Code]) {
         let mut ends: Vec<(usize, u32)> = last.into_iter().map(|(queue, at)| (at, queue)).collect();
         ends.sort_unstable();
         for (at, queue) in ends.into_iter().rev() {
-            let segment = Segment::default();
-            let sample = Sample { thread: code.thread, segment, time_ns: 0.0 };
-            code.steps.insert(at + 1, Step::new(Sym::Close(queue), sample));
+            if !closes_behind(&mut code.steps, at, queue) {
+                let segment = Segment::default();
+                let sample = Sample { thread: code.thread, segment, time_ns: 0.0 };
+                code.steps.insert(at + 1, Step::new(Sym::Close(queue), sample));
+            }
         }
     }
+}
+
+/// Whether a queue is closed behind that step, once; closing it before makes no sense, and is left out.
+fn closes_behind(steps: &mut Vec<Step>, at: usize, queue: u32) -> bool {
+    let places = (0..steps.len()).filter(|place| steps[*place].sym == Sym::Close(queue));
+    let mut places: Vec<usize> = places.collect();
+    let is_closed = places.last().is_some_and(|last| *last > at);
+    if is_closed {
+        places.pop();
+    }
+    // What is taken out before `at` would move it.
+    let out: HashSet<usize> = places.into_iter().filter(|place| *place > at).collect();
+    remove(steps, &out);
+    is_closed
 }
 
 /// What is pushed when the items have ended was collected while they were there: it belongs to the last of them.
 fn flush(steps: &mut Vec<Step>) {
     let mut at = 0;
-    while at + 1 < steps.len() {
-        let has_items = matches!(steps[at].sym, Sym::Each(_)) && !steps[at].items.is_empty();
-        if has_items && matches!(steps[at + 1].sym, Sym::Push(_)) {
-            let push = steps.remove(at + 1);
-            if let Some(item) = steps[at].items.last_mut() {
-                let place = item.len().saturating_sub(1);
-                item.insert(place, push);
+    while at < steps.len() {
+        let mut next = at + 1;
+        while matches!(steps[at].sym, Sym::Each(_)) && !steps[at].items.is_empty() {
+            match steps.get(next).map(|step| step.sym) {
+                Some(Sym::Close(_)) => next += 1,
+                Some(Sym::Push(_)) => {
+                    let push = steps.remove(next);
+                    if let Some(item) = steps[at].items.last_mut() {
+                        let place = item.len().saturating_sub(1);
+                        item.insert(place, push);
+                    }
+                }
+                _ => break,
             }
-        } else {
-            at += 1;
         }
+        at += 1;
     }
 }
 

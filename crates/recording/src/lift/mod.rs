@@ -17,14 +17,17 @@ mod expected;
 mod fold;
 mod groups;
 mod items;
+mod latches;
 mod minor;
 mod monitors;
+mod mutexes;
 mod node;
 mod objects;
 mod phases;
 mod pools;
 mod queues;
 mod report;
+mod rounds;
 mod scale;
 mod segment;
 mod visits;
@@ -150,7 +153,7 @@ fn at_level(recording: &Recording, options: &Options, level: Level) -> Lifted {
     if level < Level::Work {
         let visits = visits::Visits::new(recording, &acts);
         monitors::recognise(recording, &visits, &mut acts, &mut objects, level);
-        causes::tie(recording, &mut acts, &mut objects);
+        causes::tie(recording, &mut acts, &mut objects, level);
         pools::recognise(recording, &visits, &mut acts, &mut objects, level);
         minor::drop_if_it_unites(recording, &mut acts, &mut objects);
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::Level;
 use super::acts::{Act, Acts};
 use super::barriers;
+use super::latches;
 use super::node::Sym;
 use super::objects::{Objects, What};
 use super::queues;
@@ -34,7 +35,8 @@ pub(super) fn recognise(
         for condition in &conditions {
             is_found |= gate(*condition, 2, all, acts, objects);
         }
-        if is_found || queues::recognise(all, acts, objects) {
+        let is_latch = !is_found && latches::recognise(all, acts, objects);
+        if is_found || is_latch || queues::recognise(all, acts, objects) {
             continue;
         }
         for condition in conditions {

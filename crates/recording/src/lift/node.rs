@@ -56,8 +56,10 @@ pub(super) struct Step {
     pub common: Option<usize>,
     /// `Fork`: instances.
     pub times: u32,
-    /// Whether the work is a thread's share of what all threads of its kind do.
-    pub is_share: bool,
+    /// Mean work in ns of all threads that meet there in that round, if they belong to several groups.
+    pub hint: Option<f64>,
+    /// Work in ns that is a thread's share of what all threads of its kind do, and other work.
+    pub kinds_ns: (f64, f64),
 }
 
 impl Step {
@@ -75,8 +77,14 @@ impl Step {
             pieces: 0,
             common: None,
             times: 1,
-            is_share: false,
+            hint: None,
+            kinds_ns: (0.0, 0.0),
         }
+    }
+
+    /// Whether most of the work is a thread's share of what all threads of its kind do.
+    pub fn is_share(&self) -> bool {
+        self.kinds_ns.0 > self.kinds_ns.1
     }
 
     /// Takes the executions of an equal step.
@@ -84,6 +92,8 @@ impl Step {
         self.samples.extend(other.samples);
         self.items.extend(other.items);
         self.pieces += other.pieces;
+        self.kinds_ns.0 += other.kinds_ns.0;
+        self.kinds_ns.1 += other.kinds_ns.1;
         self.times = self.times.max(other.times);
     }
 
@@ -113,9 +123,7 @@ impl Node {
     /// Whether both do the same, whatever their amounts.
     pub fn is_like(&self, other: &Node) -> bool {
         match (self, other) {
-            (Node::Step(one), Node::Step(two)) => {
-                one.sym == two.sym && one.times == two.times && one.is_share == two.is_share
-            }
+            (Node::Step(one), Node::Step(two)) => one.sym == two.sym && one.times == two.times,
             (Node::Loop { counts: some, body: one }, Node::Loop { counts: others, body: two }) => {
                 are_like(one, two) && (have_same(some, others) || one.iter().all(Node::is_free))
             }

@@ -42,8 +42,8 @@ pub(super) fn recognise(all: &[Visit], acts: &mut Acts, objects: &mut Objects) -
             "A queue has {pushed} pushes but {popped} takes: an item stands for what is taken or put in at once."
         ));
     }
-    mark(&sides.producers, &closing, acts, Sym::Push(queue), None);
-    mark(&sides.consumers, &ending, acts, Sym::Pop(queue), Some(Sym::PopEnd(queue)));
+    mark(&sides.producers, &closing, acts, Sym::Push(queue), Sym::Close(queue));
+    mark(&sides.consumers, &ending, acts, Sym::Pop(queue), Sym::PopEnd(queue));
     true
 }
 
@@ -169,12 +169,12 @@ fn fullest(pushes: &[&Visit], pops: &[&Visit]) -> u32 {
     most.min(i64::from(UNBOUNDED)) as u32
 }
 
-fn mark(side: &ByThread, is_last_out: &[bool], acts: &mut Acts, sym: Sym, end: Option<Sym>) {
+fn mark(side: &ByThread, is_last_out: &[bool], acts: &mut Acts, sym: Sym, end: Sym) {
     for ((thread, list), is_out) in side.iter().zip(is_last_out) {
         for (at, visit) in list.iter().enumerate() {
             let is_end = *is_out && at + 1 == list.len();
-            let sym = if is_end { end } else { Some(sym) };
-            acts.replace(*thread, visit.first, visit.last, sym);
+            let sym = if is_end { end } else { sym };
+            acts.replace(*thread, visit.first, visit.last, Some(sym));
         }
     }
 }

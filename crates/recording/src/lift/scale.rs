@@ -1,11 +1,16 @@
 //! What other numbers of threads and other sizes of the input change.
 
+use std::collections::{HashMap, HashSet};
+
 use super::groups::{Group, Groups};
-use super::node::{Node, Sym};
+use super::node::{Node, Step, Sym};
 use super::{Options, Scaling, phases};
 
 /// A loop of fewer rounds is no matter of the size of the input.
 pub(super) const SCALED_ROUNDS_MIN: f64 = 3.0;
+
+/// Loops with less of the work are no matter of the size of the input.
+const LOOPED_SHARE_MIN: f64 = 0.3;
 
 /// What the parameter `scale` multiplies.
 #[derive(Clone, Copy, PartialEq)]
@@ -30,12 +35,21 @@ pub(super) fn scale(groups: &Groups) -> Scale {
     let mut loops = groups.list.iter().map(long_loops).filter(|(_, meets)| *meets);
     let first = loops.next();
     let is_same = first.as_ref().is_some_and(|first| loops.all(|other| other == *first));
-    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty());
+    let has_rounds = first.is_some_and(|(loops, _)| is_same && !loops.is_empty())
+        && looped_share(groups) >= LOOPED_SHARE_MIN;
     match (has_items, has_rounds) {
         (true, _) => Scale::Items,
         (_, true) => Scale::Rounds,
         _ => Scale::Work,
     }
+}
+
+/// Share of the work that is done in outermost loops with many rounds.
+fn looped_share(groups: &Groups) -> f64 {
+    let nodes = || groups.list.iter().flat_map(|group| &group.nodes);
+    let is_looped = |node: &&Node| matches!(node, Node::Loop { counts, .. } if is_long(counts));
+    let all: f64 = nodes().map(Node::own_work).sum();
+    nodes().filter(is_looped).map(Node::own_work).sum::<f64>() / all.max(1.0)
 }
 
 /// Outermost loops with many rounds: rounds and what is met in each; and whether the group meets others at all.
@@ -94,4 +108,30 @@ pub(super) fn makes_items(node: &Node) -> bool {
         meets |= matches!(step.sym, Sym::Barrier(_) | Sym::SemWait(_));
     });
     pushes && !meets
+}
+
+/// Semaphores that are posted once for each item of a queue or a pool, and by nobody else.
+pub(super) fn posted_by_items(groups: &Groups) -> HashSet<u32> {
+    let mut inside: HashMap<u32, usize> = HashMap::new();
+    let mut all: HashMap<u32, usize> = HashMap::new();
+    for node in groups.list.iter().flat_map(|group| &group.nodes) {
+        node.each_step(&mut |step| {
+            if let Sym::SemPost(one) = step.sym {
+                *all.entry(one).or_default() += 1;
+            }
+            if !matches!(step.sym, Sym::Each(_) | Sym::Dynamic(_)) {
+                return;
+            }
+            for node in &step.body {
+                if let Node::Step(Step { sym: Sym::SemPost(one), .. }) = node {
+                    *inside.entry(*one).or_default() += 1;
+                }
+            }
+        });
+    }
+    inside
+        .into_iter()
+        .filter(|(one, count)| all.get(one) == Some(count))
+        .map(|(one, _)| one)
+        .collect()
 }

@@ -88,6 +88,19 @@ fn numbers_drawn_under_a_mutex_are_a_pool() {
 }
 
 #[test]
+fn rounds_of_tasks_are_a_queue_and_a_latch() {
+    let recording = synthetic::task_rounds(3, 5, 12);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "queue"), ["mutex and conditions, 60 put in, 60 taken out"]);
+    let latch = "mutex and condition, 5 times 12 threads or tasks";
+    assert_eq!(kinds(&lifted, "semaphore"), [latch], "{}", lifted.toml);
+    has(&lifted, "{ loop = 5, body = [");
+    has(&lifted, "{ loop = \"ceil(12 * scale)\", body = [");
+    assert_eq!(lifted.report.literal_steps_share, 0.0);
+    assert_work(&lifted);
+}
+
+#[test]
 fn parallel_regions_leave_active_waiting_out() {
     let recording = synthetic::regions(3, 6);
     let lifted = lifted(&recording);
@@ -104,6 +117,16 @@ fn what_the_kernel_tells_stays_literal() {
     assert_eq!(kinds(&lifted, "semaphore").len(), 2);
     assert!(lifted.report.literal_steps_share > 0.9);
     has(&lifted, "{ sem_post = ");
+    assert_work(&lifted);
+}
+
+#[test]
+fn wake_ups_by_the_last_one_are_a_barrier() {
+    let recording = synthetic::woken_barriers(4, 12);
+    let lifted = lifted(&recording);
+    assert_eq!(kinds(&lifted, "barrier"), ["wake-ups, 12 rounds of 4 threads"], "{}", lifted.toml);
+    has(&lifted, "times = \"n\"");
+    assert_eq!(lifted.report.literal_steps_share, 0.0);
     assert_work(&lifted);
 }
 

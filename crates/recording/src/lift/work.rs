@@ -152,7 +152,7 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
     }
     let error =
         moments(&values).cv / (values.len() as f64).sqrt() * sum / place.group_work.max(1.0);
-    Some(match error < ERROR_MAX {
+    Some(match is_much && error < ERROR_MAX {
         true => amounts::spread(&mean, &values),
         false => amounts::plain(&mean),
     })

@@ -226,3 +226,70 @@ pub fn cells(threads: usize, mutexes: u32) -> Recording {
     }
     script.end()
 }
+
+/// A pool of threads: the first one puts tasks into a queue, and waits until all of them are done, round by round.
+pub fn task_rounds(workers: usize, rounds: usize, tasks: usize) -> Recording {
+    let mut script = Script::new(workers + 1);
+    let (done, told) = (11, 12);
+    for _ in 0..rounds {
+        for task in 0..tasks {
+            script.add(0, Kind::Lock, MUTEX, 20_000);
+            script.add(0, Kind::Signal, FILLED, 0);
+            script.add(0, Kind::Unlock, MUTEX, 100);
+            let put_ns = script.clocks[0];
+            let taker = (1..=workers).min_by_key(|thread| script.clocks[*thread]).unwrap_or(1);
+            script.add(taker, Kind::Lock, MUTEX, 0);
+            if put_ns > script.clocks[taker] {
+                script.add(taker, Kind::CondWait, FILLED, 0);
+                script.wait(taker, Kind::CondWake, FILLED, put_ns + 5);
+            }
+            script.add(taker, Kind::Unlock, MUTEX, 0);
+            script.add(taker, Kind::Yield, 0, 1_000_000 + 100_000 * (task as u64 % 3));
+            script.add(taker, Kind::Lock, done, 0);
+            script.add(taker, Kind::Unlock, done, 10);
+        }
+        let last = (1..=workers).max_by_key(|thread| script.clocks[*thread]).unwrap_or(1);
+        script.threads[last].events.pop();
+        script.add(last, Kind::Signal, told, 0);
+        script.add(last, Kind::Unlock, done, 10);
+        let told_ns = script.clocks[last];
+        script.add(0, Kind::Lock, done, 0);
+        script.add(0, Kind::CondWait, told, 0);
+        script.wait(0, Kind::CondWake, told, told_ns + 10);
+        script.add(0, Kind::Unlock, done, 0);
+    }
+    script.add(0, Kind::Lock, MUTEX, 0);
+    script.add(0, Kind::Broadcast, FILLED, 0);
+    script.add(0, Kind::Unlock, MUTEX, 0);
+    let end_ns = script.clocks[0];
+    for thread in 1..=workers {
+        script.add(thread, Kind::Lock, MUTEX, 0);
+        script.add(thread, Kind::CondWait, FILLED, 0);
+        script.wait(thread, Kind::CondWake, FILLED, end_ns + 10);
+        script.add(thread, Kind::Unlock, MUTEX, 0);
+    }
+    script.end()
+}
+
+/// Threads that do 1 ms each between barriers of which only wake-ups are known.
+pub fn woken_barriers(threads: usize, rounds: usize) -> Recording {
+    let mut script = Script::new(threads + 1);
+    for round in 0..rounds {
+        let last = 1 + round % threads;
+        for thread in 1..=threads {
+            script.clocks[thread] += u64::from(thread == last) * 1_000;
+        }
+        for thread in (1..=threads).filter(|thread| *thread != last) {
+            let wake_ns = script.clocks[last] + 1_000_000 + 10 * thread as u64;
+            // The wait ends when the last one has come; its work is counted before it.
+            script.add(thread, Kind::Yield, 0, 1_000_000);
+            script.wait(thread, Kind::Block, 0, wake_ns + 500);
+            script.last(thread).aux = Wake::Thread(last as u32).to_aux();
+        }
+        script.add(last, Kind::Yield, 0, 1_000_000);
+        for thread in (1..=threads).filter(|thread| *thread != last) {
+            script.add(last, Kind::Wake, thread as u32, 10);
+        }
+    }
+    script.end()
+}

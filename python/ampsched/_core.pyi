@@ -385,9 +385,6 @@ class Recording:
 
 def preload_library() -> bytes: ...
 def recording_from_raw(folder: str, info: str, files: list[tuple[str, bytes]]) -> Recording: ...
-
-LIFT_LIKE: str
-
 def lift(
     recording: Recording,
     level: str = "full",

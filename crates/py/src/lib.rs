@@ -37,10 +37,6 @@ mod _core {
     #[pymodule_export]
     const DATA_BYTES_MAX: usize = ampsched_model::limits::DATA_BYTES_MAX;
 
-    /// The profile that lifted programs are like if nobody says another one.
-    #[pymodule_export]
-    const LIFT_LIKE: &str = ampsched_recording::lift::LIKE_DEFAULT;
-
     /// The profile that recorded programs are taken for.
     #[pymodule_export]
     const TYPICAL_PROFILE: &str = ampsched_recording::TYPICAL_PROFILE;

@@ -11,7 +11,7 @@ use crate::recording::Recording;
 
 /// Makes a program of a recording: its text, and the report as JSON.
 #[pyfunction]
-#[pyo3(signature = (recording, level = "full", name = String::new(), like = lifting::LIKE_DEFAULT.to_owned(),
+#[pyo3(signature = (recording, level = "full", name = String::new(), like = ampsched_recording::TYPICAL_PROFILE.to_owned(),
     speedup = None, per_thread = false))]
 pub fn lift(
     py: Python<'_>,

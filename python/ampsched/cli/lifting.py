@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ampsched._core import TYPICAL_PROFILE
 from ampsched.cli import render
 from ampsched.recording import load
-from ampsched.recording.lift import LIKE_DEFAULT, Lifted, Scaling
+from ampsched.recording.lift import Lifted, Scaling
 from ampsched.recording.lift import lift as lift_recording
 from ampsched.units import NS_PER_MS
 
@@ -25,7 +26,7 @@ def lift(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the program to this file (.toml).")
     ] = None,
-    like: Annotated[str, typer.Option("--like", help="The profile that its code is like.")] = LIKE_DEFAULT,
+    like: Annotated[str, typer.Option("--like", help="The profile that its code is like.")] = TYPICAL_PROFILE,
     speedup: Annotated[
         float | None,
         typer.Option("--speedup", help="(Speed on the fastest core) / (speed on the slowest), if known."),

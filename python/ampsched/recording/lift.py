@@ -7,14 +7,11 @@ from importlib import resources
 from typing import Any, Literal, get_args
 
 from ampsched import _core
-from ampsched._core import LIFT_LIKE, InputError, Recording
+from ampsched._core import TYPICAL_PROFILE, InputError, Recording
 from ampsched.catalog import Catalog
 
 Level = Literal["full", "literal", "work"]
 Scaling = Literal["fixed-total", "per-thread"]
-
-LIKE_DEFAULT = LIFT_LIKE
-"""The profile that lifted programs are like if nobody says another one."""
 
 _MACHINE = "recorded"
 _CORES_MAX = 4096
@@ -46,7 +43,7 @@ def lift(
     recording: Recording,
     *,
     name: str = "",
-    like: str = LIKE_DEFAULT,
+    like: str = TYPICAL_PROFILE,
     speedup: float | None = None,
     scaling: Scaling = "fixed-total",
     check: bool = True,

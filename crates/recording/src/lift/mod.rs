@@ -40,8 +40,6 @@ use crate::Recording;
 
 pub use report::{Group, ObjectRow, Report};
 
-/// The shipped profile that lifted programs are like if nobody says another one.
-pub const LIKE_DEFAULT: &str = "bodytrack";
 
 /// How work is divided if the number of threads is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +94,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             name: String::new(),
-            like: LIKE_DEFAULT.to_owned(),
+            like: crate::TYPICAL_PROFILE.to_owned(),
             speedup: None,
             scaling: Scaling::FixedTotal,
             level: Level::Full,

@@ -5,6 +5,7 @@ mod synthetic;
 use proptest::prelude::*;
 
 use super::*;
+use crate::TYPICAL_PROFILE;
 use crate::{Event, Info, Kind, Recording, Thread, UNKNOWN_CORE};
 use synthetic::Script;
 
@@ -186,7 +187,7 @@ proptest! {
     fn any_events_make_a_program(recording in anything()) {
         for level in Level::ALL {
             let lifted = lift(&recording, &Options { level, ..Options::default() });
-            let problem = expected::works(&lifted.toml, LIKE_DEFAULT).err();
+            let problem = expected::works(&lifted.toml, TYPICAL_PROFILE).err();
             prop_assert!(problem.is_none(), "{}\n{}", problem.unwrap(), lifted.toml);
             if lifted.report.level == "work" {
                 // Amounts below a nanosecond are left out.

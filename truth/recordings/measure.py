@@ -1,9 +1,10 @@
 """Runs programs, plain and recorded, and keeps the runs that nothing else disturbed.
 
-The rule: of each program `RUNS` plain and `RUNS` recorded runs, taken in turns, that lost at most `FOREIGN_MAX` of the
-CPUs' time to others; if there are too few after `TRIES_MAX` turns, the least disturbed ones. Each recording is replayed
-under what this computer's kernel does; what counts is the replay's turnaround against the median of the plain runs, and
-its median over the recordings.
+The rule: of each program `RUNS` plain and `RUNS` recorded runs, taken in turns, now the one first, now the other, that
+lost at most `FOREIGN_MAX` of the CPUs' time to others; if there are too few after `TRIES_MAX` turns, the least disturbed
+ones. Each recording is replayed under what this computer's kernel does; what counts is the replay's turnaround against
+the median of the plain runs, and its median over the recordings. Beside it stands the replay against the very run that
+was recorded, which does not suffer from a computer that is now faster and now slower.
 """
 
 import os
@@ -17,8 +18,8 @@ from pathlib import Path
 from truth.host.measure import FOREIGN_MAX, busy_s, wait_until_quiet
 from truth.recordings.programs import THREADS, Program
 
-RUNS = 3
-TRIES_MAX = 10
+RUNS = 5
+TRIES_MAX = 8
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,13 @@ def measure(
     """Plain and recorded runs of a program, by the rule above; recordings stay in `folder`."""
     runs: tuple[list[Timed], list[Timed]] = ([], [])
     for turn in range(TRIES_MAX):
-        wait_until_quiet(cpus, patience_s)
-        runs[0].append(plain(program, inputs, cpus))
-        wait_until_quiet(cpus, patience_s)
         out = folder / f"{program.name}-{turn}.ampr"
-        runs[1].append(recorded(program, inputs, out, cpus))
+        for is_recorded in (turn % 2 == 1, turn % 2 == 0):
+            wait_until_quiet(cpus, patience_s)
+            if is_recorded:
+                runs[1].append(recorded(program, inputs, out, cpus))
+            else:
+                runs[0].append(plain(program, inputs, cpus))
         told = ", ".join(f"{each[-1].wall_s:.2f} s (others {each[-1].foreign:.1%})" for each in runs)
         print(f"  {program.name}: plain, recorded: {told}", flush=True)
         if all(sum(run.foreign <= FOREIGN_MAX for run in each) >= RUNS for each in runs):

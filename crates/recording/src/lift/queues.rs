@@ -57,10 +57,11 @@ fn sides(all: &[Visit]) -> Option<Sides<'_>> {
         let signals =
             |visit: &Visit| visit.signals.contains(filled) || visit.broadcasts.contains(filled);
         let waits = |visit: &&Visit| visit.waits.contains(filled);
-        // Consumers may tell each other the end, with their last visit.
+        // Consumers may tell each other the end, with their last visit, or with the one that took the last item.
         let puts_in = |(_, list): &(u32, Vec<&Visit>)| {
             let (last, others) = list.split_last().expect("a thread has visits");
-            others.iter().any(|visit| signals(visit))
+            let signalled = others.iter().filter(|visit| signals(visit)).count();
+            signalled * 4 >= others.len() && signalled > 0
                 || (others.is_empty() && last.signals.contains(filled))
         };
         let (mut producers, others): (ByThread, ByThread) =

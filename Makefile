@@ -177,6 +177,10 @@ bench: $(BUILD)/bench ## Measure engine, growth, peers and the loop of an author
 bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
 	$(BIN)/python benchmarks/runtime_speed.py
 
+.PHONY: bench-recordings
+bench-recordings: $(BUILD)/package ## Measure how fast traces are imported, lifted and replayed, and their size (a minute)
+	$(BIN)/python benchmarks/recordings.py --report docs/explanation/performance.md
+
 .PHONY: bench-epoch
 bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads (a minute)
 	$(BIN)/python benchmarks/epoch_cost.py
@@ -234,6 +238,12 @@ truth-predictions: $(BUILD)/package $(RECORDED_PROGRAMS:%=$(BUILD)/recordings/pr
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.recordings.exact \
 		--programs $(BUILD)/recordings/programs --inputs $(BUILD)/gain-inputs \
 		--recordings docs/reports/recordings/exact --results docs/reports/live \
+		--report docs/reports/recordings/report.md
+
+.PHONY: truth-lifted
+truth-lifted: $(BUILD)/package ## Compare lifted programs with recordings, also with twice the threads (some minutes)
+	$(BIN)/python -m truth.recordings.lifted --inputs $(BUILD)/recordings/inputs \
+		--recordings $(BUILD)/recordings/lifted --results docs/reports/recordings \
 		--report docs/reports/recordings/report.md
 
 CORES_PROGRAMS := director pairs groups wakers build

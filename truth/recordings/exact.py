@@ -19,7 +19,7 @@ from statistics import fmean
 import ampsched
 from ampsched import Catalog
 from ampsched.recording import load, save
-from ampsched.vm.exact import Exact, Work, record, record_calls
+from ampsched.vm.exact import Exact, Work, record, record_calls, with_speedup
 from truth.campaign.boot import KERNEL
 from truth.campaign.store import Store
 from truth.gain.campaign import alone_names
@@ -103,8 +103,7 @@ def _told(exact: Exact, workshop: Workshop, each: Real) -> ampsched.recording.Re
             if recording is None:
                 raise SystemExit(f"{each.words[0]}: did not end: {done.console[-300:]}")
             found.append(recording)
-    cpu_ns = [sum(thread[3] for thread in recording.threads) for recording in found]
-    return found[0].with_speedup(cpu_ns[1] / cpu_ns[0])
+    return with_speedup(*found)
 
 
 def predict(folder: Path, machine: str, mix: Chosen, policy: str) -> list[float]:

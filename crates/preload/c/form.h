@@ -66,7 +66,7 @@ struct head {
     uint64_t instructions;
     uint32_t has_instructions, is_ended;
     uint32_t clock; /* enum clock */
-    uint32_t unused;
+    uint32_t startup_us; /* CPU time of the very first thread before it was recorded: loading the program */
     char name[16];
     struct pair stopped; /* if it still ran at the end of its process: when, and its CPU time by then */
 };

@@ -254,6 +254,9 @@ __attribute__((constructor)) static void open_process(void) {
     if (self) {
         begin_thread(self, is_continued);
     }
+    if ((uintptr_t)self_ > (uintptr_t)NO_THREAD && !is_continued && process_number == 0) {
+        self_->head->startup_us = (uint32_t)(begin_ns / 1000);
+    }
     /* That of the very first program is over when the recording begins. */
     if ((uintptr_t)self_ > (uintptr_t)NO_THREAD && (is_continued || process_number > 0)) {
         self_->head->own_ns += thread_cpu_ns() - begin_ns;

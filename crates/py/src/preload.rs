@@ -16,16 +16,20 @@ pub fn preload_library() -> Cow<'static, [u8]> {
     Cow::Borrowed(ampsched_preload::LIBRARY)
 }
 
-/// A recording of the files (name, bytes) that a recorded program left; `info` is JSON, `folder` is for messages.
+/// A recording of the files (name, bytes) that a recorded program left; `info` is JSON, `folder` is for messages;
+/// `took_ns` and `cpu_ns` are time and CPU time of the whole as seen from outside, 0 if not known.
 #[pyfunction]
 pub fn recording_from_raw(
     py: Python<'_>,
     folder: String,
     info: &str,
     files: Vec<(String, Vec<u8>)>,
+    took_ns: u64,
+    cpu_ns: u64,
 ) -> PyResult<Recording> {
     let info = serde_json::from_str(info)
         .map_err(|error| input(&InputError::new(&folder, "info", error.to_string())))?;
-    let made = interruptible(py, move |_| recording::from_raw(&folder, info, &files))?;
+    let whole = recording::Whole { took_ns, cpu_ns };
+    let made = interruptible(py, move |_| recording::from_raw(&folder, info, &files, whole))?;
     made.map(Recording::from).map_err(|error| input(&error))
 }

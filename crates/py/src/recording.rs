@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ampsched_recording as recording;
 use pyo3::prelude::*;
 
-use crate::error::input;
+use crate::error::{InputError, input};
 use crate::interrupt::interruptible;
 
 /// A recorded run of a program.
@@ -37,11 +37,12 @@ impl Recording {
         interruptible(py, move |_| Cow::Owned(inner.to_bytes()))
     }
 
-    /// The same with what is known of its speed-up on the machine that it names.
-    fn with_speedup(&self, speedup: f64) -> Self {
+    /// The same with something else known of it as a whole (JSON, as `info` tells it).
+    fn with_info(&self, info: &str) -> PyResult<Self> {
         let mut changed = recording::Recording::clone(&self.inner);
-        changed.info.speedup = Some(speedup);
-        Self::from(changed)
+        changed.info = serde_json::from_str(info)
+            .map_err(|error| InputError::new_err(format!("info of a recording: {error}")))?;
+        Ok(Self::from(changed))
     }
 
     /// What is known of it as a whole, as JSON.

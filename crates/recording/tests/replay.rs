@@ -128,7 +128,7 @@ fn consumers_never_overtake_producers() {
     let ms = makespan_ms(&slow, "sym-2");
     assert!((ms - 420.0).abs() < 0.01, "{ms}");
     let notes = replayed(&found).notes;
-    assert_eq!(notes, ["conditions are replayed as 1 queues or counts"]);
+    assert_eq!(notes, ["conditions are replayed as 1 queue"]);
 }
 
 /// Threads that meet at a barrier made of a mutex and a condition, in rounds; another one is the last each time.
@@ -155,7 +155,7 @@ fn homemade_barrier(threads: u32, rounds: u32) -> Recording {
 fn barriers_of_mutex_and_condition_are_recognised() {
     let found = homemade_barrier(4, 6);
     let replay = replayed(&found);
-    assert_eq!(replay.notes, ["conditions are replayed as 1 barriers"]);
+    assert_eq!(replay.notes, ["conditions are replayed as 1 barrier"]);
     let barriers = replay
         .program
         .objects

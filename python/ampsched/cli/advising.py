@@ -73,14 +73,15 @@ def advise(
     policies = options.split(policy, "policy") if policy else POLICIES
     console = render.console()
     with tempfile.TemporaryDirectory(prefix="ampsched-advise-") as folder:
-        recording, command = _recorded(target, Path(folder))
-        name, where = _machine(machine, Path(folder))
+        recording, command = _recorded(target)
+        name, where, measured = _machine(machine, Path(folder))
         with console.status("") as status:
             found = answer(
                 recording,
                 name,
                 policies,
-                speedup=speedup,
+                speedup=speedup if speedup is not None else measured,
+                speedup_source="stated" if speedup is not None else "that of small programs, measured here",
                 repeat=repeat,
                 anyway=anyway,
                 step=None if json else lambda text: status.update(f"{text} ..."),
@@ -92,25 +93,33 @@ def advise(
         console.print(line, soft_wrap=True)
 
 
-def _recorded(target: list[str], folder: Path) -> tuple[Path, list[str]]:
+def _recorded(target: list[str]) -> tuple[Path, list[str]]:
     """The recording, and the command that it is of, if it was given."""
     if len(target) == 1 and target[0].endswith(RECORDING):
         return Path(target[0]), []
+    from ampsched.cli.recording import check_replaceable, tell
     from ampsched.recording.preload import record
 
-    out = folder / f"{Path(target[0]).name}{RECORDING}"
-    record(target, out)
+    out = Path(f"{Path(target[0]).name}{RECORDING}")
+    check_replaceable(out)
+    outcome = record(target, out)
+    tell(outcome.recording, out)
+    if outcome.exit_code != 0:
+        render.errors().print(f"note: {target[0]} has ended with exit code {outcome.exit_code}")
     return out, target
 
 
-def _machine(name: str | None, folder: Path) -> tuple[str, str]:
-    """The machine, and what it is called."""
+def _machine(name: str | None, folder: Path) -> tuple[str, str, float | None]:
+    """The machine, what it is called, and the speed-up of small programs on it if it is this computer."""
     if name is not None:
-        return name, name
+        return name, name, None
     from ampsched.calibration.calibrate import calibrate
+    from ampsched.calibration.machine import mean_speeds
 
-    calibrate(folder / "this-computer", window_ms=20, windows=3)
-    return str(folder / "this-computer" / "machine.toml"), "this computer"
+    found = calibrate(folder / "this-computer", window_ms=20, windows=3)
+    speeds = mean_speeds(found.speeds).values()
+    speedup = max(speeds) / min(speeds) if len(found.kinds) > 1 else None
+    return str(folder / "this-computer" / "machine.toml"), "this computer", speedup
 
 
 def lines(advice: Advice, where: str, command: list[str]) -> list[str]:

@@ -8,9 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ampsched._core import TYPICAL_PROFILE
+from ampsched._core import TYPICAL_PROFILE, InputError
+from ampsched.catalog import Catalog
 from ampsched.cli import render
-from ampsched.recording import load
+from ampsched.recording import Recording, load
+from ampsched.recording.advice import check
 from ampsched.recording.lift import Lifted, Scaling
 from ampsched.recording.lift import lift as lift_recording
 from ampsched.units import NS_PER_MS
@@ -43,7 +45,7 @@ def lift(
     """Make a program of a recording, with its number of threads and its size as parameters.
 
     Barriers, queues, dynamic loops and locks are recognised; other waits become semaphores between pairs of threads.
-    The program is simulated on as many equal cores as the recording had, and compared with it.
+    The program is simulated on as many equal cores as the recording had, and compared with it; so is the replay.
     """
     recorded = load(recording)
     lifted = lift_recording(recorded, name=name, like=like, speedup=speedup, scaling=scaling)
@@ -54,6 +56,7 @@ def lift(
         return
     console = render.console()
     _print(console, lifted, json.loads(recorded.info)["wall_ns"])
+    console.print(_replay_line(recorded, recording), soft_wrap=True)
     if output is None:
         console.print(lifted.toml, soft_wrap=True)
     else:
@@ -83,6 +86,15 @@ def _print(console: Console, lifted: Lifted, wall_ns: int) -> None:
         )
     for line in [*lines, *report["notes"]]:
         console.print(line, soft_wrap=True)
+
+
+def _replay_line(recorded: Recording, path: Path) -> str:
+    """How good the recording's replay is, for comparison: it is as literal as can be."""
+    try:
+        found = check(recorded, path, Catalog.shipped())
+    except InputError as error:
+        return f"replay: none ({error})"
+    return f"replay: {found.replayed_s * 1e3:.4g} ms on the recording's own cores ({found.error:+.1%})"
 
 
 def _relative(value: float, by: float) -> str:

@@ -74,27 +74,27 @@ def record(
             raise InputError("--recover takes a folder and -o FILE, and runs nothing")
         if out is None:
             raise InputError("--recover needs -o FILE")
-        _check_replaceable(out)
+        check_replaceable(out)
         found = preload.recover(recover)
         recording.save(found, out)
-        _tell(found, out)
+        tell(found, out)
         return 0
     if not command:
         raise InputError("which program? ampsched record -- COMMAND...")
     if limit_mb < 1:
         raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed")
     out = out or Path(f"{Path(command[0]).name}.ampr")
-    _check_replaceable(out)
+    check_replaceable(out)
     if system:
         told = kernel.record(command, out)
-        _tell(told.recording, out)
+        tell(told.recording, out)
         return told.exit_code
     outcome = preload.record(command, out, limit_mb)
-    _tell(outcome.recording, out)
+    tell(outcome.recording, out)
     return outcome.exit_code
 
 
-def _check_replaceable(out: Path) -> None:
+def check_replaceable(out: Path) -> None:
     """Only a recording is replaced by another one.
 
     Raises:
@@ -118,7 +118,7 @@ def _say(text: str) -> None:
     print(render.visible(text), file=sys.stderr)
 
 
-def _tell(recording: Recording, out: Path) -> None:
+def tell(recording: Recording, out: Path) -> None:
     """What was recorded, and what to do with it."""
     info = json.loads(recording.info)
     events = sum(count for _, count in recording.counts)

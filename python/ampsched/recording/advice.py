@@ -190,6 +190,7 @@ def advise(
     policies: Sequence[str] = POLICIES,
     *,
     speedup: float | None = None,
+    speedup_source: str = "stated",
     repeat: int = 5,
     jobs: int = 0,
     anyway: bool = False,
@@ -202,6 +203,7 @@ def advise(
         machine: The machine.
         policies: Policies; the baseline is added if it is not the first of them.
         speedup: The program's speed on the fastest kind of core by that on the slowest, if it is known.
+        speedup_source: From where that is known, in words.
         repeat: Number of seeds of the system's noise.
         jobs: Processors to use; 0: all.
         anyway: Go on even if the replay does not reproduce the recording.
@@ -218,7 +220,7 @@ def advise(
     if abs(checked.error) > MISS_MAX and not anyway:
         raise InputError(_refusal(path, recording, checked))
     names = [BASELINE, *(name for name in policies if name != BASELINE)]
-    speedup, known = _speedup(json.loads(recording.info), str(machine), speedup)
+    speedup, known = _speedup(json.loads(recording.info), str(machine), speedup, speedup_source)
     replay = replayed(catalog, path, speedup=speedup)
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs}
@@ -246,10 +248,12 @@ def advise(
     )
 
 
-def _speedup(info: dict[str, Any], machine: str, stated: float | None) -> tuple[float | None, str]:
+def _speedup(
+    info: dict[str, Any], machine: str, stated: float | None, source: str
+) -> tuple[float | None, str]:
     """The program's speed-up on a machine, if anybody knows it, and what is known, in words."""
     if stated is not None:
-        return stated, f"stated: {stated:g}"
+        return stated, f"{source}: {stated:.3g}"
     if info["speedup"] is not None and info["machine"] == machine:
         return info["speedup"], f"{info['speedup']:.2f}, measured on the virtual cores of {machine}"
     return None, f"not known: taken for that of {TYPICAL_PROFILE}, the middle of the shipped profiles"

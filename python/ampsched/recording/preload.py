@@ -7,10 +7,12 @@ any end of the program. Then the recording is made of it.
 import json
 import os
 import platform
+import resource
 import shutil
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -119,9 +121,16 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     folder = out.with_name(out.name + FOLDER_SUFFIX)
     prepare(folder, _info(program, command), limit_mb)
     try:
-        disturbance = Disturbance()
+        disturbance, begin_ns = Disturbance(), time.monotonic_ns()
+        before_s = _children_s()
         code = _run(command, program, {**os.environ, **variables(folder)})
-        recording = recover(folder, exit_code=code, foreign=disturbance.share())
+        recording = recover(
+            folder,
+            exit_code=code,
+            foreign=disturbance.share(),
+            took_ns=time.monotonic_ns() - begin_ns,
+            cpu_ns=round((_children_s() - before_s) * 1e9),
+        )
     except OSError as error:
         shutil.rmtree(folder)
         raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
@@ -133,13 +142,28 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     return Outcome(recording, code)
 
 
-def recover(folder: Path, *, exit_code: int | None = None, foreign: float | None = None) -> Recording:
+def _children_s() -> float:
+    """CPU time of ended children and all that they had started, in s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def recover(
+    folder: Path,
+    *,
+    exit_code: int | None = None,
+    foreign: float | None = None,
+    took_ns: int = 0,
+    cpu_ns: int = 0,
+) -> Recording:
     """Makes a recording of a working folder, such as a recorder that was killed leaves; the folder stays.
 
     Args:
         folder: The working folder.
         exit_code: How the program ended, if it is known.
         foreign: Share of the CPUs' time that others took meanwhile, if it is known.
+        took_ns: From the program's start to its end, in ns, as seen from outside; 0 if not known.
+        cpu_ns: CPU time of it and all that it started, in ns. What was not recorded belongs to its end.
 
     Raises:
         InputError: It is none, or nothing was recorded.
@@ -154,9 +178,8 @@ def recover(folder: Path, *, exit_code: int | None = None, foreign: float | None
         raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
     except ValueError:
         raise InputError(f"{folder}: is no folder of a recorder: {INFO} is no JSON") from None
-    return recording_from_raw(
-        str(folder), json.dumps({**info, "exit_code": exit_code, "foreign": foreign}), files
-    )
+    known = json.dumps({**info, "exit_code": exit_code, "foreign": foreign})
+    return recording_from_raw(str(folder), known, files, took_ns, cpu_ns)
 
 
 def prepare(folder: Path, info: dict[str, object], limit_mb: int = LIMIT_MB) -> None:

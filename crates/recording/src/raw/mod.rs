@@ -14,6 +14,7 @@ use ampsched_model::InputError;
 use crate::{Info, Recording};
 
 /// Makes a recording of the files of a working folder, each a name and its bytes; `info` says what is known besides.
+/// What `whole` has more than was recorded is put to the program's end.
 ///
 /// # Errors
 /// None of them is a thread's: nothing was recorded. A file is no file of a recorder, or of a later version.
@@ -21,6 +22,7 @@ pub fn from_raw(
     folder: &str,
     mut info: Info,
     files: &[(String, Vec<u8>)],
+    whole: Whole,
 ) -> Result<Recording, InputError> {
     let mut threads = Vec::new();
     for (name, bytes) in files.iter().filter(|(name, _)| name.ends_with(".raw")) {
@@ -40,5 +42,38 @@ pub fn from_raw(
         info.unknown.push(format!("Threads for which there was no room: {refused}."));
     }
     let scale = times::Scale::of(&threads);
-    Ok(resolve::recording(info, &threads, &scale))
+    let startup_ns = threads[0].head.startup_ns;
+    let mut recording = resolve::recording(info, &threads, &scale);
+    add_ends(&mut recording, startup_ns, whole);
+    Ok(recording)
+}
+
+/// What is known of a program as a whole from outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whole {
+    /// From its start to its end, as its parent saw it, in ns; 0 if not known.
+    pub took_ns: u64,
+    /// CPU time of it and all that it started, in ns.
+    pub cpu_ns: u64,
+}
+
+/// Adds what happened before the recorder was there, and after: loading the program, and taking its memory back.
+fn add_ends(recording: &mut Recording, startup_ns: u64, whole: Whole) {
+    let recorded_ns = recording.cpu_ns() + startup_ns;
+    for event in recording.threads.iter_mut().flat_map(|thread| &mut thread.events) {
+        event.at_ns += startup_ns;
+    }
+    recording.info.wall_ns += startup_ns;
+    let late_ns = whole.took_ns.saturating_sub(recording.info.wall_ns);
+    let ending_ns = whole.cpu_ns.saturating_sub(recorded_ns).min(late_ns);
+    let Some(thread) = recording.threads.first_mut() else { return };
+    let Some(last) = thread.events.len().checked_sub(1) else { return };
+    for (event, ns) in [(0, startup_ns), (last, ending_ns)] {
+        thread.events[event].cpu_ns += ns;
+        thread.events[event].work_ns += ns;
+    }
+    thread.events[last].at_ns += ending_ns;
+    let ends = recording.threads.iter().filter_map(|thread| thread.events.last());
+    let end_ns = ends.map(|event| event.at_ns).max().unwrap_or_default();
+    recording.info.wall_ns = recording.info.wall_ns.max(end_ns);
 }

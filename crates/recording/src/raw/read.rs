@@ -65,6 +65,8 @@ pub struct Head {
     pub instructions: Option<u64>,
     /// Whether CPU time is told by ticks.
     pub has_ticks: bool,
+    /// CPU time of the very first thread before it was recorded, in ns: loading the program.
+    pub startup_ns: u64,
     /// When its process ended before it, and its CPU time in ns by then; 0 if it did not.
     pub stopped: Pair,
     /// The thread's name.
@@ -158,6 +160,7 @@ fn head(bytes: &[u8]) -> Head {
         rate: pair_at(bytes, 104),
         instructions: (u32_at(bytes, 128) != 0).then(|| u64_at(bytes, 120)),
         has_ticks: u32_at(bytes, 136) != 0,
+        startup_ns: u64::from(u32_at(bytes, 140)) * 1000,
         stopped: pair_at(bytes, 160),
         name: String::from_utf8_lossy(&name[..length]).into_owned(),
     }

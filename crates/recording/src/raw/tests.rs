@@ -1,5 +1,5 @@
 use super::*;
-use crate::Kind;
+use crate::{Event, Kind};
 
 /// The ticks of these tests are ns.
 struct File(Vec<u8>);
@@ -57,7 +57,7 @@ impl File {
 
 fn read(files: Vec<(&str, File)>) -> Recording {
     let files: Vec<_> = files.into_iter().map(|(name, file)| (name.to_owned(), file.0)).collect();
-    from_raw("parts", Info::default(), &files).unwrap()
+    from_raw("parts", Info::default(), &files, Whole::default()).unwrap()
 }
 
 fn started(file: File) -> File {
@@ -154,7 +154,7 @@ fn a_file_that_is_cut_off_anywhere_is_read_up_to_there() {
     let whole = started(File::new(0, 0, 1, 0)).fast(5, 0, 10, 7).slow(7, 0, 10, 7, 600).0;
     for length in 0..whole.len() {
         let files = [("0.0.raw".to_owned(), whole[..length].to_vec())];
-        match from_raw("parts", Info::default(), &files) {
+        match from_raw("parts", Info::default(), &files, Whole::default()) {
             Ok(found) => assert!(found.events() <= 4),
             Err(error) => assert!(error.to_string().starts_with("parts: no thread was recorded")),
         }
@@ -165,13 +165,13 @@ fn a_file_that_is_cut_off_anywhere_is_read_up_to_there() {
 fn what_is_no_recording_is_named() {
     let error = |bytes: Vec<u8>| {
         let files = [("0.0.raw".to_owned(), bytes)];
-        from_raw("parts", Info::default(), &files).unwrap_err().to_string()
+        from_raw("parts", Info::default(), &files, Whole::default()).unwrap_err().to_string()
     };
     assert_eq!(error(vec![1; 5000]), "parts/0.0.raw: is no file of a recorded thread");
     let mut later = vec![0; 5000];
     later[..8].copy_from_slice(b"AMPRAW2\n");
     assert_eq!(error(later), "parts/0.0.raw: is of version 2, known is 1");
-    let empty = from_raw("parts", Info::default(), &[]).unwrap_err().to_string();
+    let empty = from_raw("parts", Info::default(), &[], Whole::default()).unwrap_err().to_string();
     assert!(empty.contains("--system"), "{empty}");
 }
 
@@ -203,4 +203,36 @@ fn a_thread_that_runs_when_its_process_ends_has_worked_until_then() {
     let found = read(vec![("0.0.raw", file)]);
     let end = found.threads[0].events[2];
     assert_eq!((end.kind, end.cpu_ns, end.at_ns), (Kind::Exit, 699_000, 999_000));
+}
+
+#[test]
+fn what_was_before_and_after_the_recorder_belongs_to_the_ends() {
+    let thread = || {
+        let event = |kind, at_ns, cpu_ns| Event {
+            kind,
+            is_blocked: false,
+            is_preempted: false,
+            core: crate::UNKNOWN_CORE,
+            object: 0,
+            aux: 0,
+            at_ns,
+            cpu_ns,
+            work_ns: cpu_ns,
+            wait_ns: 0,
+        };
+        let events = vec![event(Kind::Start, 0, 0), event(Kind::Exit, 1000, 900)];
+        let thread = crate::Thread { events, ..crate::Thread::default() };
+        let info = Info { wall_ns: 1000, ..Info::default() };
+        Recording { info, threads: vec![thread], is_cut_off: false }
+    };
+    let mut found = thread();
+    add_ends(&mut found, 200, Whole { took_ns: 1300, cpu_ns: 1500 });
+    let events = &found.threads[0].events;
+    // 100 of the 400 ns of CPU time that were not recorded had room after the end.
+    assert_eq!((events[0].at_ns, events[0].cpu_ns), (200, 200));
+    assert_eq!((events[1].at_ns, events[1].cpu_ns), (1300, 1000));
+    assert_eq!(found.info.wall_ns, 1300);
+    let mut same = thread();
+    add_ends(&mut same, 0, Whole::default());
+    assert_eq!(same, thread());
 }

@@ -16,7 +16,7 @@ const COUNT_ERROR_MAX: f64 = 0.05;
 
 /// Ties the waits of all conditions.
 pub(super) fn tie_conditions(scan: &Scan, plan: &mut Plan, notes: &mut Vec<String>) {
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (name, condition) in &scan.conditions {
         let sections = condition.mutex.and_then(|mutex| scan.sections.get(&mutex));
         let sections = sections.map_or(&[][..], Vec::as_slice);
@@ -26,23 +26,24 @@ pub(super) fn tie_conditions(scan: &Scan, plan: &mut Plan, notes: &mut Vec<Strin
     let found: Vec<String> = kinds
         .into_iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{count} {kind}"))
+        .map(|((one, many), count)| format!("{count} {}", if count == 1 { one } else { many }))
         .collect();
     if !found.is_empty() {
         notes.push(format!("conditions are replayed as {}", found.join(", ")));
     }
 }
 
+/// Ties the waits of a condition. Returns what it is: the word for one, and for several.
 fn tie_condition(
     name: u32,
     condition: &Condition,
     sections: &[Section],
     scan: &Scan,
     plan: &mut Plan,
-) -> &'static str {
+) -> (&'static str, &'static str) {
     if let Some(rounds) = rounds(condition) {
         meet(&rounds, sections, scan, plan);
-        return "barriers";
+        return ("barrier", "barriers");
     }
     if let Some(takes) = count(name, condition, sections) {
         let wait =
@@ -58,14 +59,14 @@ fn tie_condition(
             .map(|section| wait(section).map_or(section.lock, |(_, _, end)| end))
             .collect();
         tie_counted(&condition.signals, &marks, plan);
-        return "queues or counts";
+        return ("queue", "queues");
     }
     let mut signals = condition.signals.clone();
     signals.sort_unstable();
     for wait in &condition.waits {
         flag(wait, &signals, scan, plan);
     }
-    "flags"
+    ("flag", "flags")
 }
 
 /// A wait that releases its mutex, is ended by the last signal, and takes the mutex again.

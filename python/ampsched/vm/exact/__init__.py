@@ -3,7 +3,7 @@
 from ampsched.vm.exact.clock import Report
 from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.policy import core_options, loader, under
-from ampsched.vm.exact.record import record, record_calls
+from ampsched.vm.exact.record import record, record_calls, with_speedup
 
 __all__ = [
     "Done",
@@ -17,4 +17,5 @@ __all__ = [
     "record_calls",
     "run",
     "under",
+    "with_speedup",
 ]

@@ -7,6 +7,7 @@ whom, of any program, on the machine's own cores.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -115,7 +116,13 @@ def record_calls(
     if found is None or slow is None:
         return done, found
     _, slower = _calls(slow, work, machine, limit_s, lambda text: None)
-    return done, found.with_speedup(_cpu_ns(slower) / _cpu_ns(found)) if slower else found
+    return done, with_speedup(found, slower) if slower else found
+
+
+def with_speedup(fast: Recording, slow: Recording) -> Recording:
+    """The recording on fast cores, with its speed-up: CPU time on slow ones by that on fast ones."""
+    speedup = _cpu_ns(slow) / _cpu_ns(fast)
+    return fast.with_info(json.dumps({**json.loads(fast.info), "speedup": speedup}))
 
 
 def _calls(

@@ -1,0 +1,132 @@
+"""Advice on recorded programs: what is compared, what is refused, what is said."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ampsched import Catalog, InputError, simulate
+from ampsched.cli import main
+from ampsched.cli.advising import lines
+from ampsched.recording import Recording, load, save
+from ampsched.recording.advice import BASELINE, advise, check
+from ampsched.recording.imports import import_file
+from ampsched.recording.machine import machine_text, recorded_machine
+
+ROOT = Path(__file__).resolve().parents[2]
+EXACT = ROOT / "docs/reports/recordings/exact"
+UNEVEN = EXACT / "barriers-uneven.ampr"
+POLICIES = ("linux", "acfs", "colab")
+
+
+def edited(path: Path, folder: Path, **facts: object) -> Path:
+    """A recording of which something else is known as a whole."""
+    data = load(path).to_bytes()
+    info = {**json.loads(load(path).info), **facts}
+    out = folder / "edited.ampr"
+    out.write_bytes(data)
+    save(load(out).with_info(json.dumps(info)), out)
+    return out
+
+
+def test_the_answer_has_everything_that_a_decision_needs() -> None:
+    found = advise(UNEVEN, "2B2S", POLICIES, repeat=3)
+    assert abs(found.check.error) < 0.05
+    assert {choice.policy for choice in found.choices} == {"acfs", "colab"}
+    changes = [choice.change.mean for choice in found.choices]
+    assert changes == sorted(changes)
+    # Measured on slow cores of the same machine; so nothing has to be supposed.
+    assert found.speedup.startswith("2.6")
+    assert found.best_if == {}
+    # Four threads with shares of 1 to 7 ms up to each barrier.
+    assert found.sharing is not None
+    assert found.sharing.share > 0.95
+    assert found.sharing.change.high < -0.2
+    text = "\n".join(lines(found, "2B2S", ["./uneven"]))
+    assert len(text.splitlines()) <= 12
+    assert f"best: {found.best.policy}" in text
+    assert json.dumps(found.to_dict())
+
+
+def test_another_machine_makes_the_speedup_a_guess_that_is_said() -> None:
+    found = advise(UNEVEN, "4B4S", ("linux", "acfs"), repeat=2)
+    assert found.speedup.startswith("not known")
+    assert set(found.best_if) == {"little", "much"}
+    stated = advise(UNEVEN, "4B4S", ("linux", "acfs"), speedup=1.5, repeat=2)
+    assert (stated.speedup, stated.best_if) == ("stated: 1.5", {})
+
+
+def test_a_replay_that_misses_the_recording_is_no_basis(tmp_path: Path) -> None:
+    slow = edited(UNEVEN, tmp_path, wall_ns=400_000_000, foreign=0.4, machine="")
+    with pytest.raises(
+        InputError, match=r"too far apart for advice: other programs took 40% of the CPUs' time"
+    ):
+        advise(slow, "2B2S", POLICIES, repeat=2)
+    assert advise(slow, "2B2S", POLICIES, repeat=2, anyway=True).check.error < -0.5
+
+
+def test_a_recording_says_on_what_it_was_made(tmp_path: Path) -> None:
+    catalog = Catalog.shipped()
+    cores = [{"speed": 1.0, "kind": ""}] * 2 + [{"speed": 0.4, "kind": ""}] * 2
+    info = {**json.loads(load(UNEVEN).info), "machine": "", "cores": cores, "wakeup_ns": 12_345}
+    machine = recorded_machine(info, catalog, "x.ampr")
+    assert "wakeup_latency_ns = 12345" in machine_text(cores, 12_345)
+    assert "context_switch_ns = 0" in machine_text(cores, None)
+    fast, slow = (
+        simulate(part, "cpu-bound:length_ms=10", "rr").makespan_ns
+        for part in (machine.only_big(), machine.only_little())
+    )
+    assert slow > 2 * fast
+    with pytest.raises(InputError, match=r"x\.ampr: says nothing of the cores"):
+        recorded_machine({**info, "cores": []}, catalog, "x.ampr")
+    empty = edited(UNEVEN, tmp_path, wall_ns=0)
+    with pytest.raises(InputError, match="nothing was recorded"):
+        check(load(empty), empty, catalog)
+
+
+def test_recordings_stand_wherever_a_workload_is_asked_for(tmp_path: Path) -> None:
+    catalog = Catalog.shipped()
+    alone = simulate("2B2S", UNEVEN, "linux")
+    fast = simulate("2B2S", f"{UNEVEN}:speed=0.5", "linux")
+    assert fast.makespan_ns > 1.5 * alone.makespan_ns
+    balanced = simulate("2B2S", f"{UNEVEN}:balanced=1", "linux")
+    assert balanced.makespan_ns < 0.9 * alone.makespan_ns
+    mix = tmp_path / "mix.toml"
+    mix.write_text(
+        f'[workloads.mix]\napps = [{{ program = "{UNEVEN}", params = {{ speedup = 2.0 }} }}, {{ program = "dedup" }}]\n'
+    )
+    assert [app.name for app in simulate("2B2S", mix, BASELINE).apps] == ["barrier", "dedup"]
+    assert ("program", True) in [(kind, "barrier" in text) for kind, text in catalog.describe(str(UNEVEN))]
+    for wrong, message in [
+        (f"{UNEVEN}:speedup=99", "speedup: 99 is not within 0 to 50"),
+        (f"{UNEVEN}:speed=0", "speed: 0 is not above 0"),
+        (f"{UNEVEN}:balanced=2", "balanced: 2 is neither 0 nor 1"),
+        (f"{UNEVEN}:sped=1", 'did you mean "speed"'),
+        ("missing.ampr", "No such file"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            simulate("2B2S", wrong, "cfs")
+
+
+def test_notes_say_what_a_replay_does_differently(tmp_path: Path) -> None:
+    recording: Recording = import_file(ROOT / "calibration/recordings/ferret_400q.npz.zst")
+    save(recording, tmp_path / "ferret.ampr")
+    notes = Catalog.shipped().with_recording(tmp_path / "ferret.ampr").notes(str(tmp_path / "ferret.ampr"))
+    assert notes == ["conditions are replayed as 9 queues"]
+
+
+def test_the_command_answers_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["advise", str(UNEVEN), "-m", "2B2S", "-p", "linux,acfs", "-r", "2"])
+    assert ended.value.code == 0
+    assert "best: " in capsys.readouterr().out
+    (tmp_path / "no.ampr").write_text("text")
+    for arguments, message in [
+        (["advise", str(tmp_path / "no.ampr")], "is no recording"),
+        (["advise", str(UNEVEN), "-m", "nowhere"], "nowhere"),
+        (["advise", "--", "no-such-program-here"], "there is no such program"),
+    ]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+        assert message in capsys.readouterr().err

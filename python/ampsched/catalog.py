@@ -174,7 +174,7 @@ class Catalog:
         return core
 
     def with_recording(self, path: str | Path, like: str = _core.TYPICAL_PROFILE) -> "Catalog":
-        """A catalogue that has this recording as well, as a program of the path's name whose code behaves like a profile.
+        """A catalogue that has this recording as well, as a program whose code behaves like a profile.
 
         Raises:
             InputError: If there is no such profile or file, or it is no recording.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ampsched import Catalog, InputError, simulate
+from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
@@ -54,6 +55,20 @@ def test_another_machine_makes_the_speedup_a_guess_that_is_said() -> None:
     assert set(found.best_if) == {"little", "much"}
     stated = advise(UNEVEN, "4B4S", ("linux", "acfs"), speedup=1.5, repeat=2)
     assert (stated.speedup, stated.best_if) == ("stated: 1.5", {})
+
+
+def test_counters_of_the_machines_cores_tell_the_speedup(tmp_path: Path) -> None:
+    catalog = Catalog.shipped()
+    # What the core model counts of a program on a Golden Cove: the shipped model was trained with such rows.
+    rows = simulated_counters(catalog.core, catalog.machine("hybrid-8P16E"))
+    (values,) = (values for profile, cluster, _, values in rows if (profile, cluster) == ("fft", 0))
+    counts = dict(zip(simulated_counter_names(), values, strict=True))
+    counted = edited(UNEVEN, tmp_path, machine="", counters={"golden-cove": counts})
+    found = advise(counted, "hybrid-8P16E", ("linux", "acfs"), repeat=2, anyway=True)
+    assert found.speedup.endswith("predicted from what the processor counted"), found.speedup
+    assert found.best_if == {}
+    # Counted on cores that this machine does not have.
+    assert advise(counted, "2B2S", ("linux", "acfs"), repeat=2, anyway=True).speedup.startswith("not known")
 
 
 def test_a_replay_that_misses_the_recording_is_no_basis(tmp_path: Path) -> None:

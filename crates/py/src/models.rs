@@ -1,5 +1,6 @@
 //! Models that predict speed-ups.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ampsched_predict::{Models as PredictModels, Origin, Predictor, counter_cv as noise_cv};
@@ -44,6 +45,21 @@ impl Models {
             self.inner.for_core(&cluster.core_type, f64::from(cluster.max_mhz())).is_some()
         };
         machine.inner.clusters.iter().map(known).collect()
+    }
+
+    /// What the model for a core predicts from counts on it, given by name: speed-up, how far outside of the training
+    /// range, whether it comes from the model. None without a model for that core.
+    fn speedup(
+        &self,
+        core_type: &str,
+        mhz: f64,
+        counts: HashMap<String, f64>,
+    ) -> Option<(f64, f64, bool)> {
+        let model = self.inner.for_core(core_type, mhz)?;
+        let (names, values): (Vec<&str>, Vec<f64>) =
+            counts.iter().map(|(name, value)| (name.as_str(), *value)).unzip();
+        let prediction = Predictor::new(model, &names).predict(&values);
+        Some((prediction.speedup, prediction.outside, prediction.origin == Origin::Model))
     }
 
     /// Predicts with the model of that number for each row of counts, which are given in the order of `names`; a

@@ -1,5 +1,7 @@
 //! What a recording says.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Declares [`Kind`] with its numbers and words, once.
@@ -206,7 +208,7 @@ pub struct Info {
     pub cores: Vec<Core>,
     /// The exact machine that it ran on, as `--machine` names it; empty if it was a real computer.
     pub machine: String,
-    /// (CPU time on `machine` with only its slowest kind of core) / (the same with only the fastest), if it was measured.
+    /// (CPU time on only the slowest kind of `machine`'s cores) / (the same on the fastest), if it was measured.
     pub speedup: Option<f64>,
     /// From the return of a call that wakes a thread until that thread runs, in ns, measured when recording.
     pub wakeup_ns: Option<u64>,
@@ -224,6 +226,8 @@ pub struct Info {
     pub exit_code: Option<i32>,
     /// Instructions per thread where counters told them; empty if none did.
     pub instructions: Vec<u64>,
+    /// What was counted of the whole program by counters of the processor: by core type and counter.
+    pub counters: BTreeMap<String, BTreeMap<String, f64>>,
     /// What this recording could not know, a sentence each.
     pub unknown: Vec<String>,
 }

@@ -1,4 +1,4 @@
-"""Performance counters of the calling thread, by the system call perf_event_open(2)."""
+"""Performance counters of the calling thread, or of processes that it starts, by the system call perf_event_open(2)."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _TYPE_HARDWARE, _TYPE_CACHE = 0, 3
 _L1D, _L1I, _DTLB, _READ_MISS = 0, 1, 3, 1 << 16
 _FORMAT_TIMES = 1 | 2
-_DISABLED, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
+_DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 5, 1 << 6
 _IOC_ENABLE, _IOC_DISABLE = 0x2400, 0x2401
 _ATTR_BYTES = 64  # PERF_ATTR_SIZE_VER0
 _SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "armv7l": 364}
@@ -40,13 +40,15 @@ class Count:
     running_share: float
 
 
-def attributes(kind: int, event: int, pmu: int | None) -> bytes:
+def attributes(kind: int, event: int, pmu: int | None, *, with_children: bool = False) -> bytes:
     """A ``perf_event_attr`` that counts user code, disabled at first.
+
+    With children it also counts threads and processes that are started later, once they have ended.
 
     On processors with several PMUs the upper half of the event names one (PERF_PMU_TYPE_SHIFT).
     """
     config = event | (pmu or 0) << 32
-    flags = _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HV
+    flags = _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HV | (_INHERIT if with_children else 0)
     return struct.pack("=IIQQQQQIIQ", kind, _ATTR_BYTES, config, 0, 0, _FORMAT_TIMES, flags, 0, 0, 0)
 
 
@@ -61,14 +63,16 @@ def _open(attribute: bytes) -> int | None:
 
 
 @contextmanager
-def counting(pmu: int | None) -> Iterator[dict[str, Count]]:
-    """Counts what the calling thread does inside; the dictionary is filled at the end.
+def counting(pmu: int | None, *, with_children: bool = False) -> Iterator[dict[str, Count]]:
+    """Counts what the calling thread does inside, and what it starts; the dictionary is filled at the end.
 
     Events that this computer does not have are missing from it; all are if it has no PMU or may not be used.
     """
     from fcntl import ioctl
 
-    files = {name: _open(attributes(*event, pmu)) for name, event in EVENTS.items()}
+    files = {
+        name: _open(attributes(*event, pmu, with_children=with_children)) for name, event in EVENTS.items()
+    }
     opened = {name: file for name, file in files.items() if file is not None}
     counts: dict[str, Count] = {}
     try:

@@ -74,14 +74,14 @@ def advise(
     console = render.console()
     with tempfile.TemporaryDirectory(prefix="ampsched-advise-") as folder:
         recording, command = _recorded(target)
-        name, where, measured = _machine(machine, Path(folder))
+        name, where, usual = _machine(machine, Path(folder))
         with console.status("") as status:
             found = answer(
                 recording,
                 name,
                 policies,
-                speedup=speedup if speedup is not None else measured,
-                speedup_source="stated" if speedup is not None else "that of small programs, measured here",
+                speedup=speedup,
+                usual_speedup=usual,
                 repeat=repeat,
                 anyway=anyway,
                 step=None if json else lambda text: status.update(f"{text} ..."),

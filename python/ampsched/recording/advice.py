@@ -14,6 +14,7 @@ from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow, change
 from ampsched.execution import Run
+from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
 from ampsched.recording.machine import recorded_machine
 from ampsched.recording.replay import replayed
@@ -190,7 +191,7 @@ def advise(
     policies: Sequence[str] = POLICIES,
     *,
     speedup: float | None = None,
-    speedup_source: str = "stated",
+    usual_speedup: float | None = None,
     repeat: int = 5,
     jobs: int = 0,
     anyway: bool = False,
@@ -203,7 +204,7 @@ def advise(
         machine: The machine.
         policies: Policies; the baseline is added if it is not the first of them.
         speedup: The program's speed on the fastest kind of core by that on the slowest, if it is known.
-        speedup_source: From where that is known, in words.
+        usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
         repeat: Number of seeds of the system's noise.
         jobs: Processors to use; 0: all.
         anyway: Go on even if the replay does not reproduce the recording.
@@ -220,7 +221,7 @@ def advise(
     if abs(checked.error) > MISS_MAX and not anyway:
         raise InputError(_refusal(path, recording, checked))
     names = [BASELINE, *(name for name in policies if name != BASELINE)]
-    speedup, known = _speedup(json.loads(recording.info), str(machine), speedup, speedup_source)
+    speedup, known = _speedup(json.loads(recording.info), catalog, machine, speedup, usual_speedup)
     replay = replayed(catalog, path, speedup=speedup)
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs}
@@ -249,13 +250,22 @@ def advise(
 
 
 def _speedup(
-    info: dict[str, Any], machine: str, stated: float | None, source: str
+    info: dict[str, Any],
+    catalog: Catalog,
+    machine: str | Machine,
+    stated: float | None,
+    usual: float | None,
 ) -> tuple[float | None, str]:
     """The program's speed-up on a machine, if anybody knows it, and what is known, in words."""
     if stated is not None:
-        return stated, f"{source}: {stated:.3g}"
+        return stated, f"stated: {stated:g}"
     if info["speedup"] is not None and info["machine"] == machine:
         return info["speedup"], f"{info['speedup']:.2f}, measured on the virtual cores of {machine}"
+    predicted = predicted_speedup(info, catalog.machine(machine))
+    if predicted is not None:
+        return predicted, f"{predicted:.2f}, predicted from what the processor counted"
+    if usual is not None:
+        return usual, f"{usual:.2f}, that of small programs on these cores"
     return None, f"not known: taken for that of {TYPICAL_PROFILE}, the middle of the shipped profiles"
 
 

@@ -13,7 +13,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from types import FrameType
 
 from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED
+from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import save
 
@@ -123,11 +124,11 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     try:
         disturbance, begin_ns = Disturbance(), time.monotonic_ns()
         before_s = _children_s()
-        code = _run(command, program, {**os.environ, **variables(folder)})
+        with counted() as counters:
+            code = _run(command, program, {**os.environ, **variables(folder)})
         recording = recover(
             folder,
-            exit_code=code,
-            foreign=disturbance.share(),
+            {"exit_code": code, "foreign": disturbance.share(), "counters": counters},
             took_ns=time.monotonic_ns() - begin_ns,
             cpu_ns=round((_children_s() - before_s) * 1e9),
         )
@@ -150,9 +151,8 @@ def _children_s() -> float:
 
 def recover(
     folder: Path,
+    known: Mapping[str, object] | None = None,
     *,
-    exit_code: int | None = None,
-    foreign: float | None = None,
     took_ns: int = 0,
     cpu_ns: int = 0,
 ) -> Recording:
@@ -160,8 +160,7 @@ def recover(
 
     Args:
         folder: The working folder.
-        exit_code: How the program ended, if it is known.
-        foreign: Share of the CPUs' time that others took meanwhile, if it is known.
+        known: What else is known of the recording as a whole, by the names of `Recording.info`.
         took_ns: From the program's start to its end, in ns, as seen from outside; 0 if not known.
         cpu_ns: CPU time of it and all that it started, in ns. What was not recorded belongs to its end.
 
@@ -178,8 +177,8 @@ def recover(
         raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
     except ValueError:
         raise InputError(f"{folder}: is no folder of a recorder: {INFO} is no JSON") from None
-    known = json.dumps({**info, "exit_code": exit_code, "foreign": foreign})
-    return recording_from_raw(str(folder), known, files, took_ns, cpu_ns)
+    whole = json.dumps({**info, **(known or {})})
+    return recording_from_raw(str(folder), whole, files, took_ns, cpu_ns)
 
 
 def prepare(folder: Path, info: dict[str, object], limit_mb: int = LIMIT_MB) -> None:

@@ -40,7 +40,6 @@ use crate::Recording;
 
 pub use report::{Group, ObjectRow, Report};
 
-
 /// How work is divided if the number of threads is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaling {

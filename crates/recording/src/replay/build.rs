@@ -104,8 +104,8 @@ impl Plan {
         self.barriers.len() as u32 - 1
     }
 
-    /// Ties become actions. A tie that another one of the same two threads implies is left out, so that the n-th wait of
-    /// a pair is for its n-th post.
+    /// Ties become actions. A tie that another one of the same two threads implies is left out, so that the
+    /// n-th wait of a pair is for its n-th post.
     fn settle_ties(&mut self) -> usize {
         let mut pairs: BTreeMap<(u32, u32), Vec<(Place, Place)>> = BTreeMap::new();
         for (from, to) in std::mem::take(&mut self.ties) {

@@ -1,8 +1,8 @@
 """Recordings of commands on the cores of an exact virtual machine: work is instructions, whichever core executed them.
 
 There are two ways. `record_calls` loads the recorder's library in the guest, which sees locks; the command runs on as
-many cores, all of the fastest kind, so that CPU time is work. `record` lets the guest's kernel tell, which sees who woke
-whom, of any program, on the machine's own cores.
+many cores, all of the fastest kind, so that CPU time is work. `record` lets the guest's kernel tell, which sees who
+woke whom, of any program, on the machine's own cores.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _calls(
         if not (left / PARTS).is_dir():
             raise InputError(f"{work.command[0]}: has not loaded the recorder (try --system)")
         shutil.copy(here / preload.INFO, left / PARTS)
-        return done, preload.recover(left / PARTS, exit_code=done.code)
+        return done, preload.recover(left / PARTS, {"exit_code": done.code})
 
 
 def _slowest(exact: Exact) -> Exact | None:

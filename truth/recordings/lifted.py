@@ -74,7 +74,7 @@ def lifted_s(path: Path, toml: Path, policy: str, threads: int | None) -> float:
 
 def row(program: Program, once: Path, twice: Path, policy: str) -> Row:
     """Lifts a recording and compares it with both."""
-    found = lift(load(once), check=False)
+    found = lift(load(once))
     with tempfile.TemporaryDirectory(prefix="ampsched-truth-") as name:
         toml = Path(name) / "lifted.toml"
         toml.write_text(found.toml, "utf-8")

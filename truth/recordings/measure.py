@@ -1,10 +1,11 @@
 """Runs programs, plain and recorded, and keeps the runs that nothing else disturbed.
 
-The rule: of each program `RUNS` plain and `RUNS` recorded runs, taken in turns, now the one first, now the other, that
-lost at most `FOREIGN_MAX` of the CPUs' time to others; if there are too few after `TRIES_MAX` turns, the least
-disturbed ones. Each recording is replayed under what this computer's kernel does; what counts is the replay's turnaround against
-the median of the plain runs, and its median over the recordings. Beside it stands the replay against the very run that
-was recorded, which does not suffer from a computer that is now faster and now slower.
+The rule: of each program `RUNS` plain and `RUNS` recorded runs, taken in turns, now the one first, now the
+other, that lost at most `FOREIGN_MAX` of the CPUs' time to others; if there are too few after `TRIES_MAX`
+turns, the least disturbed ones. Each recording is replayed under what this computer's kernel does; what counts
+is the replay's turnaround against the median of the plain runs, and its median over the recordings. Beside it
+stands the replay against the very run that was recorded, which does not suffer from a computer that is now
+faster and now slower.
 """
 
 import os

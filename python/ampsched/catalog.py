@@ -173,15 +173,15 @@ class Catalog:
         _add_missing(core)
         return core
 
-    def with_recording(self, path: str | Path, like: str = _core.TYPICAL_PROFILE) -> "Catalog":
-        """A catalogue that has this recording as well, as a program whose code behaves like a profile.
+    def with_recording(self, path: str, recording: _core.Recording, like: str) -> "Catalog":
+        """A catalogue that has a recording as well, as the program in its file whose code behaves like a profile.
 
         Raises:
-            InputError: If there is no such profile or file, or it is no recording.
+            InputError: If there is no such profile.
         """
         self._require(like, "profile")
         core = self._core.copy()
-        _add_recording(core, str(path), like)
+        core.add_recording(path, path, recording, like)
         return Catalog(core)
 
 
@@ -214,15 +214,11 @@ def _split_shares(text: str) -> tuple[str, list[str]]:
 def _add(core: _core.Catalog, kind: Kind, path: str, text: str) -> None:
     """Adds a file under its path: a text, or a recording."""
     if path.endswith(RECORDING):
-        _add_recording(core, path, _core.TYPICAL_PROFILE)
+        from ampsched.recording.files import load
+
+        core.add_recording(path, path, load(Path(path)), _core.TYPICAL_PROFILE)
     else:
         core.add(kind, path, path, text)
-
-
-def _add_recording(core: _core.Catalog, path: str, like: str) -> None:
-    from ampsched.recording.files import load
-
-    core.add_recording(path, path, load(Path(path)), like)
 
 
 def _add_missing(core: _core.Catalog) -> None:

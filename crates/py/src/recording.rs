@@ -80,9 +80,20 @@ impl Recording {
     #[getter]
     fn shared_ns(&self, py: Python<'_>) -> PyResult<f64> {
         let inner = Arc::clone(&self.inner);
-        let profile = Default::default();
-        let options = recording::Options { profile, work_factor: 1.0, is_balanced: true };
+        let options = recording::Options::default();
         interruptible(py, move |_| recording::replay(&inner, &options).shared_ns)
+    }
+
+    /// Number of events of all threads.
+    #[getter]
+    fn events(&self) -> usize {
+        self.inner.events()
+    }
+
+    /// CPU time of all threads, in ns.
+    #[getter]
+    fn cpu_ns(&self) -> u64 {
+        self.inner.cpu_ns()
     }
 
     /// How often threads blocked.

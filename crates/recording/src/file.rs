@@ -110,7 +110,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Recording, InputError> {
 }
 
 /// The blocks of a file.
-pub struct Reader<'a> {
+struct Reader<'a> {
     file: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -409,17 +409,10 @@ mod tests {
 
     #[test]
     fn an_event_takes_few_bytes() {
-        let lock = |index: u64| Event {
-            kind: if index % 2 == 0 { Kind::Lock } else { Kind::Unlock },
-            is_blocked: false,
-            is_preempted: false,
-            core: crate::UNKNOWN_CORE,
-            object: 0x1234_5678 + (index as u32 % 100) * 64,
-            aux: 0,
-            at_ns: index * 4321 + index % 997,
-            cpu_ns: 4000 + index % 997,
-            work_ns: 4000 + index % 997,
-            wait_ns: 0,
+        let lock = |index: u64| {
+            let kind = if index % 2 == 0 { Kind::Lock } else { Kind::Unlock };
+            let object = 0x1234_5678 + (index as u32 % 100) * 64;
+            Event { object, ..Event::new(kind, index * 4321 + index % 997, 4000 + index % 997) }
         };
         let thread = Thread { events: (0..100_000).map(lock).collect(), ..Thread::default() };
         let recording = Recording { threads: vec![thread], ..Recording::default() };

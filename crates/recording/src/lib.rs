@@ -10,7 +10,7 @@ mod model;
 mod raw;
 mod replay;
 
-pub use file::{MAGIC, Reader, Writer, read};
+pub use file::{MAGIC, Writer, read};
 pub use model::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
 pub use raw::{Whole, from_raw};
 pub use replay::{Options, Replay, Replayed, TYPICAL_PROFILE, replay};

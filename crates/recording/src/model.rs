@@ -138,6 +138,24 @@ pub struct Event {
     pub wait_ns: u64,
 }
 
+impl Event {
+    /// An event of which nothing else is known, with so much CPU time before it, on a fastest core.
+    pub fn new(kind: Kind, at_ns: u64, work_ns: u64) -> Self {
+        Self {
+            kind,
+            is_blocked: false,
+            is_preempted: false,
+            core: UNKNOWN_CORE,
+            object: 0,
+            aux: 0,
+            at_ns,
+            cpu_ns: work_ns,
+            work_ns,
+            wait_ns: 0,
+        }
+    }
+}
+
 /// What ended a [`Kind::Block`]: the values of `aux`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {

@@ -4,7 +4,7 @@ mod common;
 
 use ampsched_model::{ObjectKind, Op};
 use ampsched_recording::{
-    Event, Info, Kind, Options, Recording, Thread, UNKNOWN_CORE, Wake, replay,
+    Event, Info, Kind, Options, Recording, Thread, Wake, replay,
 };
 use ampsched_sim::SimError;
 use common::{catalog, profile, replayed, run_on};
@@ -19,19 +19,8 @@ struct Script {
 impl Script {
     /// An event at a time, with so much work before it.
     fn at(mut self, at_ms: u64, work_ms: u64, kind: Kind, object: u32, aux: u32) -> Self {
-        let (at_ns, cpu_ns) = (at_ms * 1_000_000, work_ms * 1_000_000);
-        self.events.push(Event {
-            kind,
-            is_blocked: false,
-            is_preempted: false,
-            core: UNKNOWN_CORE,
-            object,
-            aux,
-            at_ns,
-            cpu_ns,
-            work_ns: cpu_ns,
-            wait_ns: 0,
-        });
+        let event = Event::new(kind, at_ms * 1_000_000, work_ms * 1_000_000);
+        self.events.push(Event { object, aux, ..event });
         self
     }
 
@@ -334,19 +323,10 @@ impl Life {
 
     fn event(&mut self, thread: usize, kind: Kind, object: u32, aux: u32, work: u64, wait: u64) {
         self.at_ns += 10_000 * (work + wait) + 1;
-        let (work_ns, wait_ns) = (work * 10_000, wait * 10_000);
-        self.recording.threads[thread].events.push(Event {
-            kind,
-            is_blocked: wait > 0,
-            is_preempted: false,
-            core: UNKNOWN_CORE,
-            object,
-            aux,
-            at_ns: self.at_ns,
-            cpu_ns: work_ns,
-            work_ns,
-            wait_ns,
-        });
+        let event = Event::new(kind, self.at_ns, work * 10_000);
+        let (is_blocked, wait_ns) = (wait > 0, wait * 10_000);
+        let events = &mut self.recording.threads[thread].events;
+        events.push(Event { is_blocked, object, aux, wait_ns, ..event });
     }
 
     fn holds(&self, thread: usize) -> Option<u32> {

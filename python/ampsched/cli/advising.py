@@ -97,10 +97,10 @@ def _recorded(target: list[str]) -> tuple[Path, list[str]]:
     """The recording, and the command that it is of, if it was given."""
     if len(target) == 1 and target[0].endswith(RECORDING):
         return Path(target[0]), []
-    from ampsched.cli.recording import check_replaceable, tell
+    from ampsched.cli.recording import check_replaceable, default_out, tell
     from ampsched.recording.preload import record
 
-    out = Path(f"{Path(target[0]).name}{RECORDING}")
+    out = default_out(target)
     check_replaceable(out)
     outcome = record(target, out)
     tell(outcome.recording, out)

@@ -12,7 +12,6 @@ from ampsched._core import TYPICAL_PROFILE, InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import render
 from ampsched.recording import Recording, load
-from ampsched.recording.advice import check
 from ampsched.recording.lift import Lifted, Scaling
 from ampsched.recording.lift import lift as lift_recording
 from ampsched.units import NS_PER_MS
@@ -90,6 +89,8 @@ def _print(console: Console, lifted: Lifted, wall_ns: int) -> None:
 
 def _replay_line(recorded: Recording, path: Path) -> str:
     """How good the recording's replay is, for comparison: it is as literal as can be."""
+    from ampsched.recording.advice import check
+
     try:
         found = check(recorded, path, Catalog.shipped())
     except InputError as error:

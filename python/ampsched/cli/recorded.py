@@ -12,12 +12,11 @@ from ampsched.recording import summary
 def print_recording(console: Console, recording: Recording) -> None:
     """Prints what a recording says: threads, who woke whom, what is known, what is not."""
     info = json.loads(recording.info)
-    events = sum(count for _, count in recording.counts)
     threads = len(recording.threads)
     render.print_head(
         console,
         info["name"] or "recording",
-        f"from {info['recorder']}: {threads:,} threads, {events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
+        f"from {info['recorder']}: {threads:,} threads, {recording.events:,} events, {info['wall_ns'] / 1e6:,.1f} ms",
     )
     _print_threads(console, recording)
     _print_pairs(console, recording)

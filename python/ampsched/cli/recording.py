@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.kinds import RECORDING
+from ampsched.recording.files import LIMIT_MB
 
 if TYPE_CHECKING:
     from ampsched.recording import Recording
@@ -20,7 +23,6 @@ EXAMPLES = render.examples(
     "ampsched record -o run.ampr -- make -j4 test",
     "ampsched record --recover run.ampr.parts -o run.ampr",
 )
-LIMIT_MB = 1024
 _MAGIC = b"AMPREC"
 _HOW = "How"
 
@@ -75,15 +77,18 @@ def record(
         if out is None:
             raise InputError("--recover needs -o FILE")
         check_replaceable(out)
-        found = preload.recover(recover)
-        recording.save(found, out)
+        if (recover / kernel.ABOUT).is_file():
+            found = kernel.recover(recover, out)
+        else:
+            found = preload.recover(recover)
+            recording.save(found, out)
         tell(found, out)
         return 0
     if not command:
         raise InputError("which program? ampsched record -- COMMAND...")
     if limit_mb < 1:
         raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed")
-    out = out or Path(f"{Path(command[0]).name}.ampr")
+    out = out or default_out(command)
     check_replaceable(out)
     if system:
         told = kernel.record(command, out)
@@ -92,6 +97,11 @@ def record(
     outcome = preload.record(command, out, limit_mb)
     tell(outcome.recording, out)
     return outcome.exit_code
+
+
+def default_out(command: Sequence[str]) -> Path:
+    """The file of a command's recording, if nobody names one: here, called after the program."""
+    return Path(f"{Path(command[0]).name}{RECORDING}")
 
 
 def check_replaceable(out: Path) -> None:
@@ -120,17 +130,19 @@ def _say(text: str) -> None:
 
 def tell(recording: Recording, out: Path) -> None:
     """What was recorded, and what to do with it."""
+    from ampsched.recording import summary
+
     info = json.loads(recording.info)
-    events = sum(count for _, count in recording.counts)
     threads = recording.threads
     processes = len({process for _, process, *_ in threads})
-    cpu_s = sum(cpu_ns for *_, cpu_ns, _ in threads) / 1e9
-    each = out.stat().st_size / max(events, 1)
+    each = out.stat().st_size / max(recording.events, 1)
     where = f" in {processes} processes" if processes > 1 else ""
-    _say(f"{out}: {len(threads)} threads{where}, {events} events, {each:.1f} bytes per event")
-    blocked_ns, known_ns = recording.blocked_ns
-    known = f", the cause known for {known_ns / blocked_ns:.0%}" if blocked_ns else ""
-    _say(f"  {info['wall_ns'] / 1e9:.3f} s, {cpu_s:.3f} s of work, {blocked_ns / 1e9:.3f} s blocked{known}")
+    _say(f"{out}: {len(threads)} threads{where}, {recording.events} events, {each:.1f} bytes per event")
+    blocked_ns, _ = recording.blocked_ns
+    share = summary.coverage(recording)
+    known = f", the cause known for {share:.0%}" if share is not None else ""
+    work_s = recording.cpu_ns / 1e9
+    _say(f"  {info['wall_ns'] / 1e9:.3f} s, {work_s:.3f} s of work, {blocked_ns / 1e9:.3f} s blocked{known}")
     if info["slowdown"] is not None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
     for sentence in info["unknown"]:

@@ -18,6 +18,7 @@ from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
 from ampsched.recording.machine import recorded_machine
 from ampsched.recording.replay import replayed
+from ampsched.recording.summary import coverage
 from ampsched.statistics import Estimate
 
 BASELINE = "linux"
@@ -41,6 +42,10 @@ NOISE = "idle"
 """The system's own work beside the program: its seeds make the intervals."""
 FOREIGN_MAX = 0.05
 """Share of the CPUs' time; if others took more while it was recorded, that is named as a cause."""
+KNOWN_MIN = 0.9
+"""Share of the blocked time; if less has a known cause, that is named."""
+SLOWDOWN_MAX = 1.1
+"""If recording took more than so many times as long, that is named."""
 MISS_MAX = 0.10
 """A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
 SHARED_MIN = 0.2
@@ -166,8 +171,17 @@ class Advice:
         }
 
 
-def check(recording: Recording, path: Path, catalog: Catalog) -> Check:
-    """Replays a recording on its own cores under Linux.
+def check(
+    recording: Recording, path: Path, catalog: Catalog, policy: str = BASELINE, seeds: int = 3
+) -> Check:
+    """Replays a recording on its own cores under what scheduled it.
+
+    Args:
+        recording: The recording.
+        path: Its file, for messages.
+        catalog: Has machines and profiles.
+        policy: What scheduled.
+        seeds: Number of seeds of the system's noise.
 
     Raises:
         InputError: It has no events, or its cores are not known.
@@ -176,13 +190,18 @@ def check(recording: Recording, path: Path, catalog: Catalog) -> Check:
     if not info["wall_ns"] or not recording.threads:
         raise InputError(f"{path}: nothing was recorded")
     machine = recorded_machine(info, catalog, str(path))
-    workload = replayed(catalog, path).workload
-    outcomes = [
-        api.simulate(machine, workload, BASELINE, noise=NOISE, seed=seed, core_order="as-is")
-        for seed in (1, 2, 3)
-    ]
+    workload = replayed(catalog, recording, path).workload
     recorded_s = info["wall_ns"] / 1e9 / (info["slowdown"] or 1.0)
-    return Check(recorded_s, fmean(outcome.makespan_ns for outcome in outcomes) / 1e9)
+    return Check(recorded_s, makespan_s(machine, workload, policy, seeds))
+
+
+def makespan_s(machine: Machine, workload: api.WorkloadLike, policy: str, seeds: int) -> float:
+    """Mean makespan of a workload beside the system's noise, over seeds 1 to `seeds`, in s."""
+    outcomes = (
+        api.simulate(machine, workload, policy, noise=NOISE, seed=seed, core_order="as-is")
+        for seed in range(1, seeds + 1)
+    )
+    return fmean(outcome.makespan_ns for outcome in outcomes) / 1e9
 
 
 def advise(
@@ -221,8 +240,9 @@ def advise(
     if abs(checked.error) > MISS_MAX and not anyway:
         raise InputError(_refusal(path, recording, checked))
     names = [BASELINE, *(name for name in policies if name != BASELINE)]
-    speedup, known = _speedup(json.loads(recording.info), catalog, machine, speedup, usual_speedup)
-    replay = replayed(catalog, path, speedup=speedup)
+    info = json.loads(recording.info)
+    speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
+    replay = replayed(catalog, recording, path, speedup=speedup)
     tell(f"comparing {len(names)} policies")
     settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs}
     comparison = api.compare(machine, replay.workload, names, repeat=repeat, **settings)
@@ -232,11 +252,11 @@ def advise(
     if speedup is None:
         for word, like in (("little", SLOW_PROFILE), ("much", FAST_PROFILE)):
             tell(f"the same if it gains {word} from fast cores")
-            other = replayed(catalog, path, like=like).workload
+            other = replayed(catalog, recording, path, like=like).workload
             varied = api.compare(machine, other, names, repeat=1, **settings)
             best_if[word] = _choices(varied, varied.summary())[0].policy
     return Advice(
-        name=json.loads(recording.info)["name"],
+        name=info["name"],
         machine=rows[0].machine,
         check=checked,
         choices=tuple(choices),
@@ -280,10 +300,10 @@ def _sharing(
     settings: dict[str, Any],
 ) -> Sharing | None:
     """What sharing the work of loops would gain."""
-    share = recording.shared_ns / max(sum(cpu_ns for *_, cpu_ns, _ in recording.threads), 1)
+    share = recording.shared_ns / max(recording.cpu_ns, 1)
     if share < SHARED_MIN:
         return None
-    balanced = replayed(catalog, path, speedup=speedup, is_balanced=True).workload
+    balanced = replayed(catalog, recording, path, speedup=speedup, is_balanced=True).workload
     shared = api.compare(machine, balanced, [BASELINE], repeat=repeat, **settings)
     first, second = (each.select(*each.mixes()[0], BASELINE) for each in (comparison, shared))
     return Sharing(share, change(second, first, _makespan))
@@ -311,20 +331,18 @@ def _scaled(estimate_ms: Estimate) -> Estimate:
 
 def _refusal(path: Path, recording: Recording, checked: Check) -> str:
     """Why a recording is no basis of advice."""
-    blocked_ns, known_ns = recording.blocked_ns
+    known = coverage(recording)
     info = json.loads(recording.info)
     causes = []
     if recording.is_cut_off:
         causes.append("the recording was cut off")
     if info["lost_events"]:
         causes.append(f"{info['lost_events']} events were lost")
-    if blocked_ns and known_ns < 0.9 * blocked_ns:
-        causes.append(
-            f"only {known_ns / blocked_ns:.0%} of the time in which threads were blocked has a known cause"
-        )
+    if known is not None and known < KNOWN_MIN:
+        causes.append(f"only {known:.0%} of the time in which threads were blocked has a known cause")
     if (info["foreign"] or 0.0) > FOREIGN_MAX:
         causes.append(f"other programs took {info['foreign']:.0%} of the CPUs' time meanwhile")
-    if (info["slowdown"] or 1.0) > 1.1:
+    if (info["slowdown"] or 1.0) > SLOWDOWN_MAX:
         causes.append(f"recording made it {info['slowdown']:.2f} times as slow")
     why = "; ".join(causes) or "for reasons that the recording does not tell"
     return (

@@ -4,6 +4,9 @@ from pathlib import Path
 
 from ampsched._core import InputError, Recording
 
+LIMIT_MB = 1024
+"""Most that the files of a recorder's working folder may take, in MiB: what does not fit is counted as lost."""
+
 
 def load(path: Path) -> Recording:
     """The recording in a file.

@@ -23,11 +23,9 @@ from ampsched._core import InputError, Recording, preload_library, recording_fro
 from ampsched.children import SIGNALLED
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
-from ampsched.recording.files import save
+from ampsched.recording.files import LIMIT_MB, save
 
 FOLDER_SUFFIX = ".parts"
-LIMIT_MB = 1024
-"""Most that the threads' files may take, in MiB: what does not fit is counted as lost."""
 _MAGIC = b"AMPRAW1\n"
 _CONTROL_BYTES = 4096 + 16 * 65535
 """See crates/preload/c/form.h."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampsched._core import TYPICAL_PROFILE, Workload
+from ampsched._core import TYPICAL_PROFILE, Recording, Workload
 
 if TYPE_CHECKING:
     from ampsched.catalog import Catalog
@@ -27,6 +27,7 @@ class Replayed:
 
 def replayed(
     catalog: Catalog,
+    recording: Recording,
     path: Path,
     *,
     like: str = TYPICAL_PROFILE,
@@ -38,7 +39,8 @@ def replayed(
 
     Args:
         catalog: Has the profile.
-        path: The recording's file.
+        recording: The recording.
+        path: Its file, for messages.
         like: Profile that says how the program behaves on other kinds of cores.
         speedup: Speed on the machine's fastest kind of core by that on its slowest; as the profile says by default.
         is_balanced: Threads take what several do up to a barrier or in a parallel region piece by piece, as in a task
@@ -46,9 +48,9 @@ def replayed(
         speed: Speed of the recording computer's fastest core by that of the machine's fastest.
 
     Raises:
-        InputError: There is no such file or profile, or it is no recording.
+        InputError: There is no such profile, or a number is out of its range.
     """
-    core = catalog.with_recording(path, like).core
+    core = catalog.with_recording(str(path), recording, like).core
     params = [
         ("speed", speed),
         ("balanced", float(is_balanced)),

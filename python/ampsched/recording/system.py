@@ -117,7 +117,8 @@ def record(
         raise InputError("recording through the kernel needs root (sudo; or record without --system)")
     folder = out.with_name(f"{out.name}{SUFFIX}")
     if folder.exists():
-        raise InputError(f"{folder}: exists, with pages of a recorder that was ended (recover or remove it)")
+        hint = f"recover or remove it: ampsched record --recover {folder} -o FILE"
+        raise InputError(f"{folder}: exists, with pages of a recorder that was ended ({hint})")
     folder.mkdir()
     try:
         with mounted() as tracefs:

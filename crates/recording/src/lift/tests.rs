@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::TYPICAL_PROFILE;
-use crate::{Event, Info, Kind, Recording, Thread, UNKNOWN_CORE};
+use crate::{Event, Info, Kind, Recording, Thread};
 use synthetic::Script;
 
 fn lifted(recording: &Recording) -> Lifted {
@@ -152,16 +152,11 @@ fn event() -> impl Strategy<Value = Event> {
     let fields = (0..Kind::ALL.len(), any::<bool>(), small.clone(), small);
     (fields, 0..3_000u64, 0..50_000u64, 0..20_000u64).prop_map(
         |((kind, is_blocked, object, aux), at_ns, work_ns, wait_ns)| Event {
-            kind: Kind::ALL[kind],
             is_blocked,
-            is_preempted: false,
-            core: UNKNOWN_CORE,
             object,
             aux,
-            at_ns,
-            cpu_ns: work_ns,
-            work_ns,
             wait_ns,
+            ..Event::new(Kind::ALL[kind], at_ns, work_ns)
         },
     )
 }

@@ -221,7 +221,7 @@ fn completed(
         if last.kind != Kind::Exit {
             unseen += 1;
             let at_ns = last.at_ns;
-            let end = Event { kind: Kind::Exit, core: last.core, at_ns, ..nothing() };
+            let end = Event { core: last.core, ..Event::new(Kind::Exit, at_ns, 0) };
             thread.events.push(end);
         }
     }
@@ -251,21 +251,6 @@ fn completed(
         "Times without the recorder as exactly: CPU time was read at every event.".to_owned(),
     );
     info
-}
-
-fn nothing() -> Event {
-    Event {
-        kind: Kind::Exit,
-        is_blocked: false,
-        is_preempted: false,
-        core: crate::UNKNOWN_CORE,
-        object: 0,
-        aux: 0,
-        at_ns: 0,
-        cpu_ns: 0,
-        work_ns: 0,
-        wait_ns: 0,
-    }
 }
 
 /// By the thread of which the recorder took most, or by what it took of all cores if that is more.

@@ -208,19 +208,7 @@ fn a_thread_that_runs_when_its_process_ends_has_worked_until_then() {
 #[test]
 fn what_was_before_and_after_the_recorder_belongs_to_the_ends() {
     let thread = || {
-        let event = |kind, at_ns, cpu_ns| Event {
-            kind,
-            is_blocked: false,
-            is_preempted: false,
-            core: crate::UNKNOWN_CORE,
-            object: 0,
-            aux: 0,
-            at_ns,
-            cpu_ns,
-            work_ns: cpu_ns,
-            wait_ns: 0,
-        };
-        let events = vec![event(Kind::Start, 0, 0), event(Kind::Exit, 1000, 900)];
+        let events = vec![Event::new(Kind::Start, 0, 0), Event::new(Kind::Exit, 1000, 900)];
         let thread = crate::Thread { events, ..crate::Thread::default() };
         let info = Info { wall_ns: 1000, ..Info::default() };
         Recording { info, threads: vec![thread], is_cut_off: false }

@@ -106,12 +106,11 @@ impl Plan {
 
     /// Ties become actions. A tie that another one of the same two threads implies is left out, so that the
     /// n-th wait of a pair is for its n-th post.
-    fn settle_ties(&mut self) -> usize {
+    fn settle_ties(&mut self) {
         let mut pairs: BTreeMap<(u32, u32), Vec<(Place, Place)>> = BTreeMap::new();
         for (from, to) in std::mem::take(&mut self.ties) {
             pairs.entry((from.thread, to.thread)).or_default().push((to, from));
         }
-        let mut count = 0;
         for ((poster, waiter), mut ties) in pairs {
             ties.sort_unstable();
             let mut latest = None;
@@ -120,11 +119,9 @@ impl Plan {
                     latest = Some(from);
                     self.act(from, Action::Post { thread: waiter });
                     self.act(to, Action::WaitFor { thread: poster });
-                    count += 1;
                 }
             }
         }
-        count
     }
 }
 
@@ -140,7 +137,7 @@ pub(super) fn assemble(
         |place: &Place| recording.threads[place.thread as usize].events[place.event as usize].at_ns;
     // Clocks of cores may differ a little; what seems to wait for something later waits for nothing.
     plan.ties.retain(|(from, to)| at_ns(from) <= at_ns(to));
-    let ties = plan.settle_ties();
+    plan.settle_ties();
     let mut actions = std::mem::take(&mut plan.actions);
     actions.sort_unstable();
     let mut code = Code::new(&plan, Shares::default());
@@ -177,7 +174,7 @@ pub(super) fn assemble(
         duration_ns: None,
         energy_ratio: None,
     };
-    Replay { program, notes, ties, shared_ns: code.shares.all_ns() }
+    Replay { program, notes, shared_ns: code.shares.all_ns() }
 }
 
 /// Writes the code of all threads. Returns where each begins.
@@ -347,7 +344,7 @@ impl Shares {
     fn meet(&mut self, share: Share, work_ns: f64) -> Option<(f64, u32)> {
         let sum = self.sums.entry(share).or_default();
         if self.is_known {
-            return (sum.1 > 1 && sum.0 >= SHARED_NS_MIN).then_some(*sum);
+            return pays(sum).then_some(*sum);
         }
         *sum = (sum.0 + work_ns, sum.1 + 1);
         None
@@ -355,7 +352,11 @@ impl Shares {
 
     /// All work that is shared by several threads, in ns.
     fn all_ns(&self) -> f64 {
-        let pays = |(ns, threads): &&(f64, u32)| *threads > 1 && *ns >= SHARED_NS_MIN;
-        self.sums.values().filter(pays).map(|(ns, _)| ns).sum()
+        self.sums.values().filter(|sum| pays(sum)).map(|(ns, _)| ns).sum()
     }
+}
+
+/// Whether it pays to divide so much work of so many threads.
+fn pays((ns, threads): &(f64, u32)) -> bool {
+    *threads > 1 && *ns >= SHARED_NS_MIN
 }

@@ -1,6 +1,6 @@
 //! A recording as a program of a catalogue.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ampsched_model::{InputError, MadeProgram, ProfileLibrary, Program};
 
@@ -24,17 +24,16 @@ pub struct Replayed {
     recording: Arc<Recording>,
     description: String,
     like: String,
-    notes: Vec<String>,
+    /// Found when somebody asks.
+    notes: OnceLock<Vec<String>>,
 }
 
 impl Replayed {
     /// The recording of a file, whose code behaves like a profile.
     pub fn new(file: &str, recording: Arc<Recording>, like: &str) -> Self {
         let description = format!("replay of a recording: {}", recording.info.command.join(" "));
-        let options = Options { profile: Default::default(), work_factor: 1.0, is_balanced: false };
-        let notes = replay(&recording, &options).notes;
         let (file, like) = (file.to_owned(), like.to_owned());
-        Self { file, recording, description, like, notes }
+        Self { file, recording, description, like, notes: OnceLock::new() }
     }
 }
 
@@ -82,6 +81,6 @@ impl MadeProgram for Replayed {
     }
 
     fn notes(&self) -> &[String] {
-        &self.notes
+        self.notes.get_or_init(|| replay(&self.recording, &Options::default()).notes)
     }
 }

@@ -32,6 +32,13 @@ pub struct Options {
     pub is_balanced: bool,
 }
 
+impl Default for Options {
+    /// Code of which nothing is known, on a machine that is as fast.
+    fn default() -> Self {
+        Self { profile: Profile::default(), work_factor: 1.0, is_balanced: false }
+    }
+}
+
 /// A recording as a program.
 #[derive(Clone, Debug)]
 pub struct Replay {
@@ -39,8 +46,6 @@ pub struct Replay {
     pub program: Program,
     /// What it honours differently, a sentence each.
     pub notes: Vec<String>,
-    /// Number of ties.
-    pub ties: usize,
     /// Work that could be balanced, in ns of the machine's fastest core: what several threads do up to a barrier or in
     /// a parallel region.
     pub shared_ns: f64,

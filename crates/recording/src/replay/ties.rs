@@ -192,7 +192,7 @@ pub(super) fn tie_counted(posts: &[Mark], takes: &[Mark], plan: &mut Plan) {
 }
 
 /// How far what was taken was ahead of what was added at most.
-pub(super) fn shortage(posts: &[Mark], takes: &[Mark]) -> usize {
+fn shortage(posts: &[Mark], takes: &[Mark]) -> usize {
     let missing = |(taken, take): (usize, &Mark)| {
         let added = posts.partition_point(|post| post.at_ns <= take.at_ns);
         (taken + 1).saturating_sub(added)

@@ -121,7 +121,7 @@ def record_calls(
 
 def with_speedup(fast: Recording, slow: Recording) -> Recording:
     """The recording on fast cores, with its speed-up: CPU time on slow ones by that on fast ones."""
-    speedup = _cpu_ns(slow) / _cpu_ns(fast)
+    speedup = slow.cpu_ns / fast.cpu_ns
     return fast.with_info(json.dumps({**json.loads(fast.info), "speedup": speedup}))
 
 
@@ -163,7 +163,3 @@ def _slowest(exact: Exact) -> Exact | None:
     return replace(
         exact, machine=exact.machine.only_little(), mips=exact.mips * min(speeds) / max(speeds), speeds=None
     )
-
-
-def _cpu_ns(recording: Recording) -> int:
-    return sum(cpu_ns for _, _, _, cpu_ns, _ in recording.threads)

@@ -1,6 +1,6 @@
 //! Recordings written by hand: a clock for each thread, and what happens when.
 
-use crate::{Core, Event, Info, Kind, Recording, Thread, UNKNOWN_CORE, Wake};
+use crate::{Core, Event, Info, Kind, Recording, Thread, Wake};
 
 /// Threads that are being written.
 pub struct Script {
@@ -26,18 +26,8 @@ impl Script {
     /// The thread works and then does that.
     fn add(&mut self, thread: usize, kind: Kind, object: u32, work_ns: u64) {
         self.clocks[thread] += work_ns;
-        self.threads[thread].events.push(Event {
-            kind,
-            is_blocked: false,
-            is_preempted: false,
-            core: UNKNOWN_CORE,
-            object,
-            aux: 0,
-            at_ns: self.clocks[thread],
-            cpu_ns: work_ns,
-            work_ns,
-            wait_ns: 0,
-        });
+        let event = Event::new(kind, self.clocks[thread], work_ns);
+        self.threads[thread].events.push(Event { object, ..event });
     }
 
     fn last(&mut self, thread: usize) -> &mut Event {

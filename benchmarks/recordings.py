@@ -15,7 +15,7 @@ from time import process_time
 from run import replace_measured
 
 import ampsched
-from ampsched.recording import Recording, lift, save
+from ampsched.recording import lift, save
 from ampsched.recording.imports import import_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,11 +53,6 @@ def text_trace(events: int) -> str:
     return lines.getvalue()
 
 
-def events_of(recording: Recording) -> int:
-    """How many events it has."""
-    return sum(count for _, count in recording.counts)
-
-
 def rows(folder: Path) -> list[str]:
     """Lines of the table."""
     trace = folder / "trace.txt"
@@ -67,7 +62,7 @@ def rows(folder: Path) -> list[str]:
     for name in NAMES:
         file = RECORDINGS / f"{name}.npz.zst"
         recording = import_file(file)
-        count = events_of(recording)
+        count = recording.events
         per_million = MILLION / count
         own = folder / f"{name}.ampr"
         save(recording, own)

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import platform
 import re
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 
+from ampsched.recording.disturbance import Disturbance, busy_s
 from truth.host.scenarios import arguments, cpus_of
 from truth.sides.machine import NS_PER_S, Costs, Measured, read
 from truth.sides.workloads import Workload
@@ -149,16 +149,13 @@ def run_once(folder: Path, scenario: Workload, cpus: Sequence[int]) -> Run:
     """Runs the C program of a scenario once."""
     (program,) = scenario.programs
     used = cpus_of(program, cpus)
-    before_s, before = busy_s(used), os.times()
+    disturbance = Disturbance(used)
     report = json.loads(_run([str(folder / program.binary), *arguments(program, cpus)]))
-    after, all_s = os.times(), busy_s(used) - before_s
-    own_s = (after.children_user + after.children_system) - (before.children_user + before.children_system)
-    capacity_s = (after.elapsed - before.elapsed) * len(used)
     return Run(
         report["turnaround_ns"],
         report["ns_per_iteration"],
         sum(row["voluntary"] + row["involuntary"] for row in report["threads"]),
-        max(0.0, (all_s - own_s) / capacity_s),
+        disturbance.share() or 0.0,
     )
 
 
@@ -183,15 +180,3 @@ def _run(words: Sequence[str]) -> str:
     if done.returncode != 0:
         sys.exit(f"{words[0]} failed: {done.stderr.strip()}")
     return done.stdout
-
-
-def busy_s(cpus: Sequence[int]) -> float:
-    """Time since boot during which these CPUs were not idle, or were taken away by a hypervisor."""
-    names = {f"cpu{cpu}" for cpu in cpus}
-    ticks = 0
-    for line in Path("/proc/stat").read_text().splitlines():
-        name, *fields = line.split()
-        if name in names:
-            user, nice, system, _idle, _iowait, irq, softirq, steal = (int(field) for field in fields[:8])
-            ticks += user + nice + system + irq + softirq + steal
-    return ticks / os.sysconf("SC_CLK_TCK")

@@ -10,6 +10,7 @@ import argparse
 import json
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -157,8 +158,6 @@ def machine_text(machine: str) -> str:
 
 def _costs() -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Of fast and of slow cores."""
-    import tomllib
-
     found = tomllib.loads(COSTS.read_text("utf-8"))
     fast = found["costs"]
     slow = {**fast, **next(cluster["costs"] for cluster in found["clusters"] if cluster["class"] == 0)}

@@ -13,17 +13,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from statistics import mean
 
-from ampsched import Catalog, InputError, simulate
+from ampsched import Catalog, InputError
 from ampsched.recording import lift, load
-from ampsched.recording.advice import NOISE
+from ampsched.recording.advice import check, makespan_s
 from ampsched.recording.machine import recorded_machine
 from truth.host.measure import host, wait_until_quiet
 from truth.host.run import policy_of
 from truth.page import replace_region
 from truth.recordings.measure import missing, recorded
-from truth.recordings.native import SEEDS, replay_s
+from truth.recordings.native import SEEDS
 from truth.recordings.programs import PROGRAMS, THREADS, Program, write_inputs
 
 BEGIN = "<!-- begin: lifted, written by make truth-lifted -->"
@@ -61,20 +60,16 @@ class Row:
         return None if self.lifted_twice_s is None else self.lifted_twice_s / self.replayed_twice_s - 1
 
 
-def lifted_s(path: Path, toml: Path, policy: str, threads: int | None) -> float:
-    """Turnaround of a lifted program on a recording's cores, a mean over seeds."""
-    machine = recorded_machine(json.loads(load(path).info), Catalog.shipped(), str(path))
-    workload = str(toml) if threads is None else f"{toml}:n={threads}"
-    outcomes = (
-        simulate(machine, workload, policy, noise=NOISE, seed=seed, core_order="as-is")
-        for seed in range(1, SEEDS + 1)
-    )
-    return mean(outcome.makespan_ns for outcome in outcomes) / 1e9
-
-
 def row(program: Program, once: Path, twice: Path, policy: str) -> Row:
     """Lifts a recording and compares it with both."""
-    found = lift(load(once))
+    catalog = Catalog.shipped()
+    recordings = [load(path) for path in (once, twice)]
+    found = lift(recordings[0])
+    replays = [
+        check(each, path, catalog, policy, SEEDS).replayed_s
+        for each, path in zip(recordings, (once, twice), strict=True)
+    ]
+    machine = recorded_machine(json.loads(recordings[0].info), catalog, str(once))
     with tempfile.TemporaryDirectory(prefix="ampsched-truth-") as name:
         toml = Path(name) / "lifted.toml"
         toml.write_text(found.toml, "utf-8")
@@ -83,10 +78,10 @@ def row(program: Program, once: Path, twice: Path, policy: str) -> Row:
             name=program.name,
             groups=len(found.report["groups"]),
             literal=found.report["literal_share"],
-            replayed_s=replay_s(once, policy),
-            lifted_s=lifted_s(once, toml, policy, None),
-            replayed_twice_s=replay_s(twice, policy),
-            lifted_twice_s=lifted_s(twice, toml, policy, 2 * THREADS) if has_n else None,
+            replayed_s=replays[0],
+            lifted_s=makespan_s(machine, toml, policy, SEEDS),
+            replayed_twice_s=replays[1],
+            lifted_twice_s=makespan_s(machine, f"{toml}:n={2 * THREADS}", policy, SEEDS) if has_n else None,
         )
 
 

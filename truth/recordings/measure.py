@@ -8,7 +8,6 @@ stands the replay against the very run that was recorded, which does not suffer 
 faster and now slower.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from truth.host.measure import FOREIGN_MAX, busy_s, wait_until_quiet
+from ampsched.recording.disturbance import Disturbance
+from truth.host.measure import FOREIGN_MAX, wait_until_quiet
 from truth.recordings.programs import THREADS, Program
 
 RUNS = 5
@@ -40,15 +40,9 @@ class Timed:
 
 def timed(run: Callable[[], None], cpus: Sequence[int]) -> Timed:
     """Runs something that waits for its children, and how long it took."""
-    before_s, before = busy_s(cpus), os.times()
+    disturbance = Disturbance(cpus)
     run()
-    after, all_s = os.times(), busy_s(cpus) - before_s
-    own_s = sum(
-        getattr(after, name) - getattr(before, name)
-        for name in ("user", "system", "children_user", "children_system")
-    )
-    elapsed_s = after.elapsed - before.elapsed
-    return Timed(elapsed_s, max(0.0, (all_s - own_s) / (elapsed_s * len(cpus))))
+    return Timed(disturbance.elapsed_s, disturbance.share() or 0.0)
 
 
 def plain(program: Program, inputs: Path, cpus: Sequence[int], threads: int = THREADS) -> Timed:

@@ -12,11 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from statistics import mean, median
 
-from ampsched import Catalog, InputError, simulate
+from ampsched import Catalog, InputError
 from ampsched.recording import load
-from ampsched.recording.advice import MISS_MAX, NOISE
-from ampsched.recording.machine import recorded_machine
-from ampsched.recording.replay import replayed
+from ampsched.recording.advice import MISS_MAX, check
+from ampsched.recording.summary import coverage
 from truth.host.measure import Host, host
 from truth.host.run import policy_of
 from truth.page import replace_region
@@ -69,47 +68,32 @@ class Row:
         return self.recorded_s / self.plain_s
 
 
-def replay_s(path: Path, policy: str) -> float:
-    """Turnaround of a recording's replay on its own cores, a mean over seeds of the system's noise."""
-    catalog = Catalog.shipped()
-    info = json.loads(load(path).info)
-    machine, workload = recorded_machine(info, catalog, str(path)), replayed(catalog, path).workload
-    outcomes = (
-        simulate(machine, workload, policy, noise=NOISE, seed=seed, core_order="as-is")
-        for seed in range(1, SEEDS + 1)
-    )
-    return mean(outcome.makespan_ns for outcome in outcomes) / 1e9
-
-
 def row(
     program: Program, plain: Sequence[Timed], recorded: Sequence[Timed], folder: Path, policy: str
 ) -> Row:
     """What the runs of a program show."""
     paths = [folder / run.recording for run in recorded]
     recordings = [load(path) for path in paths]
-    infos = [json.loads(recording.info) for recording in recordings]
-    walls_s = [info["wall_ns"] / 1e9 for info in infos]
-    replays_s = [replay_s(path, policy) for path in paths]
-    first = recordings[0]
-    events = sum(count for _, count in first.counts)
-    blocked_ns, known_ns = first.blocked_ns
-    own = [wall / (info["slowdown"] or 1.0) for wall, info in zip(walls_s, infos, strict=True)]
-    misses = [replayed / wall - 1 for replayed, wall in zip(replays_s, own, strict=True)]
+    walls_s = [json.loads(recording.info)["wall_ns"] / 1e9 for recording in recordings]
+    catalog = Catalog.shipped()
+    checks = [check(each, path, catalog, policy, SEEDS) for each, path in zip(recordings, paths, strict=True)]
+    first, own_error = recordings[0], median(found.error for found in checks)
+    known = coverage(first)
     return Row(
         name=program.name,
         recorder=program.recorder,
         what=program.what,
         threads=len(first.threads),
-        events=events,
-        bytes_per_event=paths[0].stat().st_size / max(events, 1),
+        events=first.events,
+        bytes_per_event=paths[0].stat().st_size / max(first.events, 1),
         blocks_per_s=first.blocks / walls_s[0],
-        known=known_ns / blocked_ns if blocked_ns else 1.0,
+        known=1.0 if known is None else known,
         plain_s=median(run.wall_s for run in plain),
         recorded_s=median(walls_s),
-        replayed_s=median(replays_s),
+        replayed_s=median(found.replayed_s for found in checks),
         foreign=max(run.foreign for run in (*plain, *recorded)),
-        own_error=median(misses),
-        refused=abs(median(misses)) > MISS_MAX,
+        own_error=own_error,
+        refused=abs(own_error) > MISS_MAX,
     )
 
 

@@ -152,7 +152,7 @@ impl Sched {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use ampsched_model::{ClassId, EnergyPoint};
 
     use super::*;
@@ -169,10 +169,15 @@ mod tests {
         }
     }
 
-    fn points() -> [Vec<CostPoint>; 2] {
+    /// The worked example's little and big cluster: capacities, and what busy cores draw in mW.
+    pub(crate) fn clusters() -> [ClusterInfo; 2] {
         let little = cluster(0, [0, 1], [(170.0, 50.0), (341.0, 150.0), (512.0, 300.0)]);
         let big = cluster(1, [2, 3], [(341.0, 400.0), (768.0, 1000.0), (1024.0, 1700.0)]);
-        [little, big].map(|cluster| cost_points(&cluster))
+        [little, big]
+    }
+
+    fn points() -> [Vec<CostPoint>; 2] {
+        clusters().map(|cluster| cost_points(&cluster))
     }
 
     /// In mW.

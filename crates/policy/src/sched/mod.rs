@@ -9,7 +9,7 @@
 mod above;
 mod aside;
 mod balance;
-mod by_energy;
+pub(crate) mod by_energy;
 mod by_load;
 mod eevdf;
 mod load;

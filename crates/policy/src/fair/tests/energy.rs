@@ -1,24 +1,12 @@
 //! Placing by energy: the worked example of `eas`.
 
 use super::*;
+use crate::sched::by_energy::tests::clusters;
 
 /// Cores with their energy models: (170, 50) (341, 150) (512, 300) and (341, 400) (768, 1000) (1024, 1700).
 fn board() -> Topology {
-    let cluster = |class: u8, cores: [u16; 2], points: [(f64, f64); 3]| {
-        let point = |(capacity, power_mw)| EnergyPoint { mhz: 0, capacity, power_mw };
-        ClusterInfo {
-            shares_l2: false,
-            class: ClassId(class),
-            cores: cores.map(CoreId).to_vec(),
-            freqs_mhz: vec![1, 2, 3],
-            design: None,
-            energy_model: points.map(point).to_vec(),
-        }
-    };
-    let little = cluster(0, [0, 1], [(170.0, 50.0), (341.0, 150.0), (512.0, 300.0)]);
-    let big = cluster(1, [2, 3], [(341.0, 400.0), (768.0, 1000.0), (1024.0, 1700.0)]);
     let view = KernelView { sees: Sees::Capacities, last_level_cache: LastLevelCache::Machine };
-    Topology::from_clusters(vec![little, big]).seen_as(view)
+    Topology::from_clusters(clusters().to_vec()).seen_as(view)
 }
 
 /// Utilisations of 400, 100, 600 and 500, and a sleeping thread that ran on some core, whose it is a part of.

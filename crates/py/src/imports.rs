@@ -58,8 +58,7 @@ pub fn wake_ups(recording: &Recording) -> Vec<(u32, u32, u64, u64)> {
 /// Work of each thread: what its CPU time would have been on the fastest core, in ns.
 #[pyfunction]
 pub fn work_ns(recording: &Recording) -> Vec<u64> {
-    let threads = recording.inner.threads.iter();
-    threads.map(|thread| thread.events.iter().map(|event| event.work_ns).sum()).collect()
+    recording.inner.threads.iter().map(|thread| thread.work_ns()).collect()
 }
 
 /// Forms of traces that are imported: name, and what it is.

@@ -54,12 +54,8 @@ impl Recording {
     /// Per thread: name, process, events, CPU time in ns, blocked time in ns.
     #[getter]
     fn threads(&self) -> Vec<(String, u32, usize, u64, u64)> {
-        let sum = |thread: &recording::Thread, of: fn(&recording::Event) -> u64| {
-            thread.events.iter().map(of).sum()
-        };
         let row = |thread: &recording::Thread| {
-            let (cpu_ns, wait_ns) =
-                (sum(thread, |event| event.cpu_ns), sum(thread, |event| event.wait_ns));
+            let (cpu_ns, wait_ns) = (thread.cpu_ns(), thread.wait_ns());
             (thread.name.clone(), thread.process, thread.events.len(), cpu_ns, wait_ns)
         };
         self.inner.threads.iter().map(row).collect()

@@ -21,6 +21,8 @@ pub const MAGIC: [u8; 8] = *b"AMPREC1\n";
 const BLOCK_EVENTS: usize = 1 << 15;
 /// Most bytes of a block, unpacked.
 const BLOCK_BYTES_MAX: u32 = 1 << 24;
+/// Longest time that a recording can tell, in ns: two years.
+const TIME_NS_MAX: u64 = 1 << 56;
 /// Most threads of a recording.
 const THREADS_MAX: usize = 1 << 20;
 const HEAD_BYTES: usize = 13;
@@ -292,12 +294,12 @@ impl Columns<'_> {
     fn event(&mut self, at_ns: &mut u64) -> Option<Event> {
         let kind = Kind::from_number(self.byte()?)?;
         let flags = u64::from(self.byte()?);
-        *at_ns = at_ns.checked_add(self.next()?)?;
+        *at_ns = at_ns.checked_add(self.next()?).filter(|ns| *ns <= TIME_NS_MAX)?;
         let object = u32::try_from(self.next()?).ok()?;
-        let cpu_ns = self.next()?;
+        let cpu_ns = self.time_ns(true, 0)?;
         let aux = self.optional(flags & HAS_AUX, 0)?;
-        let wait_ns = self.optional(flags & HAS_WAIT, 0)?;
-        let work_ns = self.optional(flags & HAS_WORK, cpu_ns)?;
+        let wait_ns = self.time_ns(flags & HAS_WAIT != 0, 0)?;
+        let work_ns = self.time_ns(flags & HAS_WORK != 0, cpu_ns)?;
         let core = self.optional(flags & HAS_CORE, u64::from(crate::UNKNOWN_CORE))?;
         Some(Event {
             kind,
@@ -311,6 +313,12 @@ impl Columns<'_> {
             work_ns,
             wait_ns,
         })
+    }
+
+    /// A time if it is stated; none that an engine could not add to others.
+    fn time_ns(&mut self, is_stated: bool, otherwise: u64) -> Option<u64> {
+        let ns = if is_stated { self.next()? } else { otherwise };
+        (ns <= TIME_NS_MAX).then_some(ns)
     }
 
     fn optional(&mut self, bit: u64, otherwise: u64) -> Option<u64> {
@@ -405,6 +413,21 @@ mod tests {
         let mut huge = b"AMPREC1\nH".to_vec();
         huge.extend([0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0]);
         assert_eq!(error(&huge), "x: byte 8: a block of 4294967295 bytes; most are 16777216");
+    }
+
+    #[test]
+    fn no_time_is_longer_than_an_engine_can_add() {
+        let read_with = |at_ns, work_ns| {
+            let events = vec![Event::new(Kind::Exit, at_ns, work_ns)];
+            let thread = Thread { events, ..Thread::default() };
+            let recording = Recording { threads: vec![thread], ..Recording::default() };
+            read("x", &recording.to_bytes())
+        };
+        assert!(read_with(TIME_NS_MAX, TIME_NS_MAX).is_ok());
+        for (at_ns, work_ns) in [(TIME_NS_MAX + 1, 0), (0, TIME_NS_MAX + 1), (u64::MAX, u64::MAX)] {
+            let error = read_with(at_ns, work_ns).unwrap_err().to_string();
+            assert!(error.ends_with("is damaged: events do not fit their columns"), "{error}");
+        }
     }
 
     #[test]

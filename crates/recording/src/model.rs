@@ -202,6 +202,28 @@ pub struct Thread {
     pub events: Vec<Event>,
 }
 
+impl Thread {
+    /// CPU time, in ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.sum(|event| event.cpu_ns)
+    }
+
+    /// What its CPU time would have been on the fastest core, in ns.
+    pub fn work_ns(&self) -> u64 {
+        self.sum(|event| event.work_ns)
+    }
+
+    /// Time that it was blocked, in ns.
+    pub fn wait_ns(&self) -> u64 {
+        self.sum(|event| event.wait_ns)
+    }
+
+    /// A damaged file may say anything: what is more than there can be stays the most.
+    fn sum(&self, of: impl Fn(&Event) -> u64) -> u64 {
+        self.events.iter().fold(0, |sum, event| sum.saturating_add(of(event)))
+    }
+}
+
 /// A core of the computer that recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Core {
@@ -269,8 +291,7 @@ impl Recording {
 
     /// CPU time of all threads, in ns.
     pub fn cpu_ns(&self) -> u64 {
-        let events = self.threads.iter().flat_map(|thread| &thread.events);
-        events.map(|event| event.cpu_ns).sum()
+        self.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.cpu_ns()))
     }
 
     /// How often threads blocked.
@@ -281,12 +302,12 @@ impl Recording {
 
     /// Time that threads were blocked, in ns: in all, and with a cause that is known.
     pub fn blocked_ns(&self) -> (u64, u64) {
-        let mut sums = (0, 0);
+        let mut sums: (u64, u64) = (0, 0);
         for event in self.threads.iter().flat_map(|thread| &thread.events) {
-            sums.0 += event.wait_ns;
+            sums.0 = sums.0.saturating_add(event.wait_ns);
             let is_known = event.kind != Kind::Block
                 || !matches!(Wake::from_aux(event.aux), Wake::Unknown | Wake::Outside);
-            sums.1 += if is_known { event.wait_ns } else { 0 };
+            sums.1 = sums.1.saturating_add(if is_known { event.wait_ns } else { 0 });
         }
         sums
     }

@@ -3,9 +3,7 @@
 mod common;
 
 use ampsched_model::{ObjectKind, Op};
-use ampsched_recording::{
-    Event, Info, Kind, Options, Recording, Thread, Wake, replay,
-};
+use ampsched_recording::{Event, Info, Kind, Options, Recording, Thread, Wake, replay};
 use ampsched_sim::SimError;
 use common::{catalog, profile, replayed, run_on};
 use proptest::prelude::*;

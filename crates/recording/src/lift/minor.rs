@@ -33,7 +33,7 @@ pub(super) fn drop_if_it_unites(recording: &Recording, acts: &mut Acts, objects:
         .map(|(object, one)| (*object, one))
         .collect();
     let threads: HashSet<u32> = minor.values().flat_map(|one| one.threads.clone()).collect();
-    let wait_ns: u64 = minor.values().map(|one| one.wait_ns).sum();
+    let wait_ns = minor.values().map(|one| one.wait_ns).fold(0, u64::saturating_add);
     let share = wait_ns as f64 / (wall_ns as f64 * threads.len() as f64).max(1.0);
     if minor.is_empty() {
         return;

@@ -82,7 +82,8 @@ fn rounds(recording: &Recording, mut edges: Vec<Edge>) -> Vec<Round> {
             let between = events.get(last.at as usize + 1..=edge.at as usize).unwrap_or_default();
             last.waker == edge.waker
                 && round.edges.iter().all(|one| one.waiter != edge.waiter)
-                && between.iter().map(|event| event.work_ns).sum::<u64>() <= BETWEEN_NS_MAX
+                && between.iter().map(|event| event.work_ns).fold(0, u64::saturating_add)
+                    <= BETWEEN_NS_MAX
         };
         match found.last_mut().filter(goes_on) {
             Some(round) => round.edges.push(edge),

@@ -59,20 +59,22 @@ pub struct Whole {
 
 /// Adds what happened before the recorder was there, and after: loading the program, and taking its memory back.
 fn add_ends(recording: &mut Recording, startup_ns: u64, whole: Whole) {
-    let recorded_ns = recording.cpu_ns() + startup_ns;
+    let recorded_ns = recording.cpu_ns().saturating_add(startup_ns);
     for event in recording.threads.iter_mut().flat_map(|thread| &mut thread.events) {
-        event.at_ns += startup_ns;
+        event.at_ns = event.at_ns.saturating_add(startup_ns);
     }
-    recording.info.wall_ns += startup_ns;
+    recording.info.wall_ns = recording.info.wall_ns.saturating_add(startup_ns);
     let late_ns = whole.took_ns.saturating_sub(recording.info.wall_ns);
     let ending_ns = whole.cpu_ns.saturating_sub(recorded_ns).min(late_ns);
     let Some(thread) = recording.threads.first_mut() else { return };
     let Some(last) = thread.events.len().checked_sub(1) else { return };
     for (event, ns) in [(0, startup_ns), (last, ending_ns)] {
-        thread.events[event].cpu_ns += ns;
-        thread.events[event].work_ns += ns;
+        let event = &mut thread.events[event];
+        event.cpu_ns = event.cpu_ns.saturating_add(ns);
+        event.work_ns = event.work_ns.saturating_add(ns);
     }
-    thread.events[last].at_ns += ending_ns;
+    let end = &mut thread.events[last];
+    end.at_ns = end.at_ns.saturating_add(ending_ns);
     let ends = recording.threads.iter().filter_map(|thread| thread.events.last());
     let end_ns = ends.map(|event| event.at_ns).max().unwrap_or_default();
     recording.info.wall_ns = recording.info.wall_ns.max(end_ns);

@@ -143,13 +143,13 @@ impl Resolver<'_> {
         if !head.is_continued && self.creators[index as usize] == 0 {
             self.creators[index as usize] = self.names.parent(head, index);
         }
-        let mut dropped_ns = 0;
+        let mut dropped_ns: u64 = 0;
         timed(raw, scale, |event| {
             let resolved = self.resolve(head.process, index, &event);
             // It has waited for something that was not recorded, such as a static program.
             let waited = (event.wait_ns > 0).then_some((Kind::Io, 0, IO_OTHER));
             let Some(meaning) = resolved.or(waited) else {
-                dropped_ns += event.cpu_ns;
+                dropped_ns = dropped_ns.saturating_add(event.cpu_ns);
                 return;
             };
             let event = self.finished(&event, dropped_ns, meaning);
@@ -160,7 +160,7 @@ impl Resolver<'_> {
 
     fn finished(&self, event: &Timed, dropped_ns: u64, meaning: (Kind, u32, u32)) -> Event {
         let (kind, object, aux) = meaning;
-        let cpu_ns = event.cpu_ns + dropped_ns;
+        let cpu_ns = event.cpu_ns.saturating_add(dropped_ns);
         let speed = self.cores.get(usize::from(event.core)).map_or(1.0, |core| core.speed);
         Event {
             kind,
@@ -227,7 +227,8 @@ fn completed(
     }
     let ends = threads.iter().filter_map(|thread| thread.events.last());
     info.wall_ns = ends.map(|event| event.at_ns).max().unwrap_or(0);
-    info.lost_events += raw.iter().map(|thread| thread.head.lost_events).sum::<u64>();
+    let lost = raw.iter().map(|thread| thread.head.lost_events);
+    info.lost_events = lost.fold(info.lost_events, u64::saturating_add);
     info.slowdown = slowdown(raw, &info, scale);
     info.instructions = instructions(raw, names, threads.len());
     let mut tell = |is: bool, sentence: String| {

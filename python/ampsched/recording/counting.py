@@ -19,7 +19,10 @@ def counted() -> Iterator[Counts]:
 
     The dictionary is filled at the end; it stays empty without a PMU or the right to use it.
     """
-    kinds: list[CoreKind] = [kind for kind in core_kinds(os.sched_getaffinity(0)) if kind.is_known]
+    try:
+        kinds: list[CoreKind] = [kind for kind in core_kinds(os.sched_getaffinity(0)) if kind.is_known]
+    except InputError:  # the kernel tells nothing that is understood; a program is recorded without counters
+        kinds = []
     found: Counts = {}
     with ExitStack() as stack:
         open_now = [stack.enter_context(counting(kind.pmu, with_children=True)) for kind in kinds]

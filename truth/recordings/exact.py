@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -20,7 +20,7 @@ from statistics import fmean
 import ampsched
 from ampsched import Catalog
 from ampsched.recording import load, save
-from ampsched.vm.exact import Exact, Work, record, record_calls, with_speedup
+from ampsched.vm.exact import Exact, Work, fastest, record, record_calls, slowest, with_speedup
 from truth.campaign.boot import KERNEL
 from truth.campaign.store import Store
 from truth.gain.campaign import alone_names
@@ -93,12 +93,10 @@ def _calls(exact: Exact, each: Synthetic, binaries: Path) -> ampsched.recording.
 def _told(exact: Exact, workshop: Workshop, each: Real) -> ampsched.recording.Recording:
     """A program of Debian's archive, as the kernel tells it: on fast cores, and on slow ones for its speed-up."""
     files = workshop.guest(RECORDED_ON, X86).files
-    fast = replace(exact, machine=exact.machine.all_big())
-    speeds = [cluster.speed for cluster in exact.clusters()]
-    slow = replace(exact, machine=exact.machine.only_little(), mips=exact.mips * min(speeds) / max(speeds))
     found = []
     with tempfile.TemporaryDirectory(prefix="ampsched-truth-") as name:
-        for machine in (fast, slow):
+        for machine in (fastest(exact), slowest(exact)):
+            assert machine is not None
             work = Work(["chroot", str(ROOT), *each.words], cwd=Path(name), placed=files)
             done, recording = record(machine, work, name=Path(each.words[0]).name, machine=RECORDED_ON)
             if recording is None:

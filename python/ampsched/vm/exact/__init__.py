@@ -3,7 +3,7 @@
 from ampsched.vm.exact.clock import Report
 from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.policy import core_options, loader, under
-from ampsched.vm.exact.record import record, record_calls, with_speedup
+from ampsched.vm.exact.record import fastest, record, record_calls, slowest, with_speedup
 
 __all__ = [
     "Done",
@@ -11,11 +11,13 @@ __all__ = [
     "Report",
     "Work",
     "core_options",
+    "fastest",
     "find_program",
     "loader",
     "record",
     "record_calls",
     "run",
+    "slowest",
     "under",
     "with_speedup",
 ]

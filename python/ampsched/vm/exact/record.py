@@ -111,8 +111,8 @@ def record_calls(
         InputError: The program cannot be recorded, or nothing was.
     """
     preload.find_program(str(find_program(work.command[0], work.cwd, exact.architecture)))
-    done, found = _calls(replace(exact, machine=exact.machine.all_big()), work, machine, limit_s, echo)
-    slow = _slowest(exact) if measures_speedup else None
+    done, found = _calls(fastest(exact), work, machine, limit_s, echo)
+    slow = slowest(exact) if measures_speedup else None
     if found is None or slow is None:
         return done, found
     _, slower = _calls(slow, work, machine, limit_s, lambda text: None)
@@ -155,11 +155,20 @@ def _calls(
         return done, preload.recover(left / PARTS, {"exit_code": done.code})
 
 
-def _slowest(exact: Exact) -> Exact | None:
+def fastest(exact: Exact) -> Exact:
+    """The machine with as many cores, all of its fastest kind, each as fast as it is."""
+    speeds = None if exact.speeds is None else [max(exact.speeds, key=lambda costs: costs.rate_kips)]
+    return replace(exact, machine=exact.machine.all_big(), speeds=speeds)
+
+
+def slowest(exact: Exact) -> Exact | None:
     """The machine with only its slowest kind of core, as slow as it is; none if there is only one kind."""
-    if len({rank for *_, rank in exact.machine.clusters}) == 1:
+    ranks = [rank for *_, rank in exact.machine.clusters]
+    if len(set(ranks)) == 1:
         return None
+    little = exact.machine.only_little()
+    if exact.speeds is not None:
+        pairs = zip(exact.speeds, ranks, strict=True)
+        return replace(exact, machine=little, speeds=[costs for costs, rank in pairs if rank == min(ranks)])
     speeds = [cluster.speed for cluster in exact.clusters()]
-    return replace(
-        exact, machine=exact.machine.only_little(), mips=exact.mips * min(speeds) / max(speeds), speeds=None
-    )
+    return replace(exact, machine=little, mips=exact.mips * min(speeds) / max(speeds))

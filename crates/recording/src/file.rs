@@ -21,8 +21,6 @@ pub const MAGIC: [u8; 8] = *b"AMPREC1\n";
 const BLOCK_EVENTS: usize = 1 << 15;
 /// Most bytes of a block, unpacked.
 const BLOCK_BYTES_MAX: u32 = 1 << 24;
-/// Longest time that a recording can tell, in ns: two years.
-const TIME_NS_MAX: u64 = 1 << 56;
 /// Most threads of a recording.
 const THREADS_MAX: usize = 1 << 20;
 const HEAD_BYTES: usize = 13;
@@ -108,7 +106,7 @@ impl Recording {
 /// # Errors
 /// It is no recording, of a later version, or damaged; an end that is missing is none: what is there is returned.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Recording, InputError> {
-    Reader { file, bytes, at: MAGIC.len() }.recording()
+    Reader { file, bytes, at: MAGIC.len() }.recording()?.checked(file)
 }
 
 /// The blocks of a file.
@@ -294,12 +292,12 @@ impl Columns<'_> {
     fn event(&mut self, at_ns: &mut u64) -> Option<Event> {
         let kind = Kind::from_number(self.byte()?)?;
         let flags = u64::from(self.byte()?);
-        *at_ns = at_ns.checked_add(self.next()?).filter(|ns| *ns <= TIME_NS_MAX)?;
+        *at_ns = at_ns.checked_add(self.next()?)?;
         let object = u32::try_from(self.next()?).ok()?;
-        let cpu_ns = self.time_ns(true, 0)?;
+        let cpu_ns = self.next()?;
         let aux = self.optional(flags & HAS_AUX, 0)?;
-        let wait_ns = self.time_ns(flags & HAS_WAIT != 0, 0)?;
-        let work_ns = self.time_ns(flags & HAS_WORK != 0, cpu_ns)?;
+        let wait_ns = self.optional(flags & HAS_WAIT, 0)?;
+        let work_ns = self.optional(flags & HAS_WORK, cpu_ns)?;
         let core = self.optional(flags & HAS_CORE, u64::from(crate::UNKNOWN_CORE))?;
         Some(Event {
             kind,
@@ -315,12 +313,6 @@ impl Columns<'_> {
         })
     }
 
-    /// A time if it is stated; none that an engine could not add to others.
-    fn time_ns(&mut self, is_stated: bool, otherwise: u64) -> Option<u64> {
-        let ns = if is_stated { self.next()? } else { otherwise };
-        (ns <= TIME_NS_MAX).then_some(ns)
-    }
-
     fn optional(&mut self, bit: u64, otherwise: u64) -> Option<u64> {
         if bit != 0 { self.next() } else { Some(otherwise) }
     }
@@ -331,6 +323,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::TIME_NS_MAX;
 
     fn event() -> impl Strategy<Value = Event> {
         let number = prop_oneof![Just(0), 0..200u64, any::<u32>().prop_map(u64::from)];
@@ -426,7 +419,7 @@ mod tests {
         assert!(read_with(TIME_NS_MAX, TIME_NS_MAX).is_ok());
         for (at_ns, work_ns) in [(TIME_NS_MAX + 1, 0), (0, TIME_NS_MAX + 1), (u64::MAX, u64::MAX)] {
             let error = read_with(at_ns, work_ns).unwrap_err().to_string();
-            assert!(error.ends_with("is damaged: events do not fit their columns"), "{error}");
+            assert!(error.starts_with("x: thread 0: a time of "), "{error}");
         }
     }
 

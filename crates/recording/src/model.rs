@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ampsched_model::InputError;
 use serde::{Deserialize, Serialize};
 
 /// Declares [`Kind`] with its numbers and words, once.
@@ -283,7 +284,26 @@ pub struct Recording {
     pub is_cut_off: bool,
 }
 
+/// Longest time that a recording can tell, in ns: two years.
+pub(crate) const TIME_NS_MAX: u64 = 1 << 56;
+
 impl Recording {
+    /// The same, if an engine can add up its times.
+    ///
+    /// # Errors
+    /// A time is longer than two years, as only a damaged file has it.
+    pub(crate) fn checked(self, file: &str) -> Result<Self, InputError> {
+        for (index, thread) in self.threads.iter().enumerate() {
+            let times = |event: &Event| [event.at_ns, event.cpu_ns, event.work_ns, event.wait_ns];
+            let longest = thread.events.iter().flat_map(times).max().unwrap_or(0);
+            if longest > TIME_NS_MAX {
+                let message = format!("a time of {longest} ns; the longest is {TIME_NS_MAX}");
+                return Err(InputError::new(file, format!("thread {index}"), message));
+            }
+        }
+        Ok(self)
+    }
+
     /// Number of events of all threads.
     pub fn events(&self) -> usize {
         self.threads.iter().map(|thread| thread.events.len()).sum()

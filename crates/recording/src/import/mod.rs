@@ -103,7 +103,7 @@ pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, 
         return crate::read(file, bytes);
     }
     if npz::is_form(bytes) {
-        return npz::recording(file, bytes, options);
+        return npz::recording(file, bytes, options)?.checked(file);
     }
     let (form, story) = story(file, bytes)?;
     let mut options = options.clone();

@@ -121,7 +121,7 @@ pub fn recording(file: &str, mut story: Story, options: &Options) -> Result<Reco
     let (threads, origin_ns, end_ns) = threads(&told.tracks, &order, &processes, text);
     let info =
         info(&told, &story, options, &order, &speeds, end_ns.saturating_sub(origin_ns), &threads);
-    Ok(Recording { info, threads, is_cut_off: false })
+    Recording { info, threads, is_cut_off: false }.checked(file)
 }
 
 /// The process of each track, by the number of its first thread.

@@ -11,6 +11,7 @@ mod times;
 
 use ampsched_model::InputError;
 
+use crate::model::TIME_NS_MAX;
 use crate::{Info, Recording};
 
 /// Makes a recording of the files of a working folder, each a name and its bytes; `info` says what is known besides.
@@ -44,8 +45,19 @@ pub fn from_raw(
     let scale = times::Scale::of(&threads);
     let startup_ns = threads[0].head.startup_ns;
     let mut recording = resolve::recording(info, &threads, &scale);
+    cap_times(&mut recording);
     add_ends(&mut recording, startup_ns, whole);
     Ok(recording)
+}
+
+/// What stands behind the end of a file that was cut off may be anything: no time is longer than a recording can tell.
+fn cap_times(recording: &mut Recording) {
+    for event in recording.threads.iter_mut().flat_map(|thread| &mut thread.events) {
+        for ns in [&mut event.at_ns, &mut event.cpu_ns, &mut event.work_ns, &mut event.wait_ns] {
+            *ns = (*ns).min(TIME_NS_MAX / 2);
+        }
+    }
+    recording.info.wall_ns = recording.info.wall_ns.min(TIME_NS_MAX / 2);
 }
 
 /// What is known of a program as a whole from outside.
@@ -61,20 +73,20 @@ pub struct Whole {
 fn add_ends(recording: &mut Recording, startup_ns: u64, whole: Whole) {
     let recorded_ns = recording.cpu_ns().saturating_add(startup_ns);
     for event in recording.threads.iter_mut().flat_map(|thread| &mut thread.events) {
-        event.at_ns = event.at_ns.saturating_add(startup_ns);
+        event.at_ns += startup_ns;
     }
-    recording.info.wall_ns = recording.info.wall_ns.saturating_add(startup_ns);
+    recording.info.wall_ns += startup_ns;
     let late_ns = whole.took_ns.saturating_sub(recording.info.wall_ns);
     let ending_ns = whole.cpu_ns.saturating_sub(recorded_ns).min(late_ns);
     let Some(thread) = recording.threads.first_mut() else { return };
     let Some(last) = thread.events.len().checked_sub(1) else { return };
     for (event, ns) in [(0, startup_ns), (last, ending_ns)] {
         let event = &mut thread.events[event];
-        event.cpu_ns = event.cpu_ns.saturating_add(ns);
-        event.work_ns = event.work_ns.saturating_add(ns);
+        event.cpu_ns += ns;
+        event.work_ns += ns;
     }
     let end = &mut thread.events[last];
-    end.at_ns = end.at_ns.saturating_add(ending_ns);
+    end.at_ns += ending_ns;
     let ends = recording.threads.iter().filter_map(|thread| thread.events.last());
     let end_ns = ends.map(|event| event.at_ns).max().unwrap_or_default();
     recording.info.wall_ns = recording.info.wall_ns.max(end_ns);

@@ -9,11 +9,9 @@ import pytest
 SECONDS = 0.15
 QUANTUM_US = 4.0
 """Cores take turns so often that locks are contended."""
-IDLE_US_MAX = {"cfs": 1000, "colab": 1500, "eevdf": 1000, "a-dwrr": 10_000, "gts": 10_000}
-"""That a core may idle beside a thread that its rules let it run. Seen are up to 146 us, but 1,049 under a-dwrr and
-4,793 under gts, where idle cores look again every 4 ms for threads whose load has risen. Under colab 1,024 and 1,012:
-hogs that are killed at the end go on while they exit, which takes a little CPU a millisecond (dispatch.h); recordings
-do not say that a thread exits, so its core counts as idle once the thread has been interrupted."""
+IDLE_US_MAX = {"cfs": 1000, "colab": 1000, "eevdf": 1000, "a-dwrr": 10_000, "gts": 10_000}
+"""That a core may idle beside a thread that its rules let it run. Seen are up to 301 us, but 1,049 under a-dwrr and
+4,793 under gts, where idle cores look again every 4 ms for threads whose load has risen."""
 RECORDS = re.compile(r"^\S+: (\d+) records explained$", re.MULTILINE)
 IDLE_US = re.compile(r"^idled though .* at most: (\d+) us", re.MULTILINE)
 

@@ -38,6 +38,7 @@ CALLABLE(u32, wake_up, (sched_t *s, call_t *c, u32 thread, u32 waker), s, c, thr
 CALLABLE(bool, has_got_there, (sched_t *s, u32 thread, u32 core, u64 now_ns), s, thread, core, now_ns)
 CALLABLE(bool, has_no_work, (sched_t *s, u32 core), s, core)
 CALLABLE(void, is_running, (sched_t *s, call_t *c, u32 thread, u32 core), s, c, thread, core)
+CALLABLE(void, goes_on, (sched_t *s, call_t *c, u32 thread, u32 core), s, c, thread, core)
 CALLABLE(u32, look, (sched_t *s, call_t *c, u32 core, u32 before), s, c, core, before)
 CALLABLE(void, give_up, (sched_t *s, call_t *c, u32 core, u32 thread), s, c, core, thread)
 CALLABLE(bool, is_over, (sched_t *s, u32 thread, u64 now_ns), s, thread, now_ns)

@@ -230,4 +230,13 @@ apart void is_running(sched_t *s, call_t *c, u32 thread, u32 core)
     unlock_both(s, held);
 }
 
+/* A thread that is about to end goes on where it is, though the books may have taken it off that core: it is the one
+ * that runs there, and whoever has been chosen instead waits again. */
+apart void goes_on(sched_t *s, call_t *c, u32 thread, u32 core)
+{
+    thread_t *own = thread_of(s, thread);
+    if (!own->comes && (own->state != STATE_RUNNING || own->core != core))
+        is_running(s, c, thread, core);
+}
+
 #endif

@@ -57,6 +57,7 @@ VERIFIED(enqueue_task, {
 
 VERIFIED(dispatch, {
     some = has_no_work(s, core);
+    goes_on(s, c, thread, core);
     thread = look(s, c, core, thread);
     collect(s, c);
     give_up(s, c, core, thread);

@@ -140,6 +140,7 @@ host! {
     has_got_there = ampsched_host_has_got_there(thread: u32, core: u32, now_ns: u64) -> bool;
     has_no_work = ampsched_host_has_no_work(core: u32) -> bool;
     is_running = ampsched_host_is_running(call: Caller, thread: u32, core: u32);
+    goes_on = ampsched_host_goes_on(call: Caller, thread: u32, core: u32);
     look = ampsched_host_look(call: Caller, core: u32, before: u32) -> u32;
     give_up = ampsched_host_give_up(call: Caller, core: u32, thread: u32);
     is_over = ampsched_host_is_over(thread: u32, now_ns: u64) -> bool;

@@ -98,6 +98,8 @@ void BPF_PROG(ampsched_dispatch, s32 cpu, struct task_struct *prev)
      * CPU, which has chosen to idle by then, would not look there before something else wakes it. */
     if (before != NONE && prev && prev->flags & PF_EXITING) {
         prev->scx.slice = SCX_SLICE_INF;
+        goes_on(s, c, before, core);
+        tell(s, c);
         return;
     }
     if (!is_ours(cpu))

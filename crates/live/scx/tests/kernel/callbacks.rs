@@ -154,7 +154,9 @@ impl Machine {
         let before = prev.and_then(|task| self.thread_of(task));
         if let Some(task) = prev.filter(|&task| before.is_some() && self.tasks[task].exiting) {
             self.tasks[task].slice = SLICE_INF;
-            return;
+            let call = self.c.call_of(core, self.now_ns);
+            self.c.goes_on(call, before.expect("it is there"), core);
+            return self.tell(core);
         }
         self.help_stranded(cpu);
         if before.is_some() && self.receive_other(cpu) {

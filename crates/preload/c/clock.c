@@ -137,9 +137,18 @@ static struct reading anchor(struct thread *self, uint64_t *now) {
 
 #define PAIR_TICKS (1u << 28) /* some tenths of a second */
 
+/* Whether it is how a runtime waits and wakes. */
+static int is_inner(unsigned kind) {
+    return (kind >= LOCK && kind <= SPIN_UNLOCK) || (kind >= FUTEX_WAIT_EVENT && kind <= YIELD) || kind == ANCHOR;
+}
+
 /* Adds an event with a reading; also where there is no room, or a signal's handler runs. */
 void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux) {
-    if (self->is_busy) {
+    uint32_t was_busy = self->is_busy;
+    if (was_busy == HIDDEN && is_inner(kind)) {
+        return;
+    }
+    if (was_busy && was_busy != HIDDEN) {
         __atomic_fetch_add(&self->head->lost_events, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -169,7 +178,7 @@ void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t ob
     }
     errno = error;
     __asm__ volatile("" ::: "memory");
-    self->is_busy = 0;
+    self->is_busy = was_busy;
 }
 
 #define SCRATCH_BYTES (1u << 20) /* as much as a thread maps at a time: events meet cold memory */

@@ -68,12 +68,29 @@ struct gomp {
 #define FIELD(result, name, parameters) result(*name) parameters;
     GOMP_FUNCTIONS(FIELD)
 #undef FIELD
+    int tells; /* it is LLVM's runtime, which tells what it does (ompt.c): here, nothing is noted */
 };
+
+/* LLVM's runtime has these functions, too, for programs that GCC has compiled. It asks for tools when it is called
+ * first. */
+static int tells(void *parallel, void *where) {
+    Dl_info of_parallel = {0}, of_own = {0};
+    void *own = dlsym(where, "__kmpc_fork_call");
+    int (*get_max_threads)(void);
+    *(void **)&get_max_threads = dlsym(where, "omp_get_max_threads");
+    if (!parallel || !own || !get_max_threads || !dladdr(parallel, &of_parallel) || !dladdr(own, &of_own) ||
+        of_parallel.dli_fbase != of_own.dli_fbase) {
+        return 0;
+    }
+    get_max_threads();
+    return is_told_by_runtime();
+}
 
 static void find(struct gomp *gomp, void *where) {
 #define FIND(result, name, parameters) *(void **)&gomp->name = dlsym(where, "GOMP_" #name);
     GOMP_FUNCTIONS(FIND)
 #undef FIND
+    gomp->tells = tells(*(void **)&gomp->parallel, where);
 }
 
 #define CALLERS 256
@@ -120,6 +137,11 @@ static struct gomp *gomp_of(void *address) {
 
 #define GOMP gomp_of(__builtin_return_address(0))
 
+/* The thread whose events are noted here. */
+static struct thread *noting(const struct gomp *gomp) {
+    return UNLIKELY(gomp->tells) ? NULL : current();
+}
+
 /* A parallel region, by its number. */
 struct region {
     share *body;
@@ -129,6 +151,10 @@ struct region {
 };
 
 static uint32_t regions;
+
+uint32_t new_region(void) {
+    return __atomic_add_fetch(&regions, 1, __ATOMIC_RELAXED);
+}
 
 static void run(void *data) {
     struct region region = *(struct region *)data;
@@ -146,8 +172,11 @@ static void run(void *data) {
 /* The region lives on the stack of the thread that waits for its end. */
 #define REGION(given_increment, call) \
     struct gomp *gomp = GOMP; \
-    struct thread *self = current(); \
-    struct region region = {body, data, given_increment, __atomic_add_fetch(&regions, 1, __ATOMIC_RELAXED)}; \
+    struct thread *self = noting(gomp); \
+    struct region region = {body, data, given_increment, gomp->tells ? 0 : new_region()}; \
+    share *shown = gomp->tells ? body : run; \
+    void *given = gomp->tells ? data : &region; \
+    (void)shown, (void)given; \
     if (self) { \
         note(self, OMP_FORK, 0, region.number, 0); \
     } \
@@ -157,7 +186,7 @@ static void run(void *data) {
     }
 
 EXPORT void GOMP_parallel(share *body, void *data, unsigned threads, unsigned flags) {
-    REGION(1, gomp->parallel(run, &region, threads, flags))
+    REGION(1, gomp->parallel(shown, given, threads, flags))
 }
 
 EXPORT unsigned GOMP_parallel_reductions(share *body, void *data, unsigned threads, unsigned flags) {
@@ -168,18 +197,18 @@ EXPORT unsigned GOMP_parallel_reductions(share *body, void *data, unsigned threa
 }
 
 EXPORT void GOMP_parallel_sections(share *body, void *data, unsigned threads, unsigned count, unsigned flags) {
-    REGION(1, gomp->parallel_sections(run, &region, threads, count, flags))
+    REGION(1, gomp->parallel_sections(shown, given, threads, count, flags))
 }
 
 #define PARALLEL_LOOP(name) \
     EXPORT void GOMP_parallel_loop_##name(share *body, void *data, unsigned threads, long start, long end, \
                                           long increment, long chunk, unsigned flags) { \
-        REGION(increment, gomp->parallel_loop_##name(run, &region, threads, start, end, increment, chunk, flags)) \
+        REGION(increment, gomp->parallel_loop_##name(shown, given, threads, start, end, increment, chunk, flags)) \
     }
 #define PARALLEL_LOOP_AT_RUN_TIME(name) \
     EXPORT void GOMP_parallel_loop_##name(share *body, void *data, unsigned threads, long start, long end, \
                                           long increment, unsigned flags) { \
-        REGION(increment, gomp->parallel_loop_##name(run, &region, threads, start, end, increment, flags)) \
+        REGION(increment, gomp->parallel_loop_##name(shown, given, threads, start, end, increment, flags)) \
     }
 PARALLEL_LOOP(static)
 PARALLEL_LOOPS(PARALLEL_LOOP)
@@ -194,8 +223,8 @@ static bool took(struct thread *self, bool is_there, const long *start, const lo
     return is_there;
 }
 
-static struct thread *in_loop(long increment) {
-    struct thread *self = current();
+static struct thread *in_loop(const struct gomp *gomp, long increment) {
+    struct thread *self = noting(gomp);
     if (self) {
         self->omp_increment = increment;
     }
@@ -205,27 +234,27 @@ static struct thread *in_loop(long increment) {
 #define NEXT(name) \
     EXPORT bool GOMP_loop_##name##_next(long *first, long *last) { \
         struct gomp *gomp = GOMP; \
-        return took(current(), gomp->loop_##name##_next(first, last), first, last); \
+        return took(noting(gomp), gomp->loop_##name##_next(first, last), first, last); \
     }
 #define LOOP(name) \
     EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long chunk, long *first, long *last) { \
         struct gomp *gomp = GOMP; \
         bool is_there = gomp->loop_##name##_start(start, end, increment, chunk, first, last); \
-        return took(in_loop(increment), is_there, first, last); \
+        return took(in_loop(gomp, increment), is_there, first, last); \
     } \
     NEXT(name)
 #define LOOP_AT_RUN_TIME(name) \
     EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long *first, long *last) { \
         struct gomp *gomp = GOMP; \
         bool is_there = gomp->loop_##name##_start(start, end, increment, first, last); \
-        return took(in_loop(increment), is_there, first, last); \
+        return took(in_loop(gomp, increment), is_there, first, last); \
     } \
     NEXT(name)
 LOOPS(LOOP)
 LOOPS_AT_RUN_TIME(LOOP_AT_RUN_TIME)
 
-static unsigned took_section(unsigned section) {
-    struct thread *self = current();
+static unsigned took_section(const struct gomp *gomp, unsigned section) {
+    struct thread *self = noting(gomp);
     if (self && section) {
         note(self, OMP_CHUNK, 0, 0, 1);
     }
@@ -233,18 +262,20 @@ static unsigned took_section(unsigned section) {
 }
 
 EXPORT unsigned GOMP_sections_start(unsigned count) {
-    return took_section(GOMP->sections_start(count));
+    struct gomp *gomp = GOMP;
+    return took_section(gomp, gomp->sections_start(count));
 }
 
 EXPORT unsigned GOMP_sections_next(void) {
-    return took_section(GOMP->sections_next());
+    struct gomp *gomp = GOMP;
+    return took_section(gomp, gomp->sections_next());
 }
 
 /* Calls that wait. */
 #define WAITING(name, kind, object, parameters, arguments) \
     EXPORT void GOMP_##name parameters { \
         struct gomp *gomp = GOMP; \
-        struct thread *self = current(); \
+        struct thread *self = noting(gomp); \
         if (self) { \
             before(self); \
         } \
@@ -256,7 +287,7 @@ EXPORT unsigned GOMP_sections_next(void) {
 #define CANCELLABLE(name) \
     EXPORT bool GOMP_##name(void) { \
         struct gomp *gomp = GOMP; \
-        struct thread *self = current(); \
+        struct thread *self = noting(gomp); \
         if (self) { \
             before(self); \
         } \
@@ -269,7 +300,7 @@ EXPORT unsigned GOMP_sections_next(void) {
 #define LEAVING(name, object, parameters, arguments) \
     EXPORT void GOMP_##name parameters { \
         struct gomp *gomp = GOMP; \
-        struct thread *self = current(); \
+        struct thread *self = noting(gomp); \
         if (self) { \
             note(self, OMP_CRITICAL_END, 0, hash(object), 0); \
         } \
@@ -316,7 +347,7 @@ static void copy_task(void *to, void *from) {
 EXPORT void GOMP_task(share *body, void *data, void (*copy)(void *, void *), long bytes, long align, bool is_deferred,
                       unsigned flags, void **depend, int priority, void *detach) {
     struct gomp *gomp = GOMP;
-    if (!current() || flags & DETACHED || align > 4096 || align < 1) {
+    if (!noting(gomp) || flags & DETACHED || align > 4096 || align < 1) {
         gomp->task(body, data, copy, bytes, align, is_deferred, flags, depend, priority, detach);
         return;
     }

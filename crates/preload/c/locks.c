@@ -1,8 +1,6 @@
 /* Locks: mutexes, locks for readers and writers, spin locks. A lock is tried first; only if that fails, it blocks. */
 #include "real.h"
 
-#define BY_TRYLOCK 2
-
 /* `error` is that of the call that took the lock, or could not. */
 static int took(struct thread *self, unsigned kind, unsigned flags, void *lock, int error) {
     if (LIKELY(!error || error == EOWNERDEAD)) {

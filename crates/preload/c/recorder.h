@@ -24,7 +24,7 @@ struct thread {
     volatile uint64_t *rseq_cs;   /* the kernel clears it when the thread loses its core */
     const volatile uint32_t *core;
     struct slot *next, *end;      /* the free part of what is mapped */
-    volatile uint32_t is_busy;    /* a signal's handler finds this thread inside the recorder */
+    volatile uint32_t is_busy;    /* a signal's handler finds this thread inside the recorder; or HIDDEN */
     uint32_t number;
     uint32_t rounds;              /* of destructors of thread-specific data */
     int counter;                  /* file descriptor of the instructions' counter, or -1 */
@@ -32,12 +32,16 @@ struct thread {
     char *window;                 /* what is mapped apart from the head's window, or NULL */
     uint64_t window_bytes, head_window_bytes, file_bytes;
     int64_t omp_increment;
+    struct slot *omp_end, *behind_omp_end; /* the end of a share of LLVM's runtime, and what follows it */
     void *(*routine)(void *);
     void *argument;
     uint32_t creator;
     struct thread *next_free;
     struct thread *previous, *following; /* of those that run */
 };
+
+#define HIDDEN 2      /* inside a runtime whose own ways to wait and to wake are no events */
+#define BY_TRYLOCK 2  /* `aux` of a lock that a try has taken */
 
 /* The thread that runs; NULL before its first call of a wrapper, NO_THREAD if it is not recorded. */
 extern __thread struct thread *self_ LIBRARY_LOCAL;
@@ -138,5 +142,9 @@ extern char folder[PATH_MAX];
 extern uint64_t fast_cost, slow_cost;
 extern struct pair rate;
 int sees_switches(void);
+
+/* Regions of OpenMP are numbered (gomp.c); LLVM's runtime tells what it does (ompt.c). */
+uint32_t new_region(void);
+int is_told_by_runtime(void);
 
 #endif

@@ -224,3 +224,19 @@ fn what_was_before_and_after_the_recorder_belongs_to_the_ends() {
     add_ends(&mut same, 0, Whole::default());
     assert_eq!(same, thread());
 }
+
+#[test]
+fn an_end_that_was_taken_back_is_no_event_and_its_time_goes_on() {
+    let file = started(File::new(0, 0, 1, 0))
+        .fast(22, 4, 1_000, 7)
+        .fast(66, 0, 2_000, 7)
+        .slow(35, 4, 9_000_000, 7, 500 + 3_400)
+        .fast(23, 0, 600, 7);
+    let found = read(vec![("0.0.raw", file)]);
+    let told = |event: &Event| (event.kind, event.cpu_ns, event.wait_ns);
+    let events: Vec<_> = found.threads[0].events.iter().skip(1).take(3).map(told).collect();
+    assert_eq!(
+        events,
+        [(Kind::OmpBegin, 1_000, 0), (Kind::OmpChunk, 2_400, 8_999_600), (Kind::OmpEnd, 600, 0)]
+    );
+}

@@ -232,7 +232,8 @@ def _cores() -> list[dict[str, float]]:
 def variables(folder: Path) -> dict[str, str]:
     """What the program's environment needs to have it recorded into a working folder.
 
-    Threads of OpenMP that wait leave their cores, so that waiting is no work.
+    Threads of OpenMP that wait leave their cores, so that waiting is no work; LLVM's runtime takes a policy of waiting
+    for barriers only, and of its locks only some let threads leave.
     """
     library = str(folder.absolute() / _LIBRARY)
     others = os.environ.get("LD_PRELOAD")
@@ -240,6 +241,7 @@ def variables(folder: Path) -> dict[str, str]:
         "LD_PRELOAD": f"{library}:{others}" if others else library,
         "AMPSCHED_RECORD": str(folder.absolute()),
         "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive"),
+        "KMP_LOCK_KIND": os.environ.get("KMP_LOCK_KIND", "futex"),
     }
 
 

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from ampsched import simulate
 from ampsched.recording import Recording, load
 
 SOURCES = Path(__file__).parent / "data/record"
 COMPILER, CPP = shutil.which("cc"), shutil.which("c++")
+CLANG = shutil.which("clang-19") or shutil.which("clang")
+LLVM_MIN = 19
+"""From which version on the tests know what LLVM's runtime of OpenMP tells."""
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc)")
 KERNEL_CLOCK = {"AMPSCHED_RECORD_CLOCK": "kernel"}
 
@@ -27,10 +31,10 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Compiles a program, once; its file."""
     folder = tmp_path_factory.mktemp("programs")
 
-    def compiled(source: str, *flags: str, name: str = "") -> Path:
+    def compiled(source: str, *flags: str, name: str = "", compiler: str | None = None) -> Path:
         program = folder / (name or Path(source).stem)
         if not program.exists():
-            compiler = CPP if source.endswith("cpp") else COMPILER
+            compiler = compiler or (CPP if source.endswith("cpp") else COMPILER)
             command = [str(compiler), "-O1", "-pthread", *flags, str(SOURCES / source), "-o", str(program)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
@@ -38,6 +42,24 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         return program
 
     return compiled
+
+
+@pytest.fixture(scope="module")
+def libomp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of LLVM's runtime of OpenMP."""
+    missing = "(Debian: apt install clang-19 libomp-19-dev)"
+    if CLANG is None:
+        pytest.skip(f"no clang {missing}")
+    version = subprocess.run([CLANG, "-dumpversion"], capture_output=True, text=True).stdout
+    if int(version.split(".")[0]) < LLVM_MIN:
+        pytest.skip(f"clang {version.strip()}, at least {LLVM_MIN} is needed {missing}")
+    program = tmp_path_factory.mktemp("libomp") / "regions"
+    compiled = [CLANG, "-fopenmp", str(SOURCES / "regions.c"), "-o", str(program)]
+    if subprocess.run(compiled, capture_output=True).returncode:
+        pytest.skip(f"clang has no libomp {missing}")
+    loaded = subprocess.run(["ldd", str(program)], capture_output=True, text=True).stdout
+    lines = [line.split() for line in loaded.splitlines()]
+    return next(Path(line[2]).resolve().parent for line in lines if line[0].startswith("libomp"))
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -116,21 +138,23 @@ def test_every_way_to_wait_is_seen(build: Build, tmp_path: Path, clock: dict[str
     )
 
 
+REGIONS = {
+    "start": 2,
+    "exit": 2,
+    "create": 1,
+    "begin parallel region": 11,
+    "end parallel region": 11,
+    "begin share of region": 22,
+    "end share of region": 22,
+    "barrier of region": 42,
+    "critical": 20,
+    "critical end": 20,
+    "take chunk": 648,
+}
+
+
 def test_openmp_of_gcc_is_seen(build: Build, tmp_path: Path) -> None:
-    found = counts(recorded(tmp_path, build("regions.c", "-fopenmp")))
-    assert found == {
-        "start": 2,
-        "exit": 2,
-        "create": 1,
-        "begin parallel region": 11,
-        "end parallel region": 11,
-        "begin share of region": 22,
-        "end share of region": 22,
-        "barrier of region": 42,
-        "critical": 20,
-        "critical end": 20,
-        "take chunk": 648,
-    }
+    assert counts(recorded(tmp_path, build("regions.c", "-fopenmp"))) == REGIONS
 
 
 def test_a_library_with_an_openmp_of_its_own_is_seen(build: Build, tmp_path: Path) -> None:
@@ -143,6 +167,91 @@ def test_a_library_with_an_openmp_of_its_own_is_seen(build: Build, tmp_path: Pat
         22,
         648,
     )
+
+
+def clang(build: Build, source: str, *flags: str, name: str = "") -> Path:
+    return build(source, "-fopenmp", *flags, name=name or f"{Path(source).stem}-clang", compiler=CLANG)
+
+
+def of_openmp(found: dict[str, int]) -> dict[str, int]:
+    """Without the calls by which LLVM's runtime wakes its threads when it ends."""
+    return {word: count for word, count in found.items() if word not in ("lock", "unlock", "signal")}
+
+
+def test_openmp_of_clang_is_seen(build: Build, libomp: Path, tmp_path: Path) -> None:
+    """As that of GCC is; and what its runtime does to wait and to wake is no event."""
+    recording = recorded(tmp_path, clang(build, "regions.c"))
+    assert of_openmp(counts(recording)) == REGIONS
+    blocked_ns, known_ns = recording.blocked_ns
+    assert blocked_ns == known_ns
+
+
+def test_a_program_of_gcc_with_libomp_is_seen_once(build: Build, libomp: Path, tmp_path: Path) -> None:
+    """LLVM's runtime has libgomp's functions, too, and tells itself what it does."""
+    instead = build("regions.c", "-fopenmp").parent / "instead"
+    instead.mkdir(exist_ok=True)
+    if not (instead / "libgomp.so.1").exists():
+        (instead / "libgomp.so.1").symlink_to(libomp / "libomp.so.5")
+    program = [f"LD_LIBRARY_PATH={instead}", str(build("regions.c", "-fopenmp"))]
+    found = counts(recorded(tmp_path, Path("env"), *program))
+    assert of_openmp(found) == REGIONS
+    untold = counts(recorded(tmp_path, Path("env"), "OMP_TOOL=disabled", *program))
+    assert untold["take chunk"] == 648, "then calls of libgomp's functions tell"
+
+
+def test_a_library_with_libomp_of_its_own_is_seen(build: Build, libomp: Path, tmp_path: Path) -> None:
+    library = clang(build, "regions.c", "-shared", "-fPIC", name="regions-clang.so")
+    program = f"import ctypes, os; os._exit(ctypes.CDLL({str(library)!r}).main())"
+    found = counts(recorded(tmp_path, Path(sys.executable), "-c", program))
+    assert (found["begin parallel region"], found["begin share of region"], found["take chunk"]) == (
+        11,
+        22,
+        648,
+    )
+
+
+def test_a_runtime_that_begins_before_the_recorder_is_seen(
+    build: Build, libomp: Path, tmp_path: Path
+) -> None:
+    early = clang(build, "early.c", "-shared", "-fPIC", name="early.so")
+    program = clang(build, "teams.c", "-Wl,--no-as-needed", str(early), name="teams-early")
+    found = counts(recorded(tmp_path, program, "nested"))
+    assert (found["begin parallel region"], found["begin share of region"]) == (12, 24)
+
+
+def test_another_tool_of_openmp_comes_first(build: Build, libomp: Path, tmp_path: Path) -> None:
+    found = counts(recorded(tmp_path, clang(build, "regions.c"), OMP_TOOL_LIBRARIES="theirs.so"))
+    assert found["create"] == 1
+    assert "begin parallel region" not in found
+
+
+def test_a_share_goes_on_while_its_thread_takes_tasks_at_its_end(
+    build: Build, libomp: Path, tmp_path: Path
+) -> None:
+    recording = recorded(tmp_path, clang(build, "teams.c"), "tasks")
+    found = counts(recording)
+    assert found["take chunk"] == 41
+    assert (found["begin share of region"], found["end share of region"]) == (2, 2)
+    assert found["lock"] - found.get("signal", 0) in range(66, 69), "66 of the program's own, all seen"
+    assert found["lock"] == found["unlock"]
+    assert simulate("2B2S", str(tmp_path / "r.ampr"), "linux").makespan_ns > 0
+
+
+def test_teams_within_teams_meet_in_the_replay(build: Build, libomp: Path, tmp_path: Path) -> None:
+    found = counts(recorded(tmp_path, clang(build, "teams.c"), "nested"))
+    assert (found["begin parallel region"], found["begin share of region"], found["barrier of region"]) == (
+        12,
+        24,
+        18,
+    )
+    assert simulate("2B2S", str(tmp_path / "r.ampr"), "linux").makespan_ns > 0
+
+
+def test_threads_of_openmp_leave_their_cores_unless_told_otherwise(tmp_path: Path) -> None:
+    told = ("printenv", "OMP_WAIT_POLICY", "KMP_LOCK_KIND")
+    assert run(tmp_path, "-o", "r.ampr", "--", *told).stdout == "passive\nfutex\n"
+    done = run(tmp_path, "-o", "r.ampr", "--", *told, OMP_WAIT_POLICY="active", KMP_LOCK_KIND="tas")
+    assert done.stdout == "active\ntas\n"
 
 
 @pytest.mark.skipif(CPP is None, reason="no C++ compiler (c++)")

@@ -237,8 +237,14 @@ def test_a_share_goes_on_while_its_thread_takes_tasks_at_its_end(
     assert simulate("2B2S", str(tmp_path / "r.ampr"), "linux").makespan_ns > 0
 
 
-def test_teams_within_teams_meet_in_the_replay(build: Build, libomp: Path, tmp_path: Path) -> None:
-    found = counts(recorded(tmp_path, clang(build, "teams.c"), "nested"))
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_teams_within_teams_meet_in_the_replay(
+    build: Build, request: pytest.FixtureRequest, compiler: str, tmp_path: Path
+) -> None:
+    if compiler == "clang":
+        request.getfixturevalue("libomp")
+    program = clang(build, "teams.c") if compiler == "clang" else build("teams.c", "-fopenmp")
+    found = counts(recorded(tmp_path, program, "nested"))
     assert (found["begin parallel region"], found["begin share of region"], found["barrier of region"]) == (
         12,
         24,

@@ -152,8 +152,10 @@ struct region {
 
 static uint32_t regions;
 
+#define PROCESSES_APART 0x9e3779b9u /* so that regions of several processes have different numbers */
+
 uint32_t new_region(void) {
-    return __atomic_add_fetch(&regions, 1, __ATOMIC_RELAXED);
+    return __atomic_add_fetch(&regions, 1, __ATOMIC_RELAXED) + process_number * PROCESSES_APART;
 }
 
 static void run(void *data) {
@@ -163,10 +165,13 @@ static void run(void *data) {
         region.body(region.data);
         return;
     }
+    uint32_t outer = self->omp_region;
+    self->omp_region = region.number;
     self->omp_increment = region.increment;
     note(self, OMP_BEGIN, WAITED, region.number, 0); /* for a region */
     region.body(region.data);
     note(self, OMP_END, 0, region.number, 0);
+    self->omp_region = outer;
 }
 
 /* The region lives on the stack of the thread that waits for its end. */
@@ -281,7 +286,7 @@ EXPORT unsigned GOMP_sections_next(void) {
         } \
         gomp->name arguments; \
         if (self) { \
-            after(self, kind, 0, object, 0); \
+            note(self, kind, WAITED, object, 0); \
         } \
     }
 #define CANCELLABLE(name) \
@@ -293,7 +298,7 @@ EXPORT unsigned GOMP_sections_next(void) {
         } \
         bool result = gomp->name(); \
         if (self) { \
-            after(self, OMP_BARRIER, 0, NULL, 0); \
+            note(self, OMP_BARRIER, WAITED, self->omp_region, 0); \
         } \
         return result; \
     }
@@ -307,16 +312,16 @@ EXPORT unsigned GOMP_sections_next(void) {
         gomp->name arguments; \
     }
 
-WAITING(barrier, OMP_BARRIER, NULL, (void), ())
-WAITING(loop_end, OMP_BARRIER, NULL, (void), ())
-WAITING(sections_end, OMP_BARRIER, NULL, (void), ())
+WAITING(barrier, OMP_BARRIER, self->omp_region, (void), ())
+WAITING(loop_end, OMP_BARRIER, self->omp_region, (void), ())
+WAITING(sections_end, OMP_BARRIER, self->omp_region, (void), ())
 CANCELLABLE(barrier_cancel)
 CANCELLABLE(loop_end_cancel)
-WAITING(critical_start, OMP_CRITICAL, &regions, (void), ())
+WAITING(critical_start, OMP_CRITICAL, hash(&regions), (void), ())
 LEAVING(critical_end, &regions, (void), ())
-WAITING(critical_name_start, OMP_CRITICAL, name, (void **name), (name))
+WAITING(critical_name_start, OMP_CRITICAL, hash(name), (void **name), (name))
 LEAVING(critical_name_end, name, (void **name), (name))
-WAITING(atomic_start, OMP_CRITICAL, &global, (void), ())
+WAITING(atomic_start, OMP_CRITICAL, hash(&global), (void), ())
 LEAVING(atomic_end, &global, (void), ())
 
 /* What stands before a task's own data, which libgomp copies with it. */

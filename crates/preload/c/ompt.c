@@ -54,8 +54,6 @@ struct chunk {
 #define IS_INSIDE (1ull << 35)    /* another task runs, called by the runtime, not by the program */
 #define TAKES_CHUNKS (1ull << 36) /* it is in a dynamic loop */
 
-#define PROCESSES_APART 0x9e3779b9u /* so that regions of several processes have different numbers */
-
 static int is_told;
 
 int is_told_by_runtime(void) {
@@ -90,7 +88,7 @@ static void begin_region(union data *task, const void *frame, union data *region
                          const void *code) {
     (void)task, (void)frame, (void)threads;
     struct thread *self = flags & LEAGUE ? NULL : current();
-    uint32_t number = new_region() + process_number * PROCESSES_APART;
+    uint32_t number = new_region();
     region->value = number | (uint64_t)hash(code) << 32;
     if (self) {
         note(self, OMP_FORK, 0, number, 0);

@@ -32,6 +32,7 @@ struct thread {
     char *window;                 /* what is mapped apart from the head's window, or NULL */
     uint64_t window_bytes, head_window_bytes, file_bytes;
     int64_t omp_increment;
+    uint32_t omp_region;          /* of libgomp, in which the thread has a share */
     struct slot *omp_end, *behind_omp_end; /* the end of a share of LLVM's runtime, and what follows it */
     void *(*routine)(void *);
     void *argument;

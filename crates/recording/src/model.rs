@@ -251,6 +251,9 @@ pub struct Info {
     pub machine: String,
     /// (CPU time on only the slowest kind of `machine`'s cores) / (the same on the fastest), if it was measured.
     pub speedup: Option<f64>,
+    /// Core types of a real computer's fastest kind and of its slowest, if `speedup` is theirs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub speedup_kinds: Vec<String>,
     /// From the return of a call that wakes a thread until that thread runs, in ns, measured when recording.
     pub wakeup_ns: Option<u64>,
     /// Release of the kernel that scheduled, if known.

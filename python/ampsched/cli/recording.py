@@ -51,6 +51,14 @@ def record(
             help="Let the kernel tell, which takes root: also static programs, and what blocks outside of locks.",
         ),
     ] = False,
+    each_kind: Annotated[
+        bool,
+        typer.Option(
+            "--each-kind",
+            rich_help_panel=_HOW,
+            help="Run it once more on each kind of core here, without streams: what it gains from fast cores.",
+        ),
+    ] = False,
     limit_mb: Annotated[
         int,
         typer.Option(
@@ -70,9 +78,10 @@ def record(
     from ampsched import recording
     from ampsched.recording import preload
     from ampsched.recording import system as kernel
+    from ampsched.recording.each_kind import kinds_here, measure_speedup, with_speedup
 
     if recover is not None:
-        if command or system:
+        if command or system or each_kind:
             raise InputError("--recover takes a folder and -o FILE, and runs nothing")
         if out is None:
             raise InputError("--recover needs -o FILE")
@@ -88,15 +97,16 @@ def record(
         raise InputError("which program? ampsched record -- COMMAND...")
     if limit_mb < 1:
         raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed")
+    kinds = kinds_here() if each_kind else []
     out = out or default_out(command)
     check_replaceable(out)
-    if system:
-        told = kernel.record(command, out)
-        tell(told.recording, out)
-        return told.exit_code
-    outcome = preload.record(command, out, limit_mb)
-    tell(outcome.recording, out)
-    return outcome.exit_code
+    told = kernel.record(command, out) if system else preload.record(command, out, limit_mb)
+    found = told.recording
+    if kinds and told.exit_code == 0:
+        found = with_speedup(found, measure_speedup(command, kinds, _say))
+        recording.save(found, out)
+    tell(found, out)
+    return told.exit_code
 
 
 def default_out(command: Sequence[str]) -> Path:
@@ -145,6 +155,8 @@ def tell(recording: Recording, out: Path) -> None:
     _say(f"  {info['wall_ns'] / 1e9:.3f} s, {work_s:.3f} s of work, {blocked_ns / 1e9:.3f} s blocked{known}")
     if info["slowdown"] is not None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
+    if kinds := info.get("speedup_kinds"):
+        _say(f"  {info['speedup']:.2f} times as fast on {kinds[0]} as on {kinds[1]}, by CPU time")
     for sentence in info["unknown"]:
         _say(f"  not known: {sentence}")
     _say(f"next: ampsched advise {out}")

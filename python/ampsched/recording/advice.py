@@ -281,6 +281,10 @@ def _speedup(
         return stated, f"stated: {stated:g}"
     if info["speedup"] is not None and info["machine"] == machine:
         return info["speedup"], f"{info['speedup']:.2f}, measured on the virtual cores of {machine}"
+    core_types = {core_type for _, core_type, *_ in catalog.machine(machine).clusters}
+    measured = info.get("speedup_kinds")
+    if measured and set(measured) == core_types:
+        return info["speedup"], f"{info['speedup']:.2f}, measured on {measured[0]} and on {measured[1]}"
     predicted = predicted_speedup(info, catalog.machine(machine))
     if predicted is not None:
         return predicted, f"{predicted:.2f}, predicted from what the processor counted"

@@ -7,7 +7,6 @@ any end of the program. Then the recording is made of it.
 import json
 import os
 import platform
-import resource
 import shutil
 import signal
 import stat
@@ -20,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
-from ampsched.children import SIGNALLED
+from ampsched.children import SIGNALLED, cpu_s_of_children
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import LIMIT_MB, save
@@ -121,14 +120,14 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     prepare(folder, _info(program, command), limit_mb)
     try:
         disturbance, begin_ns = Disturbance(), time.monotonic_ns()
-        before_s = _children_s()
+        before_s = cpu_s_of_children()
         with counted() as counters:
             code = _run(command, program, {**os.environ, **variables(folder)})
         recording = recover(
             folder,
             {"exit_code": code, "foreign": disturbance.share(), "counters": counters},
             took_ns=time.monotonic_ns() - begin_ns,
-            cpu_ns=round((_children_s() - before_s) * 1e9),
+            cpu_ns=round((cpu_s_of_children() - before_s) * 1e9),
         )
     except OSError as error:
         shutil.rmtree(folder)
@@ -139,12 +138,6 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     save(recording, out)
     shutil.rmtree(folder)
     return Outcome(recording, code)
-
-
-def _children_s() -> float:
-    """CPU time of ended children and all that they had started, in s."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def recover(

@@ -20,22 +20,22 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Algorithm.** A thread's bias follows from the share of cycles in which the core where it runs waits for memory, an external stall: above 50 % the thread is biased to little \
 cores, below 25 % to big ones, because what remains are stalls that an out-of-order core removes; otherwise it has none. CFS schedules and \
 balances; when a thread has to move between big and little cores, one that is biased to the target goes first and one that is biased to its own kind \
-last, and an idle core takes no thread that is biased to the other kind while there is another. Every 10 ms, where this leaves all loads as they are, \
+last, and an idle core takes no thread that is biased to the other kind while there is another. With `exchange` = 1, every 10 ms, where this leaves all loads as they are, \
 threads are exchanged: the one on a little core with the greatest bias to big cores and the one on a big core with the least, as long as that improves both together; an idle core \
 counts as a thread without bias.
 
 **Constants.** The text of the paper was not at hand; that stalls on the present core decide, that nothing is tried out, and that load balancing comes first is stated in its abstract. \
-The thresholds `external_little` = 0.5 and `external_big` = 0.25, `tick_ms` = 10, the exchange (`exchange` = 0 leaves it out) and that a thread is exchanged at most once in \
+The thresholds `external_little` = 0.5 and `external_big` = 0.25, `tick_ms` = 10, the exchange (which the abstract does not have, so that it is off) and that a thread is exchanged at most once in \
 `min_resident_ms` = 100 are ours.
 
-**Example.** On a little core a thread waits for memory in 20 % of its cycles, on a big core another does in 60 %: they change places.
+**Example.** On a little core a thread waits for memory in 20 % of its cycles, on a big core another does in 60 %: with `exchange` = 1 they change places.
 
 **Limits.** The same thread waits for a greater share of its cycles on a big core, which does the rest faster: one between the thresholds may be biased to whichever kind it \
 is not on. How much a thread gains does not matter, only that it does. Threads without counters have no bias.",
     params: &[
         ParamInfo::number("external_little", 0.5, 0.0, 1.0, "share of cycles waiting for memory above which a thread belongs on little cores (ours)"),
         ParamInfo::number("external_big", 0.25, 0.0, 1.0, "share below which it belongs on big cores (ours)"),
-        ParamInfo::flag("exchange", true, "exchange threads of opposite bias between balanced cores (ours)"),
+        ParamInfo::flag("exchange", false, "exchange threads of opposite bias between balanced cores (ours)"),
         ParamInfo::number("min_resident_ms", 100.0, 0.0, 10_000.0, "least stay on a core before an exchange (ours)"),
         seats::TICK,
         cfs::LATENCY,
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn opposite_bias_is_exchanged() {
-        let (mut host, threads) = host(&[], &[0.6, 0.3, 0.2, 0.3]);
+        let (mut host, threads) = host(&[("exchange", 1.0)], &[0.6, 0.3, 0.2, 0.3]);
         run(&mut host, 3);
         assert_eq!(host.on_fast(), threads[1..3], "the first went down, the third up");
         assert_eq!(run(&mut host, 50), 0, "and there they stay");
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn no_bias_gives_way_and_equal_bias_does_not() {
-        let (mut host, threads) = host(&[], &[0.3, 0.2, 0.2, 0.6]);
+        let (mut host, threads) = host(&[("exchange", 1.0)], &[0.3, 0.2, 0.2, 0.6]);
         run(&mut host, 3);
         assert_eq!(host.on_fast(), threads[1..3]);
     }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn without_exchange_bias_waits_for_an_imbalance() {
-        let (mut host, threads) = host(&[("exchange", 0.0)], &[0.6, 0.3, 0.2, 0.3]);
+        let (mut host, threads) = host(&[], &[0.6, 0.3, 0.2, 0.3]);
         run(&mut host, 20);
         assert_eq!(host.on_fast(), threads[..2]);
         assert_eq!(host.sched.plan(threads[2]).prefer, Prefer::Big);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn exchanges_are_rare() {
-        let (mut host, threads) = host(&[], &[0.6, 0.3, 0.2, 0.3]);
+        let (mut host, threads) = host(&[("exchange", 1.0)], &[0.6, 0.3, 0.2, 0.3]);
         run(&mut host, 3);
         let changes: Vec<bool> = (0..30)
             .map(|_| {
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_idle_big_core_attracts() {
-        let (mut host, threads) = host(&[], &[0.6, 0.3, 0.2]);
+        let (mut host, threads) = host(&[("exchange", 1.0)], &[0.6, 0.3, 0.2]);
         // The third is on a little core; the second leaves.
         run(&mut host, 1);
         let core = host.sched.thread(threads[1]).core;

@@ -34,9 +34,10 @@ preemption is that of CFS on this scale.
 
 **Constants.** Window 10 ms (stated). Ours, because the paper prints none: the label thresholds, two windows of steadiness, blame \
 x 0.9 per 10 ms (`raw` = 1 keeps the paper's sum), step 3 and the little cores' step (Algorithm 1 has neither; `strict` = 1 \
-removes both), the conditions of step 4, least loaded instead of strict turns for unlabelled threads. `fair_window_latencies`: \
-the most blamed thread is chosen among those at most one CFS latency of virtual time above the least; by the paper's text alone \
-(0) a thread that blocks nobody waits until nobody with blame is runnable. The text says that virtual run time is divided by the \
+removes both), no periodic balancing (the paper does not say that CFS's goes; `balance` = 1 keeps it), the conditions of \
+step 4, least loaded instead of strict turns for unlabelled threads. `fair_window_latencies`: the most blamed thread is \
+chosen among those at most one CFS latency of virtual time above the least; by the paper's text \
+alone (0) a thread that blocks nobody waits until nobody with blame is runnable. The text says that virtual run time is divided by the \
 speed-up in the preemption test, and that slices on big cores are shorter; dividing would favour the thread on the big core. \
 `literal` = 1 does the division, in that test only, with plain CFS charging and slices. The paper's printed regression is not \
 used: the speed-up is the host's factor. Between three or more classes of core s is interpolated geometrically; all but the \
@@ -60,6 +61,7 @@ const PARAMS: &[ParamInfo] = &[
     ),
     ParamInfo::flag("strict", false, "Algorithm 1 as printed: no step 3, no little_steal"),
     LITTLE_STEAL,
+    BALANCE,
     LITTLE_STEAL_IDLE,
     HIGH_SIGMA,
     LOW_SIGMA,
@@ -76,6 +78,13 @@ const PARAMS: &[ParamInfo] = &[
     cfs::MIN_GRANULARITY,
     cfs::WAKEUP_GRANULARITY,
 ];
+
+/// Whether CFS's periodic balancing stays.
+pub const BALANCE: ParamInfo = ParamInfo::flag(
+    "balance",
+    false,
+    "CFS's periodic balancing stays; the paper does not say whether it does (ours: no)",
+);
 
 /// Whether idle little cores take waiting threads of big cores.
 pub const LITTLE_STEAL: ParamInfo = ParamInfo::flag(
@@ -190,6 +199,7 @@ pub struct Colab {
     scaling: Scaling,
     strict: bool,
     little_steal_idle_ns: Option<Ns>,
+    balances: bool,
     labels: LabelRule,
     hysteresis_windows: u32,
     keep: f64,
@@ -235,6 +245,7 @@ impl Colab {
             little_steal_idle_ns: params
                 .flag("little_steal")
                 .then(|| params.ms("little_steal_idle_ms")),
+            balances: params.flag("balance"),
             labels: LabelRule {
                 high_sigma: params.number("high_sigma"),
                 low_sigma: params.number("low_sigma"),
@@ -360,7 +371,7 @@ impl Policy for Colab {
             slice_by_speed: by_progress,
             charge: if by_progress { Charge::Progress } else { Charge::Time },
             preempt,
-            balance: None,
+            balance: base.balance.filter(|_| self.balances),
             ..base
         }
     }

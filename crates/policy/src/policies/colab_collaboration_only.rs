@@ -28,6 +28,7 @@ are not divided by speed-up, and wake-up preemption compares plain virtual run t
 /// COLAB's parameters but for those that say how time is scaled or Algorithm 1 read.
 const PARAMS: &[ParamInfo] = &[
     colab::LITTLE_STEAL,
+    colab::BALANCE,
     colab::LITTLE_STEAL_IDLE,
     colab::HIGH_SIGMA,
     colab::LOW_SIGMA,

@@ -310,6 +310,13 @@ fn equal_blame_is_served_in_order_of_arrival() {
     assert_eq!(pick(&host, 0), Pick::Run(threads[1]));
 }
 
+#[test]
+fn periodic_balancing_stays_if_asked_for() {
+    let balance = |params: &[(&str, f64)]| host(params).sched.rules().balance.is_some();
+    assert!(!balance(&[]));
+    assert!(balance(&[("balance", 1.0)]));
+}
+
 /// What a speed-up of 3 does to slice and charge on core 0 (big) and 2 (little) with two threads.
 fn slice_and_charge(name: &str, params: &[(&str, f64)], core: usize) -> (u64, u64) {
     let mut host = PolicyHost::new(BIG_2_LITTLE_2, build(name, params));

@@ -204,6 +204,13 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// When it began, in ns: before what it did up to its first event.
+    pub fn begin_ns(&self) -> u64 {
+        let before =
+            |first: &Event| first.at_ns.saturating_sub(first.wait_ns).saturating_sub(first.cpu_ns);
+        self.events.first().map_or(0, before)
+    }
+
     /// CPU time, in ns.
     pub fn cpu_ns(&self) -> u64 {
         self.sum(|event| event.cpu_ns)

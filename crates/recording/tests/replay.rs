@@ -65,6 +65,14 @@ fn threads_start_when_they_are_created_and_are_waited_for() {
 }
 
 #[test]
+fn what_is_done_before_the_first_event_begins_before_it() {
+    // Loading took 20 ms, which is the first event's work.
+    let main = Script::default().at(25, 20, Start, 0, 0).at(40, 15, Exit, 0, 0);
+    let ms = makespan_ms(&recording(vec![main]), "sym-2");
+    assert!((ms - 40.0).abs() < 0.01, "{ms}");
+}
+
+#[test]
 fn a_wait_lasts_as_long_as_its_cause_takes_not_as_long_as_it_took() {
     // The recorded producer was slowed down: 20 ms of work took 60.
     let main = Script::default()

@@ -74,7 +74,8 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
             _ => None,
         })
         .collect();
-    let starts: Vec<u64> = codes.iter().map(|code| start_ns(recording, code.thread)).collect();
+    let starts: Vec<u64> =
+        codes.iter().map(|code| recording.threads[code.thread as usize].begin_ns()).collect();
     let first_ns = starts.iter().copied().min().unwrap_or(0);
     let mut codes: Vec<Option<Code>> = codes.into_iter().map(Some).collect();
     let mut list = Vec::new();
@@ -104,10 +105,6 @@ pub(super) fn build(recording: &Recording, codes: Vec<Code>) -> Groups {
     }
     name(recording, &mut list);
     Groups { list, n: n_size + usize::from(main_takes_part), main_takes_part }
-}
-
-fn start_ns(recording: &Recording, thread: u32) -> u64 {
-    recording.threads[thread as usize].events.first().map_or(0, |event| event.at_ns)
 }
 
 fn works(codes: &[Code]) -> Vec<f64> {

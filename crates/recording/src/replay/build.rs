@@ -149,7 +149,6 @@ pub(super) fn assemble(
     }
     let specs = (0..).zip(&recording.threads).zip(entries);
     let threads = specs.map(|((index, thread), entry)| {
-        let begins_ns = thread.events.first().map_or(0, |first| first.at_ns);
         let is_forked = plan.forked.contains(&index);
         ThreadSpec {
             name: thread_name(index, &thread.name),
@@ -157,7 +156,7 @@ pub(super) fn assemble(
             count: u32::from(!is_forked),
             nice: 0,
             affinity: None,
-            start_ns: if is_forked { 0 } else { begins_ns },
+            start_ns: if is_forked { 0 } else { thread.begin_ns() },
             attrs: SchedAttrs::default(),
         }
     });

@@ -266,7 +266,9 @@ fn main_works(codes: &[Code], set: &[usize]) -> bool {
     };
     let shared: HashSet<Sym> = syms(main).intersection(&syms(other)).copied().collect();
     let takes_too = shared.iter().any(|sym| !matches!(sym, Sym::Barrier(_)));
-    takes_too || (!shared.is_empty() && work(main) >= SHARE_MIN * work(other))
+    let whole: f64 = other.steps.iter().map(Step::work).sum();
+    let is_most = work(other) >= SHARE_MIN * whole;
+    takes_too || (!shared.is_empty() && is_most && work(main) >= SHARE_MIN * work(other))
 }
 
 /// Steps of the main thread whose work is its share, by place.

@@ -227,13 +227,35 @@ fn collapse(steps: Vec<Step>) -> Vec<Step> {
         let mut each = Step { sym, ..step };
         if again != end {
             let tail: Vec<Step> = rest.by_ref().collect();
-            let (items, left) = items(tail, again, end);
+            let (mut items, left) = items(tail, again, end);
+            let (starts, ends) = lives(&mut items, each.samples[0].thread);
+            found.extend(starts);
             each.items = items.into_iter().map(|item| collapse(without_closes(item))).collect();
-            rest = left.into_iter().peekable();
+            rest = ends.into_iter().chain(left).collect::<Vec<_>>().into_iter().peekable();
         }
         found.push(each);
     }
     found
+}
+
+/// Takes starts and ends of threads out of items: how many there are does not depend on the items.
+fn lives(items: &mut [Vec<Step>], thread: u32) -> (Vec<Step>, Vec<Step>) {
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    for item in items {
+        let mut out: HashSet<usize> = HashSet::new();
+        for (at, step) in item.iter().enumerate() {
+            let list = match step.sym {
+                Sym::Fork(_) => &mut starts,
+                Sym::Join(_) => &mut ends,
+                _ => continue,
+            };
+            let sample = Sample { thread, segment: Segment::default(), time_ns: 0.0 };
+            list.push(Step::new(step.sym, sample));
+            out.insert(at);
+        }
+        remove(item, &out);
+    }
+    (starts, ends)
 }
 
 /// Steps without ends of pushes: no item ends them.

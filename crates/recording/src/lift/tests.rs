@@ -1,5 +1,6 @@
 //! Recordings of known programs, and what becomes of them.
 
+mod crews;
 mod synthetic;
 
 use proptest::prelude::*;
@@ -119,6 +120,15 @@ fn what_the_kernel_tells_stays_literal() {
     assert!(lifted.report.literal_steps_share > 0.9);
     has(&lifted, "{ sem_post = ");
     assert_work(&lifted);
+}
+
+#[test]
+fn a_thread_that_is_started_during_an_item_is_started_before_the_items() {
+    let lifted = lifted(&crews::starts_while_it_takes());
+    let fork = lifted.toml.find("{ fork = \"stage3\" }").expect("it starts the third thread");
+    let each = lifted.toml.find("{ each = ").expect("it takes items");
+    assert!(fork < each, "{}", lifted.toml);
+    assert!(lifted.report.work_error().abs() < 0.01, "{}", lifted.toml);
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub struct Script {
 
 impl Script {
     /// Threads that the first one creates, except itself.
-    fn new(threads: usize) -> Self {
+    pub fn new(threads: usize) -> Self {
         let mut script =
             Self { threads: vec![Thread::default(); threads], clocks: vec![0; threads] };
         script.add(0, Kind::Start, 0, 0);
@@ -23,19 +23,29 @@ impl Script {
         script
     }
 
+    /// One more thread, that another one starts now.
+    pub fn start(&mut self, creator: usize) -> usize {
+        let child = self.threads.len();
+        self.add(creator, Kind::Create, child as u32, 100_000);
+        self.threads.push(Thread::default());
+        self.clocks.push(self.clocks[creator]);
+        self.add(child, Kind::Start, 0, 0);
+        child
+    }
+
     /// The thread works and then does that.
-    fn add(&mut self, thread: usize, kind: Kind, object: u32, work_ns: u64) {
+    pub fn add(&mut self, thread: usize, kind: Kind, object: u32, work_ns: u64) {
         self.clocks[thread] += work_ns;
         let event = Event::new(kind, self.clocks[thread], work_ns);
         self.threads[thread].events.push(Event { object, ..event });
     }
 
-    fn last(&mut self, thread: usize) -> &mut Event {
+    pub fn last(&mut self, thread: usize) -> &mut Event {
         self.threads[thread].events.last_mut().expect("it has events")
     }
 
     /// The thread works, and does that not before a time.
-    fn wait(&mut self, thread: usize, kind: Kind, object: u32, until_ns: u64) {
+    pub fn wait(&mut self, thread: usize, kind: Kind, object: u32, until_ns: u64) {
         let waited_ns = until_ns.saturating_sub(self.clocks[thread]);
         self.clocks[thread] = self.clocks[thread].max(until_ns);
         self.add(thread, kind, object, 0);
@@ -44,7 +54,7 @@ impl Script {
         event.is_blocked = waited_ns > 0;
     }
 
-    fn end(mut self) -> Recording {
+    pub fn end(mut self) -> Recording {
         for thread in 1..self.threads.len() {
             self.add(thread, Kind::Exit, 0, 0);
         }
@@ -114,6 +124,15 @@ const CAPACITY: usize = 4;
 
 /// A producer, and consumers that take 2.5 to 4 ms for an item, with a queue of four places between them.
 pub fn pipeline(consumers: usize, items: usize) -> Recording {
+    pipeline_with(consumers, items, |_, _, _| ())
+}
+
+/// The same; with each item, by its number, the thread that has taken it does something else, too.
+pub fn pipeline_with(
+    consumers: usize,
+    items: usize,
+    also: impl Fn(&mut Script, usize, usize),
+) -> Recording {
     let mut script = Script::new(consumers + 2);
     let producer = 1;
     let mut put_ns = Vec::new();
@@ -144,6 +163,7 @@ pub fn pipeline(consumers: usize, items: usize) -> Recording {
         script.add(taker, Kind::Signal, FREED, 0);
         script.add(taker, Kind::Unlock, MUTEX, 0);
         taken_ns.push(script.clocks[taker]);
+        also(&mut script, taker, item);
         script.add(taker, Kind::Yield, 0, 2_500_000 + 500_000 * (item as u64 % 4));
     }
     script.add(producer, Kind::Lock, MUTEX, 0);

@@ -9,6 +9,10 @@ use crate::{Event, Kind, Recording};
 
 /// Shorter waits for input and output are left out.
 const IO_NS_MIN: u64 = 50_000;
+/// Input and output of this kind and the next one wait for others, at no device.
+const IO_POLL: u32 = 2;
+/// A wait for input or output that takes this share of the recording waits for its end.
+const WHOLE_SHARE: f64 = 0.9;
 
 /// All work before an event is active waiting.
 pub(super) const ALL: u64 = u64::MAX;
@@ -117,6 +121,14 @@ impl Acts {
     }
 }
 
+/// Whether the thread that was waited for has ended, as far as a kernel tells: a wait for one of several threads may
+/// name another one, which then goes on to wait and to wake.
+fn has_ended(recording: &Recording, join: &Event) -> bool {
+    let events = &recording.threads[join.object as usize].events;
+    let later = events.iter().rev().take_while(|event| event.at_ns > join.at_ns);
+    !later.into_iter().any(|event| matches!(event.kind, Kind::Block | Kind::Wake))
+}
+
 /// Who created whom: the first that says so, without circles.
 fn parents(recording: &Recording) -> Vec<Option<u32>> {
     let count = recording.threads.len();
@@ -158,6 +170,7 @@ impl Plain<'_> {
         let is_omp_worker = |event: &Event| event.kind == Kind::OmpFork;
         let is_master = recording.threads[index as usize].events.iter().any(is_omp_worker);
         let mut is_in_region = false;
+        let whole_ns = ((recording.info.wall_ns as f64 * WHOLE_SHARE) as u64).max(IO_NS_MIN);
         let events = &recording.threads[index as usize].events;
         for (at, event) in events.iter().enumerate() {
             let mutex =
@@ -173,7 +186,9 @@ impl Plain<'_> {
                     }
                 }
                 Kind::Join => match found.parent.get(event.object as usize).copied().flatten() {
-                    Some(parent) if parent == index => Act::Sym(Sym::Join(event.object)),
+                    Some(parent) if parent == index && has_ended(recording, event) => {
+                        Act::Sym(Sym::Join(event.object))
+                    }
                     _ => Act::None,
                 },
                 _ if self.level == Level::Work => Act::None,
@@ -198,6 +213,14 @@ impl Plain<'_> {
                 Kind::SemWait => Act::Sym(Sym::SemWait(self.semaphore(event.object))),
                 Kind::SemPost => Act::Sym(Sym::SemPost(self.semaphore(event.object))),
                 Kind::Sleep if event.wait_ns > 0 => Act::Sym(Sym::Sleep),
+                Kind::Io if event.wait_ns >= whole_ns => {
+                    self.objects
+                        .note("Waits that are nearly as long as the recording are left out.");
+                    Act::None
+                }
+                Kind::Io if event.wait_ns >= IO_NS_MIN && event.aux >= IO_POLL => {
+                    Act::Sym(Sym::Sleep)
+                }
                 Kind::Io if event.wait_ns >= IO_NS_MIN => {
                     let device = || (What::Device, "input or output");
                     Act::Sym(Sym::Io(self.object(DEVICES, 0, device)))

@@ -132,6 +132,24 @@ fn a_thread_that_is_started_during_an_item_is_started_before_the_items() {
 }
 
 #[test]
+fn a_thread_that_goes_on_has_not_been_waited_for() {
+    let lifted = lifted(&crews::names_another_one());
+    let join = lifted.toml.find("{ join = true }").expect("it waits in the end");
+    let wait = lifted.toml.find("{ sem_wait = ").expect("it is woken");
+    assert!(wait < join, "{}", lifted.toml);
+    assert_work(&lifted);
+}
+
+#[test]
+fn waiting_for_others_is_sleep_and_waiting_for_the_end_nothing() {
+    let lifted = lifted(&crews::waits_for_signals());
+    has(&lifted, "{ sleep_us = 200 }");
+    assert!(!lifted.toml.contains("io_us"), "{}", lifted.toml);
+    let note = "Waits that are nearly as long as the recording are left out.";
+    assert!(lifted.report.notes.iter().any(|one| one == note), "{:?}", lifted.report.notes);
+}
+
+#[test]
 fn wake_ups_by_the_last_one_are_a_barrier() {
     let recording = synthetic::woken_barriers(4, 12);
     let lifted = lifted(&recording);

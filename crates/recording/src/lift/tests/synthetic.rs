@@ -33,6 +33,11 @@ impl Script {
         child
     }
 
+    /// The time of a thread.
+    pub fn clock(&self, thread: usize) -> u64 {
+        self.clocks[thread]
+    }
+
     /// The thread works and then does that.
     pub fn add(&mut self, thread: usize, kind: Kind, object: u32, work_ns: u64) {
         self.clocks[thread] += work_ns;

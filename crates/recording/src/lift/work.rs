@@ -14,6 +14,8 @@ const ALONE_SHARE: f64 = 0.9;
 const MUCH_SHARE: f64 = 0.005;
 /// A random amount may change the work of its group by this share.
 const ERROR_MAX: f64 = 0.004;
+/// Random amounts of items may change the work of their group by this share.
+const ITEM_ERROR_MAX: f64 = 0.03;
 /// A smaller spread of what lies between two locks is none.
 const GAP_CV_MIN: f64 = 0.05;
 
@@ -125,11 +127,12 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
     }
     let is_much = sum >= MUCH_SHARE * place.group_work;
     let is_by_index = is_much && place.has_index;
-    if place.is_item {
-        let values = if is_much { lead } else { &[][..] };
-        return Some(amounts::spread(&number(mean_us), values));
-    }
     let scale = if place.is_scaled { " * scale" } else { "" };
+    if place.is_item {
+        let values =
+            if is_much { narrowed(lead, sum / place.group_work.max(1.0)) } else { Vec::new() };
+        return Some(amounts::spread(&format!("{}{scale}", number(mean_us)), &values));
+    }
     let by_thread = Means::of(step, lead, place.members);
     if let Some(alone) = by_thread.alone().filter(|_| is_by_index) {
         let whole = number(mean_us * place.members.len() as f64);
@@ -156,6 +159,14 @@ fn phase(step: &Step, lead: &[f64], place: Place) -> Option<String> {
         true => amounts::spread(&mean, &values),
         false => amounts::plain(&mean),
     })
+}
+
+/// Amounts nearer to their mean, if so few are drawn that chance would change the whole. `share`: of the group's work.
+fn narrowed(values: &[f64], share: f64) -> Vec<f64> {
+    let moments = moments(values);
+    let error = moments.cv / (values.len() as f64).sqrt() * share;
+    let factor = (ITEM_ERROR_MAX / error.max(1e-9)).min(1.0);
+    values.iter().map(|value| moments.mean + (value - moments.mean) * factor).collect()
 }
 
 /// Means by thread, in the order of `index`, by the mean of all.

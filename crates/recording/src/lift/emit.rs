@@ -8,7 +8,9 @@ use super::groups::{Group, Groups, clean};
 use super::node::{Node, Step, Sym};
 use super::objects::{Objects, What};
 use super::report::{self, ObjectRow, Report};
-use super::scale::{SCALED_ROUNDS_MIN, Scale, assumptions, makes_items, posted_by_items, scale};
+use super::scale::{
+    SCALED_ROUNDS_MIN, Scale, answers, assumptions, makes_items, posted_by_items, scale,
+};
 use super::work::{self, Place};
 use super::{Level, Lifted, Options, Scaling, phases};
 use crate::Recording;
@@ -167,21 +169,6 @@ impl Counts {
             }
         }
     }
-}
-
-/// Groups whose number is n, by the semaphores that they wait for or post.
-fn answers(groups: &Groups) -> HashMap<Sym, Vec<usize>> {
-    let mut found: HashMap<Sym, Vec<usize>> = HashMap::new();
-    for (number, group) in groups.list.iter().enumerate().filter(|(_, group)| group.is_n) {
-        let mut syms = HashSet::new();
-        for node in &group.nodes {
-            node.each_step(&mut |step| {
-                syms.insert(step.sym);
-            });
-        }
-        syms.into_iter().for_each(|sym| found.entry(sym).or_default().push(number));
-    }
-    found
 }
 
 struct Writer<'a> {

@@ -135,3 +135,25 @@ pub(super) fn posted_by_items(groups: &Groups) -> HashSet<u32> {
         .map(|(one, _)| one)
         .collect()
 }
+
+/// Groups whose number is n, by the semaphores that they wait for or post, but for what they do for each item.
+pub(super) fn answers(groups: &Groups) -> HashMap<Sym, Vec<usize>> {
+    let mut found: HashMap<Sym, Vec<usize>> = HashMap::new();
+    for (number, group) in groups.list.iter().enumerate().filter(|(_, group)| group.is_n) {
+        let mut syms = HashSet::new();
+        outer_syms(&group.nodes, &mut syms);
+        syms.into_iter().for_each(|sym| found.entry(sym).or_default().push(number));
+    }
+    found
+}
+
+fn outer_syms(nodes: &[Node], syms: &mut HashSet<Sym>) {
+    for node in nodes {
+        match node {
+            Node::Step(step) => {
+                syms.insert(step.sym);
+            }
+            Node::Loop { body, .. } => outer_syms(body, syms),
+        }
+    }
+}

@@ -10,7 +10,7 @@ from ampsched import _core
 from ampsched._core import TYPICAL_PROFILE, InputError, Recording
 from ampsched.catalog import Catalog
 
-Level = Literal["full", "literal", "work"]
+Level = Literal["full", "jobs", "literal", "work"]
 Scaling = Literal["fixed-total", "per-thread"]
 
 _MACHINE = "recorded"

@@ -10,7 +10,7 @@ use crate::{Event, Kind, Recording};
 /// Shorter waits for input and output are left out.
 const IO_NS_MIN: u64 = 50_000;
 /// Input and output of this kind and the next one wait for others, at no device.
-const IO_POLL: u32 = 2;
+pub(super) const IO_POLL: u32 = 2;
 /// A wait for input or output that takes this share of the recording waits for its end.
 const WHOLE_SHARE: f64 = 0.9;
 
@@ -130,7 +130,7 @@ fn has_ended(recording: &Recording, join: &Event) -> bool {
 }
 
 /// Who created whom: the first that says so, without circles.
-fn parents(recording: &Recording) -> Vec<Option<u32>> {
+pub(super) fn parents(recording: &Recording) -> Vec<Option<u32>> {
     let count = recording.threads.len();
     let mut parent: Vec<Option<u32>> = vec![None; count];
     for (index, thread) in recording.threads.iter().enumerate() {

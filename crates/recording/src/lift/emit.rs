@@ -27,7 +27,7 @@ pub(super) fn emit(
     options: &Options,
     level: Level,
 ) -> Lifted {
-    let scale = scale(&groups);
+    let scale = if level == Level::Jobs { Scale::Work } else { scale(&groups) };
     let counts = Counts::of(&groups);
     let mut writer = Writer {
         groups: &groups,
@@ -288,7 +288,7 @@ impl Writer<'_> {
             step.is_share() && self.options.scaling == Scaling::FixedTotal && !place.is_item;
         let before = Place {
             shared_by: shared.then_some(self.groups.n as f64),
-            is_scaled: self.scale == Scale::Work && !place.is_item,
+            is_scaled: self.scale == Scale::Work,
             ..place
         };
         let objects = self.objects;

@@ -4,6 +4,7 @@
 //! 1. `visits`, `acts`: what each event means by itself; visits of mutexes.
 //! 2. `monitors`, `queues`, `pools`, `causes`: what mutexes and conditions are used for; what is not recognised becomes
 //!    a semaphore for each pair of threads that waits and wakes.
+//!    `crews`, `jobs`, `shares`: threads that share work take jobs, if most of the rest would be such semaphores.
 //! 3. `items`: a thread as steps with work between them; `groups`: threads that do the same.
 //! 4. `fold`: loops; `emit`, `amounts`: the text.
 
@@ -12,11 +13,14 @@ mod amounts;
 mod barriers;
 mod bodies;
 mod causes;
+mod children;
+mod crews;
 mod emit;
 mod expected;
 mod fold;
 mod groups;
 mod items;
+mod jobs;
 mod latches;
 mod minor;
 mod monitors;
@@ -30,6 +34,7 @@ mod report;
 mod rounds;
 mod scale;
 mod segment;
+mod shares;
 mod visits;
 mod work;
 
@@ -54,6 +59,8 @@ pub enum Scaling {
 pub enum Level {
     /// Everything.
     Full,
+    /// Threads that share work take jobs; how these are handed out is not recognised.
+    Jobs,
     /// No queues, pools and gates: waits become semaphores.
     Literal,
     /// Only threads and their work.
@@ -62,12 +69,13 @@ pub enum Level {
 
 impl Level {
     /// All levels, from the one that recognises most.
-    pub const ALL: [Level; 3] = [Level::Full, Level::Literal, Level::Work];
+    pub const ALL: [Level; 4] = [Level::Full, Level::Jobs, Level::Literal, Level::Work];
 
     /// The word for messages.
     pub fn word(self) -> &'static str {
         match self {
             Level::Full => "full",
+            Level::Jobs => "jobs",
             Level::Literal => "literal",
             Level::Work => "work",
         }
@@ -110,22 +118,39 @@ pub struct Lifted {
     pub report: Report,
 }
 
+/// A program with a greater share of literal work is made of jobs if it can be.
+const LITERAL_SHARE_MAX: f64 = 0.25;
+
 /// Makes a program of a recording. The text can always be parsed: if it could not at one level, it is made at the next.
 pub fn lift(recording: &Recording, options: &Options) -> Lifted {
     let levels = Level::ALL.into_iter().filter(|level| *level >= options.level);
     let mut lifted = None;
     let mut failures = Vec::new();
     for level in levels {
-        let mut found = at_level(recording, options, level);
+        let Some(mut found) = at_level(recording, options, level) else { continue };
         found.report.notes.extend(failures.iter().cloned());
-        let failure = check(&mut found, &options.like).err();
-        lifted = Some(found);
-        match failure {
-            Some(failure) => failures.push(format!("Level {}: {failure}.", level.word())),
-            None => break,
+        match check(&mut found, &options.like) {
+            Ok(()) if level == Level::Full => {
+                return of_jobs(recording, options, &found).unwrap_or(found);
+            }
+            Ok(()) => return found,
+            Err(failure) => failures.push(format!("Level {}: {failure}.", level.word())),
         }
+        lifted = Some(found);
     }
     lifted.expect("there is a last level")
+}
+
+/// The program made of jobs, if it says more than this one.
+fn of_jobs(recording: &Recording, options: &Options, full: &Lifted) -> Option<Lifted> {
+    let share = full.report.literal_share;
+    if share <= LITERAL_SHARE_MAX && full.report.has_n() {
+        return None;
+    }
+    let mut found = at_level(recording, options, Level::Jobs)?;
+    check(&mut found, &options.like).ok()?;
+    let is_better = found.report.literal_share < share || !full.report.has_n();
+    is_better.then_some(found).filter(|found| found.report.has_n())
 }
 
 /// Reads the text again and notes what it is expected to do.
@@ -144,17 +169,27 @@ fn check(lifted: &mut Lifted, like: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn at_level(recording: &Recording, options: &Options, level: Level) -> Lifted {
+/// The program at that level; none if there are no jobs.
+fn at_level(recording: &Recording, options: &Options, level: Level) -> Option<Lifted> {
+    let programs = (level == Level::Jobs).then(|| children::as_threads(recording)).flatten();
+    let of_programs = programs.and_then(|threads| made(&threads, options, level));
+    of_programs.or_else(|| made(recording, options, level))
+}
+
+fn made(recording: &Recording, options: &Options, level: Level) -> Option<Lifted> {
     let mut objects = objects::Objects::default();
     let mut acts = acts::Acts::new(recording, &mut objects, level);
     if level < Level::Work {
         let visits = visits::Visits::new(recording, &acts);
         monitors::recognise(recording, &visits, &mut acts, &mut objects, level);
         causes::tie(recording, &mut acts, &mut objects, level);
+        if level == Level::Jobs && !shares::recognise(recording, &mut acts, &mut objects) {
+            return None;
+        }
         pools::recognise(recording, &visits, &mut acts, &mut objects, level);
         minor::drop_if_it_unites(recording, &mut acts, &mut objects);
     }
     let threads = items::build(recording, &acts, &mut objects);
     let groups = groups::build(recording, threads);
-    emit::emit(recording, &acts, groups, objects, options, level)
+    Some(emit::emit(recording, &acts, groups, objects, options, level))
 }

@@ -26,7 +26,10 @@ pub(super) fn recognise(
     barriers::asked_for(recording, acts, objects);
     for (mutex, all) in visits.by_mutex.iter().enumerate() {
         let has_waits = all.iter().any(|visit| !visit.waits.is_empty());
-        let is_barrier = has_waits && barriers::of_monitor(recording, all, acts, objects);
+        // Two threads that wait for each other hand something over; those who take jobs may seem to meet so.
+        let may_meet = level != Level::Jobs || by_thread(all.iter()).len() > 2;
+        let is_barrier =
+            has_waits && may_meet && barriers::of_monitor(recording, all, acts, objects);
         if !has_waits || is_barrier || level > Level::Full {
             continue;
         }

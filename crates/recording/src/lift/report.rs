@@ -33,7 +33,7 @@ pub struct ObjectRow {
 /// What was recognised, and how well the program keeps what was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// How much was recognised: `full`, `literal`, `work`.
+    /// How much was recognised: `full`, `jobs`, `literal`, `work`.
     pub level: String,
     /// Groups of threads.
     pub groups: Vec<Group>,
@@ -54,6 +54,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether the number of threads of a group is a parameter.
+    pub fn has_n(&self) -> bool {
+        self.groups.iter().any(|group| group.count.starts_with('n'))
+    }
+
     /// Error of the total work, as a share.
     pub fn work_error(&self) -> f64 {
         if self.recorded_ns > 0.0 { self.lifted_ns / self.recorded_ns - 1.0 } else { 0.0 }

@@ -123,12 +123,45 @@ fn what_the_kernel_tells_stays_literal() {
 }
 
 #[test]
+fn jobs_handed_out_by_conditions_of_each_thread_are_a_queue() {
+    let lifted = lifted(&crews::handed_out(3, 40, false));
+    assert_eq!(lifted.report.level, "jobs");
+    assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);
+    has(&lifted, "{ fork = \"worker\", times = \"n\" }");
+    has(&lifted, "{ each = \"queue1\", body = [");
+    // The first thread goes on when one more is done, and has waited for all in the end.
+    assert_eq!(kinds(&lifted, "semaphore"), ["jobs done, 40 waited for"], "{}", lifted.toml);
+    // Each thread's own mutex is nothing between threads of which any may take a job.
+    assert_eq!(kinds(&lifted, "mutex").len(), 1, "{}", lifted.toml);
+    assert_eq!(lifted.report.literal_share, 0.0);
+    assert_work(&lifted);
+}
+
+#[test]
+fn threads_that_take_jobs_may_meet_before() {
+    let lifted = lifted(&crews::handed_out(3, 40, true));
+    assert_eq!(kinds(&lifted, "queue"), ["40 jobs of 3 threads"], "{}", lifted.toml);
+    assert!(kinds(&lifted, "barrier").is_empty(), "{}", lifted.toml);
+    has(&lifted, "{ fork = \"worker\", times = \"n\" }");
+    assert_work(&lifted);
+}
+
+#[test]
 fn a_thread_that_is_started_during_an_item_is_started_before_the_items() {
     let lifted = lifted(&crews::starts_while_it_takes());
     let fork = lifted.toml.find("{ fork = \"stage3\" }").expect("it starts the third thread");
     let each = lifted.toml.find("{ each = ").expect("it takes items");
     assert!(fork < each, "{}", lifted.toml);
     assert!(lifted.report.work_error().abs() < 0.01, "{}", lifted.toml);
+}
+
+#[test]
+fn programs_started_one_after_the_other_are_jobs() {
+    let lifted = lifted(&crews::programs(3, 24));
+    assert_eq!(lifted.report.level, "jobs", "{}", lifted.toml);
+    assert_eq!(kinds(&lifted, "queue"), ["24 jobs of 3 threads"], "{}", lifted.toml);
+    has(&lifted, "n = 3");
+    assert_work(&lifted);
 }
 
 #[test]
@@ -190,14 +223,15 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn anything() -> impl Strategy<Value = Recording> {
-    let thread = proptest::collection::vec(event(), 1..60).prop_map(|mut events| {
+    let thread = (proptest::collection::vec(event(), 1..60), 0..3u32);
+    let thread = thread.prop_map(|(mut events, process)| {
         // Times go on by what each event took.
         let mut at_ns = 0;
         for event in &mut events {
             at_ns += event.at_ns;
             event.at_ns = at_ns;
         }
-        Thread { name: "t".to_owned(), process: 0, events }
+        Thread { name: "t".to_owned(), process, events }
     });
     proptest::collection::vec(thread, 1..6).prop_map(|threads| {
         let info = Info { name: "p \"x\"".to_owned(), ..Info::default() };

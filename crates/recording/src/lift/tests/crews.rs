@@ -1,7 +1,42 @@
-//! Recordings of threads that start others, and wait for them, in unusual ways.
+//! Recordings of threads that share work in ways that only the jobs tell.
 
 use super::synthetic::{Script, pipeline_with};
-use crate::{Kind, Recording, Wake};
+use crate::{Kind, Recording, Thread, Wake};
+
+const DONE: u32 = 50;
+const RESULTS: u32 = 60;
+
+/// The first thread hands jobs of 2 to 3 ms to whoever is free, by a condition of each worker, and waits if nobody is.
+/// `meets`: all threads meet at a barrier before.
+pub fn handed_out(workers: usize, jobs: usize, meets: bool) -> Recording {
+    let mut script = Script::new(workers + 1);
+    if meets {
+        script.barrier(0);
+    }
+    for job in 0..jobs {
+        let worker = (1..=workers).min_by_key(|one| script.clock(*one)).unwrap_or(1);
+        let free_ns = script.clock(worker);
+        if free_ns > script.clock(0) {
+            script.add(0, Kind::Lock, RESULTS, 0);
+            script.add(0, Kind::CondWait, DONE, 0);
+            script.wait(0, Kind::CondWake, DONE, free_ns + 10);
+            script.add(0, Kind::Unlock, RESULTS, 0);
+        }
+        let own = worker as u32;
+        script.add(0, Kind::Lock, 100 + own, 20_000);
+        script.add(0, Kind::Signal, 200 + own, 10);
+        script.add(0, Kind::Unlock, 100 + own, 0);
+        let given_ns = script.clock(0);
+        script.add(worker, Kind::Lock, 100 + own, 0);
+        script.add(worker, Kind::CondWait, 200 + own, 0);
+        script.wait(worker, Kind::CondWake, 200 + own, given_ns + 10);
+        script.add(worker, Kind::Unlock, 100 + own, 0);
+        script.add(worker, Kind::Lock, RESULTS, 2_000_000 + 250_000 * (job as u64 % 5));
+        script.add(worker, Kind::Signal, DONE, 0);
+        script.add(worker, Kind::Unlock, RESULTS, 0);
+    }
+    script.end()
+}
 
 /// A thread that takes items starts another one while it works on one.
 pub fn starts_while_it_takes() -> Recording {
@@ -11,6 +46,36 @@ pub fn starts_while_it_takes() -> Recording {
             script.add(late, Kind::Yield, 0, 3_000_000);
         }
     })
+}
+
+/// A program that starts others of 5 to 8 ms, so many at a time, as the kernel tells it.
+pub fn programs(places: usize, count: usize) -> Recording {
+    let mut script = Script::new(1);
+    let mut running: Vec<(u64, usize)> = Vec::new();
+    for number in 0..count {
+        if running.len() == places {
+            ended(&mut script, &mut running);
+        }
+        let program = script.start(0);
+        script.add(program, Kind::Yield, 0, 5_000_000 + 1_000_000 * (number as u64 % 4));
+        running.push((script.clock(program), program));
+    }
+    while !running.is_empty() {
+        ended(&mut script, &mut running);
+    }
+    let mut recording = script.end();
+    let process = |(number, thread): (usize, &mut Thread)| thread.process = number as u32;
+    recording.threads.iter_mut().enumerate().for_each(process);
+    recording
+}
+
+/// The first thread waits for the program that ends first.
+fn ended(script: &mut Script, running: &mut Vec<(u64, usize)>) {
+    running.sort_unstable();
+    let (end_ns, program) = running.remove(0);
+    script.wait(0, Kind::Block, 0, end_ns + 10);
+    script.last(0).aux = Wake::Thread(program as u32).to_aux();
+    script.add(0, Kind::Join, program as u32, 0);
 }
 
 /// A thread that works while another one waits for signals, and that polls.

@@ -1,0 +1,215 @@
+//! What the members of a crew do, as jobs: where one ends and the next one begins.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::acts::Acts;
+use crate::{Event, Kind, Recording};
+
+/// Less than this share of the mean is no job but what is done between two.
+const JOB_SHARE_MIN: f64 = 0.1;
+/// Least jobs per member.
+const JOBS_MIN: usize = 2;
+/// Pieces per member if nothing tells where jobs end.
+const PIECES: f64 = 50.0;
+/// Work that tells that a job has begun, or has not ended: this share of it.
+const BEGUN_SHARE: f64 = 0.02;
+
+/// A job of a member of a crew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Job {
+    pub member: u32,
+    /// Its events.
+    pub first: u32,
+    pub last: u32,
+    pub start_ns: u64,
+    pub end_ns: u64,
+}
+
+/// All jobs, by member and time. Jobs end where members come to an object that they share, the one that they come to
+/// most rarely; if there is none, at any event.
+pub(super) fn jobs(recording: &Recording, acts: &Acts, members: &[u32]) -> Vec<Job> {
+    let works = Works::new(recording, acts, members);
+    let busy = members.iter().filter(|member| works.total(**member) > 0.0).count();
+    let mut found: Option<Vec<Job>> = None;
+    for marks in shared_marks(recording, members).into_values() {
+        let jobs = works.cut(&marks, 0.0);
+        let is_fine = jobs.len() >= JOBS_MIN * busy;
+        if is_fine && found.as_ref().is_none_or(|best| jobs.len() < best.len()) {
+            found = Some(jobs);
+        }
+    }
+    found.unwrap_or_else(|| {
+        let all = members.iter().map(|member| {
+            let count = recording.threads[*member as usize].events.len() as u32;
+            (*member, (1..count).collect())
+        });
+        works.cut(&all.collect(), 1.0 / PIECES)
+    })
+}
+
+/// Events by member.
+type Marks = HashMap<u32, Vec<u32>>;
+
+/// Where members come to objects to which all that do anything come.
+fn shared_marks(recording: &Recording, members: &[u32]) -> BTreeMap<(Kind, u32), Marks> {
+    let mut found: BTreeMap<(Kind, u32), Marks> = BTreeMap::new();
+    for member in members {
+        for (at, event) in (0..).zip(&recording.threads[*member as usize].events) {
+            if is_mark(event) {
+                let marks = found.entry((event.kind, event.object)).or_default();
+                marks.entry(*member).or_default().push(at);
+            }
+        }
+    }
+    let comers: Option<usize> = found.values().map(HashMap::len).max();
+    found.retain(|_, marks| marks.len() > 1 && Some(marks.len()) >= comers.map(|most| most - 1));
+    found
+}
+
+fn is_mark(event: &Event) -> bool {
+    matches!(
+        event.kind,
+        Kind::Lock
+            | Kind::WriteLock
+            | Kind::SpinLock
+            | Kind::Signal
+            | Kind::Broadcast
+            | Kind::SemPost
+            | Kind::SemWait
+    )
+}
+
+/// Work of members, event by event.
+struct Works<'a> {
+    recording: &'a Recording,
+    by_member: BTreeMap<u32, Vec<f64>>,
+}
+
+impl<'a> Works<'a> {
+    fn new(recording: &'a Recording, acts: &Acts, members: &[u32]) -> Self {
+        let of = |member: &u32| {
+            let index = *member as usize;
+            let events = recording.threads[index].events.iter().enumerate();
+            (*member, events.map(|(at, event)| acts.work_ns(index, at, event)).collect())
+        };
+        Self { recording, by_member: members.iter().map(of).collect() }
+    }
+
+    fn total(&self, member: u32) -> f64 {
+        self.by_member[&member].iter().sum()
+    }
+
+    /// Cuts behind these events, but for pieces of less than that share of the member's work.
+    fn cut(&self, marks: &Marks, share: f64) -> Vec<Job> {
+        let mut pieces: Vec<(u32, u32, u32, f64)> = Vec::new();
+        for (member, works) in &self.by_member {
+            let end = works.len() as u32 - 1;
+            let least = share * self.total(*member);
+            let inner = marks.get(member).into_iter().flatten().filter(|mark| **mark < end);
+            let (mut first, mut sum, mut next) = (1, 0.0, 1);
+            for mark in inner.copied().chain([end]) {
+                sum += works[next..=mark as usize].iter().sum::<f64>();
+                next = mark as usize + 1;
+                if sum >= least && mark >= first {
+                    pieces.push((*member, first, mark, std::mem::take(&mut sum)));
+                    first = mark + 1;
+                }
+            }
+            match pieces.last_mut().filter(|(one, ..)| one == member) {
+                Some(last) => *last = (*member, last.1, end, last.3 + sum),
+                None if sum > 0.0 => pieces.push((*member, 1, end, sum)),
+                None => {}
+            }
+        }
+        self.joined(pieces)
+    }
+
+    /// Joins what is between two jobs to the one that follows, or to the last one.
+    fn joined(&self, pieces: Vec<(u32, u32, u32, f64)>) -> Vec<Job> {
+        let all: f64 = pieces.iter().map(|piece| piece.3).sum();
+        // The mean as work sees it: short pieces do not count.
+        let squares: f64 = pieces.iter().map(|piece| piece.3 * piece.3).sum();
+        let least = JOB_SHARE_MIN * squares / all.max(1.0);
+        let mut found: Vec<(u32, u32, u32, f64)> = Vec::new();
+        let mut open: Option<(u32, u32, u32, f64)> = None;
+        for piece in pieces {
+            let (member, mut first, last, mut work) = piece;
+            if let Some(short) = open.take() {
+                if short.0 == member {
+                    (first, work) = (short.1, work + short.3);
+                } else {
+                    append(&mut found, short);
+                }
+            }
+            match work < least {
+                true => open = Some((member, first, last, work)),
+                false => found.push((member, first, last, work)),
+            }
+        }
+        open.into_iter().for_each(|short| append(&mut found, short));
+        found
+            .into_iter()
+            .map(|(member, first, last, work)| self.job(member, first, last, work))
+            .collect()
+    }
+
+    fn job(&self, member: u32, first: u32, last: u32, work: f64) -> Job {
+        let events = &self.recording.threads[member as usize].events;
+        let works = &self.by_member[&member];
+        let range = first as usize..=last as usize;
+        let is_much = |at: &usize| works[*at] >= BEGUN_SHARE * work;
+        let begin = range.clone().find(is_much).unwrap_or(first as usize);
+        let end = range.rev().find(is_much).unwrap_or(last as usize);
+        let start_ns = events[begin.saturating_sub(1)].at_ns;
+        let end_ns = events[end].at_ns.saturating_sub(events[end].wait_ns).max(start_ns);
+        Job { member, first, last, start_ns, end_ns }
+    }
+}
+
+/// Adds what is too short to be a job to the member's last one.
+fn append(found: &mut Vec<(u32, u32, u32, f64)>, short: (u32, u32, u32, f64)) {
+    match found.last_mut().filter(|job| job.0 == short.0) {
+        Some(job) => *job = (job.0, job.1, short.2, job.3 + short.3),
+        None if short.3 > 0.0 => found.push(short),
+        None => {}
+    }
+}
+
+/// How many jobs were being done at a time, on average, while there were any.
+pub(super) fn at_a_time(jobs: &[Job]) -> f64 {
+    let mut spans: Vec<(u64, u64)> = jobs.iter().map(|job| (job.start_ns, job.end_ns)).collect();
+    spans.sort_unstable();
+    let (mut all, mut busy, mut until_ns) = (0.0, 0.0, 0);
+    for (start_ns, end_ns) in spans {
+        all += (end_ns - start_ns) as f64;
+        busy += end_ns.saturating_sub(start_ns.max(until_ns)) as f64;
+        until_ns = until_ns.max(end_ns);
+    }
+    all / f64::max(busy, 1.0)
+}
+
+/// Numbers of jobs that had begun, or ended, by time.
+pub(super) struct Counts {
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+}
+
+impl Counts {
+    pub fn of(jobs: &[Job]) -> Self {
+        let mut starts: Vec<u64> = jobs.iter().map(|job| job.start_ns).collect();
+        let mut ends: Vec<u64> = jobs.iter().map(|job| job.end_ns).collect();
+        starts.sort_unstable();
+        ends.sort_unstable();
+        Self { starts, ends }
+    }
+
+    /// Jobs that had begun before that time.
+    pub fn begun(&self, at_ns: u64) -> usize {
+        self.starts.partition_point(|start_ns| *start_ns < at_ns)
+    }
+
+    /// Jobs that had ended by then.
+    pub fn done(&self, at_ns: u64) -> usize {
+        self.ends.partition_point(|end_ns| *end_ns <= at_ns)
+    }
+}

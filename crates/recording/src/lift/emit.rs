@@ -390,6 +390,7 @@ impl Writer<'_> {
                 What::Semaphore { initial, .. } => {
                     ("semaphores", Some(format!("initial = {initial}")))
                 }
+                What::Room { members, each } => ("semaphores", self.room(*members, *each)),
                 What::Queue { capacity } => ("queues", Some(format!("capacity = {capacity}"))),
                 What::Pool { total } if self.scale == Scale::Items => {
                     let total = number_of(*total);
@@ -403,6 +404,13 @@ impl Writer<'_> {
             text.extend(key);
         }
         text
+    }
+
+    /// What a semaphore for what is in flight begins with.
+    fn room(&self, members: u32, each: u32) -> Option<String> {
+        let threads = self.threads(members);
+        let is_parameter = threads.parse::<u32>().is_err();
+        is_parameter.then(|| format!("initial = \"max(0, {threads} - {members}) * {each}\""))
     }
 
     fn sorted(&self) -> Vec<(u32, &String)> {
@@ -449,6 +457,7 @@ fn kind(what: &What) -> &'static str {
         What::Barrier => "barrier",
         What::Semaphore { fan: 1, .. } => "semaphore",
         What::Semaphore { .. } => "gate",
+        What::Room { .. } => "semaphore",
         What::Queue { .. } => "queue",
         What::Pool { .. } => "pool",
         What::Device => "device",

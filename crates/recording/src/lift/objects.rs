@@ -15,6 +15,11 @@ pub(super) enum What {
         initial: u32,
         fan: u32,
     },
+    /// A semaphore for what is in flight: it begins with so much for each thread that is more than there were.
+    Room {
+        members: u32,
+        each: u32,
+    },
     Queue {
         capacity: u32,
     },

@@ -53,6 +53,14 @@ struct Call {
     event: u32,
 }
 
+/// Where somebody outside waits for jobs done.
+struct Demand {
+    event: u32,
+    came_ns: u64,
+    /// How many must be done.
+    jobs: usize,
+}
+
 impl Maker<'_> {
     fn make(&mut self) {
         let meetings = self.meetings();
@@ -62,14 +70,15 @@ impl Maker<'_> {
         self.clear_own_mutexes();
         self.start_together();
         let calls = self.calls(&outsiders);
-        let dones: Vec<u32> =
-            outsiders.iter().filter_map(|(thread, one)| self.wait(*thread, one)).collect();
-        let (take, end) = match calls.first() {
-            Some(first) => {
-                let queue = self.feed(*first, &calls);
+        let put_in = self.put_in(&calls);
+        let waits = |(thread, one): (&u32, &Outsider)| self.wait(*thread, one, &calls, &put_in);
+        let dones: Vec<u32> = outsiders.iter().flat_map(waits).collect();
+        let (take, end) = match calls.is_empty() {
+            false => {
+                let queue = self.feed(&calls, &put_in);
                 (Sym::Pop(queue), Sym::PopEnd(queue))
             }
-            None => {
+            true => {
                 let was =
                     format!("{} jobs of {} threads", self.jobs.len(), self.crew.members.len());
                 let pool = self.objects.add(What::Pool { total: self.jobs.len() as f64 }, was);
@@ -255,30 +264,58 @@ impl Maker<'_> {
         moved
     }
 
-    /// Where a thread outside waits for the crew it waits for one job more than was done when it came.
-    fn wait(&mut self, thread: u32, one: &Outsider) -> Option<u32> {
-        let mut needs = Vec::new();
-        let mut had = 0;
+    /// Semaphores by which a thread outside waits for the crew. While it puts jobs in, it waits for room: with more
+    /// threads, for as much more as they take.
+    fn wait(&mut self, thread: u32, one: &Outsider, calls: &[Call], put_in: &[usize]) -> Vec<u32> {
+        let own = calls.iter().filter(|call| call.thread == thread);
+        let last_call = own.map(|call| call.event).max().unwrap_or(0);
+        let (room, results): (Vec<Demand>, Vec<Demand>) =
+            self.demands(thread, one).into_iter().partition(|demand| demand.event < last_call);
+        let in_flight = |demand: &Demand| {
+            let before = calls.partition_point(|call| call.at_ns <= demand.came_ns);
+            let put_in = before.checked_sub(1).map_or(0, |last| put_in[last]);
+            (put_in + 1).saturating_sub(demand.jobs) as f64
+        };
+        let members = self.crew.members.len() as u32;
+        let mean = room.iter().map(in_flight).sum::<f64>() / room.len().max(1) as f64;
+        let each = (mean / f64::from(members)).round().max(1.0) as u32;
+        let of_room = self.take(thread, What::Room { members, each }, &room);
+        let of_results = self.take(thread, What::Semaphore { initial: 0, fan: 1 }, &results);
+        of_room.into_iter().chain(of_results).collect()
+    }
+
+    /// Where a thread outside waited for the crew it waits for one job more than was done when it came.
+    fn demands(&self, thread: u32, one: &Outsider) -> Vec<Demand> {
+        let mut found: Vec<Demand> = Vec::new();
         for at in &one.waits {
             let event = &self.recording.threads[thread as usize].events[*at as usize];
-            let (came_ns, left_ns) = (event.at_ns.saturating_sub(event.wait_ns), event.at_ns);
-            let done = self.counts.done(left_ns);
-            let need = match event.kind {
+            let came_ns = event.at_ns.saturating_sub(event.wait_ns);
+            let done = self.counts.done(event.at_ns);
+            let jobs = match event.kind {
                 Kind::Join => done,
                 _ => done.min(self.counts.done(came_ns) + 1),
             };
-            if need > had {
-                needs.push((*at, need - had));
-                had = need;
+            if found.last().map_or(0, |last| last.jobs) < jobs {
+                found.push(Demand { event: *at, came_ns, jobs });
             }
         }
-        if needs.is_empty() {
-            return None;
-        }
-        let what = What::Semaphore { initial: 0, fan: 1 };
-        let semaphore = self.objects.add(what, format!("jobs done, {had} waited for"));
-        for (at, count) in needs {
-            (0..count).for_each(|_| self.acts.behind(thread, at, Sym::SemWait(semaphore)));
+        found
+    }
+
+    /// A semaphore that a thread takes as demanded.
+    fn take(&mut self, thread: u32, what: What, demands: &[Demand]) -> Option<u32> {
+        let all = demands.last()?.jobs;
+        let was = match what {
+            What::Room { .. } => format!("jobs done, {all} waited for before others"),
+            _ => format!("jobs done, {all} waited for"),
+        };
+        let semaphore = self.objects.add(what, was);
+        let mut had = 0;
+        for demand in demands {
+            for _ in had..demand.jobs {
+                self.acts.behind(thread, demand.event, Sym::SemWait(semaphore));
+            }
+            had = demand.jobs;
         }
         Some(semaphore)
     }
@@ -301,20 +338,30 @@ impl Maker<'_> {
         found
     }
 
-    /// Whoever makes such calls puts jobs in there: evenly, and not later than they were begun.
-    fn feed(&mut self, first: Call, calls: &[Call]) -> u32 {
+    /// Jobs that were put in up to each call: evenly, and none later than it was begun.
+    fn put_in(&self, calls: &[Call]) -> Vec<usize> {
         let all = self.jobs.len();
-        let was = format!("{all} jobs of {} threads", self.crew.members.len());
-        let queue = self.objects.add(What::Queue { capacity: CAPACITY }, was);
-        let mut put_in = self.counts.begun(first.at_ns);
-        (0..put_in).for_each(|_| self.acts.behind(first.thread, 0, Sym::Push(queue)));
-        for (number, call) in calls.iter().enumerate() {
+        let mut put_in = 0;
+        let up_to = |(number, _): (usize, &Call)| {
             let evenly = all * (number + 1) / calls.len();
             let begun = calls.get(number + 1).map_or(all, |next| self.counts.begun(next.at_ns));
-            let target = evenly.max(begun).max(put_in);
-            (put_in..target)
-                .for_each(|_| self.acts.behind(call.thread, call.event, Sym::Push(queue)));
-            put_in = target;
+            put_in = evenly.max(begun).max(put_in);
+            put_in
+        };
+        calls.iter().enumerate().map(up_to).collect()
+    }
+
+    /// Whoever makes such calls puts jobs in there, and what was begun before all of them at its thread's begin.
+    fn feed(&mut self, calls: &[Call], put_in: &[usize]) -> u32 {
+        let was = format!("{} jobs of {} threads", self.jobs.len(), self.crew.members.len());
+        let queue = self.objects.add(What::Queue { capacity: CAPACITY }, was);
+        let mut had = self.counts.begun(calls[0].at_ns);
+        (0..had).for_each(|_| self.acts.behind(calls[0].thread, 0, Sym::Push(queue)));
+        for (call, all) in calls.iter().zip(put_in) {
+            for _ in had..*all {
+                self.acts.behind(call.thread, call.event, Sym::Push(queue));
+            }
+            had = had.max(*all);
         }
         queue
     }

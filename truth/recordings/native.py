@@ -7,7 +7,7 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import mean, median
@@ -97,6 +97,22 @@ def row(
     )
 
 
+def again(known: Row, folder: Path, policy: str) -> Row:
+    """The same with replays of the kept recordings by the simulator as it is now."""
+    paths = sorted(folder.glob(f"{known.name}-[0-9]*.ampr"))
+    if not paths:
+        raise InputError(f"{folder}: there is no recording of {known.name}")
+    catalog = Catalog.shipped()
+    checks = [check(load(path), path, catalog, policy, SEEDS) for path in paths]
+    own_error = median(found.error for found in checks)
+    return replace(
+        known,
+        replayed_s=median(found.replayed_s for found in checks),
+        own_error=own_error,
+        refused=abs(own_error) > MISS_MAX,
+    )
+
+
 def text_of(rows: Sequence[Row], computer: Host, policy: str, day: str) -> str:
     """The page's part."""
     counted = [each for each in rows if not each.refused]
@@ -138,6 +154,9 @@ def main() -> None:
     parser.add_argument(
         "--patience", type=float, default=60, help="seconds to wait for an idle computer (%(default)s)"
     )
+    parser.add_argument(
+        "--replay-only", action="store_true", help="run nothing: replay the kept recordings once more"
+    )
     arguments = parser.parse_args()
     wanted = set(filter(None, arguments.programs.split(",")))
     unknown = wanted - {program.name for program in PROGRAMS}
@@ -158,8 +177,13 @@ def main() -> None:
     file = arguments.results / FILE
     kept = json.loads(file.read_text("utf-8"))["rows"] if file.exists() else {}
     for program in chosen:
-        plain, recorded = measure(program, arguments.inputs, arguments.recordings, cpus, arguments.patience)
-        kept[program.name] = asdict(row(program, plain, recorded, arguments.recordings, policy))
+        if arguments.replay_only:
+            kept[program.name] = asdict(again(Row(**kept[program.name]), arguments.recordings, policy))
+        else:
+            plain, recorded = measure(
+                program, arguments.inputs, arguments.recordings, cpus, arguments.patience
+            )
+            kept[program.name] = asdict(row(program, plain, recorded, arguments.recordings, policy))
         day = datetime.now().astimezone().date().isoformat()
         file.write_text(
             json.dumps({"day": day, "host": asdict(computer), "rows": kept}, indent=1) + "\n", "utf-8"

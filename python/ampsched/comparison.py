@@ -101,6 +101,13 @@ class Comparison:
         wanted = (machine, workload, policy)
         return [run for run in self.runs if (run.machine, run.workload, run.policy) == wanted]
 
+    def by_case(self) -> dict[tuple[str, str, str], list[Run]]:
+        """The runs of each policy on each workload and machine: by machine, workload and policy."""
+        found: dict[tuple[str, str, str], list[Run]] = {}
+        for run in self.runs:
+            found.setdefault((run.machine, run.workload, run.policy), []).append(run)
+        return found
+
     def mixes(self) -> list[tuple[str, str]]:
         """Pairs of machine and workload, in order of appearance."""
         return list(dict.fromkeys((run.machine, run.workload) for run in self.runs))
@@ -219,8 +226,10 @@ def edp_js(run: Run) -> float:
 
 def per_seed(runs: Sequence[Run], value: Value) -> list[float]:
     """A value of each seed, in ascending order of seeds: the mean over the core orders."""
-    seeds = sorted({run.seed for run in runs})
-    return [fmean(value(run) for run in runs if run.seed == seed) for seed in seeds]
+    by_seed: dict[int, list[float]] = {}
+    for run in runs:
+        by_seed.setdefault(run.seed, []).append(value(run))
+    return [fmean(by_seed[seed]) for seed in sorted(by_seed)]
 
 
 def change(runs: Sequence[Run], reference: Sequence[Run], value: Value) -> Estimate:

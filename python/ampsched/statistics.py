@@ -14,6 +14,9 @@ class Estimate:
 
     The interval is Student's: mean +- t(n - 1) x s / sqrt(n). It is the mean alone for a single seed. It tells how
     far the mean of more seeds may be from this one, not how far the model is from reality.
+
+    Attributes:
+        n: Number of seeds; 0 of a value without randomness.
     """
 
     mean: float
@@ -43,6 +46,11 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean, n = fmean(values), len(values)
     half = t_quantile(n - 1) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
     return Estimate(mean, mean - half, mean + half, n)
+
+
+def exactly(value: float) -> Estimate:
+    """A value without randomness."""
+    return Estimate(value, value, value, n=0)
 
 
 def t_quantile(degrees: int) -> float:

@@ -8,8 +8,18 @@ import pytest
 from ampsched._core import InputError
 from ampsched.api import compare, simulate
 from ampsched.experiments.colab import setup
+from ampsched.experiments.colab.conditions import (
+    AS_JUDGED,
+    BLIND_LINUX,
+    CONDITIONS,
+    LITTLE_800,
+    NO_PULL,
+    ONLY_PULL,
+    Condition,
+)
 from ampsched.experiments.colab.measurements import Facts
 from ampsched.experiments.colab.report import CLAIMS, reproduce
+from ampsched.experiments.colab.runs import Part
 from ampsched.experiments.normalised import LINUX, Case, Normalised
 from ampsched.experiments.registry import RULES
 from ampsched.experiments.reproduction import Reproduction
@@ -19,7 +29,7 @@ REPORT = Path(__file__).parents[2] / "docs" / "reports" / "colab"
 
 @pytest.fixture(scope="module")
 def figure_4() -> Reproduction:
-    return reproduce("fig4", jobs=2, repeats=3)
+    return reproduce("fig4", jobs=2, repeats=3, max_repeats=50)
 
 
 def test_workloads_have_the_threads_of_table_4() -> None:
@@ -50,7 +60,7 @@ def test_cases_of_claims() -> None:
             (machine, name) for machine in setup.MACHINES for name in all_names if fits(Case(machine, name))
         }
 
-    assert len(names("single on 2B2S")) == 15
+    assert len(names("single on 2B2S")) == 12
     assert len(names("all")) == 26 * 4
     assert len(names("draft")) == 38 * 4
     assert names("draft 3,draft 6") == {case for case in names("draft") if case[1][4] in "36"}
@@ -65,8 +75,9 @@ def test_cases_of_claims() -> None:
 
 def test_facts_tell_where_programs_of_several_threads_ran() -> None:
     """Linux 3.16 gives one of two threads to each cluster, `cfs` both to the first."""
-    runs = compare("2B2S", "single-water_nsquared", [setup.BASELINE.policy, RULES]).runs
+    runs = compare("2B2S", "single-water_nsquared", [setup.BASELINE.policy, RULES, "wash", "colab"]).runs
     facts = Facts.of(runs)
+    assert facts.same_big == pytest.approx(1.0, abs=0.01)
     assert (facts.split_linux, facts.big_linux) == (1.0, 0.0)
     assert (facts.split_rules, facts.big_rules) == (0.0, 0.5)
 
@@ -86,6 +97,43 @@ def test_every_claim_of_the_paper_has_a_row() -> None:
         assert any(each.rstrip("abcdef'") == f"C{number}" for each in ids), f"C{number}"
     for number in range(3, 12):
         assert any(each.rstrip("abcdefghijklm'") == f"T{number}" for each in ids), f"T{number}"
+
+
+def test_each_condition_changes_one_thing() -> None:
+    names = [condition.name for condition in CONDITIONS]
+    assert len(set(names)) == len(names)
+    assert Condition("as judged") == CONDITIONS[0]
+    for condition in CONDITIONS[1:]:
+        changes = (
+            condition.noise != "none",
+            condition.factors != "oracle",
+            condition.lines,
+            condition.policies,
+        )
+        assert sum(map(bool, changes)) == (2 if condition is BLIND_LINUX else 1), condition.name
+
+
+def test_a_condition_is_run_on_changed_machines_with_what_takes_a_policy_s_place() -> None:
+    part = Part(("2B2S",), ("sync-1",))
+    plain = Normalised(part.run_under(AS_JUDGED, 2, range(1, 2), ignore), **AS_JUDGED.names())
+    [case] = plain.cases
+    assert case == Case("2B2S", "sync-1")
+    for condition in (NO_PULL, ONLY_PULL, BLIND_LINUX, LITTLE_800):
+        runs = part.run_under(condition, 2, range(1, 2), ignore)
+        changed = Normalised(runs, **condition.names())
+        same = {
+            name: changed.values(case, name, "h_antt") == plain.values(case, name, "h_antt")
+            for name in (LINUX, "wash", "colab")
+        }
+        assert same == {
+            LINUX: condition in (NO_PULL, ONLY_PULL),
+            "wash": condition is not LITTLE_800,
+            "colab": condition is BLIND_LINUX,
+        }, condition.name
+
+
+def ignore(_done: int, _of: int) -> None:
+    """Progress that nobody sees."""
 
 
 def test_results_do_not_depend_on_the_number_of_processors(tmp_path: Path) -> None:

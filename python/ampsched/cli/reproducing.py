@@ -31,6 +31,15 @@ def reproduce(
     repeats: Annotated[
         int, typer.Option("--repeats", parser=options.whole, metavar="N", help="Number of seeds.")
     ] = 3,
+    max_repeats: Annotated[
+        int,
+        typer.Option(
+            "--max-repeats",
+            parser=options.whole,
+            metavar="N",
+            help="Most seeds: they are added while an interval is too wide for a verdict.",
+        ),
+    ] = 50,
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
     *,
     settings: BatchSettings,
@@ -38,18 +47,20 @@ def reproduce(
     """Repeat a paper's experiment, compare with its claims, and write a report.
 
     Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
+    Fewer seeds than --max-repeats are quicker; a number whose interval stays too wide is not reproduced then.
     """
     experiment = EXPERIMENTS[paper.value].load()
     parts = list(experiment.PARTS)
     if only is not None and only not in parts:
         raise InputError(f'--only "{only}" is no part of this experiment ({suggest(only, parts)})')
-    if not 1 <= repeats <= REPEATS_MAX:
-        raise InputError(f"--repeats {repeats} is not within 1 to {REPEATS_MAX}")
+    for option, value in (("--repeats", repeats), ("--max-repeats", max_repeats)):
+        if not 1 <= value <= REPEATS_MAX:
+            raise InputError(f"{option} {value} is not within 1 to {REPEATS_MAX}")
     folder = out / paper.value
     # A folder that cannot be written is better noticed before the simulations than after them.
     folder.mkdir(parents=True, exist_ok=True)
     with render.progress_bar("Simulating") as progress:
-        result = experiment.reproduce(only, settings["jobs"], repeats, progress)
+        result = experiment.reproduce(only, settings["jobs"], repeats, progress, max_repeats)
     console = render.console()
     files = result.write(folder)
     console.print(Markdown(_without_images(result.markdown())))

@@ -1,6 +1,6 @@
 """Results relative to a reference policy: the averages and best cases that papers quote."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Literal
@@ -28,26 +28,33 @@ class Case:
 Filter = Callable[[Case], bool]
 
 
+def everywhere(_case: Case) -> bool:
+    """Fits every case."""
+    return True
+
+
 class Normalised:
     """Values per case, policy and seed, averaged over core orders, and their changes against another policy.
+
+    Cases may have been run with more seeds than others; what is said of several is said of the seeds that all have.
 
     Averages over cases are geometric means of ratios, as ratios call for; a change of -0.1 is 10 % less.
     """
 
-    def __init__(self, comparison: Comparison, linux: str = "") -> None:
+    def __init__(
+        self, comparison: Comparison, linux: str = "", others: Mapping[str, str] | None = None
+    ) -> None:
         """Averages the results of a comparison.
 
         Args:
             comparison: What was run.
             linux: The policy that is asked for by the name `LINUX`.
+            others: Other policies by the names by which they are asked for.
         """
-        names = {linux: LINUX}
+        self._names = {**(others or {}), LINUX: linux}
         self._values = {
-            (case, names.get(policy, policy), metric): per_seed(
-                comparison.select(case.machine, case.workload, policy), function
-            )
-            for case in (Case(*mix) for mix in comparison.mixes())
-            for policy in comparison.policies
+            (Case(machine, workload), policy, metric): per_seed(runs, function)
+            for (machine, workload, policy), runs in comparison.by_case().items()
             for metric, function in METRICS.items()
         }
         self.cases = [Case(*mix) for mix in comparison.mixes()]
@@ -69,7 +76,7 @@ class Normalised:
         Raises:
             LookupError: If it was not run.
         """
-        return self._values[case, policy, metric]
+        return self._values[case, self._names.get(policy, policy), metric]
 
     def _ratios(self, case: Case, policy: str, reference: str, metric: Metric) -> list[float]:
         mine, theirs = self.values(case, policy, metric), self.values(case, reference, metric)
@@ -81,9 +88,12 @@ class Normalised:
 
     def change(self, where: Filter, policy: str, reference: str, metric: Metric) -> Estimate:
         """Mean change over cases, with its interval over seeds."""
-        per_case = (self._ratios(case, policy, reference, metric) for case in self.select(where))
-        ratio = self._over_seeds(per_case)
-        return Estimate(ratio.mean - 1, ratio.low - 1, ratio.high - 1, ratio.n)
+        return estimate(self.changes(where, policy, reference, metric))
+
+    def changes(self, where: Filter, policy: str, reference: str, metric: Metric) -> list[float]:
+        """The mean change over cases with each seed."""
+        per_case = [self._ratios(case, policy, reference, metric) for case in self.select(where)]
+        return [geometric_mean(ratios) - 1 for ratios in zip(*per_case, strict=False)]
 
     def best(self, where: Filter, policy: str, reference: str, metric: Metric) -> tuple[Estimate, Case]:
         """The case with the greatest gain: least H_ANTT or greatest H_STP."""
@@ -105,7 +115,7 @@ class Normalised:
 
     @staticmethod
     def _over_seeds(per_case: Iterable[list[float]]) -> Estimate:
-        by_seed = zip(*per_case, strict=True)
+        by_seed = zip(*per_case, strict=False)
         return estimate([geometric_mean(values) for values in by_seed])
 
 

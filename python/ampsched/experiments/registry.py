@@ -22,9 +22,17 @@ class Report(Protocol):
     CLAIMS: "Claims"
 
     def reproduce(
-        self, only: str | None, jobs: int, repeats: int, progress: "Progress | None"
+        self,
+        only: str | None,
+        jobs: int,
+        repeats: int,
+        progress: "Progress | None",
+        max_repeats: int | None,
     ) -> "Reproduction":
-        """Runs a part, or all if None, on so many processors (0: all) with so many seeds."""
+        """Runs a part, or all if None, on so many processors (0: all) with so many seeds.
+
+        Seeds are added, up to `max_repeats`, as long as an interval is too wide for a verdict.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.experiments import plots
 from ampsched.experiments.claims.comparisons import RULE, Verdict
-from ampsched.experiments.claims.judging import Judged, judge
+from ampsched.experiments.claims.dependence import Dependence, dependence_records, dependence_section
+from ampsched.experiments.claims.judging import Claim, Judged, judge, wide_claims
 from ampsched.experiments.claims.reading import Claims
 from ampsched.experiments.claims.tables import (
     causes_section,
@@ -90,25 +91,79 @@ class Reproduction:
         return [report, claims, *(out / name for name in (*self.frames, *self.figures))]
 
 
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """With how many seeds an experiment is run."""
+
+    least: int
+    most: int
+    """As many only where an interval is too wide for a verdict with fewer."""
+
+    @classmethod
+    def of(cls, repeats: int, most: int | None) -> "Repeats":
+        """The least number, and the most, which is the same if it is None."""
+        return cls(repeats, max(repeats, most or repeats))
+
+    def until_narrow(
+        self,
+        run: Callable[[range, Sequence[Claim] | None], R],
+        join: Callable[[R, R], R],
+        wide: Callable[[R], Sequence[Claim]],
+    ) -> tuple[R, int]:
+        """Runs twice as many seeds as long as an interval is too wide.
+
+        Args:
+            run: Runs some seeds of what claims need, or of everything.
+            join: Joins two results.
+            wide: The claims that need more seeds.
+
+        Returns:
+            The results, and with how many seeds, at most.
+        """
+        results, count = run(range(1, self.least + 1), None), self.least
+        while count < self.most and (claims := wide(results)):
+            enough = min(2 * count, self.most)
+            results, count = join(results, run(range(count + 1, enough + 1), claims)), enough
+        return results, count
+
+
+def seeds_text(counts: Mapping[str, int]) -> str:
+    """Such as ``seeds 1 to 3``, or ``seeds 1 to 3 (fig4) and 1 to 12 (fig5)``.
+
+    Args:
+        counts: With how many seeds each part was run, by its name.
+    """
+    if len(set(counts.values())) == 1:
+        return f"seeds 1 to {next(iter(counts.values()))}"
+    parts = [f"1 to {count} ({part})" for part, count in counts.items()]
+    return f"seeds {', '.join(parts[:-1])} and {parts[-1]}"
+
+
 class Findings:
     """What the parts of an experiment add to its report, one after the other."""
 
-    def __init__(self, name: str, only: str | None, repeats: int, claims: Claims) -> None:
+    def __init__(self, name: str, only: str | None, repeats: Repeats, claims: Claims) -> None:
         """Begins a report.
 
         Args:
             name: Name of the experiment in the registry.
             only: The part that is run, or None for all.
-            repeats: Seeds.
+            repeats: How many seeds.
             claims: The claims of all parts.
         """
         self.figures: dict[str, Draw] = {}
         self.frames: dict[str, Frame] = {}
-        self._command = f"ampsched reproduce {name}{f' --only {only}' if only else ''} --repeats {repeats}"
+        most = f" --max-repeats {repeats.most}" if repeats.most > repeats.least else ""
+        part = f" --only {only}" if only else ""
+        self._command = f"ampsched reproduce {name}{part} --repeats {repeats.least}{most}"
         self._experiment = EXPERIMENTS[name]
         self._claims = claims
         self._judged: list[Judged] = []
         self._sections: list[str] = []
+        self._dependence = ""
 
     def judge(
         self,
@@ -121,9 +176,18 @@ class Findings:
         """Judges the claims of a part; the arguments are those of `claims.judging.judge`."""
         self._judged += judge(self._claims.of(part), results, predicted, facts, stand_ins)
 
+    def wide(self, part: str, results: object) -> list[Claim]:
+        """Claims of a part whose intervals are too wide for a verdict."""
+        return wide_claims(self._claims.of(part), results)
+
     def section(self, title: str, *blocks: str) -> None:
         """Adds a section to the report, of blocks of Markdown."""
         self._sections.append("\n\n".join([f"## {title}", *blocks]))
+
+    def depends(self, found: Sequence[Dependence], conditions: str) -> None:
+        """Adds what claims depend on, as a section and as the data file conditions.parquet."""
+        self._dependence = dependence_section(found, conditions)
+        self.keep("conditions", dependence_records(found))
 
     def draw(self, figure: Figure) -> str:
         """Adds a bar chart and returns its Markdown."""
@@ -151,7 +215,7 @@ class Findings:
             rules=self._claims.rules,
             claims=self._judged,
             baseline=self._experiment.baseline,
-            sections=tuple(self._sections),
+            sections=tuple(filter(None, (self._dependence, *self._sections))),
             figures=self.figures,
             frames=self.frames,
         )

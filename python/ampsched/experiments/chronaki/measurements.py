@@ -25,7 +25,7 @@ from ampsched.experiments.chronaki.setup import (
     Method,
 )
 from ampsched.experiments.claims.measured import Count, Measurements, Name, Number, Range, one_of, some_of
-from ampsched.statistics import estimate
+from ampsched.statistics import Estimate
 
 LITTLE, MIXED, BIG = FOUR
 ALL_ON = EIGHT[-1]
@@ -111,10 +111,12 @@ def change(
 
 @measurement
 def share_of_most_power(results: Results, *, method: Method, cores: Cores) -> Number:
-    """Power / the most under any method on any four cores."""
-    most = max(results.mean("power_w", each, where).mean for each in METHODS for where in FOUR)
-    ours = results.mean("power_w", method, cores).mean
-    return Number(ours / most, text=f"{ours:.2f} W of at most {most:.2f} W")
+    """Power / the most under any other method, or on any other four cores."""
+    powers = {(each, where): results.mean("power_w", each, where) for each in METHODS for where in FOUR}
+    ours = powers.pop((method, cores))
+    most = max(power.mean for power in powers.values())
+    share = Estimate(ours.mean / most, ours.low / most, ours.high / most, ours.n)
+    return Number(share, text=f"{ours.mean:.2f} W, the others at most {most:.2f} W")
 
 
 @measurement
@@ -147,8 +149,9 @@ def saves_energy_from(results: Results) -> Name:
 @measurement
 def share_of_ideal(results: Results, *, program: Program, method: Method, cores: Cores) -> Number:
     """A program's speed-up / what no schedule exceeds."""
-    value = results.mean("speedup", method, cores, [program]).mean / cores.ideal(RATIOS[program])
-    return Number(value, text=f"{value:.0%} of it")
+    ideal = cores.ideal(RATIOS[program])
+    value = results.over_seeds(lambda seed: results.value("speedup", program, method, cores, seed) / ideal)
+    return Number(value, text=f"{value.mean:.0%} of it")
 
 
 @measurement
@@ -174,8 +177,16 @@ def greatest_change(results: Results, *, method: Method, programs: Programs) -> 
 @measurement
 def mean_change(results: Results, *, method: Method, programs: Programs) -> Number:
     """The mean, over the same configurations, of the change against static threading."""
-    rows = (results.change("speedup", (method, cores), (STATIC, cores), programs) for cores in EIGHT)
-    return Number(estimate([fmean(row.mean for row in rows)]))
+    return Number(
+        results.over_seeds(
+            lambda seed: fmean(
+                results.mean_of("speedup", method, cores, seed, programs)
+                / results.mean_of("speedup", STATIC, cores, seed, programs)
+                - 1.0
+                for cores in EIGHT
+            )
+        )
+    )
 
 
 @measurement
@@ -195,7 +206,7 @@ def lead(results: Results, *, program: Program, method: Method, cores: Cores) ->
     speeds = {each: results.mean("speedup", each, cores, [program]).mean for each in LOOPS}
     second = max((each for each in LOOPS if each != method), key=speeds.__getitem__)
     text = f"{method.name} {speeds[method]:.2f}, {second.name} {speeds[second]:.2f}"
-    return Number(speeds[method] / speeds[second] - 1.0, text=text)
+    return Number(results.change("speedup", (method, cores), (second, cores), [program]), text=text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Runs `reproduce chronaki` and says what came out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 
 from ampsched.execution import Progress
-from ampsched.experiments.chronaki import figures, runs
+from ampsched.experiments.chronaki import conditions, figures, runs
 from ampsched.experiments.chronaki.figures import LABELS
 from ampsched.experiments.chronaki.measurements import MEASUREMENTS, Facts
 from ampsched.experiments.chronaki.runs import Results
@@ -24,16 +25,22 @@ from ampsched.experiments.chronaki.setup import (
     Cores,
     Method,
 )
+from ampsched.experiments.claims.dependence import dependences
 from ampsched.experiments.claims.reading import read_claims
-from ampsched.experiments.reproduction import Findings, Reproduction
+from ampsched.experiments.reproduction import Findings, Repeats, Reproduction, seeds_text
 from ampsched.markdown import ALL_BUT_FIRST, table
 
-PARTS = ("programs", "loops")
+CONDITIONS_PART = "conditions"
+PARTS = ("programs", "loops", CONDITIONS_PART)
 CLAIMS = read_claims(__package__, MEASUREMENTS, [fact.name for fact in fields(Facts)])
 
 
 def reproduce(
-    only: str | None = None, jobs: int = 0, repeats: int = 3, progress: Progress | None = None
+    only: str | None = None,
+    jobs: int = 0,
+    repeats: int = 3,
+    progress: Progress | None = None,
+    max_repeats: int | None = None,
 ) -> Reproduction:
     """Runs the experiment of Chronaki et al., or a part of it, and judges the claims.
 
@@ -42,14 +49,23 @@ def reproduce(
         jobs: Processors to use; 0: all. Results do not depend on it.
         repeats: Seeds of the random amounts in the pools of dedup and ferret.
         progress: Called with the number of finished simulations and of all.
+        max_repeats: Seeds at most where an interval is too wide; `repeats` if None.
     """
-    found = Findings("chronaki", only, repeats, CLAIMS)
-    if only in (None, "programs"):
-        _programs(found, runs.four_and_eight(jobs, repeats, progress), runs.idle_cluster_w(jobs))
-    if only in (None, "loops"):
-        _loops(found, runs.loops(jobs, repeats, progress))
+    how_many = Repeats.of(repeats, max_repeats)
+    found = Findings("chronaki", only, how_many, CLAIMS)
+    results, seeds = {}, {}
+    for part, run in (("programs", runs.four_and_eight), ("loops", runs.loops)):
+        if only in (None, part):
+            results[part], seeds[part] = _run(found, part, run, jobs, how_many, progress)
+    if "programs" in results:
+        _programs(found, results["programs"], runs.idle_cluster_w(jobs))
+    if "loops" in results:
+        _loops(found, results["loops"])
+    if only in (None, CONDITIONS_PART):
+        _conditions(found, results, jobs, repeats, progress)
     return found.reproduction(
-        f" on a simulated Exynos 5422 with big cores at {BIG_MHZ} MHz and little ones at {LITTLE_MHZ} MHz; "
+        f", {seeds_text(seeds or {'': repeats})}, on a simulated Exynos 5422 with big cores at {BIG_MHZ} MHz and little "
+        f"ones at {LITTLE_MHZ} MHz; "
         "clusters without cores are off. B+L stands for B big and L little cores, with as many threads. "
         "Programs are the nine of Table 1 with its speed ratios: *static* is the pthreads version with "
         "every thread pinned to a core, *GTS* the same version under ARM's global task scheduling, *task* "
@@ -58,6 +74,36 @@ def reproduce(
         "programs](../../reference/task-programs.md)). Energy is that of our power model, fitted to "
         "another board of the kind, and covers the two clusters. Nothing was tuned to a claim.",
     )
+
+
+def _conditions(
+    found: Findings, known: Mapping[str, Results], jobs: int, repeats: int, progress: Progress | None
+) -> None:
+    """Judges all claims under each condition; parts that are not known are run first."""
+    seeds = range(1, repeats + 1)
+    programs = known.get("programs") or runs.four_and_eight(jobs, seeds, progress)
+    loops = known.get("loops") or runs.loops(jobs, seeds, progress)
+    idle_w = runs.idle_cluster_w(jobs)
+    under = conditions.of_programs(programs, idle_w, jobs, repeats, progress)
+    again = conditions.of_loops(loops, jobs, repeats, progress)
+    found.depends(
+        [*dependences(CLAIMS.of("programs"), under), *dependences(CLAIMS.of("loops"), again)],
+        "All claims with the noise of an idle and of a busy system, and those of sections 5.1 and 5.2 with another "
+        f"GTS and with clusters that idle instead of being off, seeds 1 to {repeats}.",
+    )
+
+
+def _run(
+    found: Findings,
+    part: str,
+    run: Callable[[int, range, Progress | None], Results],
+    jobs: int,
+    repeats: Repeats,
+    progress: Progress | None,
+) -> tuple[Results, int]:
+    """A part's results, and with how many seeds."""
+    wide = partial(found.wide, part)
+    return repeats.until_narrow(lambda seeds, _: run(jobs, seeds, progress), Results.and_of, wide)
 
 
 def _programs(found: Findings, results: Results, idle_w: Mapping[Cores, float]) -> None:

@@ -67,6 +67,10 @@ class Results:
         self._rows = {(row.program, row.method, Cores(row.big, row.little), row.seed): row for row in rows}
         self.seeds = sorted({row.seed for row in rows})
 
+    def and_of(self, other: "Results") -> "Results":
+        """With those of other seeds."""
+        return Results(self.rows + other.rows)
+
     def row(self, program: str, method: Method, cores: Cores, seed: int) -> Row:
         """A run."""
         return self._rows[program, method.name, cores, seed]
@@ -121,29 +125,41 @@ class Results:
             ]
         )
 
+    def instead(self, method: Method, other: Method) -> "Results":
+        """The same with another method's runs in a method's place."""
+        kept = [row for row in self.rows if row.method != method.name]
+        placed = [replace(row, method=method.name) for row in self.rows if row.method == other.name]
+        return Results([*kept, *placed])
+
     def over_seeds(self, value: Callable[[int], float]) -> Estimate:
         """A value of each seed, with its interval."""
         return estimate([value(seed) for seed in self.seeds])
 
 
 def run(
-    jobs: int, repeats: int, methods: Sequence[Method], programs: Sequence[str], progress: Progress | None
+    jobs: int,
+    seeds: range,
+    methods: Sequence[Method],
+    programs: Sequence[str],
+    progress: Progress | None,
+    noise: str = "none",
 ) -> Results:
     """Runs programs under methods on all configurations.
 
     Args:
         jobs: Processors to use; 0: all. Results do not depend on it.
-        repeats: Seeds; only the random amounts of dedup's and ferret's pools depend on them.
+        seeds: Seeds; only the random amounts of dedup's and ferret's pools depend on them.
         methods: Methods; of those of Figure 9 that a program has no variant for, it is left out.
         programs: Programs.
         progress: Called with the number of finished simulations and of all.
+        noise: What the system does beside the programs.
     """
     steps = [
         step
-        for step in product(programs, methods, CORES, range(1, repeats + 1))
+        for step in product(programs, methods, CORES, seeds)
         if not step[1].variant.startswith("loop") or step[0] in WITH_LOOPS
     ]
-    outcomes = run_all([_job(*step) for step in steps], jobs, progress)
+    outcomes = run_all([_job(*step, noise) for step in steps], jobs, progress)
     return Results([_row(*step, outcome) for step, outcome in zip(steps, outcomes, strict=True)])
 
 
@@ -163,20 +179,20 @@ def idle_cluster_w(jobs: int) -> dict[Cores, float]:
     return {LITTLE: watts[0] - watts[1], FOUR[-1]: watts[2] - watts[3]}
 
 
-def four_and_eight(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
+def four_and_eight(jobs: int, seeds: range, progress: Progress | None = None) -> Results:
     """What sections 5.1 and 5.2 need."""
-    return run(jobs, repeats, (*METHODS, *BESIDE), PROGRAMS, progress)
+    return run(jobs, seeds, (*METHODS, *BESIDE), PROGRAMS, progress)
 
 
-def loops(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
+def loops(jobs: int, seeds: range, progress: Progress | None = None) -> Results:
     """What section 5.3 needs."""
-    return run(jobs, repeats, (*LOOPS, GTS), WITH_LOOPS, progress)
+    return run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, progress)
 
 
-def _job(program: str, method: Method, cores: Cores, seed: int) -> tuple[_core.Job, PolicySpec]:
+def _job(program: str, method: Method, cores: Cores, seed: int, noise: str) -> tuple[_core.Job, PolicySpec]:
     policy = PolicySpec.of(method.policy)
     work = setup.workload(program, method, cores.all)
-    settings = RunSettings(energy=True, seed=seed)
+    settings = RunSettings(energy=True, seed=seed, noise=noise)
     return job_of(settings, setup.machine(cores), work, policy), policy
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from string import Formatter
 
 from ampsched.experiments.claims.comparisons import Comparison, Published, Verdict
-from ampsched.experiments.claims.measured import Measurement, Unit
+from ampsched.experiments.claims.measured import Measurement, Number, Unit
 from ampsched.experiments.registry import RULES
 
 
@@ -33,6 +34,8 @@ class Claim:
     """The paper's value, as printed."""
     check: Check | str
     """How it is checked, or why it cannot be."""
+    apart: str = ""
+    """Why it is not counted, if it is not."""
     cause_names: tuple[str, ...] = ()
     """Names of `cause` and `change`."""
     cause: str = ""
@@ -51,6 +54,8 @@ class Result:
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    is_wide: bool = False
+    """Whether more seeds could change the verdict: the interval is too wide for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,26 @@ def measure(claim: Claim, results: object) -> Result:
         return Result(claim.check, "not testable here")
     check = claim.check
     ours = check.measurement(results)
-    return Result(ours.printed(check.unit), check.comparison.judge(ours, check.paper), *ours.numbers)
+    is_wide = (
+        check.comparison.needs_narrow
+        and isinstance(ours, Number)
+        and not check.paper.is_narrow(ours.estimate)
+    )
+    verdict = check.comparison.judge(ours, check.paper)
+    value, low, high = ours.numbers
+    return Result(ours.printed(check.unit), verdict, value, low, high, is_wide)
+
+
+def wide_claims(claims: Sequence[Claim], results: object) -> list[Claim]:
+    """Those whose number has an interval that is too wide for a verdict."""
+    return [claim for claim in claims if measure(claim, results).is_wide]
+
+
+def _filled(reason: str, facts: Mapping[str, object] | None) -> str:
+    """A reason with the facts that it names; none if one was not measured, as the experiment was run in part."""
+    known = facts or {}
+    named = {name for _, name, _, _ in Formatter().parse(reason) if name}
+    return reason.format_map(known) if named <= known.keys() else ""
 
 
 def judge(
@@ -100,10 +124,10 @@ def judge(
     for claim in claims:
         result = measure(claim, results)
         missed = result.verdict in ("not reproduced", "direction only")
-        cause = claim.cause.format_map(facts or {}) if missed else ""
+        cause = _filled(claim.cause, facts) if missed else ""
         again = measure(claim, predicted) if predicted is not None else None
         others = {policy: measure(claim, with_it) for policy, with_it in (stand_ins or {}).items()}
         changed = RULES in others and others[RULES].verdict != result.verdict
-        change = claim.change.format_map(facts or {}) if changed else ""
+        change = _filled(claim.change, facts) if changed else ""
         judged.append(Judged(claim, result, cause, again, others, change, changed))
     return judged

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from ampsched._core import InputError, suggest
-from ampsched.statistics import Estimate
+from ampsched.statistics import Estimate, estimate, exactly
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -26,6 +26,11 @@ class Unit:
     """Format of the ends of our interval or range, in the unit."""
     interval: bool = False
     """Whether our confidence interval is printed."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is per cent, whose differences are counted in points."""
+        return self.per_one != 1
 
 
 UNITS = {
@@ -51,6 +56,11 @@ class Number:
     def mean(self) -> float:
         """The number alone."""
         return self.value.mean if isinstance(self.value, Estimate) else self.value
+
+    @property
+    def estimate(self) -> Estimate:
+        """The number with its interval, which is the number alone if it is no estimate."""
+        return self.value if isinstance(self.value, Estimate) else exactly(self.value)
 
     @property
     def numbers(self) -> tuple[float, float | None, float | None]:
@@ -118,11 +128,19 @@ class Pair:
 
     first: Estimate
     second: Estimate
+    difference: Estimate
+    """The first minus the second, seed by seed."""
+
+    @classmethod
+    def of(cls, first: Sequence[float], second: Sequence[float]) -> "Pair":
+        """Two numbers of which there are values with the same seeds."""
+        differences = [one - other for one, other in zip(first, second, strict=True)]
+        return cls(estimate(first), estimate(second), estimate(differences))
 
     @property
-    def numbers(self) -> tuple[float, None, None]:
-        """Their difference."""
-        return self.first.mean - self.second.mean, None, None
+    def numbers(self) -> tuple[float, float, float]:
+        """Their difference, and the ends of its interval."""
+        return self.difference.mean, self.difference.low, self.difference.high
 
     def printed(self, unit: Unit) -> str:
         """Such as ``-16.4 % [-17.3, -15.4] against -22.8 %``."""

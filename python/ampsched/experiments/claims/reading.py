@@ -19,9 +19,8 @@ A file is a table per part of the experiment, which holds a table per claim, nam
 Causes say why a claim is missed. What says `change` is why the verdict depends on what stands for Linux.
 
 Other keys of a claim: `unit`, if it is not the comparison's own; `said`, how the paper's value is printed,
-if not as it is ({} stands for it); `tolerance` in the unit of the claim, or `tolerance_share`, that of the
-paper's value; `side_of`, the number on whose side the direction is right; and instead of a measurement and
-a value `untestable`, why a simulation cannot tell.
+if not as it is ({} stands for it); `side_of`, the number on whose side the direction is right; `apart`, why
+the claim is not counted; and instead of a measurement and a value `untestable`, why a simulation cannot tell.
 """
 
 import tomllib
@@ -39,7 +38,7 @@ from ampsched.experiments.claims.measured import KINDS, UNITS, Measurement, Meas
 P = ParamSpec("P")
 T = TypeVar("T")
 
-INHERITED = ("source", "compare", "tolerance_share")
+INHERITED = ("source", "compare", "apart")
 """Keys that may stand above the claims for which they hold."""
 KEYS = (
     "text",
@@ -47,7 +46,6 @@ KEYS = (
     "paper",
     "unit",
     "said",
-    "tolerance",
     "side_of",
     "cause",
     "change",
@@ -159,17 +157,13 @@ class _Reader:
 
     def _claim(self, id_: str, part: str, stated: dict[str, Any], row: dict[str, Any]) -> Claim:
         _check_keys(stated, KEYS, "")
-        text, source, cause, change = (
-            _text(row, "text"),
-            _text(row, "source"),
-            _text(row, "cause", ""),
-            _text(row, "change", ""),
-        )
+        text, source = _text(row, "text"), _text(row, "source")
+        cause, change, apart = (_text(row, key, "") for key in ("cause", "change", "apart"))
         for name in filter(None, (cause, change)):
             _known("cause", name, tuple(self._causes), "")
         published, check = self._untestable(stated) if "untestable" in stated else self._check(part, row)
         why, why_changed = (self._causes.get(name, "") for name in (cause, change))
-        return Claim(id_, part, text, source, published, check, (cause, change), why, why_changed)
+        return Claim(id_, part, text, source, published, check, apart, (cause, change), why, why_changed)
 
     @staticmethod
     def _untestable(stated: dict[str, Any]) -> tuple[str, str]:
@@ -186,13 +180,9 @@ class _Reader:
         unit_name = _text(row, "unit", comparison.unit)
         _known("unit", unit_name, tuple(UNITS), "")
         unit = UNITS[unit_name]
-        if comparison.tolerance and not any(key in row for key in comparison.tolerance):
-            wanted = " or ".join(f'"{key}"' for key in comparison.tolerance)
-            raise InputError(f'there is no {wanted}, which comparison "{compare}" needs')
         paper = Published(
             _paper(row, compare, comparison, unit),
-            _number(row, "tolerance", unit.per_one),
-            _number(row, "tolerance_share"),
+            unit.is_share,
             _number(row, "side_of", unit.per_one),
         )
         measurement = self._measurement(part, row)

@@ -18,8 +18,8 @@ MARKS: dict[Verdict, str] = {
 
 
 def verdicts(claims: Sequence[Judged]) -> Counter[Verdict]:
-    """How many claims have which verdict."""
-    return Counter(each.result.verdict for each in claims)
+    """How many of the claims that count have which verdict."""
+    return Counter(each.result.verdict for each in claims if not each.claim.apart)
 
 
 def claims_section(claims: Sequence[Judged]) -> str:
@@ -28,8 +28,12 @@ def claims_section(claims: Sequence[Judged]) -> str:
         return ""
     has_predictions = any(each.predicted for each in claims)
     heads = ["", "id", "claim", "paper", "ours", "verdict", *(["predicted"] if has_predictions else [])]
-    rows = [_row(each, has_predictions) for each in claims]
-    return f"## Claims\n\n{table(heads, rows)}"
+    rows = [_row(each, has_predictions) for each in claims if not each.claim.apart]
+    apart = [[*_row(each, False), each.claim.apart] for each in claims if each.claim.apart]
+    blocks = [f"## Claims\n\n{table(heads, rows)}"] if rows else []
+    if apart:
+        blocks.append(f"## Not counted\n\n{table([*heads[:6], 'why apart'], apart)}")
+    return "\n\n".join(blocks)
 
 
 def _row(judged: Judged, has_predictions: bool) -> list[str]:
@@ -67,6 +71,7 @@ def changes_section(claims: Sequence[Judged], linux: str) -> str:
         return ""
     if not others:
         return f"{CHANGES}\n\nNothing: no claim of this report is about Linux's fair class."
+    claims = [each for each in claims if not each.claim.apart]
     changed = [each for each in claims if each.is_changed]
     testable = sum(bool(each.stand_ins) for each in claims)
     then, now = (verdicts_text(Counter(of)) for of in zip(*_before_and_after(claims), strict=True))
@@ -125,6 +130,7 @@ def _record(judged: Judged) -> dict[str, Any]:
         "low": result.low,
         "high": result.high,
         "verdict": result.verdict,
+        "apart": claim.apart or None,
     }
 
 

@@ -32,11 +32,9 @@ SINGLE = (
     "lu_ncb",
     "lu_cb",
     "ocean_cp",
-    "water_nsquared",
-    "water_spatial",
-    "fmm",
     "fft",
 )
+"""Programs of Figure 4, which leaves out fmm, water_nsquared and water_spatial (section 5.2)."""
 CLASSES = {"sync": 4, "nsync": 4, "comm": 4, "comp": 4, "rand": 10}
 # Table 4 of the paper: threads of each workload, and programs (the rest have four).
 THREADS = {

@@ -8,17 +8,15 @@ from typing import Literal, NewType
 
 from ampsched.experiments.claims.measured import UNITS, Count, Measurements, Number, Range, one_of
 from ampsched.experiments.hfee import setup
+from ampsched.experiments.hfee.conditions import AS_JUDGED, FIXED_CLOCK
 from ampsched.experiments.hfee.runs import grid, schedulers
 from ampsched.experiments.hfee.runs.programs import Alone
 from ampsched.experiments.hfee.runs.schedulers import Results, Row
-from ampsched.experiments.hfee.setup import LINUX, MACHINES, PAPER, SCHEDULERS, SCRIPTS, WORKLOADS
-from ampsched.experiments.registry import RULES
+from ampsched.experiments.hfee.setup import COMPARED, LINUX, MACHINES, PAPER, SCHEDULERS, WORKLOADS
 from ampsched.statistics import Estimate, estimate
 
 FLAT = 1e-3
 """A step of uniformity that counts for nothing."""
-COMPARED = ("Linux", "Min-Fair", "HFEE", "DTPM")
-"""The schedulers of Figure 14."""
 LABELS = dict(zip(("2+2", "3+3"), MACHINES, strict=True))
 
 Machine = NewType("Machine", str)
@@ -130,38 +128,42 @@ class Facts:
     """For which share of the makespan a big core is busy under Linux on the paper's machine."""
     little_busy: float
     """The same for a little core."""
-    big_share_linux: float
-    """Share of the programs' time on big cores under Linux, with a core for each program (the scripts' machine)."""
-    big_share_rules: float
-    """The same with rules in Linux's place."""
-    moves_linux: float
-    """Migrations per run under Linux there."""
-    moves_rules: float
-    """The same with rules in Linux's place."""
 
     @classmethod
     def of(cls, results: Results) -> "Facts":
         """What results of the part "schedulers" say."""
 
-        def mean(value: Callable[[Row], float], scheduler: str, machine: str = SCRIPTS) -> float:
-            return _over_mixes(results, scheduler, value, machine).mean
+        def mean(value: Callable[[Row], float]) -> float:
+            return _over_mixes(results, LINUX.name, value).mean
 
         cores = setup.machine(PAPER).cores / 2
         return cls(
             linux_s=results.overall(PAPER, LINUX.name, "makespan_s"),
             min_fair_s=results.overall(PAPER, "Min-Fair", "makespan_s"),
-            big_busy=mean(lambda row: row.big_s / row.makespan_s / cores, LINUX.name, PAPER),
-            little_busy=mean(lambda row: row.little_s / row.makespan_s / cores, LINUX.name, PAPER),
-            big_share_linux=mean(lambda row: row.big_share, LINUX.name),
-            big_share_rules=mean(lambda row: row.big_share, RULES),
-            moves_linux=mean(lambda row: row.migrations, LINUX.name),
-            moves_rules=mean(lambda row: row.migrations, RULES),
+            big_busy=mean(lambda row: row.big_s / row.makespan_s / cores),
+            little_busy=mean(lambda row: row.little_s / row.makespan_s / cores),
         )
 
 
-def _over_mixes(
-    results: Results, scheduler: str, value: Callable[[Row], float], machine: str = PAPER
-) -> Estimate:
-    """Mean over workloads, interval over seeds."""
-    per_mix = [[value(row) for row in results.of(machine, mix, scheduler)] for mix in WORKLOADS]
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What causes say of conditions, on the paper's machine."""
+
+    min_fair_w4_s: float
+    """Makespan of W4 under Min-Fair."""
+    fixed_w4_s: float
+    """The same under HFEE's mapping at a fixed 2 GHz."""
+
+    @classmethod
+    def of(cls, results: Mapping[str, Results]) -> "Tested":
+        """What results say, by the name of the condition."""
+        return cls(
+            min_fair_w4_s=results[AS_JUDGED.name].mean(PAPER, "w4", "Min-Fair", "makespan_s").mean,
+            fixed_w4_s=results[FIXED_CLOCK.name].mean(PAPER, "w4", "HFEE", "makespan_s").mean,
+        )
+
+
+def _over_mixes(results: Results, scheduler: str, value: Callable[[Row], float]) -> Estimate:
+    """Mean over workloads on the paper's machine, interval over seeds."""
+    per_mix = [[value(row) for row in results.of(PAPER, mix, scheduler)] for mix in WORKLOADS]
     return estimate([fmean(values) for values in zip(*per_mix, strict=True)])

@@ -1,13 +1,14 @@
 """Runs `reproduce hfee` and says what came out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 
 from ampsched.execution import Progress
+from ampsched.experiments.claims.dependence import dependences
 from ampsched.experiments.claims.reading import read_claims
-from ampsched.experiments.hfee import figures
-from ampsched.experiments.hfee.measurements import MEASUREMENTS, Facts
+from ampsched.experiments.hfee import conditions, figures
+from ampsched.experiments.hfee.measurements import MEASUREMENTS, Facts, Tested
 from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
 from ampsched.experiments.hfee.runs.hold import EPOCHS, SETTLED, Series
 from ampsched.experiments.hfee.runs.programs import Alone
@@ -20,16 +21,22 @@ from ampsched.experiments.hfee.setup import (
     UNIFORMITY_THRESHOLD,
     WORKLOADS,
 )
-from ampsched.experiments.reproduction import Findings, Reproduction
+from ampsched.experiments.reproduction import Findings, Repeats, Reproduction
 from ampsched.markdown import ALL_BUT_FIRST, table
 
-PARTS = ("programs", "grid", "hold", "schedulers")
-CLAIMS = read_claims(__package__, MEASUREMENTS, [fact.name for fact in fields(Facts)])
+PARTS = ("programs", "grid", "hold", "schedulers", "conditions")
+CLAIMS = read_claims(
+    __package__, MEASUREMENTS, [fact.name for each in (Facts, Tested) for fact in fields(each)]
+)
 RESIDENCY_MIX = "w3"
 
 
 def reproduce(
-    only: str | None = None, jobs: int = 0, repeats: int = 3, progress: Progress | None = None
+    only: str | None = None,
+    jobs: int = 0,
+    repeats: int = 3,
+    progress: Progress | None = None,
+    max_repeats: int | None = None,
 ) -> Reproduction:
     """Runs HFEE's experiments, or a part of them, and judges the claims.
 
@@ -38,8 +45,11 @@ def reproduce(
         jobs: Processors to use; 0: all. Results do not depend on it.
         repeats: Orders in which the programs of each workload are started.
         progress: Called with the number of finished simulations and of all.
+        max_repeats: Orders at most where an interval is too wide; `repeats` if None.
     """
-    found = Findings("hfee", only, repeats, CLAIMS)
+    how_many = Repeats.of(repeats, max_repeats)
+    found = Findings("hfee", only, how_many, CLAIMS)
+    orders = ""
     if only in (None, "programs"):
         _programs(found, programs.run(jobs))
     if only in (None, "grid"):
@@ -47,10 +57,18 @@ def reproduce(
     if only in (None, "hold"):
         _hold(found, hold.run(jobs))
     if only in (None, "schedulers"):
-        _schedulers(found, schedulers.run(jobs, repeats, progress))
+        results, count = how_many.until_narrow(
+            lambda seeds, _: schedulers.run(jobs, seeds, progress),
+            Results.and_of,
+            partial(found.wide, "schedulers"),
+        )
+    facts = _conditions(found, jobs, repeats, progress) if only in (None, "conditions") else {}
+    if only in (None, "schedulers"):
+        _schedulers(found, results, facts)
+        orders = f", started in {count} orders"
     return found.reproduction(
         f" on a simulated Exynos 5422: {MACHINES[0]} as in the paper, {MACHINES[1]} as in its authors' "
-        "scripts. Programs run at the published instruction rates and lengths, and policies read the "
+        f"scripts{orders}. Programs run at the published instruction rates and lengths, and policies read the "
         "published energy-efficiency ratios; energy is that of our power model, which was fitted to "
         "another board of the kind. Nothing was tuned to a claim; the explanations of the power model and "
         "of HFEE's programs tell the rest.",
@@ -143,9 +161,20 @@ def _hold(found: Findings, series: Sequence[Series]) -> None:
     )
 
 
-def _schedulers(found: Findings, results: Results) -> None:
+def _conditions(found: Findings, jobs: int, repeats: int, progress: Progress | None) -> dict[str, object]:
+    """Judges the schedulers' claims under each condition; returns what causes say of that."""
+    results = conditions.run(jobs, repeats, progress)
+    how = (
+        f"The claims about schedulers under {len(results) - 1} conditions, each with one thing changed, on the paper's "
+        f"machine, started in {repeats} orders."
+    )
+    found.depends(dependences(CLAIMS.of("schedulers"), results), how)
+    return asdict(Tested.of(results))
+
+
+def _schedulers(found: Findings, results: Results, tested: Mapping[str, object]) -> None:
     others = {each.name: results.with_linux(each) for each in STAND_INS}
-    found.judge("schedulers", results, facts=asdict(Facts.of(results)), stand_ins=others)
+    found.judge("schedulers", results, facts=asdict(Facts.of(results)) | dict(tested), stand_ins=others)
     found.keep("schedulers", [row.record() for row in results.rows])
     blocks = []
     for machine in MACHINES:

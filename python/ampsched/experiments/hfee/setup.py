@@ -64,6 +64,8 @@ SCHEDULERS = (
     Scheduler("HFEE, scripts", "hfee-as-published"),
 )
 """The opponents of Figures 10 to 14, and variants."""
+COMPARED = ("Linux", "Min-Fair", "HFEE", "DTPM")
+"""The schedulers of the claims, which Figure 14 shows."""
 STAND_INS = tuple(
     Scheduler(policy, policy, LINUX.governor) for policy in (RULES, "linux:kernel=3.16", "linux:kernel=7.3")
 )

@@ -20,7 +20,7 @@ from ampsched.experiments.prop_sp.figures import figure_1
 from ampsched.experiments.prop_sp.runs import Results, model_errors
 from ampsched.experiments.prop_sp.setup import IDEAL, MIXES, MULTITHREADED, POLICIES, SINGLE_THREADED
 from ampsched.metrics import geometric_mean
-from ampsched.statistics import Estimate
+from ampsched.statistics import exactly
 
 EQUAL = 1e-9
 """Far above rounding errors of the model, far below what its tables print."""
@@ -114,7 +114,7 @@ def less_unfair(model: Model, *, policy: ModelPolicy, than: ModelPolicy) -> Coun
 def greatest_loss(model: Model, *, policy: ModelPolicy, against: ModelPolicy) -> Number:
     """The change of ASP for the workload that loses most."""
     name = model.worst(policy, against)
-    return Number(_exact(model.ratio(name, policy, against) - 1.0), of=name)
+    return Number(exactly(model.ratio(name, policy, against) - 1.0), of=name)
 
 
 @of_model
@@ -126,7 +126,7 @@ def loses_most(model: Model, *, policy: ModelPolicy, against: ModelPolicy) -> Na
 @of_model
 def mean_loss(model: Model, *, policy: ModelPolicy, against: ModelPolicy) -> Number:
     """The change of ASP, geometric mean of the ratios."""
-    return Number(_exact(geometric_mean([model.ratio(name, policy, against) for name in TABLE_1]) - 1.0))
+    return Number(exactly(geometric_mean([model.ratio(name, policy, against) for name in TABLE_1]) - 1.0))
 
 
 @of_model
@@ -146,11 +146,6 @@ def simulation_error(model: Model, *, policy: ModelPolicy) -> Number:
 
 def _of_table_1(workloads: set[str]) -> Count:
     return Count(len(workloads), len(TABLE_1))
-
-
-def _exact(value: float) -> Estimate:
-    """A value without randomness."""
-    return Estimate(value, value, value, n=1)
 
 
 @of_mixes
@@ -197,7 +192,7 @@ def _of_table_3(holds: Iterable[bool]) -> Count:
 @of_mixes
 def asp_changes(results: Results, *, policy: Policy, against: Policy, mixes: Mixes, than: Mixes) -> Pair:
     """The changes of mean ASP for some mixes and for others."""
-    return Pair(results.asp_change(mixes, policy, against), results.asp_change(than, policy, against))
+    return Pair.of(results.asp_changes(mixes, policy, against), results.asp_changes(than, policy, against))
 
 
 @of_mixes

@@ -6,6 +6,8 @@ from typing import Any
 
 from ampsched.analytic import TABLE_1
 from ampsched.execution import Progress
+from ampsched.experiments.claims.dependence import dependences
+from ampsched.experiments.claims.judging import Claim
 from ampsched.experiments.claims.reading import read_claims
 from ampsched.experiments.plots import Bar, Figure
 from ampsched.experiments.prop_sp import figures, runs, setup
@@ -13,11 +15,12 @@ from ampsched.experiments.prop_sp.figures import Tradeoff, figure_1, simulated_f
 from ampsched.experiments.prop_sp.measurements import MEASUREMENTS, Model
 from ampsched.experiments.prop_sp.runs import Results, model_errors
 from ampsched.experiments.prop_sp.setup import IDEAL, MODEL_POLICIES, SMALL
-from ampsched.experiments.reproduction import Findings, Reproduction
+from ampsched.experiments.reproduction import Findings, Repeats, Reproduction, seeds_text
 from ampsched.markdown import ALL_BUT_FIRST, table
 from ampsched.statistics import Estimate, estimate
 
-PARTS = tuple(runs.PARTS)
+CONDITIONS_PART = "conditions"
+PARTS = (*runs.PARTS, CONDITIONS_PART)
 CLAIMS = read_claims(__package__, MEASUREMENTS)
 PREDICTED_TEXT = (
     "The column *predicted* repeats the simulations of Figure 2 under CAMP, HSP and dynamic Prop-SP with "
@@ -31,7 +34,11 @@ METRICS = {"asp": "ASP (higher is better)", "unfairness": "unfairness (lower is 
 
 
 def reproduce(
-    only: str | None = None, jobs: int = 0, repeats: int = 3, progress: Progress | None = None
+    only: str | None = None,
+    jobs: int = 0,
+    repeats: int = 3,
+    progress: Progress | None = None,
+    max_repeats: int | None = None,
 ) -> Reproduction:
     """Runs the Prop-SP experiment, or a part of it, and judges the claims.
 
@@ -40,22 +47,23 @@ def reproduce(
         jobs: Processors to use; 0: all. Results do not depend on it.
         repeats: Seeds.
         progress: Called with the number of finished simulations and of all.
+        max_repeats: Seeds at most where an interval is too wide; `repeats` if None.
     """
-    parts = runs.run(only, jobs, repeats, progress)
-    found = Findings("prop-sp", only, repeats, CLAIMS)
-    if "fig1" in parts:
-        _model(found, parts["fig1"])
-    if "fig2" in parts:
-        again = runs.with_predictions(runs.PARTS["fig2"], parts["fig2"], jobs, repeats)
-        _mixes(found, parts["fig2"], again)
-    if "pareto" in parts:
-        _pareto(found, parts["pareto"])
-    if "priorities" in parts:
-        _priorities(found, parts["priorities"])
-    found.keep("runs", _run_records(parts))
+    how_many = Repeats.of(repeats, max_repeats)
+    found = Findings("prop-sp", only, how_many, CLAIMS)
+    parts, seeds = {}, {}
+    for name in runs.PARTS:
+        if only in (None, name):
+            parts[name], seeds[name] = _run(found, name, jobs, how_many, progress)
+    again = _again(parts.get("fig2"), jobs)
+    _sections(found, parts, again)
+    if only in (None, CONDITIONS_PART):
+        _conditions(found, parts.get("fig2"), again, jobs, repeats, progress)
+    if parts:
+        found.keep("runs", _run_records(parts))
     count = sum(len(part.rows) for part in parts.values())
     introduction = (
-        f": the analytical model, and {count} simulated mixes, seeds 1 to {repeats}, with every program "
+        f": the analytical model, and {count} simulated mixes, {seeds_text(seeds or {'': repeats})}, with every program "
         "alone for comparison. Programs restart until each has ended three times; a program's time is the "
         "geometric mean of its completion times. Nothing was tuned to a claim: classes of programs and "
         "formulas are the paper's, what it leaves open is stated with the policies and programs."
@@ -63,6 +71,54 @@ def reproduce(
     if "fig2" in parts:
         introduction += f"\n\n{PREDICTED_TEXT}"
     return found.reproduction(introduction, "reproduced")
+
+
+def _sections(found: Findings, parts: Mapping[str, Results], again: Results | None) -> None:
+    """Judges the claims of parts and shows what came out."""
+    if "fig1" in parts:
+        _model(found, parts["fig1"])
+    if again:
+        _mixes(found, parts["fig2"], again)
+    if "pareto" in parts:
+        _pareto(found, parts["pareto"])
+    if "priorities" in parts:
+        _priorities(found, parts["priorities"])
+
+
+def _again(results: Results | None, jobs: int) -> Results | None:
+    """Figure 2 with predicted speed-ups, if it was run."""
+    return runs.with_predictions(runs.PARTS["fig2"], results, jobs) if results else None
+
+
+def _conditions(
+    found: Findings,
+    results: Results | None,
+    again: Results | None,
+    jobs: int,
+    repeats: int,
+    progress: Progress | None,
+) -> None:
+    """Judges the claims of Figure 2 under each condition; what is not known is run first."""
+    as_judged = results or runs.PARTS["fig2"].run(jobs, range(1, repeats + 1), progress)
+    predicted = again or _again(as_judged, jobs)
+    assert predicted is not None, "there are results"
+    found.depends(
+        dependences(CLAIMS.of("fig2"), runs.under_conditions(as_judged, predicted, jobs, repeats)),
+        "The claims about simulations with predicted speed-ups, and with the noise of an idle and of a busy system, "
+        f"seeds 1 to {repeats}.",
+    )
+
+
+def _run(
+    found: Findings, name: str, jobs: int, repeats: Repeats, progress: Progress | None
+) -> tuple[Results, int]:
+    """A part's results, and with how many seeds; only the claims of Figure 2 have intervals."""
+
+    def wide(results: Results) -> list[Claim]:
+        return found.wide(name, results) if name == "fig2" else []
+
+    part = runs.PARTS[name]
+    return repeats.until_narrow(lambda seeds, _: part.run(jobs, seeds, progress), Results.and_of, wide)
 
 
 def _run_records(parts: Mapping[str, Results]) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ from ampsched.alone import run_alone
 from ampsched.analytic import TABLE_1, predict_all, table_1
 from ampsched.catalog import Catalog
 from ampsched.execution import Progress, job_of, run_all
-from ampsched.experiments.progress import shares
 from ampsched.experiments.prop_sp.setup import (
     DYNAMIC,
     FACTORS,
@@ -58,6 +57,10 @@ class Results:
 
     rows: tuple[Row, ...]
 
+    def and_of(self, other: "Results") -> "Results":
+        """With those of other seeds, in ascending order of seeds."""
+        return Results(self.rows + other.rows)
+
     def of(self, mix: str, policy: str, machine: str | None = None) -> list[Row]:
         """The rows of a policy on a mix, a row per seed in ascending order."""
         return [
@@ -84,8 +87,12 @@ class Results:
 
     def asp_change(self, mixes: Sequence[str], policy: str, reference: str) -> Estimate:
         """Change of mean ASP against another policy, interval over seeds."""
+        return estimate(self.asp_changes(mixes, policy, reference))
+
+    def asp_changes(self, mixes: Sequence[str], policy: str, reference: str) -> list[float]:
+        """The same with each seed."""
         pairs = zip(self._by_seed(mixes, policy, "asp"), self._by_seed(mixes, reference, "asp"), strict=True)
-        return estimate([fmean(ours) / fmean(theirs) - 1.0 for ours, theirs in pairs])
+        return [fmean(ours) / fmean(theirs) - 1.0 for ours, theirs in pairs]
 
     def unfairness_change(self, mixes: Sequence[str], policy: str, reference: str) -> Estimate:
         """Change of mean unfairness against another policy, interval over seeds."""
@@ -124,47 +131,49 @@ class Part:
     policies: tuple[str, ...]
     factors: str = FACTORS
     """Where policies get speed-ups from."""
+    noise: str = "none"
+    """What the system does beside the programs."""
 
-    def run(self, jobs: int, repeats: int, progress: Progress | None = None) -> Results:
-        """Runs it with seeds 1 to `repeats`.
+    def run(self, jobs: int, seeds: range, progress: Progress | None = None) -> Results:
+        """Runs it with some seeds.
 
         Args:
             jobs: Processors to use; 0: all. Results do not depend on it.
-            repeats: Seeds.
+            seeds: Seeds.
             progress: Called with the number of finished steps and of all; a mix with a seed is a step.
         """
         rows: list[Row] = []
-        steps = list(product(self.mixes, range(1, repeats + 1)))
+        steps = list(product(self.mixes, seeds))
         for number, ((machine, mix), seed) in enumerate(steps, start=1):
-            rows += _rows(machine, mix, self.policies, self.factors, seed, jobs)
+            rows += _rows(machine, mix, self, seed, jobs)
             if progress:
                 progress(number, len(steps))
         return Results(tuple(rows))
 
 
-def _settings(factors: str, seed: int) -> AloneSettings:
-    return AloneSettings(factors=factors, seed=seed, repetitions=REPETITIONS)
+def _settings(factors: str, seed: int, noise: str) -> AloneSettings:
+    return AloneSettings(factors=factors, seed=seed, repetitions=REPETITIONS, noise=noise)
 
 
 @cache
-def _alone_ns(machine: str, mix: str, seed: int, jobs: int) -> tuple[list[int], list[int]]:
+def _alone_ns(machine: str, mix: str, noise: str, seed: int, jobs: int) -> tuple[list[int], list[int]]:
     """CT_fast and CT_slow of each program; parts with the same mixes share them."""
     catalog = Catalog.shipped()
     where, what = catalog.machine(machine), catalog.workload(workload_of(mix))
-    references = run_alone(where, what, _settings(FACTORS, seed), processes=jobs)
+    references = run_alone(where, what, _settings(FACTORS, seed, noise), processes=jobs)
     return [each.fast_ns for each in references], [each.slow_ns for each in references]
 
 
-def _rows(machine: str, mix: str, under: Sequence[str], factors: str, seed: int, jobs: int) -> list[Row]:
+def _rows(machine: str, mix: str, part: Part, seed: int, jobs: int) -> list[Row]:
     catalog = Catalog.shipped()
     where: Machine = catalog.machine(machine)
     what = catalog.workload(workload_of(mix))
-    fast_ns, slow_ns = _alone_ns(machine, mix, seed, jobs)
-    specs = [PolicySpec.of(policy) for policy in under]
-    settings = _settings(factors, seed)
+    fast_ns, slow_ns = _alone_ns(machine, mix, part.noise, seed, jobs)
+    specs = [PolicySpec.of(policy) for policy in part.policies]
+    settings = _settings(part.factors, seed, part.noise)
     outcomes = run_all([(job_of(settings, where, what, spec), spec) for spec in specs], jobs)
     rows = []
-    for policy, outcome in zip(under, outcomes, strict=True):
+    for policy, outcome in zip(part.policies, outcomes, strict=True):
         sched_ns = [app.turnaround_ns for app in outcome.apps]
         slowdowns = metrics.slowdowns(sched_ns, fast_ns)
         rows.append(
@@ -195,33 +204,37 @@ PARTS = {
 """The model simulated (Figure 1), the mixes of Table 3 (Figure 2), all policies, and static weights."""
 
 
-def run(only: str | None, jobs: int, repeats: int, progress: Progress | None = None) -> dict[str, Results]:
-    """Runs a part, or all; results by the name of the part.
-
-    Args:
-        only: A key of `PARTS`, or None for all.
-        jobs: Processors to use; 0: all. Results do not depend on it.
-        repeats: Seeds.
-        progress: Called with the number of finished simulations and of all.
-    """
-    parts = {name: part for name, part in PARTS.items() if only in (None, name)}
-    sizes = {name: len(part.mixes) * len(part.policies) * repeats for name, part in parts.items()}
-    steps = shares(progress, sizes)
-    return {name: part.run(jobs, repeats, steps[name]) for name, part in parts.items()}
-
-
-def with_predictions(part: Part, results: Results, jobs: int, repeats: int) -> Results:
+def with_predictions(part: Part, results: Results, jobs: int) -> Results:
     """Results of a part in which the dynamic policies ran anew with speed-ups predicted from counters.
 
     Args:
         part: What was run.
         results: What came out.
         jobs: Processors to use; 0: all. Results do not depend on it.
-        repeats: Seeds, as for `results`.
     """
-    again = replace(part, policies=DYNAMIC, factors=PREDICTED).run(jobs, repeats)
+    seeds = sorted({row.seed for row in results.rows})
+    again = replace(part, policies=DYNAMIC, factors=PREDICTED).run(jobs, range(seeds[0], seeds[-1] + 1))
     kept = tuple(row for row in results.rows if row.policy not in DYNAMIC)
     return Results(kept + again.rows)
+
+
+def under_conditions(results: Results, again: Results, jobs: int, repeats: int) -> dict[str, Results]:
+    """Results of Figure 2 by the name of the condition under which it was run.
+
+    Args:
+        results: As judged.
+        again: With predicted speed-ups.
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds of what is run anew.
+    """
+    seeds = range(1, repeats + 1)
+    noisy = {noise: replace(PARTS["fig2"], noise=noise).run(jobs, seeds) for noise in ("idle", "busy")}
+    return {
+        "as judged": results,
+        "noise: idle system": noisy["idle"],
+        "noise: busy system": noisy["busy"],
+        "predicted speed-ups": again,
+    }
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:

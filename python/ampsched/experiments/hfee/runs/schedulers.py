@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from ampsched import _core, metrics
+from ampsched._core import Machine
 from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import LINUX, MACHINES, SCHEDULERS, STAND_INS, WORKLOADS, Scheduler
@@ -92,6 +93,10 @@ class Results:
             row for row in self.rows if (row.machine, row.mix, row.scheduler) == (machine, mix, scheduler)
         ]
 
+    def and_of(self, other: "Results") -> "Results":
+        """With those of other seeds, in ascending order of seeds."""
+        return Results(self.rows + other.rows)
+
     def with_linux(self, stand_in: Scheduler) -> "Results":
         """The same results with another scheduler's in Linux's place."""
         kept = [row for row in self.rows if row.scheduler not in (LINUX.name, stand_in.name)]
@@ -123,23 +128,40 @@ class Results:
         return [mean(values) for values in zip(*per_mix, strict=True)]
 
 
-def run(jobs: int, repeats: int, progress: Progress | None = None) -> Results:
-    """Runs every workload under every scheduler on both machines, started in as many orders as asked for.
+ALL = (*SCHEDULERS, *STAND_INS)
+
+
+def run(
+    jobs: int,
+    orders: range,
+    progress: Progress | None = None,
+    *,
+    machines: Sequence[Machine] = (),
+    under: Sequence[Scheduler] = ALL,
+    noise: str = "none",
+) -> Results:
+    """Runs every workload under schedulers, started in some orders.
 
     Args:
         jobs: Processors to use; 0: all. Results do not depend on it.
-        repeats: Orders.
+        orders: Their seeds.
         progress: Called with the number of finished simulations and of all.
+        machines: Machines; both of the experiment if there are none.
+        under: Schedulers.
+        noise: What the system does beside the programs.
     """
-    steps = list(product(MACHINES, WORKLOADS, range(1, repeats + 1), (*SCHEDULERS, *STAND_INS)))
-    outcomes = run_all([_job(*step) for step in steps], jobs, progress)
+    where = {each.name: each for each in machines or map(setup.machine, MACHINES)}
+    steps = list(product(where, WORKLOADS, orders, under))
+    outcomes = run_all([_job(where[step[0]], *step[1:], noise) for step in steps], jobs, progress)
     return Results(tuple(_row(step, outcome) for step, outcome in zip(steps, outcomes, strict=True)))
 
 
-def _job(machine: str, mix: str, seed: int, scheduler: Scheduler) -> tuple[_core.Job, PolicySpec]:
-    settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed)
+def _job(
+    where: Machine, mix: str, seed: int, scheduler: Scheduler, noise: str
+) -> tuple[_core.Job, PolicySpec]:
+    settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed, noise=noise)
     policy = PolicySpec.of(scheduler.policy)
-    return job_of(settings, setup.machine(machine), setup.in_order(mix, seed), policy), policy
+    return job_of(settings, where, setup.in_order(mix, seed), policy), policy
 
 
 def _row(step: tuple[str, str, int, Scheduler], outcome: Outcome) -> Row:

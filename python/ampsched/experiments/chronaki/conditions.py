@@ -1,0 +1,58 @@
+"""Under which conditions the claims of Chronaki et al. are judged again: one thing is changed at a time."""
+
+from collections.abc import Mapping
+
+from ampsched.execution import Progress
+from ampsched.experiments.chronaki import runs
+from ampsched.experiments.chronaki.runs import Results
+from ampsched.experiments.chronaki.setup import (
+    GTS,
+    LINUX,
+    LOOPS,
+    METHODS,
+    PROGRAMS,
+    SPINNING,
+    WITH_LOOPS,
+    Cores,
+)
+from ampsched.experiments.progress import shares
+
+AS_JUDGED = "as judged"
+NOISES = {"noise: idle system": "idle", "noise: busy system": "busy"}
+
+
+def of_programs(
+    results: Results, idle_w: Mapping[Cores, float], jobs: int, repeats: int, progress: Progress | None
+) -> dict[str, Results]:
+    """Results of the part "programs" by the name of the condition.
+
+    Args:
+        results: As judged.
+        idle_w: What a cluster without cores draws if it idles.
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        repeats: Seeds of what is run anew.
+        progress: Called with the number of finished simulations and of all.
+    """
+    steps = shares(progress, dict.fromkeys(NOISES, 1))
+    seeds = range(1, repeats + 1)
+    return {
+        AS_JUDGED: results,
+        **{
+            name: runs.run(jobs, seeds, METHODS, PROGRAMS, steps[name], noise)
+            for name, noise in NOISES.items()
+        },
+        "GTS never moves a thread down": results.instead(GTS, SPINNING),
+        "the fair class in GTS's place": results.instead(GTS, LINUX),
+        "clusters without cores idle": results.with_idle_cluster(idle_w),
+    }
+
+
+def of_loops(results: Results, jobs: int, repeats: int, progress: Progress | None) -> dict[str, Results]:
+    """The same of the part "loops"."""
+    steps = shares(progress, dict.fromkeys(NOISES, 1))
+    seeds = range(1, repeats + 1)
+    again = {
+        name: runs.run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, steps[name], noise)
+        for name, noise in NOISES.items()
+    }
+    return {AS_JUDGED: results, **again}

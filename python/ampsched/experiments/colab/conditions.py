@@ -1,0 +1,89 @@
+"""Under which conditions COLAB's claims are judged again: one thing is changed at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ampsched.experiments.colab.setup import BASELINE, VARIANT
+from ampsched.experiments.normalised import LINUX
+from ampsched.experiments.registry import RULES
+from ampsched.policy import Policy, PolicyLike, PolicySpec
+
+
+class CfsAndPull(Policy):
+    """CFS, and nothing of COLAB but step 4: an idle big core pulls a running thread from a little one."""
+
+    name = "cfs+pull"
+    base = "cfs"
+    rules: ClassVar = {"steal": ("own_cluster", "other_clusters", "running_on_slower")}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is changed."""
+
+    name: str
+    noise: str = "none"
+    factors: str = "oracle"
+    lines: Mapping[str, str] = field(default_factory=dict)
+    """Of the machines' files: what stands there, and what stands there instead."""
+    policies: Mapping[str, PolicyLike] = field(default_factory=dict)
+    """By the name in claims, what is run instead."""
+
+    @property
+    def changes_policies_only(self) -> bool:
+        """Whether all policies that it does not name do what they do as judged."""
+        return (self.noise, self.factors, self.lines) == (AS_JUDGED.noise, AS_JUDGED.factors, AS_JUDGED.lines)
+
+    def run_as(self, policy: str) -> PolicyLike:
+        """What is run for a policy of the experiment."""
+        name = LINUX if policy == BASELINE.policy else policy
+        return self.policies.get(name, policy)
+
+    def names(self) -> dict[str, Any]:
+        """Arguments of `Normalised` that have it find what was run by the names in claims."""
+        labels = {name: PolicySpec.of(policy).label for name, policy in self.policies.items()}
+        return {"linux": labels.pop(LINUX, BASELINE.policy), "others": labels}
+
+
+AS_JUDGED = Condition("as judged")
+BUSY = Condition("noise: busy system", noise="busy")
+ONE_DOMAIN = Condition(
+    "all cores in one domain",
+    # Kernels of arm64 before 5.5 have a domain per cluster of the device tree, whatever cache there is.
+    lines={
+        'sees = "capacities"': 'sees = "nothing"',
+        'last_level_cache = "cluster"': 'last_level_cache = "machine"',
+    },
+)
+NEXT_LINUX = Condition("against Linux 4.14", policies={LINUX: "linux:kernel=4.14"})
+BLIND_LINUX = Condition(
+    "against Linux 4.14 without capacities",
+    lines={'sees = "capacities"': 'sees = "nothing"'},
+    policies={LINUX: "linux:kernel=4.14"},
+)
+AGAINST_RULES = Condition("against rules (cfs)", policies={LINUX: RULES})
+NO_PULL = Condition("COLAB without step 4", policies={"colab": "colab:min_gain=60"})
+ONLY_PULL = Condition("cfs and step 4 in COLAB's place", policies={"colab": CfsAndPull})
+LITTLE_MHZ = "mhz = 1200"
+LITTLE_800 = Condition("little cores at 800 MHz", lines={LITTLE_MHZ: "mhz = 800"})
+CONDITIONS = (
+    AS_JUDGED,
+    Condition("noise: idle system", noise="idle"),
+    BUSY,
+    ONE_DOMAIN,
+    NEXT_LINUX,
+    BLIND_LINUX,
+    Condition("against Linux 7.3", policies={LINUX: "linux:kernel=7.3"}),
+    AGAINST_RULES,
+    LITTLE_800,
+    Condition("little cores at 1600 MHz", lines={LITTLE_MHZ: "mhz = 1600"}),
+    Condition("predicted speed-ups", factors="predicted"),
+    NO_PULL,
+    ONLY_PULL,
+    Condition("COLAB without labels", policies={"colab": "colab:min_cv=10"}),
+    Condition("COLAB without equal progress", policies={"colab": VARIANT}),
+    Condition("COLAB with CFS's balancing", policies={"colab": "colab:balance=1"}),
+    Condition("COLAB as printed (strict)", policies={"colab": "colab:strict=1"}),
+)
+"""The first one changes nothing. The last six are ablations and variants."""

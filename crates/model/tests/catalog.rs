@@ -161,6 +161,21 @@ fn the_kind_of_a_file_follows_from_its_keys() {
 }
 
 #[test]
+fn many_objects_of_a_kind_are_one_line() {
+    let mutexes: String = (0..9).map(|number| format!("[mutexes.m{number}x]\n")).collect();
+    let text = format!(
+        "name = \"p\"\ndescription = \"d\"\n[mutexes.all]\ncount = 2\n{mutexes}[queues.q]\ncapacity = 4\n\
+        [[threads]]\nname = \"w\"\nbody = [{{ push = \"q\" }}, {{ close = \"q\" }}]\n\
+        [[threads]]\nname = \"c\"\nbody = [{{ each = \"q\", body = [] }}]\n"
+    );
+    let catalog = catalog(&[(FileKind::Program, "p", "p.toml", &text)]);
+    assert_eq!(
+        catalog.describe(FileKind::Program, "p").unwrap(),
+        "p: d\nthread w\nthread c\nmutex x 11: all, m0x, m1x, ...\nqueue (capacity 4, 1 producers) q\nprofiles: none"
+    );
+}
+
+#[test]
 fn descriptions_say_what_there_is() {
     let text = "name = \"p\"\ndescription = \"d\"\n[params]\nn = 2\n[mutexes.m]\ncount = 3\n[queues.q]\ncapacity = 4\n\
         [[threads]]\nname = \"w\"\ncount = \"n\"\nbody = [{ sleep_us = \"index\" }, { push = \"q\" }, { close = \"q\" }]\n\

@@ -1,9 +1,12 @@
 //! Texts for people: what a machine, a program or a workload consists of.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::{Catalog, FileKind};
-use crate::{Cluster, InputError, Machine, ObjectKind, Pipeline, Program, Thermal, ThermalNetwork};
+use crate::{
+    Cluster, InputError, Machine, Object, ObjectKind, Pipeline, Program, Thermal, ThermalNetwork,
+};
 
 /// A text of several lines, without a line break at the end.
 pub(super) fn describe(
@@ -215,18 +218,48 @@ fn threads(text: &mut String, program: &Program) {
     }
 }
 
+/// So many objects of a kind have a line each; recordings may have thousands.
+const LISTED_MAX: usize = 8;
+/// Names that stand for the others then.
+const NAMED: usize = 3;
+
+/// Objects with names that differ by a number only.
+struct Family<'a> {
+    word: String,
+    name: &'a str,
+    length: usize,
+}
+
 fn objects(text: &mut String, program: &Program) {
-    let mut rest = &program.objects[..];
-    while let Some(first) = rest.first() {
-        let family = family(&first.name);
-        let length = rest.iter().take_while(|object| self::family(&object.name) == family).count();
-        let word = object_word(&first.kind);
-        match length {
-            1 => line(text, format_args!("{word} {}", first.name)),
-            _ => line(text, format_args!("{word} {family} x {length}")),
+    let families = families(&program.objects);
+    let mut by_word: HashMap<&str, Vec<&Family>> = HashMap::new();
+    families.iter().for_each(|one| by_word.entry(&one.word).or_default().push(one));
+    for Family { word, name, length } in &families {
+        let alike = &by_word[word.as_str()];
+        if alike.len() <= LISTED_MAX {
+            match length {
+                1 => line(text, format_args!("{word} {name}")),
+                _ => line(text, format_args!("{word} {name} x {length}")),
+            }
+        } else if std::ptr::eq(alike[0].name, *name) {
+            let count: usize = alike.iter().map(|other| other.length).sum();
+            let names: Vec<&str> = alike.iter().take(NAMED).map(|other| other.name).collect();
+            line(text, format_args!("{word} x {count}: {}, ...", names.join(", ")));
         }
+    }
+}
+
+fn families(objects: &[Object]) -> Vec<Family<'_>> {
+    let mut found: Vec<Family<'_>> = Vec::new();
+    let mut rest = objects;
+    while let Some(first) = rest.first() {
+        let length =
+            rest.iter().take_while(|object| family(&object.name) == family(&first.name)).count();
+        let name = if length == 1 { &first.name } else { family(&first.name) };
+        found.push(Family { word: object_word(&first.kind), name, length });
         rest = &rest[length..];
     }
+    found
 }
 
 /// The name without the number of an instance or element: `worker` for `worker.3`.

@@ -409,7 +409,7 @@ impl Writer<'_> {
     /// What a semaphore for what is in flight begins with.
     fn room(&self, members: u32, each: u32) -> Option<String> {
         let threads = self.threads(members);
-        let is_parameter = threads.parse::<u32>().is_err();
+        let is_parameter = !threads.bytes().all(|byte| byte.is_ascii_digit());
         is_parameter.then(|| format!("initial = \"max(0, {threads} - {members}) * {each}\""))
     }
 

@@ -131,6 +131,7 @@ const PYTHON: &[&str] = &[
     "live/program.py",
     "live/running.py",
     "recording/advice.py",
+    "recording/each_kind.py",
     "recording/lift.py",
     "recording/preload.py",
     "recording/summary.py",

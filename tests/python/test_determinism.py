@@ -48,7 +48,7 @@ def test_traces(ampsched_process: Ampsched, tmp_path: Path, policy: str) -> None
 
 
 def test_files_of_reproduce(ampsched_process: Ampsched, tmp_path: Path) -> None:
-    arguments = ("reproduce", "colab", "--only", "fig4", "--repeats", "1")
+    arguments = ("reproduce", "colab", "--only", "fig4", "--repeats", "1", "--max-repeats", "1")
     for jobs in ("1", "2"):
         ended = ampsched_process(*arguments, "--jobs", jobs, "--out", jobs)
         assert ended.code == 0, ended.err

@@ -90,7 +90,7 @@ def results(**by_policy: tuple[float, float]) -> Results:
         for policy in setup.POLICIES:
             key = policy.replace("-", "_").replace(":static=1", "_static")
             asp, unfairness = by_policy.get(key, (2.0, 1.1))
-            rows.append(Row(machine, mix, policy, 1, (1.0, unfairness), asp, unfairness))
+            rows += [Row(machine, mix, policy, seed, (1.0, unfairness), asp, unfairness) for seed in (1, 2)]
     return Results(tuple(rows))
 
 

@@ -55,8 +55,8 @@ def reproduce(
     """Repeat a paper's experiment, compare with its claims, and write a report.
 
     Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
-    Fewer seeds than --max-repeats are quicker; a number whose interval stays too wide is not reproduced then. What "all"
-    has finished stays if it is stopped, and is not run again by the same version with the same numbers of seeds.
+    Fewer seeds than --max-repeats are quicker; a number whose interval stays too wide is not reproduced then. What
+    "all" has finished stays if it is stopped, and is not run again by the same version with the same numbers of seeds.
     """
     for option, value in (("--repeats", repeats), ("--max-repeats", max_repeats)):
         if not 1 <= value <= REPEATS_MAX:

@@ -203,18 +203,14 @@ fn program(catalog: &Catalog, name: &str) -> Result<String, InputError> {
 }
 
 fn threads(text: &mut String, program: &Program) {
-    let mut rest = &program.threads[..];
-    while let Some(first) = rest.first() {
-        let family = family(&first.name);
-        let length = rest.iter().take_while(|thread| self::family(&thread.name) == family).count();
-        let (group, behind) = rest.split_at(length);
+    for group in program.threads.chunk_by(|one, other| family(&one.name) == family(&other.name)) {
+        let family = family(&group[0].name);
         let started: u32 = group.iter().map(|thread| thread.count).sum();
         match started {
             0 => line(text, format_args!("thread {family} (forked)")),
             1 => line(text, format_args!("thread {family}")),
             _ => line(text, format_args!("thread {family} x {started}")),
         }
-        rest = behind;
     }
 }
 
@@ -250,16 +246,14 @@ fn objects(text: &mut String, program: &Program) {
 }
 
 fn families(objects: &[Object]) -> Vec<Family<'_>> {
-    let mut found: Vec<Family<'_>> = Vec::new();
-    let mut rest = objects;
-    while let Some(first) = rest.first() {
-        let length =
-            rest.iter().take_while(|object| family(&object.name) == family(&first.name)).count();
-        let name = if length == 1 { &first.name } else { family(&first.name) };
-        found.push(Family { word: object_word(&first.kind), name, length });
-        rest = &rest[length..];
-    }
-    found
+    let groups = objects.chunk_by(|one, other| family(&one.name) == family(&other.name));
+    groups
+        .map(|group| {
+            let first = &group[0];
+            let name = if group.len() == 1 { &first.name } else { family(&first.name) };
+            Family { word: object_word(&first.kind), name, length: group.len() }
+        })
+        .collect()
 }
 
 /// The name without the number of an instance or element: `worker` for `worker.3`.

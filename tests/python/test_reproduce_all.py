@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ampsched.cli import main, reproducing
+from ampsched.cli import main
 from ampsched.experiments import resuming
 from ampsched.experiments.registry import EXPERIMENTS
 
@@ -87,7 +87,7 @@ def test_what_is_there_is_not_run_again_unless_seeds_or_code_differ(
     assert fakes.names == list(EXPERIMENTS)
     fakes.runs = []
     stamp = resuming.stamp
-    monkeypatch.setattr(reproducing, "stamp", lambda *seeds: f"other code {stamp(*seeds)}")
+    monkeypatch.setattr(resuming, "stamp", lambda *seeds: f"other code {stamp(*seeds)}")
     assert run("all", "--out", tmp_path, "--repeats", 4) == 0
     assert fakes.names == list(EXPERIMENTS)
 

@@ -10,10 +10,7 @@ from rich.markdown import Markdown
 from ampsched._core import InputError, suggest
 from ampsched.cli import options, render
 from ampsched.cli.settings import with_settings
-from ampsched.experiments.claims.tables import verdicts_text
 from ampsched.experiments.registry import EXPERIMENTS
-from ampsched.experiments.resuming import is_done, mark_done, stamp, verdicts_of
-from ampsched.markdown import table
 from ampsched.settings import BatchSettings
 
 if TYPE_CHECKING:
@@ -95,18 +92,23 @@ def _reproduce(
 
 def _reproduce_all(jobs: int, how_many: tuple[int, int], out: Path) -> None:
     """Runs what is not there yet, and says of each experiment how its claims fared and where the report is."""
-    made_with = stamp(*how_many)
+    from ampsched.experiments import resuming
+    from ampsched.experiments.claims.tables import verdicts_text
+    from ampsched.markdown import table
+
+    made_with = resuming.stamp(*how_many)
     console = render.console()
     rows = []
     for name, experiment in EXPERIMENTS.items():
-        if is_done(out, name, made_with):
+        if resuming.is_done(out, name, made_with):
             console.print(
                 f"{name}: is there already, made by this version with as many seeds", soft_wrap=True
             )
         else:
             _reproduce(name, None, jobs, how_many, out)
-            mark_done(out, name, made_with)
-        rows.append([experiment.paper, verdicts_text(verdicts_of(out / name)), str(out / name / "report.md")])
+            resuming.mark_done(out, name, made_with)
+        verdicts = verdicts_text(resuming.verdicts_of(out / name))
+        rows.append([experiment.paper, verdicts, str(out / name / "report.md")])
     console.print(Markdown(table(["paper", "verdicts", "report"], rows)))
 
 

@@ -9,17 +9,17 @@ from ampsched._core import InputError
 from ampsched.api import compare, simulate
 from ampsched.experiments.colab import setup
 from ampsched.experiments.colab.conditions import (
-    AS_JUDGED,
     BLIND_LINUX,
     CONDITIONS,
     LITTLE_800,
     NO_PULL,
     ONLY_PULL,
-    Condition,
+    names_under,
 )
 from ampsched.experiments.colab.measurements import Facts
 from ampsched.experiments.colab.report import CLAIMS, reproduce
 from ampsched.experiments.colab.runs import Part
+from ampsched.experiments.conditions import AS_JUDGED, Condition
 from ampsched.experiments.normalised import LINUX, Case, Normalised
 from ampsched.experiments.registry import RULES
 from ampsched.experiments.reproduction import Reproduction
@@ -115,12 +115,12 @@ def test_each_condition_changes_one_thing() -> None:
 
 def test_a_condition_is_run_on_changed_machines_with_what_takes_a_policy_s_place() -> None:
     part = Part(("2B2S",), ("sync-1",))
-    plain = Normalised(part.run_under(AS_JUDGED, 2, range(1, 2), ignore), **AS_JUDGED.names())
+    plain = Normalised(part.run_under(AS_JUDGED, 2, range(1, 2), ignore), **names_under(AS_JUDGED))
     [case] = plain.cases
     assert case == Case("2B2S", "sync-1")
     for condition in (NO_PULL, ONLY_PULL, BLIND_LINUX, LITTLE_800):
         runs = part.run_under(condition, 2, range(1, 2), ignore)
-        changed = Normalised(runs, **condition.names())
+        changed = Normalised(runs, **names_under(condition))
         same = {
             name: changed.values(case, name, "h_antt") == plain.values(case, name, "h_antt")
             for name in (LINUX, "wash", "colab")

@@ -15,10 +15,10 @@ from ampsched.experiments.chronaki.setup import (
     WITH_LOOPS,
     Cores,
 )
+from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE
 from ampsched.experiments.progress import shares
 
-AS_JUDGED = "as judged"
-NOISES = {"noise: idle system": "idle", "noise: busy system": "busy"}
+NOISY = (IDLE, BUSY)
 
 
 def of_programs(
@@ -33,13 +33,13 @@ def of_programs(
         repeats: Seeds of what is run anew.
         progress: Called with the number of finished simulations and of all.
     """
-    steps = shares(progress, dict.fromkeys(NOISES, 1))
+    steps = shares(progress, dict.fromkeys((each.name for each in NOISY), 1))
     seeds = range(1, repeats + 1)
     return {
-        AS_JUDGED: results,
+        AS_JUDGED.name: results,
         **{
-            name: runs.run(jobs, seeds, METHODS, PROGRAMS, steps[name], noise)
-            for name, noise in NOISES.items()
+            each.name: runs.run(jobs, seeds, METHODS, PROGRAMS, steps[each.name], each.noise)
+            for each in NOISY
         },
         "GTS never moves a thread down": results.instead(GTS, SPINNING),
         "the fair class in GTS's place": results.instead(GTS, LINUX),
@@ -49,10 +49,10 @@ def of_programs(
 
 def of_loops(results: Results, jobs: int, repeats: int, progress: Progress | None) -> dict[str, Results]:
     """The same of the part "loops"."""
-    steps = shares(progress, dict.fromkeys(NOISES, 1))
+    steps = shares(progress, dict.fromkeys((each.name for each in NOISY), 1))
     seeds = range(1, repeats + 1)
     again = {
-        name: runs.run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, steps[name], noise)
-        for name, noise in NOISES.items()
+        each.name: runs.run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, steps[each.name], each.noise)
+        for each in NOISY
     }
-    return {AS_JUDGED: results, **again}
+    return {AS_JUDGED.name: results, **again}

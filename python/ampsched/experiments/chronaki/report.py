@@ -27,11 +27,11 @@ from ampsched.experiments.chronaki.setup import (
 )
 from ampsched.experiments.claims.dependence import dependences
 from ampsched.experiments.claims.reading import read_claims
+from ampsched.experiments.conditions import PART
 from ampsched.experiments.reproduction import Findings, Repeats, Reproduction, seeds_text
 from ampsched.markdown import ALL_BUT_FIRST, table
 
-CONDITIONS_PART = "conditions"
-PARTS = ("programs", "loops", CONDITIONS_PART)
+PARTS = ("programs", "loops", PART)
 CLAIMS = read_claims(__package__, MEASUREMENTS, [fact.name for fact in fields(Facts)])
 
 
@@ -61,7 +61,7 @@ def reproduce(
         _programs(found, results["programs"], runs.idle_cluster_w(jobs))
     if "loops" in results:
         _loops(found, results["loops"])
-    if only in (None, CONDITIONS_PART):
+    if only in (None, PART):
         _conditions(found, results, jobs, repeats, progress)
     return found.reproduction(
         f", {seeds_text(seeds or {'': repeats})}, on a simulated Exynos 5422 with big cores at {BIG_MHZ} MHz and little "

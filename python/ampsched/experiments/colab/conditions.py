@@ -1,10 +1,9 @@
 """Under which conditions COLAB's claims are judged again: one thing is changed at a time."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ampsched.experiments.colab.setup import BASELINE, VARIANT
+from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE, Condition
 from ampsched.experiments.normalised import LINUX
 from ampsched.experiments.registry import RULES
 from ampsched.policy import Policy, PolicyLike, PolicySpec
@@ -18,36 +17,18 @@ class CfsAndPull(Policy):
     rules: ClassVar = {"steal": ("own_cluster", "other_clusters", "running_on_slower")}
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What is changed."""
-
-    name: str
-    noise: str = "none"
-    factors: str = "oracle"
-    lines: Mapping[str, str] = field(default_factory=dict)
-    """Of the machines' files: what stands there, and what stands there instead."""
-    policies: Mapping[str, PolicyLike] = field(default_factory=dict)
-    """By the name in claims, what is run instead."""
-
-    @property
-    def changes_policies_only(self) -> bool:
-        """Whether all policies that it does not name do what they do as judged."""
-        return (self.noise, self.factors, self.lines) == (AS_JUDGED.noise, AS_JUDGED.factors, AS_JUDGED.lines)
-
-    def run_as(self, policy: str) -> PolicyLike:
-        """What is run for a policy of the experiment."""
-        name = LINUX if policy == BASELINE.policy else policy
-        return self.policies.get(name, policy)
-
-    def names(self) -> dict[str, Any]:
-        """Arguments of `Normalised` that have it find what was run by the names in claims."""
-        labels = {name: PolicySpec.of(policy).label for name, policy in self.policies.items()}
-        return {"linux": labels.pop(LINUX, BASELINE.policy), "others": labels}
+def run_as(condition: Condition, policy: str) -> PolicyLike:
+    """What is run under a condition for a policy of the experiment."""
+    name = LINUX if policy == BASELINE.policy else policy
+    return condition.policies.get(name, policy)
 
 
-AS_JUDGED = Condition("as judged")
-BUSY = Condition("noise: busy system", noise="busy")
+def names_under(condition: Condition) -> dict[str, Any]:
+    """Arguments of `Normalised` that have it find what was run by the names in claims."""
+    labels = {name: PolicySpec.of(policy).label for name, policy in condition.policies.items()}
+    return {"linux": labels.pop(LINUX, BASELINE.policy), "others": labels}
+
+
 ONE_DOMAIN = Condition(
     "all cores in one domain",
     # Kernels of arm64 before 5.5 have a domain per cluster of the device tree, whatever cache there is.
@@ -69,7 +50,7 @@ LITTLE_MHZ = "mhz = 1200"
 LITTLE_800 = Condition("little cores at 800 MHz", lines={LITTLE_MHZ: "mhz = 800"})
 CONDITIONS = (
     AS_JUDGED,
-    Condition("noise: idle system", noise="idle"),
+    IDLE,
     BUSY,
     ONE_DOMAIN,
     NEXT_LINUX,

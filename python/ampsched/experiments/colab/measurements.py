@@ -10,19 +10,17 @@ from ampsched.experiments.claims.judging import Check, Claim
 from ampsched.experiments.claims.measured import Count, Measurements, Number, Pair, Range, one_of
 from ampsched.experiments.colab.conditions import (
     AGAINST_RULES,
-    AS_JUDGED,
     BLIND_LINUX,
-    BUSY,
     CONDITIONS,
     LITTLE_MHZ,
     NEXT_LINUX,
     NO_PULL,
     ONE_DOMAIN,
     ONLY_PULL,
-    Condition,
 )
 from ampsched.experiments.colab.runs import NEEDS
 from ampsched.experiments.colab.setup import BASELINE, NAMES, cases_of
+from ampsched.experiments.conditions import AS_JUDGED, BUSY, Condition
 from ampsched.experiments.normalised import LINUX, Filter, Metric, Normalised
 from ampsched.experiments.registry import RULES
 from ampsched.statistics import Estimate

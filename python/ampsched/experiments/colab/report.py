@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from ampsched.comparison import Comparison
 from ampsched.execution import Progress
+from ampsched.experiments import conditions
 from ampsched.experiments.claims.dependence import dependences
 from ampsched.experiments.claims.judging import Claim
 from ampsched.experiments.claims.reading import read_claims
 from ampsched.experiments.colab import runs
-from ampsched.experiments.colab.conditions import CONDITIONS
+from ampsched.experiments.colab.conditions import CONDITIONS, names_under
 from ampsched.experiments.colab.figures import AGAINST_LINUX, FIGURES, METRIC_NAMES
 from ampsched.experiments.colab.measurements import MEASUREMENTS, Facts, Tested, cases_of_claims
 from ampsched.experiments.colab.setup import BASELINE, GROUPS, STAND_INS, cases_of
@@ -24,8 +25,7 @@ from ampsched.markdown import ALL_BUT_FIRST, table
 if TYPE_CHECKING:
     import polars
 
-CONDITIONS_PART = "conditions"
-PARTS = (*runs.NEEDS, CONDITIONS_PART)
+PARTS = (*runs.NEEDS, conditions.PART)
 CLAIMS = read_claims(
     __package__,
     MEASUREMENTS,
@@ -61,7 +61,7 @@ def reproduce(
             exact |= results[runs.EXACT]
             predicted |= results[runs.PREDICTED]
     facts = asdict(Facts.of([run for each in exact.values() for run in each.runs])) if exact else {}
-    if only in (None, CONDITIONS_PART):
+    if only in (None, conditions.PART):
         facts |= _conditions(found, jobs, repeats, progress)
     parts = [part for part in runs.NEEDS if only in (None, part)]
     _parts(found, parts, exact, predicted, facts)
@@ -131,7 +131,7 @@ def _conditions(found: Findings, jobs: int, repeats: int, progress: Progress | N
         results = runs.run_under(condition, jobs, range(1, repeats + 1), steps[condition.name], as_judged)
         as_judged = as_judged or results
         for part in runs.NEEDS:
-            data[part][condition.name] = Normalised(_needed(results, part), **condition.names())
+            data[part][condition.name] = Normalised(_needed(results, part), **names_under(condition))
     depend = [each for part in runs.NEEDS for each in dependences(CLAIMS.of(part), data[part])]
     how = f"All claims under {len(CONDITIONS) - 1} conditions, each with one thing changed, seeds 1 to {repeats}."
     tested = Tested.of(data["summary"], data["fig4"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ampsched.api import compare
 from ampsched.comparison import Comparison
 from ampsched.execution import Progress
-from ampsched.experiments.colab.conditions import AS_JUDGED, Condition
+from ampsched.experiments.colab.conditions import run_as
 from ampsched.experiments.colab.setup import (
     MACHINES,
     POLICIES,
@@ -21,6 +21,7 @@ from ampsched.experiments.colab.setup import (
     VARIANT,
     workloads,
 )
+from ampsched.experiments.conditions import AS_JUDGED, Condition
 from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.normalised import Case, Filter, everywhere
 from ampsched.experiments.progress import shares
@@ -70,7 +71,7 @@ class Part:
             as_judged: The results if nothing is changed, if there are some.
         """
         known = as_judged if as_judged and condition.changes_policies_only else Comparison((), ())
-        policies = [condition.run_as(policy) for policy in (*POLICIES, *self.variants)]
+        policies = [run_as(condition, policy) for policy in (*POLICIES, *self.variants)]
         missing = [policy for policy in dict.fromkeys(policies) if policy not in known.policies]
         if not missing:
             return known

@@ -7,8 +7,9 @@ from statistics import fmean
 from typing import Literal, NewType
 
 from ampsched.experiments.claims.measured import UNITS, Count, Measurements, Number, Range, one_of
+from ampsched.experiments.conditions import AS_JUDGED
 from ampsched.experiments.hfee import setup
-from ampsched.experiments.hfee.conditions import AS_JUDGED, FIXED_CLOCK
+from ampsched.experiments.hfee.conditions import FIXED_CLOCK
 from ampsched.experiments.hfee.runs import grid, schedulers
 from ampsched.experiments.hfee.runs.programs import Alone
 from ampsched.experiments.hfee.runs.schedulers import Results, Row

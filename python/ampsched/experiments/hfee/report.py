@@ -7,6 +7,7 @@ from functools import partial
 from ampsched.execution import Progress
 from ampsched.experiments.claims.dependence import dependences
 from ampsched.experiments.claims.reading import read_claims
+from ampsched.experiments.conditions import PART
 from ampsched.experiments.hfee import conditions, figures
 from ampsched.experiments.hfee.measurements import MEASUREMENTS, Facts, Tested
 from ampsched.experiments.hfee.runs import grid, hold, programs, schedulers
@@ -24,7 +25,7 @@ from ampsched.experiments.hfee.setup import (
 from ampsched.experiments.reproduction import Findings, Repeats, Reproduction
 from ampsched.markdown import ALL_BUT_FIRST, table
 
-PARTS = ("programs", "grid", "hold", "schedulers", "conditions")
+PARTS = ("programs", "grid", "hold", "schedulers", PART)
 CLAIMS = read_claims(
     __package__, MEASUREMENTS, [fact.name for each in (Facts, Tested) for fact in fields(each)]
 )
@@ -62,7 +63,7 @@ def reproduce(
             Results.and_of,
             partial(found.wide, "schedulers"),
         )
-    facts = _conditions(found, jobs, repeats, progress) if only in (None, "conditions") else {}
+    facts = _conditions(found, jobs, repeats, progress) if only in (None, PART) else {}
     if only in (None, "schedulers"):
         _schedulers(found, results, facts)
         orders = f", started in {count} orders"

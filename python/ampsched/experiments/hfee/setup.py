@@ -10,7 +10,7 @@ from ampsched.catalog import Catalog
 from ampsched.execution import job_of, run_all
 from ampsched.experiments.registry import EXPERIMENTS, RULES
 from ampsched.governor import Governors
-from ampsched.policy import PolicySpec
+from ampsched.policy import PolicyLike, PolicySpec
 from ampsched.results import Outcome
 from ampsched.settings import RunSettings
 
@@ -46,7 +46,7 @@ class Scheduler:
     """A policy with a governor, as the paper compares them."""
 
     name: str
-    policy: str
+    policy: PolicyLike
     governor: str = "none"
     """Of the clusters whose frequency the policy does not set."""
 

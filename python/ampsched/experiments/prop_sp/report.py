@@ -9,6 +9,7 @@ from ampsched.execution import Progress
 from ampsched.experiments.claims.dependence import dependences
 from ampsched.experiments.claims.judging import Claim
 from ampsched.experiments.claims.reading import read_claims
+from ampsched.experiments.conditions import PART
 from ampsched.experiments.plots import Bar, Figure
 from ampsched.experiments.prop_sp import figures, runs, setup
 from ampsched.experiments.prop_sp.figures import Tradeoff, figure_1, simulated_figure_1
@@ -19,8 +20,7 @@ from ampsched.experiments.reproduction import Findings, Repeats, Reproduction, s
 from ampsched.markdown import ALL_BUT_FIRST, table
 from ampsched.statistics import Estimate, estimate
 
-CONDITIONS_PART = "conditions"
-PARTS = (*runs.PARTS, CONDITIONS_PART)
+PARTS = (*runs.PARTS, PART)
 CLAIMS = read_claims(__package__, MEASUREMENTS)
 PREDICTED_TEXT = (
     "The column *predicted* repeats the simulations of Figure 2 under CAMP, HSP and dynamic Prop-SP with "
@@ -57,7 +57,7 @@ def reproduce(
             parts[name], seeds[name] = _run(found, name, jobs, how_many, progress)
     again = _again(parts.get("fig2"), jobs)
     _sections(found, parts, again)
-    if only in (None, CONDITIONS_PART):
+    if only in (None, PART):
         _conditions(found, parts.get("fig2"), again, jobs, repeats, progress)
     if parts:
         found.keep("runs", _run_records(parts))

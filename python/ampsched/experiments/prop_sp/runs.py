@@ -17,6 +17,7 @@ from ampsched.alone import run_alone
 from ampsched.analytic import TABLE_1, predict_all, table_1
 from ampsched.catalog import Catalog
 from ampsched.execution import Progress, job_of, run_all
+from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE
 from ampsched.experiments.prop_sp.setup import (
     DYNAMIC,
     FACTORS,
@@ -228,13 +229,8 @@ def under_conditions(results: Results, again: Results, jobs: int, repeats: int) 
         repeats: Seeds of what is run anew.
     """
     seeds = range(1, repeats + 1)
-    noisy = {noise: replace(PARTS["fig2"], noise=noise).run(jobs, seeds) for noise in ("idle", "busy")}
-    return {
-        "as judged": results,
-        "noise: idle system": noisy["idle"],
-        "noise: busy system": noisy["busy"],
-        "predicted speed-ups": again,
-    }
+    noisy = {each.name: replace(PARTS["fig2"], noise=each.noise).run(jobs, seeds) for each in (IDLE, BUSY)}
+    return {AS_JUDGED.name: results, **noisy, "predicted speed-ups": again}
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:

@@ -78,10 +78,18 @@ def architecture(name: str) -> Architecture:
     return ARCHITECTURES[name]
 
 
-def packaged(packages: Path, name: str) -> list[str]:
-    """The command that starts a program of unpacked packages, with the libraries with which it was built."""
+def packaged(packages: Path, name: str, preload: Path | None = None) -> list[str]:
+    """The command that starts a program of unpacked packages, with the libraries with which it was built.
+
+    Args:
+        packages: Where they are.
+        name: The program.
+        preload: A library whose functions come before those of all others.
+    """
     libraries = ":".join(str(packages / library) for library in LIBRARIES)
-    return [str(packages / LOADER), "--library-path", libraries, str(packages / "usr/bin" / name)]
+    first = ["--preload", str(preload)] if preload else []
+    program = str(packages / "usr/bin" / name)
+    return [str(packages / LOADER), "--library-path", libraries, *first, program]
 
 
 @dataclass(frozen=True)
@@ -123,9 +131,9 @@ class Boot:
             words += ["-dtb", f"{folder}/tree.dtb"]
         return words
 
-    def _tool(self, name: str) -> list[str]:
+    def _tool(self, name: str, preload: Path | None = None) -> list[str]:
         """A program beside QEMU, with the libraries with which it was built."""
-        return packaged(self.archive.folder(f"qemu-{self.guest.name}"), name)
+        return packaged(self.archive.folder(f"qemu-{self.guest.name}"), name, preload)
 
     def _computer(self) -> list[str]:
         packages = self.archive.folder(f"qemu-{self.guest.name}")
@@ -140,7 +148,8 @@ class Boot:
             "rtc": f"clock=vm,base={BEGIN}",
         }
         firmware = [word for folder in FIRMWARE for word in ("-L", str(packages / folder))]
-        program = self._tool(f"qemu-system-{self.guest.name}")
+        # The clock comes first, as it also tells QEMU the date (`gettimeofday` in clock.c).
+        program = self._tool(f"qemu-system-{self.guest.name}", preload=self.clock)
         return [*program, "-nodefaults", "-no-reboot", *firmware, *_words(options)]
 
     def _devices(self, folder: Path) -> list[str]:

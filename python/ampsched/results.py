@@ -61,6 +61,8 @@ class ThreadOutcome(_FromDict):
     """Longest single stay in a run queue."""
     blocked_ns: int
     """Time blocked."""
+    spin_ns: int
+    """Of its time on cores, what it spun for while it waited."""
     blame_ns: int
     """Time that other threads waited for it."""
     instructions: int

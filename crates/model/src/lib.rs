@@ -57,9 +57,12 @@ pub use power::{
     ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint, Remaining,
 };
 pub use profile::{Profile, ProfileLibrary};
-pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, Region, ThreadSpec, TimerMode};
+pub use program::{
+    Amount, Dist, Object, ObjectKind, Op, Program, Region, SPIN_US_MAX, SPINNABLE, ThreadSpec,
+    TimerMode,
+};
 pub use random::Draw;
-pub use rtapp::{RtApp, import_rtapp, import_rtapp_with};
+pub use rtapp::{RtApp, import_rtapp, import_rtapp_with, run_loop};
 pub use sensor::Sensor;
 pub use thermal::{
     Cooling, HeatSource, Thermal, ThermalLink, ThermalNetwork, ThermalNode, ThermalSensor,

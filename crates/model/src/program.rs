@@ -166,7 +166,39 @@ pub struct Object {
     pub name: String,
     /// What it is.
     pub kind: ObjectKind,
+    /// CPU time for which a thread that has to wait for it spins before it blocks.
+    pub spin_ns: Ns,
 }
+
+impl Object {
+    /// An object at which threads block at once.
+    pub fn new(name: String, kind: ObjectKind) -> Self {
+        Self { name, kind, spin_ns: 0 }
+    }
+}
+
+impl ObjectKind {
+    /// The word for it in files, messages and reports.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Condition => "condition",
+            Self::Barrier { .. } => "barrier",
+            Self::Semaphore { .. } => "semaphore",
+            Self::Queue { .. } => "queue",
+            Self::Pool { .. } => "pool",
+            Self::Device => "device",
+            Self::Timer { .. } => "timer",
+            Self::Region(_) => "region",
+        }
+    }
+}
+
+/// The words of the kinds of objects at which threads may spin before they block.
+pub const SPINNABLE: [&str; 6] = ["mutex", "condition", "barrier", "semaphore", "queue", "region"];
+
+/// Longest that a thread may spin before it blocks, in us: as good as for ever.
+pub const SPIN_US_MAX: f64 = 1e9;
 
 /// How a periodic timer behaves when its expiry has passed already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -398,6 +430,20 @@ impl Program {
     /// Threads that start with the program (forked ones come on top).
     pub fn initial_threads(&self) -> u32 {
         self.threads.iter().map(|thread| thread.count).sum()
+    }
+
+    /// The same program with threads that spin before they block: at each object of a kind, for so much CPU time.
+    ///
+    /// Kinds are words of [`SPINNABLE`]; objects of other kinds keep what they have.
+    #[must_use]
+    pub fn spinning(&self, kinds: &[(&str, Ns)]) -> Program {
+        let mut program = self.clone();
+        for object in &mut program.objects {
+            let word = object.kind.word();
+            let stated = kinds.iter().find(|(kind, _)| *kind == word);
+            object.spin_ns = stated.map_or(object.spin_ns, |(_, spin_ns)| *spin_ns);
+        }
+        program
     }
 
     /// The greatest nice value that one of its threads may get, without its application's.

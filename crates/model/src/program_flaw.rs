@@ -127,8 +127,8 @@ mod tests {
 
     fn program(code: Vec<Op>) -> Program {
         let objects = vec![
-            Object { name: "m".to_owned(), kind: ObjectKind::Mutex },
-            Object { name: "q".to_owned(), kind: ObjectKind::Queue { capacity: 1, producers: 1 } },
+            Object::new("m".to_owned(), ObjectKind::Mutex),
+            Object::new("q".to_owned(), ObjectKind::Queue { capacity: 1, producers: 1 }),
         ];
         let thread = ThreadSpec {
             name: "t".to_owned(),

@@ -22,6 +22,8 @@ use sched::Attrs;
 use steps::Names;
 use usage::Usage;
 
+pub(crate) use code::NS_PER_US;
+
 use crate::expr::{AMOUNT_MAX, Expr, is_param_name};
 use crate::reader::{Document, Node, Spot, Table, plain, quoted, stem};
 use crate::toml_profile::{OwnProfile, own_profiles};
@@ -265,8 +267,7 @@ fn objects(root: &Table<'_>, params: &[Param]) -> Result<Vec<ObjectDecl>, InputE
     let mut objects = Vec::new();
     for (class, section) in Class::SECTIONS {
         for (name, node) in root.named(section)? {
-            let kind = DeclKind::of(class, &node, &params)?;
-            objects.push(ObjectDecl { name: name.to_owned(), spot: node.spot, kind });
+            objects.push(ObjectDecl::of(class, name, &node, &params)?);
         }
     }
     Ok(objects)

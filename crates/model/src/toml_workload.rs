@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::limits::APPS_MAX;
 use crate::reader::{Document, Node, Spot, quoted};
-use crate::{App, InputError, Ns, Program, Workload};
+use crate::toml_program::NS_PER_US;
+use crate::{App, InputError, Ns, Program, SPIN_US_MAX, SPINNABLE, Workload};
 
 /// Latest start of an application, 10^6 s.
 const START_MS_MAX: f64 = 1e9;
@@ -39,6 +40,8 @@ pub(crate) struct AppTemplate {
     name: Option<String>,
     start_ns: Ns,
     nice: i8,
+    /// How long its threads spin before they block, at each kind of object.
+    spin_ns: Vec<(&'static str, Ns)>,
 }
 
 /// Parses a workload file: tables `[workloads.NAME]`.
@@ -85,6 +88,10 @@ impl WorkloadTemplate {
         for template in &self.apps {
             let program = find(template)?;
             let name = template.name.clone().unwrap_or_else(|| unique(&program.name, &mut names));
+            let program = match template.spin_ns.as_slice() {
+                [] => program,
+                kinds => Arc::new(program.spinning(kinds)),
+            };
             apps.push(App { name, program, start_ns: template.start_ns, nice: template.nice });
         }
         Ok(Workload { name: self.name.clone(), description: self.description.clone(), apps })
@@ -127,7 +134,7 @@ fn workload(name: &str, node: &Node<'_>) -> Result<WorkloadTemplate, InputError>
 }
 
 fn app(node: &Node<'_>) -> Result<AppTemplate, InputError> {
-    let table = node.table(&["program", "params", "name", "start_ms", "nice"])?;
+    let table = node.table(&["program", "params", "name", "start_ms", "nice", "spin_us"])?;
     let program = table.require("program")?;
     let params = table.named("params")?;
     let value = |(name, node): &(&str, Node<'_>)| Ok(((*name).to_owned(), node.any_number()?));
@@ -139,5 +146,15 @@ fn app(node: &Node<'_>) -> Result<AppTemplate, InputError> {
         name: table.get("name").map(|node| node.name().map(str::to_owned)).transpose()?,
         start_ns: (table.number_or("start_ms", 0.0, 0.0..=START_MS_MAX)? * 1e6).round() as Ns,
         nice: table.get("nice").map_or(Ok(0), |node| node.whole(-20..=19))? as i8,
+        spin_ns: table.get("spin_us").map_or(Ok(Vec::new()), |node| spin_ns(&node))?,
     })
+}
+
+/// How long threads spin before they block, at each kind of object that a table names.
+fn spin_ns(node: &Node<'_>) -> Result<Vec<(&'static str, Ns)>, InputError> {
+    let table = node.table(&SPINNABLE)?;
+    let stated = SPINNABLE.iter().filter_map(|kind| Some((*kind, table.get(kind)?)));
+    stated
+        .map(|(kind, node)| Ok((kind, (node.number(0.0..=SPIN_US_MAX)? * NS_PER_US).round() as Ns)))
+        .collect()
 }

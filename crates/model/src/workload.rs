@@ -44,6 +44,16 @@ impl Workload {
         }
     }
 
+    /// The same applications with threads that spin before they block, see [`Program::spinning`].
+    #[must_use]
+    pub fn spinning(&self, kinds: &[(&str, Ns)]) -> Workload {
+        let apps = self
+            .apps
+            .iter()
+            .map(|app| App { program: Arc::new(app.program.spinning(kinds)), ..app.clone() });
+        Workload { apps: apps.collect(), ..self.clone() }
+    }
+
     /// The same applications in another order: `order` names each of them once, by its number.
     ///
     /// The order decides who is placed first.

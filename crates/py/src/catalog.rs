@@ -1,11 +1,12 @@
 //! Machines, programs and workloads by name.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
 use ampsched_model::{
     Catalog as ModelCatalog, FileKind, KindCycles, Machine as ModelMachine, MissCycles, Ns,
-    Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
+    SPIN_US_MAX, SPINNABLE, Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
 };
 use ampsched_recording::Replayed;
 use pyo3::prelude::*;
@@ -370,6 +371,22 @@ impl Workload {
             return Err(pyo3::exceptions::PyIndexError::new_err(format!("no application {app}")));
         }
         Ok(Workload { inner: self.inner.alone(app) })
+    }
+
+    /// The same applications with threads that spin before they block: CPU time in us by kind of object.
+    fn spinning(&self, spin_us: BTreeMap<String, f64>) -> PyResult<Workload> {
+        let mut kinds = Vec::with_capacity(spin_us.len());
+        for (kind, us) in &spin_us {
+            if !SPINNABLE.contains(&kind.as_str()) || !(0.0..=SPIN_US_MAX).contains(us) {
+                let known = SPINNABLE.join(", ");
+                let message = format!(
+                    "threads cannot spin {us} us at a {kind:?}; 0 to {SPIN_US_MAX:e} us at: {known}"
+                );
+                return Err(pyo3::exceptions::PyValueError::new_err(message));
+            }
+            kinds.push((kind.as_str(), (us * 1000.0).round() as Ns));
+        }
+        Ok(Workload { inner: self.inner.spinning(&kinds) })
     }
 
     /// The same applications in another order, by their numbers.

@@ -75,6 +75,8 @@ pub struct ThreadOutcome {
     pub ready_ns_max: Ns,
     /// Time blocked.
     pub blocked_ns: Ns,
+    /// Of its time on cores, what it spun for while it waited.
+    pub spin_ns: Ns,
     /// Time that other threads waited for it.
     pub blame_ns: Ns,
     /// Instructions retired.

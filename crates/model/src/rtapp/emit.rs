@@ -289,7 +289,7 @@ impl<'a> Generator<'a> {
         if id == next {
             let is_new = self.names.insert(name.to_owned());
             let name = if is_new { name.to_owned() } else { format!("{name} ({class})") };
-            self.objects.push(Object { name, kind });
+            self.objects.push(Object::new(name, kind));
         }
         id
     }

@@ -22,7 +22,7 @@ mod tasks;
 
 use ast::{EventKind, Global, Repeat, Task};
 use emit::{DEVICE_NS_PER_BYTE, Generator, WRITE_NS, is_sink};
-pub(crate) use profiles::run_loop;
+pub use profiles::run_loop;
 use read::Field;
 use survey::{Survey, lonely_conditions};
 

@@ -19,7 +19,7 @@ const L2_LARGE_BYTES: u32 = 2 << 20;
 /// 53 branches, no miss and no misprediction. The two cycle counts are chosen so that the core model
 /// gives what rt-app measured on a Juno board: 138 ns a loop on a Cortex-A57 at 1.1 GHz and 356 ns on a
 /// Cortex-A53 at 850 MHz (the calibration values in the documentation of Arm's LISA, mean of four).
-pub(crate) fn run_loop() -> Profile {
+pub fn run_loop() -> Profile {
     Profile {
         name: "rt-app.run".to_owned(),
         source: "rt-app 1.0's loop: mix counted with valgrind, cycles from its calibration on a Juno board"

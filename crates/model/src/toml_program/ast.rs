@@ -21,6 +21,8 @@ pub(crate) struct ObjectDecl {
     pub name: String,
     pub spot: Spot,
     pub kind: DeclKind,
+    /// CPU time in us for which waiting threads spin before they block.
+    pub spin_us: Option<Expr>,
 }
 
 /// What a declared object is.

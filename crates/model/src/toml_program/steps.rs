@@ -9,7 +9,7 @@ use super::sched::{CLASS_KEYS, ClassExpr, path};
 use crate::expr::Expr;
 use crate::limits::BODIES_DEPTH_MAX;
 use crate::reader::{Node, Spot, Table, quoted};
-use crate::{InputError, TimerMode};
+use crate::{InputError, SPINNABLE, TimerMode};
 
 /// Microseconds per second: works of task graphs are in seconds.
 const US_PER_S: f64 = 1e6;
@@ -306,10 +306,33 @@ fn profile(table: &Table<'_>) -> Result<(String, Spot), InputError> {
     Ok((profile.name()?.to_owned(), profile.spot))
 }
 
-impl DeclKind {
+impl ObjectDecl {
     /// Parses the declaration of an object.
-    pub fn of(class: Class, node: &Node<'_>, params: &[&str]) -> Result<DeclKind, InputError> {
-        let keys: &[&str] = match class {
+    pub fn of(
+        class: Class,
+        name: &str,
+        node: &Node<'_>,
+        params: &[&str],
+    ) -> Result<ObjectDecl, InputError> {
+        let may_spin = SPINNABLE.contains(&class.word());
+        let keys = [DeclKind::keys(class), if may_spin { &["spin_us"] } else { &[] }].concat();
+        let table = node.table(&keys)?;
+        let spin_us = table.get("spin_us").map(|node| checked(&node, params)).transpose()?;
+        let kind = DeclKind::of(class, node, &table, params)?;
+        Ok(ObjectDecl { name: name.to_owned(), spot: node.spot.clone(), kind, spin_us })
+    }
+}
+
+/// An expression in which only parameters have names.
+fn checked(node: &Node<'_>, params: &[&str]) -> Result<Expr, InputError> {
+    let expr = Expr::of(node)?;
+    expr.check_names(params, false).map(|()| expr)
+}
+
+impl DeclKind {
+    /// The keys of a kind of object.
+    fn keys(class: Class) -> &'static [&'static str] {
+        match class {
             Class::Mutex => &["count"],
             Class::Barrier => &["parties"],
             Class::Semaphore => &["initial"],
@@ -318,12 +341,17 @@ impl DeclKind {
             Class::Timer => &["shared"],
             Class::Region => &["graph", "policy", "workers", "work_us", "grab_us", "create_us"],
             Class::Condition | Class::Device => &[],
-        };
-        let table = node.table(keys)?;
-        let checked = |node: Node<'_>| {
-            let expr = Expr::of(&node)?;
-            expr.check_names(params, false).map(|()| expr)
-        };
+        }
+    }
+
+    /// Parses what is particular to a kind of object.
+    fn of(
+        class: Class,
+        node: &Node<'_>,
+        table: &Table<'_>,
+        params: &[&str],
+    ) -> Result<DeclKind, InputError> {
+        let checked = |node: Node<'_>| checked(&node, params);
         let optional = |key| table.get(key).map(checked).transpose();
         let required = |key| table.require(key).and_then(checked);
         let or = |key, default| {

@@ -9,7 +9,7 @@ use super::counts::{GroupCount, Number, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
 use crate::limits::{OBJECTS_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
-use crate::{InputError, Object, ObjectId, ObjectKind, Region};
+use crate::{InputError, Ns, Object, ObjectId, ObjectKind, Region, SPIN_US_MAX};
 
 /// Largest capacity of a queue, count of a semaphore.
 const COUNT_MAX: i64 = 1_000_000_000;
@@ -50,9 +50,11 @@ impl<'a> Usage<'a> {
                     .spot
                     .error(format!("more than {OBJECTS_MAX} objects in the program")));
             }
+            let spin_ns = self.spin_ns(declared)?;
             objects.table.extend((0..count).map(|element| Object {
                 name: element_name(declared, element, count),
                 kind: kind.clone(),
+                spin_ns,
             }));
         }
         self.check_groups()?;
@@ -226,6 +228,12 @@ impl<'a> Usage<'a> {
             create_ns: self.time_ns(&stated.create_us, 0.0)?,
             is_lazy: self.first(creates).is_some(),
         })
+    }
+
+    fn spin_ns(&self, declared: &ObjectDecl) -> Result<Ns, InputError> {
+        let Some(spin_us) = &declared.spin_us else { return Ok(0) };
+        let scope = Scope { params: self.params, instance: None };
+        Ok((spin_us.within(scope, 0.0, SPIN_US_MAX)? * NS_PER_US).round() as Ns)
     }
 
     fn time_ns(&self, time_us: &Expr, least_us: f64) -> Result<f64, InputError> {

@@ -230,9 +230,8 @@ struct Code {
 
 impl Code {
     fn new(plan: &Plan, shares: Shares) -> Self {
-        let object = |(index, parties): (usize, &u32)| Object {
-            name: format!("barrier {index}"),
-            kind: ObjectKind::Barrier { parties: *parties },
+        let object = |(index, parties): (usize, &u32)| {
+            Object::new(format!("barrier {index}"), ObjectKind::Barrier { parties: *parties })
         };
         let objects: Vec<Object> = plan.barriers.iter().enumerate().map(object).collect();
         let barriers = (0..objects.len()).map(ObjectId::from).collect();
@@ -315,7 +314,7 @@ impl Code {
 }
 
 fn add(objects: &mut Vec<Object>, name: String, kind: ObjectKind) -> ObjectId {
-    objects.push(Object { name, kind });
+    objects.push(Object::new(name, kind));
     ObjectId::from(objects.len() - 1)
 }
 

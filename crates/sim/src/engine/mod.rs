@@ -52,7 +52,7 @@ mod timers;
 mod wake;
 mod watch;
 
-use ampsched_model::{Machine, SchedClass, ThreadId, Workload};
+use ampsched_model::{Machine, SchedClass, ThreadId, Workload, run_loop};
 use ampsched_policy::{Act, GroupId, Policy, Refusal, Sched, Topology};
 
 use crate::{Outcome, SimError, Trace, offline_facts};
@@ -136,6 +136,8 @@ struct Engine<'t> {
     /// What a fast plane wants done; kept for its memory.
     acts: Vec<Act>,
     asked: Asked,
+    /// How threads behave that spin, in the table of profiles.
+    spin_profile: u32,
     stated_groups: Vec<(GroupId, StatedGroup)>,
 }
 
@@ -181,6 +183,7 @@ impl<'t> Engine<'t> {
             progress: Progress::default(),
             acts: Vec::new(),
             asked: Asked::default(),
+            spin_profile: 0,
             stated_groups: Vec::new(),
             supervisor,
             setup,
@@ -199,11 +202,21 @@ impl<'t> Engine<'t> {
             engine.apps.set_groups(app, groups);
             engine.begin(app);
         }
+        engine.add_spinning();
         engine.schedule_periodic();
         engine.start_meters()?;
         engine.start_governors()?;
         engine.start_noise();
         Ok(engine)
+    }
+
+    /// How threads behave that spin: like rt-app's busy loop, which computes and never waits for memory.
+    fn add_spinning(&mut self) {
+        if self.objects.have_spinners() {
+            let busy = [run_loop()];
+            self.spin_profile = self.speeds.add(&self.setup.machine, &busy);
+            self.supervisor.add_profiles(&busy, &self.setup.machine);
+        }
     }
 
     fn run(&mut self) -> Fallible {

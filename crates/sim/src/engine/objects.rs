@@ -174,6 +174,8 @@ macro_rules! state {
 pub(super) struct Objects {
     states: Vec<ObjectState>,
     names: Vec<String>,
+    /// CPU time for which a thread that has to wait spins before it blocks; empty if nobody ever does.
+    spin_ns: Vec<Ns>,
 }
 
 impl Objects {
@@ -181,6 +183,10 @@ impl Objects {
     pub fn add(&mut self, app: &App) -> Result<u32, SimError> {
         let base = self.states.len() as u32;
         for object in &app.program.objects {
+            if object.spin_ns > 0 {
+                self.spin_ns.resize(self.states.len(), 0);
+                self.spin_ns.push(object.spin_ns);
+            }
             self.states.push(ObjectState::new(&object.kind)?);
             self.names.push(format!("{}/{}", app.name, object.name));
         }
@@ -197,6 +203,38 @@ impl Objects {
     /// The name of an object for the user, its application's before it.
     pub fn name(&self, object: ObjectId) -> &str {
         &self.names[object.index()]
+    }
+
+    /// Whether threads spin at some object before they block.
+    pub fn have_spinners(&self) -> bool {
+        !self.spin_ns.is_empty()
+    }
+
+    /// CPU time for which a thread that has to wait for an object spins before it blocks.
+    #[inline]
+    pub fn spin_ns(&self, object: ObjectId) -> Ns {
+        self.spin_ns.get(object.index()).copied().unwrap_or(0)
+    }
+
+    /// Of those that wait for a mutex, a semaphore or a queue, the first that satisfies a predicate becomes the first of
+    /// all.
+    pub fn prefer(&mut self, object: ObjectId, is_preferred: impl Fn(ThreadId) -> bool) {
+        let prefer = |waiters: &mut VecDeque<ThreadId>| {
+            let place = waiters.iter().position(|&thread| is_preferred(thread));
+            if let Some(thread) = place.and_then(|place| waiters.remove(place)) {
+                waiters.push_front(thread);
+            }
+        };
+        match &mut self.states[object.index()] {
+            ObjectState::Mutex { waiters, .. } | ObjectState::Semaphore { waiters, .. } => {
+                prefer(waiters);
+            }
+            ObjectState::Queue { poppers, pushers, .. } => {
+                prefer(poppers);
+                prefer(pushers);
+            }
+            _ => {}
+        }
     }
 
     /// An object's state.

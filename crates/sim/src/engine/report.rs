@@ -118,6 +118,7 @@ impl Engine<'_> {
             switches: stats.switches,
             voluntary: thread.voluntary,
             involuntary: thread.involuntary,
+            spin_ns: thread.spun_ns,
             migrations: stats.migrations,
             energy_uj: self.meters.as_deref().map(|meters| meters.thread_uj(id)),
         }

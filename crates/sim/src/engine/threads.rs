@@ -62,6 +62,10 @@ pub(super) struct Thread {
     pub waits_for: WaitsFor,
     /// The core on which it ran before it began to wait for a device.
     pub io_core: Option<CoreId>,
+    /// It uses its core while it waits; when that work is done, it blocks.
+    pub spins: bool,
+    /// Time on cores for which it has spun.
+    pub spun_ns: Ns,
     /// A woken waiter of a condition still has to acquire the mutex.
     pub reacquiring: bool,
     pub parent: Option<ThreadId>,
@@ -110,6 +114,8 @@ impl Thread {
             pool_uses: Vec::new(),
             waits_for: WaitsFor::Nothing,
             io_core: None,
+            spins: false,
+            spun_ns: 0,
             reacquiring: false,
             parent: new.parent,
             children: 0,
@@ -144,8 +150,14 @@ impl Thread {
         if self.work == Work::Instructions {
             self.demanded -= self.remaining;
         }
+        self.drop_work();
+    }
+
+    /// What is left of its work is not done any more.
+    pub fn drop_work(&mut self) {
         self.remaining = 0;
         self.work = Work::Steps;
+        self.spins = false;
     }
 
     /// Times that the thread has seen the end of a pool.

@@ -1,6 +1,7 @@
 //! Threads execute the steps of their programs until they use time, block or end.
 
 mod flow;
+mod spin;
 mod sync;
 mod time;
 
@@ -41,6 +42,9 @@ pub(super) enum Step {
 impl Engine<'_> {
     /// Executes the steps of a running thread until it uses time, blocks or ends.
     pub(super) fn advance(&mut self, thread: ThreadId) -> Fallible<Next> {
+        if self.threads[thread].spins {
+            return Ok(self.end_spin_in_vain(thread));
+        }
         let program = self.apps[self.threads[thread].app].program.clone();
         for _ in 0..STEP_LIMIT {
             if self.pays_for_waking(thread) {
@@ -139,9 +143,14 @@ impl Engine<'_> {
         Step::Go
     }
 
-    /// The thread waits.
+    /// The thread waits; for an object it may spin first.
     pub(super) fn block(&mut self, thread: ThreadId, waits_for: WaitsFor) -> Step {
         self.threads[thread].waits_for = waits_for;
-        Step::Stop(Next::Blocked)
+        match waits_for {
+            WaitsFor::Object(object) if self.objects.spin_ns(object) > 0 => {
+                self.begin_spinning(thread, object)
+            }
+            _ => Step::Stop(Next::Blocked),
+        }
     }
 }

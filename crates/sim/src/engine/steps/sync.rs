@@ -30,6 +30,7 @@ impl Engine<'_> {
     }
 
     fn release_mutex(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible {
+        self.prefer_spinners(mutex);
         let next = self.objects.unlock(thread, &mut self.threads[thread].held, mutex);
         let next = next.map_err(|what| self.misuse(what, thread, mutex))?;
         self.wake_all(next, thread)
@@ -145,12 +146,14 @@ impl Engine<'_> {
     }
 
     pub(super) fn sem_post(&mut self, thread: ThreadId, semaphore: ObjectId) -> Fallible<Step> {
+        self.prefer_spinners(semaphore);
         let next = self.objects.sem_post(semaphore);
         self.wake_all(next, thread)?;
         Ok(self.go(thread))
     }
 
     pub(super) fn push_item(&mut self, thread: ThreadId, queue: ObjectId) -> Fallible<Step> {
+        self.prefer_spinners(queue);
         match self.objects.push_item(thread, queue) {
             Attempt::Done(popper) => {
                 self.wake_all(popper, thread)?;
@@ -167,6 +170,7 @@ impl Engine<'_> {
         queue: ObjectId,
         end: CodePtr,
     ) -> Fallible<Step> {
+        self.prefer_spinners(queue);
         let (item, pusher) = match self.objects.pop_item(thread, queue) {
             Attempt::MustWait => return Ok(self.block(thread, WaitsFor::Object(queue))),
             Attempt::Done(done) => done,

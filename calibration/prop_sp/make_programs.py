@@ -46,6 +46,8 @@ TOLERANCE = 5e-4
 MISSES_MAX = 2.0
 SPREAD = 0.02
 """Of parallel parts between threads: that of swaptions' and fft's threads in the recordings."""
+PIECES = 8
+"""Per thread, of a loop that is divided dynamically (ours): what one core more would take is an eighth of a share."""
 WORDS = {"H": "high", "M": "medium", "L": "low"}
 KINDS = {"HP": "highly parallel", "PS": "partially sequential"}
 
@@ -207,7 +209,10 @@ def parallel(subject: Parallel) -> str:
     """The program file of a program with several threads."""
     found = behaviour(subject)
     profile = found.phases[0].name
-    part = f'{{ run_us = {{ mean = "1000 * work_ms * (1 - sequential) / rounds / n", cv = {SPREAD} }}, profile = "{profile}" }}'
+    mean = "1000 * work_ms * (1 - sequential) / rounds / n"
+    static = f'{{ run_us = {{ mean = "{mean} * (1 - dynamic)", cv = {SPREAD} }}, profile = "{profile}" }}'
+    piece = f'{{ run_us = "{mean} / {PIECES}", profile = "{profile}" }}'
+    part = f'{static}, {{ dynamic = "loop", body = [{piece}] }}'
     lines = [
         GENERATED,
         "",
@@ -216,6 +221,7 @@ def parallel(subject: Parallel) -> str:
         f"# Sequential: {subject.sequential_source}.",
         "# In every round the main thread works alone, then all threads share the rest evenly (a parallel loop with a static",
         f"# schedule) and meet at a barrier. {subject.rounds} rounds: assumption. Threads that wait are blocked.",
+        f"# With dynamic = 1 a loop is cut into {PIECES} pieces per thread instead, which threads take one by one.",
         *found.text(),
         f'name = "prop-sp-{subject.name}"',
         f'description = "Prop-SP (2014): {subject.what}, {KINDS[subject.kind]}, {WORDS[subject.speedup_class]} speed-up."',
@@ -226,8 +232,10 @@ def parallel(subject: Parallel) -> str:
         f"work_ms = {subject.work_s * 1000:.0f}  # of all threads, on a fast core",
         f"sequential = {subject.sequential}  # share of the work",
         f"rounds = {subject.rounds}",
+        "dynamic = 0  # or 1",
         *found.tables(),
         "",
+        f'[pools.loop]\ntotal = "{PIECES} * n * dynamic"\nparticipants = "n"\n',
         "[barriers.begin]",
         "[barriers.end]",
         "",

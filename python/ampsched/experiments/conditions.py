@@ -1,8 +1,9 @@
 """Conditions under which claims are judged again: one thing is changed at a time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ampsched._core import Workload
 from ampsched.policy import PolicyLike
 
 PART = "conditions"
@@ -16,17 +17,34 @@ class Condition:
     name: str
     noise: str = "none"
     factors: str = "oracle"
-    lines: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Of the machines' files: what stands there, and what stands there instead."""
-    policies: Mapping[str, PolicyLike] = field(default_factory=dict)
+    policies: Mapping[str, PolicyLike] = field(default_factory=dict, hash=False)
     """By the name in claims, what is run instead."""
+    spin_us: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """CPU time for which threads spin before they block, by kind of object."""
+
+    params: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Of programs that have parameters of these names."""
 
     @property
     def changes_policies_only(self) -> bool:
         """Whether all policies that it does not name do what they do as judged."""
-        return (self.noise, self.factors, self.lines) == (AS_JUDGED.noise, AS_JUDGED.factors, AS_JUDGED.lines)
+        return replace(self, name=AS_JUDGED.name, policies=AS_JUDGED.policies) == AS_JUDGED
+
+    def of(self, workload: Workload) -> Workload:
+        """A workload as it is under the condition."""
+        return workload.spinning(self.spin_us) if self.spin_us else workload
 
 
 AS_JUDGED = Condition("as judged")
 IDLE = Condition("noise: idle system", noise="idle")
 BUSY = Condition("noise: busy system", noise="busy")
+PREDICTED = Condition("predicted speed-ups", factors="predicted")
+SPIN = Condition(
+    "threads spin for 0.1 ms at barriers and between tasks", spin_us={"barrier": 100.0, "region": 100.0}
+)
+"""The bound of PARSEC's own barriers (`parsec_barrier`: spin, then block)."""
+_WAITED_FOR = ("mutex", "condition", "barrier", "semaphore", "queue", "region")
+ACTIVE = Condition("threads that wait never sleep", spin_us=dict.fromkeys(_WAITED_FOR, 1e9))
+"""As under OpenMP's `OMP_WAIT_POLICY=active` and in runtimes whose workers poll."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.experiments import plots
+from ampsched.experiments.claims.causes import checks_section
 from ampsched.experiments.claims.comparisons import RULE, Verdict
 from ampsched.experiments.claims.dependence import Dependence, dependence_records, dependence_section
 from ampsched.experiments.claims.judging import Claim, Judged, judge, wide_claims
@@ -43,6 +44,8 @@ class Reproduction:
     """How this paper's claims are judged beyond `RULE`; Markdown."""
     claims: Sequence[Judged]
     baseline: Baseline
+    depend: Sequence[Dependence]
+    """Claims under conditions; none if no condition was run."""
     sections: tuple[str, ...]
     """Markdown that follows the claims; figures are expected beside the report."""
     figures: Mapping[str, Draw]
@@ -69,6 +72,7 @@ class Reproduction:
             self.rules,
             claims_section(self.claims),
             causes_section(self.claims),
+            checks_section(self.claims, self.depend),
             f"## What stands for Linux\n\n`{self.baseline.policy}`. {self.baseline.why}",
             changes_section(self.claims, self.baseline.policy),
             *self.sections,
@@ -163,6 +167,7 @@ class Findings:
         self._claims = claims
         self._judged: list[Judged] = []
         self._sections: list[str] = []
+        self._depend: list[Dependence] = []
         self._dependence = ""
 
     def judge(
@@ -185,7 +190,15 @@ class Findings:
         self._sections.append("\n\n".join([f"## {title}", *blocks]))
 
     def depends(self, found: Sequence[Dependence], conditions: str) -> None:
-        """Adds what claims depend on, as a section and as the data file conditions.parquet."""
+        """Adds what claims depend on, as a section and as the data file conditions.parquet.
+
+        Raises:
+            ValueError: A cause is tested under a condition that was not run.
+        """
+        for each in found:
+            if unknown := set(each.claim.tests) - set(each.results):
+                raise ValueError(f"claim {each.claim.id}: there is no condition {min(unknown)!r}")
+        self._depend += found
         self._dependence = dependence_section(found, conditions)
         self.keep("conditions", dependence_records(found))
 
@@ -215,6 +228,7 @@ class Findings:
             rules=self._claims.rules,
             claims=self._judged,
             baseline=self._experiment.baseline,
+            depend=self._depend,
             sections=tuple(filter(None, (self._dependence, *self._sections))),
             figures=self.figures,
             frames=self.frames,

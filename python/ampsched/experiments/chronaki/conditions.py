@@ -15,10 +15,10 @@ from ampsched.experiments.chronaki.setup import (
     WITH_LOOPS,
     Cores,
 )
-from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE
+from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, SPIN
 from ampsched.experiments.progress import shares
 
-NOISY = (IDLE, BUSY)
+RUN_AGAIN = (IDLE, BUSY, SPIN, ACTIVE)
 
 
 def of_programs(
@@ -33,14 +33,11 @@ def of_programs(
         repeats: Seeds of what is run anew.
         progress: Called with the number of finished simulations and of all.
     """
-    steps = shares(progress, dict.fromkeys((each.name for each in NOISY), 1))
+    steps = shares(progress, dict.fromkeys((each.name for each in RUN_AGAIN), 1))
     seeds = range(1, repeats + 1)
     return {
         AS_JUDGED.name: results,
-        **{
-            each.name: runs.run(jobs, seeds, METHODS, PROGRAMS, steps[each.name], each.noise)
-            for each in NOISY
-        },
+        **{each.name: runs.run(jobs, seeds, METHODS, PROGRAMS, steps[each.name], each) for each in RUN_AGAIN},
         "GTS never moves a thread down": results.instead(GTS, SPINNING),
         "the fair class in GTS's place": results.instead(GTS, LINUX),
         "clusters without cores idle": results.with_idle_cluster(idle_w),
@@ -49,10 +46,10 @@ def of_programs(
 
 def of_loops(results: Results, jobs: int, repeats: int, progress: Progress | None) -> dict[str, Results]:
     """The same of the part "loops"."""
-    steps = shares(progress, dict.fromkeys((each.name for each in NOISY), 1))
+    steps = shares(progress, dict.fromkeys((each.name for each in RUN_AGAIN), 1))
     seeds = range(1, repeats + 1)
     again = {
-        each.name: runs.run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, steps[each.name], each.noise)
-        for each in NOISY
+        each.name: runs.run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, steps[each.name], each)
+        for each in RUN_AGAIN
     }
     return {AS_JUDGED.name: results, **again}

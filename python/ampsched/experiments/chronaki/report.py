@@ -88,8 +88,8 @@ def _conditions(
     again = conditions.of_loops(loops, jobs, repeats, progress)
     found.depends(
         [*dependences(CLAIMS.of("programs"), under), *dependences(CLAIMS.of("loops"), again)],
-        "All claims with the noise of an idle and of a busy system, and those of sections 5.1 and 5.2 with another "
-        f"GTS and with clusters that idle instead of being off, seeds 1 to {repeats}.",
+        "All claims with the noise of an idle and of a busy system and with threads that spin, and those of sections "
+        f"5.1 and 5.2 with another GTS and with clusters that idle instead of being off, seeds 1 to {repeats}.",
     )
 
 

@@ -23,6 +23,7 @@ from ampsched.experiments.chronaki.setup import (
     Cores,
     Method,
 )
+from ampsched.experiments.conditions import AS_JUDGED, Condition
 from ampsched.policy import PolicySpec
 from ampsched.results import Outcome
 from ampsched.settings import RunSettings
@@ -142,7 +143,7 @@ def run(
     methods: Sequence[Method],
     programs: Sequence[str],
     progress: Progress | None,
-    noise: str = "none",
+    condition: Condition = AS_JUDGED,
 ) -> Results:
     """Runs programs under methods on all configurations.
 
@@ -152,14 +153,14 @@ def run(
         methods: Methods; of those of Figure 9 that a program has no variant for, it is left out.
         programs: Programs.
         progress: Called with the number of finished simulations and of all.
-        noise: What the system does beside the programs.
+        condition: Of it the noise, and how programs behave.
     """
     steps = [
         step
         for step in product(programs, methods, CORES, seeds)
         if not step[1].variant.startswith("loop") or step[0] in WITH_LOOPS
     ]
-    outcomes = run_all([_job(*step, noise) for step in steps], jobs, progress)
+    outcomes = run_all([_job(*step, condition) for step in steps], jobs, progress)
     return Results([_row(*step, outcome) for step, outcome in zip(steps, outcomes, strict=True)])
 
 
@@ -189,10 +190,12 @@ def loops(jobs: int, seeds: range, progress: Progress | None = None) -> Results:
     return run(jobs, seeds, (*LOOPS, GTS), WITH_LOOPS, progress)
 
 
-def _job(program: str, method: Method, cores: Cores, seed: int, noise: str) -> tuple[_core.Job, PolicySpec]:
+def _job(
+    program: str, method: Method, cores: Cores, seed: int, condition: Condition
+) -> tuple[_core.Job, PolicySpec]:
     policy = PolicySpec.of(method.policy)
-    work = setup.workload(program, method, cores.all)
-    settings = RunSettings(energy=True, seed=seed, noise=noise)
+    work = condition.of(setup.workload(program, method, cores.all))
+    settings = RunSettings(energy=True, seed=seed, noise=condition.noise)
     return job_of(settings, setup.machine(cores), work, policy), policy
 
 

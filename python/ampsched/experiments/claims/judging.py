@@ -42,6 +42,8 @@ class Claim:
     """Why it is missed, if it is and we know. Braces hold the names of facts that were measured."""
     change: str = ""
     """Why the verdict depends on what stands for Linux, if it does and we know; likewise."""
+    tests: tuple[str, ...] = ()
+    """Conditions under which the cause is away."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ A file is a table per part of the experiment, which holds a table per claim, nam
     paper = -15
     cause = "short"
 
-Causes say why a claim is missed. What says `change` is why the verdict depends on what stands for Linux.
+Causes say why a claim is missed. One that is a table has a `text` and `tests`: names of conditions under which it is
+away. What says `change` is why the verdict depends on what stands for Linux.
 
 Other keys of a claim: `unit`, if it is not the comparison's own; `said`, how the paper's value is printed,
 if not as it is ({} stands for it); `side_of`, the number on whose side the direction is right; `apart`, why
@@ -94,7 +95,7 @@ def parse_claims(
     """The same from the text of each file. Files share their causes."""
     tables = {file: _in_file(file, tomllib.loads, text) for file, text in texts.items()}
     rules = [_in_file(file, _text, table, "rules", "").strip() for file, table in tables.items()]
-    causes: dict[str, str] = {}
+    causes: dict[str, Cause] = {}
     for file, table in tables.items():
         causes |= _in_file(file, _causes, table.get("causes", {}), facts)
     claims: dict[str, Claim] = {}
@@ -117,21 +118,41 @@ def _in_file(file: str, read: Callable[P, T], *arguments: P.args, **named: P.kwa
         raise InputError(f"{file}: {error}") from None
 
 
-def _causes(table: Mapping[str, object], facts: Sequence[str]) -> dict[str, str]:
-    """Causes by name, each in one line."""
-    texts = {name: " ".join(_text(table, name).split()) for name in table}
-    for name, text in texts.items():
-        for _, fact, _, _ in Formatter().parse(text):
-            if fact is not None:
-                _known("fact", fact, facts, f'cause "{name}": ')
-    return texts
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why claims are missed."""
+
+    text: str
+    """In one line; braces hold names of facts."""
+    tests: tuple[str, ...] = ()
+    """Conditions under which it is away."""
+
+
+def _causes(table: Mapping[str, object], facts: Sequence[str]) -> dict[str, Cause]:
+    """Causes by name."""
+    return {name: _cause(name, table, facts) for name in table}
+
+
+def _cause(name: str, table: Mapping[str, object], facts: Sequence[str]) -> Cause:
+    stated = table[name]
+    row = stated if isinstance(stated, dict) else {"text": _text(table, name)}
+    where = f'cause "{name}": '
+    _check_keys(row, ("text", "tests"), where)
+    tests = row.get("tests", [])
+    if not isinstance(tests, list) or not all(isinstance(test, str) for test in tests):
+        raise InputError(f"{where}tests {tests!r} is no list of names of conditions")
+    cause = Cause(" ".join(_text(row, "text").split()), tuple(tests))
+    for _, fact, _, _ in Formatter().parse(cause.text):
+        if fact is not None:
+            _known("fact", fact, facts, where)
+    return cause
 
 
 class _Reader:
     """The claims of one file."""
 
     def __init__(
-        self, table: Mapping[str, Any], measurements: Mapping[str, Measurements], causes: Mapping[str, str]
+        self, table: Mapping[str, Any], measurements: Mapping[str, Measurements], causes: Mapping[str, Cause]
     ) -> None:
         own = {key: value for key, value in table.items() if key not in ("rules", "causes")}
         self._parts = {key: value for key, value in own.items() if isinstance(value, dict)}
@@ -162,8 +183,9 @@ class _Reader:
         for name in filter(None, (cause, change)):
             _known("cause", name, tuple(self._causes), "")
         published, check = self._untestable(stated) if "untestable" in stated else self._check(part, row)
-        why, why_changed = (self._causes.get(name, "") for name in (cause, change))
-        return Claim(id_, part, text, source, published, check, apart, (cause, change), why, why_changed)
+        why, why_changed = (self._causes.get(name, Cause("")) for name in (cause, change))
+        names, reasons = (cause, change), (why.text, why_changed.text)
+        return Claim(id_, part, text, source, published, check, apart, names, *reasons, why.tests)
 
     @staticmethod
     def _untestable(stated: dict[str, Any]) -> tuple[str, str]:

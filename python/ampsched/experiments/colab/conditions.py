@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from ampsched.experiments.colab.setup import BASELINE, VARIANT
-from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE, Condition
+from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, PREDICTED, SPIN, Condition
 from ampsched.experiments.normalised import LINUX
 from ampsched.experiments.registry import RULES
 from ampsched.policy import Policy, PolicyLike, PolicySpec
@@ -52,6 +52,8 @@ CONDITIONS = (
     AS_JUDGED,
     IDLE,
     BUSY,
+    SPIN,
+    ACTIVE,
     ONE_DOMAIN,
     NEXT_LINUX,
     BLIND_LINUX,
@@ -59,7 +61,7 @@ CONDITIONS = (
     AGAINST_RULES,
     LITTLE_800,
     Condition("little cores at 1600 MHz", lines={LITTLE_MHZ: "mhz = 1600"}),
-    Condition("predicted speed-ups", factors="predicted"),
+    PREDICTED,
     NO_PULL,
     ONLY_PULL,
     Condition("COLAB without labels", policies={"colab": "colab:min_cv=10"}),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ampsched.api import compare
+from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison
 from ampsched.execution import Progress
 from ampsched.experiments.colab.conditions import run_as
@@ -92,7 +93,7 @@ class Part:
         some = [
             compare(
                 changed_machine(machine, condition.lines) if condition.lines else machine,
-                names,
+                [condition.of(Catalog.shipped().workload(name)) for name in names],
                 policies,
                 seed=seeds.start,
                 repeat=len(seeds),

@@ -1,7 +1,7 @@
 """Under which conditions HFEE's claims are judged again: one thing is changed at a time."""
 
 from ampsched.execution import Progress
-from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE, Condition
+from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, SPIN, Condition
 from ampsched.experiments.hfee.runs import schedulers
 from ampsched.experiments.hfee.runs.schedulers import Results
 from ampsched.experiments.hfee.setup import COMPARED, LINUX, PAPER, SCHEDULERS, Scheduler, machine
@@ -30,7 +30,7 @@ def run_under(
         if each.name in names
     ]
     where = changed_machine(PAPER, condition.lines) if condition.lines else machine(PAPER)
-    found = schedulers.run(jobs, orders, progress, machines=[where], under=under, noise=condition.noise)
+    found = schedulers.run(jobs, orders, progress, machines=[where], under=under, condition=condition)
     kept = (row for row in known.rows if row.scheduler not in names) if known else ()
     return Results((*kept, *found.rows))
 
@@ -41,6 +41,8 @@ CONDITIONS = (
     AS_JUDGED,
     IDLE,
     BUSY,
+    SPIN,
+    ACTIVE,
     BLIND_LINUX,
     Condition("against Linux 3.16", policies={LINUX.name: "linux:kernel=3.16"}),
     Condition("against Linux 7.3", policies={LINUX.name: "linux:kernel=7.3"}),

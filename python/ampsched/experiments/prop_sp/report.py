@@ -104,8 +104,8 @@ def _conditions(
     assert predicted is not None, "there are results"
     found.depends(
         dependences(CLAIMS.of("fig2"), runs.under_conditions(as_judged, predicted, jobs, repeats)),
-        "The claims about simulations with predicted speed-ups, and with the noise of an idle and of a busy system, "
-        f"seeds 1 to {repeats}.",
+        "The claims about simulations with predicted speed-ups, with the noise of an idle and of a busy system, with "
+        f"threads that spin, and with loops that are divided dynamically, seeds 1 to {repeats}.",
     )
 
 

@@ -12,27 +12,26 @@ from itertools import product
 from statistics import fmean, geometric_mean
 
 from ampsched import metrics
-from ampsched._core import Machine
+from ampsched._core import Workload
 from ampsched.alone import run_alone
 from ampsched.analytic import TABLE_1, predict_all, table_1
 from ampsched.catalog import Catalog
 from ampsched.execution import Progress, job_of, run_all
-from ampsched.experiments.conditions import AS_JUDGED, BUSY, IDLE
+from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, PREDICTED, SPIN, Condition
 from ampsched.experiments.prop_sp.setup import (
     DYNAMIC,
-    FACTORS,
     IDEAL,
     LINUX,
     MIXES,
     MODEL_POLICIES,
     NICE,
     POLICIES,
-    PREDICTED,
     PRIORITY_POLICIES,
     REPETITIONS,
     SMALL,
     workload_of,
 )
+from ampsched.experiments.workloads import changed_workload
 from ampsched.policy import PolicySpec, policies
 from ampsched.settings import AloneSettings
 from ampsched.statistics import Estimate, estimate
@@ -130,10 +129,7 @@ class Part:
     mixes: tuple[tuple[str, str], ...]
     """Pairs of machine and mix."""
     policies: tuple[str, ...]
-    factors: str = FACTORS
-    """Where policies get speed-ups from."""
-    noise: str = "none"
-    """What the system does beside the programs."""
+    condition: Condition = AS_JUDGED
 
     def run(self, jobs: int, seeds: range, progress: Progress | None = None) -> Results:
         """Runs it with some seeds.
@@ -152,26 +148,39 @@ class Part:
         return Results(tuple(rows))
 
 
-def _settings(factors: str, seed: int, noise: str) -> AloneSettings:
-    return AloneSettings(factors=factors, seed=seed, repetitions=REPETITIONS, noise=noise)
+DYNAMIC_LOOPS = Condition("multithreaded programs divide their loops dynamically", params={"dynamic": 1})
+CHANGED = (IDLE, BUSY, SPIN, ACTIVE, DYNAMIC_LOOPS)
+"""Under which Figure 2 is run again."""
+
+
+def _workload(mix: str, condition: Condition) -> Workload:
+    name = workload_of(mix)
+    if condition.params:
+        return changed_workload("prop-sp-table3", name, condition.params)
+    return condition.of(Catalog.shipped().workload(name))
+
+
+def _settings(condition: Condition, seed: int) -> AloneSettings:
+    return AloneSettings(factors=condition.factors, seed=seed, repetitions=REPETITIONS, noise=condition.noise)
 
 
 @cache
-def _alone_ns(machine: str, mix: str, noise: str, seed: int, jobs: int) -> tuple[list[int], list[int]]:
+def _alone_ns(
+    machine: str, mix: str, condition: Condition, seed: int, jobs: int
+) -> tuple[list[int], list[int]]:
     """CT_fast and CT_slow of each program; parts with the same mixes share them."""
-    catalog = Catalog.shipped()
-    where, what = catalog.machine(machine), catalog.workload(workload_of(mix))
-    references = run_alone(where, what, _settings(FACTORS, seed, noise), processes=jobs)
+    where, what = Catalog.shipped().machine(machine), _workload(mix, condition)
+    references = run_alone(where, what, _settings(condition, seed), processes=jobs)
     return [each.fast_ns for each in references], [each.slow_ns for each in references]
 
 
 def _rows(machine: str, mix: str, part: Part, seed: int, jobs: int) -> list[Row]:
-    catalog = Catalog.shipped()
-    where: Machine = catalog.machine(machine)
-    what = catalog.workload(workload_of(mix))
-    fast_ns, slow_ns = _alone_ns(machine, mix, part.noise, seed, jobs)
+    where, what = Catalog.shipped().machine(machine), _workload(mix, part.condition)
+    # Alone, nobody asks for speed-ups.
+    alone = replace(part.condition, factors=AS_JUDGED.factors)
+    fast_ns, slow_ns = _alone_ns(machine, mix, alone, seed, jobs)
     specs = [PolicySpec.of(policy) for policy in part.policies]
-    settings = _settings(part.factors, seed, part.noise)
+    settings = _settings(part.condition, seed)
     outcomes = run_all([(job_of(settings, where, what, spec), spec) for spec in specs], jobs)
     rows = []
     for policy, outcome in zip(part.policies, outcomes, strict=True):
@@ -214,7 +223,7 @@ def with_predictions(part: Part, results: Results, jobs: int) -> Results:
         jobs: Processors to use; 0: all. Results do not depend on it.
     """
     seeds = sorted({row.seed for row in results.rows})
-    again = replace(part, policies=DYNAMIC, factors=PREDICTED).run(jobs, range(seeds[0], seeds[-1] + 1))
+    again = replace(part, policies=DYNAMIC, condition=PREDICTED).run(jobs, range(seeds[0], seeds[-1] + 1))
     kept = tuple(row for row in results.rows if row.policy not in DYNAMIC)
     return Results(kept + again.rows)
 
@@ -229,8 +238,9 @@ def under_conditions(results: Results, again: Results, jobs: int, repeats: int) 
         repeats: Seeds of what is run anew.
     """
     seeds = range(1, repeats + 1)
-    noisy = {each.name: replace(PARTS["fig2"], noise=each.noise).run(jobs, seeds) for each in (IDLE, BUSY)}
-    return {AS_JUDGED.name: results, **noisy, "predicted speed-ups": again}
+    fig2 = PARTS["fig2"]
+    changed = {each.name: replace(fig2, condition=each).run(jobs, seeds) for each in CHANGED}
+    return {AS_JUDGED.name: results, **changed, PREDICTED.name: again}
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:

@@ -4,8 +4,6 @@ from ampsched.experiments.registry import EXPERIMENTS, RULES
 
 REPETITIONS = 3
 """A program restarts until each has ended so often."""
-FACTORS = "oracle"
-PREDICTED = "predicted"
 IDEAL, SMALL, LARGE = "opteron-2FC-2SC-ideal", "opteron-2FC-2SC", "opteron-2FC-10SC"
 MODEL_POLICIES = {"hsp": "hsp", "rr": "rr-amp", "prop-sp": "prop-sp:static=1"}
 """Policies that the analytical model knows, by their names there."""

@@ -9,6 +9,7 @@ from typing import Any
 from ampsched import _core, metrics
 from ampsched._core import Machine
 from ampsched.execution import Progress, job_of, run_all
+from ampsched.experiments.conditions import AS_JUDGED, Condition
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import LINUX, MACHINES, SCHEDULERS, STAND_INS, WORKLOADS, Scheduler
 from ampsched.policy import PolicySpec
@@ -138,7 +139,7 @@ def run(
     *,
     machines: Sequence[Machine] = (),
     under: Sequence[Scheduler] = ALL,
-    noise: str = "none",
+    condition: Condition = AS_JUDGED,
 ) -> Results:
     """Runs every workload under schedulers, started in some orders.
 
@@ -148,20 +149,20 @@ def run(
         progress: Called with the number of finished simulations and of all.
         machines: Machines; both of the experiment if there are none.
         under: Schedulers.
-        noise: What the system does beside the programs.
+        condition: Of it the noise, and how programs behave.
     """
     where = {each.name: each for each in machines or map(setup.machine, MACHINES)}
     steps = list(product(where, WORKLOADS, orders, under))
-    outcomes = run_all([_job(where[step[0]], *step[1:], noise) for step in steps], jobs, progress)
+    outcomes = run_all([_job(where[step[0]], *step[1:], condition) for step in steps], jobs, progress)
     return Results(tuple(_row(step, outcome) for step, outcome in zip(steps, outcomes, strict=True)))
 
 
 def _job(
-    where: Machine, mix: str, seed: int, scheduler: Scheduler, noise: str
+    where: Machine, mix: str, seed: int, scheduler: Scheduler, condition: Condition
 ) -> tuple[_core.Job, PolicySpec]:
-    settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed, noise=noise)
+    settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed, noise=condition.noise)
     policy = PolicySpec.of(scheduler.policy)
-    return job_of(settings, where, setup.in_order(mix, seed), policy), policy
+    return job_of(settings, where, condition.of(setup.in_order(mix, seed)), policy), policy
 
 
 def _row(step: tuple[str, str, int, Scheduler], outcome: Outcome) -> Row:

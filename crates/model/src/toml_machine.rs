@@ -55,7 +55,15 @@ struct ClusterTemplate {
 /// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
 pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
     let document = Document::parse(file, text)?;
-    let root = document.root(&["name", "description", "clusters", "costs", "kernel", "thermal", "memory"])?;
+    let root = document.root(&[
+        "name",
+        "description",
+        "clusters",
+        "costs",
+        "kernel",
+        "thermal",
+        "memory",
+    ])?;
     let nodes = root.require("clusters")?.list()?;
     let costs = costs(&root)?;
     let clusters = nodes.iter().map(|node| cluster(node, &costs)).collect::<Result<Vec<_>, _>>()?;
@@ -172,7 +180,8 @@ impl ClusterTemplate {
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
     const KEYS: [&str; 8] =
         ["name", "core_type", "cores", "class", "l2_kib", "shares_l2", "opps", "costs"];
-    let table = node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS, &toml_sharing::CLUSTER_KEYS].concat())?;
+    let table =
+        node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS, &toml_sharing::CLUSTER_KEYS].concat())?;
     let (core_type, class) = (table.require("core_type")?, table.require("class")?);
     let opps = opps(&table)?;
     let cores = table.whole("cores", 1..=CORES_MAX)? as usize;

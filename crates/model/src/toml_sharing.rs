@@ -22,12 +22,13 @@ pub(crate) fn memory_mb_s(root: &Table<'_>) -> Result<Option<f64>, InputError> {
 
 /// What the cores of a cluster share.
 pub(crate) fn sharing(table: &Table<'_>, cores: usize) -> Result<Sharing, InputError> {
-    Ok(Sharing {
+    let sharing = Sharing {
         cores,
         l2: table.get("l2_contention").map_or(Ok(false), |node| node.boolean())?,
         port_mb_s: table.get("bandwidth_mb_s").map(|node| node.number(MB_S)).transpose()?,
         smt_speed: smt_speed(table, cores)?,
-    })
+    };
+    Ok(if sharing.is_any() { sharing } else { Sharing::NONE })
 }
 
 fn smt_speed(table: &Table<'_>, cores: usize) -> Result<Option<f64>, InputError> {
@@ -37,7 +38,10 @@ fn smt_speed(table: &Table<'_>, cores: usize) -> Result<Option<f64>, InputError>
     match (speed, threads) {
         (Some(speed), _) if per_core == 1 => {
             let hint = "cores 2i and 2i+1 are then threads of one core";
-            Err(speed.spot.error("a core has one thread, threads_per_core = 2 is needed").with_hint(hint))
+            Err(speed
+                .spot
+                .error("a core has one thread, threads_per_core = 2 is needed")
+                .with_hint(hint))
         }
         (None, Some(threads)) if per_core == 2 => {
             Err(threads.spot.error("key \"smt_speed\" is missing").with_hint(

@@ -107,12 +107,17 @@ const UNIT_CORE: CoreParams = CoreParams {
     prefetch_share: 0.0,
 };
 
-/// Two clusters of two cores that wait for memory; if `is_on`, of two threads each, which share an L2 and the memory.
-pub fn contended_machine(is_on: bool) -> Machine {
-    let mut machine = half_speed_machine(4);
+/// Two clusters of cores that wait for memory; if `is_on`, of two threads each, which share an L2 and the memory.
+pub fn contended_machine(cores: usize, is_on: bool) -> Machine {
+    let mut machine = half_speed_machine(cores);
     for cluster in &mut machine.clusters {
-        cluster.params =
-            CoreParams { l2_kib: 1024.0, l2_cycles: 10.0, memory_ns: 80.0, mlp_max: 4.0, ..UNIT_CORE };
+        cluster.params = CoreParams {
+            l2_kib: 1024.0,
+            l2_cycles: 10.0,
+            memory_ns: 80.0,
+            mlp_max: 4.0,
+            ..UNIT_CORE
+        };
         if is_on {
             cluster.sharing = Sharing { l2: true, smt_speed: Some(0.6), ..Sharing::NONE };
         }

@@ -32,6 +32,8 @@ const ROUNDS: usize = 3;
 struct Seat {
     /// What runs there, as far as speeds are concerned; `NOTHING` if nothing does, or that is not known.
     profile: u32,
+    /// Which row says what that does here.
+    row: usize,
     cluster: ClusterId,
     group: usize,
     /// The other thread of the core, and the speed of each while both are busy.
@@ -46,12 +48,14 @@ struct Seat {
 struct Group {
     first: usize,
     end: usize,
-    cluster: ClusterId,
     shares_l2: bool,
+    /// The window of the L2.
+    window: Window,
     /// Time that the port takes for a line.
     port_ns: Option<f64>,
-    /// How long lines wait for the port.
+    /// How long lines wait for the port, and for which part of the time it is busy.
     wait_ns: f64,
+    used: f64,
     is_stale: bool,
 }
 
@@ -61,8 +65,9 @@ pub(super) struct Contention {
     groups: Vec<Group>,
     /// Time that the memory takes for a line.
     memory_ns: Option<f64>,
-    /// How long lines wait for the memory.
+    /// How long lines wait for the memory, and for which part of the time it is busy.
     wait_ns: f64,
+    used: f64,
     has_ports: bool,
     /// Cores where something may have changed.
     stale: Vec<CoreId>,
@@ -88,11 +93,7 @@ pub(super) fn rate_on(
 ) -> Rate {
     match contention {
         None => speeds.rate(profile, cluster),
-        Some(contention) => {
-            contention.note(core);
-            let seat = &contention.seats[core.index()];
-            if seat.profile == profile { seat.rate } else { speeds.rate(profile, cluster) }
-        }
+        Some(contention) => contention.rate_on(speeds, core, cluster, profile),
     }
 }
 
@@ -112,10 +113,11 @@ impl Contention {
                     groups.push(Group {
                         first: place,
                         end: place + size.min(cores - within),
-                        cluster: number.into(),
                         shares_l2: sharing.l2,
+                        window: Window::default(),
                         port_ns: sharing.port_mb_s.map(line_ns),
                         wait_ns: 0.0,
+                        used: 0.0,
                         is_stale: false,
                     });
                 }
@@ -123,6 +125,7 @@ impl Contention {
                 let has_sibling = within ^ 1 < cores;
                 seats.push(Seat {
                     profile: NOTHING,
+                    row: 0,
                     cluster: number.into(),
                     group: groups.len() - 1,
                     sibling: sharing.smt_speed.filter(|_| has_sibling).map(|it| (sibling, it)),
@@ -139,6 +142,7 @@ impl Contention {
             has_ports: groups.iter().any(|group| group.port_ns.is_some()),
             memory_ns: machine.memory_mb_s.map(line_ns),
             wait_ns: 0.0,
+            used: 0.0,
             rows: Vec::new(),
             seats,
             groups,
@@ -146,8 +150,16 @@ impl Contention {
         }))
     }
 
+    /// See the function [`rate_on`]. Not in its line: mostly nothing is shared.
+    #[inline(never)]
+    fn rate_on(&mut self, speeds: &Speeds, core: CoreId, cluster: ClusterId, profile: u32) -> Rate {
+        self.note(core);
+        let seat = &self.seats[core.index()];
+        if seat.profile == profile { seat.rate } else { speeds.rate(profile, cluster) }
+    }
+
     /// Something may have changed on a core.
-    #[inline]
+    #[inline(never)]
     fn note(&mut self, core: CoreId) {
         let seat = &mut self.seats[core.index()];
         if !seat.is_stale {
@@ -162,8 +174,14 @@ impl Contention {
         profile as usize * width + self.columns[cluster.index()] + speeds.opp(cluster)
     }
 
-    /// Sees to it that it is known what a profile does on a cluster at its operating point.
-    fn learn(&mut self, machine: &Machine, speeds: &Speeds, profile: u32, cluster: ClusterId) {
+    /// Sees to it that it is known what a profile does on a cluster at its operating point. Returns the row.
+    fn learn(
+        &mut self,
+        machine: &Machine,
+        speeds: &Speeds,
+        profile: u32,
+        cluster: ClusterId,
+    ) -> usize {
         let index = self.row_at(speeds, profile, cluster);
         if self.rows.len() <= index {
             self.rows.resize_with(index + 1, || None);
@@ -171,11 +189,14 @@ impl Contention {
         if self.rows[index].is_none() {
             self.rows[index] = Some(new_row(machine, speeds, profile, cluster));
         }
+        index
     }
 
-    fn row(&self, speeds: &Speeds, profile: u32, cluster: ClusterId) -> &Row {
-        let row = &self.rows[self.row_at(speeds, profile, cluster)];
-        row.as_ref().expect("what runs is known")
+    /// The row of what runs on a core; none if nothing runs.
+    #[inline]
+    fn row(&self, place: usize) -> Option<&Row> {
+        let seat = &self.seats[place];
+        if seat.profile == NOTHING { None } else { self.rows[seat.row].as_ref() }
     }
 
     /// Another profile runs on a core now, or nothing. Returns whether that is so.
@@ -190,26 +211,25 @@ impl Contention {
         seat.rate = Rate::default(); // whatever it is told then is news
         self.groups[group].is_stale = true;
         if profile != NOTHING {
-            self.learn(machine, speeds, profile, cluster);
+            self.seats[core.index()].row = self.learn(machine, speeds, profile, cluster);
         }
         true
     }
 
     /// What the threads of a group ask of the memory, when they share the L2 and siblings their core.
-    fn share(&mut self, speeds: &Speeds, group: usize) {
-        let Group { first, end, cluster, shares_l2, .. } = self.groups[group];
-        let busy = self.seats[first..end].iter().filter(|seat| seat.profile != NOTHING);
-        let window = (shares_l2 && busy.clone().count() > 1)
-            .then(|| Window::filling(busy.map(|seat| self.row(speeds, seat.profile, cluster))));
+    fn share(&mut self, group: usize) {
+        let Group { first, end, shares_l2, window, .. } = self.groups[group];
+        let busy = (first..end).filter_map(|place| self.row(place));
+        let is_shared = shares_l2 && busy.clone().nth(1).is_some();
+        let window = if is_shared { Window::filling(busy, window) } else { window };
+        self.groups[group].window = window;
         for place in first..end {
-            let seat = &self.seats[place];
-            if seat.profile == NOTHING {
+            let Some(row) = self.row(place) else {
                 self.demands[place] = Demand::default();
                 continue;
-            }
-            let row = self.row(speeds, seat.profile, cluster);
-            let mut demand = window.map_or(row.whole, |window| window.demand(row));
-            if let Some((sibling, speed)) = seat.sibling {
+            };
+            let mut demand = if is_shared { window.demand(row) } else { row.whole };
+            if let Some((sibling, speed)) = self.seats[place].sibling {
                 if self.seats[sibling].profile != NOTHING {
                     demand.ns /= speed;
                     demand.per_wait /= speed;
@@ -232,18 +252,19 @@ impl Contention {
                     let demands = &self.demands[group.first..group.end];
                     self.queue.extend(waiting(demands, group.wait_ns));
                 }
-                self.wait_ns = wait_ns(service_ns, &self.queue);
+                self.wait_ns = wait_ns(service_ns, &self.queue, &mut self.used);
             }
             for group in &mut self.groups {
                 let Some(service_ns) = group.port_ns else { continue };
                 self.queue.clear();
                 self.queue.extend(waiting(&self.demands[group.first..group.end], self.wait_ns));
-                group.wait_ns = wait_ns(service_ns, &self.queue);
+                group.wait_ns = wait_ns(service_ns, &self.queue, &mut group.used);
             }
         }
     }
 
     /// How fast what runs on a core goes on, if that differs noticeably from how it has gone.
+    #[inline]
     fn news(&mut self, place: usize) -> Option<Rate> {
         let seat = &mut self.seats[place];
         if seat.profile == NOTHING {
@@ -251,12 +272,11 @@ impl Contention {
         }
         let demand = &self.demands[place];
         let wait = self.wait_ns + self.groups[seat.group].wait_ns;
-        let speed = 1.0 / (demand.ns + demand.per_wait * wait);
-        let before = seat.rate.instructions_per_ns;
-        if (speed - before).abs() <= NOTICED * before {
+        let (ns, before_ns) = (demand.ns + demand.per_wait * wait, seat.rate.ns_per_instruction);
+        if (ns - before_ns).abs() <= NOTICED * before_ns {
             return None;
         }
-        seat.rate = Rate::new(speed);
+        seat.rate = Rate::new(1.0 / ns);
         Some(seat.rate)
     }
 }
@@ -313,6 +333,7 @@ impl Engine<'_> {
         is_stale
     }
 
+    #[inline(never)]
     fn renew_speeds(&mut self) {
         let Some(mut contention) = self.contention.take() else { return };
         let mut is_news = false;
@@ -323,7 +344,7 @@ impl Engine<'_> {
         if is_news {
             for group in 0..contention.groups.len() {
                 if std::mem::take(&mut contention.groups[group].is_stale) {
-                    contention.share(&self.speeds, group);
+                    contention.share(group);
                 }
             }
             contention.wait();

@@ -28,10 +28,10 @@ pub(super) struct Row {
     pub cells: Box<[Cell]>,
 }
 
-/// Windows: from 2^6 ns, in steps of half an octave, to 2^40 ns.
-const WINDOWS: usize = 69;
+/// Windows: from 2^6 ns, in steps of a quarter of an octave, to 2^40 ns.
+const WINDOWS: usize = 137;
 const FIRST_WINDOW: f64 = 6.0;
-const WINDOWS_PER_OCTAVE: f64 = 2.0;
+const WINDOWS_PER_OCTAVE: f64 = 4.0;
 /// Sizes for which the core model is asked: from the whole L2 down, in steps of half an octave, to 1/256.
 const SIZES: usize = 17;
 const SIZES_PER_OCTAVE: f64 = 2.0;
@@ -138,25 +138,30 @@ impl Demand {
 }
 
 /// The window of an L2 that some threads share.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     below: usize,
     part: f64,
 }
 
 impl Window {
-    /// The window in which the footprints of threads fill the L2, or the longest one.
-    pub fn filling<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
+    /// The window in which the footprints of threads fill the L2, or the longest one; `near` is where it may be.
+    pub fn filling<'a>(rows: impl Iterator<Item = &'a Row> + Clone, near: Self) -> Self {
         let filled = |window: usize| rows.clone().map(|row| row.cells[window].share).sum::<f64>();
-        let (mut below, mut above) = (0, WINDOWS - 1);
-        if filled(above) <= 1.0 {
-            return Self { below: above - 1, part: 1.0 };
+        let (mut below, mut above) = (near.below, near.below + 1);
+        let (mut from, mut to) = (filled(below), filled(above));
+        if from > 1.0 || to <= 1.0 {
+            (below, above) = if from > 1.0 { (0, below) } else { (above, WINDOWS - 1) };
+            if filled(above) <= 1.0 {
+                return Self { below: WINDOWS - 2, part: 1.0 };
+            }
+            while above - below > 1 {
+                let middle = usize::midpoint(below, above);
+                let end = if filled(middle) <= 1.0 { &mut below } else { &mut above };
+                *end = middle;
+            }
+            (from, to) = (filled(below), filled(above));
         }
-        while above - below > 1 {
-            let middle = usize::midpoint(below, above);
-            if filled(middle) <= 1.0 { below = middle } else { above = middle }
-        }
-        let (from, to) = (filled(below), filled(above));
         Self { below, part: ((1.0 - from) / (to - from)).clamp(0.0, 1.0) }
     }
 
@@ -169,5 +174,86 @@ impl Window {
     #[cfg(test)]
     fn share(self, row: &Row) -> f64 {
         mix(row.cells[self.below].share, row.cells[self.below + 1].share, self.part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ampsched_model::{Pipeline, Profile};
+
+    use super::*;
+
+    /// In order, one cycle of 1 ns per instruction, 100 ns per miss, 2 MiB.
+    fn core() -> CoreParams {
+        CoreParams {
+            pipeline: Pipeline::InOrder,
+            width: 1.0,
+            window: 1.0,
+            mispredict_cycles: 0.0,
+            load_cycles: 1.0,
+            fp_single_cycles: 1.0,
+            fp_double_cycles: 1.0,
+            fp_single_latency_cycles: 1.0,
+            fp_double_latency_cycles: 1.0,
+            simd_cycles: 1.0,
+            simd_latency_cycles: 1.0,
+            l1i_kib: 32.0,
+            l1d_kib: 32.0,
+            l2_kib: 2048.0,
+            l2_cycles: 0.0,
+            memory_ns: 100.0,
+            mlp_max: 1.0,
+            prefetch_share: 0.0,
+        }
+    }
+
+    fn row(small: f64, large: f64) -> Row {
+        let profile = Profile {
+            cpi_core_little: 1.0,
+            l1d_mpki: 200.0,
+            l2_512k_mpki: small,
+            l2_2m_mpki: large,
+            ..Profile::default()
+        };
+        let ns_per_instruction = cycles_per_instruction(&profile, &core(), 1000.0);
+        let alone = Rate::new(1.0 / ns_per_instruction);
+        Row::new(Place { profile: &profile, core: &core(), mhz: 1000.0, alone }, true)
+    }
+
+    #[test]
+    fn footprints_grow_with_the_window() {
+        for row in [row(40.0, 10.0), row(1.0, 0.0), row(0.0, 0.0)] {
+            for pair in row.cells.windows(2) {
+                assert!(pair[0].share <= pair[1].share && pair[1].share <= 1.0);
+                assert!(pair[0].demand.ns >= pair[1].demand.ns - 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn shares_fill_the_cache() {
+        let rows = [row(40.0, 10.0), row(4.0, 1.0), row(20.0, 20.0), row(40.0, 10.0)];
+        let window = Window::filling(rows.iter(), Window::default());
+        let shares: Vec<f64> = rows.iter().map(|row| window.share(row)).collect();
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert_eq!(shares[0], shares[3]);
+        assert!(shares[1] < shares[2] && shares[2] < shares[0], "{shares:?}");
+    }
+
+    #[test]
+    fn who_misses_nothing_needs_nothing() {
+        let (none, some) = (row(0.0, 0.0), row(40.0, 10.0));
+        let window = Window::filling([&none, &some].into_iter(), Window::default());
+        assert!(window.share(&none) < 0.02);
+        assert!((window.demand(&some).ns / some.whole.ns - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn half_of_the_window_is_half_of_a_stream() {
+        // A stream misses always, so its footprint is in proportion to the window.
+        let stream = row(50.0, 50.0);
+        let cells = &stream.cells;
+        let place = cells.partition_point(|cell| cell.share < 0.1);
+        assert!((cells[place + 4].share / cells[place].share - 2.0).abs() < 1e-3);
     }
 }

@@ -63,7 +63,7 @@ pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, Region, ThreadS
 pub use random::Draw;
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with};
 pub use sensor::Sensor;
-pub use sharing::Sharing;
+pub use sharing::{Memory, Sharing};
 pub use thermal::{
     Cooling, HeatSource, Thermal, ThermalLink, ThermalNetwork, ThermalNode, ThermalSensor,
     Throttle, Trip,

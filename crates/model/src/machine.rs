@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::rtapp::run_loop;
 use crate::{
-    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Ns, Sharing, Thermal,
+    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Memory, Ns, Sharing, Thermal,
     speed_ips,
 };
 
@@ -114,14 +114,14 @@ pub struct Machine {
     /// If this machine was made from another one by leaving out the fastest kind of core: that kind.
     /// Stated ratios of speeds and work stated in time (`run_us`) still refer to it.
     pub reference: Option<Cluster>,
-    /// What the memory carries at most for all clusters together, in MB/s (1e6 bytes); none: as much as anybody wants.
-    pub memory_mb_s: Option<f64>,
+    /// What the memory carries; none: as much as anybody wants.
+    pub memory: Option<Memory>,
 }
 
 impl Machine {
     /// Whether threads on different cores slow each other down.
     pub fn has_contention(&self) -> bool {
-        self.memory_mb_s.is_some() || self.clusters.iter().any(|cluster| cluster.sharing.is_any())
+        self.memory.is_some() || self.clusters.iter().any(|cluster| cluster.sharing.is_any())
     }
 
     /// Number of cores.
@@ -250,7 +250,7 @@ impl Machine {
             kernel_view: self.kernel_view,
             thermal: None,
             reference: self.reference_without(class),
-            memory_mb_s: self.memory_mb_s,
+            memory: self.memory,
         };
         machine.renumber();
         machine
@@ -272,7 +272,7 @@ impl Machine {
             kernel_view: self.kernel_view,
             thermal: None,
             reference: self.reference_without(cluster.class),
-            memory_mb_s: self.memory_mb_s,
+            memory: self.memory,
         }
     }
 

@@ -15,6 +15,15 @@ pub struct Sharing {
     pub smt_speed: Option<f64>,
 }
 
+/// What the memory carries, for all clusters together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// Bandwidth in MB/s (1e6 bytes) that can be had.
+    pub mb_s: f64,
+    /// Channels over which lines are spread, without regard to which are busy; each has its part of the bandwidth.
+    pub channels: u32,
+}
+
 impl Sharing {
     /// Nothing is shared.
     pub const NONE: Self = Self { cores: 0, l2: false, port_mb_s: None, smt_speed: None };

@@ -8,11 +8,11 @@ use crate::limits::{CLUSTERS_MAX, CORES_MAX};
 use crate::reader::{Document, Node, Spot, Table, stem};
 use crate::toml_core_type::L2_KIB;
 use crate::toml_power::{self, cluster_power};
-use crate::toml_sharing::{self, memory_mb_s, sharing};
+use crate::toml_sharing::{self, memory, sharing};
 use crate::toml_thermal::{self, ClusterSize};
 use crate::{
     ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
-    LastLevelCache, MAX_CLASSES, Machine, Ns, Opp, Sees, Sharing, Thermal, energy_models,
+    LastLevelCache, MAX_CLASSES, Machine, Memory, Ns, Opp, Sees, Sharing, Thermal, energy_models,
 };
 
 /// Longest cost, 1 s.
@@ -29,7 +29,7 @@ pub struct MachineTemplate {
     costs: Costs,
     kernel_view: KernelView,
     thermal: Option<Thermal>,
-    memory_mb_s: Option<f64>,
+    memory: Option<Memory>,
 }
 
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         costs,
         kernel_view,
         thermal,
-        memory_mb_s: memory_mb_s(&root)?,
+        memory: memory(&root)?,
     })
 }
 
@@ -130,7 +130,7 @@ impl MachineTemplate {
             kernel_view: self.kernel_view,
             thermal: self.thermal.clone().map(Arc::new),
             reference: None,
-            memory_mb_s: self.memory_mb_s,
+            memory: self.memory,
         };
         self.check_speeds(&machine)?;
         Ok(machine)

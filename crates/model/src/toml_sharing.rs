@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::reader::Table;
-use crate::{InputError, Sharing};
+use crate::{InputError, Memory, Sharing};
 
 /// Keys of a cluster.
 pub(crate) const CLUSTER_KEYS: [&str; 4] =
@@ -11,13 +11,19 @@ pub(crate) const CLUSTER_KEYS: [&str; 4] =
 
 /// From a microcontroller's memory to tens of channels.
 const MB_S: RangeInclusive<f64> = 1.0..=1e7;
+/// A server has some tens.
+const CHANNELS: RangeInclusive<i64> = 1..=256;
 /// Two siblings do at least what one alone does, and at most twice that.
 const SMT_SPEED: RangeInclusive<f64> = 0.5..=1.0;
 
-/// The bandwidth of the memory in MB/s, if `[memory]` states it.
-pub(crate) fn memory_mb_s(root: &Table<'_>) -> Result<Option<f64>, InputError> {
+/// What the memory carries, if `[memory]` states it.
+pub(crate) fn memory(root: &Table<'_>) -> Result<Option<Memory>, InputError> {
     let Some(node) = root.get("memory") else { return Ok(None) };
-    node.table(&["bandwidth_mb_s"])?.number("bandwidth_mb_s", MB_S).map(Some)
+    let table = node.table(&["bandwidth_mb_s", "channels"])?;
+    Ok(Some(Memory {
+        mb_s: table.number("bandwidth_mb_s", MB_S)?,
+        channels: table.get("channels").map_or(Ok(1), |node| node.whole(CHANNELS))? as u32,
+    }))
 }
 
 /// What the cores of a cluster share.

@@ -34,7 +34,7 @@ fn machine(clusters: Vec<Cluster>) -> Machine {
         thermal: None,
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
-        memory_mb_s: None,
+        memory: None,
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use ampsched_model::{Profile, Sharing, Workload};
+use ampsched_model::{Memory, Profile, Sharing, Workload};
 use ampsched_policy::{REGISTRY, build_policy};
 use ampsched_sim::{GovernorSpec, Outcome, simulate};
 use common::{Host, unit_profile, workload};
@@ -23,7 +23,7 @@ fn sharing(mut host: Host, sharing: Sharing) -> Host {
 }
 
 fn with_memory(mut host: Host, mb_s: f64) -> Host {
-    host.machine.memory_mb_s = Some(mb_s);
+    host.machine.memory = Some(Memory { mb_s, channels: 1 });
     host
 }
 
@@ -198,6 +198,7 @@ proptest! {
         port_mb_s in prop::option::of(200.0_f64..20_000.0),
         smt_speed in prop::option::of(0.5_f64..=1.0),
         l2: bool,
+        channels in 1_u32..9,
     ) {
         let mut host = Host::unequal(2, 3, 2.0);
         for cluster in &mut host.machine.clusters {
@@ -205,7 +206,7 @@ proptest! {
             cluster.params.mlp_max = 3.0;
             cluster.sharing = Sharing { cores: 0, l2, port_mb_s, smt_speed };
         }
-        host.machine.memory_mb_s = Some(mb_s);
+        host.machine.memory = Some(Memory { mb_s, channels });
         let work: Vec<(Profile, f64)> = mpki
             .iter()
             .map(|&(small, part, million)| (missing(small, small * part), f64::from(million)))

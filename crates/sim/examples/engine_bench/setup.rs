@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ampsched_model::{
     ActivityLaw, App, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, HeatSource,
-    IdleState, InputError, Leakage, Machine, Opp, Pipeline, PowerPoint, Profile, ProfileLibrary,
-    Remaining, Sharing, Thermal, ThermalLink, ThermalNode, Workload, parse_program,
+    IdleState, InputError, Leakage, Machine, Memory, Opp, Pipeline, PowerPoint, Profile,
+    ProfileLibrary, Remaining, Sharing, Thermal, ThermalLink, ThermalNode, Workload, parse_program,
 };
 
 /// The first half of the cores has speed 1, the second half 0.5; nothing costs extra time.
@@ -26,7 +26,7 @@ pub fn half_speed_machine(cores: usize) -> Machine {
         thermal: Some(thermal.into()),
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
-        memory_mb_s: None,
+        memory: None,
     }
 }
 
@@ -122,7 +122,7 @@ pub fn contended_machine(cores: usize, is_on: bool) -> Machine {
             cluster.sharing = Sharing { l2: true, smt_speed: Some(0.6), ..Sharing::NONE };
         }
     }
-    machine.memory_mb_s = is_on.then_some(4000.0);
+    machine.memory = is_on.then_some(Memory { mb_s: 4000.0, channels: 2 });
     machine
 }
 

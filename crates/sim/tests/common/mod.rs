@@ -39,7 +39,7 @@ impl Host {
             kernel_view: KernelView::default(),
             thermal: None,
             reference: None,
-            memory_mb_s: None,
+            memory: None,
         };
         Self { machine, options: Options { check: true, ..Options::default() } }
     }

@@ -55,7 +55,7 @@ fn machine() -> Machine {
         thermal: None,
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
-        memory_mb_s: None,
+        memory: None,
     }
 }
 

@@ -12,9 +12,9 @@
 mod queue;
 mod share;
 
-use ampsched_model::{ClusterId, CoreId, LINE_BYTES, Machine};
+use ampsched_model::{ClusterId, CoreId, Machine};
 
-use self::queue::{Demand, wait_ns};
+use self::queue::{Demand, Path, wait_ns};
 use self::share::{Place, Row, Window};
 use super::Engine;
 use super::speeds::{Rate, Speeds};
@@ -51,8 +51,7 @@ struct Group {
     shares_l2: bool,
     /// The window of the L2.
     window: Window,
-    /// Time that the port takes for a line.
-    port_ns: Option<f64>,
+    port: Option<Path>,
     /// How long lines wait for the port, and for which part of the time it is busy.
     wait_ns: f64,
     used: f64,
@@ -63,8 +62,7 @@ struct Group {
 pub(super) struct Contention {
     seats: Vec<Seat>,
     groups: Vec<Group>,
-    /// Time that the memory takes for a line.
-    memory_ns: Option<f64>,
+    memory: Option<Path>,
     /// How long lines wait for the memory, and for which part of the time it is busy.
     wait_ns: f64,
     used: f64,
@@ -115,7 +113,7 @@ impl Contention {
                         end: place + size.min(cores - within),
                         shares_l2: sharing.l2,
                         window: Window::default(),
-                        port_ns: sharing.port_mb_s.map(line_ns),
+                        port: sharing.port_mb_s.map(|mb_s| Path::new(mb_s, 1)),
                         wait_ns: 0.0,
                         used: 0.0,
                         is_stale: false,
@@ -139,8 +137,8 @@ impl Contention {
             stale: Vec::with_capacity(seats.len()),
             demands: vec![Demand::default(); seats.len()],
             queue: Vec::with_capacity(seats.len()),
-            has_ports: groups.iter().any(|group| group.port_ns.is_some()),
-            memory_ns: machine.memory_mb_s.map(line_ns),
+            has_ports: groups.iter().any(|group| group.port.is_some()),
+            memory: machine.memory.map(|it| Path::new(it.mb_s, it.channels)),
             wait_ns: 0.0,
             used: 0.0,
             rows: Vec::new(),
@@ -241,24 +239,24 @@ impl Contention {
 
     /// How long lines wait for the memory and for ports.
     fn wait(&mut self) {
-        let rounds = if self.has_ports && self.memory_ns.is_some() { ROUNDS } else { 1 };
+        let rounds = if self.has_ports && self.memory.is_some() { ROUNDS } else { 1 };
         for group in &mut self.groups {
             group.wait_ns = 0.0;
         }
         for _ in 0..rounds {
-            if let Some(service_ns) = self.memory_ns {
+            if let Some(memory) = self.memory {
                 self.queue.clear();
                 for group in &self.groups {
                     let demands = &self.demands[group.first..group.end];
                     self.queue.extend(waiting(demands, group.wait_ns));
                 }
-                self.wait_ns = wait_ns(service_ns, &self.queue, &mut self.used);
+                self.wait_ns = wait_ns(memory, &self.queue, &mut self.used);
             }
             for group in &mut self.groups {
-                let Some(service_ns) = group.port_ns else { continue };
+                let Some(port) = group.port else { continue };
                 self.queue.clear();
                 self.queue.extend(waiting(&self.demands[group.first..group.end], self.wait_ns));
-                group.wait_ns = wait_ns(service_ns, &self.queue, &mut group.used);
+                group.wait_ns = wait_ns(port, &self.queue, &mut group.used);
             }
         }
     }
@@ -285,11 +283,6 @@ impl Contention {
 fn waiting(demands: &[Demand], other_ns: f64) -> impl Iterator<Item = Demand> {
     let asking = demands.iter().filter(|demand| demand.lines > 0.0);
     asking.map(move |demand| Demand { ns: demand.ns + demand.per_wait * other_ns, ..*demand })
-}
-
-/// Time for which a line keeps a memory of a bandwidth in MB/s busy.
-fn line_ns(mb_s: f64) -> f64 {
-    LINE_BYTES * 1000.0 / mb_s
 }
 
 #[cold]
@@ -382,12 +375,12 @@ impl Engine<'_> {
             let seats = contention.seats[places.clone()].iter().zip(&contention.demands[places]);
             seats.map(|(seat, it)| it.lines * seat.rate.instructions_per_ns).sum::<f64>()
         };
-        let is_too_much = |service_ns: Option<f64>, places| {
-            service_ns.is_some_and(|ns| ns * traffic(places) > 1.0 + 2.0 * NOTICED)
+        let is_too_much = |path: Option<Path>, places| {
+            path.is_some_and(|it| it.line_ns * traffic(places) > 1.0 + 2.0 * NOTICED)
         };
         let ports = &contention.groups;
-        if is_too_much(contention.memory_ns, 0..contention.seats.len())
-            || ports.iter().any(|port| is_too_much(port.port_ns, port.first..port.end))
+        if is_too_much(contention.memory, 0..contention.seats.len())
+            || ports.iter().any(|port| is_too_much(port.port, port.first..port.end))
         {
             return Err(self.broken("more traffic than the memory carries".to_owned()));
         }

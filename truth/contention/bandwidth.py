@@ -113,7 +113,9 @@ def section(folder: Path) -> str:
         for threads, gb_s in series.gb_s.items():
             use = {1: " (sets the loop)", max(series.gb_s): " (in what sets the memory)"}.get(threads, "")
             what = series.name if threads == 1 else ""
-            rows.append([what, f"{threads}{use}", f"{gb_s:.2f}", f"{ours[threads]:.2f}", f"{own[threads]:+.1%}"])
+            rows.append(
+                [what, f"{threads}{use}", f"{gb_s:.2f}", f"{ours[threads]:.2f}", f"{own[threads]:+.1%}"]
+            )
     header = ["computer and loop", "threads", "published, GB/s", "simulated", "error"]
     return "\n\n".join([
         table(header, rows),
@@ -138,7 +140,10 @@ def simulated(folder: Path, series: Series, channels: int) -> dict[int, float]:
         series: What was published.
         channels: Of the memory.
     """
-    memory = {"bandwidth_mb_s": 1000 * series.kernel.traffic * max(series.gb_s.values()), "channels": channels}
+    memory = {
+        "bandwidth_mb_s": 1000 * series.kernel.traffic * max(series.gb_s.values()),
+        "channels": channels,
+    }
     site = Site(max(series.gb_s), memory_ns=series.memory_ns, mlp_max=10, memory=memory)
 
     def gb_s(threads: int, factor: float) -> float:

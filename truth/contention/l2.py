@@ -29,7 +29,9 @@ def section(folder: Path) -> str:
     """
     program = _compiled(folder)
     profiles = {name: _profile(program, pattern) for name, pattern in PATTERNS.items()}
-    groups = [[name] for name in PATTERNS] + [list(pair) for pair in combinations_with_replacement(PATTERNS, 2)]
+    groups = [[name] for name in PATTERNS] + [
+        list(pair) for pair in combinations_with_replacement(PATTERNS, 2)
+    ]
     groups += [["skewed 4 MiB", "skewed 32 MiB", "uniform 3 MiB", "stream 64 MiB"]]
     rows, errors = [], []
     for group in groups:
@@ -54,12 +56,21 @@ def section(folder: Path) -> str:
 def _compiled(folder: Path) -> Path:
     program = folder / "shared_l2"
     sources = [Path(__file__).with_name("shared_l2.c"), EXACT / "caches.c"]
-    subprocess.run(["cc", "-O2", "-Wall", "-Werror", f"-I{EXACT}", "-o", program, *sources, "-lm"], check=True)
+    subprocess.run(
+        ["cc", "-O2", "-Wall", "-Werror", f"-I{EXACT}", "-o", program, *sources, "-lm"], check=True
+    )
     return program
 
 
 def _run(program: Path, l2_kib: int, patterns: Sequence[str]) -> list[tuple[float, float, float]]:
-    words = [program, str(l2_kib), str(L2_CYCLES), str(L2_CYCLES + MEMORY_CYCLES), str(INSTRUCTIONS), *patterns]
+    words = [
+        str(program),
+        str(l2_kib),
+        str(L2_CYCLES),
+        str(L2_CYCLES + MEMORY_CYCLES),
+        str(INSTRUCTIONS),
+        *patterns,
+    ]
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return [tuple(map(float, line.split())) for line in text.splitlines()]
 

@@ -48,7 +48,13 @@ def section(folder: Path) -> str:
             ours, shared = (_gain(folder, cores, speed) for speed in (own[loop], common))
             errors.append(ours / real - 1)
             common_errors.append(shared / real - 1)
-            cells = [f"{own[loop]:.3f}", f"{real:.3f}", f"{ours:.3f}", f"{errors[-1]:+.1%}", f"{common_errors[-1]:+.1%}"]
+            cells = [
+                f"{own[loop]:.3f}",
+                f"{real:.3f}",
+                f"{ours:.3f}",
+                f"{errors[-1]:+.1%}",
+                f"{common_errors[-1]:+.1%}",
+            ]
             rows.append([f"{loop}, {cores} cores", *cells])
     header = [
         "loop", "`smt_speed`, from one core", "gain of two threads a core, published", "simulated", "error",

@@ -51,7 +51,8 @@ fn machine(machine: &Machine) -> String {
     );
     if let Some(memory) = &machine.memory {
         let (mb_s, channels) = (memory.mb_s, memory.channels);
-        line(&mut text, format_args!("memory: {mb_s} MB/s over {channels} channels"));
+        let plural = if channels == 1 { "" } else { "s" };
+        line(&mut text, format_args!("memory: {mb_s} MB/s over {channels} channel{plural}"));
     }
     if let Some(thermal) = &machine.thermal {
         heat(&mut text, machine, thermal);

@@ -246,6 +246,10 @@ truth-lifted: $(BUILD)/package ## Compare lifted programs with recordings, also 
 		--recordings $(BUILD)/recordings/lifted --results docs/reports/recordings \
 		--report docs/reports/recordings/report.md
 
+.PHONY: truth-contention
+truth-contention: $(BUILD)/package ## Compare how threads slow each other down with caches and published figures (a minute)
+	$(BIN)/python -m truth.contention.run --page docs/explanation/contention.md $(MORE)
+
 CORES_PROGRAMS := director pairs groups wakers build
 
 .PHONY: truth-cores

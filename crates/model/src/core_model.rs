@@ -13,6 +13,7 @@
 //! `docs/explanation/core-model.md`.
 
 mod counters;
+mod demand;
 mod issue;
 mod kinds;
 mod machine_speed;
@@ -20,6 +21,7 @@ mod memory;
 mod stalls;
 
 pub use counters::{CounterRates, counters};
+pub use demand::{LINE_BYTES, MemoryDemand, memory_demand};
 pub use kinds::{KindCycles, kind_cycles};
 pub use machine_speed::machine_speed_ips;
 pub use memory::{MissCycles, miss_cycles};

@@ -24,12 +24,14 @@ mod random;
 mod reader;
 mod rtapp;
 mod sensor;
+mod sharing;
 mod thermal;
 mod toml_core_type;
 mod toml_machine;
 mod toml_power;
 mod toml_profile;
 mod toml_program;
+mod toml_sharing;
 mod toml_thermal;
 mod toml_workload;
 mod workload;
@@ -40,9 +42,9 @@ pub use attrs::{
 };
 pub use catalog::{Catalog, FileKind, MadeProgram};
 pub use core_model::{
-    CoreParams, CounterRates, CpiStack, KindCycles, MissCycles, Pipeline, StallCounters, counters,
-    cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips, machine_stall_counters,
-    miss_cycles, speed_ips, stall_counters,
+    CoreParams, CounterRates, CpiStack, KindCycles, LINE_BYTES, MemoryDemand, MissCycles, Pipeline,
+    StallCounters, counters, cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips,
+    machine_stall_counters, memory_demand, miss_cycles, speed_ips, stall_counters,
 };
 pub use energy_model::energy_models;
 pub use error::{InputError, suggest};
@@ -64,6 +66,7 @@ pub use program::{
 pub use random::Draw;
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with, run_loop};
 pub use sensor::Sensor;
+pub use sharing::{Memory, Sharing};
 pub use thermal::{
     Cooling, HeatSource, Thermal, ThermalLink, ThermalNetwork, ThermalNode, ThermalSensor,
     Throttle, Trip,

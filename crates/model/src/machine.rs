@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::rtapp::run_loop;
 use crate::{
-    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Ns, Thermal, speed_ips,
+    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Memory, Ns, Sharing, Thermal,
+    speed_ips,
 };
 
 /// An operating performance point of a cluster.
@@ -38,6 +39,8 @@ pub struct Cluster {
     pub power: ClusterPower,
     /// What scheduling costs on its cores, if it differs from the machine's.
     pub costs: Option<Costs>,
+    /// What its cores use together, so that they slow each other down.
+    pub sharing: Sharing,
 }
 
 impl Cluster {
@@ -111,9 +114,16 @@ pub struct Machine {
     /// If this machine was made from another one by leaving out the fastest kind of core: that kind.
     /// Stated ratios of speeds and work stated in time (`run_us`) still refer to it.
     pub reference: Option<Cluster>,
+    /// What the memory carries; none: as much as anybody wants.
+    pub memory: Option<Memory>,
 }
 
 impl Machine {
+    /// Whether threads on different cores slow each other down.
+    pub fn has_contention(&self) -> bool {
+        self.memory.is_some() || self.clusters.iter().any(|cluster| cluster.sharing.is_any())
+    }
+
     /// Number of cores.
     pub fn cores(&self) -> usize {
         self.clusters.iter().map(|cluster| cluster.cores.len()).sum()
@@ -240,6 +250,7 @@ impl Machine {
             kernel_view: self.kernel_view,
             thermal: None,
             reference: self.reference_without(class),
+            memory: self.memory,
         };
         machine.renumber();
         machine
@@ -261,6 +272,7 @@ impl Machine {
             kernel_view: self.kernel_view,
             thermal: None,
             reference: self.reference_without(cluster.class),
+            memory: self.memory,
         }
     }
 

@@ -8,10 +8,11 @@ use crate::limits::{CLUSTERS_MAX, CORES_MAX};
 use crate::reader::{Document, Node, Spot, Table, stem};
 use crate::toml_core_type::L2_KIB;
 use crate::toml_power::{self, cluster_power};
+use crate::toml_sharing::{self, memory, sharing};
 use crate::toml_thermal::{self, ClusterSize};
 use crate::{
     ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
-    LastLevelCache, MAX_CLASSES, Machine, Ns, Opp, Sees, Thermal, energy_models,
+    LastLevelCache, MAX_CLASSES, Machine, Memory, Ns, Opp, Sees, Sharing, Thermal, energy_models,
 };
 
 /// Longest cost, 1 s.
@@ -28,6 +29,7 @@ pub struct MachineTemplate {
     costs: Costs,
     kernel_view: KernelView,
     thermal: Option<Thermal>,
+    memory: Option<Memory>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +45,7 @@ struct ClusterTemplate {
     opps: Vec<Opp>,
     power: ClusterPower,
     costs: Option<Costs>,
+    sharing: Sharing,
 }
 
 /// Parses a machine file.
@@ -52,7 +55,15 @@ struct ClusterTemplate {
 /// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
 pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
     let document = Document::parse(file, text)?;
-    let root = document.root(&["name", "description", "clusters", "costs", "kernel", "thermal"])?;
+    let root = document.root(&[
+        "name",
+        "description",
+        "clusters",
+        "costs",
+        "kernel",
+        "thermal",
+        "memory",
+    ])?;
     let nodes = root.require("clusters")?.list()?;
     let costs = costs(&root)?;
     let clusters = nodes.iter().map(|node| cluster(node, &costs)).collect::<Result<Vec<_>, _>>()?;
@@ -70,6 +81,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         costs,
         kernel_view,
         thermal,
+        memory: memory(&root)?,
     })
 }
 
@@ -118,6 +130,7 @@ impl MachineTemplate {
             kernel_view: self.kernel_view,
             thermal: self.thermal.clone().map(Arc::new),
             reference: None,
+            memory: self.memory,
         };
         self.check_speeds(&machine)?;
         Ok(machine)
@@ -159,6 +172,7 @@ impl ClusterTemplate {
             opps: self.opps.clone(),
             power: self.power.clone(),
             costs: self.costs,
+            sharing: self.sharing,
         }
     }
 }
@@ -166,19 +180,22 @@ impl ClusterTemplate {
 fn cluster(node: &Node<'_>, machine: &Costs) -> Result<ClusterTemplate, InputError> {
     const KEYS: [&str; 8] =
         ["name", "core_type", "cores", "class", "l2_kib", "shares_l2", "opps", "costs"];
-    let table = node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS].concat())?;
+    let table =
+        node.table(&[&KEYS[..], &toml_power::CLUSTER_KEYS, &toml_sharing::CLUSTER_KEYS].concat())?;
     let (core_type, class) = (table.require("core_type")?, table.require("class")?);
     let opps = opps(&table)?;
+    let cores = table.whole("cores", 1..=CORES_MAX)? as usize;
     Ok(ClusterTemplate {
         name: table.require("name")?.name()?.to_owned(),
         class: ClassId(class.whole(0..=MAX_CLASSES as i64 - 1)? as u8),
         class_spot: class.spot.clone(),
-        cores: table.whole("cores", 1..=CORES_MAX)? as usize,
+        cores,
         core_type: core_type.name()?.to_owned(),
         core_type_spot: core_type.spot.clone(),
         l2_kib: table.get("l2_kib").map(|node| node.number(L2_KIB)).transpose()?,
         shares_l2: table.get("shares_l2").map_or(Ok(false), |node| node.boolean())?,
         power: cluster_power(&table, &opps)?,
+        sharing: sharing(&table, cores)?,
         costs: table.get("costs").map(|node| cluster_costs(&node, machine)).transpose()?,
         opps,
     })

@@ -13,6 +13,7 @@ use cases::{big, little, profile};
 fn cluster(class: u8, params: CoreParams, mhz: u32) -> Cluster {
     Cluster {
         shares_l2: false,
+        sharing: ampsched_model::Sharing::NONE,
         name: format!("class{class}"),
         class: ClassId(class),
         cores: vec![CoreId::from(usize::from(class))],
@@ -33,6 +34,7 @@ fn machine(clusters: Vec<Cluster>) -> Machine {
         thermal: None,
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
+        memory: None,
     }
 }
 

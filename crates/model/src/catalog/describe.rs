@@ -49,6 +49,11 @@ fn machine(machine: &Machine) -> String {
         &mut text,
         format_args!("       migration {same} ns in a cluster, {cross} ns between clusters"),
     );
+    if let Some(memory) = &machine.memory {
+        let (mb_s, channels) = (memory.mb_s, memory.channels);
+        let plural = if channels == 1 { "" } else { "s" };
+        line(&mut text, format_args!("memory: {mb_s} MB/s over {channels} channel{plural}"));
+    }
     if let Some(thermal) = &machine.thermal {
         heat(&mut text, machine, thermal);
     }
@@ -92,7 +97,22 @@ fn cluster(text: &mut String, cluster: &Cluster) {
     let opps: Vec<String> =
         cluster.opps.iter().map(|opp| format!("{} MHz {} V", opp.mhz, opp.volt)).collect();
     line(text, format_args!("  operating points: {}", opps.join(", ")));
+    shared(text, cluster);
     power(text, cluster);
+}
+
+/// What its cores use together, if that costs speed.
+fn shared(text: &mut String, cluster: &Cluster) {
+    let sharing = &cluster.sharing;
+    let l2 = sharing.l2.then(|| "its L2".to_owned());
+    let port = sharing.port_mb_s.map(|mb_s| format!("a port of {mb_s} MB/s"));
+    let smt = sharing
+        .smt_speed
+        .map(|speed| format!("two threads a core, each at {speed} of its speed if both are busy"));
+    let all: Vec<String> = [l2, port, smt].into_iter().flatten().collect();
+    if !all.is_empty() {
+        line(text, format_args!("  shared by what runs there: {}", all.join(", ")));
+    }
 }
 
 fn power(text: &mut String, cluster: &Cluster) {

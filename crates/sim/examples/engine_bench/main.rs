@@ -4,6 +4,8 @@
 //! engine_bench hogs POLICY CORES THREADS SIM_MS      CPU-bound threads, half of the cores half as fast
 //! engine_bench energy POLICY CORES THREADS SIM_MS    the same, with power and heat
 //! engine_bench mix POLICY SIM_MS [TRACE_FILE]        20 threads that lock, wait and pass items on 2 + 2 cores
+//! engine_bench contention POLICY CORES SIM_MS on|off       the same of four kinds of code that wait for memory, which they
+//!                                                    share, and an L2, and the cores (SMT), or not
 //! engine_bench repeat POLICY SIM_MS                  two programs of 1 ms, again and again, beside 5 threads
 //! engine_bench bare CORES THREADS SIM_MS             the yardstick: a heap and a queue, nothing else
 //! ```
@@ -32,9 +34,12 @@ fn main() -> ExitCode {
         ["energy", policy, cores, threads, sim_ms] => hogs(policy, cores, threads, sim_ms, true),
         ["mix", policy, sim_ms] => mix(policy, sim_ms, None),
         ["mix", policy, sim_ms, file] => mix(policy, sim_ms, Some(file)),
+        ["contention", policy, cores, sim_ms, state @ ("on" | "off")] => {
+            contention(policy, cores, sim_ms, *state == "on")
+        }
         ["repeat", policy, sim_ms] => repeat(policy, sim_ms),
         ["bare", cores, threads, sim_ms] => bare(cores, threads, sim_ms),
-        _ => Err("usage: engine_bench hogs|energy POLICY CORES THREADS SIM_MS | mix POLICY SIM_MS [TRACE_FILE] | repeat POLICY SIM_MS | bare CORES THREADS SIM_MS".into()),
+        _ => Err("usage: engine_bench hogs|energy POLICY CORES THREADS SIM_MS | mix POLICY SIM_MS [TRACE_FILE] | contention POLICY CORES SIM_MS on|off | repeat POLICY SIM_MS | bare CORES THREADS SIM_MS".into()),
     };
     match result {
         Ok(json) => {
@@ -76,6 +81,14 @@ fn mix(policy: &str, sim_ms: &str, file: Option<&str>) -> Result<String, Failure
             result
         }
     };
+    Ok(json(0.0, 0, cpu_s, &outcome))
+}
+
+fn contention(policy: &str, cores: &str, sim_ms: &str, is_on: bool) -> Result<String, Failure> {
+    let (machine, workload) =
+        (setup::contended_machine(cores.parse()?, is_on), setup::contended_mix()?);
+    let options = until(to_ns(sim_ms)?);
+    let (cpu_s, outcome) = timed_run(&machine, &workload, policy, &options, None)?;
     Ok(json(0.0, 0, cpu_s, &outcome))
 }
 

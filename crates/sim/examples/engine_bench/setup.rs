@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ampsched_model::{
     ActivityLaw, App, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, HeatSource,
-    IdleState, InputError, Leakage, Machine, Opp, Pipeline, PowerPoint, Profile, ProfileLibrary,
-    Remaining, Thermal, ThermalLink, ThermalNode, Workload, parse_program,
+    IdleState, InputError, Leakage, Machine, Memory, Opp, Pipeline, PowerPoint, Profile,
+    ProfileLibrary, Remaining, Sharing, Thermal, ThermalLink, ThermalNode, Workload, parse_program,
 };
 
 /// The first half of the cores has speed 1, the second half 0.5; nothing costs extra time.
@@ -26,12 +26,14 @@ pub fn half_speed_machine(cores: usize) -> Machine {
         thermal: Some(thermal.into()),
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
+        memory: None,
     }
 }
 
 fn cluster(name: &str, class: u8, cores: Range<usize>, mhz: u32) -> Cluster {
     Cluster {
         shares_l2: false,
+        sharing: Sharing::NONE,
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),
@@ -104,6 +106,48 @@ const UNIT_CORE: CoreParams = CoreParams {
     mlp_max: 1.0,
     prefetch_share: 0.0,
 };
+
+/// Two clusters of cores that wait for memory; if `is_on`, of two threads each, which share an L2 and the memory.
+pub fn contended_machine(cores: usize, is_on: bool) -> Machine {
+    let mut machine = half_speed_machine(cores);
+    for cluster in &mut machine.clusters {
+        cluster.params = CoreParams {
+            l2_kib: 1024.0,
+            l2_cycles: 10.0,
+            memory_ns: 80.0,
+            mlp_max: 4.0,
+            ..UNIT_CORE
+        };
+        if is_on {
+            cluster.sharing = Sharing { l2: true, smt_speed: Some(0.6), ..Sharing::NONE };
+        }
+    }
+    machine.memory = is_on.then_some(Memory { mb_s: 4000.0, channels: 2 });
+    machine
+}
+
+/// The applications of [`mix`], each with behaviour of its own.
+pub fn contended_mix() -> Result<Workload, InputError> {
+    let apps = [("hogs", HOGS, 5.0), ("convoy", CONVOY, 10.0), ("phases", PHASES, 20.0)];
+    let apps = apps.into_iter().chain([("pipeline", PIPELINE, 1.0)]);
+    let apps: Result<Vec<App>, InputError> = apps
+        .map(|(name, text, mpki)| {
+            let unit = Profile {
+                l1d_mpki: 2.0 * mpki,
+                l2_512k_mpki: mpki,
+                l2_2m_mpki: mpki / 2.0,
+                l1d_write_mpki: mpki / 2.0,
+                l2_512k_write_mpki: mpki / 4.0,
+                l2_2m_write_mpki: mpki / 8.0,
+                ilp_40: 2.0,
+                ilp_128: 3.0,
+                ..unit_profile()
+            };
+            app_with(name, text, unit)
+        })
+        .collect();
+    Ok(Workload { name: "contended".to_owned(), description: String::new(), apps: apps? })
+}
 
 /// Threads that only compute, longer than any measurement.
 pub fn hogs(threads: usize) -> Result<Workload, InputError> {
@@ -179,13 +223,20 @@ count = 4
 body = [{ each = 'items', body = [{ compute = { mean = 400e3, cv = 0.8 }, profile = 'unit' }] }]";
 
 fn app(name: &str, text: &str) -> Result<App, InputError> {
-    let text = format!("name = '{name}'\ndescription = 'benchmark'\n{text}");
-    let unit = Profile {
+    app_with(name, text, unit_profile())
+}
+
+fn unit_profile() -> Profile {
+    Profile {
         name: "unit".to_owned(),
         cpi_core_big: 1.0,
         cpi_core_little: 1.0,
         ..Profile::default()
-    };
+    }
+}
+
+fn app_with(name: &str, text: &str, unit: Profile) -> Result<App, InputError> {
+    let text = format!("name = '{name}'\ndescription = 'benchmark'\n{text}");
     let profiles = ProfileLibrary { profiles: vec![unit] };
     let program = parse_program(name, &text)?.instantiate(&[], &profiles)?;
     Ok(App { name: name.to_owned(), program: Arc::new(program), start_ns: 0, nice: 0 })

@@ -7,6 +7,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::RunState;
 
 use super::Engine;
+use super::contention::rate_on;
 
 impl Engine<'_> {
     /// Accounts the time of a core that runs nothing of the policy's, up to now.
@@ -36,7 +37,7 @@ impl Engine<'_> {
         let entry = &self.threads[thread];
         let profile = entry.profile;
         let state = &mut self.cores[core];
-        let rate = self.speeds.rate(profile, state.cluster);
+        let rate = rate_on(&mut self.contention, &self.speeds, core, state.cluster, profile);
         state.switches += u64::from(turn.switched);
         state.begin_turn(entry, rate, delay_ns, slice_end_ns);
         self.events.timers.set(core, state.due_ns(now_ns));

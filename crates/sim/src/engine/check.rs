@@ -8,7 +8,7 @@ use super::timers::NEVER;
 use crate::SimError;
 
 impl Engine<'_> {
-    fn broken(&self, what: String) -> SimError {
+    pub(super) fn broken(&self, what: String) -> SimError {
         SimError::Invariant { at_ns: self.events.now_ns(), what }
     }
 
@@ -16,6 +16,7 @@ impl Engine<'_> {
     pub(super) fn check_invariants(&self) -> Result<(), SimError> {
         self.check_places()?;
         self.check_above()?;
+        self.check_contention()?;
         if let Some(fast) = &self.supervisor.fast {
             fast.check(&self.sched).map_err(|what| self.broken(what))?;
         }

@@ -192,6 +192,7 @@ impl Engine<'_> {
             self.pace_budget(core);
             self.arm(core);
         }
+        self.forget_speeds(cluster);
         self.meter_cluster(cluster);
     }
 }

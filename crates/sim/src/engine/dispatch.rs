@@ -5,6 +5,7 @@ use ampsched_policy::{
     DecidedBy, EnqueueKind, Event, NoWitness, Order, Pick, Reason, RunState, Turn,
 };
 
+use super::contention::rate_on;
 use super::steps::Next;
 use super::threads::Work;
 use super::timers::NEVER;
@@ -166,6 +167,7 @@ impl Engine<'_> {
         let state = &mut self.cores[core];
         let retired = std::mem::take(&mut state.retired);
         state.resched = false;
+        self.note_change_on(core);
         if let Some(watch) = &mut self.record.watch {
             watch.stops(core, thread, retired, &self.sched, self.events.now_ns());
         }
@@ -280,7 +282,7 @@ impl Engine<'_> {
         let entry = &self.threads[thread];
         let profile = entry.profile;
         let state = &mut self.cores[core];
-        let rate = self.speeds.rate(profile, state.cluster);
+        let rate = rate_on(&mut self.contention, &self.speeds, core, state.cluster, profile);
         state.switches += u64::from(switched);
         state.begin_turn(entry, rate, delay_ns, slice_end_ns);
         self.events.timers.set(core, state.due_ns(now_ns));

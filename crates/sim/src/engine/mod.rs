@@ -13,6 +13,7 @@
 //! | [`Apps`] | `apps.rs` | repetitions, completions |
 //! | [`Objects`] | `objects.rs`, `regions/` | who holds them and who waits |
 //! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs` | rates of work, frequencies |
+//! | [`Contention`] | `contention/` | how threads on different cores slow each other down |
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
 //! | [`Noisy`] | `noise.rs` | what the system does beside the programs |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
@@ -26,6 +27,7 @@ mod apps;
 mod attrs;
 mod check;
 mod clocks;
+mod contention;
 mod cores;
 mod deadlock;
 mod dispatch;
@@ -59,6 +61,7 @@ use crate::{Outcome, SimError, Trace, offline_facts};
 use apps::{Apps, VERY_OFTEN};
 use attrs::Asked;
 use clocks::Clocks;
+use contention::Contention;
 use cores::Cores;
 use events::{Due, Events, SimEvent};
 use governing::Governing;
@@ -123,6 +126,8 @@ struct Engine<'t> {
     objects: Objects,
     speeds: Speeds,
     clocks: Clocks,
+    /// None: nobody slows anybody down on another core.
+    contention: Option<Box<Contention>>,
     /// None: energy is not accounted for.
     meters: Option<Box<Meters>>,
     /// None: no thread is ever of a class above the policy's.
@@ -176,6 +181,7 @@ impl<'t> Engine<'t> {
             objects: Objects::default(),
             speeds: Speeds::new(machine, supervisor.needs.stalls),
             clocks: Clocks::new(machine),
+            contention: Contention::new(machine),
             meters: None,
             realtime: None,
             governing: None,
@@ -225,8 +231,13 @@ impl<'t> Engine<'t> {
             if self.is_stuck() {
                 return Err(self.deadlock(None).into());
             }
-            if due.at_ns > self.events.now_ns() && self.is_over(due)? {
-                break;
+            if due.at_ns > self.events.now_ns() {
+                if self.settle_contention() {
+                    continue;
+                }
+                if self.is_over(due)? {
+                    break;
+                }
             }
             self.events.go_on(due.at_ns);
             if self.events.count() {

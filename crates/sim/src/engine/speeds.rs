@@ -16,7 +16,7 @@ impl Rate {
     /// For programs without work.
     const ONE: Self = Self { instructions_per_ns: 1.0, ns_per_instruction: 1.0 };
 
-    fn new(instructions_per_ns: f64) -> Self {
+    pub fn new(instructions_per_ns: f64) -> Self {
         Self { instructions_per_ns, ns_per_instruction: 1.0 / instructions_per_ns }
     }
 

@@ -39,6 +39,7 @@ impl Host {
             kernel_view: KernelView::default(),
             thermal: None,
             reference: None,
+            memory: None,
         };
         Self { machine, options: Options { check: true, ..Options::default() } }
     }
@@ -116,6 +117,7 @@ pub fn unit_profile() -> Profile {
 fn cluster(name: &str, class: u8, cores: std::ops::Range<usize>, mhz: u32) -> Cluster {
     Cluster {
         shares_l2: false,
+        sharing: ampsched_model::Sharing::NONE,
         name: name.into(),
         class: ClassId(class),
         cores: cores.map(CoreId::from).collect(),

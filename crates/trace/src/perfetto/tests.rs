@@ -37,6 +37,7 @@ const CORE_PARAMS: CoreParams = CoreParams {
 fn machine() -> Machine {
     let cluster = |name: &str, class, mhz, cores: [u16; 2]| Cluster {
         shares_l2: false,
+        sharing: ampsched_model::Sharing::NONE,
         name: name.to_owned(),
         class: ClassId(class),
         cores: cores.map(CoreId).to_vec(),
@@ -54,6 +55,7 @@ fn machine() -> Machine {
         thermal: None,
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
+        memory: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use ampsched_model::{Amount, Ns, ObjectId, ThreadId};
 
 use super::{Engine, Next, Step};
+use crate::engine::contention::rate_on;
 use crate::engine::events::SimEvent;
 use crate::engine::threads::{WaitsFor, Work};
 
@@ -49,7 +50,8 @@ impl Engine<'_> {
         }
         entry.begin(work, amount, profile);
         let state = &mut self.cores[core];
-        state.set_work(entry, self.speeds.rate(profile, state.cluster));
+        let rate = rate_on(&mut self.contention, &self.speeds, core, state.cluster, profile);
+        state.set_work(entry, rate);
         Step::Stop(Next::Work)
     }
 

@@ -1,6 +1,6 @@
 """Conditions under which claims are judged again: one thing is changed at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ampsched._core import Workload
@@ -45,6 +45,28 @@ SPIN = Condition(
     "threads spin for 0.1 ms at barriers and between tasks", spin_us={"barrier": 100.0, "region": 100.0}
 )
 """The bound of PARSEC's own barriers (`parsec_barrier`: spin, then block)."""
+WIRES_SHARE = 0.7
+"""Of the rate of its wires that a memory yields: LPDDR4 and DDR4 under STREAM, 67 to 79 % (Texas Instruments, SPRACV1B)."""
+
+
+def sharing(wires_mb_s: float, channels: int, clusters: Sequence[str]) -> Condition:
+    """All cores share the bandwidth of the memory, and those of a cluster its L2.
+
+    Args:
+        wires_mb_s: Rate of the memory's wires by its data sheet.
+        channels: Of the memory.
+        clusters: A line of each cluster in the machines' files, behind which it is said.
+    """
+    memory = f"[memory]\nbandwidth_mb_s = {wires_mb_s * WIRES_SHARE:.0f}\nchannels = {channels}\n\n[costs]"
+    shared = {line: f"{line}\nl2_contention = true" for line in clusters}
+    return Condition("threads share L2s and the memory", lines={"[costs]": memory, **shared})
+
+
+XU3_SHARING = sharing(2 * 7464, 2, ("class = 0", "class = 1"))
+"""On an Odroid XU3: LPDDR3 at 933 MHz, two channels of 32 bit (Hardkernel)."""
 _WAITED_FOR = ("mutex", "condition", "barrier", "semaphore", "queue", "region")
+TOGETHER = replace(
+    XU3_SHARING, name="threads spin for 0.1 ms, and share L2s and the memory", spin_us=SPIN.spin_us
+)
 ACTIVE = Condition("threads that wait never sleep", spin_us=dict.fromkeys(_WAITED_FOR, 1e9))
 """As under OpenMP's `OMP_WAIT_POLICY=active` and in runtimes whose workers poll."""

@@ -196,7 +196,7 @@ def _job(
     policy = PolicySpec.of(method.policy)
     work = condition.of(setup.workload(program, method, cores.all))
     settings = RunSettings(energy=True, seed=seed, noise=condition.noise)
-    return job_of(settings, setup.machine(cores), work, policy), policy
+    return job_of(settings, setup.machine(cores, condition=condition), work, policy), policy
 
 
 def _row(program: str, method: Method, cores: Cores, seed: int, outcome: Outcome) -> Row:

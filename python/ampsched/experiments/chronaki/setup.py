@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog
+from ampsched.experiments.conditions import AS_JUDGED, Condition
+from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.registry import EXPERIMENTS
 
 BIG_MHZ, LITTLE_MHZ = 1600, 800
@@ -86,10 +88,14 @@ WITH_LOOPS = ("blackscholes", "bodytrack", "fluidanimate", "swaptions")
 """The programs of Figure 9."""
 
 
-def machine(cores: Cores, *, big_first: bool = True) -> Machine:
+BOARD = "exynos5422"
+
+
+def machine(cores: Cores, *, big_first: bool = True, condition: Condition = AS_JUDGED) -> Machine:
     """The board with so many cores on; a cluster without cores is off and draws nothing."""
-    name = f"exynos5422:big={cores.big}@{BIG_MHZ}:little={cores.little}@{LITTLE_MHZ}"
-    return Catalog.shipped().machine(name).ordered(fastest_first=big_first)
+    board = changed_machine(BOARD, condition.lines) if condition.lines else Catalog.shipped().machine(BOARD)
+    shares = [f"big={cores.big}@{BIG_MHZ}", f"little={cores.little}@{LITTLE_MHZ}"]
+    return board.part(shares).ordered(fastest_first=big_first)
 
 
 def workload(program: str, method: Method, threads: int) -> Workload:

@@ -7,7 +7,7 @@ from typing import Any
 from ampsched.experiments.claims.comparisons import Verdict
 from ampsched.experiments.claims.judging import Claim, Result, measure
 from ampsched.experiments.claims.tables import MARKS
-from ampsched.markdown import table
+from ampsched.markdown import ALL_BUT_FIRST, table
 
 HOLDS: tuple[Verdict, ...] = ("reproduced", "direction only")
 HEADING = "## conditions: What each claim depends on"
@@ -80,7 +80,18 @@ def dependence_section(found: Sequence[Dependence], conditions: str) -> str:
             ]
         )
     heads = ["id", "claim", "paper", "ours", "holds", "otherwise under"]
-    return f"{HEADING}\n\n{text}\n\n{table(heads, rows)}"
+    return f"{HEADING}\n\n{text}\n\n{_counts(found)}\n\n{table(heads, rows)}"
+
+
+def _counts(found: Sequence[Dependence]) -> str:
+    """How many claims have which verdict under each condition, of those that were judged under it."""
+    verdicts = [verdict for verdict in MARKS if verdict != "not testable here"]
+    names = dict.fromkeys(name for each in found for name in each.results)
+    rows = []
+    for name in names:
+        under = [each.results[name].verdict for each in found if name in each.results]
+        rows.append([name, *(str(under.count(verdict)) for verdict in verdicts), str(len(under))])
+    return table(["condition", *verdicts, "claims"], rows, ALL_BUT_FIRST)
 
 
 def dependence_records(found: Sequence[Dependence]) -> list[dict[str, Any]]:

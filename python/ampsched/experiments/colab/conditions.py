@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from ampsched.experiments.colab.setup import BASELINE, VARIANT
-from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, PREDICTED, SPIN, Condition
+from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, PREDICTED, SPIN, Condition, sharing
 from ampsched.experiments.normalised import LINUX
 from ampsched.experiments.registry import RULES
 from ampsched.policy import Policy, PolicyLike, PolicySpec
@@ -29,6 +29,8 @@ def names_under(condition: Condition) -> dict[str, Any]:
     return {"linux": labels.pop(LINUX, BASELINE.policy), "others": labels}
 
 
+SHARING = sharing(12_800, 1, ("class = 0", "class = 1"))
+"""gem5's own memory if nothing else is said, DDR3-1600 on 64 bit; the paper does not say."""
 ONE_DOMAIN = Condition(
     "all cores in one domain",
     # Kernels of arm64 before 5.5 have a domain per cluster of the device tree, whatever cache there is.
@@ -54,6 +56,7 @@ CONDITIONS = (
     BUSY,
     SPIN,
     ACTIVE,
+    SHARING,
     ONE_DOMAIN,
     NEXT_LINUX,
     BLIND_LINUX,

@@ -1,7 +1,13 @@
 """Under which conditions HFEE's claims are judged again: one thing is changed at a time."""
 
 from ampsched.execution import Progress
-from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, SPIN, Condition
+from ampsched.experiments.conditions import (
+    AS_JUDGED,
+    BUSY,
+    IDLE,
+    XU3_SHARING,
+    Condition,
+)
 from ampsched.experiments.hfee.runs import schedulers
 from ampsched.experiments.hfee.runs.schedulers import Results
 from ampsched.experiments.hfee.setup import COMPARED, LINUX, PAPER, SCHEDULERS, Scheduler, machine
@@ -41,8 +47,7 @@ CONDITIONS = (
     AS_JUDGED,
     IDLE,
     BUSY,
-    SPIN,
-    ACTIVE,
+    XU3_SHARING,
     BLIND_LINUX,
     Condition("against Linux 3.16", policies={LINUX.name: "linux:kernel=3.16"}),
     Condition("against Linux 7.3", policies={LINUX.name: "linux:kernel=7.3"}),

@@ -37,7 +37,7 @@ def test_siblings_gain_what_is_stated(tmp_path: Path) -> None:
 
 def test_low_one_thread_is_as_fast_as_published_and_all_are_within_the_memory(tmp_path: Path) -> None:
     series = PUBLISHED[0]
-    ours = bandwidth.simulated(tmp_path, series, series.channels)
+    ours = bandwidth.simulated(tmp_path, series)
     assert ours[1] == pytest.approx(series.gb_s[1], rel=1e-3)
     assert ours[1] < ours[2] < ours[4] < max(series.gb_s.values())
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use ampsched_model::{Memory, Profile, Sharing, Workload};
+use ampsched_model::{Memory, Profile, Sharing, Workload, parse_noise};
 use ampsched_policy::{REGISTRY, build_policy};
 use ampsched_sim::{GovernorSpec, Outcome, simulate};
 use common::{Host, unit_profile, workload};
@@ -183,6 +183,43 @@ fn a_change_of_frequency_changes_what_memory_takes() {
     let used = (3.0 - 2.0_f64.sqrt()) / 3.5;
     for found in ns_each(&host, &vec![missing(10.0, 10.0); 2]) {
         assert_near(found, 1.0 / used);
+    }
+}
+
+/// Threads of all classes that wait for each other, sleep and end, while kernel threads and governors interfere.
+#[test]
+fn it_holds_beside_everything_else() {
+    let text = "[mutexes.m]\n\
+        [[threads]]\nname='fair'\ncount=4\nbody=[{loop=30,body=[{compute={mean=9e5,cv=0.6},profile='unit'},\
+        {lock='m'},{compute=1e5,profile='unit'},{unlock='m'},{sleep_us={mean=300,cv=0.5}}]}]\n\
+        [[threads]]\nname='above'\nclass='fifo'\npriority=9\nbody=[{loop=50,body=[{compute=2e5,profile='unit'},\
+        {sleep_us=700}]}]\n\
+        [[threads]]\nname='busy'\ncount=2\nbody=[{occupy_us=40000,profile='unit'}]\n";
+    let noise = "[[sources]]\nname='i'\nkind='interrupt'\npause_us=[10,900]\nduration_us=[1,20]\n\
+        [[sources]]\nname='k'\nkind='thread'\npause_us=[100,1900]\nduration_us=[3,400]";
+    let mut host = Host::unequal(2, 4, 2.0);
+    for cluster in &mut host.machine.clusters {
+        cluster.params.memory_ns = 90.0;
+        cluster.opps.insert(0, ampsched_model::Opp { mhz: 400, volt: 0.8 });
+        cluster.sharing =
+            Sharing { cores: 0, l2: true, port_mb_s: Some(900.0), smt_speed: Some(0.6) };
+    }
+    host.machine.memory = Some(Memory { mb_s: 1500.0, channels: 2 });
+    host.options.noise = Some(Arc::new(parse_noise("n.toml", noise).unwrap()));
+    let governor = |name: &str| GovernorSpec { cluster: None, name: name.into(), params: vec![] };
+    for name in ["performance", "schedutil", "ondemand"] {
+        host.options.governors = vec![governor(name)];
+        for info in REGISTRY {
+            let mut workload = workload(&[text]);
+            let program = Arc::get_mut(&mut workload.apps[0].program).unwrap();
+            program.profiles = vec![missing(30.0, 9.0)];
+            let outcome = run(&host, &workload, info.name);
+            let fair = outcome.threads.iter().filter(|thread| thread.name.starts_with("fair"));
+            assert!(fair.clone().count() == 4 && fair.clone().all(|it| it.end_ns > 0));
+            for thread in fair {
+                assert_eq!(thread.instructions, thread.instructions_demanded, "{}", info.name);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use ampsched_model::{CoreId, CoreSet, Noise, Ns, ThreadId, parse_noise};
+use ampsched_model::{CoreId, CoreSet, Memory, Noise, Ns, Profile, Sharing, ThreadId, parse_noise};
 use ampsched_policy::{
     Change, Event, FastPlane, Needs, Pick, Plan, Policy, REGISTRY, Rules, SPEED_ONE, Sched,
     Topology, View, build_policy,
@@ -127,7 +127,15 @@ const MIX: &str = "\
 [[threads]]\nname='hog'\nNICEbody=[{compute=3.1e8,profile='unit'}]\n";
 
 fn run(host: &Host, text: &str, policy: Box<dyn Policy>, name: &str) -> Outcome {
-    simulate(&host.machine, &workload(&[text]), name, policy, &host.options).unwrap()
+    let mut workload = workload(&[text]);
+    if host.machine.has_contention() {
+        let program = Arc::get_mut(&mut workload.apps[0].program).unwrap();
+        let own = &program.profiles[0];
+        let missing =
+            Profile { l1d_mpki: 90.0, l2_512k_mpki: 30.0, l2_2m_mpki: 9.0, ..own.clone() };
+        program.profiles = vec![missing];
+    }
+    simulate(&host.machine, &workload, name, policy, &host.options).unwrap()
 }
 
 /// Policies whose outcomes differ between a plain run and one with an onlooker.
@@ -136,13 +144,17 @@ fn differing(plans: bool, nice: &str) -> Vec<&'static str> {
 }
 
 fn differing_beside(noise: Option<Arc<Noise>>, plans: bool, nice: &str) -> Vec<&'static str> {
-    let text = MIX.replace("NICE", nice);
     let mut host = Host::unequal(2, 2, 1.7);
     host.options.noise = noise;
+    differing_on(&host, plans, nice)
+}
+
+fn differing_on(host: &Host, plans: bool, nice: &str) -> Vec<&'static str> {
+    let text = MIX.replace("NICE", nice);
     let differs = |name: &&'static str| {
         let build = || build_policy(name, &[]).unwrap();
         let watched = Box::new(Onlooker { inner: build(), plans });
-        let (plain, watched) = (run(&host, &text, build(), name), run(&host, &text, watched, name));
+        let (plain, watched) = (run(host, &text, build(), name), run(host, &text, watched, name));
         format!("{plain:?}") != format!("{watched:?}")
     };
     REGISTRY.iter().map(|info| info.name).filter(differs).collect()
@@ -159,6 +171,18 @@ fn looks_change_nothing_beside_noise() {
         [[sources]]\nname='k'\nkind='thread'\npause_us=[100,1900]\nduration_us=[3,400]";
     let noise = parse_noise("n.toml", text).unwrap();
     assert_eq!(differing_beside(Some(Arc::new(noise)), false, ""), [""; 0]);
+}
+
+#[test]
+fn looks_change_nothing_where_threads_slow_each_other_down() {
+    let mut host = Host::unequal(2, 2, 1.7);
+    for cluster in &mut host.machine.clusters {
+        cluster.params.memory_ns = 90.0;
+        cluster.sharing = Sharing { l2: true, smt_speed: Some(0.6), ..Sharing::NONE };
+    }
+    host.machine.memory = Some(Memory { mb_s: 2000.0, channels: 2 });
+    assert_eq!(differing_on(&host, false, ""), [""; 0]);
+    assert_eq!(differing_on(&host, true, "nice=7\n"), [""; 0]);
 }
 
 #[test]

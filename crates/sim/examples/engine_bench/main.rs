@@ -4,7 +4,8 @@
 //! engine_bench hogs POLICY CORES THREADS SIM_MS      CPU-bound threads, half of the cores half as fast
 //! engine_bench energy POLICY CORES THREADS SIM_MS    the same, with power and heat
 //! engine_bench mix POLICY SIM_MS [TRACE_FILE]        20 threads that lock, wait and pass items on 2 + 2 cores
-//! engine_bench contention POLICY CORES SIM_MS on|off       the same of four kinds of code that wait for memory, which they
+//! engine_bench contention POLICY CORES SIM_MS on|off
+//!                                                    the same of four kinds of code that wait for memory, which they
 //!                                                    share, and an L2, and the cores (SMT), or not
 //! engine_bench repeat POLICY SIM_MS                  two programs of 1 ms, again and again, beside 5 threads
 //! engine_bench bare CORES THREADS SIM_MS             the yardstick: a heap and a queue, nothing else

@@ -148,8 +148,8 @@ impl Contention {
         }))
     }
 
-    /// See the function [`rate_on`]. Not in its line: mostly nothing is shared.
-    #[inline(never)]
+    /// See the function [`rate_on`]. Cold, as mostly nothing is shared.
+    #[cold]
     fn rate_on(&mut self, speeds: &Speeds, core: CoreId, cluster: ClusterId, profile: u32) -> Rate {
         self.note(core);
         let seat = &self.seats[core.index()];
@@ -157,7 +157,7 @@ impl Contention {
     }
 
     /// Something may have changed on a core.
-    #[inline(never)]
+    #[cold]
     fn note(&mut self, core: CoreId) {
         let seat = &mut self.seats[core.index()];
         if !seat.is_stale {
@@ -326,7 +326,7 @@ impl Engine<'_> {
         is_stale
     }
 
-    #[inline(never)]
+    #[cold]
     fn renew_speeds(&mut self) {
         let Some(mut contention) = self.contention.take() else { return };
         let mut is_news = false;

@@ -17,6 +17,8 @@ TAGS_MAX = 512
 class Table2:
     """What the printed model predicts for the big cores' runs."""
 
+    runs: int
+    constant: float
     low: float
     high: float
     deviation: float
@@ -44,6 +46,7 @@ def evaluate() -> Table2:
         predicted = predicted + coefficient * rates
         terms.append((name, coefficient, float(rates.max()), float(np.abs(coefficient * rates).max())))
     return Table2(
+        len(runs), float(model["regression"]["intercept"]),
         float(predicted.min()), float(predicted.max()), float(predicted.std()),
         float(truth.min()), float(truth.max()), float(truth.std()),
         float(np.corrcoef(predicted, truth)[0, 1]), tuple(terms),

@@ -15,9 +15,15 @@ REPORTS = Path(__file__).resolve().parents[1] / "docs/reports"
 PAGE = REPORTS / "claims.md"
 INTRODUCTION = """\
 Each experiment judges its claims again under conditions that differ in one thing: the system's noise, the kernel, the
-cores' ratio of speeds, where speed-ups come from, ingredients of the paper's policy. A claim *holds* if it is
+cores' ratio of speeds, where speed-ups come from, mechanisms of machines and programs (spinning, shared L2s and
+memory), ingredients of the paper's policy. A claim *holds* if it is
 reproduced or has the direction, by the rule of the reports. Numbers and intervals of every claim under every
-condition are in the reports and, as data, in `conditions.parquet` beside them."""
+condition are in the reports and, as data, in `conditions.parquet` beside them.
+
+Mechanisms and their values were fixed, and committed as "Try claims with threads that share L2s and the memory", before
+the experiments were run with them ("Reproduce all papers with tests of causes")."""
+CLAIMS_AIM, DIRECTION_AIM, UNEXPLAINED_AIM = 0.55, 0.85, 0.10
+"""Set before the first run: at least so many reproduced, right in direction, and at most so many unexplained."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,25 @@ def claims_of(name: str) -> list[Claim]:
     ]
 
 
+def unexplained(name: str) -> int:
+    """Misses of an experiment whose cause is refuted or open."""
+    causes = polars.read_parquet(REPORTS / name / "causes.parquet")
+    return causes.filter(polars.col("cause").is_in(["open", "refuted"])).height
+
+
+def aims(papers: Mapping[str, list[Claim]]) -> str:
+    """What was aimed at, and what came out."""
+    verdicts = [claim.verdict for claims in papers.values() for claim in claims]
+    reproduced = verdicts.count("reproduced") / len(verdicts)
+    right = sum(verdict in HOLDS for verdict in verdicts) / len(verdicts)
+    left = sum(map(unexplained, papers)) / len(verdicts)
+    return (
+        f"Of {len(verdicts)} claims {reproduced:.0%} are reproduced (aim: {CLAIMS_AIM:.0%}), {right:.0%} at least have "
+        f"the direction (aim: {DIRECTION_AIM:.0%}), {left:.0%} are missed without a cause that a test confirms, at "
+        f"least in part (aim: {UNEXPLAINED_AIM:.0%})."
+    ).replace("%", " %")
+
+
 def summary(papers: Mapping[str, list[Claim]]) -> str:
     """How many claims hold, by paper."""
     rows = []
@@ -61,6 +86,7 @@ def summary(papers: Mapping[str, list[Claim]]) -> str:
                 f"[{EXPERIMENTS[name].paper}]({name}/report.md)",
                 *map(str, (len(claims), verdicts.count("reproduced"), verdicts.count("direction only"))),
                 *(str(kinds.count(kind)) for kind in ("always", "sometimes", "never")),
+                str(unexplained(name)),
             ]
         )
     heads = [
@@ -71,6 +97,7 @@ def summary(papers: Mapping[str, list[Claim]]) -> str:
         "hold always",
         "under some conditions",
         "never",
+        "missed, unexplained",
     ]
     return table(heads, rows, slice(1, None))
 
@@ -97,7 +124,7 @@ def text_of(papers: Mapping[str, list[Claim]]) -> str:
             lines = [f"- **{claim.id}:** {claim.text}" for claim in claims if claim.kind == kind]
             if lines:
                 blocks.append(f"**{title}**\n\n" + "\n".join(lines))
-    return page("# What the papers' claims depend on", INTRODUCTION, summary(papers), *blocks)
+    return page("# What the papers' claims depend on", INTRODUCTION, aims(papers), summary(papers), *blocks)
 
 
 def main() -> None:

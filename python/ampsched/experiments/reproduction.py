@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.experiments import plots
-from ampsched.experiments.claims.causes import checks_section
+from ampsched.experiments.claims.causes import checks_records, checks_section
 from ampsched.experiments.claims.comparisons import RULE, Verdict
 from ampsched.experiments.claims.dependence import Dependence, dependence_records, dependence_section
 from ampsched.experiments.claims.judging import Claim, Judged, judge, wide_claims
@@ -222,6 +222,8 @@ class Findings:
             introduction: What was run, behind the words "Made by" and the command; Markdown.
             how: Its head, behind the paper's name.
         """
+        if self._depend and (records := checks_records(self._judged, self._depend)):
+            self.keep("causes", records)
         return Reproduction(
             title=f"{self._experiment.paper}, {how}",
             introduction=f"Made by `{self._command}`{introduction}",

@@ -88,6 +88,14 @@ def _gone(claim: Claim, before: Result, after: Result) -> float:
     return min(1.0, (before.value - after.value) / (before.value - paper))
 
 
+def checks_records(claims: Sequence[Judged], found: Sequence[Dependence]) -> list[dict[str, str]]:
+    """A flat record per miss: the condition that says most of its cause, and what it says."""
+    return [
+        {"id": test.judged.claim.id, "condition": test.condition, "cause": test.state}
+        for test in checked_causes(claims, found)
+    ]
+
+
 def checks_section(claims: Sequence[Judged], found: Sequence[Dependence]) -> str:
     """The tests of all causes as a section of a report; empty if no condition was run or nothing is missed."""
     tests = checked_causes(claims, found)

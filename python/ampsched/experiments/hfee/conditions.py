@@ -55,8 +55,11 @@ CONDITIONS = (
     Condition("Min-Fair as in the scripts", policies={"Min-Fair": "min-fair-hfee"}),
     Condition("HFEE as in the scripts", policies={"HFEE": "hfee-as-published"}),
     FIXED_CLOCK,
+    Condition("HFEE hardly minds waiting", policies={"HFEE": "hfee:k=1000"}),
+    Condition("HFEE measures ratios while it runs", policies={"HFEE": "hfee:online=1"}),
+    Condition("HFEE holds the uniformity of progress", policies={"HFEE": "hfee:reading=2"}),
 )
-"""The first one changes nothing."""
+"""The first one changes nothing. The last four are ablations and variants."""
 
 
 def run(jobs: int, repeats: int, progress: Progress | None) -> dict[str, Results]:

@@ -105,7 +105,8 @@ def _conditions(
     found.depends(
         dependences(CLAIMS.of("fig2"), runs.under_conditions(as_judged, predicted, jobs, repeats)),
         "The claims about simulations with predicted speed-ups, with the noise of an idle and of a busy system, with "
-        f"threads that spin, and with loops that are divided dynamically, seeds 1 to {repeats}.",
+        f"threads that spin, with loops that are divided dynamically, and with ablations and variants in Prop-SP's place, "
+        f"seeds 1 to {repeats}.",
     )
 
 

@@ -153,6 +153,16 @@ CHANGED = (IDLE, BUSY, SPIN, ACTIVE, DYNAMIC_LOOPS)
 """Under which Figure 2 is run again."""
 
 
+PROP_SP = "prop-sp"
+VARIANTS = {
+    "Prop-SP without speed-ups (RR)": "rr-amp",
+    "Prop-SP with periods of 400 ms": "prop-sp:period_min_ms=400:period_max_ms=400",
+    "Prop-SP gives the threads of a program equal credits": "prop-sp:even=1",
+    "Prop-SP reads speed-ups every 10 ms": "prop-sp:sample_ms=10",
+}
+"""Ablations and variants: what is run in its place, by the name of the condition."""
+
+
 def _workload(mix: str, condition: Condition) -> Workload:
     name = workload_of(mix)
     if condition.params:
@@ -240,7 +250,15 @@ def under_conditions(results: Results, again: Results, jobs: int, repeats: int) 
     seeds = range(1, repeats + 1)
     fig2 = PARTS["fig2"]
     changed = {each.name: replace(fig2, condition=each).run(jobs, seeds) for each in CHANGED}
-    return {AS_JUDGED.name: results, **changed, PREDICTED.name: again}
+    variants = {name: _instead(results, policy, jobs, seeds) for name, policy in VARIANTS.items()}
+    return {AS_JUDGED.name: results, **changed, PREDICTED.name: again, **variants}
+
+
+def _instead(results: Results, policy: str, jobs: int, seeds: range) -> Results:
+    """Results of Figure 2 with another policy in Prop-SP's place."""
+    found = replace(PARTS["fig2"], policies=(policy,)).run(jobs, seeds)
+    known = [row for row in results.rows if row.policy != PROP_SP and row.seed in seeds]
+    return Results((*known, *(replace(row, policy=PROP_SP) for row in found.rows)))
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:

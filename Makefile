@@ -220,6 +220,10 @@ truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simul
 	$(BIN)/python -m truth.host.run --programs $(BUILD)/host --results docs/reports/truth/host \
 		--report docs/explanation/truth.md $(MORE)
 
+.PHONY: truth-costs
+truth-costs: $(BUILD)/package ## Check mechanisms that cost time or power against published and kept measurements (seconds)
+	$(BIN)/python -m truth.costs docs/explanation/costs.md
+
 .PHONY: truth-recordings
 truth-recordings: $(BUILD)/package ## Record and replay Debian's programs on this computer, on two of its CPUs (half an hour, quiet) [MORE='--programs pigz,xz']
 	$(BIN)/python -m truth.recordings.native --inputs $(BUILD)/recordings/inputs --recordings $(BUILD)/recordings \

@@ -123,8 +123,13 @@ pub enum ObjectKind {
         /// Threads that take part.
         participants: u32,
     },
-    /// I/O device: requests are served one at a time, in order of arrival.
-    Device,
+    /// I/O device: requests are served in order of arrival.
+    Device {
+        /// Requests that it serves at the same time.
+        depth: u32,
+        /// Time that passes for each request beside its service, in ns; it does not occupy the device.
+        latency_ns: Ns,
+    },
     /// Periodic timer (rt-app `timer`): remembers its next expiry, per thread unless `shared`.
     Timer {
         /// Whether all threads share one next expiry.

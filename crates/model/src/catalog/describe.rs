@@ -283,7 +283,10 @@ fn object_word(kind: &ObjectKind) -> String {
         ObjectKind::Region(region) => {
             format!("region ({} under {}, {} workers)", region.graph, region.policy, region.workers)
         }
-        ObjectKind::Device => "device".to_owned(),
+        ObjectKind::Device { depth: 1, latency_ns: 0 } => "device".to_owned(),
+        ObjectKind::Device { depth, latency_ns } => {
+            format!("device ({depth} requests at once, latency {} us)", *latency_ns as f64 / 1e3)
+        }
         ObjectKind::Timer { shared } => {
             format!("timer ({})", if *shared { "shared" } else { "one per thread" })
         }

@@ -317,7 +317,8 @@ impl DeclKind {
             Class::Pool => &["total", "chunk", "participants"],
             Class::Timer => &["shared"],
             Class::Region => &["graph", "policy", "workers", "work_us", "grab_us", "create_us"],
-            Class::Condition | Class::Device => &[],
+            Class::Device => &["depth", "latency_us"],
+            Class::Condition => &[],
         };
         let table = node.table(keys)?;
         let checked = |node: Node<'_>| {
@@ -343,7 +344,9 @@ impl DeclKind {
                 chunk: or("chunk", 1.0)?,
                 participants: optional("participants")?,
             },
-            Class::Device => DeclKind::Device,
+            Class::Device => {
+                DeclKind::Device { depth: or("depth", 1.0)?, latency_us: or("latency_us", 0.0)? }
+            }
             Class::Region => {
                 let graph = table.require("graph")?;
                 DeclKind::Region(Box::new(RegionDecl {

@@ -405,3 +405,26 @@ fn name_duration_and_source_are_kept() {
     );
     assert_eq!(template.instantiate(&[], &library()).unwrap().duration_ns, Some(1_500_000));
 }
+
+#[test]
+fn devices_have_a_depth_and_a_latency() {
+    let with = |keys: &str, params: &[(&str, f64)]| {
+        let declarations = format!("[params]\nqd = 4\n[devices.d]\n{keys}\n");
+        program_with(&one_thread(&declarations, "{ io_us = 1, device = \"d\" }"), params)
+            .map(|program| program.objects[0].kind.clone())
+    };
+    let device = |depth, latency_ns| Ok(ObjectKind::Device { depth, latency_ns });
+    assert_eq!(with("", &[]), device(1, 0));
+    assert_eq!(with("depth = \"qd\"\nlatency_us = 1.5", &[]), device(4, 1500));
+    let error = with("depth = \"qd\"", &[("qd", 1025.0)]).unwrap_err();
+    assert!(
+        error.contains("p.toml:4: devices.d.depth: 1025 is out of range, 1 to 1024"),
+        "{error}"
+    );
+    let error = with("depth = 0", &[]).unwrap_err();
+    assert!(error.contains("devices.d.depth: 0 is out of range, 1 to 1024"), "{error}");
+    let error = with("latency_us = -1", &[]).unwrap_err();
+    assert!(error.contains("devices.d.latency_us: -1 is out of range, 0 to 1e15"), "{error}");
+    let error = with("width = 2", &[]).unwrap_err();
+    assert!(error.contains("unknown key \"width\""), "{error}");
+}

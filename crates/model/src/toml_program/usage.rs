@@ -9,10 +9,12 @@ use super::counts::{GroupCount, Number, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
 use crate::limits::{OBJECTS_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
-use crate::{InputError, Object, ObjectId, ObjectKind, Region};
+use crate::{InputError, Ns, Object, ObjectId, ObjectKind, Region};
 
 /// Largest capacity of a queue, count of a semaphore.
 const COUNT_MAX: i64 = 1_000_000_000;
+/// Most requests that a device serves at the same time.
+const DEPTH_MAX: i64 = 1024;
 
 /// Where a declared object stands in the program's object table.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +86,10 @@ impl<'a> Usage<'a> {
                 participants: self.participants(index, declared, participants)?,
             },
             DeclKind::Region(region) => ObjectKind::Region(self.region(index, declared, region)?),
-            DeclKind::Device => ObjectKind::Device,
+            DeclKind::Device { depth, latency_us } => ObjectKind::Device {
+                depth: self.whole(depth, 1, DEPTH_MAX)? as u32,
+                latency_ns: self.time_ns(latency_us, 0.0)?.round() as Ns,
+            },
             DeclKind::Timer { shared } => ObjectKind::Timer { shared: *shared },
         };
         Ok((kind, 1))

@@ -303,6 +303,7 @@ impl<'t> Engine<'t> {
             }
             SimEvent::Wake(thread) => self.wake(thread, None),
             SimEvent::IoDone(device, thread) => self.end_io(device, thread),
+            SimEvent::IoBack(thread) => self.come_back(thread),
             SimEvent::Epoch => self.epoch(),
             SimEvent::Balance => {
                 self.balance();

@@ -42,6 +42,16 @@ impl Engine<'_> {
                 self.serve(device, next, service_ns);
             }
         }
+        let latency_ns = self.objects.latency_ns(device);
+        if latency_ns == 0 {
+            return self.come_back(thread);
+        }
+        self.events.schedule(self.events.now_ns() + latency_ns, SimEvent::IoBack(thread));
+        Ok(())
+    }
+
+    /// A thread's request is done: it goes on.
+    pub(super) fn come_back(&mut self, thread: ThreadId) -> Fallible {
         let came_back = self.end_io_wait(thread);
         self.wake(thread, None)?;
         if came_back {

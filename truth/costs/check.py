@@ -1,7 +1,7 @@
 """A check: figures that somebody measured beside what the simulator says."""
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,12 +48,20 @@ def rows_table(unit: str, rows: Sequence[Row], form: str = ",.0f") -> str:
     return f"{table(header, cells)}\n\n{good} of {len(rows)} are within {AIM:.0%}.".replace("%.", " %.")
 
 
-def simulate(machine: str, program: str, policy: str = "cfs", **settings: object) -> ampsched.Outcome:
-    """A program's text on a machine: a name, or the text of a machine's file."""
+def simulate(
+    machine: str,
+    program: str,
+    policy: str = "cfs",
+    files: Mapping[str, str] | None = None,
+    **settings: object,
+) -> ampsched.Outcome:
+    """A program's text, with files beside it, on a machine: a name, or the text of a machine's file."""
     with tempfile.TemporaryDirectory(prefix="ampsched-costs-") as name:
         folder = Path(name)
         path = folder / "program.toml"
         path.write_text(f'name = "p"\ndescription = "d"\n{program}', "utf-8")
+        for beside, text in (files or {}).items():
+            (folder / beside).write_text(text, "utf-8")
         if "\n" in machine:
             (folder / "machine.toml").write_text(machine, "utf-8")
             machine = str(folder / "machine.toml")

@@ -162,6 +162,8 @@ pub struct Region {
     pub create_ns: f64,
     /// Whether a thread creates the tasks one by one; else all are there from the start.
     pub is_lazy: bool,
+    /// Most tasks that have been created and have not ended; one more its creator executes itself.
+    pub window: Option<u32>,
 }
 
 /// A named synchronisation object.

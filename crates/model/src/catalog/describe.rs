@@ -281,7 +281,9 @@ fn object_word(kind: &ObjectKind) -> String {
             format!("pool ({total} iterations, {chunk} at once, {participants} participants)")
         }
         ObjectKind::Region(region) => {
-            format!("region ({} under {}, {} workers)", region.graph, region.policy, region.workers)
+            let window = region.window.map_or(String::new(), |most| format!(", window {most}"));
+            let (graph, policy, workers) = (&region.graph, &region.policy, region.workers);
+            format!("region ({graph} under {policy}, {workers} workers{window})")
         }
         ObjectKind::Device { depth: 1, latency_ns: 0 } => "device".to_owned(),
         ObjectKind::Device { depth, latency_ns } => {

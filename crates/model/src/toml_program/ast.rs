@@ -49,6 +49,7 @@ pub(crate) struct RegionDecl {
     pub work_us: Expr,
     pub grab_us: Expr,
     pub create_us: Expr,
+    pub window: Option<Expr>,
 }
 
 impl RegionDecl {

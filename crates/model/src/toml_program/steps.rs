@@ -316,7 +316,9 @@ impl DeclKind {
             Class::Queue => &["capacity", "producers"],
             Class::Pool => &["total", "chunk", "participants"],
             Class::Timer => &["shared"],
-            Class::Region => &["graph", "policy", "workers", "work_us", "grab_us", "create_us"],
+            Class::Region => {
+                &["graph", "policy", "workers", "work_us", "grab_us", "create_us", "window"]
+            }
             Class::Device => &["depth", "latency_us"],
             Class::Condition => &[],
         };
@@ -358,6 +360,7 @@ impl DeclKind {
                     work_us: or("work_us", US_PER_S)?,
                     grab_us: or("grab_us", 0.0)?,
                     create_us: or("create_us", 0.0)?,
+                    window: optional("window")?,
                 }))
             }
             Class::Timer => DeclKind::Timer {

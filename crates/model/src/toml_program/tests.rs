@@ -428,3 +428,23 @@ fn devices_have_a_depth_and_a_latency() {
     let error = with("width = 2", &[]).unwrap_err();
     assert!(error.contains("unknown key \"width\""), "{error}");
 }
+
+#[test]
+fn a_window_needs_a_creator_and_a_size() {
+    let with = |window: &str, body: &str| {
+        let declarations = format!("[regions.r]\ngraph = \"swaptions\"\n{window}\n");
+        program_with(&one_thread(&declarations, body), &[]).map(|program| {
+            let ObjectKind::Region(region) = &program.objects[0].kind else { panic!() };
+            region.window
+        })
+    };
+    let works = "{ tasks = \"r\", profile = \"a\" }";
+    let creates = "{ create = \"r\", profile = \"a\" }, { tasks = \"r\", profile = \"a\" }";
+    assert_eq!(with("", creates), Ok(None));
+    assert_eq!(with("window = 128", creates), Ok(Some(128)));
+    let error = with("window = 0", creates).unwrap_err();
+    assert!(error.contains("p.toml:3: regions.r.window: 0 is out of range, 1 to 1e7"), "{error}");
+    let error = with("window = 9", works).unwrap_err();
+    assert!(error.contains("regions.r.window: a window, but all tasks are there"), "{error}");
+    assert!(error.contains("add { create = \"r\" } to a thread"), "{error}");
+}

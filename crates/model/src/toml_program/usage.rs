@@ -7,7 +7,7 @@ use super::ast::{
 use super::code::{NS_PER_US, TIME_US_MAX};
 use super::counts::{GroupCount, Number, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
-use crate::limits::{OBJECTS_MAX, THREADS_MAX};
+use crate::limits::{OBJECTS_MAX, TASKS_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
 use crate::{InputError, Ns, Object, ObjectId, ObjectKind, Region};
 
@@ -216,6 +216,13 @@ impl<'a> Usage<'a> {
             let message = format!("the tasks of region {} have", quoted(&declared.name));
             return Err(create.spot.error(format!("{message} more than one creator")));
         }
+        let is_lazy = self.first(creates).is_some();
+        if let Some(window) = stated.window.as_ref().filter(|_| !is_lazy) {
+            let error = window.spot.error("a window, but all tasks are there from the start");
+            let hint = format!("add {{ create = {} }} to a thread", quoted(&declared.name));
+            return Err(error.with_hint(hint));
+        }
+        let window = |expr: &Expr| self.whole(expr, 1, TASKS_MAX as i64).map(|most| most as u32);
         let path = stated.path();
         if let (Some(path), None) = (&path, &stated.text) {
             return Err(stated.graph_spot.error(format!("file {} was not found", quoted(path))));
@@ -229,7 +236,8 @@ impl<'a> Usage<'a> {
             work_ns: self.time_ns(&stated.work_us, 1.0 / NS_PER_US)?,
             grab_ns: self.time_ns(&stated.grab_us, 0.0)?,
             create_ns: self.time_ns(&stated.create_us, 0.0)?,
-            is_lazy: self.first(creates).is_some(),
+            is_lazy,
+            window: stated.window.as_ref().map(window).transpose()?,
         })
     }
 

@@ -7,12 +7,12 @@ a folder.
 import argparse
 from pathlib import Path
 
-from truth.costs import devices, windows
+from truth.costs import devices, handover, windows
 from truth.page import replace_region
 
 BEGIN = "<!-- begin: written by make truth-costs -->"
 END = "<!-- end: written by make truth-costs -->"
-SECTIONS = (devices, windows)
+SECTIONS = (devices, windows, handover)
 
 
 def main() -> None:

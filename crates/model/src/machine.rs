@@ -81,6 +81,11 @@ pub struct Costs {
     pub tick_cost_ns: Ns,
     /// From the request of another frequency until it holds; cores run on meanwhile.
     pub frequency_switch_ns: Ns,
+    /// What taking a lock, an item, an iteration or a count costs if another core of the same cluster used the object
+    /// last: the transfer of a cache line.
+    pub handover_same_cluster_ns: Ns,
+    /// The same if a core of another cluster did.
+    pub handover_cross_cluster_ns: Ns,
 }
 
 impl Costs {
@@ -123,6 +128,13 @@ impl Machine {
     #[inline]
     pub fn costs_on(&self, cluster: ClusterId) -> &Costs {
         self.clusters[cluster.index()].costs.as_ref().unwrap_or(&self.costs)
+    }
+
+    /// Whether using an object that another core used last costs anything.
+    pub fn has_handovers(&self) -> bool {
+        self.all_costs().any(|(_, costs)| {
+            costs.handover_same_cluster_ns > 0 || costs.handover_cross_cluster_ns > 0
+        })
     }
 
     fn all_costs(&self) -> impl Iterator<Item = (&Cluster, &Costs)> {

@@ -210,7 +210,7 @@ fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
 }
 
 /// Keys of costs that a cluster may state for itself.
-const CLUSTER_COSTS: [&str; 7] = [
+const CLUSTER_COSTS: [&str; 9] = [
     "context_switch_ns",
     "migrate_same_cluster_ns",
     "migrate_cross_cluster_ns",
@@ -218,6 +218,8 @@ const CLUSTER_COSTS: [&str; 7] = [
     "wake_ns",
     "fork_ns",
     "tick_cost_ns",
+    "handover_same_cluster_ns",
+    "handover_cross_cluster_ns",
 ];
 
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
@@ -235,6 +237,8 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
         tick_ns: tick.map(|ns| ns as Ns),
         tick_cost_ns: cost_or(&table, "tick_cost_ns", 0)?,
         frequency_switch_ns: cost_or(&table, "frequency_switch_ns", 0)?,
+        handover_same_cluster_ns: cost_or(&table, "handover_same_cluster_ns", 0)?,
+        handover_cross_cluster_ns: cost_or(&table, "handover_cross_cluster_ns", 0)?,
     };
     check_tick(&table, &costs)?;
     Ok(costs)
@@ -280,6 +284,16 @@ fn cluster_costs(node: &Node<'_>, machine: &Costs) -> Result<Costs, InputError> 
         wake_ns: cost_or(&table, "wake_ns", machine.wake_ns)?,
         fork_ns: cost_or(&table, "fork_ns", machine.fork_ns)?,
         tick_cost_ns: cost_or(&table, "tick_cost_ns", machine.tick_cost_ns)?,
+        handover_same_cluster_ns: cost_or(
+            &table,
+            "handover_same_cluster_ns",
+            machine.handover_same_cluster_ns,
+        )?,
+        handover_cross_cluster_ns: cost_or(
+            &table,
+            "handover_cross_cluster_ns",
+            machine.handover_cross_cluster_ns,
+        )?,
         ..*machine
     };
     check_tick(&table, &costs)?;

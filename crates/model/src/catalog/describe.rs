@@ -49,6 +49,12 @@ fn machine(machine: &Machine) -> String {
         &mut text,
         format_args!("       migration {same} ns in a cluster, {cross} ns between clusters"),
     );
+    if machine.has_handovers() {
+        let (same, cross) = (costs.handover_same_cluster_ns, costs.handover_cross_cluster_ns);
+        let what =
+            format_args!("       hand-over {same} ns in a cluster, {cross} ns between clusters");
+        line(&mut text, what);
+    }
     if let Some(thermal) = &machine.thermal {
         heat(&mut text, machine, thermal);
     }

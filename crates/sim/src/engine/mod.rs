@@ -14,6 +14,7 @@
 //! | [`Objects`] | `objects.rs`, `regions/` | who holds them and who waits |
 //! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs` | rates of work, frequencies |
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
+//! | [`Handovers`] | `handover.rs` | which core used an object last |
 //! | [`Noisy`] | `noise.rs` | what the system does beside the programs |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
@@ -31,6 +32,7 @@ mod deadlock;
 mod dispatch;
 mod events;
 mod governing;
+mod handover;
 mod life;
 mod meters;
 mod noise;
@@ -62,6 +64,7 @@ use clocks::Clocks;
 use cores::Cores;
 use events::{Due, Events, SimEvent};
 use governing::Governing;
+use handover::Handovers;
 use meters::Meters;
 use noise::Noisy;
 use objects::Objects;
@@ -131,6 +134,8 @@ struct Engine<'t> {
     governing: Option<Box<Governing>>,
     /// None: the system does nothing beside the programs.
     noisy: Option<Box<Noisy>>,
+    /// None: using what another core used last costs nothing.
+    handovers: Option<Box<Handovers>>,
     record: Record<'t>,
     progress: Progress,
     /// What a fast plane wants done; kept for its memory.
@@ -178,6 +183,7 @@ impl<'t> Engine<'t> {
             realtime: None,
             governing: None,
             noisy: None,
+            handovers: machine.has_handovers().then(Box::default),
             progress: Progress::default(),
             acts: Vec::new(),
             asked: Asked::default(),

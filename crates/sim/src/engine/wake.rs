@@ -151,13 +151,13 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a running thread still pays for having woken or started others.
+    /// Whether a running thread still pays for having woken or started others, or for a line that comes to its core.
     #[inline]
     pub(super) fn pays_for_waking(&self, thread: ThreadId) -> bool {
         let core = &self.cores[self.sched.thread(thread).core];
         core.works_from_ns > self.events.now_ns() && {
             let costs = self.setup.machine.costs_on(core.cluster);
-            costs.wake_ns > 0 || costs.fork_ns > 0
+            costs.wake_ns > 0 || costs.fork_ns > 0 || self.handovers.is_some()
         }
     }
 

@@ -7,12 +7,12 @@ a folder.
 import argparse
 from pathlib import Path
 
-from truth.costs import devices, handover, windows
+from truth.costs import devices, handover, refill, windows
 from truth.page import replace_region
 
 BEGIN = "<!-- begin: written by make truth-costs -->"
 END = "<!-- end: written by make truth-costs -->"
-SECTIONS = (devices, windows, handover)
+SECTIONS = (devices, windows, handover, refill)
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.measure:
         windows.keep(arguments.measure / "tasks")
+        refill.keep(arguments.measure / "migrate")
     text = "\n\n".join(part.text() for part in SECTIONS)
     print(text)
     if arguments.page:

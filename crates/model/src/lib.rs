@@ -40,9 +40,9 @@ pub use attrs::{
 };
 pub use catalog::{Catalog, FileKind, MadeProgram};
 pub use core_model::{
-    CoreParams, CounterRates, CpiStack, KindCycles, MissCycles, Pipeline, StallCounters, counters,
-    cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips, machine_stall_counters,
-    miss_cycles, speed_ips, stall_counters,
+    CoreParams, CounterRates, CpiStack, KindCycles, MissCycles, Pipeline, Refill, StallCounters,
+    counters, cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips,
+    machine_stall_counters, miss_cycles, refill, speed_ips, stall_counters,
 };
 pub use energy_model::energy_models;
 pub use error::{InputError, suggest};

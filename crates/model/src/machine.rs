@@ -86,6 +86,9 @@ pub struct Costs {
     pub handover_same_cluster_ns: Ns,
     /// The same if a core of another cluster did.
     pub handover_cross_cluster_ns: Ns,
+    /// Resuming a thread on another core takes what refilling its caches takes, if the working set of its code is known
+    /// ([`crate::refill`]), instead of the fixed times.
+    pub migrate_refill: bool,
 }
 
 impl Costs {

@@ -224,7 +224,9 @@ const CLUSTER_COSTS: [&str; 9] = [
 
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
     let node = root.require("costs")?;
-    let table = node.table(&[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns"]].concat())?;
+    let table = node.table(
+        &[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns", "migrate_refill"]].concat(),
+    )?;
     let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
     let tick = table.get("tick_ns").map(|node| node.whole(TICK_NS)).transpose()?;
     let costs = Costs {
@@ -239,6 +241,7 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
         frequency_switch_ns: cost_or(&table, "frequency_switch_ns", 0)?,
         handover_same_cluster_ns: cost_or(&table, "handover_same_cluster_ns", 0)?,
         handover_cross_cluster_ns: cost_or(&table, "handover_cross_cluster_ns", 0)?,
+        migrate_refill: table.get("migrate_refill").map_or(Ok(false), |node| node.boolean())?,
     };
     check_tick(&table, &costs)?;
     Ok(costs)

@@ -49,6 +49,10 @@ fn machine(machine: &Machine) -> String {
         &mut text,
         format_args!("       migration {same} ns in a cluster, {cross} ns between clusters"),
     );
+    if costs.migrate_refill {
+        let what = "       migration takes refilling caches where the working set is known";
+        line(&mut text, format_args!("{what}"));
+    }
     if machine.has_handovers() {
         let (same, cross) = (costs.handover_same_cluster_ns, costs.handover_cross_cluster_ns);
         let what =

@@ -448,3 +448,16 @@ fn a_window_needs_a_creator_and_a_size() {
     assert!(error.contains("regions.r.window: a window, but all tasks are there"), "{error}");
     assert!(error.contains("add { create = \"r\" } to a thread"), "{error}");
 }
+
+#[test]
+fn an_own_profile_may_state_a_working_set() {
+    let with = |keys: &str| {
+        let profile = format!("[profiles.mine]\nlike = \"a\"\n{keys}\n");
+        program_with(&one_thread(&profile, "{ compute = 1, profile = \"mine\" }"), &[])
+            .map(|program| program.profiles[0].working_set_kib)
+    };
+    assert_eq!(with("ratio = 2"), Ok(None));
+    assert_eq!(with("working_set_kib = 48"), Ok(Some(48.0)));
+    let error = with("working_set_kib = 0").unwrap_err();
+    assert!(error.contains("working_set_kib: 0 is out of range, 0.0625 to 1e9"), "{error}");
+}

@@ -7,12 +7,12 @@ a folder.
 import argparse
 from pathlib import Path
 
-from truth.costs import devices, handover, refill, windows
+from truth.costs import devices, handover, power, refill, windows
 from truth.page import replace_region
 
 BEGIN = "<!-- begin: written by make truth-costs -->"
 END = "<!-- end: written by make truth-costs -->"
-SECTIONS = (devices, windows, handover, refill)
+SECTIONS = (devices, windows, handover, refill, power)
 
 
 def main() -> None:

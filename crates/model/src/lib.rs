@@ -54,7 +54,8 @@ pub use kernel_view::{KernelView, LastLevelCache, Sees};
 pub use machine::{Cluster, Costs, Machine, Opp};
 pub use noise::{Noise, NoiseKind, NoiseSource, parse_noise};
 pub use power::{
-    ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint, Remaining,
+    ActivityLaw, BoardPower, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint,
+    Remaining,
 };
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{Amount, Dist, Object, ObjectKind, Op, Program, Region, ThreadSpec, TimerMode};

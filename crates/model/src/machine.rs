@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::rtapp::run_loop;
 use crate::{
-    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Ns, Thermal, speed_ips,
+    BoardPower, ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Ns, Thermal,
+    speed_ips,
 };
 
 /// An operating performance point of a cluster.
@@ -116,6 +117,8 @@ pub struct Machine {
     pub kernel_view: KernelView,
     /// How it heats up, if that is described.
     pub thermal: Option<Arc<Thermal>>,
+    /// Its power beyond that of clusters.
+    pub board: BoardPower,
     /// If this machine was made from another one by leaving out the fastest kind of core: that kind.
     /// Stated ratios of speeds and work stated in time (`run_us`) still refer to it.
     pub reference: Option<Cluster>,
@@ -254,6 +257,7 @@ impl Machine {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: None,
+            board: self.board.clone(),
             reference: self.reference_without(class),
         };
         machine.renumber();
@@ -275,6 +279,7 @@ impl Machine {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: None,
+            board: BoardPower { shared_rail: Vec::new(), ..self.board.clone() },
             reference: self.reference_without(cluster.class),
         }
     }

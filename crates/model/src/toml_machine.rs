@@ -10,7 +10,7 @@ use crate::toml_core_type::L2_KIB;
 use crate::toml_power::{self, cluster_power};
 use crate::toml_thermal::{self, ClusterSize};
 use crate::{
-    ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
+    BoardPower, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
     LastLevelCache, MAX_CLASSES, Machine, Ns, Opp, Sees, Thermal, energy_models,
 };
 
@@ -28,6 +28,7 @@ pub struct MachineTemplate {
     costs: Costs,
     kernel_view: KernelView,
     thermal: Option<Thermal>,
+    board: BoardPower,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +53,15 @@ struct ClusterTemplate {
 /// clusters that do not fit together: equal names, more than 4096 cores, classes that are not 0, 1, ...
 pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputError> {
     let document = Document::parse(file, text)?;
-    let root = document.root(&["name", "description", "clusters", "costs", "kernel", "thermal"])?;
+    let root = document.root(&[
+        "name",
+        "description",
+        "clusters",
+        "costs",
+        "kernel",
+        "thermal",
+        "power",
+    ])?;
     let nodes = root.require("clusters")?.list()?;
     let costs = costs(&root)?;
     let clusters = nodes.iter().map(|node| cluster(node, &costs)).collect::<Result<Vec<_>, _>>()?;
@@ -63,6 +72,9 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
     let kernel_view = kernel_view.unwrap_or_default();
     let thermal =
         root.get("thermal").map(|node| toml_thermal::thermal(&node, &sizes)).transpose()?;
+    let known: Vec<(&str, bool)> =
+        clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.power.is_known())).collect();
+    let board = root.get("power").map(|node| toml_power::board(&node, &known)).transpose()?;
     Ok(MachineTemplate {
         name: root.text_or("name", stem(file))?,
         description: root.text_or("description", "")?,
@@ -70,6 +82,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         costs,
         kernel_view,
         thermal,
+        board: board.unwrap_or_default(),
     })
 }
 
@@ -117,6 +130,7 @@ impl MachineTemplate {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: self.thermal.clone().map(Arc::new),
+            board: self.board.clone(),
             reference: None,
         };
         self.check_speeds(&machine)?;

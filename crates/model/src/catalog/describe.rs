@@ -59,6 +59,12 @@ fn machine(machine: &Machine) -> String {
             format_args!("       hand-over {same} ns in a cluster, {cross} ns between clusters");
         line(&mut text, what);
     }
+    if machine.board.board_mw > 0.0 {
+        line(&mut text, format_args!("board: {} mW", machine.board.board_mw));
+    }
+    if !machine.board.shared_rail.is_empty() {
+        line(&mut text, format_args!("shared rail: {}", machine.board.shared_rail.join(", ")));
+    }
     if let Some(thermal) = &machine.thermal {
         heat(&mut text, machine, thermal);
     }

@@ -220,6 +220,14 @@ truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simul
 	$(BIN)/python -m truth.host.run --programs $(BUILD)/host --results docs/reports/truth/host \
 		--report docs/explanation/truth.md $(MORE)
 
+.PHONY: truth-costs
+truth-costs: $(BUILD)/package $(BUILD)/costs/tasks $(BUILD)/costs/migrate ## Check mechanisms that cost time or power against published and kept measurements (seconds) [MORE='--measure build/costs']
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.costs docs/explanation/costs.md $(MORE)
+
+$(BUILD)/costs/%: truth/programs/%.c
+	mkdir -p $(@D)
+	cc -O2 -Wall -Wextra -Werror -std=gnu11 -fopenmp -o $@ $<
+
 .PHONY: truth-recordings
 truth-recordings: $(BUILD)/package ## Record and replay Debian's programs on this computer, on two of its CPUs (half an hour, quiet) [MORE='--programs pigz,xz']
 	$(BIN)/python -m truth.recordings.native --inputs $(BUILD)/recordings/inputs --recordings $(BUILD)/recordings \

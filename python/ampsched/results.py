@@ -191,6 +191,8 @@ class Outcome:
     """What the policy could not do on this machine, for want of what it would have to know."""
     noise: str | None = None
     """Name of the system's noise, if there was any."""
+    board_uj: float | None = None
+    """Used by what is no cluster, if energy was accounted for and the machine states that power."""
 
     def __repr__(self) -> str:
         """A line; `to_dict` and `to_polars` show everything."""
@@ -215,13 +217,14 @@ class Outcome:
             counts=Counts.from_dict(values["counts"]),
             caveat=values["caveat"],
             noise=values["noise"],
+            board_uj=values["board_uj"],
         )
 
     @property
     def energy_j(self) -> float | None:
-        """Energy of all clusters in J, if it was accounted for."""
+        """Energy of all clusters, and of the board if its power is stated, in J, if it was accounted for."""
         parts = [cluster.energy.total_uj for cluster in self.clusters if cluster.energy is not None]
-        return sum(parts) / 1e6 if parts else None
+        return (sum(parts) + (self.board_uj or 0.0)) / 1e6 if parts else None
 
     @property
     def power_w(self) -> float | None:

@@ -18,6 +18,7 @@ mod issue;
 mod kinds;
 mod machine_speed;
 mod memory;
+mod refill;
 mod stalls;
 
 pub use counters::{CounterRates, counters};
@@ -25,6 +26,7 @@ pub use demand::{LINE_BYTES, MemoryDemand, memory_demand};
 pub use kinds::{KindCycles, kind_cycles};
 pub use machine_speed::machine_speed_ips;
 pub use memory::{MissCycles, miss_cycles};
+pub use refill::{Refill, refill};
 pub use stalls::{StallCounters, machine_stall_counters, stall_counters};
 
 use crate::Profile;

@@ -43,8 +43,9 @@ pub use attrs::{
 pub use catalog::{Catalog, FileKind, MadeProgram};
 pub use core_model::{
     CoreParams, CounterRates, CpiStack, KindCycles, LINE_BYTES, MemoryDemand, MissCycles, Pipeline,
-    StallCounters, counters, cpi_stack, cycles_per_instruction, kind_cycles, machine_speed_ips,
-    machine_stall_counters, memory_demand, miss_cycles, speed_ips, stall_counters,
+    Refill, StallCounters, counters, cpi_stack, cycles_per_instruction, kind_cycles,
+    machine_speed_ips, machine_stall_counters, memory_demand, miss_cycles, refill, speed_ips,
+    stall_counters,
 };
 pub use energy_model::energy_models;
 pub use error::{InputError, suggest};
@@ -56,7 +57,8 @@ pub use kernel_view::{KernelView, LastLevelCache, Sees};
 pub use machine::{Cluster, Costs, Machine, Opp};
 pub use noise::{Noise, NoiseKind, NoiseSource, parse_noise};
 pub use power::{
-    ActivityLaw, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint, Remaining,
+    ActivityLaw, BoardPower, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint,
+    Remaining,
 };
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{

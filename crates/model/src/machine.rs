@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::rtapp::run_loop;
 use crate::{
-    ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Memory, Ns, Sharing, Thermal,
-    speed_ips,
+    BoardPower, ClassId, ClusterId, ClusterPower, CoreId, CoreParams, KernelView, Memory, Ns,
+    Sharing, Thermal, speed_ips,
 };
 
 /// An operating performance point of a cluster.
@@ -84,6 +84,14 @@ pub struct Costs {
     pub tick_cost_ns: Ns,
     /// From the request of another frequency until it holds; cores run on meanwhile.
     pub frequency_switch_ns: Ns,
+    /// What taking a lock, an item, an iteration or a count costs if another core of the same cluster used the object
+    /// last: the transfer of a cache line.
+    pub handover_same_cluster_ns: Ns,
+    /// The same if a core of another cluster did.
+    pub handover_cross_cluster_ns: Ns,
+    /// Resuming a thread on another core takes what refilling its caches takes, if the working set of its code is known
+    /// ([`crate::refill`]), instead of the fixed times.
+    pub migrate_refill: bool,
 }
 
 impl Costs {
@@ -111,6 +119,8 @@ pub struct Machine {
     pub kernel_view: KernelView,
     /// How it heats up, if that is described.
     pub thermal: Option<Arc<Thermal>>,
+    /// Its power beyond that of clusters.
+    pub board: BoardPower,
     /// If this machine was made from another one by leaving out the fastest kind of core: that kind.
     /// Stated ratios of speeds and work stated in time (`run_us`) still refer to it.
     pub reference: Option<Cluster>,
@@ -133,6 +143,13 @@ impl Machine {
     #[inline]
     pub fn costs_on(&self, cluster: ClusterId) -> &Costs {
         self.clusters[cluster.index()].costs.as_ref().unwrap_or(&self.costs)
+    }
+
+    /// Whether using an object that another core used last costs anything.
+    pub fn has_handovers(&self) -> bool {
+        self.all_costs().any(|(_, costs)| {
+            costs.handover_same_cluster_ns > 0 || costs.handover_cross_cluster_ns > 0
+        })
     }
 
     fn all_costs(&self) -> impl Iterator<Item = (&Cluster, &Costs)> {
@@ -249,6 +266,7 @@ impl Machine {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: None,
+            board: self.board.clone(),
             reference: self.reference_without(class),
             memory: self.memory,
         };
@@ -271,6 +289,7 @@ impl Machine {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: None,
+            board: BoardPower { shared_rail: Vec::new(), ..self.board.clone() },
             reference: self.reference_without(cluster.class),
             memory: self.memory,
         }

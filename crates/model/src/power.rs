@@ -15,10 +15,12 @@
 //! `docs/explanation/power-model.md`.
 
 mod activity;
+mod board;
 mod energy_model;
 mod leakage;
 
 pub use activity::ActivityLaw;
+pub use board::BoardPower;
 pub use energy_model::EnergyPoint;
 pub use leakage::Leakage;
 

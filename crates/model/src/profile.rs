@@ -62,6 +62,8 @@ pub struct Profile {
     pub measured_ratio: Option<f64>,
     /// How many times the cycles of the core model it takes, on every core, if the user stated it.
     pub cycles_factor: Option<f64>,
+    /// What it uses again and again in KiB, if the user stated it: what has to get into caches after a migration.
+    pub working_set_kib: Option<f64>,
 }
 
 /// Named profiles.

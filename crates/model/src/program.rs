@@ -123,8 +123,13 @@ pub enum ObjectKind {
         /// Threads that take part.
         participants: u32,
     },
-    /// I/O device: requests are served one at a time, in order of arrival.
-    Device,
+    /// I/O device: requests are served in order of arrival.
+    Device {
+        /// Requests that it serves at the same time.
+        depth: u32,
+        /// Time that passes for each request beside its service, in ns; it does not occupy the device.
+        latency_ns: Ns,
+    },
     /// Periodic timer (rt-app `timer`): remembers its next expiry, per thread unless `shared`.
     Timer {
         /// Whether all threads share one next expiry.
@@ -157,6 +162,8 @@ pub struct Region {
     pub create_ns: f64,
     /// Whether a thread creates the tasks one by one; else all are there from the start.
     pub is_lazy: bool,
+    /// Most tasks that have been created and have not ended; one more its creator executes itself.
+    pub window: Option<u32>,
 }
 
 /// A named synchronisation object.
@@ -187,7 +194,7 @@ impl ObjectKind {
             Self::Semaphore { .. } => "semaphore",
             Self::Queue { .. } => "queue",
             Self::Pool { .. } => "pool",
-            Self::Device => "device",
+            Self::Device { .. } => "device",
             Self::Timer { .. } => "timer",
             Self::Region(_) => "region",
         }

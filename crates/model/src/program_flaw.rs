@@ -100,7 +100,7 @@ impl Program {
                     .or_else(|| self.profile_flaw(*profile))
             }
             Op::TimerWait { timer, .. } => object(timer, |kind| matches!(kind, Kind::Timer { .. })),
-            Op::Io { device, .. } => object(device, |kind| matches!(kind, Kind::Device)),
+            Op::Io { device, .. } => object(device, |kind| matches!(kind, Kind::Device { .. })),
             Op::Fork { thread } | Op::Resume { thread } => {
                 (*thread as usize >= self.threads.len()).then(|| format!("no thread {thread}"))
             }

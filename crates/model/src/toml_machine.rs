@@ -11,7 +11,7 @@ use crate::toml_power::{self, cluster_power};
 use crate::toml_sharing::{self, memory, sharing};
 use crate::toml_thermal::{self, ClusterSize};
 use crate::{
-    ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
+    BoardPower, ClassId, Cluster, ClusterPower, CoreId, CoreParams, Costs, InputError, KernelView,
     LastLevelCache, MAX_CLASSES, Machine, Memory, Ns, Opp, Sees, Sharing, Thermal, energy_models,
 };
 
@@ -30,6 +30,7 @@ pub struct MachineTemplate {
     kernel_view: KernelView,
     thermal: Option<Thermal>,
     memory: Option<Memory>,
+    board: BoardPower,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +64,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         "kernel",
         "thermal",
         "memory",
+        "power",
     ])?;
     let nodes = root.require("clusters")?.list()?;
     let costs = costs(&root)?;
@@ -74,6 +76,9 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
     let kernel_view = kernel_view.unwrap_or_default();
     let thermal =
         root.get("thermal").map(|node| toml_thermal::thermal(&node, &sizes)).transpose()?;
+    let known: Vec<(&str, bool)> =
+        clusters.iter().map(|cluster| (cluster.name.as_str(), cluster.power.is_known())).collect();
+    let board = root.get("power").map(|node| toml_power::board(&node, &known)).transpose()?;
     Ok(MachineTemplate {
         name: root.text_or("name", stem(file))?,
         description: root.text_or("description", "")?,
@@ -82,6 +87,7 @@ pub fn parse_machine(file: &str, text: &str) -> Result<MachineTemplate, InputErr
         kernel_view,
         thermal,
         memory: memory(&root)?,
+        board: board.unwrap_or_default(),
     })
 }
 
@@ -129,6 +135,7 @@ impl MachineTemplate {
             costs: self.costs,
             kernel_view: self.kernel_view,
             thermal: self.thermal.clone().map(Arc::new),
+            board: self.board.clone(),
             reference: None,
             memory: self.memory,
         };
@@ -227,7 +234,7 @@ fn volt(entry: &Table<'_>) -> Result<f64, InputError> {
 }
 
 /// Keys of costs that a cluster may state for itself.
-const CLUSTER_COSTS: [&str; 7] = [
+const CLUSTER_COSTS: [&str; 9] = [
     "context_switch_ns",
     "migrate_same_cluster_ns",
     "migrate_cross_cluster_ns",
@@ -235,11 +242,15 @@ const CLUSTER_COSTS: [&str; 7] = [
     "wake_ns",
     "fork_ns",
     "tick_cost_ns",
+    "handover_same_cluster_ns",
+    "handover_cross_cluster_ns",
 ];
 
 fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
     let node = root.require("costs")?;
-    let table = node.table(&[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns"]].concat())?;
+    let table = node.table(
+        &[&CLUSTER_COSTS[..], &["tick_ns", "frequency_switch_ns", "migrate_refill"]].concat(),
+    )?;
     let cost = |key| table.whole(key, 0..=COST_NS_MAX).map(|ns| ns as Ns);
     let tick = table.get("tick_ns").map(|node| node.whole(TICK_NS)).transpose()?;
     let costs = Costs {
@@ -252,6 +263,9 @@ fn costs(root: &Table<'_>) -> Result<Costs, InputError> {
         tick_ns: tick.map(|ns| ns as Ns),
         tick_cost_ns: cost_or(&table, "tick_cost_ns", 0)?,
         frequency_switch_ns: cost_or(&table, "frequency_switch_ns", 0)?,
+        handover_same_cluster_ns: cost_or(&table, "handover_same_cluster_ns", 0)?,
+        handover_cross_cluster_ns: cost_or(&table, "handover_cross_cluster_ns", 0)?,
+        migrate_refill: table.get("migrate_refill").map_or(Ok(false), |node| node.boolean())?,
     };
     check_tick(&table, &costs)?;
     Ok(costs)
@@ -297,6 +311,16 @@ fn cluster_costs(node: &Node<'_>, machine: &Costs) -> Result<Costs, InputError> 
         wake_ns: cost_or(&table, "wake_ns", machine.wake_ns)?,
         fork_ns: cost_or(&table, "fork_ns", machine.fork_ns)?,
         tick_cost_ns: cost_or(&table, "tick_cost_ns", machine.tick_cost_ns)?,
+        handover_same_cluster_ns: cost_or(
+            &table,
+            "handover_same_cluster_ns",
+            machine.handover_same_cluster_ns,
+        )?,
+        handover_cross_cluster_ns: cost_or(
+            &table,
+            "handover_cross_cluster_ns",
+            machine.handover_cross_cluster_ns,
+        )?,
         ..*machine
     };
     check_tick(&table, &costs)?;

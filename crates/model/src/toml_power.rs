@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use crate::reader::{Node, Table};
 use crate::{
-    ActivityLaw, ClusterPower, EnergyPoint, IdleState, InputError, Leakage, Ns, Opp, PowerPoint,
-    Remaining, Sensor,
+    ActivityLaw, BoardPower, ClusterPower, EnergyPoint, IdleState, InputError, Leakage, Ns, Opp,
+    PowerPoint, Remaining, Sensor,
 };
 
 /// Keys of a cluster that this file reads.
@@ -48,6 +48,38 @@ pub(crate) fn cluster_power(cluster: &Table<'_>, opps: &[Opp]) -> Result<Cluster
     };
     power.sensor = cluster.get("power_sensor").map(|node| sensor(&node, "mw")).transpose()?;
     Ok(power)
+}
+
+/// The table `power` of a machine, whose clusters have these names, with whether their powers are known.
+pub(crate) fn board(node: &Node<'_>, clusters: &[(&str, bool)]) -> Result<BoardPower, InputError> {
+    let table = node.table(&["board_mw", "shared_rail"])?;
+    let board_mw = table.number_or("board_mw", 0.0, POWER_MW)?;
+    let Some(list) = table.get("shared_rail") else {
+        return Ok(BoardPower { board_mw, ..BoardPower::default() });
+    };
+    let mut shared_rail: Vec<String> = Vec::new();
+    for node in list.list()? {
+        let name = node.name()?;
+        match clusters.iter().find(|(known, _)| *known == name) {
+            None => {
+                let known = clusters.iter().map(|(known, _)| *known);
+                return Err(node.spot.unknown("cluster", name, known));
+            }
+            Some((_, false)) => {
+                let error = node.spot.error(format!("power of cluster {name:?} is not known"));
+                return Err(error.with_hint("state its power or energy_model, too"));
+            }
+            Some(_) if shared_rail.iter().any(|other| other == name) => {
+                return Err(node.spot.error(format!("cluster {name:?} a second time")));
+            }
+            Some(_) => shared_rail.push(name.to_owned()),
+        }
+    }
+    if shared_rail.len() < 2 {
+        let message = format!("{} cluster, at least 2 are needed to share", shared_rail.len());
+        return Err(list.spot.error(message));
+    }
+    Ok(BoardPower { board_mw, shared_rail })
 }
 
 /// Idle states and sensors make no sense if the power is not known.

@@ -5,7 +5,7 @@ use crate::reader::{Document, Node, Spot, Table, quoted};
 use crate::{InputError, Profile, ProfileLibrary};
 
 /// Keys of a full profile.
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 29] = [
     "description",
     "source",
     "uops_per_instruction",
@@ -34,6 +34,7 @@ const KEYS: [&str; 28] = [
     "load_use_3",
     "measured_ratio",
     "cycles_factor",
+    "working_set_kib",
 ];
 /// Pairs of which the first cannot be more than the second: stores are part of all misses, and a
 /// larger cache or a shorter distance cannot count more.
@@ -48,6 +49,8 @@ const ORDERED: [(&str, &str); 5] = [
 const RATIO: std::ops::RangeInclusive<f64> = 0.05..=50.0;
 /// How many times the cycles of the core model a profile may take.
 const CYCLES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
+/// Smallest and largest working set in KiB: a line, 1 TB.
+const WORKING_SET_KIB: std::ops::RangeInclusive<f64> = 0.0625..=1e9;
 /// How many times the misses of another profile may be.
 const MISSES: std::ops::RangeInclusive<f64> = 0.0..=1000.0;
 /// Most events per 1,000 instructions.
@@ -99,6 +102,10 @@ fn profile(name: &str, node: &Node<'_>) -> Result<Profile, InputError> {
         load_use_3: share("load_use_3")?,
         measured_ratio: table.get("measured_ratio").map(|node| node.number(RATIO)).transpose()?,
         cycles_factor: table.get("cycles_factor").map(|node| node.number(CYCLES)).transpose()?,
+        working_set_kib: table
+            .get("working_set_kib")
+            .map(|node| node.number(WORKING_SET_KIB))
+            .transpose()?,
     };
     check_order(&table)?;
     Ok(profile)
@@ -138,6 +145,8 @@ pub(crate) struct Like {
     misses: Option<Expr>,
     /// Cycles on every core, as a multiple of the other's.
     cycles: Option<Expr>,
+    /// The working set.
+    working_set_kib: Option<Expr>,
 }
 
 impl OwnProfile {
@@ -196,6 +205,11 @@ impl Like {
             profile.cycles_factor = Some(factor * base.cycles_factor.unwrap_or(1.0));
             profile.source += &format!(", with {factor} times its cycles");
         }
+        if let Some(kib) = &self.working_set_kib {
+            let kib = value_within(kib, params, &WORKING_SET_KIB)?;
+            profile.working_set_kib = Some(kib);
+            profile.source += &format!(", with a working set of {kib} KiB");
+        }
         if let Some(ratio) = &self.ratio {
             let ratio = value_within(ratio, params, &RATIO)?;
             profile.measured_ratio = Some(ratio);
@@ -238,7 +252,7 @@ fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfil
     if !node.any_table()?.has("like") {
         return profile(name, node).map(OwnProfile::Full);
     }
-    let table = node.table(&["like", "ratio", "misses", "cycles"])?;
+    let table = node.table(&["like", "ratio", "misses", "cycles", "working_set_kib"])?;
     let like = table.require("like")?;
     let change = |key, range| {
         let Some(node) = table.get(key) else { return Ok(None) };
@@ -251,8 +265,10 @@ fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfil
     };
     let (ratio, misses) = (change("ratio", &RATIO)?, change("misses", &MISSES)?);
     let cycles = change("cycles", &CYCLES)?;
-    if ratio.is_none() && misses.is_none() && cycles.is_none() {
-        return Err(table.spot.error("key \"ratio\", \"misses\" or \"cycles\" is missing"));
+    let working_set_kib = change("working_set_kib", &WORKING_SET_KIB)?;
+    if [&ratio, &misses, &cycles, &working_set_kib].iter().all(|change| change.is_none()) {
+        let keys = "\"ratio\", \"misses\", \"cycles\" or \"working_set_kib\"";
+        return Err(table.spot.error(format!("key {keys} is missing")));
     }
     let (name, like_name) = (name.to_owned(), like.name()?.to_owned());
     Ok(OwnProfile::Like(Like {
@@ -262,5 +278,6 @@ fn own_profile(name: &str, node: &Node<'_>, params: &[&str]) -> Result<OwnProfil
         ratio,
         misses,
         cycles,
+        working_set_kib,
     }))
 }

@@ -220,3 +220,20 @@ fn low_classes_that_contradict_speeds_are_refused() {
     // Equal speeds contradict no order.
     assert_eq!(files(&machine("c").replace("mhz = 800", "mhz = 1000")), Ok(2));
 }
+
+#[test]
+fn handovers_have_a_range() {
+    let cluster = "[[clusters]]\nname = \"a\"\ncore_type = \"generic\"\ncores = 2\nclass = 0\nopps = [{ mhz = 1000, volt = 1.0 }]\n";
+    let machine = |costs: &str| {
+        let text = format!("name = \"m\"\ndescription = \"d\"\n{cluster}{COSTS}{costs}\n");
+        ampsched_model::parse_machine("m.toml", &text)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(machine("handover_same_cluster_ns = 35\nhandover_cross_cluster_ns = 50"), Ok(()));
+    let error = machine("handover_same_cluster_ns = -1").unwrap_err();
+    assert!(
+        error.contains("costs.handover_same_cluster_ns: -1 is out of range, 0 to 1"),
+        "{error}"
+    );
+}

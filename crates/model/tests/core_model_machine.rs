@@ -32,6 +32,7 @@ fn machine(clusters: Vec<Cluster>) -> Machine {
         clusters,
         costs: Costs::default(),
         thermal: None,
+        board: ampsched_model::BoardPower::default(),
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
         memory: None,

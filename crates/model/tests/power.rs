@@ -184,3 +184,45 @@ proptest! {
         prop_assert!(leakage.power_mw(volt, celsius + 100.0 * more) >= here);
     }
 }
+
+#[test]
+fn a_machine_states_the_power_of_its_board_and_a_shared_rail() {
+    let machine = |keys: &str, second: &str| {
+        let cluster = |name: &str, power: &str| {
+            format!(
+                "[[clusters]]\nname = \"{name}\"\ncore_type = \"c\"\ncores = 2\nclass = 0\n\
+                 opps = [{{ mhz = 500, volt = 0.8 }}]\n{power}\n"
+            )
+        };
+        let known = "power = { dynamic_uw_per_mhz_v2 = 100 }";
+        let text =
+            format!("{}{}{COSTS}[power]\n{keys}\n", cluster("a", known), cluster("b", second));
+        let mut catalog = Catalog::new();
+        catalog.add(FileKind::CoreType, "c", "c.toml", CORE).unwrap();
+        catalog.add(FileKind::Machine, "m", "m.toml", &text).map_err(|error| error.to_string())?;
+        Ok(catalog.machine("m").unwrap().board)
+    };
+    let known = "power = { dynamic_uw_per_mhz_v2 = 100 }";
+    let board = machine("board_mw = 1500\nshared_rail = [\"a\", \"b\"]", known).unwrap();
+    assert_eq!((board.board_mw, board.shared_rail.len()), (1500.0, 2));
+    let error = |keys: &str, second: &str| -> String { machine(keys, second).unwrap_err() };
+    let all = [
+        ("board_mw = -1", known, "power.board_mw: -1 is out of range, 0 to 1000000"),
+        (
+            "shared_rail = [\"a\"]",
+            known,
+            "power.shared_rail: 1 cluster, at least 2 are needed to share",
+        ),
+        (
+            "shared_rail = [\"a\", \"a\"]",
+            known,
+            "power.shared_rail[1]: cluster \"a\" a second time",
+        ),
+        ("shared_rail = [\"a\", \"c\"]", known, "power.shared_rail[1]: unknown cluster \"c\""),
+        ("shared_rail = [\"a\", \"b\"]", "", "power of cluster \"b\" is not known"),
+        ("board_w = 1", known, "unknown key \"board_w\""),
+    ];
+    for (keys, second, message) in all {
+        assert!(error(keys, second).contains(message), "{}", error(keys, second));
+    }
+}

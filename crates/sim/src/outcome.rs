@@ -28,6 +28,8 @@ pub struct Outcome {
     pub clusters: Vec<ClusterOutcome>,
     /// Highest temperature of the machine, if heat was accounted for.
     pub peak_c: Option<f64>,
+    /// Energy of what is no cluster in uJ, if energy was accounted for and the machine states its power.
+    pub board_uj: Option<f64>,
     /// Totals.
     pub counts: Counts,
     /// What the policy could not do on this machine.

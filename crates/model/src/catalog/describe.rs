@@ -54,6 +54,22 @@ fn machine(machine: &Machine) -> String {
         let plural = if channels == 1 { "" } else { "s" };
         line(&mut text, format_args!("memory: {mb_s} MB/s over {channels} channel{plural}"));
     }
+    if costs.migrate_refill {
+        let what = "       migration takes refilling caches where the working set is known";
+        line(&mut text, format_args!("{what}"));
+    }
+    if machine.has_handovers() {
+        let (same, cross) = (costs.handover_same_cluster_ns, costs.handover_cross_cluster_ns);
+        let what =
+            format_args!("       hand-over {same} ns in a cluster, {cross} ns between clusters");
+        line(&mut text, what);
+    }
+    if machine.board.board_mw > 0.0 {
+        line(&mut text, format_args!("board: {} mW", machine.board.board_mw));
+    }
+    if !machine.board.shared_rail.is_empty() {
+        line(&mut text, format_args!("shared rail: {}", machine.board.shared_rail.join(", ")));
+    }
     if let Some(thermal) = &machine.thermal {
         heat(&mut text, machine, thermal);
     }
@@ -301,9 +317,14 @@ fn object_word(kind: &ObjectKind) -> String {
             format!("pool ({total} iterations, {chunk} at once, {participants} participants)")
         }
         ObjectKind::Region(region) => {
-            format!("region ({} under {}, {} workers)", region.graph, region.policy, region.workers)
+            let window = region.window.map_or(String::new(), |most| format!(", window {most}"));
+            let (graph, policy, workers) = (&region.graph, &region.policy, region.workers);
+            format!("region ({graph} under {policy}, {workers} workers{window})")
         }
-        ObjectKind::Device => "device".to_owned(),
+        ObjectKind::Device { depth: 1, latency_ns: 0 } => "device".to_owned(),
+        ObjectKind::Device { depth, latency_ns } => {
+            format!("device ({depth} requests at once, latency {} us)", *latency_ns as f64 / 1e3)
+        }
         ObjectKind::Timer { shared } => {
             format!("timer ({})", if *shared { "shared" } else { "one per thread" })
         }

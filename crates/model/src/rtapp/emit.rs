@@ -228,7 +228,8 @@ impl<'a> Generator<'a> {
         let calls = bytes.div_ceil(self.global.mem_buffer_bytes);
         self.run(u64::from(calls) * WRITE_NS);
         if !is_sink(&self.global.io_device) {
-            let device = self.object("device", &self.global.io_device, ObjectKind::Device);
+            let kind = ObjectKind::Device { depth: 1, latency_ns: 0 };
+            let device = self.object("device", &self.global.io_device, kind);
             let service_ns = amount(u64::from(bytes) * DEVICE_NS_PER_BYTE);
             self.code.push(Op::Io { device, service_ns });
         }

@@ -34,7 +34,7 @@ pub(crate) enum DeclKind {
     Semaphore { initial: Expr },
     Queue { capacity: Expr, producers: Option<Expr> },
     Pool { total: Expr, chunk: Expr, participants: Option<Expr> },
-    Device,
+    Device { depth: Expr, latency_us: Expr },
     Timer { shared: bool },
     Region(Box<RegionDecl>),
 }
@@ -51,6 +51,7 @@ pub(crate) struct RegionDecl {
     pub work_us: Expr,
     pub grab_us: Expr,
     pub create_us: Expr,
+    pub window: Option<Expr>,
 }
 
 impl RegionDecl {
@@ -120,7 +121,7 @@ impl DeclKind {
             DeclKind::Semaphore { .. } => Class::Semaphore,
             DeclKind::Queue { .. } => Class::Queue,
             DeclKind::Pool { .. } => Class::Pool,
-            DeclKind::Device => Class::Device,
+            DeclKind::Device { .. } => Class::Device,
             DeclKind::Timer { .. } => Class::Timer,
             DeclKind::Region(_) => Class::Region,
         }

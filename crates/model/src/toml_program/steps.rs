@@ -339,8 +339,11 @@ impl DeclKind {
             Class::Queue => &["capacity", "producers"],
             Class::Pool => &["total", "chunk", "participants"],
             Class::Timer => &["shared"],
-            Class::Region => &["graph", "policy", "workers", "work_us", "grab_us", "create_us"],
-            Class::Condition | Class::Device => &[],
+            Class::Region => {
+                &["graph", "policy", "workers", "work_us", "grab_us", "create_us", "window"]
+            }
+            Class::Device => &["depth", "latency_us"],
+            Class::Condition => &[],
         }
     }
 
@@ -371,7 +374,9 @@ impl DeclKind {
                 chunk: or("chunk", 1.0)?,
                 participants: optional("participants")?,
             },
-            Class::Device => DeclKind::Device,
+            Class::Device => {
+                DeclKind::Device { depth: or("depth", 1.0)?, latency_us: or("latency_us", 0.0)? }
+            }
             Class::Region => {
                 let graph = table.require("graph")?;
                 DeclKind::Region(Box::new(RegionDecl {
@@ -383,6 +388,7 @@ impl DeclKind {
                     work_us: or("work_us", US_PER_S)?,
                     grab_us: or("grab_us", 0.0)?,
                     create_us: or("create_us", 0.0)?,
+                    window: optional("window")?,
                 }))
             }
             Class::Timer => DeclKind::Timer {

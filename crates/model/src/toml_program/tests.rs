@@ -405,3 +405,59 @@ fn name_duration_and_source_are_kept() {
     );
     assert_eq!(template.instantiate(&[], &library()).unwrap().duration_ns, Some(1_500_000));
 }
+
+#[test]
+fn devices_have_a_depth_and_a_latency() {
+    let with = |keys: &str, params: &[(&str, f64)]| {
+        let declarations = format!("[params]\nqd = 4\n[devices.d]\n{keys}\n");
+        program_with(&one_thread(&declarations, "{ io_us = 1, device = \"d\" }"), params)
+            .map(|program| program.objects[0].kind.clone())
+    };
+    let device = |depth, latency_ns| Ok(ObjectKind::Device { depth, latency_ns });
+    assert_eq!(with("", &[]), device(1, 0));
+    assert_eq!(with("depth = \"qd\"\nlatency_us = 1.5", &[]), device(4, 1500));
+    let error = with("depth = \"qd\"", &[("qd", 1025.0)]).unwrap_err();
+    assert!(
+        error.contains("p.toml:4: devices.d.depth: 1025 is out of range, 1 to 1024"),
+        "{error}"
+    );
+    let error = with("depth = 0", &[]).unwrap_err();
+    assert!(error.contains("devices.d.depth: 0 is out of range, 1 to 1024"), "{error}");
+    let error = with("latency_us = -1", &[]).unwrap_err();
+    assert!(error.contains("devices.d.latency_us: -1 is out of range, 0 to 1e15"), "{error}");
+    let error = with("width = 2", &[]).unwrap_err();
+    assert!(error.contains("unknown key \"width\""), "{error}");
+}
+
+#[test]
+fn a_window_needs_a_creator_and_a_size() {
+    let with = |window: &str, body: &str| {
+        let declarations = format!("[regions.r]\ngraph = \"swaptions\"\n{window}\n");
+        program_with(&one_thread(&declarations, body), &[]).map(|program| {
+            let ObjectKind::Region(region) = &program.objects[0].kind else { panic!() };
+            region.window
+        })
+    };
+    let works = "{ tasks = \"r\", profile = \"a\" }";
+    let creates = "{ create = \"r\", profile = \"a\" }, { tasks = \"r\", profile = \"a\" }";
+    assert_eq!(with("", creates), Ok(None));
+    assert_eq!(with("window = 128", creates), Ok(Some(128)));
+    let error = with("window = 0", creates).unwrap_err();
+    assert!(error.contains("p.toml:3: regions.r.window: 0 is out of range, 1 to 1e7"), "{error}");
+    let error = with("window = 9", works).unwrap_err();
+    assert!(error.contains("regions.r.window: a window, but all tasks are there"), "{error}");
+    assert!(error.contains("add { create = \"r\" } to a thread"), "{error}");
+}
+
+#[test]
+fn an_own_profile_may_state_a_working_set() {
+    let with = |keys: &str| {
+        let profile = format!("[profiles.mine]\nlike = \"a\"\n{keys}\n");
+        program_with(&one_thread(&profile, "{ compute = 1, profile = \"mine\" }"), &[])
+            .map(|program| program.profiles[0].working_set_kib)
+    };
+    assert_eq!(with("ratio = 2"), Ok(None));
+    assert_eq!(with("working_set_kib = 48"), Ok(Some(48.0)));
+    let error = with("working_set_kib = 0").unwrap_err();
+    assert!(error.contains("working_set_kib: 0 is out of range, 0.0625 to 1e9"), "{error}");
+}

@@ -7,12 +7,14 @@ use super::ast::{
 use super::code::{NS_PER_US, TIME_US_MAX};
 use super::counts::{GroupCount, Number, threads};
 use crate::expr::{AMOUNT_MAX, Expr, Scope};
-use crate::limits::{OBJECTS_MAX, THREADS_MAX};
+use crate::limits::{OBJECTS_MAX, TASKS_MAX, THREADS_MAX};
 use crate::reader::{Spot, quoted};
 use crate::{InputError, Ns, Object, ObjectId, ObjectKind, Region, SPIN_US_MAX};
 
 /// Largest capacity of a queue, count of a semaphore.
 const COUNT_MAX: i64 = 1_000_000_000;
+/// Most requests that a device serves at the same time.
+const DEPTH_MAX: i64 = 1024;
 
 /// Where a declared object stands in the program's object table.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,10 @@ impl<'a> Usage<'a> {
                 participants: self.participants(index, declared, participants)?,
             },
             DeclKind::Region(region) => ObjectKind::Region(self.region(index, declared, region)?),
-            DeclKind::Device => ObjectKind::Device,
+            DeclKind::Device { depth, latency_us } => ObjectKind::Device {
+                depth: self.whole(depth, 1, DEPTH_MAX)? as u32,
+                latency_ns: self.time_ns(latency_us, 0.0)?.round() as Ns,
+            },
             DeclKind::Timer { shared } => ObjectKind::Timer { shared: *shared },
         };
         Ok((kind, 1))
@@ -213,6 +218,13 @@ impl<'a> Usage<'a> {
             let message = format!("the tasks of region {} have", quoted(&declared.name));
             return Err(create.spot.error(format!("{message} more than one creator")));
         }
+        let is_lazy = self.first(creates).is_some();
+        if let Some(window) = stated.window.as_ref().filter(|_| !is_lazy) {
+            let error = window.spot.error("a window, but all tasks are there from the start");
+            let hint = format!("add {{ create = {} }} to a thread", quoted(&declared.name));
+            return Err(error.with_hint(hint));
+        }
+        let window = |expr: &Expr| self.whole(expr, 1, TASKS_MAX as i64).map(|most| most as u32);
         let path = stated.path();
         if let (Some(path), None) = (&path, &stated.text) {
             return Err(stated.graph_spot.error(format!("file {} was not found", quoted(path))));
@@ -226,7 +238,8 @@ impl<'a> Usage<'a> {
             work_ns: self.time_ns(&stated.work_us, 1.0 / NS_PER_US)?,
             grab_ns: self.time_ns(&stated.grab_us, 0.0)?,
             create_ns: self.time_ns(&stated.create_us, 0.0)?,
-            is_lazy: self.first(creates).is_some(),
+            is_lazy,
+            window: stated.window.as_ref().map(window).transpose()?,
         })
     }
 

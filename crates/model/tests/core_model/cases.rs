@@ -35,6 +35,7 @@ pub fn profile() -> Profile {
         load_use_3: 0.8,
         measured_ratio: None,
         cycles_factor: None,
+        working_set_kib: None,
     }
 }
 

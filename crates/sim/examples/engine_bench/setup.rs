@@ -24,6 +24,7 @@ pub fn half_speed_machine(cores: usize) -> Machine {
         clusters,
         costs: Costs::default(),
         thermal: Some(thermal.into()),
+        board: ampsched_model::BoardPower::default(),
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
         memory: None,

@@ -32,7 +32,7 @@ impl Engine<'_> {
         self.fast_occupied(core, true);
         self.record.counts.dispatches += 1;
         self.record.counts.switches += u64::from(turn.switched);
-        let delay_ns = self.switch_cost_ns(core, turn.switched, turn.migrated_from)
+        let delay_ns = self.switch_cost_ns(core, turn.thread, turn.switched, turn.migrated_from)
             + self.cores[core].noise_until_ns.saturating_sub(now_ns);
         let entry = &self.threads[thread];
         let profile = entry.profile;

@@ -276,7 +276,7 @@ impl Engine<'_> {
         self.record.counts.dispatches += 1;
         self.record.counts.switches += u64::from(switched);
         let delay_ns = self.setup.options.overhead.decision_ns
-            + self.switch_cost_ns(core, switched, migrated_from)
+            + self.switch_cost_ns(core, thread, switched, migrated_from)
             + self.cores[core].noise_until_ns.saturating_sub(now_ns);
         let slice_end_ns = self.slice_end_ns(core, thread);
         let entry = &self.threads[thread];
@@ -301,19 +301,19 @@ impl Engine<'_> {
     pub(super) fn switch_cost_ns(
         &self,
         core: CoreId,
+        thread: ThreadId,
         switched: bool,
         migrated_from: Option<CoreId>,
     ) -> Ns {
-        let costs = self.setup.machine.costs_on(self.cores[core].cluster);
+        let cluster = self.cores[core].cluster;
+        let costs = self.setup.machine.costs_on(cluster);
         let switch_ns = if switched { costs.context_switch_ns } else { 0 };
         let Some(from) = migrated_from else { return switch_ns };
-        let same_cluster = self.cores[from].cluster == self.cores[core].cluster;
-        switch_ns
-            + if same_cluster {
-                costs.migrate_same_cluster_ns
-            } else {
-                costs.migrate_cross_cluster_ns
-            }
+        let (same_ns, cross_ns) = match self.speeds.refill(self.threads[thread].profile, cluster) {
+            Some(refill) => (refill.same_cluster_ns, refill.cross_cluster_ns),
+            None => (costs.migrate_same_cluster_ns, costs.migrate_cross_cluster_ns),
+        };
+        switch_ns + if self.cores[from].cluster == cluster { same_ns } else { cross_ns }
     }
 
     /// When the running thread has to let others run. It must be accounted up to now.

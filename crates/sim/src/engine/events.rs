@@ -26,6 +26,8 @@ pub(super) enum SimEvent {
     Wake(ThreadId),
     /// A device has finished a request of a thread.
     IoDone(ObjectId, ThreadId),
+    /// A thread hears that its request is done.
+    IoBack(ThreadId),
     /// The system does something of its own on a core: the number of that source of noise there.
     Noise(CoreId, u16),
     /// A cluster's clock has changed, as the given request wanted.
@@ -58,7 +60,7 @@ impl SimEvent {
             Self::ThreadStart(..) => 1,
             Self::AppStop(..) => 2,
             Self::Wake(_) => 3,
-            Self::IoDone(..) => 4,
+            Self::IoDone(..) | Self::IoBack(_) => 4,
             Self::Noise(..) => 5,
             Self::Frequency(..) => 6,
             Self::Deepen(..) => 7,
@@ -80,7 +82,8 @@ impl SimEvent {
             | Self::ThreadStart(..)
             | Self::AppStop(..)
             | Self::Wake(_)
-            | Self::IoDone(..) => true,
+            | Self::IoDone(..)
+            | Self::IoBack(_) => true,
             Self::Noise(..)
             | Self::Epoch
             | Self::Balance

@@ -6,7 +6,9 @@
 //! additions per event. Power in mW times time in ns is energy in pJ.
 
 mod heat;
+mod levels;
 mod metering;
+mod rail;
 mod without_threads;
 
 use ampsched_model::{
@@ -15,6 +17,7 @@ use ampsched_model::{
 use ampsched_policy::{Factor, FactorKind};
 
 use self::heat::Heat;
+use self::rail::Rail;
 use super::speeds::Speeds;
 use crate::{ClusterEnergy, SimError};
 
@@ -54,7 +57,7 @@ enum Doing {
 struct CoreMeter {
     cluster: ClusterId,
     doing: Doing,
-    /// Activity of what it runs, at its cluster's operating point.
+    /// Activity of what it runs, at its cluster's operating point; times what a shared rail does to dynamic power.
     activity: f64,
     power_mw: f64,
     /// What leaks at the present voltage and temperature while it runs.
@@ -107,6 +110,8 @@ impl CoreMeter {
 struct ClusterMeter {
     /// The operating point for which the activities of its cores hold.
     opp: usize,
+    /// Factor of dynamic power at that point, as the rail may have another voltage; 1 without a shared rail.
+    dynamic: f64,
     uncore_mw: f64,
     /// Leakage of the uncore at the present voltage and temperature.
     leakage_mw: f64,
@@ -168,6 +173,8 @@ pub(super) struct Meters {
     /// First column of each cluster, and the number of columns.
     columns: Vec<usize>,
     heat: Option<Heat>,
+    /// None: each cluster has a regulator of its own.
+    rail: Option<Rail>,
 }
 
 /// Temperature of machines without a thermal description: leakage is that at the reference.
@@ -202,6 +209,7 @@ impl Meters {
         };
         let cluster = ClusterMeter {
             opp: usize::MAX,
+            dynamic: 1.0,
             uncore_mw: 0.0,
             leakage_mw: 0.0,
             uncore_since_ns: 0,
@@ -223,6 +231,7 @@ impl Meters {
             at_reference: vec![None; columns[columns.len() - 1]],
             columns,
             heat: Heat::new(machine)?,
+            rail: Rail::of(machine),
         })
     }
 
@@ -340,10 +349,12 @@ impl Meters {
         let cluster = meter.cluster;
         match doing {
             Doing::Running { profile, .. } => {
-                self.cores[core.index()].activity = self.activity(site, profile, cluster);
+                let dynamic = self.clusters[cluster.index()].dynamic;
+                self.cores[core.index()].activity = self.activity(site, profile, cluster) * dynamic;
             }
             Doing::System => {
-                self.cores[core.index()].activity = site.power(cluster).activity.stalled;
+                let dynamic = self.clusters[cluster.index()].dynamic;
+                self.cores[core.index()].activity = site.power(cluster).activity.stalled * dynamic;
             }
             Doing::Idle { .. } => {}
         }
@@ -367,8 +378,11 @@ impl Meters {
     #[inline(always)]
     fn uncore_mw(&self, cluster: ClusterId, site: Site) -> f64 {
         let idle = self.shallowest(site.cores(cluster));
-        let leakage_mw = self.clusters[cluster.index()].leakage_mw;
-        site.power(cluster).uncore_power_with_mw(site.speeds.opp(cluster), idle, leakage_mw)
+        let meter = &self.clusters[cluster.index()];
+        let (power, opp) = (site.power(cluster), site.speeds.opp(cluster));
+        // What a shared rail adds to dynamic power is left in idle states as leakage is.
+        let more_mw = (meter.dynamic - 1.0) * power.points[opp].uncore_mw;
+        power.uncore_power_with_mw(opp, idle, meter.leakage_mw + more_mw)
     }
 
     /// The uncore's power may have changed.
@@ -381,73 +395,6 @@ impl Meters {
             meter.uncore_mw = uncore_mw;
             meter.change_total(by_mw, now_ns);
         }
-    }
-
-    /// A cluster's frequency has changed: all its powers have.
-    pub fn renew(&mut self, cluster: ClusterId, site: Site, now_ns: Ns) {
-        for &core in site.cores(cluster) {
-            self.cores[core.index()].settle(&mut self.thread_pj, now_ns);
-        }
-        self.clusters[cluster.index()].settle(now_ns);
-        self.renew_activities(cluster, site);
-        self.relevel(cluster, site);
-    }
-
-    /// The powers of a cluster that is settled, at its present frequency and temperatures. Their sum is added up anew,
-    /// so that the rounding errors of differences do not pile up.
-    pub fn relevel(&mut self, cluster: ClusterId, site: Site) {
-        let (power, opp) = (site.power(cluster), site.speeds.opp(cluster));
-        let at_reference = self.leakage_at_reference(cluster, site);
-        let heat = self.heat.as_ref();
-        let mut total_mw = 0.0;
-        // Cores that share a node of the thermal network are equally warm.
-        let (mut warm_c, mut leakage_mw) = (f64::NAN, 0.0);
-        for &core in site.cores(cluster) {
-            let core_c = heat.map_or(ASSUMED_C, |heat| heat.core_c(core));
-            if core_c != warm_c {
-                warm_c = core_c;
-                leakage_mw = at_reference.core_mw * power.core_leakage.temperature_factor(core_c);
-            }
-            let meter = &mut self.cores[core.index()];
-            meter.leakage_mw = leakage_mw;
-            meter.power_mw = meter.power_while_mw(meter.doing, power, opp);
-            total_mw += meter.power_mw;
-        }
-        let uncore_c = heat.map_or(ASSUMED_C, |heat| heat.uncore_c(cluster));
-        let factor = power.uncore_leakage.temperature_factor(uncore_c);
-        self.clusters[cluster.index()].leakage_mw = at_reference.uncore_mw * factor;
-        let uncore_mw = self.uncore_mw(cluster, site);
-        let meter = &mut self.clusters[cluster.index()];
-        meter.uncore_mw = uncore_mw;
-        meter.total_mw = total_mw + uncore_mw;
-    }
-
-    /// Activities follow the operating point, if that is another one than before.
-    fn renew_activities(&mut self, cluster: ClusterId, site: Site) {
-        let opp = site.speeds.opp(cluster);
-        if std::mem::replace(&mut self.clusters[cluster.index()].opp, opp) == opp {
-            return;
-        }
-        for &core in site.cores(cluster) {
-            if let Doing::Running { profile, .. } = self.cores[core.index()].doing {
-                self.cores[core.index()].activity = self.activity(site, profile, cluster);
-            }
-        }
-    }
-
-    /// Leakage of a cluster's parts at its present voltage and the reference temperature, computed once for each
-    /// operating point.
-    fn leakage_at_reference(&mut self, cluster: ClusterId, site: Site) -> AtReference {
-        let opp = site.speeds.opp(cluster);
-        let power = site.power(cluster);
-        let known = &mut self.at_reference[self.columns[cluster.index()] + opp];
-        *known.get_or_insert_with(|| {
-            let volt = power.points[opp].volt;
-            AtReference {
-                core_mw: power.core_leakage.power_at_reference_mw(volt),
-                uncore_mw: power.uncore_leakage.power_at_reference_mw(volt),
-            }
-        })
     }
 
     /// A power sensor refreshes: mean power since its last sample.

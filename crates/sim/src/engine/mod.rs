@@ -15,6 +15,7 @@
 //! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs` | rates of work, frequencies |
 //! | [`Contention`] | `contention/` | how threads on different cores slow each other down |
 //! | [`Meters`] | `meters.rs`, `meters/` | power, energy, heat, sensors |
+//! | [`Handovers`] | `handover.rs` | which core used an object last |
 //! | [`Noisy`] | `noise.rs` | what the system does beside the programs |
 //! | [`Governing`] | `governing.rs` | governors and what they are told |
 //! | [`Supervisor`] | `supervisor.rs`, `sampler.rs` | the policy, its factors, needs and plan |
@@ -33,6 +34,7 @@ mod deadlock;
 mod dispatch;
 mod events;
 mod governing;
+mod handover;
 mod life;
 mod meters;
 mod noise;
@@ -65,6 +67,7 @@ use contention::Contention;
 use cores::Cores;
 use events::{Due, Events, SimEvent};
 use governing::Governing;
+use handover::Handovers;
 use meters::Meters;
 use noise::Noisy;
 use objects::Objects;
@@ -136,6 +139,8 @@ struct Engine<'t> {
     governing: Option<Box<Governing>>,
     /// None: the system does nothing beside the programs.
     noisy: Option<Box<Noisy>>,
+    /// None: using what another core used last costs nothing.
+    handovers: Option<Box<Handovers>>,
     record: Record<'t>,
     progress: Progress,
     /// What a fast plane wants done; kept for its memory.
@@ -186,6 +191,7 @@ impl<'t> Engine<'t> {
             realtime: None,
             governing: None,
             noisy: None,
+            handovers: machine.has_handovers().then(Box::default),
             progress: Progress::default(),
             acts: Vec::new(),
             asked: Asked::default(),
@@ -327,6 +333,7 @@ impl<'t> Engine<'t> {
             }
             SimEvent::Wake(thread) => self.wake(thread, None),
             SimEvent::IoDone(device, thread) => self.end_io(device, thread),
+            SimEvent::IoBack(thread) => self.come_back(thread),
             SimEvent::Epoch => self.epoch(),
             SimEvent::Balance => {
                 self.balance();

@@ -40,7 +40,10 @@ pub(super) enum ObjectState {
     },
     Pool(Pool),
     Device {
-        busy: bool,
+        depth: u32,
+        latency_ns: Ns,
+        /// Requests in service, at most `depth`.
+        busy: u32,
         requests: VecDeque<(ThreadId, Ns)>,
     },
     Timer {
@@ -124,7 +127,9 @@ impl ObjectState {
             ObjectKind::Pool { total, chunk, participants } => {
                 Self::Pool(Pool { total, chunk, participants, first_use: 0, uses: VecDeque::new() })
             }
-            ObjectKind::Device => Self::Device { busy: false, requests: VecDeque::new() },
+            ObjectKind::Device { depth, latency_ns } => {
+                Self::Device { depth, latency_ns, busy: 0, requests: VecDeque::new() }
+            }
             ObjectKind::Timer { shared } => Self::Timer { shared, next_ns: Vec::new() },
             ObjectKind::Region(_) => unreachable!("regions are loaded"),
         }
@@ -372,21 +377,27 @@ impl Objects {
 
     /// Asks a device for service. Returns whether that begins at once.
     pub fn request(&mut self, thread: ThreadId, device: ObjectId, service_ns: Ns) -> bool {
-        state!(self, device, ObjectState::Device { busy, requests });
-        if *busy {
+        state!(self, device, ObjectState::Device { depth, busy, requests, .. });
+        if busy == depth {
             requests.push_back((thread, service_ns));
             return false;
         }
-        *busy = true;
+        *busy += 1;
         true
     }
 
-    /// A device is free: whom it serves next, and for how long.
+    /// A device has finished a request: whom it serves next, and for how long.
     pub fn next_request(&mut self, device: ObjectId) -> Option<(ThreadId, Ns)> {
-        state!(self, device, ObjectState::Device { busy, requests });
+        state!(self, device, ObjectState::Device { busy, requests, .. });
         let next = requests.pop_front();
-        *busy = next.is_some();
+        *busy -= u32::from(next.is_none());
         next
+    }
+
+    /// Time that passes for each request of a device beside its service.
+    pub fn latency_ns(&mut self, device: ObjectId) -> Ns {
+        state!(self, device, ObjectState::Device { latency_ns, .. });
+        *latency_ns
     }
 
     /// A timer's next expiry for a thread; with `rebase` the one after an expiry in the past counts from now.

@@ -35,6 +35,8 @@ impl Engine<'_> {
             (caveat, unheard) => caveat.or(unheard),
         };
         let clusters = self.clocks.clusters().map(|id| self.cluster_outcome(id)).collect();
+        let board_mw = self.setup.machine.board.board_mw;
+        let board_uj = (board_mw > 0.0).then(|| board_mw * self.events.now_ns() as f64 / 1e6);
         let mut counts = self.record.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
         Ok(Outcome {
@@ -48,6 +50,7 @@ impl Engine<'_> {
             threads,
             cores,
             clusters,
+            board_uj: self.meters.as_deref().and(board_uj),
             peak_c: self.meters.as_deref().and_then(Meters::peak_c),
             counts,
             caveat,

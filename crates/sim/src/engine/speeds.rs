@@ -1,8 +1,8 @@
 //! How fast every profile runs on every cluster at its present frequency.
 
 use ampsched_model::{
-    Cluster, ClusterId, Machine, Ns, Profile, StallCounters, machine_speed_ips,
-    machine_stall_counters,
+    Cluster, ClusterId, Machine, Ns, Profile, Refill, StallCounters, machine_speed_ips,
+    machine_stall_counters, refill,
 };
 
 /// How fast instructions retire, both ways round: a division costs more than a look-up.
@@ -50,6 +50,9 @@ pub(super) struct Speeds {
     reference: Vec<Rate>,
     /// Stalls of each profile (rows) on each cluster at its operating point; none if nobody asks.
     stalls: Option<Vec<StallCounters>>,
+    /// What a migration to each cluster takes at its operating point, by profile (rows), if it depends on the working
+    /// set; within: none for a profile whose working set is not known.
+    refills: Option<Vec<Option<Refill>>>,
     fastest: ClusterId,
     slowest: ClusterId,
 }
@@ -64,6 +67,7 @@ impl Speeds {
             now: Vec::new(),
             reference: Vec::new(),
             stalls: with_stalls.then(Vec::new),
+            refills: machine.costs.migrate_refill.then(Vec::new),
             fastest: place(machine.top()),
             slowest: place(machine.bottom()),
         }
@@ -78,6 +82,9 @@ impl Speeds {
                 self.now.push(rate_between_ticks(machine, profile, cluster, mhz));
                 if let Some(stalls) = &mut self.stalls {
                     stalls.push(machine_stall_counters(profile, machine, cluster, mhz.into()));
+                }
+                if let Some(refills) = &mut self.refills {
+                    refills.push(refill(profile, &cluster.params, mhz.into()));
                 }
             }
             let fastest = machine.fastest();
@@ -109,6 +116,9 @@ impl Speeds {
                 stalls[row * clusters + index] =
                     machine_stall_counters(profile, machine, cluster, mhz.into());
             }
+            if let Some(refills) = &mut self.refills {
+                refills[row * clusters + index] = refill(profile, &cluster.params, mhz.into());
+            }
         }
     }
 
@@ -124,6 +134,13 @@ impl Speeds {
     pub fn stalls(&self, profile: u32, cluster: ClusterId) -> Option<StallCounters> {
         let index = profile as usize * self.opps.len() + cluster.index();
         self.stalls.as_ref()?.get(index).copied()
+    }
+
+    /// What a migration to a cluster takes now, if it depends on the working set and that is known.
+    #[inline]
+    pub fn refill(&self, profile: u32, cluster: ClusterId) -> Option<Refill> {
+        let index = profile as usize * self.opps.len() + cluster.index();
+        self.refills.as_ref()?.get(index).copied().flatten()
     }
 
     /// Instructions per ns on the fastest kind of core ([`Machine::fastest`]) at its highest frequency.

@@ -43,6 +43,16 @@ impl Engine<'_> {
                 self.serve(device, next, service_ns);
             }
         }
+        let latency_ns = self.objects.latency_ns(device);
+        if latency_ns == 0 {
+            return self.come_back(thread);
+        }
+        self.events.schedule(self.events.now_ns() + latency_ns, SimEvent::IoBack(thread));
+        Ok(())
+    }
+
+    /// A thread's request is done: it goes on.
+    pub(super) fn come_back(&mut self, thread: ThreadId) -> Fallible {
         let came_back = self.end_io_wait(thread);
         self.wake(thread, None)?;
         if came_back {
@@ -142,13 +152,13 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a running thread still pays for having woken or started others.
+    /// Whether a running thread still pays for having woken or started others, or for a line that comes to its core.
     #[inline]
     pub(super) fn pays_for_waking(&self, thread: ThreadId) -> bool {
         let core = &self.cores[self.sched.thread(thread).core];
         core.works_from_ns > self.events.now_ns() && {
             let costs = self.setup.machine.costs_on(core.cluster);
-            costs.wake_ns > 0 || costs.fork_ns > 0
+            costs.wake_ns > 0 || costs.fork_ns > 0 || self.handovers.is_some()
         }
     }
 

@@ -38,6 +38,7 @@ impl Host {
             costs: Costs::default(),
             kernel_view: KernelView::default(),
             thermal: None,
+            board: ampsched_model::BoardPower::default(),
             reference: None,
             memory: None,
         };

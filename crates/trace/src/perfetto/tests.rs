@@ -53,6 +53,7 @@ fn machine() -> Machine {
         clusters: vec![cluster("big", 1, 2000, [0, 1]), cluster("little", 0, 1200, [2, 3])],
         costs: Costs::default(),
         thermal: None,
+        board: ampsched_model::BoardPower::default(),
         kernel_view: ampsched_model::KernelView::default(),
         reference: None,
         memory: None,

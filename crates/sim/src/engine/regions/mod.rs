@@ -8,6 +8,7 @@
 
 mod loaded;
 mod run;
+mod window;
 
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl Engine<'_> {
         };
         run.note_core(place, cluster);
         if let Some(task) = run.seats[place].task.take() {
-            run.end(&loaded, place, task);
+            run.end(&loaded, Some(place), task);
             if run.left == 0 {
                 self.close_region(region, *run, thread)?;
                 return Ok(self.leave_region(thread, region));
@@ -91,6 +92,9 @@ impl Engine<'_> {
         let loaded = self.objects.region(region).loaded.clone();
         let mut run = self.open_region(region, profile)?;
         let all = loaded.graph.len();
+        if run.own.is_some() {
+            return self.own_step(thread, region, run, profile);
+        }
         if !run.is_creating && run.created == all {
             run.early_creator = Some(thread);
             self.objects.region(region).run = Some(run);
@@ -98,10 +102,27 @@ impl Engine<'_> {
         }
         let mut fed = Ok(Vec::new());
         if run.is_creating {
+            if run.is_full(&loaded) {
+                self.create_own(thread, region, &mut run);
+                return self.own_step(thread, region, run, profile);
+            }
             run.create(&loaded, 1);
             fed = run.feed(&loaded, self.events.now_ns());
         }
-        run.is_creating = run.created < all;
+        self.create_next(thread, region, run, fed, profile)
+    }
+
+    /// Begins to create the next task, or goes on to the next step if all are there.
+    fn create_next(
+        &mut self,
+        thread: ThreadId,
+        region: ObjectId,
+        mut run: Box<Run>,
+        fed: Result<Vec<ThreadId>, TaskId>,
+        profile: u32,
+    ) -> Fallible<Step> {
+        let loaded = self.objects.region(region).loaded.clone();
+        run.is_creating = run.created < loaded.graph.len();
         let goes_on = run.is_creating;
         self.objects.region(region).run = Some(run);
         self.wake_fed(&loaded, fed, thread)?;

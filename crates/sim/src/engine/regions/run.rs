@@ -4,19 +4,22 @@ use ampsched_model::{ClassId, InputError, Ns, ThreadId};
 use ampsched_task::{Graph, Pick, TaskId, TaskPolicy, Tasks, Waiting, WorkerId};
 
 use super::loaded::{Loaded, layout};
+use super::window::Own;
 
 /// One use of a region.
 pub(super) struct Run {
     policy: Box<dyn TaskPolicy>,
     /// Work per second on each cluster, when the use began.
     speeds: Vec<f64>,
-    waiting: Waiting,
+    pub waiting: Waiting,
     /// Tasks that exist: those with smaller numbers.
     pub created: usize,
     /// Whether the creator is working on the next one.
     pub is_creating: bool,
     /// A creator that is ahead by a use.
     pub early_creator: Option<ThreadId>,
+    /// The task that the creator executes itself.
+    pub own: Option<Own>,
     has_ended: Vec<bool>,
     /// Tasks that have not ended.
     pub left: usize,
@@ -32,7 +35,7 @@ pub(super) struct Seat {
     /// What it executes.
     pub task: Option<TaskId>,
     /// What it has been woken for, and when.
-    next: Option<(Pick, Ns)>,
+    pub next: Option<(Pick, Ns)>,
 }
 
 /// The tasks that have been created, as a policy sees them. Classes of workers are clusters.
@@ -78,6 +81,7 @@ impl Run {
             created: 0,
             is_creating: false,
             early_creator: None,
+            own: None,
             has_ended: vec![false; tasks],
             left: tasks,
             seats,
@@ -96,7 +100,7 @@ impl Run {
         let tasks = Created { graph: &loaded.graph, speeds: &self.speeds, count: self.created };
         self.policy.created(&tasks, TaskId::from(first));
         for task in (first..self.created).map(TaskId::from) {
-            if self.waiting.is_ready(task) {
+            if self.waiting.is_ready(task) && self.own.as_ref().is_none_or(|own| own.task != task) {
                 self.policy.ready(&tasks, task, None);
             }
         }
@@ -123,8 +127,8 @@ impl Run {
         }
     }
 
-    /// A task has ended at a worker.
-    pub fn end(&mut self, loaded: &Loaded, place: usize, task: TaskId) {
+    /// A task has ended at a worker, or (none) at its creator.
+    pub fn end(&mut self, loaded: &Loaded, place: Option<usize>, task: TaskId) {
         if std::mem::replace(&mut self.has_ended[task.index()], true) {
             return;
         }
@@ -132,11 +136,11 @@ impl Run {
         self.policy.ended(task);
         let created = self.created;
         let tasks = Created { graph: &loaded.graph, speeds: &self.speeds, count: created };
-        let policy = &mut self.policy;
-        self.waiting.end(&loaded.graph, task, |next| {
-            if next.index() < created {
-                policy.ready(&tasks, next, Some(WorkerId::from(place)));
-            }
+        let (policy, own) = (&mut self.policy, &mut self.own);
+        self.waiting.end(&loaded.graph, task, |next| match own {
+            Some(own) if own.task == next => own.is_ready = true,
+            _ if next.index() < created => policy.ready(&tasks, next, place.map(WorkerId::from)),
+            _ => {}
         });
     }
 
@@ -145,6 +149,10 @@ impl Run {
     /// Errors: the task that the policy handed out although it waits for others.
     pub fn feed(&mut self, loaded: &Loaded, now_ns: Ns) -> Result<Vec<ThreadId>, TaskId> {
         let mut fed = Vec::new();
+        if let Some(own) = self.own.as_mut().filter(|own| own.is_ready && own.waits) {
+            own.waits = false;
+            fed.push(own.thread);
+        }
         for place in 0..self.seats.len() {
             let seat = &self.seats[place];
             let Some(thread) = seat.thread.filter(|_| seat.task.is_none() && seat.next.is_none())

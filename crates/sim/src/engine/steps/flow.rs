@@ -63,7 +63,12 @@ impl Engine<'_> {
             _ => (entry.draw, entry.uses_of(pool), None),
         };
         entry.draw = outer;
+        let is_shared = rest.is_none();
         let chunk = rest.or_else(|| self.objects.take_chunk(pool, use_number));
+        if is_shared {
+            self.hand_over(thread, pool);
+        }
+        let entry = &mut self.threads[thread];
         let Some((iteration, last)) = chunk else {
             entry.finish_use(pool);
             entry.pc = end;

@@ -26,7 +26,11 @@ impl Engine<'_> {
 
     fn try_lock(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible<Attempt<()>> {
         let attempt = self.objects.lock(thread, &mut self.threads[thread].held, mutex);
-        attempt.map_err(|what| self.misuse(what, thread, mutex))
+        let attempt = attempt.map_err(|what| self.misuse(what, thread, mutex))?;
+        if attempt == Attempt::Done(()) {
+            self.hand_over(thread, mutex);
+        }
+        Ok(attempt)
     }
 
     fn release_mutex(&mut self, thread: ThreadId, mutex: ObjectId) -> Fallible {
@@ -142,12 +146,16 @@ impl Engine<'_> {
 
     pub(super) fn sem_wait(&mut self, thread: ThreadId, semaphore: ObjectId) -> Step {
         let attempt = self.objects.sem_wait(thread, semaphore);
+        if attempt == Attempt::Done(()) {
+            self.hand_over(thread, semaphore);
+        }
         self.go_or_retry(thread, attempt, semaphore)
     }
 
     pub(super) fn sem_post(&mut self, thread: ThreadId, semaphore: ObjectId) -> Fallible<Step> {
         self.prefer_spinners(semaphore);
         let next = self.objects.sem_post(semaphore);
+        self.hand_over(thread, semaphore);
         self.wake_all(next, thread)?;
         Ok(self.go(thread))
     }
@@ -156,6 +164,7 @@ impl Engine<'_> {
         self.prefer_spinners(queue);
         match self.objects.push_item(thread, queue) {
             Attempt::Done(popper) => {
+                self.hand_over(thread, queue);
                 self.wake_all(popper, thread)?;
                 Ok(self.go(thread))
             }
@@ -175,6 +184,7 @@ impl Engine<'_> {
             Attempt::MustWait => return Ok(self.block(thread, WaitsFor::Object(queue))),
             Attempt::Done(done) => done,
         };
+        self.hand_over(thread, queue);
         self.wake_all(pusher, thread)?;
         let entry = &mut self.threads[thread];
         let Some(number) = item else {

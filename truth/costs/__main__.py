@@ -7,12 +7,12 @@ a folder.
 import argparse
 from pathlib import Path
 
-from truth.costs import devices, handover, power, refill, windows
+from truth.costs import devices, handover, power, refill, spins, windows
 from truth.page import replace_region
 
 BEGIN = "<!-- begin: written by make truth-costs -->"
 END = "<!-- end: written by make truth-costs -->"
-SECTIONS = (devices, windows, handover, refill, power)
+SECTIONS = (spins, devices, windows, handover, refill, power)
 
 
 def main() -> None:
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--measure", type=Path, help="folder of the compiled C programs; measures anew")
     arguments = parser.parse_args()
     if arguments.measure:
+        spins.keep(arguments.measure / "spins")
         windows.keep(arguments.measure / "tasks")
         refill.keep(arguments.measure / "migrate")
     text = "\n\n".join(part.text() for part in SECTIONS)

@@ -54,6 +54,19 @@ impl Amount {
         Self { mean, dist: Dist::Constant }
     }
 
+    /// As many times as much.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Self {
+        let dist = match &self.dist {
+            Dist::Uniform { low, high } => Dist::Uniform { low: low * factor, high: high * factor },
+            Dist::Quantiles(points) => {
+                Dist::Quantiles(points.iter().map(|point| point * factor).collect())
+            }
+            relative => relative.clone(),
+        };
+        Self { mean: self.mean * factor, dist }
+    }
+
     /// What every draw yields, if it does not vary.
     pub fn always(&self) -> Option<u64> {
         (self.dist == Dist::Constant).then_some(self.mean as u64)
@@ -437,6 +450,27 @@ impl Program {
     /// Threads that start with the program (forked ones come on top).
     pub fn initial_threads(&self) -> u32 {
         self.threads.iter().map(|thread| thread.count).sum()
+    }
+
+    /// The same program with as many times as much work in each step and each task; waits, and how often something
+    /// happens, stay as they are.
+    #[must_use]
+    pub fn with_work(&self, factor: f64) -> Program {
+        let mut program = self.clone();
+        for op in &mut program.code {
+            if let Op::Compute { instructions: amount, .. }
+            | Op::Run { reference_ns: amount, .. }
+            | Op::Occupy { cpu_ns: amount, .. } = op
+            {
+                *amount = amount.times(factor);
+            }
+        }
+        for object in &mut program.objects {
+            if let ObjectKind::Region(region) = &mut object.kind {
+                region.work_ns *= factor;
+            }
+        }
+        program
     }
 
     /// The same program with threads that spin before they block: at each object of a kind, for so much CPU time.

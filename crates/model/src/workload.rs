@@ -44,6 +44,16 @@ impl Workload {
         }
     }
 
+    /// The same applications with as many times as much work, see [`Program::with_work`]; `factors` has one for each.
+    #[must_use]
+    pub fn with_work(&self, factors: &[f64]) -> Workload {
+        let apps = self.apps.iter().zip(factors).map(|(app, factor)| App {
+            program: Arc::new(app.program.with_work(*factor)),
+            ..app.clone()
+        });
+        Workload { apps: apps.collect(), ..self.clone() }
+    }
+
     /// The same applications with threads that spin before they block, see [`Program::spinning`].
     #[must_use]
     pub fn spinning(&self, kinds: &[(&str, Ns)]) -> Workload {

@@ -373,6 +373,17 @@ impl Workload {
         Ok(Workload { inner: self.inner.alone(app) })
     }
 
+    /// The same applications with as many times as much work in each step: a factor for each application.
+    fn with_work(&self, factors: Vec<f64>) -> PyResult<Workload> {
+        let apps = self.inner.apps.len();
+        let are_sane = factors.iter().all(|factor| (1e-9..=1e9).contains(factor));
+        if factors.len() != apps || !are_sane {
+            let message = format!("{apps} factors from 1e-9 to 1e9 are needed");
+            return Err(pyo3::exceptions::PyValueError::new_err(message));
+        }
+        Ok(Workload { inner: self.inner.with_work(&factors) })
+    }
+
     /// The same applications with threads that spin before they block: CPU time in us by kind of object.
     fn spinning(&self, spin_us: BTreeMap<String, f64>) -> PyResult<Workload> {
         let mut kinds = Vec::with_capacity(spin_us.len());

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ampsched._core import Workload
+from ampsched.experiments.workloads import equally_long
 from ampsched.policy import PolicyLike
 
 PART = "conditions"
@@ -24,6 +25,8 @@ class Condition:
     spin_us: Mapping[str, float] = field(default_factory=dict, hash=False)
     """CPU time for which threads spin before they block, by kind of object."""
 
+    length_ms: float | None = None
+    """How long each program takes alone on four big cores, if not as long as it was recorded."""
     params: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Of programs that have parameters of these names."""
 
@@ -34,6 +37,8 @@ class Condition:
 
     def of(self, workload: Workload) -> Workload:
         """A workload as it is under the condition."""
+        if self.length_ms is not None:
+            workload = equally_long(workload, self.length_ms)
         return workload.spinning(self.spin_us) if self.spin_us else workload
 
 
@@ -45,6 +50,11 @@ SPIN = Condition(
     "threads spin for 0.1 ms at barriers and between tasks", spin_us={"barrier": 100.0, "region": 100.0}
 )
 """The bound of PARSEC's own barriers (`parsec_barrier`: spin, then block)."""
+HANDOVER = Condition(
+    "locks and queues take 35 ns to another core, 50 ns to another cluster",
+    lines={"[costs]": "[costs]\nhandover_same_cluster_ns = 35\nhandover_cross_cluster_ns = 50"},
+)
+"""A Core i9-12900K among its P-cores and to its E-cores (nviennot, core-to-core-latency)."""
 WIRES_SHARE = 0.7
 """Of the rate of its wires that a memory yields: LPDDR4 and DDR4 under STREAM, 67 to 79 % (Texas Instruments, SPRACV1B)."""
 

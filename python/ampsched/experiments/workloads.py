@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ampsched._core import Workload
+from ampsched.api import simulate
 from ampsched.catalog import Catalog
 
 
@@ -24,6 +25,30 @@ def changed_workload(file: str, name: str, params: Mapping[str, float]) -> Workl
         path = Path(folder) / "workload.toml"
         path.write_text(f"[workloads.{name}]\napps = [\n{apps}\n]\n", encoding="utf-8")
         return Catalog.shipped().workload(path)
+
+
+FOUR_BIG = "4B0S"
+ROUNDS = 4
+"""Of the search for a factor: what waits and switches take does not grow with the work."""
+
+
+def equally_long(workload: Workload, length_ms: float) -> Workload:
+    """The same programs with so much work in each step that each takes as long alone on four big cores."""
+    apps = [workload.alone(app) for app in range(len(workload.apps))]
+    return workload.with_work([_factor(app, app.content(), length_ms) for app in apps])
+
+
+_FACTORS: dict[tuple[str, float], float] = {}
+
+
+def _factor(program: Workload, content: str, length_ms: float) -> float:
+    if (content, length_ms) not in _FACTORS:
+        factor = 1.0
+        for _ in range(ROUNDS):
+            alone_ns = simulate(FOUR_BIG, program.with_work([factor]), "cfs").makespan_ns
+            factor *= length_ms * 1e6 / alone_ns
+        _FACTORS[content, length_ms] = factor
+    return _FACTORS[content, length_ms]
 
 
 def _app(app: Mapping[str, object], params: Mapping[str, float]) -> str:

@@ -15,10 +15,19 @@ from ampsched.experiments.chronaki.setup import (
     WITH_LOOPS,
     Cores,
 )
-from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, SPIN, TOGETHER, XU3_SHARING
+from ampsched.experiments.conditions import (
+    ACTIVE,
+    AS_JUDGED,
+    BUSY,
+    HANDOVER,
+    IDLE,
+    SPIN,
+    TOGETHER,
+    XU3_SHARING,
+)
 from ampsched.experiments.progress import shares
 
-RUN_AGAIN = (IDLE, BUSY, SPIN, ACTIVE, XU3_SHARING, TOGETHER)
+RUN_AGAIN = (IDLE, BUSY, SPIN, ACTIVE, XU3_SHARING, TOGETHER, HANDOVER)
 
 
 def of_programs(

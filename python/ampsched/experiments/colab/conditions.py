@@ -3,7 +3,17 @@
 from typing import Any, ClassVar
 
 from ampsched.experiments.colab.setup import BASELINE, VARIANT
-from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, PREDICTED, SPIN, Condition, sharing
+from ampsched.experiments.conditions import (
+    ACTIVE,
+    AS_JUDGED,
+    BUSY,
+    HANDOVER,
+    IDLE,
+    PREDICTED,
+    SPIN,
+    Condition,
+    sharing,
+)
 from ampsched.experiments.normalised import LINUX
 from ampsched.experiments.registry import RULES
 from ampsched.policy import Policy, PolicyLike, PolicySpec
@@ -57,6 +67,9 @@ CONDITIONS = (
     SPIN,
     ACTIVE,
     SHARING,
+    HANDOVER,
+    Condition("each program takes 0.3 s alone", length_ms=300),
+    Condition("each program takes 1 s alone", length_ms=1000),
     ONE_DOMAIN,
     NEXT_LINUX,
     BLIND_LINUX,

@@ -19,6 +19,13 @@ impl Dice {
         Self { rng: Rng::with_seed(key) }
     }
 
+    /// Choices that follow from a text: what is added to it changes nothing that is chosen elsewhere.
+    pub fn of_text(text: &str) -> Self {
+        let number =
+            text.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        Self::new(0, number)
+    }
+
     /// A whole number out of a range.
     pub fn whole(&mut self, range: RangeInclusive<u64>) -> u64 {
         self.rng.u64(range)

@@ -14,7 +14,7 @@ impl Engine<'_> {
     pub(super) fn wake(&mut self, thread: ThreadId, waker: Option<ThreadId>) -> Fallible {
         // A thread of a stopped application may still stand in a waiting list.
         if self.sched.thread(thread).state != RunState::Blocked {
-            self.ends_spinning(thread);
+            self.end_spinning(thread);
             return Ok(());
         }
         if let Some(waker) = waker {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::mechanisms;
 use crate::dice::Dice;
 
 /// Shipped kinds of core that machines here are made of: of a little class, and of those above.
@@ -67,6 +68,7 @@ pub fn machine(dice: &mut Dice) -> MachineText {
     if dice.once_in(2) {
         text += &kernel(dice);
     }
+    let text = mechanisms::of_machine(text, power != Power::Unknown);
     MachineText { text, cores, power: power != Power::Unknown, clocks }
 }
 

@@ -7,6 +7,7 @@
 
 mod judge;
 mod machines;
+mod mechanisms;
 mod programs;
 mod record;
 mod scene;

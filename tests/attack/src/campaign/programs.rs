@@ -6,7 +6,7 @@
 
 use ampsched_task::REGISTRY;
 
-use super::settings;
+use super::{mechanisms, settings};
 use crate::dice::Dice;
 
 /// Shipped profiles that code here behaves like.
@@ -54,7 +54,7 @@ pub fn program<'d>(dice: &'d mut Dice, cores: usize) -> ProgramText {
     if has_duration {
         text += &maker.endless();
     }
-    ProgramText { text, fixed_work: maker.fixed_work }
+    mechanisms::of_program(ProgramText { text, fixed_work: maker.fixed_work })
 }
 
 impl Maker<'_> {

@@ -23,11 +23,10 @@ impl Engine<'_> {
         step
     }
 
-    /// The turn of a thread that waits has come. Returns whether it spins: then it goes on.
-    #[inline]
-    pub(in crate::engine) fn ends_spinning(&mut self, thread: ThreadId) -> bool {
+    /// The turn of a thread that waits has come: if it spins, it goes on.
+    pub(in crate::engine) fn end_spinning(&mut self, thread: ThreadId) {
         if !self.threads[thread].spins {
-            return false;
+            return;
         }
         let core = self.sched.thread(thread).core;
         let has_core = self.sched.current(core) == Some(thread);
@@ -45,7 +44,6 @@ impl Engine<'_> {
             state.set_work(entry, self.speeds.rate(entry.profile, state.cluster));
             self.arm(core);
         }
-        true
     }
 
     /// A thread has spun for as long as it may: it blocks.

@@ -4,6 +4,7 @@
 //! It turns files into validated values, and answers pure questions about them (how fast does this
 //! profile run on that core type?). Everything else builds on it.
 
+mod amount;
 mod attrs;
 mod catalog;
 mod core_model;
@@ -36,6 +37,7 @@ mod toml_thermal;
 mod toml_workload;
 mod workload;
 
+pub use amount::{Amount, Dist};
 pub use attrs::{
     CLAMP_MAX, DL_PERIOD_NS_MAX, DL_PERIOD_NS_MIN, DL_RUNTIME_NS_MIN, SHARES_DEFAULT, SLICE_NS_MAX,
     SLICE_NS_MIN, SchedAttrs, SchedClass, TaskGroup, clamp_slice,
@@ -62,8 +64,7 @@ pub use power::{
 };
 pub use profile::{Profile, ProfileLibrary};
 pub use program::{
-    Amount, Dist, Object, ObjectKind, Op, Program, Region, SPIN_US_MAX, SPINNABLE, ThreadSpec,
-    TimerMode,
+    Object, ObjectKind, Op, Program, Region, SPIN_US_MAX, SPINNABLE, ThreadSpec, TimerMode,
 };
 pub use random::Draw;
 pub use rtapp::{RtApp, import_rtapp, import_rtapp_with, run_loop};

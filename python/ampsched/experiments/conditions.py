@@ -56,7 +56,7 @@ HANDOVER = Condition(
 )
 """A Core i9-12900K among its P-cores and to its E-cores (nviennot, core-to-core-latency)."""
 WIRES_SHARE = 0.7
-"""Of the rate of its wires that a memory yields: LPDDR4 and DDR4 under STREAM, 67 to 79 % (Texas Instruments, SPRACV1B)."""
+"""Of the rate of its wires that a memory yields: LPDDR4 and DDR4 under STREAM, 67 to 79 % (TI, SPRACV1B, 2024)."""
 
 
 def sharing(wires_mb_s: float, channels: int, clusters: Sequence[str]) -> Condition:

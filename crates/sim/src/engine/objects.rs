@@ -221,8 +221,8 @@ impl Objects {
         self.spin_ns.get(object.index()).copied().unwrap_or(0)
     }
 
-    /// Of those that wait for a mutex, a semaphore or a queue, the first that satisfies a predicate becomes the first of
-    /// all.
+    /// Of those that wait for a mutex, a semaphore or a queue, the first that satisfies a predicate becomes the
+    /// first of all.
     pub fn prefer(&mut self, object: ObjectId, is_preferred: impl Fn(ThreadId) -> bool) {
         let prefer = |waiters: &mut VecDeque<ThreadId>| {
             let place = waiters.iter().position(|&thread| is_preferred(thread));

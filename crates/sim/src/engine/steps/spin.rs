@@ -1,8 +1,8 @@
 //! Spinning: a thread that has to wait for an object uses its core for a while before it blocks.
 //!
-//! Who waits is in the object's list, as if it were blocked; only it is not. If its turn comes while it spins, it goes on
-//! with its next step: at once if it has a core, else when it gets one. Nobody sends it a wake-up then, and no policy
-//! hears of a wait. It may lose its core meanwhile, as any thread may.
+//! Who waits is in the object's list, as if it were blocked; only it is not. If its turn comes while it spins, it goes
+//! on with its next step: at once if it has a core, else when it gets one. Nobody sends it a wake-up then, and no
+//! policy hears of a wait. It may lose its core meanwhile, as any thread may.
 
 use ampsched_model::{Ns, ObjectId, ThreadId};
 use ampsched_policy::RunState;

@@ -47,6 +47,14 @@ def test_nonsense_is_refused(tmp_path: Path, ampsched_here: Ampsched, spin: str,
     assert message in done.err
 
 
+def test_descriptions_say_it(tmp_path: Path, ampsched_here: Ampsched) -> None:
+    program = tmp_path / "p.toml"
+    program.write_text(
+        "[barriers.b]\nspin_us = 2.5\n[[threads]]\nname = 't'\ncount = 2\nbody = [{ barrier = 'b' }]\n"
+    )
+    assert "barrier (2 parties), threads spin for 2.5 us: b\n" in ampsched_here("describe", str(program)).out
+
+
 def test_python_is_told_what_may_spin() -> None:
     workload = ampsched.Catalog.shipped().workload("fft")
     with pytest.raises(ValueError, match='threads cannot spin 5 us at a "device"'):

@@ -287,7 +287,7 @@ fn families(objects: &[Object]) -> Vec<Family<'_>> {
         .map(|group| {
             let first = &group[0];
             let name = if group.len() == 1 { &first.name } else { family(&first.name) };
-            Family { word: object_word(&first.kind), name, length: group.len() }
+            Family { word: object_word(first), name, length: group.len() }
         })
         .collect()
 }
@@ -304,7 +304,16 @@ fn family(name: &str) -> &str {
     }
 }
 
-fn object_word(kind: &ObjectKind) -> String {
+/// The word for an object, with how long threads spin there.
+fn object_word(object: &Object) -> String {
+    let word = kind_word(&object.kind);
+    match object.spin_ns {
+        0 => word,
+        spin_ns => format!("{word}, threads spin for {} us:", spin_ns as f64 / 1e3),
+    }
+}
+
+fn kind_word(kind: &ObjectKind) -> String {
     match kind {
         ObjectKind::Mutex => "mutex".to_owned(),
         ObjectKind::Condition => "condition".to_owned(),

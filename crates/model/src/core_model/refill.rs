@@ -19,7 +19,7 @@ pub struct Refill {
 ///
 /// Each line of a working set that fits into a cache misses it once, for the cost of a miss ([`miss_cycles`]): the cost
 /// grows with the working set until that exceeds the cache, as Li, Ding and Shen measured ("Quantifying the cost of
-/// context switch", ExpCS 2007). Of a greater one less is lost, as it missed before, too; see [`lost_kib`]. Lines that
+/// context switch", ExpCS 2007). Of a greater one less is lost, as it missed before, too; see `lost_kib`. Lines that
 /// prefetchers would foresee, instructions, and what a thread still finds where it was are not considered.
 pub fn refill(profile: &Profile, core: &CoreParams, mhz: f64) -> Option<Refill> {
     let kib = profile.working_set_kib?;

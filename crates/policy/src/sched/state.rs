@@ -13,7 +13,7 @@ choice! {
         Running as "running" => {}
         /// Waiting for an object, a timer or a device.
         Blocked as "blocked" => {}
-        /// It could run but is held back by the plan ([`Change::Hold`]).
+        /// It could run but is held back by the plan.
         Held as "held" => {}
         /// Ended.
         Exited as "exited" => {}

@@ -1,6 +1,6 @@
 //! Other tools' traces as recordings.
 //!
-//! A form's parser tells scheduler events ([`event`]); [`stream`] makes of them what each thread did, and [`select`]
+//! A form's parser tells scheduler events (`event`); `stream` makes of them what each thread did, and `select`
 //! keeps the wanted threads. Forms are told apart by their content.
 
 mod cursor;

@@ -221,7 +221,7 @@ truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simul
 		--report docs/explanation/truth.md $(MORE)
 
 .PHONY: truth-costs
-truth-costs: $(BUILD)/package $(BUILD)/costs/tasks $(BUILD)/costs/migrate $(BUILD)/costs/spins ## Check mechanisms that cost time or power against published and kept measurements (seconds) [MORE='--measure build/costs']
+truth-costs: $(BUILD)/package $(BUILD)/costs/tasks $(BUILD)/costs/migrate $(BUILD)/costs/spins ## Check mechanisms that cost time or power against published and kept measurements (seconds) [MORE='--measure .build/costs']
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.costs docs/explanation/costs.md $(MORE)
 
 $(BUILD)/costs/%: truth/programs/%.c

@@ -1,18 +1,15 @@
 """Spinning before sleeping: threads of a C program in exact virtual machines, and the same with ``spin_us``."""
 
-import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from ampsched.vm.exact import Work, run
+from ampsched.vm.exact import Work
+from truth.costs import cases
 from truth.costs.check import Row, rows_table, section, simulate
-from truth.halves import MACHINE, halves
 
 KEPT = Path("docs/reports/truth/costs/spins.json")
-SPEEDS = {"equal": (1000, 1000), "unequal": (1000, 400)}
-"""Million instructions per second of each half of the cores."""
 QUANTUM_US = 2.0
 """Of the machine's turns: a thread that spins sees what others do that late."""
 ROUNDS = 200
@@ -24,7 +21,7 @@ class Case:
 
     Attributes:
         kind: Of the object.
-        cores: Of machine, see ``SPEEDS``.
+        cores: Of machine, see ``cases.SPEEDS``.
         threads: How many.
         work: Multiplications of the first thread in each round.
         step: By how many more each further one has, or how many all have under the mutex.
@@ -74,20 +71,13 @@ def measure(program: Path) -> list[Found]:
     found = []
     with tempfile.TemporaryDirectory(prefix="ampsched-costs-") as name:
         for case in CASES:
-            exact = halves(Path(name), "halves", case.threads, SPEEDS[case.cores], quantum_us=QUANTUM_US)
-            done = run(exact, Work([str(program), *case.arguments()]))
-            told = json.loads(done.output.strip().splitlines()[-1])
-            found.append(Found(**{field.name: told[field.name] for field in fields(Found)}))
+            exact = cases.exact_machine(Path(name), case.cores, case.threads, quantum_us=QUANTUM_US)
+            found.append(cases.told(exact, Work([str(program), *case.arguments()]), Found))
     return found
 
 
 def simulated(case: Case, thousand_us: float) -> Found:
     """A case in the workload language."""
-    first, second = SPEEDS[case.cores]
-    half = case.threads // 2
-    machine = MACHINE.format(name="halves", cores=case.threads, half=half, first=first, second=second)
-    if first == second:
-        machine = machine.replace("class = 1", "class = 0")
     share = f"({case.work} + index * {case.step if case.kind == 'barrier' else 0})"
     waits = {
         "barrier": '{ barrier = "o" }',
@@ -99,7 +89,7 @@ def simulated(case: Case, thousand_us: float) -> Found:
 spin_us = {case.spin_us}
 [profiles.chain]
 like = "swaptions"
-ratio = {first / second}
+ratio = {cases.ratio(case.cores)}
 [[threads]]
 name = "member"
 count = {case.threads}
@@ -108,7 +98,7 @@ body = [{{ loop = {ROUNDS}, body = [
   {{ run_us = "{thousand_us / 1000} * {share}", profile = "chain" }}, {waits}
 ] }}]
 """
-    outcome = simulate(machine, program)
+    outcome = simulate(cases.machine_text(case.cores, case.threads), program)
     cpu_ns = sum(thread.big_ns + thread.little_ns for thread in outcome.threads)
     return Found(thousand_us, outcome.makespan_ns / 1e6, cpu_ns / 1e6)
 
@@ -121,21 +111,14 @@ def rows(found: Sequence[Found], part: str) -> list[Row]:
     ]
 
 
-def kept() -> list[Found]:
-    """What was measured."""
-    return [Found(**each) for each in json.loads(KEPT.read_text("utf-8"))]
-
-
 def keep(program: Path) -> None:
     """Measures anew."""
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(asdict(each)) for each in measure(program)]
-    KEPT.write_text("[\n " + ",\n ".join(lines) + "\n]\n", "utf-8")
+    cases.keep(KEPT, measure(program))
 
 
 def text() -> str:
     """What the page says of spinning."""
-    found = kept()
+    found = cases.kept(KEPT, Found)
     return section(
         "Spinning before sleeping",
         [

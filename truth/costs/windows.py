@@ -1,19 +1,16 @@
 """Windows of created tasks: OpenMP under libgomp in exact virtual machines, and the same as a region."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from ampsched.vm.exact import Work, run
+from ampsched.vm.exact import Work
+from truth.costs import cases
 from truth.costs.check import Row, rows_table, section, simulate
-from truth.halves import MACHINE, halves
 
 KEPT = Path("docs/reports/truth/costs/windows.json")
 PROGRAM = Path("truth/programs/tasks.c")
-SPEEDS = {"equal": (1000, 1000), "unequal": (1000, 400)}
-"""Million instructions per second of each half of the cores."""
 PER_THREAD = 64
 """Tasks that libgomp defers: ``GOMP_task`` (libgomp/task.c) executes a task at once if more exist."""
 
@@ -23,7 +20,7 @@ class Case:
     """Tasks that one thread creates.
 
     Attributes:
-        kind: Of cores, see ``SPEEDS``.
+        kind: Of cores, see ``cases.SPEEDS``.
         threads: One on each core.
         tasks: How many.
         iterations: Work of the first.
@@ -71,28 +68,23 @@ def measure(program: Path) -> list[Found]:
     found = []
     with tempfile.TemporaryDirectory(prefix="ampsched-costs-") as name:
         for case in CASES:
-            exact = halves(Path(name), "halves", case.threads, SPEEDS[case.kind])
+            exact = cases.exact_machine(Path(name), case.kind, case.threads)
             variables = {"OMP_PROC_BIND": "true", "OMP_NUM_THREADS": str(case.threads)}
-            done = run(exact, Work([str(program), *case.arguments()], variables=variables))
-            told = json.loads(done.output.strip().splitlines()[-1])
-            found.append(Found(**{field.name: told[field.name] for field in fields(Found)}))
+            work = Work([str(program), *case.arguments()], variables=variables)
+            found.append(cases.told(exact, work, Found))
     return found
 
 
 def simulated(case: Case, task_us: float, window: int | None) -> Found:
     """A case as a region."""
-    first, second = SPEEDS[case.kind]
-    half = case.threads // 2
-    machine = MACHINE.format(name="halves", cores=case.threads, half=half, first=first, second=second)
-    if first == second:
-        machine = machine.replace("class = 1", "class = 0")
+    machine = cases.machine_text(case.kind, case.threads)
     keys = f"window = {window}" if window else ""
     program = f"""
 regions.r = {{ graph = "tasks.csv", work_us = {task_us}, {keys} }}
 [semaphores.created]
 [profiles.chain]
 like = "swaptions"
-ratio = {first / second}
+ratio = {cases.ratio(case.kind)}
 [[threads]]
 name = "creator"
 cores = [0]
@@ -129,21 +121,14 @@ def rows(found: Sequence[Found], part: str, with_window: bool = True) -> list[Ro
     return made
 
 
-def kept() -> list[Found]:
-    """What was measured."""
-    return [Found(**each) for each in json.loads(KEPT.read_text("utf-8"))]
-
-
 def keep(program: Path) -> None:
     """Measures anew."""
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.dumps(asdict(each)) for each in measure(program)]
-    KEPT.write_text("[\n " + ",\n ".join(rows) + "\n]\n", "utf-8")
+    cases.keep(KEPT, measure(program))
 
 
 def text() -> str:
     """What the page says of windows."""
-    found = kept()
+    found = cases.kept(KEPT, Found)
     without = max(row.simulated for row in rows(found, "created_ms", with_window=False))
     return section(
         "Windows of created tasks",

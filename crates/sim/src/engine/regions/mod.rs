@@ -13,7 +13,7 @@ mod window;
 use std::sync::Arc;
 
 use ampsched_model::{CoreId, ObjectId, ThreadId};
-use ampsched_task::TaskId;
+use ampsched_task::{Pick, TaskId};
 
 use super::steps::Step;
 use super::threads::{WaitsFor, Work};
@@ -76,10 +76,22 @@ impl Engine<'_> {
         let pick = run.take(place, self.events.now_ns());
         self.objects.region(region).run = Some(run);
         self.wake_fed(&loaded, fed, thread)?;
-        let Some(pick) = pick else { return Ok(self.block(thread, WaitsFor::Object(region))) };
+        Ok(self.execute(thread, region, &loaded, pick, profile))
+    }
+
+    /// A worker executes the task that it got, or waits if it got none.
+    fn execute(
+        &mut self,
+        thread: ThreadId,
+        region: ObjectId,
+        loaded: &Loaded,
+        pick: Option<Pick>,
+        profile: u32,
+    ) -> Step {
+        let Some(pick) = pick else { return self.block(thread, WaitsFor::Object(region)) };
         let grab_ns = if pick.shared { loaded.region.grab_ns } else { 0.0 };
         let work_ns = loaded.graph.work(pick.task) * loaded.region.work_ns + grab_ns;
-        Ok(self.work_here(thread, work_ns, profile))
+        self.work_here(thread, work_ns, profile)
     }
 
     /// A thread creates the tasks of a region one by one.

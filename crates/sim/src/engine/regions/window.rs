@@ -9,7 +9,6 @@ use ampsched_task::TaskId;
 
 use super::run::Run;
 use super::{Engine, Fallible, Loaded, Step};
-use crate::engine::threads::WaitsFor;
 
 /// A task that its creator executes itself.
 pub(super) struct Own {
@@ -144,9 +143,6 @@ impl Engine<'_> {
         (own.place, own.waits) = (place, pick.is_none());
         self.objects.region(region).run = Some(run);
         self.wake_fed(&loaded, fed, thread)?;
-        let Some(pick) = pick else { return Ok(self.block(thread, WaitsFor::Object(region))) };
-        let grab_ns = if pick.shared { loaded.region.grab_ns } else { 0.0 };
-        let work_ns = loaded.graph.work(pick.task) * loaded.region.work_ns + grab_ns;
-        Ok(self.work_here(thread, work_ns, profile))
+        Ok(self.execute(thread, region, &loaded, pick, profile))
     }
 }

@@ -117,7 +117,7 @@ impl Engine<'_> {
     fn awaited(&self, thread: ThreadId) -> String {
         match self.threads[thread].waits_for {
             WaitsFor::Object(object) => {
-                let kind = self.objects.state(object).kind();
+                let kind = self.objects.kind(object);
                 format!("{kind} \"{}\"", self.objects.name(object))
             }
             WaitsFor::Children => "its children".into(),

@@ -134,21 +134,6 @@ impl ObjectState {
             ObjectKind::Region(_) => unreachable!("regions are loaded"),
         }
     }
-
-    /// The word for it in reports.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Mutex { .. } => "mutex",
-            Self::Condition { .. } => "condition",
-            Self::Barrier { .. } => "barrier",
-            Self::Semaphore { .. } => "semaphore",
-            Self::Queue { .. } => "queue",
-            Self::Pool(_) => "pool",
-            Self::Device { .. } => "device",
-            Self::Timer { .. } => "timer",
-            Self::Region(_) => "region",
-        }
-    }
 }
 
 /// What became of an attempt to use an object.
@@ -179,6 +164,8 @@ macro_rules! state {
 pub(super) struct Objects {
     states: Vec<ObjectState>,
     names: Vec<String>,
+    /// Words for what they are.
+    kinds: Vec<&'static str>,
     /// CPU time for which a thread that has to wait spins before it blocks; empty if nobody ever does.
     spin_ns: Vec<Ns>,
 }
@@ -194,6 +181,7 @@ impl Objects {
             }
             self.states.push(ObjectState::new(&object.kind)?);
             self.names.push(format!("{}/{}", app.name, object.name));
+            self.kinds.push(object.kind.word());
         }
         Ok(base)
     }
@@ -240,6 +228,11 @@ impl Objects {
             }
             _ => {}
         }
+    }
+
+    /// The word for what an object is, for the user.
+    pub fn kind(&self, object: ObjectId) -> &'static str {
+        self.kinds[object.index()]
     }
 
     /// An object's state.

@@ -291,7 +291,7 @@ impl Record<'_> {
 pub(super) fn why_waits(thread: &Thread, objects: &Objects) -> Reason {
     let because = match thread.waits_for {
         WaitsFor::Object(object) => {
-            let named = format!("{} {}", objects.state(object).kind(), objects.name(object));
+            let named = format!("{} {}", objects.kind(object), objects.name(object));
             let reason = Reason::new(DecidedBy::Program, "it waits for an object");
             return reason.word("object", named);
         }

@@ -11,6 +11,7 @@ Params = Sequence[tuple[str, float]]
 
 DESCRIPTION_BYTES_MAX: int
 DATA_BYTES_MAX: int
+SPINNABLE: list[str]
 TYPICAL_PROFILE: str
 FEATURES_MAX: int
 

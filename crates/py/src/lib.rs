@@ -37,6 +37,10 @@ mod _core {
     #[pymodule_export]
     const DATA_BYTES_MAX: usize = ampsched_model::limits::DATA_BYTES_MAX;
 
+    /// Kinds of objects at which threads may spin before they block.
+    #[pymodule_export]
+    const SPINNABLE: [&str; 6] = ampsched_model::SPINNABLE;
+
     /// The profile that recorded programs are taken for.
     #[pymodule_export]
     const TYPICAL_PROFILE: &str = ampsched_recording::TYPICAL_PROFILE;

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ampsched._core import Workload
+from ampsched._core import SPINNABLE, Workload
 from ampsched.experiments.workloads import equally_long
 from ampsched.policy import PolicyLike
 
@@ -74,9 +74,8 @@ def sharing(wires_mb_s: float, channels: int, clusters: Sequence[str]) -> Condit
 
 XU3_SHARING = sharing(2 * 7464, 2, ("class = 0", "class = 1"))
 """On an Odroid XU3: LPDDR3 at 933 MHz, two channels of 32 bit (Hardkernel)."""
-_WAITED_FOR = ("mutex", "condition", "barrier", "semaphore", "queue", "region")
 TOGETHER = replace(
     XU3_SHARING, name="threads spin for 0.1 ms, and share L2s and the memory", spin_us=SPIN.spin_us
 )
-ACTIVE = Condition("threads that wait never sleep", spin_us=dict.fromkeys(_WAITED_FOR, 1e9))
+ACTIVE = Condition("threads that wait never sleep", spin_us=dict.fromkeys(SPINNABLE, 1e9))
 """As under OpenMP's `OMP_WAIT_POLICY=active` and in runtimes whose workers poll."""

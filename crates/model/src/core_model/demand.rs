@@ -4,7 +4,7 @@ use super::memory::Misses;
 use super::{CoreParams, cpi_stack};
 use crate::Profile;
 
-/// Bytes of a cache line.
+/// Bytes of a cache line, on all cores that are modelled.
 pub const LINE_BYTES: f64 = 64.0;
 
 /// What a profile asks of the memory, per instruction.

@@ -1,10 +1,8 @@
 //! What it takes to get a working set into the caches of another core.
 
+use super::demand::LINE_BYTES;
 use super::miss_cycles;
 use crate::{CoreParams, Ns, Profile};
-
-/// Bytes of a cache line, on all cores that are modelled.
-const LINE_BYTES: f64 = 64.0;
 
 /// Time that a thread loses after a migration until its caches are as full as before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! footprint of `s` lines grows by one line whenever a cache of `s` lines would miss: so misses by size, which a
 //! profile has, tell it.
 
-use ampsched_model::{CoreParams, Profile, cycles_per_instruction, memory_demand};
+use ampsched_model::{CoreParams, LINE_BYTES, Profile, cycles_per_instruction, memory_demand};
 
 use super::queue::Demand;
 use crate::engine::speeds::Rate;
@@ -35,7 +35,7 @@ const WINDOWS_PER_OCTAVE: f64 = 4.0;
 /// Sizes for which the core model is asked: from the whole L2 down, in steps of half an octave, to 1/256.
 const SIZES: usize = 17;
 const SIZES_PER_OCTAVE: f64 = 2.0;
-const LINES_PER_KIB: f64 = 16.0;
+const LINES_PER_KIB: f64 = 1024.0 / LINE_BYTES;
 /// Whoever misses less often has, for any purpose, all it needs.
 const FILLS_MIN: f64 = 1e-9;
 

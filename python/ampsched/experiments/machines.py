@@ -10,12 +10,14 @@ from ampsched.catalog import Catalog
 
 
 def changed_machine(name: str, lines: Mapping[str, str]) -> Machine:
-    """A machine of the same name in whose file something else stands.
+    """A machine of the same name in whose file something else stands; the shipped one if nothing does.
 
     Args:
         name: A shipped machine.
         lines: What stands in its file, once, and what stands there instead.
     """
+    if not lines:
+        return Catalog.shipped().machine(name)
     text = (files("ampsched.data") / "machines" / f"{name}.toml").read_text(encoding="utf-8")
     for old, new in lines.items():
         if text.count(old) != 1:

@@ -93,7 +93,7 @@ BOARD = "exynos5422"
 
 def machine(cores: Cores, *, big_first: bool = True, condition: Condition = AS_JUDGED) -> Machine:
     """The board with so many cores on; a cluster without cores is off and draws nothing."""
-    board = changed_machine(BOARD, condition.lines) if condition.lines else Catalog.shipped().machine(BOARD)
+    board = changed_machine(BOARD, condition.lines)
     shares = [f"big={cores.big}@{BIG_MHZ}", f"little={cores.little}@{LITTLE_MHZ}"]
     return board.part(shares).ordered(fastest_first=big_first)
 

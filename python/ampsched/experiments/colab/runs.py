@@ -92,7 +92,7 @@ class Part:
         steps = shares(progress, {machine: len(names) for machine, names in cases.items()})
         some = [
             compare(
-                changed_machine(machine, condition.lines) if condition.lines else machine,
+                changed_machine(machine, condition.lines),
                 [condition.of(Catalog.shipped().workload(name)) for name in names],
                 policies,
                 seed=seeds.start,

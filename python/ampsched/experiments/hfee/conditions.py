@@ -10,7 +10,7 @@ from ampsched.experiments.conditions import (
 )
 from ampsched.experiments.hfee.runs import schedulers
 from ampsched.experiments.hfee.runs.schedulers import Results
-from ampsched.experiments.hfee.setup import COMPARED, LINUX, PAPER, SCHEDULERS, Scheduler, machine
+from ampsched.experiments.hfee.setup import COMPARED, LINUX, PAPER, SCHEDULERS, Scheduler
 from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.progress import shares
 from ampsched.experiments.registry import RULES
@@ -35,7 +35,7 @@ def run_under(
         for each in SCHEDULERS
         if each.name in names
     ]
-    where = changed_machine(PAPER, condition.lines) if condition.lines else machine(PAPER)
+    where = changed_machine(PAPER, condition.lines)
     found = schedulers.run(jobs, orders, progress, machines=[where], under=under, condition=condition)
     kept = (row for row in known.rows if row.scheduler not in names) if known else ()
     return Results((*kept, *found.rows))

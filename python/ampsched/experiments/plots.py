@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ampsched.files import writing
@@ -242,7 +243,7 @@ def draw(figure: Figure, path: Path) -> None:
                 if figure.reference is not None:
                     here.axhline(figure.reference, **REFERENCE)
                 if is_one:
-                    here.set_ylabel(quantity.replace(" (", "\n("))
+                    here.set_ylabel("\n".join(wrap(quantity, 20)))
                 elif row == 0:
                     here.set_title(quantity)
             if not is_one:

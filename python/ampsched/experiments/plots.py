@@ -121,7 +121,7 @@ def canvas(
     height_in: float,
     **how: Any,  # noqa: ANN401 (what Matplotlib takes)
 ) -> Iterator[tuple["Canvas", list[list["Axes"]]]]:
-    """A canvas as wide as a page, with axes in rows; it is written to a file in the end, with the same bytes every time.
+    """A canvas as wide as a page, with axes in rows; it is written to a file in the end, always with the same bytes.
 
     Args:
         path: SVG or PNG, by the suffix.

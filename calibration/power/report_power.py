@@ -19,6 +19,8 @@ from fit_power import laws_and_network
 from measured import CLUSTERS, FITTED, ROOT, WORKLOADS
 from thermal import steady_errors
 
+from ampsched.experiments import plots
+
 PREDICTED = Path(__file__).parent / "predicted.csv"
 PAGE = ROOT / "docs" / "explanation" / "power-model.md"
 PLOT = ROOT / "docs" / "explanation" / "power-model.svg"
@@ -155,31 +157,28 @@ def page() -> str:
 
 def plot() -> None:
     """Power by frequency: measured and predicted, for each column."""
-    import matplotlib as mpl
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "power"
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 5, figsize=(13, 6), sharex=True, sharey=True)
-    for axis, workload in zip(axes.flat, ("idle", *WORKLOADS), strict=True):
-        measurement = "idle" if workload == "idle" else "busy"
-        for cluster, colour in zip(CLUSTERS, ("C0", "C1"), strict=True):
-            part = of(predictions(), cluster=cluster, workload=workload, measurement=measurement)
-            mhz = [float(row["mhz"]) for row in part]
-            measured, predicted = (
-                [float(row[f"{kind}_mw"]) for row in part] for kind in ("measured", "predicted")
-            )
-            axis.plot(mhz, measured, "o", color=colour, markersize=3, label=f"{cluster}, measured")
-            axis.plot(mhz, predicted, "-", color=colour, linewidth=1, label=f"{cluster}, model")
-        use = "fitted" if measurement == "idle" or workload in FITTED else "predicted"
-        axis.set(title=f"{workload} ({use})", yscale="log")
-        axis.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize=8)
-    figure.supxlabel("frequency, MHz")
-    figure.supylabel("power of the cluster, mW")
-    figure.tight_layout()
-    figure.savefig(PLOT, metadata={"Date": None})
+    with plots.canvas(PLOT, "power", (2, 5), 4.6, sharex="all", sharey="all") as (whole, axes):
+        panels = [panel for row in axes for panel in row]
+        for panel, workload in zip(panels, ("idle", *WORKLOADS), strict=True):
+            measurement = "idle" if workload == "idle" else "busy"
+            for cluster, colour in zip(CLUSTERS, (plots.BLUE, plots.RED), strict=True):
+                part = of(predictions(), cluster=cluster, workload=workload, measurement=measurement)
+                mhz = [float(row["mhz"]) for row in part]
+                measured, predicted = (
+                    [float(row[f"{kind}_mw"]) for row in part] for kind in ("measured", "predicted")
+                )
+                panel.plot(mhz, measured, "o", color=colour, markersize=3, label=f"{cluster}, measured")
+                panel.plot(mhz, predicted, "-", color=colour, linewidth=1, label=f"{cluster}, model")
+            use = "fitted" if measurement == "idle" or workload in FITTED else "predicted"
+            panel.set(title=f"{workload}\n({use})", yscale="log")
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda mw, _: f"{mw:g}"))
+            panel.yaxis.set_minor_formatter(NullFormatter())
+            panel.grid(visible=True)
+        whole.supxlabel("frequency, MHz", fontsize=plots.FONT_PT)
+        whole.supylabel("power of the cluster, mW", fontsize=plots.FONT_PT)
+        plots.head(whole, "Power by frequency", panels[0])
 
 
 def main() -> int:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
-from ampsched.experiments.plots import canvas
+from ampsched.experiments import plots
 from ampsched.markdown import ALL_BUT_FIRST, table
 from truth.campaign.boot import KERNEL
 from truth.campaign.plan import Run
@@ -211,25 +212,22 @@ def _table(results: Results, figure: Figure) -> str:
 
 def draw(results: Results, path: Path) -> None:
     """Costs by number of cores: a column of panels per load, a row per quantum."""
-    size = (2.3 * len(PANELS), 2.1 * len(QUANTA_US) + 0.6)
-    with canvas(path, "cores", (len(QUANTA_US), len(PANELS)), size) as (whole, axes):
-        for row, quantum_us in enumerate(QUANTA_US):
-            for column, figure in enumerate(PANELS):
+    shape = (len(PANELS), len(QUANTA_US))
+    with plots.canvas(path, "cores", shape, 1.5 * shape[0] + 1.0, sharex="all") as (whole, axes):
+        for row, figure in enumerate(PANELS):
+            for column, quantum_us in enumerate(QUANTA_US):
                 panel = axes[row][column]
-                _draw_panel(panel, results, figure, quantum_us)
+                what = _draw_panel(panel, results, figure, quantum_us)
                 if row == 0:
-                    panel.set_title(figure.mix)
-                if row == len(QUANTA_US) - 1:
-                    panel.set_xlabel("cores")
-            axes[row][0].annotate(
-                f"quantum {quantum_us:g} us", (-0.42, 0.5), xycoords="axes fraction", rotation=90, va="center"
-            )
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        whole.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-        whole.suptitle(" ", fontsize=12)
+                    panel.set_title(f"quantum {quantum_us:g} us")
+                if column == 0:
+                    panel.set_ylabel("\n".join([figure.mix, *wrap(what, 18)]))
+        whole.supxlabel("cores", fontsize=plots.FONT_PT)
+        plots.head(whole, "What scheduling costs", axes[0][0])
 
 
-def _draw_panel(panel, results: Results, figure: Figure, quantum_us: float) -> None:
+def _draw_panel(panel, results: Results, figure: Figure, quantum_us: float) -> str:
+    """Draws one load at one quantum; returns what is on the y axis."""
     what, as_cost = figure.cost or ("", _same)
     for name in SCHEDULERS:
         title, colour, mark = SHOWN[name]
@@ -243,8 +241,8 @@ def _draw_panel(panel, results: Results, figure: Figure, quantum_us: float) -> N
     panel.set_xscale("log", base=2)
     panel.set_xticks(CORES, [str(cores) for cores in CORES])
     panel.set_ylim(bottom=0)
-    panel.set_ylabel(what)
-    panel.grid(axis="y", linewidth=0.3)
+    panel.grid(axis="y")
+    return what
 
 
 def _columns(rows: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

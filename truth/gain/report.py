@@ -7,7 +7,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from ampsched import Catalog
-from ampsched.experiments.plots import canvas
+from ampsched.experiments import plots
 from ampsched.files import writing
 from ampsched.markdown import wrapped
 from ampsched.metrics import slowdowns
@@ -225,23 +225,19 @@ def simulated_table(results: Results, simulated: dict[tuple[str, str, str, str],
 def draw(results: Results, simulated: dict[tuple[str, str, str, str], dict[int, float]], path: Path) -> None:
     """H_ANTT of the schedulers that matter most: a panel per machine, a row of points per mix."""
     machines = [machine for machine in MACHINES if systems(results, machine)]
-    size = (3.4 * max(2, len(machines)), 5.6)
-    with canvas(path, "gain", (1, max(1, len(machines))), size) as (whole, axes):
-        for place, machine in enumerate(machines):
-            panel = axes[0][place]
+    shape = (max(1, -(-len(machines) // 2)), 2)
+    with plots.canvas(path, "gain", shape, 4.2 * shape[0] + 0.8, sharey="row") as (whole, axes):
+        panels = [panel for row in axes for panel in row]
+        for panel, machine in zip(panels, machines, strict=False):
             _draw_machine(panel, results, simulated, machine)
             panel.set_title(machine)
-            panel.set_xlabel("H_ANTT (lower is better)")
-            labels = [mix.name for mix in MIXES] if place == 0 else [""] * len(MIXES)
-            panel.set_yticks(range(len(MIXES)), labels)
+            panel.set_yticks(range(len(MIXES)), [mix.name for mix in MIXES])
             panel.set_ylim(len(MIXES) - 0.5, -0.5)
-            panel.grid(axis="x", linewidth=0.3)
-        handles = {}
-        for row in axes[0]:
-            handles |= dict(zip(*reversed(row.get_legend_handles_labels()), strict=True))
-        handles = {name: handles[name] for name in sorted(handles, key=lambda name: name == "simulated")}
-        whole.legend(handles.values(), handles, loc="outside upper center", ncols=4, frameon=False)
-        whole.suptitle(" \n \n ", fontsize=10)
+            panel.grid(axis="x")
+        for unused in panels[len(machines) :]:
+            unused.set_visible(False)
+        whole.supxlabel("H_ANTT (lower is better)", fontsize=plots.FONT_PT)
+        plots.head(whole, "Schedulers in a kernel, and simulated", *panels)
 
 
 def _draw_machine(panel, results: Results, simulated: dict, machine: str) -> None:
@@ -323,12 +319,12 @@ def write(out: Path, store: Store) -> None:
     machines = [machine for machine in MACHINES if systems(results, machine)]
     blocks = [
         "# What policies gain in a real kernel",
-        INTRODUCTION.format(linux=LINUX),
-        counts_text(results),
-        "## Verdict",
         VERDICT.format(aim=AIM, worst=WORST),
         verdict(results),
         f"![H_ANTT of each machine, mix and scheduler]({FIGURE})",
+        "## How it was measured",
+        INTRODUCTION.format(linux=LINUX),
+        counts_text(results),
         CORRECTION.format(found=corrected(results)),
         "## Mixes",
         "\n".join(mix_text(mix) for mix in MIXES),

@@ -141,7 +141,7 @@ def curve(points: Sequence[Point], series: str) -> dict[str, list[Point]]:
 
 def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
     """Draws H_ANTT over a numeric series, with 95 % intervals over seeds, as SVG with reproducible bytes."""
-    with plots.canvas(path, series, (1, 1), (6.4, 3.4)) as (_, [[axes]]):
+    with plots.canvas(path, series, (1, 1), 3.2) as (whole, [[axes]]):
         for policy, found in curve(points, series).items():
             values = [point.value for point in found]
             spread = [[each.mean - each.low for each in values], [each.high - each.mean for each in values]]
@@ -150,13 +150,12 @@ def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
             axes.errorbar(
                 places, means, yerr=spread, label=policy, color=COLOURS[policy], marker="o", ms=3, lw=1
             )
-        reference = next(point.value.mean for point in points if point.policy == REFERENCE)
-        axes.axhline(reference, color=COLOURS[REFERENCE], lw=0.8, label=REFERENCE)
         if series == "sampling_ms":
             axes.set_xscale("log")
         axes.set_xlabel(label)
         axes.set_ylabel("H_ANTT (lower is better)")
-        axes.legend(frameon=False, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
+        reference = next(point.value.mean for point in points if point.policy == REFERENCE)
+        plots.head(whole, f"Cost of errors; {REFERENCE}, which reads no prediction: {reference:.2f}", axes)
 
 
 def table(points: Sequence[Point], series: str, head: str) -> str:

@@ -1,15 +1,17 @@
-"""Bar charts of figures, and what all drawings share: files with the same bytes every time."""
+"""The style of all figures, and bar charts: files with the same bytes every time, made for the width of a page."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ampsched.files import writing
 from ampsched.statistics import Estimate
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
@@ -40,6 +42,27 @@ COLOURS = {
     "scx_bpfland": "#E69F00",
     "scx_lavd": "#009E73",
 }
+GREY, ORANGE, SKY, GREEN, BLUE, RED = "#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00"
+PAGE_WIDTH_IN = 7.2
+"""Width of every figure: at 96 pixels to the inch, that of a page's text. Figures are not scaled there."""
+FONT_PT = 9.0
+"""Size of all text: 12 pixels on a page."""
+CHARACTER_IN = 0.6 * FONT_PT / 72
+"""About the width of a character."""
+REFERENCE: dict[str, Any] = {"color": "black", "linewidth": 0.7}
+"""How a value to compare with is drawn."""
+_STYLE: dict[Any, Any] = {
+    "font.size": FONT_PT,
+    "axes.titlesize": FONT_PT,
+    "figure.titlesize": FONT_PT + 1,
+    "legend.fontsize": FONT_PT,
+    "legend.title_fontsize": FONT_PT + 1,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+    "grid.linewidth": 0.3,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +87,13 @@ class Figure:
     reference: float | None
     """Value of the horizontal line."""
 
-    def panels(self, row: str) -> list[str]:
-        """Panels of a row from left to right."""
-        return list(dict.fromkeys(bar.panel for bar in self.rows[row]))
+    def panels(self) -> list[str]:
+        """Names of the panels, in order."""
+        return list(dict.fromkeys(bar.panel for bars in self.rows.values() for bar in bars))
+
+    def groups(self) -> list[str]:
+        """Groups on the x axis, in order."""
+        return list(dict.fromkeys(bar.group for bars in self.rows.values() for bar in bars))
 
     def records(self) -> list[dict[str, Any]]:
         """One flat record per bar."""
@@ -91,72 +118,142 @@ def canvas(
     path: Path,
     salt: str,
     shape: tuple[int, int],
-    size: tuple[float, float],
-    *,
-    font: float = 8,
-    widths: Sequence[float] | None = None,
-    share_y: bool = False,
+    height_in: float,
+    **how: Any,  # noqa: ANN401 (what Matplotlib takes)
 ) -> Iterator[tuple["Canvas", list[list["Axes"]]]]:
-    """A canvas with axes in rows that is written to a file in the end, with the same bytes every time.
+    """A canvas as wide as a page, with axes in rows; it is written to a file in the end, always with the same bytes.
 
     Args:
         path: SVG or PNG, by the suffix.
         salt: Name of what is drawn; ids in the file are made from it.
         shape: Rows and columns of axes.
-        size: Width and height in inches.
-        font: Size of the text in points.
-        widths: Relative widths of the columns; alike by default.
-        share_y: Whether the axes of a row have the same scale.
+        height_in: Height in inches.
+        how: What else `pyplot.subplots` takes, such as `sharex`.
     """
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    with mpl.rc_context({"svg.hashsalt": salt, "font.size": font}):
-        figure, axes = pyplot.subplots(
-            *shape, figsize=size, squeeze=False, width_ratios=widths, sharey="row" if share_y else False
-        )
+    with mpl.rc_context(_STYLE | {"svg.hashsalt": salt}):
+        size = (PAGE_WIDTH_IN, height_in)
+        figure, axes = pyplot.subplots(*shape, figsize=size, squeeze=False, layout="constrained", **how)
         yield figure, [list(row) for row in axes]
-        for each in axes.flat:
-            each.spines[["top", "right"]].set_visible(False)
-        figure.tight_layout()
-        how = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
+        kind = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
         with writing(path) as file:
-            figure.savefig(file, format=path.suffix.removeprefix("."), **how)
+            figure.savefig(file, format=path.suffix.removeprefix("."), **kind)
         pyplot.close(figure)
 
 
+def head(whole: "Canvas", title: str, *axes: "Axes") -> None:
+    """Puts the title and the legend of some axes above all of them, on the left, never over what is drawn."""
+    named: dict[str, Artist] = {}
+    for each in axes:
+        named |= dict(zip(*reversed(each.get_legend_handles_labels()), strict=True))
+    if not named:
+        whole.suptitle(title, x=0.01, ha="left")
+        return
+    columns = _columns_of(list(named))
+    whole.legend(
+        list(named.values()),
+        list(named),
+        title=title,
+        alignment="left",
+        loc="outside upper left",
+        ncols=columns,
+    )
+
+
+def _columns_of(labels: Sequence[str]) -> int:
+    """In how many columns a legend of these labels is not wider than a page."""
+    widths_in = [len(label) * CHARACTER_IN + 0.6 for label in labels]
+    is_one_row = sum(widths_in) <= PAGE_WIDTH_IN
+    return len(labels) if is_one_row else max(1, int(PAGE_WIDTH_IN / max(widths_in)))
+
+
+def name_places(axes: "Axes", labels: Sequence[str], width_in: float) -> None:
+    """Writes labels below the places 0, 1, ... of the x axis; slanted if they would not fit side by side.
+
+    Args:
+        axes: Where.
+        labels: In their order.
+        width_in: About the width of the axes in inches.
+    """
+    widest_in = (max(map(len, labels), default=0) + 1) * CHARACTER_IN
+    if widest_in * len(labels) <= width_in:
+        axes.set_xticks(range(len(labels)), labels)
+    else:
+        axes.set_xticks(range(len(labels)), labels, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def name_points(
+    axes: "Axes",
+    points: Sequence[tuple[float, float, str]],
+    others: Sequence[tuple[float, float]] = (),
+    gap: float = 0.008,
+) -> None:
+    """Writes names beside points so that they cover neither each other nor a point.
+
+    Args:
+        axes: Where; its limits must be final.
+        points: x, y and name.
+        others: x and y of points without a name.
+        gap: Least distance of a name from its point, as a share of the axes: that of a marker's radius.
+    """
+    import textalloc
+
+    places = [(x, y) for x, y, _ in points]
+    x_all, y_all = _columns([*places, *others])
+    textalloc.allocate(
+        axes,
+        *_columns(places),
+        [name for _, _, name in points],
+        x_scatter=x_all,
+        y_scatter=y_all,
+        textsize=FONT_PT,
+        linecolor=GREY,
+        linewidth=0.5,
+        min_distance=gap,
+        max_distance=0.2,
+        margin=0.003,
+        draw_all=True,
+        avoid_label_lines_overlap=True,
+    )
+
+
+def _columns(places: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in places], [y for _, y in places]
+
+
 def draw(figure: Figure, path: Path) -> None:
-    """Draws a figure: one row of panels per quantity, grouped bars with 95 % intervals."""
-    widths = _widths(figure, next(iter(figure.rows)))
-    columns = max(len(figure.panels(row)) for row in figure.rows)
-    size = (max(6.4, sum(widths)), 0.3 + 2.7 * len(figure.rows))
-    shape = (len(figure.rows), columns)
-    with canvas(path, figure.name, shape, size, widths=widths, share_y=True) as (whole, axes):
-        for row, (label, bars) in enumerate(figure.rows.items()):
-            for column, panel in enumerate(figure.panels(label)):
-                _panel(axes[row][column], [bar for bar in bars if bar.panel == panel], figure.reference)
-                axes[row][column].set_title(panel)
-            axes[row][0].set_ylabel(label.replace(" (", "\n("))
-        legend_above(whole, axes[0][0])
-        whole.suptitle(figure.title, x=0.01, ha="left", fontsize=10)
+    """Draws grouped bars with 95 % intervals: a row of axes per quantity, or per panel with a column per quantity."""
+    panels, quantities, groups = figure.panels(), list(figure.rows), figure.groups()
+    is_one = len(panels) == 1
+    rows, columns = (len(quantities), 1) if is_one else (len(panels), len(quantities))
+    height_in = 1.1 + 1.6 * rows
+    how: dict[str, Any] = {"sharex": "col", "sharey": "none" if is_one else "col"}
+    with canvas(path, figure.name, (rows, columns), height_in, **how) as (whole, axes):
+        for row in range(rows):
+            for column in range(columns):
+                here = axes[row][column]
+                quantity, panel = (
+                    (quantities[row], panels[0]) if is_one else (quantities[column], panels[row])
+                )
+                _panel(here, [bar for bar in figure.rows[quantity] if bar.panel == panel], groups)
+                if figure.reference is not None:
+                    here.axhline(figure.reference, **REFERENCE)
+                if is_one:
+                    here.set_ylabel("\n".join(wrap(quantity, 20)))
+                elif row == 0:
+                    here.set_title(quantity)
+            if not is_one:
+                axes[row][0].set_ylabel(panels[row])
+        for each in axes[-1]:
+            name_places(each, groups, (PAGE_WIDTH_IN - 0.7) / columns - 0.2)
+        head(whole, figure.title, *(each for row in axes for each in row))
 
 
-def legend_above(whole: "Canvas", axes: "Axes") -> None:
-    """Puts the legend of some axes above all of them, on the right."""
-    handles, labels = axes.get_legend_handles_labels()
-    whole.legend(handles, labels, loc="upper right", ncols=len(labels), frameon=False)
-
-
-def _widths(figure: Figure, row: str) -> list[float]:
-    """Widths of the panels in inches, by their number of bars."""
-    bars = figure.rows[row]
-    return [1.0 + 0.16 * sum(bar.panel == panel for bar in bars) for panel in figure.panels(row)]
-
-
-def _panel(axes: "Axes", bars: list[Bar], reference: float | None) -> None:
-    groups = list(dict.fromkeys(bar.group for bar in bars))
+def _panel(axes: "Axes", bars: list[Bar], groups: list[str]) -> None:
     policies = list(dict.fromkeys(bar.policy for bar in bars))
     thickness = 0.8 / max(1, len(policies))
     for index, policy in enumerate(policies):
@@ -176,6 +273,3 @@ def _panel(axes: "Axes", bars: list[Bar], reference: float | None) -> None:
             color=COLOURS.get(policy),
             error_kw={"elinewidth": 0.7},
         )
-    if reference is not None:
-        axes.axhline(reference, color="black", linewidth=0.7)
-    axes.set_xticks(range(len(groups)), groups, rotation=45, ha="right", rotation_mode="anchor")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.experiments import plots
+from ampsched.experiments.claims.answer import answer, draw_verdicts
 from ampsched.experiments.claims.causes import checks_records, checks_section
 from ampsched.experiments.claims.comparisons import RULE, Verdict
 from ampsched.experiments.claims.dependence import Dependence, dependence_records, dependence_section
@@ -19,7 +20,6 @@ from ampsched.experiments.claims.tables import (
     claim_records,
     claims_section,
     verdicts,
-    verdicts_text,
 )
 from ampsched.experiments.plots import Figure
 from ampsched.experiments.registry import EXPERIMENTS, Baseline
@@ -29,6 +29,7 @@ from ampsched.markdown import page
 if TYPE_CHECKING:
     import polars
 
+ANSWER = "How many claims of each figure are reproduced, have the direction, or are missed"
 Draw = Callable[[Path], None]
 Frame = Callable[[], "polars.DataFrame"]
 
@@ -38,6 +39,8 @@ class Reproduction:
     """Results of a paper's experiment, or of a part of it."""
 
     title: str
+    answer: tuple[str, ...]
+    """What came out, in a few sentences and a figure; Markdown."""
     introduction: str
     """By which command, with what; Markdown."""
     rules: str
@@ -63,11 +66,11 @@ class Reproduction:
 
     def markdown(self) -> str:
         """The report; figures are expected beside it."""
-        counts = verdicts_text(self.verdicts())
         return page(
             f"# {self.title}",
+            *self.answer,
+            "## How it was made and judged",
             self.introduction,
-            f"**Verdicts:** {counts}." if counts else "",
             RULE,
             self.rules,
             claims_section(self.claims),
@@ -224,7 +227,10 @@ class Findings:
         """
         if self._depend and (records := checks_records(self._judged, self._depend)):
             self.keep("causes", records)
+        told = answer(self._judged, self._claims.headline, self._depend)
+        seen = self.picture("verdicts", ANSWER, partial(draw_verdicts, self._judged)) if told else ""
         return Reproduction(
+            answer=(told, seen),
             title=f"{self._experiment.paper}, {how}",
             introduction=f"Made by `{self._command}`{introduction}",
             rules=self._claims.rules,

@@ -16,6 +16,8 @@ A file is a table per part of the experiment, which holds a table per claim, nam
     paper = -15
     cause = "short"
 
+The key `headline` names the paper's main claim.
+
 Causes say why a claim is missed. One that is a table has a `text` and `tests`: names of conditions under which it is
 away. What says `change` is why the verdict depends on what stands for Linux.
 
@@ -61,6 +63,8 @@ class Claims:
 
     rules: str
     """How they are judged beyond the common rule; Markdown."""
+    headline: str
+    """Id of the paper's main claim; empty if the file names none."""
     all: tuple[Claim, ...]
 
     def of(self, part: str) -> list[Claim]:
@@ -107,7 +111,10 @@ def parse_claims(
     unused = causes.keys() - {name for claim in claims.values() for name in claim.cause_names}
     if unused:
         raise InputError(f'{", ".join(texts)}: cause "{min(unused)}" is no claim\'s')
-    return Claims("\n\n".join(filter(None, rules)), tuple(claims.values()))
+    headline = "".join(_in_file(file, _text, table, "headline", "") for file, table in tables.items())
+    if headline and headline not in claims:
+        raise InputError(f'{", ".join(texts)}: headline "{headline}" is no claim\'s id')
+    return Claims("\n\n".join(filter(None, rules)), headline, tuple(claims.values()))
 
 
 def _in_file(file: str, read: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -154,7 +161,7 @@ class _Reader:
     def __init__(
         self, table: Mapping[str, Any], measurements: Mapping[str, Measurements], causes: Mapping[str, Cause]
     ) -> None:
-        own = {key: value for key, value in table.items() if key not in ("rules", "causes")}
+        own = {key: value for key, value in table.items() if key not in ("rules", "headline", "causes")}
         self._parts = {key: value for key, value in own.items() if isinstance(value, dict)}
         self._common = {key: value for key, value in own.items() if key not in self._parts}
         self._measurements = measurements

@@ -22,6 +22,16 @@ def verdicts(claims: Sequence[Judged]) -> Counter[Verdict]:
     return Counter(each.result.verdict for each in claims if not each.claim.apart)
 
 
+def verdicts_by_figure(claims: Sequence[Judged]) -> dict[str, Counter[Verdict]]:
+    """The same by figure, table or section of the paper, in the order of the claims."""
+    figures: dict[str, Counter[Verdict]] = {}
+    for each in claims:
+        if not each.claim.apart:
+            figure = each.claim.source.split(",")[0]
+            figures.setdefault(figure, Counter())[each.result.verdict] += 1
+    return figures
+
+
 def claims_section(claims: Sequence[Judged]) -> str:
     """The claims as a section of a report; results with predicted speed-ups get a column of their own."""
     if not claims:

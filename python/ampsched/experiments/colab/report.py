@@ -220,7 +220,7 @@ def _tables(figure: Figure) -> list[str]:
 def _table(figure: Figure, row: str) -> str:
     bars = {(bar.panel, bar.group, bar.policy): bar.value for bar in figure.rows[row]}
     policies = dict.fromkeys(bar.policy for bar in figure.rows[row])
-    columns = [(panel, policy) for panel in figure.panels(row) for policy in policies]
+    columns = [(panel, policy) for panel in figure.panels() for policy in policies]
     rows = []
     for group in dict.fromkeys(bar.group for bar in figure.rows[row]):
         values = (bars.get((panel, group, policy)) for panel, policy in columns)

@@ -1,8 +1,8 @@
 """Drawings of HFEE's figures, as SVG with reproducible bytes."""
 
 from collections.abc import Sequence
-from itertools import cycle
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ampsched.experiments import plots
 from ampsched.experiments.hfee.runs import grid
@@ -19,6 +19,10 @@ from ampsched.experiments.hfee.setup import (
 )
 from ampsched.experiments.plots import Bar, Figure
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+
 METRICS = {
     "uniformity": "uniformity (higher is fairer)",
     "edp_js": "energy x delay / Linux's",
@@ -27,57 +31,48 @@ METRICS = {
 }
 DRAWN = tuple(scheduler.name for scheduler in SCHEDULERS if not scheduler.name.endswith("ondemand"))
 """Those with another governor differ by less than can be seen; the tables have them."""
-BIG_BLUE, LITTLE_ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
 
 
 def draw_programs(alone: Sequence[Alone], path: Path) -> None:
     """Figures 5, 6 and 7: instruction rate, energy-efficiency ratio and freq_eq of each program."""
     ordered = sorted(alone, key=lambda each: each.top_ips)
     places = range(len(ordered))
-    with plots.canvas(path, path.stem, (3, 1), (9, 7)) as (_, [[speed], [ratio], [equal]]):
-        speed.bar(
-            places,
-            [each.top_ips / 1e9 for each in ordered],
-            0.4,
-            color=BIG_BLUE,
-            label="big core, 2 GHz",
-            align="edge",
+    with plots.canvas(path, path.stem, (3, 1), 6.6, sharex="col") as (whole, [[speed], [ratio], [equal]]):
+        pair: dict[str, Any] = {"width": 0.4, "align": "edge"}
+        left = [place - 0.4 for place in places]
+        big_ips, little_ips = zip(
+            *((each.top_ips / 1e9, each.little_top_ips / 1e9) for each in ordered), strict=True
         )
-        little = [each.little_top_ips / 1e9 for each in ordered]
-        speed.bar(places, little, -0.4, color=LITTLE_ORANGE, label="little core, 1.4 GHz", align="edge")
-        speed.set_ylabel("10$^9$ instructions/s")
+        speed.bar(left, little_ips, color=plots.ORANGE, label="little core, 1.4 GHz", **pair)
+        speed.bar(places, big_ips, color=plots.BLUE, label="big core, 2 GHz", **pair)
+        speed.set_ylabel("10⁹ instructions/s")
         ratio.bar(
             places,
             [each.stated_eer for each in ordered],
-            0.4,
-            color=GREY,
-            label="published, which the policies read",
-            align="edge",
+            color=plots.GREY,
+            label="ratio, published (read by policies)",
+            **pair,
         )
         ratio.bar(
-            places,
+            left,
             [each.modelled_eer for each in ordered],
-            -0.4,
-            color=BIG_BLUE,
-            label="by the power model",
-            align="edge",
+            color=plots.GREEN,
+            label="ratio, by the power model",
+            **pair,
         )
-        ratio.axhline(1.0, color="black", linewidth=0.7)
-        ratio.set_ylabel("EER")
-        equal.bar(places, [each.equal_mhz or 0.0 for each in ordered], 0.6, color=BIG_BLUE)
-        equal.axhline(F_THRESHOLD_MHZ, color="black", linewidth=0.7)
+        ratio.axhline(1.0, **plots.REFERENCE)
+        ratio.set_ylabel("energy-efficiency\nratio")
+        equal.bar(places, [each.equal_mhz or 0.0 for each in ordered], 0.6, color=plots.BLUE)
+        equal.axhline(F_THRESHOLD_MHZ, **plots.REFERENCE)
         equal.set_ylabel("big MHz as fast as\nlittle at 1400 MHz")
-        for axes in (speed, ratio):
-            axes.set_xticks(places, [""] * len(ordered))
-            axes.legend(frameon=False, loc="upper left")
-        equal.set_xticks(
-            places, [each.program for each in ordered], rotation=45, ha="right", rotation_mode="anchor"
-        )
+        plots.name_places(equal, [each.program for each in ordered], plots.PAGE_WIDTH_IN)
+        plots.head(whole, "Programs alone", speed, ratio)
 
 
 def draw_grid(points: tuple[grid.Point, ...], path: Path) -> None:
     """Figure 8: uniformity at every pair of frequencies."""
-    with plots.canvas(path, path.stem, (1, len(grid.WHOLE_GRID)), (11, 4)) as (canvas, [panels]):
+    columns = len(grid.WHOLE_GRID)
+    with plots.canvas(path, path.stem, (1, columns), 3.6, sharey="row") as (whole, [panels]):
         for axes, mix in zip(panels, grid.WHOLE_GRID, strict=True):
             own = [point for point in points if point.mix == mix]
             big = sorted({point.big_mhz for point in own})
@@ -90,55 +85,76 @@ def draw_grid(points: tuple[grid.Point, ...], path: Path) -> None:
                 vmin=0.0,
                 vmax=1.0,
                 cmap="viridis",
-                rasterized=False,
             )
             best = [max(big, key=lambda high: values[high, low]) for low in little]
-            axes.plot(best, little, "w.", markersize=4, label="best for that little frequency")
+            axes.plot(
+                best, little, "wo", markersize=4, mec="black", mew=0.5, label="best for that little frequency"
+            )
             axes.set_title(f"{mix.upper()} ({CLASSES[mix]})")
             axes.set_xlabel("big MHz")
-            axes.set_ylabel("little MHz")
-            axes.legend(loc="upper left", labelcolor="black")
-            canvas.colorbar(image, ax=axes, label="uniformity")
+        panels[0].set_ylabel("little MHz")
+        whole.colorbar(image, ax=panels, label="uniformity")
+        plots.head(whole, "Uniformity at every pair of frequencies", *panels)
 
 
 def draw_along_big(points: tuple[grid.Point, ...], path: Path) -> None:
-    """Figure 9: uniformity along the big frequency, little cores at their highest."""
-    styles = cycle(["-", "--", ":"])
-    with plots.canvas(path, path.stem, (1, 1), (8, 4.5)) as (_, [[axes]]):
-        for mix in WORKLOADS:
-            line = grid.along_big(points, mix)
-            axes.plot(
-                list(line),
-                list(line.values()),
-                linestyle=next(styles),
-                linewidth=1.1,
-                label=f"{mix.upper()} {CLASSES[mix]}",
-            )
-        axes.axvline(F_THRESHOLD_MHZ, color="black", linewidth=0.7)
-        axes.axhline(UNIFORMITY_THRESHOLD, color="black", linewidth=0.7)
-        axes.set_xlabel("big MHz, little cores at 1400 MHz")
-        axes.set_ylabel("uniformity")
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    """Figure 9: uniformity along the big frequency, little cores at their highest: a panel per workload."""
+    lines = {mix: grid.along_big(points, mix) for mix in WORKLOADS}
+    columns = 5
+    shape = (-(-len(lines) // columns), columns)
+    with plots.canvas(path, path.stem, shape, 5.2, sharex="all", sharey="all") as (whole, axes):
+        panels = [each for row in axes for each in row]
+        for panel, (mix, line) in zip(panels, lines.items(), strict=False):
+            for other in lines.values():
+                panel.plot(list(other), list(other.values()), color="#DDDDDD", linewidth=0.6, zorder=0)
+            panel.plot(list(line), list(line.values()), color=plots.BLUE, linewidth=1.6)
+            panel.axvline(F_THRESHOLD_MHZ, **plots.REFERENCE)
+            panel.axhline(UNIFORMITY_THRESHOLD, **plots.REFERENCE)
+            panel.set_title(f"{mix.upper()} {CLASSES[mix]}")
+        for unused in panels[len(lines) :]:
+            unused.set_visible(False)
+        whole.supxlabel("big MHz, little cores at 1400 MHz", fontsize=plots.FONT_PT)
+        whole.supylabel("uniformity", fontsize=plots.FONT_PT)
+        plots.head(whole, "Uniformity along the big frequency; grey: the other workloads")
 
 
 def draw_hold(series: Sequence[Series], path: Path) -> None:
-    """What HFEE observes, epoch by epoch, and the clock that it chooses."""
+    """What HFEE observes, epoch by epoch, and the clock that it chooses: a strip per workload."""
     machines = list(dict.fromkeys(each.machine for each in series))
-    with plots.canvas(path, path.stem, (2, len(machines)), (10, 5.5)) as (_, [observed, clocks]):
+    with plots.canvas(path, path.stem, (2, len(machines)), 5.4, sharex="all") as (whole, [observed, clocks]):
         for top, bottom, machine in zip(observed, clocks, machines, strict=True):
-            styles = cycle(["-", "--", ":"])
-            for each in (each for each in series if each.machine == machine):
-                epochs, style = range(1, len(each.uniformity) + 1), next(styles)
-                top.plot(epochs, each.uniformity, linestyle=style, linewidth=1.1, label=each.mix.upper())
-                bottom.plot(epochs, each.mean_mhz, linestyle=style, linewidth=1.1)
-            top.axhline(UNIFORMITY_THRESHOLD, color="black", linewidth=0.7)
-            bottom.axhline(F_THRESHOLD_MHZ, color="black", linewidth=0.7)
+            own = [each for each in series if each.machine == machine]
+            fair = _strips(
+                top, own, [each.uniformity for each in own], "RdBu", 2 * UNIFORMITY_THRESHOLD - 1.0, 1.0
+            )
+            clock = _strips(bottom, own, [each.mean_mhz for each in own], "viridis", None, None)
             top.set_title(machine)
-            top.set_ylabel("uniformity since the start")
-            top.set_ylim(0.0, 1.0)
-            bottom.set_ylabel("big MHz")
             bottom.set_xlabel("epoch of 1 s")
-        observed[-1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        whole.colorbar(
+            fair,
+            ax=observed,
+            label=f"uniformity since the start\n(white: {UNIFORMITY_THRESHOLD})",
+            extend="min",
+        )
+        whole.colorbar(clock, ax=clocks, label="big MHz")
+        plots.head(whole, "What HFEE observes and the clock that it chooses")
+
+
+def _strips(
+    axes: "Axes",
+    own: Sequence[Series],
+    values: Sequence[Sequence[float]],
+    colours: str,
+    low: float | None,
+    high: float | None,
+) -> "QuadMesh":
+    """A row of cells per workload, one per epoch."""
+    mesh = axes.pcolormesh(
+        range(1, len(values[0]) + 2), range(len(own) + 1), values, cmap=colours, vmin=low, vmax=high
+    )
+    axes.set_yticks([row + 0.5 for row in range(len(own))], [each.mix.upper() for each in own])
+    axes.invert_yaxis()
+    return mesh
 
 
 def comparison(results: Results, machine: str) -> Figure:
@@ -163,37 +179,44 @@ def comparison(results: Results, machine: str) -> Figure:
 
 def draw_usage(results: Results, path: Path) -> None:
     """Figure 13: the share of the programs' time on big cores."""
-    with plots.canvas(path, path.stem, (1, 1), (10, 3)) as (_, [[axes]]):
+    with plots.canvas(path, path.stem, (1, 1), 2.8) as (whole, [[axes]]):
         width = 0.85 / len(DRAWN)
         for index, name in enumerate(DRAWN):
             places = [place + (index - (len(DRAWN) - 1) / 2) * width for place in range(len(WORKLOADS))]
             shares = [results.mean(PAPER, mix, name, "big_share").mean for mix in WORKLOADS]
             axes.bar(places, shares, width, color=plots.COLOURS[name], label=name)
-        axes.axhline(0.5, color="black", linewidth=0.7)
-        axes.set_xticks(range(len(WORKLOADS)), [mix.upper() for mix in WORKLOADS])
+        axes.axhline(0.5, **plots.REFERENCE)
+        plots.name_places(axes, [mix.upper() for mix in WORKLOADS], plots.PAGE_WIDTH_IN)
         axes.set_ylabel("share of time on big cores")
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        plots.head(whole, "Use of big cores", axes)
 
 
 def draw_residency(results: Results, mix: str, path: Path) -> None:
-    """Figure 14: share of time at each big frequency or below."""
-    with plots.canvas(path, path.stem, (1, 1), (7, 3.5)) as (_, [[axes]]):
-        for name in DRAWN:
-            row = results.of(PAPER, mix, name)[0]
-            total = sum(ns for _, ns in row.big_mhz)
-            mhz, shares, so_far = [0], [0.0], 0.0
-            for at, ns in row.big_mhz:
-                so_far += ns / total
-                mhz.append(at)
-                shares.append(so_far)
-            axes.step(
-                [*mhz, 2100],
-                [*shares, 1.0],
-                where="post",
-                color=plots.COLOURS[name],
-                label=name,
-            )
-        axes.set_xlim(150, 2100)
-        axes.set_xlabel("big MHz")
-        axes.set_ylabel("share of time at most there")
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    """Figure 14: share of time at each big frequency, a bar per scheduler."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    found = {name: results.of(PAPER, mix, name)[0].big_mhz for name in DRAWN}
+    clocks = [mhz for row in found.values() for mhz, _ in row]
+    colour = Normalize(min(clocks), max(clocks))
+    scale = ScalarMappable(colour, colormaps["viridis"])
+    with plots.canvas(path, path.stem, (1, 1), 2.8) as (whole, [[axes]]):
+        for place, row in enumerate(found.values()):
+            total, left = sum(ns for _, ns in row), 0.0
+            for mhz, ns in sorted(row):
+                axes.barh(
+                    place,
+                    ns / total,
+                    left=left,
+                    color=colormaps["viridis"](colour(mhz)),
+                    edgecolor="white",
+                    linewidth=0.4,
+                )
+                left += ns / total
+        axes.set_yticks(range(len(found)), list(found))
+        axes.invert_yaxis()
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xlabel("share of time")
+        whole.colorbar(scale, ax=axes, label="big MHz")
+        plots.head(whole, f"Frequencies of the big cluster, {mix.upper()}")

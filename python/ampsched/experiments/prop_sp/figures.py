@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ampsched.analytic import POLICIES, TABLE_1, Mix, predict_all, table_1
@@ -24,17 +25,6 @@ COLOURS = {
 }
 MARKERS = {"hsp": "^", "rr": "s", "prop-sp": "o", "opt-unfairness": "v", "opt-asp-ref": "o"}
 RING = "opt-asp-ref"
-# Where the workload's name stands, in points from the marker's centre, and how it is aligned.
-RIGHT, LEFT = ((7, 0), "left", "center"), ((-6, 0), "right", "center")
-ABOVE, BELOW = ((0, 6), "center", "bottom"), ((0, -6), "center", "top")
-# Neighbours take turns: Opt-Unfairness's points nearly all lie on one line.
-PLACES = {
-    "hsp": (RIGHT,),
-    "rr": (LEFT,),
-    "prop-sp": (ABOVE,),
-    "opt-unfairness": (ABOVE, BELOW),
-    "opt-asp-ref": (RIGHT,),
-}
 CROWDED = 0.2
 """Normalised unfairness up to which points are shown again, enlarged, and only there with their names."""
 FAR = 0.5
@@ -134,63 +124,54 @@ def draw_pareto(points: Mapping[str, tuple[Estimate, Estimate]], path: Path) -> 
     from ampsched.experiments.prop_sp.runs import pareto_front
 
     front = pareto_front({name: (asp.mean, fair.mean) for name, (asp, fair) in points.items()})
-    with plots.canvas(path, "pareto", (1, 1), (9, 7.5)) as (_, [[axes]]):
+    middle = median(asp.mean for asp, _ in points.values())
+    far = [name for name, (asp, _) in points.items() if abs(asp.mean - middle) > FAR * middle]
+    with plots.canvas(path, "pareto", (1, 1), 7.0) as (whole, [[axes]]):
         best = sorted((points[name] for name in front), key=lambda each: each[0].mean)
-        axes.step(
-            [asp.mean for asp, _ in best],
-            [fair.mean for _, fair in best],
-            where="pre",
-            color="#D55E00",
-            linewidth=0.9,
-            zorder=1,
-        )
-        middle = median(asp.mean for asp, _ in points.values())
-        far = [name for name, (asp, _) in points.items() if abs(asp.mean - middle) > FAR * middle]
-        for turn, (name, (asp, fair)) in enumerate(sorted(points.items(), key=lambda item: item[1][1].mean)):
-            if name in far:
-                continue
+        places = [(asp.mean, fair.mean) for asp, fair in best]
+        axes.step(*zip(*places, strict=True), where="pre", color=plots.RED, linewidth=0.9, zorder=1)
+        near = {name: values for name, values in points.items() if name not in far}
+        for name, (asp, fair) in near.items():
             axes.errorbar(
                 asp.mean,
                 fair.mean,
                 xerr=[[asp.mean - asp.low], [asp.high - asp.mean]],
                 yerr=[[fair.mean - fair.low], [fair.high - fair.mean]],
                 marker="o" if name in front else ".",
-                color="#D55E00" if name in front else "#666666",
+                color=plots.RED if name in front else "#666666",
                 elinewidth=0.6,
                 zorder=2,
             )
-            # Neighbours' names take turns on the right and on the left.
-            offset, side = (((5, 3), "left"), ((-5, 3), "right"))[turn % 2]
-            axes.annotate(
-                name, (asp.mean, fair.mean), offset, textcoords="offset points", ha=side, fontsize=7
-            )
-        if far:
-            axes.set_title(f"not shown, far to the left: {', '.join(far)}", fontsize=8, loc="left")
+        axes.margins(0.08)
         axes.set_xlabel("mean aggregate speed-up (higher is better)")
         axes.set_ylabel("mean unfairness (lower is fairer)")
+        plots.head(whole, "Throughput and fairness of every policy; red: no policy is better at both")
+        whole.canvas.draw()
+        plots.name_points(axes, [(asp.mean, fair.mean, name) for name, (asp, fair) in near.items()])
+        if far:
+            axes.set_title("\n".join(wrap(f"Far to the left, not shown: {', '.join(far)}", 90)), loc="left")
 
 
 def draw(figure: Tradeoff, path: Path) -> None:
     """Draws a figure as SVG or PNG, by the path's suffix: all points, and those near fairness enlarged."""
-    shape, size, widths = (1, 2), (11, 5.2), (2, 3)
-    with plots.canvas(path, figure.title, shape, size, font=9, widths=widths) as (canvas, [axes]):
-        whole, enlarged = axes
+    with plots.canvas(path, figure.title, (2, 1), 7.4, height_ratios=(2, 3), sharex="col") as (whole, axes):
+        [all_of_them], [enlarged] = axes
         near = [point for point in figure.points if point.unfairness_normalised <= CROWDED]
         top = 1.1 * max((point.unfairness_normalised for point in near), default=CROWDED) or CROWDED
-        _markers(whole, figure.points)
-        _names(whole, [point for point in figure.points if point not in near])
-        whole.axhspan(-0.03, top, color="#DDDDDD", zorder=0)
-        whole.set_ylim(-0.03, 1.06)
-        whole.set_ylabel("unfairness, normalised (lower is fairer)")
+        _markers(all_of_them, figure.points)
+        all_of_them.axhspan(-0.03, top, color="#DDDDDD", zorder=0)
+        all_of_them.set_ylim(-0.03, 1.06)
         _markers(enlarged, near)
-        _names(enlarged, near)
         enlarged.set_ylim(-0.09 * top, top)
-        enlarged.set_title("the grey part, enlarged", fontsize=9, loc="left")
-        for each in axes:
-            each.set_xlabel("aggregate speed-up, normalised (higher is better)")
+        enlarged.set_title("the grey part, enlarged", loc="left")
+        enlarged.set_xlabel("aggregate speed-up, normalised (higher is better)")
+        whole.supylabel("unfairness, normalised (lower is fairer)", fontsize=plots.FONT_PT)
+        for each in (all_of_them, enlarged):
             each.margins(x=0.09)
-        plots.legend_above(canvas, whole)
-        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=11)
+        plots.head(whole, figure.title, all_of_them)
+        whole.canvas.draw()
+        _names(all_of_them, [point for point in figure.points if point not in near])
+        _names(enlarged, near)
 
 
 def _markers(axes: "Axes", points: Sequence[Point]) -> None:
@@ -211,17 +192,13 @@ def _markers(axes: "Axes", points: Sequence[Point]) -> None:
 def _names(axes: "Axes", points: Sequence[Point]) -> None:
     """Writes the workloads' names beside the points, once for points that (nearly) coincide."""
     named: list[Point] = []
-    for policy in dict.fromkeys(point.policy for point in points):
-        mine = sorted((point for point in points if point.policy == policy), key=lambda each: each.asp)
-        for turn, point in enumerate(mine):
-            if any(_same(point, other) for other in named):
-                continue
+    for point in points:
+        if not any(_same(point, other) for other in named):
             named.append(point)
-            offset, side, height = PLACES[policy][turn % len(PLACES[policy])]
-            place = (point.asp_normalised, point.unfairness_normalised)
-            axes.annotate(
-                point.workload, place, offset, textcoords="offset points", ha=side, va=height, fontsize=7
-            )
+    if named:
+        places = [(each.asp_normalised, each.unfairness_normalised, each.workload) for each in named]
+        others = [(each.asp_normalised, each.unfairness_normalised) for each in points]
+        plots.name_points(axes, places, others, gap=0.018)
 
 
 def _same(one: Point, other: Point) -> bool:

@@ -1,0 +1,68 @@
+"""What a report begins with: the answer in three sentences and one figure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from ampsched.experiments import plots
+from ampsched.experiments.claims.comparisons import Verdict
+from ampsched.experiments.claims.dependence import Dependence
+from ampsched.experiments.claims.judging import Judged
+from ampsched.experiments.claims.tables import verdicts, verdicts_by_figure
+
+COLOURS: dict[Verdict, str] = {
+    "reproduced": plots.BLUE,
+    "direction only": plots.SKY,
+    "not reproduced": plots.RED,
+    "not testable here": "#DDDDDD",
+}
+
+
+def answer(claims: Sequence[Judged], headline: str, depend: Sequence[Dependence]) -> str:
+    """How many claims hold, what became of the main one, and what they depend on.
+
+    Args:
+        claims: The judged claims of the report.
+        headline: Id of the paper's main claim; it may be of a part that the report does not have.
+        depend: Claims under conditions; none if no condition was run.
+    """
+    counts = verdicts(claims)
+    judged = counts.total() - counts["not testable here"]
+    if not judged:
+        return ""
+    sentences = [
+        f"**Of {judged} claims of the paper, {counts['reproduced']} are reproduced, {counts['direction only']} have the "
+        f"right direction but another size, and {counts['not reproduced']} are missed.**"
+    ]
+    sentences += [
+        f"The main one, {each.claim.text}: the paper has {each.claim.published}, we have {each.result.text} "
+        f"({each.result.verdict})."
+        for each in claims
+        if each.claim.id == headline
+    ]
+    counted = [each for each in depend if not each.claim.apart]
+    if counted:
+        kinds = Counter(each.kind for each in counted)
+        sentences.append(
+            f"Under {len(counted[0].results)} conditions, each of which changes one thing, {kinds['always']} claims hold "
+            f"always, {kinds['if ...']} under some, and {kinds['contradicted']} never."
+        )
+    return " ".join(sentences)
+
+
+def draw_verdicts(claims: Sequence[Judged], path: Path) -> None:
+    """Draws how many claims of each of the paper's figures and sections have which verdict."""
+    from matplotlib.ticker import MaxNLocator
+
+    figures = verdicts_by_figure(claims)
+    with plots.canvas(path, path.stem, (1, 1), 1.1 + 0.27 * len(figures)) as (whole, [[axes]]):
+        left = [0] * len(figures)
+        for verdict, colour in COLOURS.items():
+            counts = [each[verdict] for each in figures.values()]
+            axes.barh(range(len(figures)), counts, left=left, color=colour, label=verdict)
+            left = [start + count for start, count in zip(left, counts, strict=True)]
+        axes.set_yticks(range(len(figures)), list(figures))
+        axes.invert_yaxis()
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("claims")
+        plots.head(whole, "What became of the paper's claims", axes)

@@ -9,6 +9,8 @@ pub mod class;
 #[cfg(feature = "bpf")]
 pub mod kernel;
 #[allow(missing_docs)] // The C headers say what each field means.
+#[cfg(feature = "bpf")]
+pub mod latencies;
 pub mod layout;
 pub mod loads;
 pub mod lower;

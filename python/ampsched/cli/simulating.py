@@ -111,7 +111,7 @@ def _latency(outcome: Outcome) -> Table:
 
 def _periods(outcome: Outcome) -> Table:
     """Periods of each program that has any."""
-    heads = ("periods", "missed", "slack p50", "least", "response p99", "frame p50", "p99", "longest")
+    heads = ("periods", "missed", "slack p50", "least", "resp. p99", "frame p50", "p99")
     table = render.table("program", *heads)
     for app in outcome.apps:
         if (periods := app.periods) is None:
@@ -119,7 +119,7 @@ def _periods(outcome: Outcome) -> Table:
         frame = periods.frame
         times = (periods.slack_p50_ns, periods.slack_min_ns, periods.response.p99_ns)
         counts = map(render.count, (periods.count, periods.missed))
-        table.add_row(app.name, *counts, *map(_short, (*times, frame.p50_ns, frame.p99_ns, frame.max_ns)))
+        table.add_row(app.name, *counts, *map(_short, (*times, frame.p50_ns, frame.p99_ns)))
     return table
 
 

@@ -13,8 +13,11 @@ use crate::FastPlane;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
+    /// The latency.
     pub ns: u64,
+    /// The thread's process.
     pub process: u32,
+    /// The thread's number.
     pub thread: u32,
 }
 
@@ -98,13 +101,13 @@ impl Latencies {
     /// For the results.
     pub fn told(&self) -> LatencyOutcome {
         let (mut all, mut programs) = (Histogram::default(), BTreeMap::new());
-        let name = |process| self.programs.get(process).map_or("", String::as_str);
+        let name = |process: u32| self.programs.get(&process).map_or("", String::as_str);
         for ((process, _), own) in &self.of {
             all += own;
-            *programs.entry(name(process)).or_insert_with(Histogram::default) += own;
+            *programs.entry(name(*process)).or_insert_with(Histogram::default) += own;
         }
         let thread = |(key, own): (&Key, &Histogram)| ThreadLatency {
-            program: name(&key.0).to_owned(),
+            program: name(key.0).to_owned(),
             thread: self.names.get(key).cloned().unwrap_or_default(),
             pid: key.0,
             tid: key.1,

@@ -8,9 +8,9 @@
 pub mod class;
 #[cfg(feature = "bpf")]
 pub mod kernel;
-#[allow(missing_docs)] // The C headers say what each field means.
 #[cfg(feature = "bpf")]
 pub mod latencies;
+#[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;
 pub mod loads;
 pub mod lower;

@@ -60,8 +60,8 @@ def test_wakeup_latencies_are_those_of_the_kernels_events(sessions) -> None:
     assert sum(told["counts"]) == told["count"] >= 100
     assert told["upper_ns"][-1] == told["max_ns"]
     assert told["count"] <= found["all"]["count"]
-    # The first wake-ups may have come before the trace began.
-    assert 0 <= told["count"] - len(traced_us) <= 0.1 * told["count"]
+    # The trace begins a little later than the session, and some of the last events belong to one of both only.
+    assert abs(told["count"] - len(traced_us)) <= 0.1 * told["count"]
     for name, part in (("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99)):
         exact_us = traced_us[math.ceil(part * len(traced_us)) - 1]
         assert told[name] / 1e3 == pytest.approx(exact_us, rel=0.05, abs=20), (name, found)

@@ -3,7 +3,7 @@
  * (crates/sim/src/engine/timeliness.rs): from when a thread that slept becomes runnable (moves.h: leave_state) to when
  * the kernel puts it on a CPU. That of a thread which has lost its CPU is none.
  *
- * Each goes to the loader through a ring, which takes some ten ns; the loader makes histograms of them. */
+ * Each goes to the loader through a ring; the loader makes histograms of them. */
 #ifndef AMPSCHED_SCHEDULER_LATENCY_H
 #define AMPSCHED_SCHEDULER_LATENCY_H
 

@@ -33,6 +33,7 @@ from ampsched.overhead import Overhead
 from ampsched.policy import Policy, PolicyInfo, policies
 from ampsched.results import (
     AppOutcome,
+    ClassOutcome,
     ClusterEnergy,
     ClusterOutcome,
     CoreOutcome,
@@ -54,17 +55,20 @@ from ampsched.tasks import (
     task_programs,
     write_task_graph,
 )
+from ampsched.timeliness import Distribution, Periods
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AppOutcome",
     "Catalog",
+    "ClassOutcome",
     "ClusterEnergy",
     "ClusterOutcome",
     "Comparison",
     "CoreOutcome",
     "Counts",
+    "Distribution",
     "Estimate",
     "Event",
     "Explanation",
@@ -77,6 +81,7 @@ __all__ = [
     "Noise",
     "Outcome",
     "Overhead",
+    "Periods",
     "Pick",
     "Plan",
     "Policy",

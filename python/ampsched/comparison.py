@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ampsched import timeliness
 from ampsched.execution import Run
 from ampsched.statistics import Estimate, estimate
 
@@ -43,6 +44,16 @@ def longest_wait_ms(run: Run) -> float:
     return max((thread.ready_ns_max for thread in run.outcome.threads), default=0) / 1e6
 
 
+def latency_p99_ms(run: Run) -> float:
+    """99th percentile of the wake-up latencies of all threads of a run, in ms."""
+    return run.outcome.latency.p99_ns / 1e6
+
+
+def missed(run: Run) -> float:
+    """Missed deadlines of all periodic threads of a run."""
+    return float(sum(app.periods.missed for app in run.outcome.apps if app.periods))
+
+
 def instructions(run: Run) -> float:
     """Instructions that all threads of a run have retired."""
     return float(sum(thread.instructions for thread in run.outcome.threads))
@@ -70,6 +81,12 @@ class SummaryRow:
     """Mean time of a thread in run queues."""
     longest_wait_ms: float
     """Longest stay of a thread in a run queue, mean over the runs."""
+    latency_p99_ms: Estimate
+    """99th percentile of wake-up latencies of all threads."""
+    latency_p99_change: Estimate
+    """Relative to the first policy: -0.1 is 10 % shorter."""
+    missed: Estimate | None
+    """Missed deadlines; None if no thread has periods."""
     unfairness: float
     uniformity: float
     utilisation: float
@@ -158,6 +175,9 @@ class Comparison:
             instructions_change=change(runs, first, instructions),
             waiting_ms=fmean(waiting_ms(run) for run in runs),
             longest_wait_ms=fmean(longest_wait_ms(run) for run in runs),
+            latency_p99_ms=estimate(per_seed(runs, latency_p99_ms)),
+            latency_p99_change=change(runs, first, latency_p99_ms),
+            missed=estimate(per_seed(runs, missed)) if has_periods(runs) else None,
             unfairness=fmean(run.metrics.unfairness for run in runs),
             uniformity=fmean(run.metrics.uniformity for run in runs),
             utilisation=fmean(run.outcome.utilisation for run in runs),
@@ -192,7 +212,29 @@ class Comparison:
             )
             for run in self.runs
         ]
-        return polars.concat(frames)
+        # Machines differ in their classes of cores.
+        return polars.concat(frames, how="diagonal_relaxed")
+
+    def latency_to_polars(self) -> "polars.DataFrame":
+        """Wake-up latencies of each run: `Outcome.latency_to_polars` with the run's columns before it."""
+        return self._timely(timeliness.latency_rows, timeliness.LATENCY_SCHEMA)
+
+    def periods_to_polars(self) -> "polars.DataFrame":
+        """Periods of each run: `Outcome.periods_to_polars` with the run's columns before it."""
+        return self._timely(timeliness.period_rows, timeliness.PERIOD_SCHEMA)
+
+    def histograms_to_polars(self) -> "polars.DataFrame":
+        """Histograms of programs of each run: `Outcome.histograms_to_polars` with the run's columns before it."""
+        return self._timely(timeliness.histogram_rows, timeliness.HISTOGRAM_SCHEMA)
+
+    def _timely(
+        self, rows_of: Callable[[Sequence[timeliness.Owner]], list[dict[str, Any]]], schema: dict[str, type]
+    ) -> "polars.DataFrame":
+        import polars
+
+        rows = [{**_keys(run), **row} for run in self.runs for row in rows_of(run.outcome.owners())]
+        keys = {"machine": str, "workload": str, "policy": str, "core_order": str, "seed": int}
+        return polars.DataFrame(rows, schema={**keys, **schema})
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The same as `to_polars` for pandas, which must be installed (``ampsched[pandas]``)."""
@@ -207,6 +249,11 @@ class Comparison:
             "summary": [dataclasses.asdict(row) for row in self.summary()],
             "runs": [{**_run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
         }
+
+
+def has_periods(runs: Sequence[Run]) -> bool:
+    """Whether a thread has periods."""
+    return any(app.periods for run in runs for app in run.outcome.apps)
 
 
 def has_energy(runs: Sequence[Run]) -> bool:
@@ -269,6 +316,8 @@ def _run_row(run: Run) -> dict[str, Any]:
         "ready_ns_max": max((thread.ready_ns_max for thread in outcome.threads), default=0),
         "ready_ns": sum(thread.ready_ns for thread in outcome.threads),
         "blocked_ns": sum(thread.blocked_ns for thread in outcome.threads),
+        **{f"latency_{name}": getattr(outcome.latency, name) for name in timeliness.PERCENTILES},
+        "missed": missed(run) if has_periods([run]) else None,
         "energy_j": outcome.energy_j,
         "edp_js": outcome.edp_js,
         "peak_c": outcome.peak_c,
@@ -286,6 +335,8 @@ def _app_rows(run: Run, *, keys: bool = True) -> list[dict[str, Any]]:
             "alone_ns": alone_ns,
             "h_ntt": h_ntt,
             "timed": timed,
+            **{f"latency_{name}": getattr(app.latency, name) for name in timeliness.PERCENTILES},
+            "missed": app.periods.missed if app.periods else None,
         }
         for app, alone_ns, h_ntt, timed in zip(
             run.outcome.apps, run.alone_ns, run.metrics.h_ntt, run.timed, strict=True

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from ampsched import timeliness
+from ampsched.timeliness import Distribution, Owner, Periods
+
 if TYPE_CHECKING:
     import polars
+    from _typeshed import DataclassInstance
 
 
 class _FromDict:
@@ -25,8 +29,21 @@ def _frozen(value: object) -> object:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
+class _Timely(_FromDict):
+    """The same of a class with latency and periods."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """From a dictionary that has at least the fields of the class."""
+        latency, periods = Distribution.from_dict(values["latency"]), Periods.maybe(values["periods"])
+        found: Self = super().from_dict({**values, "latency": latency, "periods": periods})
+        return found
+
+
 @dataclass(frozen=True, slots=True)
-class AppOutcome(_FromDict):
+class AppOutcome(_Timely):
     """Results of one application."""
 
     name: str
@@ -38,10 +55,14 @@ class AppOutcome(_FromDict):
     """The same of each repetition that ended; a single one unless repetitions were asked for."""
     threads: int
     """Threads that it had, in all repetitions."""
+    latency: Distribution
+    """Wake-up latencies of its threads."""
+    periods: Periods | None
+    """Of its periodic threads together; None if it has no such thread."""
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadOutcome(_FromDict):
+class ThreadOutcome(_Timely):
     """Results of one thread."""
 
     app: int
@@ -51,10 +72,8 @@ class ThreadOutcome(_FromDict):
     name: str
     start_ns: int
     end_ns: int
-    big_ns: int
-    """Time on big cores; on all cores of a symmetric machine."""
-    little_ns: int
-    """Time on little cores."""
+    class_ns: tuple[int, ...]
+    """Time on cores of each class, the slowest first, as in `Outcome.classes`."""
     ready_ns: int
     """Time in run queues."""
     ready_ns_max: int
@@ -77,12 +96,57 @@ class ThreadOutcome(_FromDict):
     """Times that it changed cores."""
     energy_uj: float | None
     """Energy that cores used while they ran it, if it was accounted for."""
+    latency: Distribution
+    """Its wake-up latencies."""
+    periods: Periods | None
+    """None if it has no period."""
+
+    @property
+    def run_ns(self) -> int:
+        """Time on cores."""
+        return sum(self.class_ns)
+
+    @property
+    def little_ns(self) -> int:
+        """Time on cores of the slowest class; 0 on a symmetric machine."""
+        return self.class_ns[0] if len(self.class_ns) > 1 else 0
+
+    @property
+    def big_ns(self) -> int:
+        """Time on all other cores."""
+        return self.run_ns - self.little_ns
+
+
+@dataclass(frozen=True, slots=True)
+class ClassOutcome(_FromDict):
+    """Results of one class of cores."""
+
+    name: str
+    """``big`` and ``little``, with ``middle`` between them; ``all`` if all cores are alike."""
+    clusters: tuple[str, ...]
+    """Its clusters."""
+    cores: int
+    """How many cores it has."""
+    busy_ns: int
+    """Time of its cores with a thread, switching included."""
+    idle_ns: int
+    """Time of its cores without a thread."""
+    instructions: int
+    """Instructions retired there."""
+    energy_uj: float | None
+    """Energy of its clusters, if it was accounted for."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoreOutcome(_FromDict):
     """Results of one core."""
 
+    cluster: str
+    """Name of its cluster."""
+    core_class: str
+    """Name of its class."""
+    residency: tuple[tuple[int, int], ...]
+    """Frequencies in MHz at which it was busy, ascending, with the time at each in ns."""
     busy_ns: int
     """Time with a thread, switching included."""
     overhead_ns: int
@@ -129,6 +193,16 @@ class ClusterOutcome(_FromDict):
     """Results of one cluster."""
 
     name: str
+    core_class: str
+    """Name of its class."""
+    core_type: str
+    """Name of the type of its cores."""
+    cores: tuple[int, ...]
+    """Numbers of its cores."""
+    busy_ns: int
+    """Time of its cores with a thread, switching included."""
+    idle_ns: int
+    """Time of its cores without a thread."""
     residency: tuple[tuple[int, int], ...]
     """Frequencies in MHz at which it ran, ascending, with the time at each in ns."""
     frequency_changes: int
@@ -139,12 +213,9 @@ class ClusterOutcome(_FromDict):
     def from_dict(cls, values: Mapping[str, Any]) -> "ClusterOutcome":
         """From a dictionary that has at least the fields of the class."""
         energy = values["energy"]
-        return cls(
-            values["name"],
-            tuple((mhz, ns) for mhz, ns in values["residency"]),
-            values["frequency_changes"],
-            None if energy is None else ClusterEnergy.from_dict(energy),
-        )
+        known = None if energy is None else ClusterEnergy.from_dict(energy)
+        found: ClusterOutcome = super(ClusterOutcome, cls).from_dict({**values, "energy": known})
+        return found
 
     @property
     def mean_mhz(self) -> float:
@@ -187,6 +258,10 @@ class Outcome:
     peak_c: float | None
     """Highest temperature of the machine in degrees Celsius, if heat was accounted for."""
     counts: Counts
+    latency: Distribution
+    """Wake-up latencies of all threads."""
+    classes: tuple[ClassOutcome, ...]
+    """Per class of cores, the slowest first."""
     caveat: str | None = None
     """What the policy could not do on this machine, for want of what it would have to know."""
     noise: str | None = None
@@ -215,6 +290,8 @@ class Outcome:
             clusters=tuple(map(ClusterOutcome.from_dict, values["clusters"])),
             peak_c=values["peak_c"],
             counts=Counts.from_dict(values["counts"]),
+            latency=Distribution.from_dict(values["latency"]),
+            classes=tuple(map(ClassOutcome.from_dict, values["classes"])),
             caveat=values["caveat"],
             noise=values["noise"],
             board_uj=values["board_uj"],
@@ -260,11 +337,16 @@ class Outcome:
         """A data frame with one row per thread."""
         import polars
 
+        names = [f"{each.name}_ns" for each in self.classes]
         rows = [
             {
                 "app": self.apps[thread.app].name,
                 "program": self.apps[thread.app].program,
-                **_without(thread, "app"),
+                **_flat(thread, "app", "class_ns"),
+                **dict(zip(names, thread.class_ns, strict=True)),
+                "wakeups": thread.latency.count,
+                **{f"latency_{name}": getattr(thread.latency, name) for name in timeliness.PERCENTILES},
+                "missed": thread.periods.missed if thread.periods else None,
             }
             for thread in self.threads
         ]
@@ -272,21 +354,107 @@ class Outcome:
 
     def apps_to_polars(self) -> "polars.DataFrame":
         """A data frame with one row per application."""
-        return frame_of(self.apps)
+        import polars
+
+        return polars.DataFrame([_flat(app) for app in self.apps], infer_schema_length=None)
 
     def cores_to_polars(self) -> "polars.DataFrame":
         """A data frame with one row per core."""
         import polars
 
         rows = [
-            {"core": number, **dataclasses.asdict(core), "utilisation": core.utilisation}
+            {"core": number, **_flat(core, "residency"), "utilisation": core.utilisation}
             for number, core in enumerate(self.cores)
         ]
         return polars.DataFrame(rows, infer_schema_length=None)
 
+    def classes_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per class of cores, the slowest first."""
+        return frame_of(self.classes)
 
-def _without(row: ThreadOutcome, field: str) -> dict[str, Any]:
-    return {key: value for key, value in dataclasses.asdict(row).items() if key != field}
+    def clusters_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per cluster; its energy, if it was accounted for, is a column of each part."""
+        import polars
+
+        rows = [
+            {
+                **_flat(cluster, "residency", "energy"),
+                "mean_mhz": cluster.mean_mhz,
+                **(dataclasses.asdict(cluster.energy) if cluster.energy else {}),
+            }
+            for cluster in self.clusters
+        ]
+        return polars.DataFrame(rows, infer_schema_length=None)
+
+    def residency_to_polars(self) -> "polars.DataFrame":
+        """A data frame with one row per core and frequency at which it was busy.
+
+        Columns: ``core``, ``core_class``, ``cluster``, ``mhz``, ``busy_ns``, and ``share`` of the whole run.
+        """
+        import polars
+
+        rows = [
+            {
+                "core": number,
+                "core_class": core.core_class,
+                "cluster": core.cluster,
+                "mhz": mhz,
+                "busy_ns": busy_ns,
+                "share": busy_ns / max(1, self.makespan_ns),
+            }
+            for number, core in enumerate(self.cores)
+            for mhz, busy_ns in core.residency
+        ]
+        texts, numbers = ("core_class", "cluster"), ("mhz", "busy_ns")
+        columns = {"core": int, **dict.fromkeys(texts, str), **dict.fromkeys(numbers, int), "share": float}
+        return polars.DataFrame(rows, schema=columns)
+
+    def owners(self) -> list[Owner]:
+        """Whose wake-up latencies and periods there are: each program, then its threads."""
+        found = []
+        for number, app in enumerate(self.apps):
+            found.append(Owner(app.name, None, None, app.latency, app.periods))
+            own = [thread for thread in self.threads if thread.app == number]
+            found += [Owner(app.name, it.name, it.repetition, it.latency, it.periods) for it in own]
+        return found
+
+    def latency_to_polars(self) -> "polars.DataFrame":
+        """Wake-up latencies: a data frame with one row per program (no ``thread``) and one per thread.
+
+        Columns: ``program`` (the application's name), ``thread``, ``repetition``, ``count`` (wake-ups), ``p50_ns``,
+        ``p95_ns``, ``p99_ns``, ``max_ns``.
+        """
+        import polars
+
+        return polars.DataFrame(timeliness.latency_rows(self.owners()), schema=timeliness.LATENCY_SCHEMA)
+
+    def periods_to_polars(self) -> "polars.DataFrame":
+        """Periods: a data frame with one row per program and thread that has any.
+
+        Columns: ``program``, ``thread``, ``repetition``, ``periods``, ``missed``, ``slack_p50_ns``,
+        ``slack_min_ns``, and the percentiles of response and frame times, such as ``response_p99_ns``.
+        """
+        import polars
+
+        return polars.DataFrame(timeliness.period_rows(self.owners()), schema=timeliness.PERIOD_SCHEMA)
+
+    def histograms_to_polars(self) -> "polars.DataFrame":
+        """Histograms: a data frame with one row per bucket that is not empty.
+
+        Columns: ``program``, ``thread``, ``repetition``, ``of`` (``latency``, ``response`` or ``frame``),
+        ``upper_ns`` (the longest time that the bucket counts) and ``count``. Runs of a comparison keep those of
+        whole programs only.
+        """
+        import polars
+
+        return polars.DataFrame(timeliness.histogram_rows(self.owners()), schema=timeliness.HISTOGRAM_SCHEMA)
+
+
+def _flat(row: "DataclassInstance", *without: str) -> dict[str, Any]:
+    """The fields of a result that fit into a frame's row."""
+    left_out = {*without, "latency", "periods"}
+    names = (field.name for field in dataclasses.fields(row))
+    return {name: getattr(row, name) for name in names if name not in left_out}
 
 
 def frame_of(rows: Iterable[Any]) -> "polars.DataFrame":

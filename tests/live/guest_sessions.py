@@ -7,6 +7,7 @@ Arguments: the program that loads policies, and names of scenes.
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,11 +16,12 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from guest import CORES, LOAD_S, STATE, complaints, in_the_end, kernel_log, wait_for
+from guest import CORES, LOAD_S, STATE, TRACING, complaints, in_the_end, kernel_log, wait_for
 
 LOADER = sys.argv[1]
 LIVE = str(Path(LOADER).with_name("ampsched-live"))
 WAIT_S = 60.0  # unloading takes long where instructions are translated
+BURSTS_S = 4
 SCHED_EXT = 7  # include/uapi/linux/sched.h
 HOG = "while :; do :; done"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -209,6 +211,44 @@ def told():
         "code": code,
         "trace": {text: data.count(text.encode()) for text in texts},
         "result": json.loads(result.read_text()),
+    }
+
+
+def wakeups(pids):
+    """Times in us from sched_waking to sched_switch of some threads, as the kernel's trace has them."""
+    event = re.compile(r"([\d.]+): sched_(waking|switch): (?:.*next_)?(?:.* )?pid=(\d+) ")
+    woken, times_us = {}, []
+    for text in (TRACING / "trace").read_text().splitlines():
+        if not (found := event.search(text)) or (pid := int(found[3])) not in pids:
+            continue
+        if found[2] == "waking":
+            woken[pid] = float(found[1])
+        elif pid in woken:
+            times_us.append(1e6 * (float(found[1]) - woken.pop(pid)))
+    return times_us
+
+
+def latency():
+    """Programs that compute and rest, in turns: what the session has measured, and what the kernel's trace says."""
+    events = [TRACING / f"events/sched/sched_{name}/enable" for name in ("waking", "switch")]
+    result = Path("/run/latency.json")
+    (TRACING / "buffer_size_kb").write_text("16384")
+    bursts = " ".join(f"{os.environ['LOADS']} bursts {BURSTS_S} &" for _ in range(8))
+    with session("--policy=eevdf", f"--result={result}", "--", "sh", "-c", f"{bursts} wait") as process:
+        for event in events:
+            event.write_text("1")
+        process.wait(WAIT_S)
+        for event in events:
+            event.write_text("0")
+    told = json.loads(result.read_text())["latency"]
+    tids = {thread["tid"] for thread in told["threads"] if thread["program"] == "loads"}
+    [loads] = [row["latency"] for row in told["programs"] if row["program"] == "loads"]
+    return {
+        "loads": loads,
+        "all": told["all"],
+        "lost": told["lost"],
+        "traced_us": wakeups(tids),
+        "said": process.said,
     }
 
 
@@ -420,6 +460,7 @@ def daemon():
 
 SCENES = {
     "told": told,
+    "latency": latency,
     "command": command,
     "processes": processes,
     "cgroup": cgroup,

@@ -1,5 +1,6 @@
 """Sessions of ``ampsched-live`` in a real kernel: status, stop, trace, whom they take in, what killed ones leave."""
 
+import math
 import os
 import signal
 
@@ -12,7 +13,7 @@ KILLED = 128 + signal.SIGKILL
 
 @pytest.fixture(scope="module")
 def sessions(in_guest):
-    return in_guest("told", "command", "processes", "cgroup", "killed", script="guest_sessions.py")
+    return in_guest("told", "latency", "command", "processes", "cgroup", "killed", script="guest_sessions.py")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,23 @@ def test_status_and_stop_know_sessions_in_the_kernel(sessions) -> None:
     assert (found["nobody"][0], "no session runs" in found["nobody"][2]) == (2, True)
     assert found["classes"] == [[SCHED_EXT], [OTHER]]
     assert found["code"] == KILLED, "its command goes on and its exit code is passed on"
+    assert_left_clean(found)
+
+
+def test_wakeup_latencies_are_those_of_the_kernels_events(sessions) -> None:
+    """Each percentile within 5 % or 20 us: the trace does not begin with the session, and buckets are 0.8 % wide."""
+    found = sessions["latency"]
+    told, traced_us = found["loads"], sorted(found["traced_us"])
+    assert found["lost"] == 0
+    assert sum(told["counts"]) == told["count"] >= 100
+    assert told["upper_ns"][-1] == told["max_ns"]
+    assert told["count"] <= found["all"]["count"]
+    # The trace begins a little later than the session, and some of the last events belong to one of both only.
+    assert abs(told["count"] - len(traced_us)) <= 0.1 * told["count"]
+    for name, part in (("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99)):
+        exact_us = traced_us[math.ceil(part * len(traced_us)) - 1]
+        assert told[name] / 1e3 == pytest.approx(exact_us, rel=0.05, abs=20), (name, found)
+    assert f"{found['all']['count']} wake-ups, latency p50 " in found["said"]
     assert_left_clean(found)
 
 

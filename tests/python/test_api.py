@@ -38,7 +38,7 @@ def test_simulation_accounts_for_all_time() -> None:
     assert len(outcome.cores) == 4
     for core in outcome.cores:
         assert core.busy_ns + core.idle_ns == outcome.makespan_ns
-    run_ns = sum(thread.big_ns + thread.little_ns for thread in outcome.threads)
+    run_ns = sum(thread.run_ns for thread in outcome.threads)
     assert run_ns == sum(core.busy_ns for core in outcome.cores)
     assert outcome.makespan_ns == max(app.start_ns + app.turnaround_ns for app in outcome.apps)
     assert 0 < outcome.utilisation <= 1

@@ -147,7 +147,7 @@ def test_threads_run_and_retire_as_the_outcome_says(traced: tuple[ampsched.Outco
             if title(track) == thread.name and in_app(decoded, track, outcome.apps[thread.app].name)
             for each in decoded.slices[uuid]
         ]
-        assert sum(each.end_ns - each.start_ns for each in slices) == thread.big_ns + thread.little_ns
+        assert sum(each.end_ns - each.start_ns for each in slices) == thread.run_ns
 
 
 def in_app(decoded: Decoded, track: Any, app: str) -> bool:

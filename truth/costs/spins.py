@@ -99,7 +99,7 @@ body = [{{ loop = {ROUNDS}, body = [
 ] }}]
 """
     outcome = simulate(cases.machine_text(case.cores, case.threads), program)
-    cpu_ns = sum(thread.big_ns + thread.little_ns for thread in outcome.threads)
+    cpu_ns = sum(thread.run_ns for thread in outcome.threads)
     return Found(thousand_us, outcome.makespan_ns / 1e6, cpu_ns / 1e6)
 
 

@@ -22,7 +22,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ampsched_model::{InputError, MAX_CLASSES};
+use ampsched_model::{InputError, MAX_CLASSES, class_name};
 
 use crate::by_hand::ByHand;
 use crate::pmus::HYBRID_KINDS;
@@ -161,18 +161,6 @@ impl CpuClasses {
     /// From what they are known.
     pub fn evidence(&self) -> Evidence {
         self.evidence
-    }
-}
-
-/// What the class at a place among so many is called, 0 being the slowest: `big` and `little`, with `middle` between
-/// them (`middle1`, `middle2` if there are two); `all` if there is only one.
-pub fn class_name(place: usize, count: usize) -> String {
-    match (place, count) {
-        (_, 1) => "all".to_owned(),
-        (0, _) => "little".to_owned(),
-        (place, count) if place + 1 == count => "big".to_owned(),
-        (_, 3) => "middle".to_owned(),
-        (place, _) => format!("middle{place}"),
     }
 }
 

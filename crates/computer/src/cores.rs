@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, EnergyPoint};
+use ampsched_model::{ClassId, ClusterId, CoreId, CoreSet, EnergyPoint, class_name};
 use ampsched_policy::{CAPACITY_ONE, ClusterInfo, Topology};
 use serde::Serialize;
 
-use crate::{PowerPoint, class_name, format_cpus};
+use crate::{PowerPoint, format_cpus};
 
 /// CPUs of one class that share a clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -21,7 +21,7 @@ mod wakeup;
 pub use by_hand::ByHand;
 pub use capabilities::{Capabilities, Cpufreq, LOAD_SCHEDULER, RIGHTS, Right};
 pub use cgroups::{CgroupVersion, Delegation};
-pub use classes::{CpuClass, CpuClasses, Evidence, class_name, online_cpus};
+pub use classes::{CpuClass, CpuClasses, Evidence, online_cpus};
 pub use cores::{CoreMap, Domain};
 pub use cpu_list::{format_cpus, parse_cpus};
 pub use domains::detect_cores;

@@ -11,6 +11,7 @@ mod core_model;
 mod energy_model;
 mod error;
 mod expr;
+mod histogram;
 mod ids;
 mod kernel_view;
 pub mod limits;
@@ -51,12 +52,13 @@ pub use core_model::{
 };
 pub use energy_model::energy_models;
 pub use error::{InputError, suggest};
+pub use histogram::{Distribution, Histogram};
 pub use ids::{
     AppId, ClassId, ClusterId, CodePtr, CoreId, CoreSet, MAX_CLASSES, Ns, ObjectId, ProfileId,
     ThreadId,
 };
 pub use kernel_view::{KernelView, LastLevelCache, Sees};
-pub use machine::{Cluster, Costs, Machine, Opp};
+pub use machine::{Cluster, Costs, Machine, Opp, class_name};
 pub use noise::{Noise, NoiseKind, NoiseSource, parse_noise};
 pub use power::{
     ActivityLaw, BoardPower, ClusterPower, CoreState, EnergyPoint, IdleState, Leakage, PowerPoint,

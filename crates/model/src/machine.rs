@@ -104,6 +104,18 @@ impl Costs {
     }
 }
 
+/// What the class at a place among so many is called, 0 being the slowest: `big` and `little`, with `middle` between
+/// them (`middle1`, `middle2` if there are two); `all` if there is only one.
+pub fn class_name(place: usize, count: usize) -> String {
+    match (place, count) {
+        (_, 1) => "all".to_owned(),
+        (0, _) => "little".to_owned(),
+        (place, count) if place + 1 == count => "big".to_owned(),
+        (_, 3) => "middle".to_owned(),
+        (place, _) => format!("middle{place}"),
+    }
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -207,6 +219,11 @@ impl Machine {
         let first =
             of_class.min_by(|one, other| one.by_speed(other).then(one.name.cmp(&other.name)));
         first.expect("a cluster is of the class")
+    }
+
+    /// Number of speed classes.
+    pub fn class_count(&self) -> usize {
+        self.clusters.iter().map(|cluster| cluster.class.index() + 1).max().unwrap_or(1)
     }
 
     /// The cluster of a core.

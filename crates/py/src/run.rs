@@ -247,7 +247,10 @@ pub fn run_batch(
         .iter()
         .zip(results)
         .map(|(workload, result)| match result {
-            Ok(outcome) => Ok(json(&outcome).into_pyobject(py)?.into_any().unbind()),
+            Ok(outcome) => {
+                let outcome = outcome.without_thread_histograms();
+                Ok(json(&outcome).into_pyobject(py)?.into_any().unbind())
+            }
             Err(error) => Ok(error::job(workload, &error).into_value(py).into_any()),
         })
         .collect()

@@ -30,7 +30,8 @@ pub use interrupt::Interrupt;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
 pub use outcome::{
-    AppOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, ThreadOutcome,
+    AppOutcome, ClassOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, Periods,
+    ThreadOutcome,
 };
 pub use schedule_trace::write_schedule;
 pub use tasks::{TaskError, run_task_policy, run_tasks};

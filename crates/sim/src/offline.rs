@@ -3,7 +3,7 @@
 use ampsched_model::{Machine, Workload};
 use ampsched_policy::build_policy;
 
-use crate::{FactorSource, Options, Overhead, SimError, simulate};
+use crate::{FactorSource, Options, Overhead, SimError, ThreadOutcome, simulate};
 
 /// What an application does alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ fn measure(machine: &Machine, workload: &Workload, options: &Options) -> Result<
     let policy = build_policy("cfs", &[]).expect("cfs is in the registry");
     let outcome = simulate(machine, workload, "cfs", policy, options)?;
     let instructions: u64 = outcome.threads.iter().map(|thread| thread.instructions).sum();
-    let run_ns: u64 = outcome.threads.iter().map(|t| t.big_ns + t.little_ns).sum();
+    let run_ns: u64 = outcome.threads.iter().map(ThreadOutcome::run_ns).sum();
     let energy = outcome.clusters[0].energy.map(|energy| energy.running_uj + energy.uncore_uj);
     Ok(Alone {
         ips: instructions as f64 * 1e9 / run_ns.max(1) as f64,

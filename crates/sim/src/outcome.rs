@@ -1,6 +1,6 @@
 //! What a simulation yields.
 
-use ampsched_model::Ns;
+use ampsched_model::{Distribution, Ns};
 use serde::Serialize;
 
 /// Results of one simulation.
@@ -22,6 +22,10 @@ pub struct Outcome {
     pub apps: Vec<AppOutcome>,
     /// Per thread.
     pub threads: Vec<ThreadOutcome>,
+    /// Wake-up latencies of all threads.
+    pub latency: Distribution,
+    /// Per class of cores, the slowest first.
+    pub classes: Vec<ClassOutcome>,
     /// Per core.
     pub cores: Vec<CoreOutcome>,
     /// Per cluster.
@@ -34,6 +38,22 @@ pub struct Outcome {
     pub counts: Counts,
     /// What the policy could not do on this machine.
     pub caveat: Option<String>,
+}
+
+impl Outcome {
+    /// Without the histograms of single threads, which take most of the room where many results are kept; percentiles,
+    /// and what whole programs have counted, stay.
+    #[must_use]
+    pub fn without_thread_histograms(mut self) -> Self {
+        for thread in &mut self.threads {
+            thread.latency.drop_histogram();
+            if let Some(periods) = &mut thread.periods {
+                periods.response.drop_histogram();
+                periods.frame.drop_histogram();
+            }
+        }
+        self
+    }
 }
 
 /// Results of one application.
@@ -52,6 +72,10 @@ pub struct AppOutcome {
     pub completions_ns: Vec<Ns>,
     /// Threads that it had, in all repetitions.
     pub threads: u32,
+    /// Wake-up latencies of its threads.
+    pub latency: Distribution,
+    /// Of its periodic threads together; none if it has no such thread.
+    pub periods: Option<Periods>,
 }
 
 /// Results of one thread.
@@ -67,10 +91,8 @@ pub struct ThreadOutcome {
     pub start_ns: Ns,
     /// When it ended.
     pub end_ns: Ns,
-    /// Time on big cores (all cores of a symmetric machine).
-    pub big_ns: Ns,
-    /// Time on little cores.
-    pub little_ns: Ns,
+    /// Time on cores of each class, the slowest first.
+    pub class_ns: Vec<Ns>,
     /// Time in run queues.
     pub ready_ns: Ns,
     /// Longest single stay in a run queue.
@@ -95,11 +117,72 @@ pub struct ThreadOutcome {
     pub migrations: u64,
     /// Energy that cores used while they ran it, if it was accounted for.
     pub energy_uj: Option<f64>,
+    /// Its wake-up latencies.
+    pub latency: Distribution,
+    /// None if it has no period.
+    pub periods: Option<Periods>,
+}
+
+impl ThreadOutcome {
+    /// Time on cores.
+    pub fn run_ns(&self) -> Ns {
+        self.class_ns.iter().sum()
+    }
+
+    /// Time on cores of the slowest class, if there is another one.
+    pub fn little_ns(&self) -> Ns {
+        if self.class_ns.len() > 1 { self.class_ns[0] } else { 0 }
+    }
+
+    /// Time on all other cores.
+    pub fn big_ns(&self) -> Ns {
+        self.run_ns() - self.little_ns()
+    }
+}
+
+/// Periods of a thread, or of all threads of a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Periods {
+    /// Periods whose work has ended or is overdue.
+    pub count: u64,
+    /// Those whose work ended after it was due, or has not ended though it is due.
+    pub missed: u64,
+    /// Median of the time from the end of a period's work until it was due; below 0: so much too late.
+    pub slack_p50_ns: i64,
+    /// The least.
+    pub slack_min_ns: i64,
+    /// From the beginning of a period to the end of its work.
+    pub response: Distribution,
+    /// Frame times: between the ends of the work of successive periods of a thread.
+    pub frame: Distribution,
+}
+
+/// Results of one class of cores.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClassOutcome {
+    /// Name: `big` and `little`, with `middle` between them; `all` if all cores are alike.
+    pub name: String,
+    /// Its clusters.
+    pub clusters: Vec<String>,
+    /// How many cores it has.
+    pub cores: usize,
+    /// Time of its cores with a thread, switching included.
+    pub busy_ns: Ns,
+    /// Time of its cores without a thread.
+    pub idle_ns: Ns,
+    /// Instructions retired there.
+    pub instructions: u64,
+    /// Energy of its clusters, if it was accounted for.
+    pub energy_uj: Option<f64>,
 }
 
 /// Results of one core.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CoreOutcome {
+    /// Name of its class.
+    pub core_class: String,
+    /// Name of its cluster.
+    pub cluster: String,
     /// Time with a thread, switching included.
     pub busy_ns: Ns,
     /// Of that, time spent on switching and migration, and on interrupts.
@@ -112,6 +195,8 @@ pub struct CoreOutcome {
     pub noise_ns: Ns,
     /// Times that it went from one thread to another.
     pub switches: u64,
+    /// Frequencies in MHz at which it was busy, ascending, with the time at each.
+    pub residency: Vec<(u32, Ns)>,
 }
 
 /// Results of one cluster.
@@ -119,6 +204,16 @@ pub struct CoreOutcome {
 pub struct ClusterOutcome {
     /// Name.
     pub name: String,
+    /// Name of its class.
+    pub core_class: String,
+    /// Name of the type of its cores.
+    pub core_type: String,
+    /// Numbers of its cores.
+    pub cores: Vec<u16>,
+    /// Time of its cores with a thread, switching included.
+    pub busy_ns: Ns,
+    /// Time of its cores without a thread.
+    pub idle_ns: Ns,
     /// Frequencies in MHz at which it ran, ascending, with the time at each.
     pub residency: Vec<(u32, Ns)>,
     /// Changes of frequency.
@@ -142,6 +237,13 @@ pub struct ClusterEnergy {
     pub throttled_ns: Ns,
     /// Temperature of its hottest core at the end, if the machine describes how it heats.
     pub temperature_c: Option<f64>,
+}
+
+impl ClusterEnergy {
+    /// All of it.
+    pub fn total_uj(&self) -> f64 {
+        self.running_uj + self.idle_uj + self.uncore_uj
+    }
 }
 
 /// Totals of a simulation.

@@ -256,7 +256,7 @@ proptest! {
                 let big = &host.machine.clusters[0];
                 let ips = ampsched_model::speed_ips(profile, &big.params, 2000.0);
                 let alone_ns = million * 1e15 / ips;
-                prop_assert!((thread.big_ns + thread.little_ns) as f64 >= alone_ns * 0.99, "{}", info.name);
+                prop_assert!((thread.run_ns()) as f64 >= alone_ns * 0.99, "{}", info.name);
             }
             prop_assert_eq!(&run(&host, &workload, info.name), &outcome);
         }

@@ -57,7 +57,7 @@ fn what_does_not_divide_evenly_goes_round_all_cores() {
         let outcome = host.run(&text, "cfs");
         let mean = 30e9 * cores as f64 / f64::from(hogs);
         for thread in &outcome.threads {
-            let share = thread.big_ns as f64 / mean;
+            let share = thread.big_ns() as f64 / mean;
             assert!(
                 (share - 1.0).abs() < 0.12,
                 "{hogs} on {cores}: {} has {share:.2}",

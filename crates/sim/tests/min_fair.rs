@@ -158,14 +158,14 @@ fn those_who_gain_are_found_by_sampling() {
     let case = Case { fast: 2, slow: 2, speedups: vec![1.2, 1.3, 3.0, 3.2] };
     for policy in ["max-perf", "min-fair:target=0.8", "similarity", "uniformity:target=0.7"] {
         let outcome = case.run(policy, FactorSource::Sampled { interval_ns: ns(500.0) });
-        let fast_ms: Vec<u64> = outcome.threads.iter().map(|t| t.big_ns / 1_000_000).collect();
+        let fast_ms: Vec<u64> = outcome.threads.iter().map(|t| t.big_ns() / 1_000_000).collect();
         assert!(fast_ms[2].min(fast_ms[3]) > 6_000, "{policy}: {fast_ms:?}");
         // 4 % of the time, some turns of which are still to come.
         assert!(fast_ms[0].min(fast_ms[1]) > 350, "{policy}: {fast_ms:?}");
     }
     let outcome = case.run("acfs", FactorSource::Sampled { interval_ns: ns(500.0) });
     let progress: Vec<f64> = (outcome.threads.iter().zip(&case.speedups))
-        .map(|(thread, speedup)| thread.big_ns as f64 + thread.little_ns as f64 / speedup)
+        .map(|(thread, speedup)| thread.big_ns() as f64 + thread.little_ns() as f64 / speedup)
         .collect();
     for done_ns in &progress {
         assert!(done_ns / progress[0] > 0.9 && done_ns / progress[0] < 1.1, "{progress:?}");

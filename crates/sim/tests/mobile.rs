@@ -14,7 +14,7 @@ fn gts_lets_a_sleeper_go_down_and_pulls_it_up_when_it_has_become_heavy() {
     let outcome = Host::unequal(1, 1, 2.0).run(SLEEPER, "gts");
     // It wakes up light on the big core, and is heavy after 54 periods of 1.024 us x 1024; the idle big core looks
     // every 4 ms.
-    let little_ns = outcome.threads[0].little_ns;
+    let little_ns = outcome.threads[0].little_ns();
     let heavy_ns = 54 * 1_048_576;
     assert!((heavy_ns - 2_000_000..=heavy_ns + 4_000_000).contains(&little_ns), "{little_ns}");
     assert_eq!(outcome.threads[0].migrations, 2);
@@ -36,12 +36,12 @@ fn cluster_switching_uses_one_cluster_at_a_time() {
     let outcome = Host::unequal(2, 2, 2.0).run(hog, "cluster-switching");
     let thread = &outcome.threads[0];
     // 10 ms on a little core do the work of 5.
-    assert_eq!((thread.little_ns, thread.big_ns), (ns(10.0), ns(95.0)));
+    assert_eq!((thread.little_ns(), thread.big_ns()), (ns(10.0), ns(95.0)));
     // Light: it comes back.
     let light = "[[threads]]\nname='t'\nbody=[{run_us=50e3,profile='unit'},{loop=20,body=[{sleep_us=9e3},{run_us=500,profile='unit'}]}]";
     let outcome = Host::unequal(2, 2, 2.0).run(light, "cluster-switching");
     let thread = &outcome.threads[0];
-    assert_eq!((thread.migrations, thread.little_ns > ns(25.0)), (2, true), "{thread:?}");
+    assert_eq!((thread.migrations, thread.little_ns() > ns(25.0)), (2, true), "{thread:?}");
 }
 
 /// Two Cortex-A7 and two Cortex-A15, in that order or the other way round.
@@ -61,12 +61,12 @@ const LIGHT: &str = "[[threads]]\nname='t'\ncount=2\nbody=[{loop=100,body=[{run_
 fn iks_runs_light_threads_on_little_cores_and_hogs_on_big_ones() {
     let light = on_exynos(false, LIGHT, "iks", None);
     for thread in &light.threads {
-        assert!(thread.little_ns > 9 * thread.big_ns, "{thread:?}");
+        assert!(thread.little_ns() > 9 * thread.big_ns(), "{thread:?}");
     }
     assert!(light.clusters[0].residency[0].0 < 600, "{:?}", light.clusters[0]);
     let hogs = "[[threads]]\nname='t'\ncount=4\nbody=[{run_us=200e3,profile='unit'}]";
     let heavy = on_exynos(false, hogs, "iks", None);
-    assert!(heavy.threads.iter().all(|thread| thread.little_ns == 0), "{:?}", heavy.threads);
+    assert!(heavy.threads.iter().all(|thread| thread.little_ns() == 0), "{:?}", heavy.threads);
     assert_eq!(heavy.clusters[1].residency, [(2000, heavy.makespan_ns)]);
 }
 
@@ -74,12 +74,12 @@ fn iks_runs_light_threads_on_little_cores_and_hogs_on_big_ones() {
 fn eas_keeps_light_threads_on_little_cores_and_lets_misfits_go_up() {
     let light = on_exynos(true, LIGHT, "eas", Some("schedutil"));
     for thread in &light.threads {
-        assert!(thread.little_ns > 5 * thread.big_ns, "{thread:?}");
+        assert!(thread.little_ns() > 5 * thread.big_ns(), "{thread:?}");
     }
     // A hog starts on a little core, as under CFS, but goes up when it does not fit there.
     let hog = "[[threads]]\nname='t'\nbody=[{run_us=500e3,profile='unit'}]";
     let thread = &on_exynos(false, hog, "eas", None).threads[0];
-    assert!(thread.little_ns > 0 && thread.big_ns > 5 * thread.little_ns, "{thread:?}");
+    assert!(thread.little_ns() > 0 && thread.big_ns() > 5 * thread.little_ns(), "{thread:?}");
     // Over-utilised all the time: not worse than CFS at the same frequencies.
     let hogs = "[[threads]]\nname='t'\ncount=6\nbody=[{loop=50,body=[{run_us=9e3,profile='unit'},{sleep_us=100}]}]";
     let (eas, cfs) = (on_exynos(false, hogs, "eas", None), on_exynos(false, hogs, "cfs", None));
@@ -104,9 +104,9 @@ fn without_an_energy_model_eas_is_cfs() {
 #[test]
 fn utilisation_aware_runs_light_threads_slowly_and_hogs_fast() {
     let light = on_exynos(false, LIGHT, "utilisation-aware", None);
-    assert!(light.threads.iter().all(|thread| thread.little_ns > thread.big_ns), "{light:?}");
+    assert!(light.threads.iter().all(|thread| thread.little_ns() > thread.big_ns()), "{light:?}");
     let hogs = "[[threads]]\nname='t'\ncount=2\nbody=[{run_us=3e6,profile='unit'}]";
     let heavy = on_exynos(false, hogs, "utilisation-aware", None);
     assert!(heavy.makespan_ns < ns(5000.0), "{}", heavy.makespan_ns);
-    assert!(heavy.threads.iter().all(|thread| thread.big_ns > thread.little_ns));
+    assert!(heavy.threads.iter().all(|thread| thread.big_ns() > thread.little_ns()));
 }

@@ -62,7 +62,7 @@ fn a_kernel_thread_takes_the_core_and_gives_it_back() {
     assert_eq!((core.busy_ns, core.idle_ns), (ns(1000.0), 0));
     assert!(core.noise_ns.abs_diff(ns(1000.0) / 99) < 20_000, "{}", core.noise_ns);
     assert_eq!(outcome.makespan_ns, core.busy_ns + core.noise_ns);
-    assert_eq!((hog.big_ns, hog.ready_ns), (ns(1000.0), core.noise_ns));
+    assert_eq!((hog.big_ns(), hog.ready_ns), (ns(1000.0), core.noise_ns));
     assert_eq!(hog.involuntary, outcome.counts.noise);
     assert_eq!((outcome.threads.len(), outcome.apps.len()), (1, 1));
 }

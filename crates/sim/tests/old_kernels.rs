@@ -13,7 +13,7 @@ fn three_hogs(policy: &str, hz: u32) -> Vec<(f64, u64)> {
     host.options.until_ns = Some(ns(20_000.0));
     let outcome = host.run(text, &format!("{policy}:hz={hz}"));
     let share = |run_ns: u64| run_ns as f64 / 20e9 * 1.5;
-    outcome.threads.iter().map(|thread| (share(thread.big_ns), thread.migrations)).collect()
+    outcome.threads.iter().map(|thread| (share(thread.big_ns()), thread.migrations)).collect()
 }
 
 #[test]

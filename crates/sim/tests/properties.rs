@@ -47,6 +47,32 @@ fn program() -> impl Strategy<Value = String> {
     )
 }
 
+/// Every wake-up is counted once, percentiles are in order, and waiting for a core after one is part of all waiting.
+fn timely(outcome: &Outcome) -> Result<(), TestCaseError> {
+    let who = &outcome.policy;
+    // A thread that a policy has held back comes as one that wakes up.
+    if HOLD_NOBODY.contains(&who.as_str()) {
+        prop_assert_eq!(outcome.latency.count, outcome.counts.wakeups, "{}", who);
+    }
+    prop_assert!(outcome.latency.count <= outcome.counts.wakeups, "{}", who);
+    let threads = outcome.threads.iter().map(|thread| &thread.latency);
+    prop_assert_eq!(threads.clone().map(|own| own.count).sum::<u64>(), outcome.latency.count);
+    prop_assert_eq!(threads.map(|own| own.max_ns).max(), Some(outcome.latency.max_ns));
+    for thread in &outcome.threads {
+        let own = &thread.latency;
+        let counted: u64 = own.counts.iter().map(|&count| u64::from(count)).sum();
+        prop_assert_eq!(counted, own.count, "{}: {}", who, thread.name);
+        prop_assert_eq!(own.upper_ns.last().copied().unwrap_or(0), own.max_ns);
+        let told = [own.p50_ns, own.p95_ns, own.p99_ns, own.max_ns];
+        prop_assert!(told.is_sorted(), "{}: {}: {:?}", who, thread.name, told);
+        prop_assert!(own.max_ns <= thread.ready_ns, "{}: {}: {:?}", who, thread.name, thread);
+    }
+    Ok(())
+}
+
+/// Some policies that hold no thread back.
+const HOLD_NOBODY: &[&str] = &["cfs", "eevdf", "linux", "rr", "fifo", "colab", "wash"];
+
 fn run_all(host: &Host, program: &str) -> Result<(), TestCaseError> {
     let mut work: Option<(String, u64)> = None;
     for info in REGISTRY {
@@ -54,6 +80,7 @@ fn run_all(host: &Host, program: &str) -> Result<(), TestCaseError> {
         let outcome =
             outcome.map_err(|error| TestCaseError::fail(format!("{}: {error}", info.name)))?;
         bounded_waits(&outcome)?;
+        timely(&outcome)?;
         let name = info.name.to_owned();
         let total: u64 = instructions_of_computes(&outcome);
         let (other, expected) = work.get_or_insert((name, total));

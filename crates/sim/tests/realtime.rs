@@ -110,7 +110,7 @@ fn budgets_last_longer_on_little_cores() {
     let outcome = host.run(&program, "cfs");
     // 10 ms of work take 20 ms there, which is the budget of 10 ms.
     assert_eq!(ends_ms(&outcome, &["dl"]), [20.0]);
-    assert_eq!(of(&outcome, "dl").little_ns, ns(20.0));
+    assert_eq!(of(&outcome, "dl").little_ns(), ns(20.0));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn fair_threads_get_a_twentieth_beside_a_real_time_hog() {
         ) + &thread("fair", "", "{loop='forever', body=[{occupy_us=5000, profile='unit'}]}");
     for policy in ["cfs", "eevdf"] {
         let outcome = host.run(&program, policy);
-        assert_eq!(of(&outcome, "fair").big_ns, ns(500.0), "{policy}");
+        assert_eq!(of(&outcome, "fair").big_ns(), ns(500.0), "{policy}");
         assert_eq!(of(&outcome, "fair").ready_ns_max, ns(950.0), "{policy}");
     }
 }
@@ -191,7 +191,7 @@ fn a_server_is_not_needed_where_fair_threads_run_anyway() {
     let program = thread("rt", "class='fifo'\npriority=50", body)
         + &thread("fair", "", "{loop='forever', body=[{occupy_us=5000, profile='unit'}]}");
     let outcome = host.run(&program, "cfs");
-    assert_eq!(of(&outcome, "fair").big_ns, ns(1000.0));
+    assert_eq!(of(&outcome, "fair").big_ns(), ns(1000.0));
     assert_eq!(of(&outcome, "rt").ready_ns, 0);
 }
 
@@ -207,7 +207,7 @@ fn threads_change_their_class() {
     for policy in ["cfs", "eevdf", "colab", "wash", "eas"] {
         let outcome = run(1, &program, policy);
         let one = of(&outcome, "one");
-        assert_eq!(one.big_ns, ns(10.0), "{policy}");
+        assert_eq!(one.big_ns(), ns(10.0), "{policy}");
         assert_eq!(outcome.makespan_ns, ns(20.0), "{policy}");
     }
 }
@@ -291,7 +291,7 @@ fn idle_threads_weigh_3_and_interrupt_nobody() {
     host.options.until_ns = Some(ns(20_000.0));
     let program = thread("idle", "class='idle'\nnice=-20", body) + &thread("fair", "", body);
     let outcome = host.run(&program, "eevdf");
-    let share = of(&outcome, "idle").big_ns as f64 / 20e9;
+    let share = of(&outcome, "idle").big_ns() as f64 / 20e9;
     assert!((share - 3.0 / 1027.0).abs() < 0.002, "{share}");
 }
 
@@ -303,7 +303,7 @@ fn a_thread_that_becomes_idle_weighs_3_from_then_on() {
         host.options.until_ns = Some(ns(20_000.0));
         let forever = "{loop='forever', body=[{occupy_us=500, profile='unit'}]}";
         let outcome = host.run(&(thread("idle", "", body) + &thread("fair", "", forever)), policy);
-        let share = of(&outcome, "idle").big_ns as f64 / 20e9;
+        let share = of(&outcome, "idle").big_ns() as f64 / 20e9;
         assert!((share - 3.0 / 1027.0).abs() < 0.002, "{policy}: {share}");
     }
 }

@@ -36,7 +36,7 @@ fn the_short_one_is_repeated_until_the_long_one_has_ended_three_times() {
     // The eighth run of the short one is half over when everything stops.
     let last = &outcome.threads[outcome.threads.len() - 1];
     assert_eq!((last.repetition, last.start_ns, last.end_ns), (7, ns(70.0), ns(75.0)));
-    assert_eq!(last.big_ns, ns(5.0));
+    assert_eq!(last.big_ns(), ns(5.0));
     assert_eq!((outcome.apps[0].threads, outcome.apps[1].threads), (8, 3));
     assert_eq!(
         outcome.apps.iter().map(|app| app.turnaround_ns).collect::<Vec<_>>(),
@@ -57,7 +57,7 @@ fn static_threading_begins_at_the_same_core_again() {
     let text = "[[threads]]\nname='t'\ncount=2\nbody=[{run_us=1e3,profile='unit'}]";
     let outcome = Host::unequal(1, 2, 2.0).with_repetitions(3).run(text, "static");
     assert_eq!(outcome.apps[0].completions_ns, [ns(2.0); 3]);
-    let big: Vec<u64> = outcome.threads.iter().map(|thread| thread.big_ns).collect();
+    let big: Vec<u64> = outcome.threads.iter().map(|thread| thread.big_ns()).collect();
     assert_eq!(big, [ns(1.0), 0].repeat(3));
 }
 

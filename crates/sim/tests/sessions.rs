@@ -15,7 +15,7 @@ fn share_of_last(cores: usize, programs: &[&str], policy: &str) -> f64 {
     let outcome = host.run_mix(programs, policy);
     let last = programs.len() - 1;
     let own = outcome.threads.iter().filter(|thread| usize::from(thread.app) == last);
-    own.map(|thread| thread.big_ns).sum::<u64>() as f64 / (20e9 * cores as f64)
+    own.map(|thread| thread.big_ns()).sum::<u64>() as f64 / (20e9 * cores as f64)
 }
 
 fn assert_near(found: f64, expected: f64, what: &str) {

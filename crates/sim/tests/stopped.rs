@@ -17,7 +17,7 @@ fn stopped_after(ms: f64, mut host: Host) -> Host {
 
 /// Running, ready, longest ready, blocked.
 fn times(thread: &ThreadOutcome) -> [u64; 4] {
-    let run_ns = thread.big_ns + thread.little_ns;
+    let run_ns = thread.run_ns();
     [run_ns, thread.ready_ns, thread.ready_ns_max, thread.blocked_ns]
 }
 

@@ -192,8 +192,17 @@ def _slowdown_table(policies: Sequence[str], runs: Sequence[Sequence[Run]]) -> T
 
 
 def _detail_table(rows: list[SummaryRow], runs: Sequence[Sequence[Run]]) -> Table:
-    """Switches, migrations, mean waiting and blocked time of a thread, utilisation, fairness."""
-    heads = ("switches", "migr.", "waiting ms", "blocked ms", "busy %", "unfair", "uniform")
+    """Switches, migrations, mean waiting and blocked time of a thread, wake-up latency, utilisation, fairness."""
+    periodic = any(row.missed for row in rows)
+    heads = (
+        "switches",
+        "migr.",
+        "waiting ms",
+        "blocked ms",
+        "wake-up p99 ms",
+        *(["missed"] if periodic else []),
+    )
+    heads += ("busy %", "unfair", "uniform")
     table = render.table("policy", *heads)
     for row, each in zip(rows, runs, strict=True):
         threads = [thread for run in each for thread in run.outcome.threads]
@@ -203,6 +212,8 @@ def _detail_table(rows: list[SummaryRow], runs: Sequence[Sequence[Run]]) -> Tabl
             render.count(row.migrations),
             render.milliseconds(fmean(thread.ready_ns for thread in threads)),
             render.milliseconds(fmean(thread.blocked_ns for thread in threads)),
+            f"{row.latency_p99_ms.mean:.3f}",
+            *([f"{row.missed.mean if row.missed else 0:.1f}"] if periodic else []),
             f"{100 * row.utilisation:.1f}",
             f"{row.unfairness:.2f}",
             f"{row.uniformity:.3f}",

@@ -94,8 +94,10 @@ def _plain(value: Estimate, digits: int) -> str:
 def print_live(console: Console, result: LiveComparison) -> None:
     """Prints the tables of a comparison."""
     table = render.table("policy", "H_ANTT", "change %", "H_STP", "change %")
-    details = render.table("policy", "makespan s", "unfairness", "uniformity", "session's CPU %")
-    for number, row in enumerate(result.summary()):
+    rows = result.summary()
+    measured = ["wake-up p99 ms"] if any(row.latency_p99_ms for row in rows) else []
+    details = render.table("policy", "makespan s", *measured, "unfairness", "uniformity", "session's CPU %")
+    for number, row in enumerate(rows):
         table.add_row(
             row.policy,
             _plain(row.h_antt, 3),
@@ -106,6 +108,7 @@ def print_live(console: Console, result: LiveComparison) -> None:
         details.add_row(
             row.policy,
             _plain(row.makespan_s, 2),
+            *([_plain(row.latency_p99_ms, 3) if row.latency_p99_ms else ""] if measured else []),
             _plain(row.unfairness, 2),
             _plain(row.uniformity, 2),
             f"{100 * row.overhead:.1f}",

@@ -47,7 +47,12 @@ def simulate(
 
 def _print(console: Console, outcome: Outcome) -> None:
     title = f"{outcome.workload} on {outcome.machine} under {outcome.policy}"
-    tables = {title: _apps(outcome), "Threads (ms)": _threads(outcome), "Cores": _cores(outcome)}
+    tables = {title: _apps(outcome), "Threads (ms)": _threads(outcome)}
+    if outcome.latency.count:
+        tables["Wake-up latency (ms)"] = _latency(outcome)
+    if any(app.periods for app in outcome.apps):
+        tables["Periods (ms)"] = _periods(outcome)
+    tables |= {"Classes of cores": _classes(outcome), "Cores": _cores(outcome)}
     if outcome.energy_j is not None:
         tables["Energy"] = _energy(outcome)
     for title, table in tables.items():
@@ -81,28 +86,73 @@ def _apps(outcome: Outcome) -> Table:
 
 def _threads(outcome: Outcome) -> Table:
     """One row per thread; that of a repeated program has the sums over its repetitions."""
-    heads = ("big", "little", "waiting", "blocked", "blamed", "sw.", "migr.")
-    table = render.table("thread", *heads)
+    classes = [each.name for each in reversed(outcome.classes)]
+    table = render.table("thread", *classes, "waiting", "blocked", "blamed", "sw.", "migr.")
+    times = len(classes) + 3
     rows: dict[str, list[int]] = {}
     for thread in outcome.threads:
-        times = (thread.big_ns, thread.little_ns, thread.ready_ns, thread.blocked_ns, thread.blame_ns)
-        values = (*times, thread.switches, thread.migrations)
+        waits = (thread.ready_ns, thread.blocked_ns, thread.blame_ns)
+        values = (*reversed(thread.class_ns), *waits, thread.switches, thread.migrations)
         row = rows.setdefault(f"{outcome.apps[thread.app].name}/{thread.name}", [0] * len(values))
         row[:] = map(sum, zip(row, values, strict=True))
     for name, row in rows.items():
-        table.add_row(name, *map(render.milliseconds, row[:5]), *map(render.count, row[5:]))
+        table.add_row(name, *map(render.milliseconds, row[:times]), *map(render.count, row[times:]))
+    return table
+
+
+def _latency(outcome: Outcome) -> Table:
+    """Wake-up latency of each program."""
+    table = render.table("program", "wake-ups", "p50", "p95", "p99", "longest")
+    for app in outcome.apps:
+        row = app.latency.row()
+        table.add_row(app.name, render.count(row.pop("count")), *map(_short, row.values()))
+    return table
+
+
+def _periods(outcome: Outcome) -> Table:
+    """Periods of each program that has any."""
+    heads = ("periods", "missed", "slack p50", "least", "resp. p99", "frame p50", "p99")
+    table = render.table("program", *heads)
+    for app in outcome.apps:
+        if (periods := app.periods) is None:
+            continue
+        frame = periods.frame
+        times = (periods.slack_p50_ns, periods.slack_min_ns, periods.response.p99_ns)
+        counts = map(render.count, (periods.count, periods.missed))
+        table.add_row(app.name, *counts, *map(_short, (*times, frame.p50_ns, frame.p99_ns)))
+    return table
+
+
+def _short(ns: int) -> str:
+    """A time in ms that may be some us."""
+    return f"{ns / 1e6:,.3f}"
+
+
+def _classes(outcome: Outcome) -> Table:
+    """Use of each cluster, by class of cores, the fastest first."""
+    table = render.table("class", "cluster", "cores", "busy %", "mean MHz")
+    table.columns[1].justify = "left"
+    order = {each.name: number for number, each in enumerate(outcome.classes)}
+    for cluster in sorted(outcome.clusters, key=lambda it: -order[it.core_class]):
+        total_ns = max(1, outcome.makespan_ns * len(cluster.cores))
+        busy = f"{100 * cluster.busy_ns / total_ns:.1f}"
+        cores = f"{len(cluster.cores)}"
+        table.add_row(cluster.core_class, cluster.name, cores, busy, f"{cluster.mean_mhz:,.0f}")
     return table
 
 
 def _cores(outcome: Outcome) -> Table:
     noisy = outcome.noise is not None
-    table = render.table("core", "busy %", "", "overhead %", *(["noise %"] if noisy else []), "switches")
-    table.columns[2].justify = "left"
+    table = render.table(
+        "core", "class", "busy %", "", "overhead %", *(["noise %"] if noisy else []), "switches"
+    )
+    table.columns[1].justify = table.columns[3].justify = "left"
     for number, core in enumerate(outcome.cores):
         total_ns = max(1, core.busy_ns + core.idle_ns + core.noise_ns)
         noise = [f"{100 * (core.noise_ns + core.interrupted_ns) / total_ns:.2f}"] if noisy else []
         table.add_row(
             str(number),
+            core.core_class,
             f"{100 * core.utilisation:.1f}",
             render.bar(core.utilisation, 20),
             f"{100 * core.overhead_ns / total_ns:.2f}",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import random
 import shlex
@@ -24,6 +25,7 @@ from ampsched.live.running import run_programs
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.policy_file import SIMULATION_ONLY, is_file
 from ampsched.statistics import Estimate, estimate
+from ampsched.timeliness import Distribution
 from ampsched.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -47,6 +49,10 @@ class LiveRun:
     metrics: MixMetrics
     session: dict[str, Any] = field(default_factory=dict)
     """What ``ampsched-live`` says of its session: mode, what was missing, overhead; empty for the default."""
+    latency: Distribution | None = None
+    """Wake-up latencies of all threads; only a session in the kernel measures them."""
+    programs: dict[str, Distribution] = field(default_factory=dict)
+    """The same by program, as the kernel calls them; "" for those that ended before they were looked at."""
 
     @property
     def makespan_s(self) -> float:
@@ -68,6 +74,8 @@ class LiveSummaryRow:
     h_stp_change: Estimate
     """0.1 is 10 % higher (better)."""
     makespan_s: Estimate
+    latency_p99_ms: Estimate | None
+    """99th percentile of wake-up latencies; None unless all sessions were in the kernel."""
     unfairness: Estimate
     uniformity: Estimate
     overhead: float
@@ -112,6 +120,7 @@ class LiveComparison:
             h_antt_change=change(lambda run: run.metrics.h_antt),
             h_stp_change=change(lambda run: run.metrics.h_stp),
             makespan_s=of(lambda run: run.makespan_s),
+            latency_p99_ms=of(_latency_p99_ms) if all(run.latency for run in runs) else None,
             unfairness=of(lambda run: run.metrics.unfairness),
             uniformity=of(lambda run: run.metrics.uniformity),
             overhead=fmean(session["overhead"] for session in sessions) if sessions else 0.0,
@@ -160,6 +169,10 @@ class LiveComparison:
             "summary": [dataclasses.asdict(row) for row in self.summary()],
             "runs": [dataclasses.asdict(run) for run in self.runs],
         }
+
+
+def _latency_p99_ms(run: LiveRun) -> float:
+    return run.latency.p99_ns / 1e6 if run.latency else math.nan
 
 
 def compare_live(
@@ -225,10 +238,22 @@ def _compare(
             tell(done, total)
     alone_s = tuple(fmean(times) for times in alone)
     runs = tuple(
-        LiveRun(policy, number, times, mix_metrics(_ns(times), _ns(alone_s)), session)
-        for policy, number, times, session in measured
+        _live_run(policy, number, times, alone_s, session) for policy, number, times, session in measured
     )
     return LiveComparison(mix, tuple(policies), alone_s, tuple(host.fast_cpus), runs)
+
+
+def _live_run(
+    policy: str, number: int, times: tuple[float, ...], alone_s: Sequence[float], session: dict[str, Any]
+) -> LiveRun:
+    metrics = mix_metrics(_ns(times), _ns(alone_s))
+    told = session.get("latency")
+    if told is None:
+        return LiveRun(policy, number, times, metrics, session.get("status", {}))
+    programs = {row["program"]: Distribution.from_dict(row["latency"]) for row in told["programs"]}
+    return LiveRun(
+        policy, number, times, metrics, session["status"], Distribution.from_dict(told["all"]), programs
+    )
 
 
 def _ns(times_s: Sequence[float]) -> list[int]:
@@ -304,7 +329,7 @@ class _Host:
         return time_s
 
     def together(self, policy: str) -> tuple[tuple[float, ...], dict[str, Any]]:
-        """Turnarounds of all programs under a policy in s, and what its session says."""
+        """Turnarounds of all programs under a policy in s, and the results of its session."""
         every = sorted(cpu for cpus in self.classes.values() for cpu in cpus)
         return self._run(policy, self.mix.programs, every)
 
@@ -318,8 +343,7 @@ class _Host:
             except InputError as error:
                 raise InputError(f"under {policy}: {error}") from None
             session = folder / SESSION
-            status = json.loads(session.read_text(encoding="utf-8"))["status"] if session.exists() else {}
-            return times_s, status
+            return times_s, json.loads(session.read_text(encoding="utf-8")) if session.exists() else {}
 
     def _session(self, policy: str, folder: Path) -> list[str]:
         """The command that runs others under a policy; empty for the default."""

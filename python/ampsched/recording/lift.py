@@ -121,5 +121,5 @@ def checked(toml: str, cores: int, policy: str = "linux") -> Check:
     outcome = simulate(catalog.machine(_MACHINE), catalog.workload("lifted"), policy)
     group_ns: dict[str, int] = defaultdict(int)
     for thread in outcome.threads:
-        group_ns[thread.name.split(".")[0]] += thread.big_ns + thread.little_ns
+        group_ns[thread.name.split(".")[0]] += thread.run_ns
     return Check(cores, outcome.makespan_ns, dict(group_ns))

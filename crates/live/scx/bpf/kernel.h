@@ -7,7 +7,9 @@
 
 /* Constants of the kernel's interface, include/uapi/linux/bpf.h. */
 #define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_RINGBUF 27
 #define BPF_MAP_TYPE_ARENA 33
+#define BPF_RB_NO_WAKEUP 1
 #define BPF_F_MMAPABLE (1u << 10)
 
 /* Types that libbpf's headers expect. */

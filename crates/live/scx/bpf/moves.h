@@ -76,8 +76,10 @@ inlined void leave_state(thread_t *thread, u64 now_ns)
     u64 waited_ns = less(now_ns, thread->since_ns);
     if (thread->state == STATE_READY || thread->state == STATE_HELD)
         count_wait(thread, waited_ns);
-    else if (thread->state == STATE_BLOCKED)
+    else if (thread->state == STATE_BLOCKED) {
         thread->blocked_ns += waited_ns;
+        thread->woken_ns = now_ns;
+    }
 }
 
 inlined void enter_state(thread_t *thread, u32 state, u64 now_ns)

@@ -52,6 +52,8 @@ struct report report SEC(".data.report");
 
 #include "scheduler/dispatch.h"
 
+#include "scheduler/latency.h"
+
 #include "scheduler/turns.h"
 
 #include "scheduler/threads.h"

@@ -56,6 +56,7 @@ struct thread {
     u64 switches;
     u64 migrations;
     u64 migrated_at_ns;
+    u64 woken_ns; /* when it was woken, if it has not had a CPU since (scheduler/latency.h), or 0 */
     struct tracked_thread tracked;
     /* Known to the kernel's scheduler only (scheduler.bpf.c) */
     u64 charged_ns; /* up to when it has been charged, or OFF_CPU */

@@ -6,12 +6,17 @@ mod trial;
 use std::fs;
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::mpsc::{Receiver, channel};
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInput};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInput, RingBuffer,
+    RingBufferBuilder,
+};
 
 use ampsched_policy::nice_to_weight;
 
 use crate::ScxError;
+use crate::latencies::Latency;
 use crate::layout::{CORES_MAX, CPUS_MAX, Operation, Rules, Sched, Thread};
 use crate::lower;
 use crate::record::Record;
@@ -137,10 +142,34 @@ struct Shared {
     operations: NonNull<Operation>,
 }
 
+/// Where wake-up latencies come from the kernel.
+struct Latencies {
+    ring: RingBuffer<'static>,
+    read: Receiver<Latency>,
+}
+
+impl Latencies {
+    fn of(object: &Object) -> Result<Self, ScxError> {
+        let wrong = |error| failed("wake-up latencies cannot be read", error);
+        let (write, read) = channel();
+        let map = object.maps().find(|map| map.name() == "latencies").expect("it is in the object");
+        let mut builder = RingBufferBuilder::new();
+        let took = builder.add(&map, move |bytes| {
+            // SAFETY: the programs write nothing else there, and every pattern of bits is a `Latency`.
+            let latency = (bytes.len() >= size_of::<Latency>())
+                .then(|| unsafe { bytes.as_ptr().cast::<Latency>().read_unaligned() });
+            latency.map_or(0, |latency| i32::from(write.send(latency).is_err()))
+        });
+        took.map_err(wrong)?;
+        Ok(Self { ring: builder.build().map_err(wrong)?, read })
+    }
+}
+
 /// The scheduler in the kernel, which runs until this is dropped.
 pub struct Kernel {
     // Dropped first: the kernel falls back to its own scheduler.
     _links: Vec<Link>,
+    latencies: Latencies,
     // Then all is in order to be written.
     _recording: Option<Writer>,
     shared: Shared,
@@ -316,7 +345,9 @@ impl Kernel {
             .map_err(|error| failed("the kernel refuses the scheduler", error))?;
         drop(maps);
         links.push(link);
-        Ok(Self { _links: links, _recording: recording, shared, changes: Changes::new(IN_TURN) })
+        let latencies = Latencies::of(&shared.object)?;
+        let changes = Changes::new(IN_TURN);
+        Ok(Self { _links: links, latencies, _recording: recording, shared, changes })
     }
 
     /// Carries out changes of the plan; those for threads that have ended are left out.
@@ -343,6 +374,22 @@ impl Kernel {
     pub fn read_cores(&self, cores: &mut Cores) {
         // SAFETY: as in `read_changed`.
         unsafe { cores.read(self.shared.state) };
+    }
+
+    /// Wake-up latencies since the last call; those that found no room are missing ([`Kernel::latencies_lost`]).
+    pub fn read_latencies(&mut self, latencies: &mut Vec<Latency>) {
+        latencies.clear();
+        self.latencies.ring.consume_raw();
+        latencies.extend(self.latencies.read.try_iter());
+    }
+
+    /// How many wake-up latencies found no room.
+    pub fn latencies_lost(&self) -> u64 {
+        let all = self.shared.object.maps();
+        let map = all.into_iter().find(|map| map.name().to_string_lossy().ends_with(".lost"));
+        let value = map.and_then(|map| map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()?);
+        let word = value.as_deref().and_then(|value| value.first_chunk());
+        word.map_or(0, |word| u64::from_ne_bytes(*word))
     }
 
     /// Why the scheduler has ended; none while it runs.

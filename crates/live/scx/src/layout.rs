@@ -125,6 +125,7 @@ pub struct Thread {
     pub switches: u64,
     pub migrations: u64,
     pub migrated_at_ns: u64,
+    pub woken_ns: u64,
     pub tracked: TrackedThread,
     pub charged_ns: u64,
     pub on_since_ns: u64,

@@ -8,6 +8,8 @@
 pub mod class;
 #[cfg(feature = "bpf")]
 pub mod kernel;
+#[cfg(feature = "bpf")]
+pub mod latencies;
 #[allow(missing_docs)] // The C headers say what each field means.
 pub mod layout;
 pub mod loads;

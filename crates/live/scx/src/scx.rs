@@ -18,6 +18,7 @@ use ampsched_policy::PELT_UNIT_NS;
 
 use crate::class::{self, Chosen, Touch};
 use crate::kernel::{Exit, Kernel, Options, Scope, hotplug_seq, monotonic_ns, threads_in_arena};
+use crate::latencies::{Latencies, Latency, LatencyOutcome};
 use crate::layout::{Operation, Set, Thread};
 use crate::members::{Members, Span};
 use crate::table::Cores;
@@ -43,6 +44,16 @@ pub trait FastPlane: Sized {
 
     /// What its cores and queues do.
     fn read_cores(&mut self, cores: &mut Cores);
+
+    /// Wake-up latencies since the last time ([`Kernel::read_latencies`]).
+    fn read_latencies(&mut self, latencies: &mut Vec<Latency>) {
+        latencies.clear();
+    }
+
+    /// How many of them are missing.
+    fn latencies_lost(&self) -> u64 {
+        0
+    }
 
     /// Its time, in ns.
     fn clock_ns(&self) -> Ns {
@@ -78,6 +89,14 @@ impl FastPlane for Kernel {
         Self::read_cores(self, cores);
     }
 
+    fn read_latencies(&mut self, latencies: &mut Vec<Latency>) {
+        Self::read_latencies(self, latencies);
+    }
+
+    fn latencies_lost(&self) -> u64 {
+        Self::latencies_lost(self)
+    }
+
     fn apply(&mut self, operations: &mut [Operation]) -> Result<(), ScxError> {
         Self::apply(self, operations)
     }
@@ -96,6 +115,7 @@ pub struct Scx<K = Kernel> {
     /// None while it is loaded anew.
     kernel: Option<K>,
     members: Members,
+    latencies: Latencies,
     /// What cores and queues did at the last look.
     cores: Cores,
     /// Room for the threads that have changed.
@@ -120,11 +140,13 @@ pub struct ScxOutcome {
     pub busy_s: Vec<f64>,
     /// Times that a thread was queued.
     pub queued: u64,
+    /// Wake-up latencies, in the same words as the simulator's.
+    pub latency: LatencyOutcome,
 }
 
 impl Outcome for ScxOutcome {
     fn words(&self) -> Option<String> {
-        Some(format!("queued {} times", self.queued))
+        Some(format!("queued {} times; {}", self.queued, self.latency.in_words()))
     }
 }
 
@@ -191,6 +213,7 @@ impl<K: FastPlane> Backend for Scx<K> {
             looked_ns: kernel.clock_ns(),
             kernel: Some(kernel),
             members: Members::default(),
+            latencies: Latencies::default(),
             cores,
             changed: Vec::new(),
             chosen,
@@ -225,6 +248,8 @@ impl<K: FastPlane> Backend for Scx<K> {
         let span = Span { from_ns, to_ns: self.looked_ns, now_ns };
         let alive = || kernel.sign_of_life();
         let observations = self.members.look(session, &self.changed, span, alive);
+        self.latencies.take(kernel);
+        self.latencies.name(self.members.told());
         self.tell_loads(session);
         observations
     }
@@ -269,6 +294,9 @@ impl<K: FastPlane> Backend for Scx<K> {
     }
 
     fn restart(&mut self, session: &mut Session) -> Result<(), InputError> {
+        if let Some(kernel) = &mut self.kernel {
+            self.latencies.leave(kernel);
+        }
         self.members.begin_anew();
         // The kernel has one scheduler at a time.
         self.kernel = None;
@@ -280,11 +308,13 @@ impl<K: FastPlane> Backend for Scx<K> {
     fn finish(mut self, session: &mut Session) -> ScxOutcome {
         if let Some(mut kernel) = self.kernel.take() {
             kernel.read_cores(&mut self.cores);
+            self.latencies.leave(&mut kernel);
         }
         let busy_s = |core| self.busy_ns(session, core) as f64 / 1e9;
         ScxOutcome {
             busy_s: session.cores.topology().cores().map(busy_s).collect(),
             queued: self.cores.queues.iter().map(|queue| queue.serial).sum(),
+            latency: self.latencies.told(),
         }
     }
 

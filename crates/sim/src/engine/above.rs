@@ -34,7 +34,8 @@ impl Engine<'_> {
         self.record.counts.switches += u64::from(turn.switched);
         let delay_ns = self.switch_cost_ns(core, turn.thread, turn.switched, turn.migrated_from)
             + self.cores[core].noise_until_ns.saturating_sub(now_ns);
-        let entry = &self.threads[thread];
+        let entry = &mut self.threads[thread];
+        entry.timeliness.gets_core(now_ns);
         let profile = entry.profile;
         let state = &mut self.cores[core];
         let rate = rate_on(&mut self.contention, &self.speeds, core, state.cluster, profile);

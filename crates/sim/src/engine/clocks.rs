@@ -174,6 +174,7 @@ impl Engine<'_> {
         let cores = self.setup.machine.clusters[cluster.index()].cores.clone();
         for &core in &cores {
             self.account(core);
+            self.cores[core].leave_point(current, self.sched.core(core).busy_ns);
         }
         let now_ns = self.events.now_ns();
         self.clocks.of_mut(cluster).arrive(current, now_ns);

@@ -46,6 +46,8 @@ pub(super) struct Core {
     pub iowait_ns: Ns,
     pub overhead_ns: Ns,
     pub switches: u64,
+    /// Busy time at each operating point of its cluster, up to the last change of that.
+    pub busy_at_ns: Vec<Ns>,
 }
 
 /// What a core has done for the running thread since it was last accounted.
@@ -56,6 +58,15 @@ pub(super) struct Used {
 }
 
 impl Core {
+    /// Its cluster leaves an operating point, and it has been busy for so long in all.
+    pub fn leave_point(&mut self, opp: usize, busy_ns: Ns) {
+        let before_ns: Ns = self.busy_at_ns.iter().sum();
+        if self.busy_at_ns.len() <= opp {
+            self.busy_at_ns.resize(opp + 1, 0);
+        }
+        self.busy_at_ns[opp] += busy_ns - before_ns;
+    }
+
     /// Accounts the time of a core without a thread up to now.
     #[inline]
     pub fn account_idle(&mut self, now_ns: Ns) {

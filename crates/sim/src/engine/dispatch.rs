@@ -279,7 +279,8 @@ impl Engine<'_> {
             + self.switch_cost_ns(core, thread, switched, migrated_from)
             + self.cores[core].noise_until_ns.saturating_sub(now_ns);
         let slice_end_ns = self.slice_end_ns(core, thread);
-        let entry = &self.threads[thread];
+        let entry = &mut self.threads[thread];
+        entry.timeliness.gets_core(now_ns);
         let profile = entry.profile;
         let state = &mut self.cores[core];
         let rate = rate_on(&mut self.contention, &self.speeds, core, state.cluster, profile);

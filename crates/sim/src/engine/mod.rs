@@ -9,7 +9,7 @@
 //! | [`Setup`] | `setup.rs` | what is simulated and how; never changes |
 //! | [`Events`] | `events.rs`, `timers.rs` | time, what happens next |
 //! | [`Cores`] | `cores.rs` | accounts of time, how far the work on each core is |
-//! | [`Threads`] | `threads.rs` | what each executes, waits for and has done |
+//! | [`Threads`] | `threads.rs`, `timeliness.rs` | what each executes, waits for and has done, and how timely |
 //! | [`Apps`] | `apps.rs` | repetitions, completions |
 //! | [`Objects`] | `objects.rs`, `regions/` | who holds them and who waits |
 //! | [`Speeds`], [`Clocks`] | `speeds.rs`, `clocks.rs` | rates of work, frequencies |
@@ -52,6 +52,7 @@ mod speeds;
 mod steps;
 mod supervisor;
 mod threads;
+mod timeliness;
 mod timers;
 mod wake;
 mod watch;

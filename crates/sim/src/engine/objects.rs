@@ -387,6 +387,11 @@ impl Objects {
         next
     }
 
+    /// Whether an object is a mutex.
+    pub fn is_mutex(&self, object: ObjectId) -> bool {
+        matches!(self.states[object.index()], ObjectState::Mutex { .. })
+    }
+
     /// Time that passes for each request of a device beside its service.
     pub fn latency_ns(&mut self, device: ObjectId) -> Ns {
         state!(self, device, ObjectState::Device { latency_ns, .. });

@@ -1,17 +1,24 @@
 //! The outcome of a finished simulation, after a last check of conservation.
 
-use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
+use ampsched_model::{
+    ClassId, ClusterId, CoreId, Distribution, Histogram, Ns, ThreadId, class_name,
+};
 
 use super::Engine;
 use super::apps::AppRun;
 use super::meters::Meters;
-use super::threads::Work;
+use super::threads::{Thread, Work};
+use super::timeliness::Periods;
 use crate::{
-    AppOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome, geometric_mean,
+    AppOutcome, ClassOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome,
+    geometric_mean,
 };
 
 impl Engine<'_> {
-    pub(super) fn outcome(self) -> Result<Outcome, SimError> {
+    pub(super) fn outcome(mut self) -> Result<Outcome, SimError> {
+        for thread in self.sched.live_threads().collect::<Vec<_>>() {
+            self.threads[thread].timeliness.stops(self.events.now_ns());
+        }
         let threads: Vec<ThreadOutcome> =
             (0..self.threads.len()).map(|index| self.thread_outcome(index.into())).collect();
         let cores: Vec<CoreOutcome> = self.cores.ids().map(|id| self.core_outcome(id)).collect();
@@ -19,13 +26,16 @@ impl Engine<'_> {
         let apps = self
             .apps
             .iter()
-            .map(|app| AppOutcome {
+            .enumerate()
+            .map(|(index, app)| AppOutcome {
                 name: app.name.clone(),
                 program: app.program.name.clone(),
                 start_ns: app.start_ns,
                 turnaround_ns: self.turnaround_ns(app),
                 completions_ns: app.completions_ns.clone(),
                 threads: app.threads,
+                latency: latency(self.threads_of(index)),
+                periods: periods(self.threads_of(index)),
             })
             .collect();
         let caveat = self.supervisor.caveat(&self.sched, self.setup.options.energy);
@@ -34,9 +44,12 @@ impl Engine<'_> {
             (Some(caveat), Some(unheard)) => Some(format!("{caveat}; {unheard}")),
             (caveat, unheard) => caveat.or(unheard),
         };
-        let clusters = self.clocks.clusters().map(|id| self.cluster_outcome(id)).collect();
+        let clusters: Vec<ClusterOutcome> =
+            self.clocks.clusters().map(|id| self.cluster_outcome(id, &cores)).collect();
         let board_mw = self.setup.machine.board.board_mw;
         let board_uj = (board_mw > 0.0).then(|| board_mw * self.events.now_ns() as f64 / 1e6);
+        let classes = self.class_outcomes(&clusters);
+        let latency = latency(self.threads.iter());
         let mut counts = self.record.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
         Ok(Outcome {
@@ -47,6 +60,8 @@ impl Engine<'_> {
             noise: self.setup.options.noise.as_ref().map(|noise| noise.name.clone()),
             makespan_ns: self.events.now_ns(),
             apps,
+            latency,
+            classes,
             threads,
             cores,
             clusters,
@@ -57,10 +72,51 @@ impl Engine<'_> {
         })
     }
 
+    /// The threads of an application, in all repetitions.
+    fn threads_of(&self, app: usize) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().filter(move |thread| thread.app.index() == app)
+    }
+
+    fn class_name(&self, class: ClassId) -> String {
+        class_name(class.index(), self.setup.machine.class_count())
+    }
+
+    fn class_outcomes(&self, clusters: &[ClusterOutcome]) -> Vec<ClassOutcome> {
+        let machine = &self.setup.machine;
+        let class = |index| {
+            let of_class = |&(number, _): &(usize, &ClusterOutcome)| {
+                machine.clusters[number].class.index() == index
+            };
+            let own = || clusters.iter().enumerate().filter(of_class).map(|(_, cluster)| cluster);
+            let energies: Option<Vec<f64>> =
+                own().map(|cluster| Some(cluster.energy?.total_uj())).collect();
+            ClassOutcome {
+                name: class_name(index, machine.class_count()),
+                clusters: own().map(|cluster| cluster.name.clone()).collect(),
+                cores: own().map(|cluster| cluster.cores.len()).sum(),
+                busy_ns: own().map(|cluster| cluster.busy_ns).sum(),
+                idle_ns: own().map(|cluster| cluster.idle_ns).sum(),
+                instructions: (0..self.threads.len())
+                    .map(|thread| self.sched.instructions(thread.into())[index])
+                    .sum(),
+                energy_uj: energies.map(|energies| energies.iter().sum()),
+            }
+        };
+        (0..machine.class_count()).map(class).collect()
+    }
+
     fn core_outcome(&self, id: CoreId) -> CoreOutcome {
         let core = &self.cores[id];
+        let cluster = &self.setup.machine.clusters[core.cluster.index()];
+        let busy_ns = self.sched.core(id).busy_ns;
+        let mut points = core.clone();
+        points.leave_point(self.speeds.opp(core.cluster), busy_ns);
+        let residency = cluster.opps.iter().map(|opp| opp.mhz).zip(points.busy_at_ns);
         CoreOutcome {
-            busy_ns: self.sched.core(id).busy_ns,
+            core_class: self.class_name(cluster.class),
+            cluster: cluster.name.clone(),
+            residency: residency.filter(|&(_, ns)| ns > 0).collect(),
+            busy_ns,
             overhead_ns: core.overhead_ns,
             idle_ns: core.idle_ns,
             noise_ns: core.noise_ns,
@@ -69,13 +125,19 @@ impl Engine<'_> {
         }
     }
 
-    fn cluster_outcome(&self, cluster: ClusterId) -> ClusterOutcome {
+    fn cluster_outcome(&self, cluster: ClusterId, cores: &[CoreOutcome]) -> ClusterOutcome {
         let (clock, entry) =
             (self.clocks.of(cluster), &self.setup.machine.clusters[cluster.index()]);
         let times = clock.residency_ns(self.speeds.opp(cluster), self.events.now_ns());
         let residency = entry.opps.iter().map(|opp| opp.mhz).zip(times);
+        let own = || entry.cores.iter().map(|core| &cores[core.index()]);
         ClusterOutcome {
             name: entry.name.clone(),
+            core_class: self.class_name(entry.class),
+            core_type: entry.core_type.clone(),
+            cores: entry.cores.iter().map(|core| core.0).collect(),
+            busy_ns: own().map(|core| core.busy_ns).sum(),
+            idle_ns: own().map(|core| core.idle_ns).sum(),
             residency: residency.filter(|&(_, ns)| ns > 0).collect(),
             frequency_changes: clock.changes(),
             energy: self
@@ -100,8 +162,6 @@ impl Engine<'_> {
     fn thread_outcome(&self, id: ThreadId) -> ThreadOutcome {
         let (thread, now_ns) = (&self.threads[id], self.events.now_ns());
         let stats = self.sched.stats_until(id, now_ns);
-        let symmetric = self.sched.topology().class_count() == 1;
-        let little_ns: Ns = if symmetric { 0 } else { stats.run_ns[0] };
         let live = self.sched.thread(id).state.is_live();
         let unfinished = if thread.work == Work::Instructions { thread.remaining } else { 0 };
         ThreadOutcome {
@@ -110,8 +170,7 @@ impl Engine<'_> {
             name: thread.name.clone(),
             start_ns: thread.start_ns,
             end_ns: if live { now_ns } else { thread.end_ns },
-            big_ns: stats.run_ns_total() - little_ns,
-            little_ns,
+            class_ns: stats.run_ns[..self.sched.topology().class_count()].to_vec(),
             ready_ns: stats.ready_ns,
             ready_ns_max: stats.ready_ns_max,
             blocked_ns: stats.blocked_ns,
@@ -124,6 +183,8 @@ impl Engine<'_> {
             spin_ns: thread.spun_ns,
             migrations: stats.migrations,
             energy_uj: self.meters.as_deref().map(|meters| meters.thread_uj(id)),
+            latency: (&thread.timeliness.latency).into(),
+            periods: thread.timeliness.periods.as_deref().and_then(Periods::told),
         }
     }
 
@@ -147,7 +208,7 @@ impl Engine<'_> {
             }
         }
         let busy_ns: Ns = cores.iter().map(|core| core.busy_ns).sum();
-        let run_ns: Ns = threads.iter().map(|thread| thread.big_ns + thread.little_ns).sum();
+        let run_ns: Ns = threads.iter().map(ThreadOutcome::run_ns).sum();
         if busy_ns != run_ns {
             return broken(format!(
                 "cores were busy for {busy_ns} ns, threads ran for {run_ns} ns"
@@ -161,4 +222,22 @@ impl Engine<'_> {
             )),
         }
     }
+}
+
+/// Wake-up latencies of threads together.
+fn latency<'a>(threads: impl Iterator<Item = &'a Thread>) -> Distribution {
+    let mut all = Histogram::default();
+    for thread in threads {
+        all += &thread.timeliness.latency;
+    }
+    (&all).into()
+}
+
+/// Periods of threads together.
+fn periods<'a>(threads: impl Iterator<Item = &'a Thread>) -> Option<crate::Periods> {
+    let mut all = Periods::default();
+    for periods in threads.filter_map(|thread| thread.timeliness.periods.as_deref()) {
+        all += periods;
+    }
+    all.told()
 }

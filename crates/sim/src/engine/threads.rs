@@ -2,6 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use super::timeliness::Timeliness;
 use ampsched_model::{AppId, CodePtr, CoreId, Draw, Ns, ObjectId, ThreadId};
 
 /// What a thread is doing with the core.
@@ -80,6 +81,7 @@ pub(super) struct Thread {
     pub involuntary: u64,
     pub start_ns: Ns,
     pub end_ns: Ns,
+    pub timeliness: Timeliness,
 }
 
 /// What a new thread is told.
@@ -125,6 +127,7 @@ impl Thread {
             involuntary: 0,
             start_ns: now_ns,
             end_ns: now_ns,
+            timeliness: Timeliness::default(),
         }
     }
 
@@ -147,6 +150,7 @@ impl Thread {
     /// Ends where it is: what it was told to do and did not is not demanded any more.
     pub fn end_by_force(&mut self, now_ns: Ns) {
         self.end_ns = now_ns;
+        self.timeliness.stops(now_ns);
         if self.work == Work::Instructions {
             self.demanded -= self.remaining;
         }
@@ -188,6 +192,11 @@ impl Threads {
     /// Adds a thread with the next number.
     pub fn add(&mut self, new: NewThread, now_ns: Ns) {
         self.all.push(Thread::new(new, now_ns));
+    }
+
+    /// All, by number.
+    pub fn iter(&self) -> std::slice::Iter<'_, Thread> {
+        self.all.iter()
     }
 
     /// Number of threads so far.

@@ -21,7 +21,10 @@ impl Engine<'_> {
             let waited_ns = self.events.now_ns() - self.sched.thread(thread).since_ns;
             self.sched.blame(waker, waited_ns);
         }
-        self.threads[thread].waits_for = WaitsFor::Nothing;
+        let now_ns = self.events.now_ns();
+        let entry = &mut self.threads[thread];
+        entry.waits_for = WaitsFor::Nothing;
+        entry.timeliness.wakes(now_ns);
         self.make_runnable(thread, EnqueueKind::Wake, waker)
     }
 

@@ -33,7 +33,7 @@ fn times(options: &Options, outcome: &Outcome) -> Option<String> {
         return Some(format!("it goes on until {end_ns} ns"));
     }
     let busy_ns: Ns = outcome.cores.iter().map(|core| core.busy_ns).sum();
-    let run_ns: Ns = outcome.threads.iter().map(|thread| thread.big_ns + thread.little_ns).sum();
+    let run_ns: Ns = outcome.threads.iter().map(|thread| thread.run_ns()).sum();
     let cores = outcome.cores.iter().enumerate().find_map(|(index, core)| {
         let all_ns = core.busy_ns + core.idle_ns;
         unequal(&format!("core {index}: busy + idle, in ns"), all_ns, end_ns).or_else(|| {
@@ -52,7 +52,7 @@ fn places(machine: &Machine, outcome: &Outcome) -> Option<String> {
     let little = machine.clusters.iter().filter(|cluster| !is_symmetric && cluster.class.0 == 0);
     let cores = little.flat_map(|cluster| &cluster.cores);
     let busy_ns: Ns = cores.map(|core| outcome.cores[core.index()].busy_ns).sum();
-    let told_ns = outcome.threads.iter().map(|thread| thread.little_ns).sum();
+    let told_ns = outcome.threads.iter().map(|thread| thread.little_ns()).sum();
     unequal("little cores are busy, threads run there, in ns", busy_ns, told_ns)
 }
 
@@ -65,7 +65,7 @@ fn life(outcome: &Outcome, thread: &ThreadOutcome) -> Option<String> {
             thread.start_ns, thread.end_ns
         ));
     }
-    let parts_ns = thread.big_ns + thread.little_ns + thread.ready_ns + thread.blocked_ns;
+    let parts_ns = thread.run_ns() + thread.ready_ns + thread.blocked_ns;
     let lives_ns = thread.end_ns - thread.start_ns;
     unequal(&format!("thread {name}: running + ready + blocked, in ns"), parts_ns, lives_ns)
         .or_else(|| {

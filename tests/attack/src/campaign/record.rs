@@ -88,7 +88,7 @@ impl Record {
             let name = &told.name;
             let still = traced.on.and_then(|core| self.cores[core.index()].running);
             let run_ns = traced.run_ns + still.map_or(0, |(_, since_ns)| end_ns - since_ns);
-            unequal(&format!("thread {name} ran, in ns"), run_ns, told.big_ns + told.little_ns)
+            unequal(&format!("thread {name} ran, in ns"), run_ns, told.run_ns())
                 .or_else(|| {
                     unequal(&format!("thread {name} migrated"), traced.migrations, told.migrations)
                 })

@@ -47,6 +47,7 @@ void BPF_PROG(ampsched_running, struct task_struct *p)
     }
     u64 now_ns = bpf_ktime_get_ns();
     thread_of(s, thread)->execs = execs;
+    note_latency(p, thread_of(s, thread), now_ns);
     if (has_got_there(s, thread, core, now_ns))
         return;
     call_t *c = own_call(s);

@@ -59,6 +59,7 @@ impl Engine<'_> {
         waker: Option<ThreadId>,
     ) -> Fallible {
         let now_ns = self.events.now_ns();
+        self.begin_job(thread, now_ns);
         let Some(realtime) = self.realtime.as_deref_mut() else { return Ok(()) };
         let entity = realtime.entity_mut(thread);
         let throttled = match entity.class {
@@ -274,10 +275,13 @@ impl Engine<'_> {
     fn yield_above(&mut self, core: CoreId, thread: ThreadId) -> Fallible {
         self.settle_above(core, thread);
         self.record.because(|| Reason::new(DecidedBy::Program, "it yields the core"));
+        self.end_job(thread);
         let Some(realtime) = self.realtime.as_deref_mut() else { return Ok(()) };
         let entity = realtime.entity_mut(thread);
         if let SchedClass::Deadline { .. } = entity.class {
             entity.budget.give_up();
+            let next_ns = entity.budget.next_period_ns();
+            self.begin_job(thread, next_ns);
             return self.throttle_running(core, thread);
         }
         self.requeue_above(core, thread, false)
@@ -286,6 +290,7 @@ impl Engine<'_> {
     /// The thread that occupies a core blocks or exits.
     fn release_above(&mut self, core: CoreId, thread: ThreadId, state: RunState) -> Fallible {
         self.settle_above(core, thread);
+        self.end_job(thread);
         self.record.because(|| why_waits(&self.threads[thread], &self.objects));
         self.vacate(core, thread, state);
         self.threads.runnable -= 1;

@@ -69,6 +69,8 @@ impl Engine<'_> {
     ) -> Step {
         let now_ns = self.events.now_ns();
         let expiry_ns = self.objects.next_expiry(thread, timer, period_ns, rebase, now_ns);
+        let next_ns = if rebase { expiry_ns.max(now_ns) } else { expiry_ns };
+        self.end_period(thread, next_ns, period_ns);
         self.sleep_until(thread, expiry_ns)
     }
 

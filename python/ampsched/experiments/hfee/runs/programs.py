@@ -84,7 +84,7 @@ def _alone(program: str, rows: Iterable[tuple[str, int, Outcome]]) -> Alone:
     for kind, mhz, outcome in rows:
         [thread], [cluster] = outcome.threads, outcome.clusters
         assert cluster.energy is not None, "energy was asked for"
-        ips[kind][mhz] = thread.instructions * 1e9 / (thread.big_ns + thread.little_ns)
+        ips[kind][mhz] = thread.instructions * 1e9 / thread.run_ns
         # Frequencies ascend: the last one stays.
         per_uj[kind] = thread.instructions / (cluster.energy.running_uj + cluster.energy.uncore_uj)
     [stated] = setup.alone_workload(program).energy_ratios

@@ -121,4 +121,3 @@ Policies = Annotated[
         autocompletion=_complete_policy,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -36,7 +36,13 @@ def advise(
     ],
     machine: Annotated[
         str | None,
-        typer.Option("--machine", "-m", metavar="NAME", help="Where it shall run; this computer if absent."),
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="Where it shall run; this computer if absent.",
+            autocompletion=options.complete_machine,
+        ),
     ] = None,
     policy: Annotated[
         str | None,
@@ -45,6 +51,7 @@ def advise(
             "-p",
             metavar="NAMES",
             help="Policies a,b; by default those for unequal cores, against linux.",
+            autocompletion=options.complete_policy,
         ),
     ] = None,
     speedup: Annotated[

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
 from ampsched.files import check_suffix, write_csv, write_parquet
 
@@ -31,13 +32,13 @@ DATA_SUFFIXES = (".csv", ".parquet")
 def _complete_workload(incomplete: str) -> list[str]:
     from ampsched.analytic import TABLE_1
 
-    return options.complete(incomplete, list(TABLE_1))
+    return listed(incomplete, list(TABLE_1))
 
 
 def _complete_policy(incomplete: str) -> list[str]:
     from ampsched.analytic import POLICIES
 
-    return options.complete(incomplete, list(POLICIES))
+    return listed(incomplete, list(POLICIES))
 
 
 @with_format

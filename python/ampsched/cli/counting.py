@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ampsched import counters
 from ampsched._core import InputError
-from ampsched.cli import render
+from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
 
 app = typer.Typer(help="Performance counters of gem5, perf and others as one table.", no_args_is_help=True)
@@ -33,7 +33,12 @@ def import_files(
     ] = None,
     core_type: Annotated[
         str | None,
-        typer.Option("--core-type", metavar="TYPE", help="Type of the cores, where a file does not say."),
+        typer.Option(
+            "--core-type",
+            metavar="TYPE",
+            help="Type of the cores, where a file does not say.",
+            autocompletion=options.complete_core_type,
+        ),
     ] = None,
     *,
     output: Output,

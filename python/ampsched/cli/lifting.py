@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ampsched._core import TYPICAL_PROFILE, InputError
 from ampsched.catalog import Catalog
-from ampsched.cli import render
+from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.tables import Table
 from ampsched.recording import Recording, load
@@ -31,7 +31,14 @@ def lift(
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the program to this file (.toml).")
     ] = None,
-    like: Annotated[str, typer.Option("--like", help="The profile that its code is like.")] = TYPICAL_PROFILE,
+    like: Annotated[
+        str,
+        typer.Option(
+            "--like",
+            help="The profile that its code is like.",
+            autocompletion=options.complete_profile,
+        ),
+    ] = TYPICAL_PROFILE,
     speedup: Annotated[
         float | None,
         typer.Option("--speedup", help="(Speed on the fastest core) / (speed on the slowest), if known."),

@@ -48,6 +48,7 @@ def compare(
             "-p",
             metavar="NAMES",
             help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program.",
+            autocompletion=read.complete_policy,
         ),
     ] = "default,hsp",
     repeat: Annotated[

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from ampsched.cli.consoles import PIPE_COLUMNS, is_markdown
@@ -31,6 +29,8 @@ def print_markdown(console: Console, text: str) -> None:
     if is_markdown(console) or console.width >= PIPE_COLUMNS:
         console.print(text, soft_wrap=True)
     else:
+        from rich.markdown import Markdown
+
         console.print(Markdown(visible(text)))
 
 
@@ -161,6 +161,8 @@ def count(value: float) -> str:
 @contextmanager
 def progress_bar(text: str, *, hidden: bool = False) -> Iterator[ProgressCall]:
     """A progress bar on standard error; nothing if that is no terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     errors = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
 from ampsched.cli import options, render
+from ampsched.cli.completing import parametrised
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
 from ampsched.files import check_suffix, write_csv
@@ -41,11 +42,11 @@ app = typer.Typer(
 
 
 def _complete_policy(incomplete: str) -> list[str]:
-    return options.complete(incomplete, [info.name for info in task_policies()])
+    return parametrised(incomplete, task_policies())
 
 
 def _complete_graph(incomplete: str) -> list[str]:
-    return options.complete(incomplete, [info.name for info in task_programs()])
+    return parametrised(incomplete, task_programs())
 
 
 Graph = Annotated[

@@ -34,13 +34,31 @@ def train(
     ] = None,
     machine: Annotated[
         str | None,
-        typer.Option("--machine", "-m", metavar="NAME", help="Instead: simulated counters of this machine."),
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="Instead: simulated counters of this machine.",
+            autocompletion=options.complete_machine,
+        ),
     ] = None,
     big: Annotated[
-        str | None, typer.Option("--big", metavar="TYPE", help="core_type of the faster cores in the tables.")
+        str | None,
+        typer.Option(
+            "--big",
+            metavar="TYPE",
+            help="core_type of the faster cores in the tables.",
+            autocompletion=options.complete_core_type,
+        ),
     ] = None,
     little: Annotated[
-        str | None, typer.Option("--little", metavar="TYPE", help="core_type of the slower cores.")
+        str | None,
+        typer.Option(
+            "--little",
+            metavar="TYPE",
+            help="core_type of the slower cores.",
+            autocompletion=options.complete_core_type,
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write (.json).")] = Path(
         "model.json"

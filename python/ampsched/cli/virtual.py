@@ -157,7 +157,11 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", "-p", metavar="NAME", help="Policy with parameters; if absent, Linux schedules alone."
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="Policy with parameters; if absent, Linux schedules alone.",
+            autocompletion=options.complete_policy,
         ),
     ] = None,
     kernel: Kernel = DEFAULT_KERNEL,

@@ -413,6 +413,19 @@ def test_csv_has_a_line_per_row_and_markdown_its_tables(
         assert not line.startswith("|") or line.endswith("|"), line
 
 
+HELP = [[], *(name.split() for name in CASES), ["tasks", "convert"], ["vm", "run"], ["record"]]
+
+
+@pytest.mark.parametrize("command", HELP, ids=" ".join)
+def test_help_is_whole_in_narrow_terminals(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    text = said(capsys, *command, "--help")
+    assert "Usage: ampsched" in text
+    assert "…" not in text
+
+
 def test_formats_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["list", "machines", "--json", "--format", "csv"])
@@ -434,6 +447,28 @@ def test_a_real_terminal_is_as_wide_as_it_says(folder: Path) -> None:
     assert 50 < max(map(len, lines)) <= 60
     assert "…" not in text
     assert all(has(text, entry.name) for entry in Catalog.shipped().entries("machine"))
+
+
+def test_a_terminal_of_ascii_gets_no_other_characters(folder: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "ampsched",
+        "compare",
+        "-m",
+        "2B2S",
+        "-w",
+        "sync-2",
+        "-p",
+        "cfs,wash",
+        "-r",
+        "2",
+    ]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    ended = subprocess.run(command, env=environment, capture_output=True, check=True)
+    text = ended.stdout.decode("ascii")
+    assert " +-" in text
+    assert "?" not in text
 
 
 def _read(terminal: int) -> bytes:

@@ -38,11 +38,13 @@ from ampsched.cli import (
     virtual,
     virtual_recording,
 )
+from ampsched.cli.helping import fold_help
 from ampsched.cli.signals import exit_code
 
 BAD_INPUT = 2
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+fold_help()
 app = typer.Typer(
     name="ampsched",
     help="Which scheduling policy is best for these programs on this processor with unequal cores?",
@@ -83,7 +85,10 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print version and build, and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print version and build, and exit."
+        ),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

@@ -347,7 +347,7 @@ def _print_comparison(console: Console, schedules: list[TaskSchedule]) -> None:
 
 
 def _print_workers(console: Console, made: TaskSchedule) -> None:
-    """A row per worker: and how busy it is, from left to right."""
+    """A row per worker: how busy it is, and when, from left to right."""
     names = [name for name, count in made.classes for _ in range(count)]
     table = render.table("worker", "speed", "busy %", render.picture())
     cells = _cells(made, max(1, min(GANTT_CELLS, console.width - GANTT_MARGIN)))

@@ -387,6 +387,10 @@ libraries = $(BIN)/python tools/requirements.py $(1) >$@.in && \
 $(BUILD)/libraries: $(BUILD)/venv pyproject.toml
 	@$(call libraries,test)
 
+# What --version says of the build; a build that is not told its commit says none, so that no commit compiles it anew.
+$(BUILD)/simulator $(BUILD)/package: export AMPSCHED_COMMIT = $(shell \
+	git ls-files --error-unmatch Makefile >/dev/null 2>&1 && git rev-parse --short=12 HEAD)
+
 $(BUILD)/simulator: $(BUILD)/venv $(SOURCES)
 	rm -rf $(BUILD)/wheel
 	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel

@@ -9,6 +9,7 @@ from ampsched.kinds import Kind
 
 Params = Sequence[tuple[str, float]]
 
+BUILD: str
 DESCRIPTION_BYTES_MAX: int
 DATA_BYTES_MAX: int
 SPINNABLE: list[str]

@@ -44,7 +44,7 @@ def cli_page() -> str:
     ]
     root = get_command(app)
     assert isinstance(root, TyperGroup)
-    for name, command in _commands(root):
+    for name, command in commands(root):
         context = typer.Context(command, info_name=f"ampsched {name}")
         parts += [f"## ampsched {name}", inspect.cleandoc(command.help or "")]
         records = [param.get_help_record(context) for param in command.params]
@@ -54,11 +54,11 @@ def cli_page() -> str:
     return page(*parts)
 
 
-def _commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCommand]]:
+def commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, TyperCommand]]:
     """All commands of an application, those of groups with the group's name before theirs."""
     for name, command in group.commands.items():
         if isinstance(command, TyperGroup):
-            yield from _commands(command, f"{prefix}{name} ")
+            yield from commands(command, f"{prefix}{name} ")
         elif isinstance(command, TyperCommand):
             yield f"{prefix}{name}", command
 

@@ -1,7 +1,7 @@
 """Markdown that is written by code: wrapped text, tables, pages."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 WIDTH = 120
@@ -39,7 +39,9 @@ NO_COLUMNS = slice(0)
 ALL_BUT_FIRST = slice(1, None)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: slice = NO_COLUMNS) -> str:
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: slice | Collection[int] = NO_COLUMNS
+) -> str:
     """A Markdown table.
 
     Args:
@@ -47,7 +49,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: slice = 
         rows: The others.
         numbers: The columns that hold numbers and are set to the right; the others hold text.
     """
-    right = range(len(heads))[numbers]
+    right = range(len(heads))[numbers] if isinstance(numbers, slice) else numbers
     rule = "".join("---:|" if column in right else "---|" for column in range(len(heads)))
     # An empty head has one space, an empty cell two: that is how pages have always been written.
     lines = [f"|{'|'.join(f' {head} ' if head else ' ' for head in heads)}|", f"|{rule}"]

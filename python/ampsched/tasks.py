@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
-
-import polars as pl
+from typing import TYPE_CHECKING, Unpack
 
 from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, TaskGraph, TaskWorkers
@@ -12,6 +10,9 @@ from ampsched.files import check_suffix, read_text, write_text, writing
 from ampsched.registry import Param, Registered
 from ampsched.settings import GraphSettings, TaskSettings, only, takes_settings
 from ampsched.spec import parse_spec
+
+if TYPE_CHECKING:
+    import polars
 
 BYTES_PER_MB = 1e6
 S_PER_US = 1e-6
@@ -163,10 +164,12 @@ class TaskSchedule:
             sum(next(shares) for _ in range(count)) / count if count else 0.0 for _, count in self.classes
         ]
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self) -> "polars.DataFrame":
         """One row per execution, by start: task, kind, worker, start_s, end_s."""
+        import polars
+
         names = ("task", "kind", "worker", "start_s", "end_s")
-        return pl.DataFrame(dict(zip(names, self.core.columns(), strict=True)))
+        return polars.DataFrame(dict(zip(names, self.core.columns(), strict=True)))
 
     def write_gantt(self, path: str | Path, title: str = "") -> None:
         """Draws the schedule as SVG: one row per worker, time from left to right.

@@ -1,6 +1,7 @@
 """What several tests need."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,3 +88,12 @@ def ampsched_process(tmp_path: Path) -> Ampsched:
         return Finished(ended.returncode, ended.stdout, ended.stderr)
 
     return run
+
+
+def has(text: str, word: str, count: int = 1) -> bool:
+    """Whether a word stands in a text so often, and not as a part of a longer number or name."""
+    before, after = r"(?<![\w.,+-])", r"(?![\w%]|[.,]\d)"
+    pattern = (
+        f"{before if word[0] not in '+-±' else ''}{re.escape(word)}{after if word[-1].isalnum() else ''}"
+    )
+    return len(re.findall(pattern, text)) >= count

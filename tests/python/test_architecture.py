@@ -18,6 +18,7 @@ MAY_DEPEND_ON = {
     "predict": {"model"},
     "recording": {"model"},
     "preload": set(),
+    "version": set(),
     "kernels": set(),
     "task": {"model", "policy"},
     "sim": {"model", "policy", "predict", "task", "trace"},
@@ -28,8 +29,17 @@ MAY_DEPEND_ON = {
     "live/factors": {"model", "policy", "predict", "computer"},
     "live/session": {"model", "policy", "predict", "trace", "computer", "live/driver", "live/factors"},
     "live/daemon": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
-    "live/scx": {"model", "policy", "computer", "live/driver", "live/factors", "live/session"},
-    "live/cli": {"model", "policy", "computer", "live/driver", "live/factors", "live/session", "live/daemon"},
+    "live/scx": {"model", "policy", "computer", "live/driver", "live/factors", "live/session", "version"},
+    "live/cli": {
+        "model",
+        "policy",
+        "computer",
+        "live/driver",
+        "live/factors",
+        "live/session",
+        "live/daemon",
+        "version",
+    },
     "py": {
         "model",
         "policy",
@@ -42,6 +52,7 @@ MAY_DEPEND_ON = {
         "trace",
         "recording",
         "preload",
+        "version",
     },
 }
 # Crates that may use the operating system; the binding writes trace files and lets Ctrl-C through.

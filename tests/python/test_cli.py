@@ -1,6 +1,7 @@
 """The command line: what it prints, and how it ends."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ def test_help_has_examples(ampsched_here: Ampsched, command: str) -> None:
 
 
 def test_version(ampsched_here: Ampsched) -> None:
-    assert ampsched_here("--version").out == f"ampsched {ampsched.__version__}\n"
+    told = ampsched_here("--version").out
+    assert re.fullmatch(r"ampsched (\S+) \((?:[0-9a-f]{7,40}, )?[\w-]+, \w+(?:-\w+)+\)\n", told)
+    assert told.startswith(f"ampsched {ampsched.__version__} (")
 
 
 WHAT = ["machines", "workloads", "programs", "policies", "governors", "profiles", "core-types"]

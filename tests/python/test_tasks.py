@@ -137,7 +137,7 @@ def test_schedule_shows_workers_and_writes_files(
     assert "small under fifo: 4.0000 s, 33.3 % above the lower bound" in ended.out
     # Worker 0 is busy for three quarters, worker 1 for the second half.
     bars = [line for line in ended.out.splitlines() if "█" in line]
-    assert [bar.count("█") for bar in bars] == [45, 30]
+    assert [bar.count("█") for bar in bars] == [42, 28], "56 cells fit into 80 columns"
     assert polars.read_csv("s.csv").height == 3
     assert Path("g.svg").read_text().startswith("<svg")
     assert Path("t.pftrace").stat().st_size > 0

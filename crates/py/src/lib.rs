@@ -30,6 +30,9 @@ use pyo3::prelude::*;
 /// The compiled part of ampsched.
 #[pymodule]
 mod _core {
+    /// How this package was built: commit if known, profile, target.
+    #[pymodule_export]
+    const BUILD: &str = ampsched_version::BUILD;
     /// Most bytes of a file that people write.
     #[pymodule_export]
     const DESCRIPTION_BYTES_MAX: usize = ampsched_model::limits::DESCRIPTION_BYTES_MAX;

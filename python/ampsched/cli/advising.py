@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ EXAMPLES = render.examples(
 SHOWN = 3
 
 
+@with_format
 def advise(
     target: Annotated[
         list[str],
@@ -33,7 +36,13 @@ def advise(
     ],
     machine: Annotated[
         str | None,
-        typer.Option("--machine", "-m", metavar="NAME", help="Where it shall run; this computer if absent."),
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="Where it shall run; this computer if absent.",
+            autocompletion=options.complete_machine,
+        ),
     ] = None,
     policy: Annotated[
         str | None,
@@ -42,6 +51,7 @@ def advise(
             "-p",
             metavar="NAMES",
             help="Policies a,b; by default those for unequal cores, against linux.",
+            autocompletion=options.complete_policy,
         ),
     ] = None,
     speedup: Annotated[
@@ -59,7 +69,8 @@ def advise(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Answer even if the replay does not reproduce the recording.")
     ] = False,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Which policy is best for your program, by how much, how sure that is, and how to run it now.
 
@@ -72,6 +83,7 @@ def advise(
 
     policies = options.split(policy, "policy") if policy else POLICIES
     console = render.console()
+    is_data = output.is_data
     with tempfile.TemporaryDirectory(prefix="ampsched-advise-") as folder:
         recording, command = _recorded(target)
         name, where, usual = _machine(machine, Path(folder))
@@ -84,13 +96,14 @@ def advise(
                 usual_speedup=usual,
                 repeat=repeat,
                 anyway=anyway,
-                step=None if json else lambda text: status.update(f"{text} ..."),
+                step=None if is_data else lambda text: status.update(f"{text} ..."),
             )
-    if json:
-        render.print_json(found.to_dict())
-        return
-    for line in lines(found, where, command):
-        console.print(line, soft_wrap=True)
+
+    def text(console: Console) -> None:
+        for line in lines(found, where, command):
+            console.print(line, soft_wrap=True)
+
+    output.show(value=found.to_dict, rows=lambda: found.to_dict()["choices"], text=text)
 
 
 def _recorded(target: list[str]) -> tuple[Path, list[str]]:

@@ -10,6 +10,8 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.completing import listed
+from ampsched.cli.output import Output, with_format
 from ampsched.files import check_suffix, write_csv, write_parquet
 
 if TYPE_CHECKING:
@@ -30,15 +32,16 @@ DATA_SUFFIXES = (".csv", ".parquet")
 def _complete_workload(incomplete: str) -> list[str]:
     from ampsched.analytic import TABLE_1
 
-    return options.complete(incomplete, list(TABLE_1))
+    return listed(incomplete, list(TABLE_1))
 
 
 def _complete_policy(incomplete: str) -> list[str]:
     from ampsched.analytic import POLICIES
 
-    return options.complete(incomplete, list(POLICIES))
+    return listed(incomplete, list(POLICIES))
 
 
+@with_format
 def analytic(
     workload: Annotated[
         str | None,
@@ -87,7 +90,8 @@ def analytic(
     data: Annotated[
         Path | None, typer.Option("--data", help="Write the points of the figure (.csv or .parquet).")
     ] = None,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Compare policies for single-threaded programs by the analytical model of Prop-SP, without simulation.
 
@@ -105,14 +109,22 @@ def analytic(
     mixes = _mixes(workload, speedups, fast, slow, weights)
     predictions = [predict_all(mix, policies) for mix in mixes]
     files = _write(mixes, policies, figure, data)
-    if json:
-        render.print_json(_as_dict(mixes, predictions, files))
-        return
-    console = render.console()
-    for mix, rows in zip(mixes, predictions, strict=True):
-        _print(console, mix, rows)
-    for path in files:
-        console.print(f"written: {path}", soft_wrap=True)
+
+    def text(console: Console) -> None:
+        for mix, rows in zip(mixes, predictions, strict=True):
+            _print(console, mix, rows)
+        for path in files:
+            console.print(f"written: {path}", soft_wrap=True)
+
+    output.show(
+        value=lambda: _as_dict(mixes, predictions, files),
+        rows=lambda: [
+            {"workload": mix.name, **asdict(row)}
+            for mix, found in zip(mixes, predictions, strict=True)
+            for row in found
+        ],
+        text=text,
+    )
 
 
 def _mixes(
@@ -183,20 +195,17 @@ def _print(console: Console, mix: "Mix", rows: Sequence["Prediction"]) -> None:
     """One table with the columns of the paper's quantities."""
     weights = "" if mix.weights is None else f", weights {_list(mix.weights)}"
     title = f"{mix.name}: speed-ups {_list(mix.speedups)} on {mix.fast} fast + {mix.slow} slow cores{weights}"
-    console.print(title, style="bold", soft_wrap=True, markup=False)
-    table = render.table("policy", "F", "f", "slowdown", "ASP", "unfairness")
-    for column in table.columns[1:4]:
-        column.justify, column.no_wrap = "left", False
+    lists = map(render.prose, ("F", "f", "slowdown"))
+    table = render.table("policy", *lists, "ASP", "unfairness")
     for row in rows:
-        lists = (row.fast_shares, row.instruction_shares, row.slowdowns)
+        values = (row.fast_shares, row.instruction_shares, row.slowdowns)
         table.add_row(
             row.policy,
-            *(" ".join(f"{value:.3f}" for value in values) for values in lists),
-            f"{row.asp:.4f}",
-            f"{row.unfairness:.4f}",
+            *(" ".join(render.fixed(value, 3) for value in each) for each in values),
+            render.fixed(row.asp, 4),
+            render.fixed(row.unfairness, 4),
         )
-    console.print(table)
-    console.print()
+    render.print_table(console, title, table)
 
 
 def _list(values: Sequence[float]) -> str:

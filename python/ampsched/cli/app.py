@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
 import typer
+from typer.main import get_command
 
 import ampsched
+from ampsched._core import BUILD
 from ampsched.children import SIGNALLED
 from ampsched.cli import (
     advising,
     analysing,
     calibrating,
     comparing,
+    completing,
     counting,
     creating,
     explaining,
@@ -35,11 +38,13 @@ from ampsched.cli import (
     virtual,
     virtual_recording,
 )
+from ampsched.cli.helping import fold_help
 from ampsched.cli.signals import exit_code
 
 BAD_INPUT = 2
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+fold_help()
 app = typer.Typer(
     name="ampsched",
     help="Which scheduling policy is best for these programs on this processor with unequal cores?",
@@ -72,7 +77,7 @@ app.add_typer(virtual.app)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ampsched {ampsched.__version__}")
+        typer.echo(f"ampsched {ampsched.__version__} ({BUILD})")
         raise typer.Exit
 
 
@@ -80,7 +85,10 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print version and build, and exit."
+        ),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -123,7 +131,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        code = app(args=arguments, prog_name="ampsched", standalone_mode=False)
+        command = get_command(app)
+        if completing.VARIABLE in os.environ:
+            completing.register()
+        code = command.main(args=arguments, prog_name="ampsched", standalone_mode=False)
         sys.stdout.flush()
     except (ampsched.InputError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)

@@ -1,13 +1,17 @@
 """``ampsched calibrate``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars
 import typer
+from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
+
+if TYPE_CHECKING:
+    from ampsched.calibration.calibrate import Calibration
 
 EXAMPLES = render.examples(
     "ampsched calibrate --out my-board", "ampsched compare -m my-board/machine.toml -w fft"
@@ -15,6 +19,7 @@ EXAMPLES = render.examples(
 WINDOW_MS_MAX, WINDOWS_MAX = 10_000.0, 1000
 
 
+@with_format
 def calibrate(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("calibration"),
     window_ms: Annotated[
@@ -29,7 +34,8 @@ def calibrate(
             "--windows", parser=options.whole, metavar="N", help="Measurements per kernel and kind of core."
         ),
     ] = 5,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Measure this computer: kinds of cores, their speed on small kernels, their counters.
 
@@ -44,22 +50,26 @@ def calibrate(
         raise InputError(f"--windows {windows} is not within 1 to {WINDOWS_MAX}")
     with render.progress_bar("Measuring") as step:
         found = measure(out, window_ms=window_ms, windows=windows, step=step)
-    if json:
-        render.print_json(
-            {
-                "kinds": {kind.name: list(kind.cpus) for kind in found.kinds},
-                "speeds": found.speeds.to_dicts(),
-                "counters": found.counters,
-                "written": list(map(str, found.files)),
-                "not_measured": found.missing,
-            }
-        )
-        return
-    console = render.console()
+    output.show(
+        value=lambda: {
+            "kinds": {kind.name: list(kind.cpus) for kind in found.kinds},
+            "speeds": found.speeds.to_dicts(),
+            "counters": found.counters,
+            "written": list(map(str, found.files)),
+            "not_measured": found.missing,
+        },
+        rows=found.speeds.to_dicts,
+        text=lambda console: _print(console, found),
+    )
+
+
+def _print(console: Console, found: "Calibration") -> None:
+    import polars
+
     table = render.table("million rounds/s", *(kind.name for kind in found.kinds))
     for (kernel,), rows in found.speeds.group_by(["kernel"], maintain_order=True):
         by_kind = dict(rows.select("kind", polars.col("rounds_per_s") / 1e6).rows())
-        table.add_row(str(kernel), *(f"{by_kind[kind.name]:,.1f}" for kind in found.kinds))
+        table.add_row(str(kernel), *(render.thousands(by_kind[kind.name]) for kind in found.kinds))
     console.print(table)
     console.print(f"counters: {', '.join(found.counters) or 'none'}", soft_wrap=True)
     for note in found.missing:

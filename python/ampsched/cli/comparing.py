@@ -1,5 +1,6 @@
 """``ampsched compare``."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -7,12 +8,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ampsched import api
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
+from ampsched.cli.tables import Table
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
 from ampsched.policy import PolicySpec
@@ -27,6 +29,7 @@ EXAMPLES = render.examples(
 )
 
 
+@with_format
 @with_settings(CompareSettings, SIMULATION)
 def compare(
     machine: options.Machines,
@@ -44,7 +47,7 @@ def compare(
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Compare policies on workloads and machines.
 
@@ -55,16 +58,20 @@ def compare(
     policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
-    with render.progress_bar("Simulating", hidden=json) as progress:
+    with render.progress_bar("Simulating", hidden=output.is_data) as progress:
         result = api.compare(machines, workloads, policies, progress=progress, **settings)
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
-    if json:
-        render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})
-        return
-    console = render.console()
-    print_comparison(console, result, details=details)
-    for path in traces:
-        console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+
+    def text(console: Console) -> None:
+        print_comparison(console, result, details=details)
+        for path in traces:
+            console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+
+    output.show(
+        value=lambda: result.to_dict() | {"traces": [str(path) for path in traces]},
+        rows=lambda: map(dataclasses.asdict, result.summary()),
+        text=text,
+    )
 
 
 def _write_traces(
@@ -96,17 +103,18 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
         apps = [app.name for app in runs[0][0].outcome.apps]
         timed = result.timed(machine, workload)
         if timed:
-            _print_table(
-                console, f"{workload} on {machine}, work done until it was stopped", _work_table(mix)
-            )
+            title = f"{workload} on {machine}, work done until it was stopped"
+            render.print_table(console, title, _work_table(mix))
         if timed != apps:
-            _print_table(console, f"{workload} on {machine}", _main_table(mix))
+            render.print_table(console, f"{workload} on {machine}", _main_table(mix))
         if timed != apps and len(apps) > 1:
-            _print_table(console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs))
+            render.print_table(
+                console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs)
+            )
         if all(row.energy_j is not None for row in mix):
-            _print_table(console, "Energy", _energy_table(mix))
+            render.print_table(console, "Energy", _energy_table(mix))
         if details:
-            _print_table(console, "Details, means", _detail_table(mix, runs))
+            render.print_table(console, "Details, means", _detail_table(mix, runs))
     orders = len({run.core_order for run in result.runs})
     many = f"means of {orders} core orders; " if orders > 1 else ""
     seeds = "± is the 95 % interval over seeds; " if rows[0].h_antt.n > 1 else ""
@@ -116,30 +124,31 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
         console.print(f"note: {caveat}", soft_wrap=True, markup=False)
 
 
-def _print_table(console: Console, title: str, table: Table) -> None:
-    console.print(title, style="bold", soft_wrap=True, markup=False)
-    console.print(table)
-    console.print()
-
-
 def _marked(text: str, best: bool, rivals: int) -> str:
     """The text with a star, or a blank, behind it."""
     return f"{text}{'*' if best and rivals > 1 else ' '}"
 
 
 def _main_table(rows: list[SummaryRow]) -> Table:
-    table = render.table("policy", "H_ANTT", "change %", "", "H_STP", "change %", "makespan ms")
-    table.columns[3].justify = "left"
+    table = render.table(
+        "policy",
+        "H_ANTT",
+        render.tied("change %"),
+        render.picture(),
+        "H_STP",
+        render.tied("change %"),
+        "makespan ms",
+    )
     worst = max(row.h_antt.mean for row in rows)
     best = min(row.h_antt.mean for row in rows)
     for number, row in enumerate(rows):
         is_best = row.h_antt.mean == best
         table.add_row(
             row.policy,
-            _marked(f"{row.h_antt.mean:.3f}", is_best, len(rows)),
+            _marked(render.fixed(row.h_antt.mean, 3), is_best, len(rows)),
             "" if number == 0 else render.change(row.h_antt_change, lower_is_better=True),
             render.bar(row.h_antt.mean / worst),
-            f"{row.h_stp.mean:.3f}",
+            render.fixed(row.h_stp.mean, 3),
             "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
             render.milliseconds(row.makespan_ms.mean * 1e6),
             style="bold" if is_best and len(rows) > 1 else "",
@@ -149,14 +158,15 @@ def _main_table(rows: list[SummaryRow]) -> Table:
 
 def _work_table(rows: list[SummaryRow]) -> Table:
     """What policies differ in if programs run for a stated time."""
-    table = render.table("policy", "10^9 instr.", "change %", "", "waiting ms", "longest ms")
-    table.columns[3].justify = "left"
+    table = render.table(
+        "policy", "10^9 instr.", render.tied("change %"), render.picture(), "waiting ms", "longest ms"
+    )
     most = max(row.instructions.mean for row in rows)
     for number, row in enumerate(rows):
         is_best = row.instructions.mean == most
         table.add_row(
             row.policy,
-            _marked(f"{row.instructions.mean / 1e9:.3f}", is_best, len(rows)),
+            _marked(render.fixed(row.instructions.mean / 1e9, 3), is_best, len(rows)),
             "" if number == 0 else render.change(row.instructions_change, lower_is_better=False),
             render.bar(row.instructions.mean / most if most else 0.0),
             render.milliseconds(row.waiting_ms * 1e6),
@@ -167,16 +177,16 @@ def _work_table(rows: list[SummaryRow]) -> Table:
 
 def _energy_table(rows: list[SummaryRow]) -> Table:
     """Energy, its change against the first policy, energy x makespan."""
-    table = render.table("policy", "energy J", "change %", "EDP J s")
+    table = render.table("policy", "energy J", render.tied("change %"), "EDP J s")
     for number, row in enumerate(rows):
         assert row.energy_j, "only printed if energy is known"
         assert row.energy_change, "it comes with energy"
         assert row.edp_js, "it comes with energy"
         table.add_row(
             row.policy,
-            f"{row.energy_j.mean:.3f}",
+            render.fixed(row.energy_j.mean, 3),
             "" if number == 0 else render.change(row.energy_change, lower_is_better=True),
-            f"{row.edp_js.mean:.3f}",
+            render.fixed(row.edp_js.mean, 3),
         )
     return table
 
@@ -186,7 +196,7 @@ def _slowdown_table(policies: Sequence[str], runs: Sequence[Sequence[Run]]) -> T
     table = render.table("program", *policies)
     for app, outcome in enumerate(runs[0][0].outcome.apps):
         means = [fmean(run.metrics.h_ntt[app] for run in each) for each in runs]
-        cells = [_marked(f"{mean:.2f}", mean == min(means), len(means)) for mean in means]
+        cells = [_marked(render.fixed(mean, 2), mean == min(means), len(means)) for mean in means]
         table.add_row(outcome.name, *cells)
     return table
 
@@ -212,10 +222,10 @@ def _detail_table(rows: list[SummaryRow], runs: Sequence[Sequence[Run]]) -> Tabl
             render.count(row.migrations),
             render.milliseconds(fmean(thread.ready_ns for thread in threads)),
             render.milliseconds(fmean(thread.blocked_ns for thread in threads)),
-            f"{row.latency_p99_ms.mean:.3f}",
-            *([f"{row.missed.mean if row.missed else 0:.1f}"] if periodic else []),
-            f"{100 * row.utilisation:.1f}",
-            f"{row.unfairness:.2f}",
-            f"{row.uniformity:.3f}",
+            render.fixed(row.latency_p99_ms.mean, 3),
+            *([render.fixed(row.missed.mean if row.missed else 0, 1)] if periodic else []),
+            render.share(row.utilisation),
+            render.fixed(row.unfairness, 2),
+            render.fixed(row.uniformity, 3),
         )
     return table

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ampsched import counters
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 
 app = typer.Typer(help="Performance counters of gem5, perf and others as one table.", no_args_is_help=True)
 IMPORT_EXAMPLES = render.examples(
@@ -18,6 +20,7 @@ LIST_EXAMPLES = render.examples("ampsched counters list")
 
 
 @app.command("import", epilog=IMPORT_EXAMPLES)
+@with_format
 def import_files(
     files: Annotated[list[Path], typer.Argument(help="Files of one kind.")],
     source: Annotated[
@@ -30,9 +33,15 @@ def import_files(
     ] = None,
     core_type: Annotated[
         str | None,
-        typer.Option("--core-type", metavar="TYPE", help="Type of the cores, where a file does not say."),
+        typer.Option(
+            "--core-type",
+            metavar="TYPE",
+            help="Type of the cores, where a file does not say.",
+            autocompletion=options.complete_core_type,
+        ),
     ] = None,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Read counters that other programs wrote into one table with units and sources."""
     import polars
@@ -51,28 +60,22 @@ def import_files(
         "outside_vocabulary": other,
         "written": str(out),
     }
-    if json:
-        render.print_json(summary)
-        return
-    console = render.console()
-    console.print(
-        f"{summary['rows']} readings of {summary['counters']} counters in {summary['windows']} windows, written to {out}",
-        soft_wrap=True,
-    )
-    if other:
-        console.print(f"kept under their own names: {', '.join(other)}", style="dim", soft_wrap=True)
+
+    def text(console: Console) -> None:
+        what = f"{summary['rows']} readings of {summary['counters']} counters in {summary['windows']} windows"
+        console.print(f"{what}, written to {out}", soft_wrap=True)
+        if other:
+            console.print(f"kept under their own names: {', '.join(other)}", style="dim", soft_wrap=True)
+
+    output.show(value=lambda: summary, rows=lambda: [summary], text=text)
 
 
 @app.command("list", epilog=LIST_EXAMPLES)
-def list_counters(json: options.Json = False) -> None:
+@with_format
+def list_counters(*, output: Output) -> None:
     """List the counters that have a name of their own, with units."""
-    rows = counters.vocabulary()
-    if json:
-        render.print_json([{"name": row.name, "unit": row.unit, "help": row.help} for row in rows])
-        return
-    table = render.table("counter", "unit", "")
-    table.columns[2].justify = "left"
-    table.columns[2].no_wrap = False
+    rows = [{"name": row.name, "unit": row.unit, "help": row.help} for row in counters.vocabulary()]
+    table = render.table("counter", "unit", render.prose(""))
     for row in rows:
-        table.add_row(row.name, row.unit, row.help)
-    render.console().print(table)
+        table.add_row(*row.values())
+    output.show(value=lambda: rows, rows=lambda: rows, text=lambda console: console.print(table))

@@ -4,9 +4,11 @@ import dataclasses
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ampsched import api
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.settings import SimulateSettings
 
@@ -16,6 +18,7 @@ EXAMPLES = render.examples(
 )
 
 
+@with_format
 @with_settings(SimulateSettings, SIMULATION)
 def explain(
     machine: options.Machine,
@@ -40,7 +43,7 @@ def explain(
     ] = 5.0,
     *,
     settings: SimulateSettings,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Simulate one workload under one policy and tell what happened to one thread around a moment, and why.
 
@@ -50,10 +53,14 @@ def explain(
     answer = api.explain(
         machine, workload, policy, thread=thread, at_ms=at_ms, window_ms=window_ms, **settings
     )
-    if json:
-        render.print_json(dataclasses.asdict(answer))
-        return
-    console = render.console()
-    for line in answer.lines():
-        style = "dim" if line.lstrip().startswith("[") else None
-        console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
+
+    def text(console: Console) -> None:
+        for line in answer.lines():
+            style = "dim" if line.lstrip().startswith("[") else None
+            console.print(line, style=style, soft_wrap=True, markup=False, highlight=False)
+
+    output.show(
+        value=lambda: dataclasses.asdict(answer),
+        rows=lambda: map(dataclasses.asdict, answer.events),
+        text=text,
+    )

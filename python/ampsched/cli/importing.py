@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import options, recorded, render
+from ampsched.cli.output import Output, with_format
 from ampsched.kinds import RECORDING
 from ampsched.recording import files, imports, summary
 
@@ -18,9 +20,11 @@ IMPORT_EXAMPLES = render.examples(
 EXAMPLES = render.examples("ampsched import-rtapp /usr/share/doc/rt-app/examples/example1.json")
 
 
+@with_format
 def import_rtapp(
     file: Annotated[Path, typer.Argument(help="An rt-app workload (.json).")],
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Check whether an rt-app workload can be simulated, and say what is honoured differently.
 
@@ -30,20 +34,20 @@ def import_rtapp(
     if file.suffix != ".json":
         raise InputError(f'{file}: rt-app workloads end with ".json"')
     catalog = Catalog.shipped()
-    (_, text), *_ = catalog.describe(str(file))
+    (_, words), *_ = catalog.describe(str(file))
     notes = catalog.notes(str(file))
-    if json:
-        workload = catalog.workload(str(file))
-        threads = sum(count for _, _, count in workload.apps)
-        render.print_json({"file": str(file), "threads": threads, "notes": notes, "text": text})
-        return
-    console = render.console()
-    console.print(text, markup=False, soft_wrap=True)
-    console.print(
-        f"use it with: ampsched compare --machine 2B2S --workload {file}", style="dim", soft_wrap=True
-    )
+    threads = sum(count for _, _, count in catalog.workload(str(file)).apps)
+    row = {"file": str(file), "threads": threads, "notes": notes, "text": words}
+
+    def text(console: Console) -> None:
+        console.print(words, markup=False, soft_wrap=True)
+        use = f"use it with: ampsched compare --machine 2B2S --workload {file}"
+        console.print(use, style="dim", soft_wrap=True)
+
+    output.show(value=lambda: row, rows=lambda: [row], text=text)
 
 
+@with_format
 def import_trace(
     file: Annotated[Path, typer.Argument(help="A trace.")],
     out: Annotated[
@@ -72,7 +76,8 @@ def import_trace(
             help="Speeds of the cores that recorded, the first that of core 0: CPU time becomes time on the fastest.",
         ),
     ] = None,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Read another tool's trace as a recording of programs, and say what is in it and what it cannot know.
 
@@ -87,13 +92,17 @@ def import_trace(
     )
     if out:
         files.save(found, out)
-    if json:
-        render.print_json(summary.to_json(found))
-        return
-    console = render.console()
-    recorded.print_recording(console, found)
-    if out:
-        console.print(f"written: {out}", style="dim", soft_wrap=True)
+
+    def text(console: Console) -> None:
+        recorded.print_recording(console, found)
+        if out:
+            console.print(f"written: {out}", style="dim", soft_wrap=True)
+
+    output.show(
+        value=lambda: summary.to_json(found),
+        rows=lambda: map(vars, summary.rows(found)),
+        text=text,
+    )
 
 
 def _speeds(text: str) -> list[float]:

@@ -27,7 +27,7 @@ def with_options(
         command(**values, **{place: gather(given)})
 
     parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         parameters += options if name == place else [parameter]
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}

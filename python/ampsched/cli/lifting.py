@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ampsched._core import TYPICAL_PROFILE, InputError
 from ampsched.catalog import Catalog
-from ampsched.cli import render
+from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
+from ampsched.cli.tables import Table
 from ampsched.recording import Recording, load
 from ampsched.recording.lift import Lifted, Scaling
 from ampsched.recording.lift import lift as lift_recording
@@ -20,14 +21,24 @@ EXAMPLES = render.examples(
     "ampsched lift run.ampr -o prog.toml",
     "ampsched lift run.ampr -o prog.toml --like ferret --speedup 2.1",
 )
+OBJECTS_MAX = 30
+"""Most objects that are shown."""
 
 
+@with_format
 def lift(
     recording: Annotated[Path, typer.Argument(help="A recording (.ampr).")],
-    output: Annotated[
+    out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the program to this file (.toml).")
     ] = None,
-    like: Annotated[str, typer.Option("--like", help="The profile that its code is like.")] = TYPICAL_PROFILE,
+    like: Annotated[
+        str,
+        typer.Option(
+            "--like",
+            help="The profile that its code is like.",
+            autocompletion=options.complete_profile,
+        ),
+    ] = TYPICAL_PROFILE,
     speedup: Annotated[
         float | None,
         typer.Option("--speedup", help="(Speed on the fastest core) / (speed on the slowest), if known."),
@@ -37,9 +48,8 @@ def lift(
         typer.Option("--scaling", help="Other numbers of threads divide the work, or each does as much."),
     ] = "fixed-total",
     name: Annotated[str, typer.Option("--name", help="The program's name.")] = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the report and the program as JSON.")
-    ] = False,
+    *,
+    output: Output,
 ) -> None:
     """Make a program of a recording, with its number of threads and its size as parameters.
 
@@ -48,18 +58,22 @@ def lift(
     """
     recorded = load(recording)
     lifted = lift_recording(recorded, name=name, like=like, speedup=speedup, scaling=scaling)
-    if output is not None:
-        output.write_text(lifted.toml)
-    if as_json:
-        render.print_json({"report": lifted.report, "toml": lifted.toml})
-        return
-    console = render.console()
-    _print(console, lifted, json.loads(recorded.info)["wall_ns"])
-    console.print(_replay_line(recorded, recording), soft_wrap=True)
-    if output is None:
-        console.print(lifted.toml, soft_wrap=True)
-    else:
-        console.print(f"use it with: ampsched compare --machine 2B2S --workload {output}", soft_wrap=True)
+    if out is not None:
+        out.write_text(lifted.toml)
+
+    def text(console: Console) -> None:
+        _print(console, lifted, json.loads(recorded.info)["wall_ns"])
+        console.print(_replay_line(recorded, recording), soft_wrap=True)
+        if out is None:
+            console.print(lifted.toml, soft_wrap=True)
+        else:
+            console.print(f"use it with: ampsched compare --machine 2B2S --workload {out}", soft_wrap=True)
+
+    output.show(
+        value=lambda: {"report": lifted.report, "toml": lifted.toml},
+        rows=lambda: lifted.report["groups"],
+        text=text,
+    )
 
 
 def _print(console: Console, lifted: Lifted, wall_ns: int) -> None:
@@ -119,11 +133,9 @@ def _groups(lifted: Lifted) -> Table:
 
 
 def _objects(objects: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("object", "kind", "recorded as"):
-        table.add_column(column, overflow="fold")
-    for row in objects[:30]:
+    table = render.table("object", render.label("kind"), render.prose("recorded as"))
+    for row in objects[:OBJECTS_MAX]:
         table.add_row(row["name"], row["kind"], row["was"])
-    if len(objects) > 30:
-        table.add_row("...", "", f"{len(objects) - 30} more")
+    if len(objects) > OBJECTS_MAX:
+        table.add_row(f"and {len(objects) - OBJECTS_MAX} more", "", "")
     return table

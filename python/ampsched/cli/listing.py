@@ -11,6 +11,7 @@ from ampsched import policy_file
 from ampsched._core import InputError, suggest
 from ampsched.catalog import Catalog, Entry, is_path
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
 from ampsched.governor import governors
 from ampsched.kinds import Kind
@@ -52,25 +53,21 @@ KIND_OF: dict[What, Kind] = {
 }
 
 
+@with_format
 @with_settings(CatalogSettings)
 def list_names(
     what: Annotated[What, typer.Argument(help="What to list.")],
     *,
     settings: CatalogSettings,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """List machines, workloads, programs, policies, governors, task policies, task programs, profiles or core types."""
     entries = _entries(what, catalog_of(settings))
-    if json:
-        render.print_json([{"name": entry.name, "description": entry.description} for entry in entries])
-        return
-    table = render.table(what.value, "description")
-    table.columns[1].justify = "left"
-    table.columns[1].no_wrap = False
-    table.columns[0].no_wrap = True
+    rows = [{"name": entry.name, "description": entry.description} for entry in entries]
+    table = render.table(what.value, render.prose("description"))
     for entry in entries:
-        table.add_row(entry.name, entry.description, style=None)
-    render.console().print(table)
+        table.add_row(entry.name, entry.description)
+    output.show(value=lambda: rows, rows=lambda: rows, text=lambda console: console.print(table))
 
 
 def _entries(what: What, catalog: Catalog) -> list[Entry]:
@@ -85,6 +82,7 @@ def _entries(what: What, catalog: Catalog) -> list[Entry]:
     return catalog.entries(KIND_OF[what])
 
 
+@with_format
 @with_settings(CatalogSettings)
 def describe(
     name: Annotated[
@@ -96,38 +94,41 @@ def describe(
     ],
     *,
     settings: CatalogSettings,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Describe a machine, workload, program, (task) policy, governor, profile or core type; this checks a file, too."""
-    console = render.console()
     if policy_file.is_file(name):
-        _describe_class(console, name, json=json)
+        _describe_class(name, output)
         return
     infos = [(kind, info) for kind, info in _registered() if info.name == name]
     texts = _texts(name, catalog_of(settings), known=bool(infos))
-    if json:
-        found = [{"kind": kind, "text": text} for kind, text in texts]
-        render.print_json([{"kind": kind, "text": info.documentation} for kind, info in infos] + found)
-        return
-    for kind, info in infos:
-        _print_row(console, kind, info)
-    for kind, text in texts:
-        render.print_head(console, kind.replace("_", " "), text)
+    rows = [{"kind": kind, "text": info.documentation} for kind, info in infos]
+    rows += [{"kind": kind, "text": text} for kind, text in texts]
+
+    def text(console: Console) -> None:
+        for kind, info in infos:
+            _print_row(console, kind, info)
+        for kind, words in texts:
+            render.print_head(console, kind.replace("_", " "), words)
+
+    output.show(value=lambda: rows, rows=lambda: rows, text=text)
 
 
-def _describe_class(console: Console, name: str, *, json: bool) -> None:
+def _describe_class(name: str, output: Output) -> None:
     """A policy in a Python file: what it says of itself, and how its numbers are set."""
     PolicySpec.of(name)
     found, path, _ = policy_file.load(name, Policy)
-    text = inspect.cleandoc(vars(found).get("__doc__") or "No docstring.")
+    words = inspect.cleandoc(vars(found).get("__doc__") or "No docstring.")
     numbers = numbers_of(found)
-    if json:
-        render.print_json([{"kind": "policy", "text": text, "base": found.base, "params": numbers}])
-        return
-    render.print_head(console, "policy", f"{path}:{found.__name__}, with the rules of {found.base}")
-    console.print(render.markdown(text))
-    for key, value in numbers.items():
-        console.print(f"\nparameter {key} = {value:g}", soft_wrap=True)
+    rows = [{"kind": "policy", "text": words, "base": found.base, "params": numbers}]
+
+    def text(console: Console) -> None:
+        render.print_head(console, "policy", f"{path}:{found.__name__}, with the rules of {found.base}")
+        render.print_markdown(console, words)
+        for key, value in numbers.items():
+            console.print(f"\nparameter {key} = {value:g}", soft_wrap=True)
+
+    output.show(value=lambda: rows, rows=lambda: rows, text=text)
 
 
 def _registered() -> list[tuple[str, Registered]]:
@@ -153,18 +154,12 @@ def _texts(name: str, catalog: Catalog, *, known: bool) -> list[tuple[Kind, str]
 
 def _print_row(console: Console, kind: str, info: Registered) -> None:
     render.print_head(console, kind, f"{info.name}: {info.summary}")
-    console.print(render.markdown(info.documentation))
+    render.print_markdown(console, info.documentation)
     console.print(f"\nSource: {info.source}", soft_wrap=True)
     if not info.params:
         return
     console.print(f"\nParameters, as in {info.name}:{info.params[0].name}=1", soft_wrap=True)
-    table = render.table("parameter", "default", "range", "")
-    table.columns[0].no_wrap = True
-    table.columns[2].no_wrap = False
-    table.columns[3].justify = "left"
-    # Names stay whole; choices and help may take several lines.
-    for column, no_wrap in zip(table.columns, (True, True, False, False), strict=True):
-        column.no_wrap = no_wrap
+    table = render.table("parameter", "default", render.prose("range"), render.prose(""))
     for param in info.params:
         table.add_row(param.name, f"{param.default:g}", param.values(), param.help)
     console.print(table)

@@ -1,5 +1,6 @@
 """``ampsched live``: policies on this computer."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +9,10 @@ from rich.console import Console
 
 from ampsched.cli import options as read
 from ampsched.cli import render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.passing import PassedOn, pass_on, with_session_options
 from ampsched.live import LiveComparison, compare_live, read_mix
 from ampsched.live.commands import subcommands
-from ampsched.statistics import Estimate
 
 app = typer.Typer(
     name="live",
@@ -32,6 +33,7 @@ COMPARE_EXAMPLES = render.examples("ampsched live compare mix.toml -p default,hs
 
 
 @app.command("compare", epilog=COMPARE_EXAMPLES)
+@with_format
 @with_session_options
 def compare(
     mix: Annotated[
@@ -46,6 +48,7 @@ def compare(
             "-p",
             metavar="NAMES",
             help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program.",
+            autocompletion=read.complete_policy,
         ),
     ] = "default,hsp",
     repeat: Annotated[
@@ -60,8 +63,8 @@ def compare(
     limit_s: Annotated[
         float, typer.Option("--limit-s", parser=read.number, metavar="S", help="Longest time of a run.")
     ] = 3600.0,
-    json: read.Json = False,
     *,
+    output: Output,
     options: list[str],
 ) -> None:
     """Run a mix of real programs under each policy, repeatedly and in random order, and compare.
@@ -70,7 +73,7 @@ def compare(
     sum of their progress (higher is better). Changes are against the first policy.
     """
     programs = read_mix(mix)
-    with render.progress_bar("Running", hidden=json) as progress:
+    with render.progress_bar("Running", hidden=output.is_data) as progress:
         result = compare_live(
             programs,
             read.split(policy, "policies"),
@@ -80,38 +83,34 @@ def compare(
             limit_s=limit_s,
             progress=progress,
         )
-    if json:
-        render.print_json(result.to_dict())
-    else:
-        print_live(render.console(), result)
-
-
-def _plain(value: Estimate, digits: int) -> str:
-    interval = f" ±{value.half_width:.{digits}f}" if value.n > 1 else ""
-    return f"{value.mean:.{digits}f}{interval}"
+    output.show(
+        value=result.to_dict,
+        rows=lambda: map(dataclasses.asdict, result.summary()),
+        text=lambda console: print_live(console, result),
+    )
 
 
 def print_live(console: Console, result: LiveComparison) -> None:
     """Prints the tables of a comparison."""
-    table = render.table("policy", "H_ANTT", "change %", "H_STP", "change %")
     rows = result.summary()
     measured = ["wake-up p99 ms"] if any(row.latency_p99_ms for row in rows) else []
+    table = render.table("policy", "H_ANTT", render.tied("change %"), "H_STP", render.tied("change %"))
     details = render.table("policy", "makespan s", *measured, "unfairness", "uniformity", "session's CPU %")
     for number, row in enumerate(rows):
         table.add_row(
             row.policy,
-            _plain(row.h_antt, 3),
+            render.interval(row.h_antt, 3),
             "" if number == 0 else render.change(row.h_antt_change, lower_is_better=True),
-            _plain(row.h_stp, 3),
+            render.interval(row.h_stp, 3),
             "" if number == 0 else render.change(row.h_stp_change, lower_is_better=False),
         )
         details.add_row(
             row.policy,
-            _plain(row.makespan_s, 2),
-            *([_plain(row.latency_p99_ms, 3) if row.latency_p99_ms else ""] if measured else []),
-            _plain(row.unfairness, 2),
-            _plain(row.uniformity, 2),
-            f"{100 * row.overhead:.1f}",
+            render.interval(row.makespan_s, 2),
+            *([render.interval(row.latency_p99_ms, 3) if row.latency_p99_ms else ""] if measured else []),
+            render.interval(row.unfairness, 2),
+            render.interval(row.uniformity, 2),
+            render.share(row.overhead),
         )
     for each in (table, details):
         console.print(each)
@@ -119,7 +118,7 @@ def print_live(console: Console, result: LiveComparison) -> None:
     slowdowns = render.table("program", "alone s", *result.policies)
     for number, program in enumerate(result.mix.programs):
         means = [_slowdown(result, policy, number) for policy in result.policies]
-        slowdowns.add_row(program.name, f"{result.alone_s[number]:.2f}", *means)
+        slowdowns.add_row(program.name, render.fixed(result.alone_s[number], 2), *means)
     console.print(slowdowns)
     console.print()
     rounds = len(result.select(result.policies[0]))
@@ -130,4 +129,4 @@ def print_live(console: Console, result: LiveComparison) -> None:
 
 def _slowdown(result: LiveComparison, policy: str, program: int) -> str:
     runs = result.select(policy)
-    return f"{sum(run.metrics.h_ntt[program] for run in runs) / len(runs):.2f}"
+    return render.fixed(sum(run.metrics.h_ntt[program] for run in runs) / len(runs), 2)

@@ -6,6 +6,7 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
+from ampsched.cli.completing import listed, parametrised
 from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.policy import policies
@@ -44,28 +45,40 @@ def _names(*kinds: Kind) -> list[str]:
     return [entry.name for kind in kinds for entry in Catalog.shipped().entries(kind)]
 
 
-def complete(incomplete: str, names: list[str]) -> list[str]:
-    """Completes the last item of a comma-separated list."""
-    done, comma, last = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in names if name.startswith(last)]
+def complete_machine(incomplete: str) -> list[str]:
+    """Completes machines."""
+    return listed(incomplete, _names("machine"))
 
 
-def _complete_machine(incomplete: str) -> list[str]:
-    return complete(incomplete, _names("machine"))
+def complete_workload(incomplete: str) -> list[str]:
+    """Completes workloads and programs."""
+    return listed(incomplete, _names("workload", "program"))
 
 
-def _complete_workload(incomplete: str) -> list[str]:
-    return complete(incomplete, _names("workload", "program"))
+def complete_profile(incomplete: str) -> list[str]:
+    """Completes profiles."""
+    return listed(incomplete, _names("profile"))
 
 
-def _complete_policy(incomplete: str) -> list[str]:
-    return complete(incomplete, [info.name for info in policies()])
+def complete_core_type(incomplete: str) -> list[str]:
+    """Completes types of cores."""
+    return listed(incomplete, _names("core_type"))
+
+
+def complete_policy(incomplete: str) -> list[str]:
+    """Completes policies and, behind a colon, their parameters."""
+    return parametrised(incomplete, policies())
+
+
+def complete_governor(incomplete: str) -> list[str]:
+    """Completes governors and, behind a colon, their parameters."""
+    return parametrised(incomplete, governors())
 
 
 def complete_any(incomplete: str) -> list[str]:
     """Completes the name of anything that can be described."""
     registered = (info.name for info in (*policies(), *governors(), *task_policies()))
-    return complete(incomplete, [*_names(*get_args(Kind)), *registered])
+    return listed(incomplete, [*_names(*get_args(Kind)), *registered])
 
 
 MACHINE_HELP = "Machine: a name (see 'ampsched list machines') or a .toml file; NAME:big=2@1600:little=0 for a part of it"
@@ -77,9 +90,7 @@ POLICY_HELP = "Policy with parameters, such as colab:literal=1, or a class in a 
 
 Machine = Annotated[
     str,
-    typer.Option(
-        "--machine", "-m", metavar="NAME", help=f"{MACHINE_HELP}.", autocompletion=_complete_machine
-    ),
+    typer.Option("--machine", "-m", metavar="NAME", help=f"{MACHINE_HELP}.", autocompletion=complete_machine),
 ]
 Machines = Annotated[
     str,
@@ -88,13 +99,13 @@ Machines = Annotated[
         "-m",
         metavar="NAMES",
         help=f"{MACHINE_HELP}; or a list a,b.",
-        autocompletion=_complete_machine,
+        autocompletion=complete_machine,
     ),
 ]
 Workload = Annotated[
     str,
     typer.Option(
-        "--workload", "-w", metavar="NAME", help=f"{WORKLOAD_HELP}.", autocompletion=_complete_workload
+        "--workload", "-w", metavar="NAME", help=f"{WORKLOAD_HELP}.", autocompletion=complete_workload
     ),
 ]
 Workloads = Annotated[
@@ -104,12 +115,12 @@ Workloads = Annotated[
         "-w",
         metavar="NAMES",
         help=f"{WORKLOAD_HELP}; or a list a,b.",
-        autocompletion=_complete_workload,
+        autocompletion=complete_workload,
     ),
 ]
 Policy = Annotated[
     str,
-    typer.Option("--policy", "-p", metavar="NAME", help=f"{POLICY_HELP}.", autocompletion=_complete_policy),
+    typer.Option("--policy", "-p", metavar="NAME", help=f"{POLICY_HELP}.", autocompletion=complete_policy),
 ]
 Policies = Annotated[
     str,
@@ -118,7 +129,6 @@ Policies = Annotated[
         "-p",
         metavar="NAMES",
         help=f"{POLICY_HELP}; or a list a,b: others are measured against the first.",
-        autocompletion=_complete_policy,
+        autocompletion=complete_policy,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

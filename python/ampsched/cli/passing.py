@@ -7,10 +7,12 @@ from typing import Any
 
 import typer
 from typer._click.core import Context
+from typer._click.shell_completion import CompletionItem
 from typer.core import TyperCommand
 
 from ampsched._core import InputError
 from ampsched.cli import injection
+from ampsched.cli.options import complete_policy
 from ampsched.live.commands import Option, subcommands
 from ampsched.live.program import live_program
 
@@ -21,10 +23,38 @@ OWN_GROUPS = ("scope", "record")
 class PassedOn(TyperCommand):
     """A command whose arguments, ``--`` and ``--help`` included, are those of ``ampsched-live``."""
 
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        """Its options, and the values of those with choices; a policy's parameters, too."""
+        options = subcommands()[str(ctx.info_name)].options
+        before = ctx.args[-1] if ctx.args else ""
+        if "--" in ctx.args:
+            return []
+        given = [option for option in options if before in option.flags and option.metavar is not None]
+        if given:
+            return [CompletionItem(value) for value in _values(given[0], incomplete)]
+        if not incomplete.startswith("-"):
+            return []
+        flags = [flag for option in options for flag in (*option.flags, "--help")]
+        return [CompletionItem(flag) for flag in dict.fromkeys(flags) if flag.startswith(incomplete)]
+
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Takes the arguments as they are."""
         ctx.args = list(args)
         return []
+
+
+def _values(option: Option, incomplete: str) -> list[str]:
+    """The values of an option that are names."""
+    if option.name == "policy":
+        return complete_policy(incomplete)
+    return [choice for choice in option.choices if choice.startswith(incomplete)]
+
+
+def _completer(option: Option) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        return _values(option, incomplete)
+
+    return complete
 
 
 def pass_on(context: typer.Context) -> None:
@@ -53,7 +83,8 @@ def _parameter(option: Option) -> inspect.Parameter:
     kind: object = list[str] | None if option.is_repeatable else str | None
     kind, default = (bool, False) if option.metavar is None else (kind, option.default)
     metavar = "|".join(option.choices) or option.metavar
-    declared = typer.Option(*option.flags, metavar=metavar, help=f"{option.help}.")
+    values = _completer(option) if option.choices else None
+    declared = typer.Option(*option.flags, metavar=metavar, help=f"{option.help}.", autocompletion=values)
     return injection.option(option.name, kind, default, declared)
 
 

@@ -46,7 +46,7 @@ def _print_pairs(console: Console, recording: Recording) -> None:
     pairs = summary.pairs(recording)
     if not pairs:
         return
-    table = render.table("waited for", "by", "times", "ms")
+    table = render.table("waited for", render.label("by"), "times", "ms")
     for waker, woken, count, wait_ns in pairs[: summary.PAIRS_MAX]:
         table.add_row(waker, woken, render.count(count), render.milliseconds(wait_ns))
     console.print(table)

@@ -1,23 +1,20 @@
-"""Tables and bars for a terminal of 80 columns or more.
-
-Names come from files of anybody: they are never read as markup, and what could command a terminal is shown as an
-escape.
-"""
+"""What commands print: texts, tables, bars, numbers as they are shown."""
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
+from ampsched.cli.consoles import PIPE_COLUMNS, is_markdown
+from ampsched.cli.consoles import MarkdownConsole as MarkdownConsole
+from ampsched.cli.consoles import console as console
+from ampsched.cli.consoles import errors as errors
+from ampsched.cli.tables import Column, Table
+from ampsched.cli.texts import is_unicode
+from ampsched.cli.texts import visible as visible
 from ampsched.execution import Progress as ProgressCall
 from ampsched.statistics import Estimate
 
@@ -25,47 +22,21 @@ BAR_CELLS = 8
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 SHADES = " ░▒▓█"
 ASCII_SHADES = " .:+#"
-# Controls but for line breaks and tabs; characters that reorder or hide text; halves of characters that are none.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 
 
-def visible(text: str) -> str:
-    """The text with escapes for what would not be seen as characters."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+def print_markdown(console: Console, text: str) -> None:
+    """Prints Markdown that anybody may have written: laid out on a terminal, elsewhere as it is."""
+    if is_markdown(console) or console.width >= PIPE_COLUMNS:
+        console.print(text, soft_wrap=True)
+    else:
+        from rich.markdown import Markdown
 
-
-def _is_unicode() -> bool:
-    """Whether standard output can show any character."""
-    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
-
-
-class _Literal(Console):
-    """A console that shows texts as they are: no markup, nothing that a terminal would take for a command."""
-
-    def render_str(self, text: str, **how: Any) -> Text:  # noqa: ANN401 (Rich's own)
-        return super().render_str(visible(text), **how)
-
-
-def console() -> Console:
-    """Standard output."""
-    return _Literal(highlight=False, markup=False, emoji=False)
-
-
-def errors() -> Console:
-    """Standard error."""
-    return _Literal(highlight=False, markup=False, emoji=False, stderr=True)
-
-
-def markdown(text: str) -> Markdown:
-    """Markdown that anybody may have written."""
-    return Markdown(visible(text))
+        console.print(Markdown(visible(text)))
 
 
 def print_json(value: object) -> None:
     """Prints a value as JSON."""
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=not _is_unicode(), allow_nan=False)
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=not is_unicode(), allow_nan=False)
     sys.stdout.write("\n")
 
 
@@ -74,22 +45,58 @@ def examples(*lines: str) -> str:
     return "\n".join(["**Examples**", "", *(f"- `{line}`" for line in lines)])
 
 
-def table(*columns: str) -> Table:
-    """A table whose columns, except the first, are aligned to the right."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
-    for number, column in enumerate(columns):
-        made.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
-    return made
+def table(*columns: str | Column) -> Table:
+    """A table whose columns, except the first, are aligned to the right if they are given by their heads alone."""
+    return Table(
+        [
+            each if isinstance(each, Column) else Column(each, "right" if number else "left")
+            for number, each in enumerate(columns)
+        ]
+    )
+
+
+def label(head: str) -> Column:
+    """A column of names."""
+    return Column(head, "left")
+
+
+def prose(head: str) -> Column:
+    """A column of sentences."""
+    return Column(head, "left", prose=True)
+
+
+def tied(head: str) -> Column:
+    """A column of numbers that say something of those before them, such as their change."""
+    return Column(head, is_tied=True)
+
+
+def picture() -> Column:
+    """A column of bars."""
+    return Column("", "left", is_picture=True)
+
+
+def print_title(console: Console, text: str) -> None:
+    """Prints the title of a table."""
+    shown = f"**{visible(text)}**" if is_markdown(console) else visible(text)
+    console.print(Text(shown, style="bold"), soft_wrap=True)
+
+
+def print_table(console: Console, title: str, table: Table) -> None:
+    """Prints a table with its title and an empty line behind it."""
+    print_title(console, title)
+    console.print(table)
+    console.print()
 
 
 def print_head(console: Console, kind: str, rest: str, end: str = "\n") -> None:
     """Prints what kind of thing it is, in bold, and the rest of the line."""
-    console.print(Text.assemble((kind, "bold"), f" {visible(rest)}"), soft_wrap=True, end=end)
+    shown = f"**{kind}**" if is_markdown(console) else kind
+    console.print(Text.assemble((shown, "bold"), f" {visible(rest)}"), soft_wrap=True, end=end)
 
 
 def bar(share: float, cells: int = BAR_CELLS) -> str:
     """A bar that fills a share (0 to 1) of some cells."""
-    if not _is_unicode():
+    if not is_unicode():
         return "#" * round(max(0.0, min(1.0, share)) * cells)
     eighths = round(max(0.0, min(1.0, share)) * cells * 8)
     full, rest = divmod(eighths, 8)
@@ -98,7 +105,7 @@ def bar(share: float, cells: int = BAR_CELLS) -> str:
 
 def shades(shares: Iterable[float]) -> str:
     """One cell per share (0 to 1), the darker the greater."""
-    scale = SHADES if _is_unicode() else ASCII_SHADES
+    scale = SHADES if is_unicode() else ASCII_SHADES
     return "".join(scale[min(4, round(4 * share))] for share in shares)
 
 
@@ -119,6 +126,27 @@ def change(value: Estimate, *, lower_is_better: bool) -> Text:
     return Text(text + interval, style="green" if better else "red")
 
 
+def fixed(value: float, digits: int) -> str:
+    """A number with so many digits behind the point."""
+    return f"{value:.{digits}f}"
+
+
+def thousands(value: float, digits: int = 1) -> str:
+    """The same with commas between thousands."""
+    return f"{value:,.{digits}f}"
+
+
+def share(value: float, digits: int = 1) -> str:
+    """A share in percent, without the sign."""
+    return fixed(100 * value, digits)
+
+
+def interval(value: Estimate, digits: int) -> str:
+    """A mean with its interval if there is one."""
+    width = f" ±{fixed(value.half_width, digits)}" if value.n > 1 else ""
+    return f"{fixed(value.mean, digits)}{width}"
+
+
 def milliseconds(ns: float) -> str:
     """A time in ms with a precision that suits it."""
     ms = ns / 1e6
@@ -133,6 +161,8 @@ def count(value: float) -> str:
 @contextmanager
 def progress_bar(text: str, *, hidden: bool = False) -> Iterator[ProgressCall]:
     """A progress bar on standard error; nothing if that is no terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     errors = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),

@@ -1,15 +1,18 @@
 """``ampsched reproduce``."""
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markdown import Markdown
+from rich.console import Console
 
 from ampsched._core import InputError, suggest
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
+from ampsched.cli.tables import Table
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.settings import BatchSettings
 
@@ -27,6 +30,7 @@ PAPERS = "; ".join(f"{name}: {EXPERIMENTS[name].paper}" for name in sorted(EXPER
 REPEATS_MAX = 1000
 
 
+@with_format
 @with_settings(BatchSettings)
 def reproduce(
     paper: Annotated[Paper, typer.Argument(help=f"Paper. {PAPERS}; all: one after the other.")],
@@ -48,10 +52,12 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
     *,
     settings: BatchSettings,
+    output: Output,
 ) -> None:
     """Repeat a paper's experiment, compare with its claims, and write a report.
 
-    Prints claim, the paper's value, ours with a 95 % confidence interval, and a verdict. Nothing is tuned to a claim.
+    Prints verdicts by figure of the paper, then each claim with the paper's value, ours with a 95 % confidence interval
+    and the verdict, and where the report is. Nothing is tuned to a claim.
     Fewer seeds than --max-repeats are quicker; a number whose interval stays too wide is not reproduced then. What
     "all" has finished stays if it is stopped, and is not run again by the same version with the same numbers of seeds.
     """
@@ -62,13 +68,76 @@ def reproduce(
     if paper.value != ALL:
         _check_part(paper.value, only)
         result, files = _reproduce(paper.value, only, settings["jobs"], how_many, out)
-        console = render.console()
-        console.print(Markdown(_without_images(result.markdown())))
-        console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+        _show(result, files, output)
     elif only is not None:
         raise InputError(f'--only "{only}": names a part of one paper, not of all')
     else:
-        _reproduce_all(settings["jobs"], how_many, out)
+        _show_all(_reproduce_all(settings["jobs"], how_many, out), output)
+
+
+def _show(result: "Reproduction", files: "list[Path]", output: Output) -> None:
+    """Prints verdicts by figure, the claims, and where the report is."""
+    from ampsched.experiments.claims.tables import verdict_counts, verdicts_by_figure
+
+    records = result.records()
+    figures = [
+        {"figure": figure, **verdict_counts(counts)}
+        for figure, counts in verdicts_by_figure(result.claims).items()
+    ]
+
+    def text(console: Console) -> None:
+        if figures:
+            render.print_table(console, result.title, _counts("figure", figures))
+        else:
+            render.print_title(console, f"{result.title}: no claim of this part is counted")
+            console.print()
+        render.print_table(console, "Claims", _claims(records))
+        console.print(f"report: {files[0]}", style="bold", soft_wrap=True)
+        console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+
+    output.show(
+        value=lambda: {
+            "title": result.title,
+            "figures": figures,
+            "claims": records,
+            "files": list(map(str, files)),
+        },
+        rows=lambda: records,
+        text=text,
+    )
+
+
+def _counts(first: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """How many claims have which verdict, and the sums."""
+    sums = [name for name in rows[0] if name != first] if rows else []
+    table = render.table(first, *sums)
+    for row in rows:
+        table.add_row(row[first], *(render.count(row[name]) for name in sums))
+    if len(rows) > 1:
+        table.add_row("all", *(render.count(sum(row[name] for row in rows)) for name in sums), style="bold")
+    return table
+
+
+def _claims(records: Sequence[Mapping[str, Any]]) -> Table:
+    """The claims; those that are not counted say why."""
+    keys = ["claim", "paper", "ours", "verdict", *(["apart"] if any(row["apart"] for row in records) else [])]
+    heads = ["why it is not counted" if key == "apart" else key for key in keys]
+    table = render.table("id", *map(render.prose, heads))
+    for row in records:
+        table.add_row(row["id"], *(row[key] or "" for key in keys))
+    return table
+
+
+def _show_all(rows: "list[dict[str, Any]]", output: Output) -> None:
+    """Prints how each paper's claims have fared, and where its report is."""
+
+    def text(console: Console) -> None:
+        counts = [{key: value for key, value in row.items() if key != "report"} for row in rows]
+        render.print_table(console, "Verdicts", _counts("paper", counts))
+        for row in rows:
+            console.print(f"report: {row['report']}", soft_wrap=True)
+
+    output.show(value=lambda: rows, rows=lambda: rows, text=text)
 
 
 def _check_part(name: str, only: str | None) -> None:
@@ -90,28 +159,20 @@ def _reproduce(
     return result, result.write(folder)
 
 
-def _reproduce_all(jobs: int, how_many: tuple[int, int], out: Path) -> None:
-    """Runs what is not there yet, and says of each experiment how its claims fared and where the report is."""
+def _reproduce_all(jobs: int, how_many: tuple[int, int], out: Path) -> "list[dict[str, Any]]":
+    """Runs what is not there yet; returns of each paper how its claims fared and where the report is."""
     from ampsched.experiments import resuming
-    from ampsched.experiments.claims.tables import verdicts_text
-    from ampsched.markdown import table
+    from ampsched.experiments.claims.tables import verdict_counts
 
     made_with = resuming.stamp(*how_many)
-    console = render.console()
     rows = []
     for name, experiment in EXPERIMENTS.items():
         if resuming.is_done(out, name, made_with):
-            console.print(
-                f"{name}: is there already, made by this version with as many seeds", soft_wrap=True
-            )
+            again = f"{name}: is there already, made by this version with as many seeds"
+            render.errors().print(again, soft_wrap=True)
         else:
             _reproduce(name, None, jobs, how_many, out)
             resuming.mark_done(out, name, made_with)
-        verdicts = verdicts_text(resuming.verdicts_of(out / name))
-        rows.append([experiment.paper, verdicts, str(out / name / "report.md")])
-    console.print(Markdown(table(["paper", "verdicts", "report"], rows)))
-
-
-def _without_images(markdown: str) -> str:
-    """A report as a terminal can show it."""
-    return "\n".join(line for line in markdown.splitlines() if not line.startswith("!["))
+        counts = verdict_counts(resuming.verdicts_of(out / name))
+        rows.append({"paper": experiment.paper, **counts, "report": str(out / name / "report.md")})
+    return rows

@@ -8,10 +8,19 @@ from typing import Any, get_args
 import typer
 
 from ampsched.cli import injection, options
+from ampsched.cli.completing import listed
+from ampsched.factors import Factors
+from ampsched.noise import NONE, noise_names
 from ampsched.settings import Declared, complete, declared
 
 SIMULATION = "How it is simulated"
 """Panel of a command's help."""
+COMPLETE: dict[str, Callable[[str], list[str]]] = {
+    "governor": options.complete_governor,
+    "noise": lambda incomplete: listed(incomplete, [NONE, *noise_names()]),
+    "factors": lambda incomplete: listed(incomplete, get_args(Factors.__annotations__["kind"])),
+}
+"""How the values of settings are completed that are names."""
 PARSERS: dict[object, Callable[[str], object]] = {int: options.whole, float: options.number}
 
 
@@ -52,6 +61,7 @@ def _option(row: Declared, panel: str | None) -> inspect.Parameter:
         parser=PARSERS.get(_given(row)),
         help=own.help if own else setting.help,
         rich_help_panel=panel,
+        autocompletion=COMPLETE.get(row.name),
     )
     return injection.option(row.name, own.type if own else _kind(row), setting.default, made)
 

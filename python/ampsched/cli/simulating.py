@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ampsched import api
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
+from ampsched.cli.tables import Table
 from ampsched.results import Outcome
 from ampsched.settings import SimulateSettings
 
@@ -20,6 +21,7 @@ EXAMPLES = render.examples(
 )
 
 
+@with_format
 @with_settings(SimulateSettings, SIMULATION)
 def simulate(
     machine: options.Machine,
@@ -30,19 +32,21 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
     outcome = api.simulate(machine, workload, policy, trace=trace, **settings)
-    if json:
-        render.print_json(outcome.to_dict())
-        return
-    console = render.console()
-    _print(console, outcome)
-    noise = "" if outcome.noise is None else f", noise {settings['noise']}"
-    console.print(f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True)
-    if trace:
-        console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+
+    def text(console: Console) -> None:
+        _print(console, outcome)
+        noise = "" if outcome.noise is None else f", noise {settings['noise']}"
+        console.print(
+            f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True
+        )
+        if trace:
+            console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+
+    output.show(value=outcome.to_dict, rows=lambda: outcome.to_polars().to_dicts(), text=text)
 
 
 def _print(console: Console, outcome: Outcome) -> None:
@@ -56,9 +60,7 @@ def _print(console: Console, outcome: Outcome) -> None:
     if outcome.energy_j is not None:
         tables["Energy"] = _energy(outcome)
     for title, table in tables.items():
-        console.print(title, style="bold", soft_wrap=True, markup=False)
-        console.print(table)
-        console.print()
+        render.print_table(console, title, table)
     counts = outcome.counts
     console.print(
         f"{counts.switches:,} switches, {counts.migrations:,} migrations, {counts.wakeups:,} wake-ups, "
@@ -125,7 +127,7 @@ def _periods(outcome: Outcome) -> Table:
 
 def _short(ns: int) -> str:
     """A time in ms that may be some us."""
-    return f"{ns / 1e6:,.3f}"
+    return render.thousands(ns / 1e6, 3)
 
 
 def _classes(outcome: Outcome) -> Table:
@@ -135,27 +137,33 @@ def _classes(outcome: Outcome) -> Table:
     order = {each.name: number for number, each in enumerate(outcome.classes)}
     for cluster in sorted(outcome.clusters, key=lambda it: -order[it.core_class]):
         total_ns = max(1, outcome.makespan_ns * len(cluster.cores))
-        busy = f"{100 * cluster.busy_ns / total_ns:.1f}"
+        busy = render.share(cluster.busy_ns / total_ns)
         cores = f"{len(cluster.cores)}"
-        table.add_row(cluster.core_class, cluster.name, cores, busy, f"{cluster.mean_mhz:,.0f}")
+        table.add_row(cluster.core_class, cluster.name, cores, busy, render.count(cluster.mean_mhz))
     return table
 
 
 def _cores(outcome: Outcome) -> Table:
     noisy = outcome.noise is not None
     table = render.table(
-        "core", "class", "busy %", "", "overhead %", *(["noise %"] if noisy else []), "switches"
+        "core",
+        "class",
+        "busy %",
+        render.picture(),
+        "overhead %",
+        *(["noise %"] if noisy else []),
+        "switches",
     )
-    table.columns[1].justify = table.columns[3].justify = "left"
+    table.columns[1].justify = "left"
     for number, core in enumerate(outcome.cores):
         total_ns = max(1, core.busy_ns + core.idle_ns + core.noise_ns)
-        noise = [f"{100 * (core.noise_ns + core.interrupted_ns) / total_ns:.2f}"] if noisy else []
+        noise = [render.share((core.noise_ns + core.interrupted_ns) / total_ns, 2)] if noisy else []
         table.add_row(
             str(number),
             core.core_class,
-            f"{100 * core.utilisation:.1f}",
+            render.share(core.utilisation),
             render.bar(core.utilisation, 20),
-            f"{100 * core.overhead_ns / total_ns:.2f}",
+            render.share(core.overhead_ns / total_ns, 2),
             *noise,
             render.count(core.switches),
         )
@@ -172,9 +180,9 @@ def _energy(outcome: Outcome) -> Table:
         assert energy is not None, "energy is accounted for on all clusters or on none"
         table.add_row(
             cluster.name,
-            f"{cluster.mean_mhz:,.0f}",
+            render.count(cluster.mean_mhz),
             render.count(cluster.frequency_changes),
-            *(f"{uj / 1e3:,.1f}" for uj in (energy.running_uj, energy.idle_uj, energy.uncore_uj)),
-            f"{100 * energy.throttled_ns / max(1, outcome.makespan_ns):.1f}",
+            *(render.thousands(uj / 1e3) for uj in (energy.running_uj, energy.idle_uj, energy.uncore_uj)),
+            render.share(energy.throttled_ns / max(1, outcome.makespan_ns)),
         )
     return table

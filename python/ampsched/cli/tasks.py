@@ -9,6 +9,8 @@ from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
 from ampsched.cli import options, render
+from ampsched.cli.completing import parametrised
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
 from ampsched.files import check_suffix, write_csv
 from ampsched.settings import GraphSettings, TaskSettings, only
@@ -24,7 +26,8 @@ from ampsched.tasks import (
     write_task_graph,
 )
 
-GANTT_CELLS = 60
+GANTT_CELLS, GANTT_MARGIN = 60, 24
+"""Most cells of a line of time, and the columns beside it."""
 
 app = typer.Typer(
     name="tasks",
@@ -39,11 +42,11 @@ app = typer.Typer(
 
 
 def _complete_policy(incomplete: str) -> list[str]:
-    return options.complete(incomplete, [info.name for info in task_policies()])
+    return parametrised(incomplete, task_policies())
 
 
 def _complete_graph(incomplete: str) -> list[str]:
-    return options.complete(incomplete, [info.name for info in task_programs()])
+    return parametrised(incomplete, task_programs())
 
 
 Graph = Annotated[
@@ -77,6 +80,7 @@ Trace = Annotated[Path | None, typer.Option("--trace", help="Write a Perfetto tr
         "ampsched tasks run loop.csv -w 4x3,4x1 -p loop-static,loop-dynamic:chunk=25 --grab-us 0.2,0.5",
     ),
 )
+@with_format
 @with_settings(TaskSettings)
 def run(
     graph: Graph,
@@ -93,7 +97,7 @@ def run(
     ] = "fifo,cats,heft",
     *,
     settings: TaskSettings,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Execute a task graph under several task policies and compare.
 
@@ -106,13 +110,14 @@ def run(
         if names.count(name) > 1:
             raise InputError(f'policy "{name}" is given twice')
     schedules = [run_tasks(loaded, workers, name, **settings) for name in names]
-    if json:
-        render.print_json([_summary(schedule) for schedule in schedules])
-        return
-    console = render.console()
-    _print_notes(console, loaded)
-    console.print(f"{loaded.name}: {loaded.tasks:,} tasks on {workers}", style="bold", soft_wrap=True)
-    _print_comparison(console, schedules)
+
+    def text(console: Console) -> None:
+        _print_notes(console, loaded)
+        render.print_title(console, f"{loaded.name}: {loaded.tasks:,} tasks on {workers}")
+        _print_comparison(console, schedules)
+
+    rows = [_summary(schedule) for schedule in schedules]
+    output.show(value=lambda: rows, rows=lambda: rows, text=text)
 
 
 @app.command(
@@ -123,6 +128,7 @@ def run(
         "ampsched tasks schedule graph.csv -p heft --csv heft.csv",
     ),
 )
+@with_format
 @with_settings(TaskSettings)
 def schedule(
     graph: Graph,
@@ -145,13 +151,13 @@ def schedule(
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
     ] = None,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
-    _show(made, f"{loaded.name} under {made.policy}", _Outputs(gantt, trace, csv, json))
+    _show(made, f"{loaded.name} under {made.policy}", _Files(gantt, trace, csv), output)
 
 
 @app.command(
@@ -161,6 +167,7 @@ def schedule(
         "ampsched tasks draw run.csv --trace run.pftrace --graph run-graph.csv",
     ),
 )
+@with_format
 def draw(
     recording: Annotated[
         Path,
@@ -177,60 +184,64 @@ def draw(
             "--graph", help="Write the tasks with their measured work as a task graph to this file."
         ),
     ] = None,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
     made = read_recording(recording)
     if graph:
         write_task_graph(made.graph, graph)
-    _show(made, f"{made.graph.name} as {made.policy}", _Outputs(gantt, trace, None, json, graph))
+    _show(made, f"{made.graph.name} as {made.policy}", _Files(gantt, trace, None, graph), output)
 
 
 @dataclass(frozen=True)
-class _Outputs:
-    """Where a schedule goes."""
+class _Files:
+    """What is written of a schedule."""
 
     gantt: Path | None
     trace: Path | None
     csv: Path | None
-    json: bool
     graph: Path | None = None
 
 
-def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
+def _show(made: TaskSchedule, title: str, files: _Files, output: Output) -> None:
     """Prints what each worker does, draws it or writes it down."""
-    if outputs.gantt:
-        made.write_gantt(outputs.gantt, f"{title}: {made.makespan_s:g} s")
-    if outputs.trace:
-        made.write_trace(outputs.trace)
-    if outputs.csv:
-        write_csv(outputs.csv, made.to_polars())
-    if outputs.json:
-        rows = made.to_polars().to_dicts()
-        render.print_json({**_summary(made), "executions": rows})
-        return
-    console = render.console()
-    _print_notes(console, made.graph)
-    text = f"{title}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"
-    console.print(text, style="bold", soft_wrap=True)
-    _print_workers(console, made)
-    written = {
-        "picture": outputs.gantt,
-        "trace": outputs.trace,
-        "table": outputs.csv,
-        "task graph": outputs.graph,
-    }
-    for what, path in written.items():
-        if path:
-            console.print(f"{what} written to {path}", soft_wrap=True)
+    if files.gantt:
+        made.write_gantt(files.gantt, f"{title}: {made.makespan_s:g} s")
+    if files.trace:
+        made.write_trace(files.trace)
+    if files.csv:
+        write_csv(files.csv, made.to_polars())
+
+    def text(console: Console) -> None:
+        _print_notes(console, made.graph)
+        over = f"{100 * made.over_bound:.1f} % above the lower bound"
+        render.print_title(console, f"{title}: {made.makespan_s:.4f} s, {over}")
+        _print_workers(console, made)
+        written = {
+            "picture": files.gantt,
+            "trace": files.trace,
+            "table": files.csv,
+            "task graph": files.graph,
+        }
+        for what, path in written.items():
+            if path:
+                console.print(f"{what} written to {path}", soft_wrap=True)
+
+    output.show(
+        value=lambda: {**_summary(made), "executions": made.to_polars().to_dicts()},
+        rows=lambda: made.to_polars().to_dicts(),
+        text=text,
+    )
 
 
 @app.command(
     "describe", epilog=render.examples("ampsched tasks describe graph.csv", "ampsched tasks describe ferret")
 )
+@with_format
 @with_settings(GraphSettings)
-def describe(graph: Graph, *, settings: GraphSettings, json: options.Json = False) -> None:
+def describe(graph: Graph, *, settings: GraphSettings, output: Output) -> None:
     """Describe a task graph: tasks by kind, work, critical path, parallelism. A file is checked by this, too."""
     loaded = task_graph(graph, **settings)
     path_s = _critical_path_s(loaded)
@@ -246,10 +257,14 @@ def describe(graph: Graph, *, settings: GraphSettings, json: options.Json = Fals
         "notes": loaded.notes,
     }
     kinds = [{"kind": kind, "tasks": count, "work": work} for kind, count, work in loaded.kinds]
-    if json:
-        render.print_json({**facts, "kinds": kinds})
-        return
-    console = render.console()
+    output.show(
+        value=lambda: {**facts, "kinds": kinds},
+        rows=lambda: kinds,
+        text=lambda console: _print_graph(console, loaded, path_s),
+    )
+
+
+def _print_graph(console: Console, loaded: TaskGraph, path_s: float) -> None:
     _print_notes(console, loaded)
     render.print_head(console, "task graph", loaded.name)
     console.print(f"{loaded.tasks:,} tasks, {loaded.links:,} links")
@@ -265,7 +280,7 @@ def describe(graph: Graph, *, settings: GraphSettings, json: options.Json = Fals
     table = render.table("kind", "tasks", "work s", "share %")
     for kind, count, work in loaded.kinds:
         share = 100 * work / loaded.work if loaded.work > 0 else 0.0
-        table.add_row(kind or "(none)", f"{count:,}", f"{work:,.6g}", f"{share:.1f}")
+        table.add_row(kind or "(none)", f"{count:,}", f"{work:,.6g}", render.fixed(share, 1))
     console.print(table)
 
 
@@ -315,43 +330,41 @@ def _print_notes(console: Console, graph: TaskGraph) -> None:
 def _print_comparison(console: Console, schedules: list[TaskSchedule]) -> None:
     first = schedules[0]
     names = [f"{name} busy %" for name, _ in first.classes]
-    table = render.table("policy", "makespan s", "", "change %", "above bound %", *names)
-    table.columns[0].no_wrap = True
-    table.columns[2].justify = "left"
+    table = render.table("policy", "makespan s", render.picture(), "change %", "above bound %", *names)
     longest_s = max(schedule.makespan_s for schedule in schedules)
     for made in schedules:
         change = made.makespan_s / first.makespan_s - 1 if first.makespan_s > 0 else 0.0
         table.add_row(
             made.policy,
-            f"{made.makespan_s:,.4f}",
+            render.thousands(made.makespan_s, 4),
             render.bar(made.makespan_s / longest_s if longest_s > 0 else 0.0),
             render.percent(change),
-            f"{100 * made.over_bound:.2f}",
-            *(f"{100 * share:.1f}" for share in made.class_utilisation()),
+            render.share(made.over_bound, 2),
+            *(render.share(share) for share in made.class_utilisation()),
         )
     console.print(table)
     console.print(f"lower bound {first.lower_bound_s:,.4f} s", style="dim")
 
 
 def _print_workers(console: Console, made: TaskSchedule) -> None:
-    """A row per worker: how much of each sixtieth of the makespan it is busy."""
+    """A row per worker: how busy it is, and when, from left to right."""
     names = [name for name, count in made.classes for _ in range(count)]
-    table = render.table("worker", "speed", "busy %", "")
-    table.columns[3].justify = "left"
-    cells = _cells(made)
+    table = render.table("worker", "speed", "busy %", render.picture())
+    cells = _cells(made, max(1, min(GANTT_CELLS, console.width - GANTT_MARGIN)))
     for worker, share in enumerate(made.utilisation):
-        table.add_row(str(worker), names[worker], f"{100 * share:.1f}", cells[worker])
+        table.add_row(str(worker), names[worker], render.share(share), cells[worker])
     console.print(table)
 
 
-def _cells(made: TaskSchedule) -> list[str]:
-    busy = [[0.0] * GANTT_CELLS for _ in made.utilisation]
-    width_s = made.makespan_s / GANTT_CELLS
+def _cells(made: TaskSchedule, count: int) -> list[str]:
+    """Of each worker as many cells, the darker the busier."""
+    busy = [[0.0] * count for _ in made.utilisation]
+    width_s = made.makespan_s / count
     _, _, workers, starts, ends = made.core.columns()
     for worker, start_s, end_s in zip(workers, starts, ends, strict=True):
         if width_s <= 0:
             break
-        for cell in range(int(start_s / width_s), min(int(end_s / width_s), GANTT_CELLS - 1) + 1):
+        for cell in range(int(start_s / width_s), min(int(end_s / width_s), count - 1) + 1):
             overlap_s = min(end_s, (cell + 1) * width_s) - max(start_s, cell * width_s)
             busy[worker][cell] += max(0.0, overlap_s) / width_s
     return [render.shades(row) for row in busy]

@@ -1,7 +1,7 @@
 """``ampsched train``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -9,6 +9,7 @@ from rich.console import Console
 from ampsched import _core
 from ampsched._core import FEATURES_MAX, InputError
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
 from ampsched.settings import CatalogSettings, catalog_of
 
@@ -25,6 +26,7 @@ EXAMPLES = render.examples(
 )
 
 
+@with_format
 @with_settings(CatalogSettings)
 def train(
     tables: Annotated[
@@ -32,13 +34,31 @@ def train(
     ] = None,
     machine: Annotated[
         str | None,
-        typer.Option("--machine", "-m", metavar="NAME", help="Instead: simulated counters of this machine."),
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="Instead: simulated counters of this machine.",
+            autocompletion=options.complete_machine,
+        ),
     ] = None,
     big: Annotated[
-        str | None, typer.Option("--big", metavar="TYPE", help="core_type of the faster cores in the tables.")
+        str | None,
+        typer.Option(
+            "--big",
+            metavar="TYPE",
+            help="core_type of the faster cores in the tables.",
+            autocompletion=options.complete_core_type,
+        ),
     ] = None,
     little: Annotated[
-        str | None, typer.Option("--little", metavar="TYPE", help="core_type of the slower cores.")
+        str | None,
+        typer.Option(
+            "--little",
+            metavar="TYPE",
+            help="core_type of the slower cores.",
+            autocompletion=options.complete_core_type,
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write (.json).")] = Path(
         "model.json"
@@ -63,7 +83,7 @@ def train(
     ] = None,
     *,
     settings: CatalogSettings,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Train models that predict from performance counters how much a thread gains on a big core.
 
@@ -104,10 +124,20 @@ def train(
     write_model(out, content)
     # What was written can be read.
     _core.Models.parse(str(out), out.read_text(encoding="utf-8"))
-    if json:
-        render.print_json(content)
-    else:
-        _print(render.console(), models, out)
+    output.show(
+        value=lambda: content,
+        rows=lambda: _rows(models),
+        text=lambda console: _print(console, models, out),
+    )
+
+
+def _rows(models: "list[Trained]") -> list[dict[str, Any]]:
+    """The errors of each model and of its baselines."""
+    return [
+        {"core_type": made.rows.core_type, "method": name, **found.to_json()}
+        for made in models
+        for name, found in {str(made.fitted.method): made.errors, **made.baselines}.items()
+    ]
 
 
 def _from_tables(tables: list[Path], big: str | None, little: str | None) -> "list[TrainingSet]":
@@ -131,7 +161,7 @@ def _print(console: Console, models: "list[Trained]", out: Path) -> None:
         title = (
             f"{rows.core_type}: {made.fitted.method}; {len(rows)} rows of {len(set(rows.groups))} programs"
         )
-        console.print(title, style="bold", soft_wrap=True, markup=False)
+        render.print_title(console, title)
         console.print(f"reads {', '.join(map(str, made.fitted.features))}", soft_wrap=True, markup=False)
         for note in rows.notes:
             console.print(note, style="dim", soft_wrap=True, markup=False)
@@ -140,13 +170,13 @@ def _print(console: Console, models: "list[Trained]", out: Path) -> None:
             low, high = found.mean_interval
             table.add_row(
                 name,
-                f"{100 * found.mean:.1f}",
+                render.share(found.mean),
                 f"{100 * low:.1f} to {100 * high:.1f}",
-                f"{100 * found.worst:.0f}",
-                f"{found.r2:.2f}",
-                f"{found.rank:.2f}",
-                f"{100 * found.labels:.0f}",
-                f"{100 * found.loss:.1f}",
+                render.share(found.worst, 0),
+                render.fixed(found.r2, 2),
+                render.fixed(found.rank, 2),
+                render.share(found.labels, 0),
+                render.share(found.loss),
             )
         console.print(table)
         console.print()

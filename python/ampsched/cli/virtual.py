@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
+from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.vm.kernel import DEFAULT_KERNEL
 
 if TYPE_CHECKING:
@@ -155,7 +157,11 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", "-p", metavar="NAME", help="Policy with parameters; if absent, Linux schedules alone."
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="Policy with parameters; if absent, Linux schedules alone.",
+            autocompletion=options.complete_policy,
         ),
     ] = None,
     kernel: Kernel = DEFAULT_KERNEL,
@@ -271,24 +277,31 @@ def shell(
 
 
 @quota.command("speeds", epilog=render.examples("sudo ampsched vm quota speeds"))
+@with_format
 def speeds(
     big: Big = "2:40",
     little: Little = "2:16",
     steady: Steady = False,
     batch: Batch = False,
-    json: options.Json = False,
+    *,
+    output: Output,
 ) -> None:
     """Measure how fast the virtual cores are inside the machine."""
     from ampsched import vm
 
     found = vm.measure(_shape(big, little, steady, batch))
-    if json:
-        render.print_json({"rounds_per_s": list(found.rounds_per_s), "ratio": found.ratio})
-        return
-    for core, speed in enumerate(found.rounds_per_s):
-        print(f"core {core}: {speed:,.0f} rounds/s")
-    if found.ratio is not None:
-        print(f"big:little = {found.ratio:.2f}")
+
+    def text(console: Console) -> None:
+        for core, speed in enumerate(found.rounds_per_s):
+            console.print(f"core {core}: {speed:,.0f} rounds/s")
+        if found.ratio is not None:
+            console.print(f"big:little = {found.ratio:.2f}")
+
+    output.show(
+        value=lambda: {"rounds_per_s": list(found.rounds_per_s), "ratio": found.ratio},
+        rows=lambda: [{"core": core, "rounds_per_s": speed} for core, speed in enumerate(found.rounds_per_s)],
+        text=text,
+    )
 
 
 def _shape(big: str, little: str, steady: bool, batch: bool) -> vm.Shape:

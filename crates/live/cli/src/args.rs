@@ -2,11 +2,12 @@
 
 use ampsched_live_session::arguments::Task;
 use ampsched_live_session::{CoreSettings, FolderSettings};
+use ampsched_version::VERSION;
 use clap::{Args, Parser, Subcommand};
 
 /// Runs a scheduling policy of ampsched on this computer.
 #[derive(Debug, Parser)]
-#[command(name = "ampsched-live", version, max_term_width = 100)]
+#[command(name = "ampsched-live", version = VERSION, max_term_width = 100)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]

@@ -55,7 +55,9 @@ fn privileges() -> String {
 }
 
 fn page() -> String {
-    let command = args::Arguments::command().disable_help_subcommand(true);
+    let command = args::Arguments::command()
+        .version(env!("CARGO_PKG_VERSION")) // the page is the same however it was built
+        .disable_help_subcommand(true);
     let mut text = Vec::new();
     let man = Man::new(command.clone()).section("8").date("").source("ampsched");
     man.render_title(&mut text).unwrap();

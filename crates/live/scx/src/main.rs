@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use ampsched_live_session::arguments::{Task, exit_code};
 use ampsched_live_session::{Backend, Setup, print};
 use ampsched_scx::{Scx, recording};
+use ampsched_version::VERSION;
 use clap::{Parser, Subcommand};
 
 /// Runs a scheduling policy of ampsched inside this computer's kernel.
 #[derive(Debug, Parser)]
-#[command(name = "ampsched-live-scx", version, max_term_width = 100)]
+#[command(name = "ampsched-live-scx", version = VERSION, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     task: ScxTask,

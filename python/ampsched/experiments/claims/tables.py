@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from ampsched.experiments.claims.comparisons import Verdict
 from ampsched.experiments.claims.judging import Judged, Result
@@ -98,6 +98,12 @@ def changes_section(claims: Sequence[Judged], linux: str) -> str:
 
 
 CHANGES = "## What changes with the kernel's own scheduler"
+
+
+def verdict_counts(counts: Mapping[Verdict, int]) -> dict[str, int]:
+    """The number of claims, and how many of them have each of all verdicts."""
+    every: tuple[Verdict, ...] = get_args(Verdict)
+    return {"claims": sum(counts.values()), **{verdict: counts.get(verdict, 0) for verdict in every}}
 
 
 def verdicts_text(counts: Mapping[Verdict, int]) -> str:

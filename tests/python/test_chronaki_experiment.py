@@ -7,7 +7,8 @@ from pathlib import Path
 import polars
 import pytest
 
-from ampsched.experiments.chronaki import runs
+from ampsched.api import simulate
+from ampsched.experiments.chronaki import cats, runs, setup
 from ampsched.experiments.chronaki.measurements import Facts
 from ampsched.experiments.chronaki.report import CLAIMS, reproduce
 from ampsched.experiments.chronaki.runs import Results, Row
@@ -21,6 +22,7 @@ from ampsched.experiments.chronaki.setup import (
     METHODS,
     ONE_LITTLE,
     PROGRAMS,
+    RANDOM,
     RATIOS,
     SPINNING,
     STATIC,
@@ -30,6 +32,7 @@ from ampsched.experiments.chronaki.setup import (
     Method,
 )
 from ampsched.experiments.claims.judging import judge
+from ampsched.experiments.conditions import AS_JUDGED
 from ampsched.tasks import task_programs
 
 PARTS = ("programs", "loops")
@@ -164,3 +167,30 @@ def test_gts_that_cannot_move_threads_down_is_faster() -> None:
     rows = Results(committed("programs"))
     for cores in EIGHT[1:]:
         assert rows.mean("speedup", SPINNING, cores).mean > rows.mean("speedup", GTS, cores).mean
+
+
+def test_the_committed_ablations_of_cats_are_what_comes_out() -> None:
+    fresh = cats.run(jobs=2, seeds=range(1, 2), programs=("fluidanimate", "dedup"))
+    committed_rows = {
+        (row["policy"], row["program"], row["big"], row["little"]): row["time_s"]
+        for row in polars.read_parquet(REPORT / "cats.parquet").filter(seed=1).to_dicts()
+    }
+    for policy, found in fresh.items():
+        for row in found.rows:
+            assert row.time_s == pytest.approx(
+                committed_rows[policy, row.program, row.big, row.little], rel=1e-9
+            )
+    assert {policy for policy, *_ in committed_rows} == set(fresh)
+
+
+def test_only_pools_have_random_amounts() -> None:
+    """Other programs are run with one seed; the exact same comes out with another."""
+    for program in PROGRAMS:
+        for method in METHODS:
+            work = [setup.workload(program, method, 8, AS_JUDGED) for _ in range(2)]
+            times = {
+                simulate(setup.machine(EIGHT[-1]), each, method.policy, seed=seed).makespan_ns
+                for seed, each in enumerate(work, start=1)
+            }
+            if program not in RANDOM:
+                assert len(times) == 1, (program, method)

@@ -42,13 +42,22 @@ MIXED = (FOUR[1], *EIGHT[1:])
 SHOWN = EIGHT[-1]
 
 
-def run(jobs: int, seeds: range, progress: Progress | None = None) -> dict[str, Results]:
-    """Results of the task versions by the policy that feeds their workers."""
+def run(
+    jobs: int, seeds: range, progress: Progress | None = None, programs: Sequence[str] = PROGRAMS
+) -> dict[str, Results]:
+    """Results of the task versions by the policy that feeds their workers.
+
+    Args:
+        jobs: Processors to use; 0: all. Results do not depend on it.
+        seeds: Seeds.
+        progress: Called with the number of finished simulations and of all.
+        programs: Programs.
+    """
     steps = shares(progress, dict.fromkeys((each.policy for each in FEEDINGS), 1))
 
     def fed_by(policy: str) -> Results:
         condition = replace(AS_JUDGED, name=policy, task_policies={TASK.variant: policy})
-        return runs.run(jobs, seeds, (TASK,), PROGRAMS, steps[policy], condition, MIXED)
+        return runs.run(jobs, seeds, (TASK,), programs, steps[policy], condition, MIXED)
 
     return {each.policy: fed_by(each.policy) for each in FEEDINGS}
 

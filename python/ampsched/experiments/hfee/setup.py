@@ -118,7 +118,7 @@ def fixed(mhz: Mapping[str, int]) -> Governors:
 
 
 @cache
-def _alone(program: str, length_ms: float | None) -> Outcome:
+def _alone(program: str, length_ms: float | None = None) -> Outcome:
     """A program alone on a big core at the highest frequency, as long as stated if something is."""
     policy = PolicySpec.of("cfs")
     on_big = machine(PAPER).only_big()

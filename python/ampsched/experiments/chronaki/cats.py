@@ -27,15 +27,17 @@ class Feeding:
 
 FIFO = Feeding("fifo", "none: the order of readiness (as judged)")
 CATS = Feeding("cats", "all of CATS")
+NO_PATHS = Feeding("cats:follow=0", "without following the last critical task's path")
+BY_COST = Feeding("cats-cost", "paths measured in time, not in tasks")
 FEEDINGS = (
     FIFO,
     Feeding("cats:apart=0", "alone: longest path first"),
     Feeding("cats:ordered=0", "alone: critical tasks to big workers"),
     CATS,
-    Feeding("cats:follow=0", "without following the last critical task's path"),
+    NO_PATHS,
     Feeding("cats:strict=1", "an equally long path is not critical"),
     Feeding("cats:steal=1", "little workers take critical tasks, too"),
-    Feeding("cats-cost", "paths measured in time, not in tasks"),
+    BY_COST,
 )
 MIXED = (FOUR[1], *EIGHT[1:])
 """Where there are workers of both kinds."""
@@ -72,6 +74,19 @@ def change(found: Mapping[str, Results], policy: str, cores: Cores, programs: Se
         )
 
     return found[policy].over_seeds(lambda seed: geometric_mean(list(map(ratio(seed), programs))) - 1.0)
+
+
+def summary(found: Mapping[str, Results]) -> str:
+    """What the ablations say, in words."""
+
+    def ends(policy: str) -> str:
+        changes = [change(found, policy, cores, PROGRAMS).mean for cores in MIXED]
+        return f"{min(changes):+.1%} to {max(changes):+.1%}"
+
+    return (
+        f"CATS changes the mean time by {ends(CATS.policy)}, without following paths by {ends(NO_PATHS.policy)}, with "
+        f"paths measured in time by {ends(BY_COST.policy)}."
+    ).replace("%", " %")
 
 
 def tables(found: Mapping[str, Results]) -> list[str]:

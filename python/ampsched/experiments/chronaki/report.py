@@ -105,7 +105,8 @@ def _cats(found: Findings, results: Mapping[str, Results], repeats: int) -> None
     found.section(
         "cats: Ablations of CATS",
         "CATS feeds the workers of the task versions in the place of the one queue: each of its rules alone and "
-        f"removed, seeds 1 to {repeats}. Less is faster. The paper does not use it; its authors did in 2015.",
+        f"removed, seeds 1 to {repeats}. Less is faster. The paper does not use it; its authors did in 2015. "
+        f"{cats.summary(results)}",
         *cats.tables(results),
     )
 

@@ -155,16 +155,21 @@ def constants_section(papers: Mapping[str, list[Claim]]) -> str:
 
 
 def _with_value(claims: list[Claim], constant: Constant, value: float) -> str:
-    lost, won = turned(claims, constant.condition_name(value))
+    condition = constant.condition_name(value)
+    if not any(condition in claim.holds for claim in claims):
+        return f"**{value:g}:** not run"
+    lost, won = turned(claims, condition)
     signs = [*(f"-{each}" for each in lost), *(f"+{each}" for each in won)]
     return f"**{value:g}:** {', '.join(signs) or 'none'}"
 
 
 def _steady(papers: Mapping[str, list[Claim]]) -> str:
-    """How many claims hang on no constant."""
+    """How many claims hang on a constant, of the papers whose constants were tried."""
     counts = []
     for name, claims in papers.items():
         names = [constant.condition_name(value) for constant in constants(name) for value in constant.tried]
+        if not any(condition in claim.holds for condition in names for claim in claims):
+            continue
         changed = {id_ for condition in names for ids in turned(claims, condition) for id_ in ids}
         counts.append(f"{len(changed)} of {len(claims)} ({EXPERIMENTS[name].paper.split(' (')[0]})")
     return f"Claims that change with at least one of them: {', '.join(counts)}."

@@ -86,7 +86,7 @@ def summary(found: Mapping[str, Results]) -> str:
     return (
         f"CATS changes the mean time by {ends(CATS.policy)}, without following paths by {ends(NO_PATHS.policy)}, with "
         f"paths measured in time by {ends(BY_COST.policy)}."
-    ).replace("%", " %")
+    )
 
 
 def tables(found: Mapping[str, Results]) -> list[str]:

@@ -18,14 +18,14 @@ INTRODUCTION = """\
 Each experiment judges its claims again under conditions that differ in one thing: the system's noise, the kernel, the
 cores' ratio of speeds, where speed-ups come from, mechanisms of machines and programs (spinning, shared L2s and
 memory), lengths of programs, ingredients of the paper's policy, constants that the paper does not print. A claim
-*holds* if it is reproduced or has the direction, by the rule of the reports. Numbers and intervals of every claim under every
-condition are in the reports and, as data, in `conditions.parquet` beside them.
+*holds* if it is reproduced or has the direction, by the rule of the reports. Numbers and intervals of every claim under
+every condition are in the reports and, as data, in `conditions.parquet` beside them.
 
 Mechanisms and their values were fixed, and committed, before the experiments were run with them: "Test causes of misses
 by the conditions that take them away", "Try claims with threads that share L2s and the memory", "Try claims with
 equally long programs, and with locks that take time to change cores" and "Try claims with other constants, lengths and
 ratios of speeds, and CATS without its rules"; the results came with "Reproduce all papers with tests of causes" and
-"Reproduce all papers with other constants"."""
+commits named "Reproduce ... with other constants"."""
 ELSEWHERE = """\
 ## Where a condition makes no sense
 

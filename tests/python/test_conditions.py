@@ -13,6 +13,7 @@ from ampsched.experiments.constants import constants, with_other_constants
 from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.experiments.workloads import changed_workload, equally_long
+from ampsched.policy import PolicySpec
 
 
 def test_programs_can_be_made_equally_long() -> None:
@@ -96,7 +97,7 @@ def test_every_constant_is_tried_and_judged(experiment: str) -> None:
         assert row.ours not in row.tried, row
         for condition in row.conditions({}):
             for policy in condition.policies.values():
-                ampsched.PolicySpec.of(policy)
+                PolicySpec.of(policy)
     report = Path(__file__).parents[2] / "docs" / "reports" / experiment
     judged = set(polars.read_parquet(report / "conditions.parquet")["condition"])
     assert {each.name for each in with_other_constants(experiment)} <= judged

@@ -280,7 +280,10 @@ def under_conditions(results: Results, again: Results, jobs: int, repeats: int) 
     fig2 = PARTS["fig2"]
     changed = {each.name: replace(fig2, condition=each).run(jobs, seeds) for each in CHANGED}
     variants = {each.name: _instead(results, each, jobs, seeds) for each in VARIANTS}
-    return {AS_JUDGED.name: results, **changed, PREDICTED.name: again, **variants}
+    as_judged, predicted = (
+        Results(tuple(row for row in each.rows if row.seed in seeds)) for each in (results, again)
+    )
+    return {AS_JUDGED.name: as_judged, **changed, PREDICTED.name: predicted, **variants}
 
 
 def _instead(results: Results, condition: Condition, jobs: int, seeds: range) -> Results:

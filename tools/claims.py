@@ -7,6 +7,7 @@ from pathlib import Path
 import polars
 
 from ampsched.experiments.claims.dependence import HOLDS
+from ampsched.experiments.constants import Constant, constants
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.files import write_text
 from ampsched.markdown import page, table
@@ -16,14 +17,30 @@ PAGE = REPORTS / "claims.md"
 INTRODUCTION = """\
 Each experiment judges its claims again under conditions that differ in one thing: the system's noise, the kernel, the
 cores' ratio of speeds, where speed-ups come from, mechanisms of machines and programs (spinning, shared L2s and
-memory), ingredients of the paper's policy. A claim *holds* if it is
-reproduced or has the direction, by the rule of the reports. Numbers and intervals of every claim under every
-condition are in the reports and, as data, in `conditions.parquet` beside them.
+memory), lengths of programs, ingredients of the paper's policy, constants that the paper does not print. A claim
+*holds* if it is reproduced or has the direction, by the rule of the reports. Numbers and intervals of every claim under
+every condition are in the reports and, as data, in `conditions.parquet` beside them.
 
 Mechanisms and their values were fixed, and committed, before the experiments were run with them: "Test causes of misses
-by the conditions that take them away", "Try claims with threads that share L2s and the memory" and "Try claims with
-equally long programs, and with locks that take time to change cores"; the results came with "Reproduce all papers with
-tests of causes"."""
+by the conditions that take them away", "Try claims with threads that share L2s and the memory", "Try claims with
+equally long programs, and with locks that take time to change cores" and "Try claims with other constants, lengths and
+ratios of speeds, and CATS without its rules"; the results came with "Reproduce all papers with tests of causes" and
+commits named "Reproduce ... with other constants"."""
+ELSEWHERE = """\
+## Where a condition makes no sense
+
+- **Lengths of 0.3 and 1 s for HFEE:** it decides once a second, and its programs run for minutes. They are made equally
+  long at 30 and 100 s instead.
+- **Clocks of the little cores for Chronaki et al.:** the paper states each program's ratio of speeds, and a stated ratio
+  holds at any clock. What exceeds 1 of the ratios is changed by a third instead.
+- **Greater little clocks for HFEE:** 1.4 GHz is the chip's highest. The ratio of speeds is tried in one direction only.
+- **Predicted speed-ups for HFEE and Chronaki et al.:** no policy of theirs asks for them."""
+CONSTANTS = """\
+## Constants that the papers do not print
+
+Each is changed alone, to half and to twice as much where that has a meaning, and all claims of its experiment are
+judged again. Values and reasons stand in `experiments/constants.toml`. `+` is a claim that holds with that value and
+does not as judged, `-` the reverse."""
 CLAIMS_AIM, DIRECTION_AIM, UNEXPLAINED_AIM = 0.55, 0.85, 0.10
 """Set before the first run: at least so many reproduced, right in direction, and at most so many unexplained."""
 
@@ -104,29 +121,72 @@ def summary(papers: Mapping[str, list[Claim]]) -> str:
     return table(heads, rows, slice(1, None))
 
 
-def by_condition(claims: list[Claim]) -> str:
-    """What each condition turns, for one paper."""
+def turned(claims: list[Claim], condition: str) -> tuple[list[str], list[str]]:
+    """The claims that no longer hold under a condition, and those that do only there."""
+    tried = [claim for claim in claims if condition in claim.holds]
+    other = [claim for claim in tried if claim.holds[condition] != next(iter(claim.holds.values()))]
+    lost = [claim.id for claim in other if not claim.holds[condition]]
+    return lost, [claim.id for claim in other if claim.holds[condition]]
+
+
+def by_condition(claims: list[Claim], without: set[str]) -> str:
+    """What each condition turns, for one paper, but for those that have a table of their own."""
     rows = []
     for condition in dict.fromkeys(name for claim in claims for name in claim.holds):
+        if condition in without:
+            continue
         tried = [claim for claim in claims if condition in claim.holds]
-        turned = [claim for claim in tried if claim.holds[condition] != next(iter(claim.holds.values()))]
-        lost = [claim.id for claim in turned if not claim.holds[condition]]
-        won = [claim.id for claim in turned if claim.holds[condition]]
         held = sum(claim.holds[condition] for claim in tried)
-        rows.append([condition, f"{held} of {len(tried)}", ", ".join(lost), ", ".join(won)])
+        rows.append([condition, f"{held} of {len(tried)}", *map(", ".join, turned(claims, condition))])
     return table(["condition", "hold", "no longer", "now"], rows)
+
+
+def constants_section(papers: Mapping[str, list[Claim]]) -> str:
+    """The constants that papers do not print, and the claims that hang on them."""
+    rows = []
+    for name, claims in papers.items():
+        for constant in constants(name):
+            changed = (_with_value(claims, constant, value) for value in constant.tried)
+            ours = f"{constant.ours:g}"
+            head = [EXPERIMENTS[name].paper.split(" (")[0], constant.policy, constant.name, constant.paper]
+            rows.append([*head, ours, constant.why, "; ".join(changed)])
+    heads = ["experiment", "policy", "constant", "paper", "ours", "why", "tried: claims that change"]
+    return f"{CONSTANTS} {_steady(papers)}\n\n{table(heads, rows)}"
+
+
+def _with_value(claims: list[Claim], constant: Constant, value: float) -> str:
+    condition = constant.condition_name(value)
+    if not any(condition in claim.holds for claim in claims):
+        return f"**{value:g}:** not run"
+    lost, won = turned(claims, condition)
+    signs = [*(f"-{each}" for each in lost), *(f"+{each}" for each in won)]
+    return f"**{value:g}:** {', '.join(signs) or 'none'}"
+
+
+def _steady(papers: Mapping[str, list[Claim]]) -> str:
+    """How many claims hang on a constant, of the papers whose constants were tried."""
+    counts = []
+    for name, claims in papers.items():
+        names = [constant.condition_name(value) for constant in constants(name) for value in constant.tried]
+        if not any(condition in claim.holds for condition in names for claim in claims):
+            continue
+        changed = {id_ for condition in names for ids in turned(claims, condition) for id_ in ids}
+        counts.append(f"{len(changed)} of {len(claims)} ({EXPERIMENTS[name].paper.split(' (')[0]})")
+    return f"Claims that change with at least one of them: {', '.join(counts)}."
 
 
 def text_of(papers: Mapping[str, list[Claim]]) -> str:
     """The page."""
     blocks = []
     for name, claims in papers.items():
-        blocks.append(f"## {EXPERIMENTS[name].paper}\n\n{by_condition(claims)}")
+        apart = {each.condition_name(value) for each in constants(name) for value in each.tried}
+        blocks.append(f"## {EXPERIMENTS[name].paper}\n\n{by_condition(claims, apart)}")
         for kind, title in (("always", "Holds always"), ("never", "Contradicted under every condition")):
             lines = [f"- **{claim.id}:** {claim.text}" for claim in claims if claim.kind == kind]
             if lines:
                 blocks.append(f"**{title}**\n\n" + "\n".join(lines))
-    return page("# What the papers' claims depend on", INTRODUCTION, aims(papers), summary(papers), *blocks)
+    parts = (INTRODUCTION, aims(papers), summary(papers), ELSEWHERE, *blocks, constants_section(papers))
+    return page("# What the papers' claims depend on", *parts)
 
 
 def main() -> None:

@@ -396,6 +396,29 @@ impl Program {
         program
     }
 
+    /// The same program with other stated ratios of speeds: what exceeds 1 is so many times as much.
+    #[must_use]
+    pub fn with_net_ratios(&self, factor: f64) -> Program {
+        let mut program = self.clone();
+        for profile in &mut program.profiles {
+            profile.measured_ratio =
+                profile.measured_ratio.map(|ratio| 1.0 + (ratio - 1.0) * factor);
+        }
+        program
+    }
+
+    /// The same program whose regions are worked on under another task policy, such as `cats:steal=1`.
+    #[must_use]
+    pub fn with_task_policy(&self, policy: &str) -> Program {
+        let mut program = self.clone();
+        for object in &mut program.objects {
+            if let ObjectKind::Region(region) = &mut object.kind {
+                policy.clone_into(&mut region.policy);
+            }
+        }
+        program
+    }
+
     /// The greatest nice value that one of its threads may get, without its application's.
     pub fn greatest_nice(&self) -> i8 {
         let at_first = self.threads.iter().map(|thread| thread.nice);

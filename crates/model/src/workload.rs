@@ -64,6 +64,26 @@ impl Workload {
         Workload { apps: apps.collect(), ..self.clone() }
     }
 
+    /// The same applications with other stated ratios of speeds, see [`Program::with_net_ratios`].
+    #[must_use]
+    pub fn with_net_ratios(&self, factor: f64) -> Workload {
+        let apps = self.apps.iter().map(|app| App {
+            program: Arc::new(app.program.with_net_ratios(factor)),
+            ..app.clone()
+        });
+        Workload { apps: apps.collect(), ..self.clone() }
+    }
+
+    /// The same applications under another task policy, see [`Program::with_task_policy`].
+    #[must_use]
+    pub fn with_task_policy(&self, policy: &str) -> Workload {
+        let apps = self.apps.iter().map(|app| App {
+            program: Arc::new(app.program.with_task_policy(policy)),
+            ..app.clone()
+        });
+        Workload { apps: apps.collect(), ..self.clone() }
+    }
+
     /// The same applications in another order: `order` names each of them once, by its number.
     ///
     /// The order decides who is placed first.

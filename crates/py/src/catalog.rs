@@ -9,6 +9,7 @@ use ampsched_model::{
     SPIN_US_MAX, SPINNABLE, Workload as ModelWorkload, energy_models, kind_cycles, miss_cycles,
 };
 use ampsched_recording::Replayed;
+use ampsched_task::{build_task_policy, parse_spec};
 use pyo3::prelude::*;
 
 use crate::error::{InputError, input};
@@ -398,6 +399,24 @@ impl Workload {
             kinds.push((kind.as_str(), (us * 1000.0).round() as Ns));
         }
         Ok(Workload { inner: self.inner.spinning(&kinds) })
+    }
+
+    /// The same applications with other stated ratios of speeds: what exceeds 1 is so many times as much.
+    fn with_net_ratios(&self, factor: f64) -> PyResult<Workload> {
+        if !(0.0..=10.0).contains(&factor) {
+            let message = format!("a factor of ratios from 0 to 10 is needed, not {factor}");
+            return Err(pyo3::exceptions::PyValueError::new_err(message));
+        }
+        Ok(Workload { inner: self.inner.with_net_ratios(factor) })
+    }
+
+    /// The same applications whose regions are worked on under another task policy, such as `cats:steal=1`.
+    fn with_task_policy(&self, policy: &str) -> PyResult<Workload> {
+        let known = parse_spec(policy).and_then(|(name, params)| {
+            build_task_policy(name, &params).map_err(|error| error.to_string())
+        });
+        known.map_err(pyo3::exceptions::PyValueError::new_err)?;
+        Ok(Workload { inner: self.inner.with_task_policy(policy) })
     }
 
     /// The same applications in another order, by their numbers.

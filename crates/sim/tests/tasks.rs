@@ -199,6 +199,22 @@ fn cats_options() {
     assert_eq!(rows(&problem, &strict), ["0:0-0.5 2:0.5-1 3:1-1.5", "1:0-1"]);
 }
 
+/// Without both order and a queue apart nothing is left of CATS; each of its rules changes something.
+#[test]
+fn cats_without_its_rules_is_fifo() {
+    let graph = cholesky(6);
+    let problem = Problem::new(&graph, workers("1x2,2x1")).unwrap();
+    let with = |params: &[(&str, f64)]| rows(&problem, &run(&problem, "cats", params));
+    let fifo = rows(&problem, &run(&problem, "fifo", &[]));
+    let none = [("ordered", 0.0), ("apart", 0.0)];
+    assert_eq!(with(&none), fifo);
+    for (name, value) in none {
+        assert_ne!(with(&[(name, value)]), fifo, "{name}");
+        assert_ne!(with(&[(name, value)]), with(&[]), "{name}");
+    }
+    assert_ne!(with(&[("follow", 0.0), ("strict", 1.0)]), with(&[("strict", 1.0)]));
+}
+
 /// Few long tasks against many short ones: only predicted cost tells which path is longer.
 #[test]
 fn cats_cost_sees_durations() {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ampsched._core import SPINNABLE, Workload
-from ampsched.experiments.workloads import equally_long
+from ampsched._core import SPINNABLE, Machine, Workload
+from ampsched.experiments.workloads import FOUR_BIG, equally_long
 from ampsched.policy import PolicyLike
 
 PART = "conditions"
@@ -26,19 +26,27 @@ class Condition:
     """CPU time for which threads spin before they block, by kind of object."""
 
     length_ms: float | None = None
-    """How long each program takes alone on four big cores, if not as long as it was recorded."""
+    """How long each program takes alone on big cores, if not as long as it was recorded."""
     params: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Of programs that have parameters of these names."""
+    net_ratio: float = 1.0
+    """By how much what exceeds 1 of a ratio of speeds that a program states is multiplied."""
+    mhz: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """By cluster, its highest frequency."""
+    task_policies: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """By the version of a program, what feeds its workers instead."""
 
     @property
     def changes_policies_only(self) -> bool:
         """Whether all policies that it does not name do what they do as judged."""
         return replace(self, name=AS_JUDGED.name, policies=AS_JUDGED.policies) == AS_JUDGED
 
-    def of(self, workload: Workload) -> Workload:
-        """A workload as it is under the condition."""
+    def of(self, workload: Workload, alone_on: str | Machine = FOUR_BIG) -> Workload:
+        """A workload as it is under the condition; programs get their lengths alone on that machine."""
         if self.length_ms is not None:
-            workload = equally_long(workload, self.length_ms)
+            workload = equally_long(workload, self.length_ms, alone_on)
+        if self.net_ratio != 1.0:
+            workload = workload.with_net_ratios(self.net_ratio)
         return workload.spinning(self.spin_us) if self.spin_us else workload
 
 
@@ -77,5 +85,7 @@ XU3_SHARING = sharing(2 * 7464, 2, ("class = 0", "class = 1"))
 TOGETHER = replace(
     XU3_SHARING, name="threads spin for 0.1 ms, and share L2s and the memory", spin_us=SPIN.spin_us
 )
+LENGTH_300 = Condition("each program takes 0.3 s alone", length_ms=300)
+LENGTH_1000 = Condition("each program takes 1 s alone", length_ms=1000)
 ACTIVE = Condition("threads that wait never sleep", spin_us=dict.fromkeys(SPINNABLE, 1e9))
 """As under OpenMP's `OMP_WAIT_POLICY=active` and in runtimes whose workers poll."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from ampsched._core import Workload
+from ampsched._core import Machine, Workload
 from ampsched.api import simulate
 from ampsched.catalog import Catalog
 
@@ -32,23 +32,26 @@ ROUNDS = 4
 """Of the search for a factor: what waits and switches take does not grow with the work."""
 
 
-def equally_long(workload: Workload, length_ms: float) -> Workload:
-    """The same programs with so much work in each step that each takes as long alone on four big cores."""
+def equally_long(workload: Workload, length_ms: float, alone_on: str | Machine = FOUR_BIG) -> Workload:
+    """The same programs with so much work in each step that each takes as long alone on a machine."""
     apps = [workload.alone(app) for app in range(len(workload.apps))]
-    return workload.with_work([_factor(app, app.content(), length_ms) for app in apps])
+    return workload.with_work([work_factor(app, length_ms, alone_on) for app in apps])
 
 
-_FACTORS: dict[tuple[str, float], float] = {}
+_FACTORS: dict[tuple[str, float, str], float] = {}
 
 
-def _factor(program: Workload, content: str, length_ms: float) -> float:
-    if (content, length_ms) not in _FACTORS:
+def work_factor(program: Workload, length_ms: float, alone_on: str | Machine = FOUR_BIG) -> float:
+    """With as many times as much work in each step a program takes that long alone on a machine."""
+    where = alone_on if isinstance(alone_on, str) else alone_on.content()
+    key = program.content(), length_ms, where
+    if key not in _FACTORS:
         factor = 1.0
         for _ in range(ROUNDS):
-            alone_ns = simulate(FOUR_BIG, program.with_work([factor]), "cfs").makespan_ns
+            alone_ns = simulate(alone_on, program.with_work([factor]), "cfs").makespan_ns
             factor *= length_ms * 1e6 / alone_ns
-        _FACTORS[content, length_ms] = factor
-    return _FACTORS[content, length_ms]
+        _FACTORS[key] = factor
+    return _FACTORS[key]
 
 
 def _app(app: Mapping[str, object], params: Mapping[str, float]) -> str:

@@ -17,6 +17,21 @@ pub(super) const PARAMS: &[ParamInfo] = &[
         false,
         "a task whose bottom level only equals the greatest one is not critical; off in Nanos++",
     ),
+    ParamInfo::flag(
+        "ordered",
+        true,
+        "queues serve the greatest bottom level first, else in the order of readiness (0: an ablation)",
+    ),
+    ParamInfo::flag(
+        "apart",
+        true,
+        "critical tasks have a queue of their own, else all tasks share one (0: an ablation)",
+    ),
+    ParamInfo::flag(
+        "follow",
+        true,
+        "a successor of the last critical task on its longest path is critical, too (0: an ablation)",
+    ),
 ];
 
 /// The registry's row.
@@ -29,7 +44,8 @@ pub static INFO: TaskPolicyInfo = TaskPolicyInfo {
 
 **Algorithm.** A task's bottom level is the number of tasks on the longest path behind it. A task that becomes ready is critical if its bottom level is above that of the last \
 critical task (or equal, unless `strict`), or if it succeeds that task on its longest path. Big workers take critical tasks, else others; little workers take others, \
-and critical ones only with `steal`. As long as no worker is big, all act as big ones. Both queues serve the greatest bottom level first, equal ones in the order of readiness.
+and critical ones only with `steal`. As long as no worker is big, all act as big ones. Both queues serve the greatest bottom level first, equal ones in the order of readiness. \
+`ordered`, `apart` and `follow` = 0 each take one of these rules away; without the first two `fifo` is left.
 
 **Constants.** The greatest bottom level starts at one hop, as in Nanos++, so an exit task is never the first critical one. The 300 spins of an idle worker before it looks into the other queue take no \
 simulated time.
@@ -47,7 +63,13 @@ simulated time.
 
 /// The options that the parameters state.
 pub(super) fn options(params: &Params) -> Options {
-    Options { steal: params.flag("steal"), strict: params.flag("strict") }
+    Options {
+        steal: params.flag("steal"),
+        strict: params.flag("strict"),
+        ordered: params.flag("ordered"),
+        apart: params.flag("apart"),
+        follow: params.flag("follow"),
+    }
 }
 
 /// CATS with any weight of tasks.

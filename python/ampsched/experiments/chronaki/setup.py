@@ -1,12 +1,13 @@
 """The machine, programs and methods of Chronaki et al. (JPDC 2018, section 4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog
 from ampsched.experiments.conditions import AS_JUDGED, Condition
 from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.registry import EXPERIMENTS
+from ampsched.experiments.workloads import work_factor
 
 BIG_MHZ, LITTLE_MHZ = 1600, 800
 """Fixed in the paper, so that heat changes nothing."""
@@ -84,6 +85,8 @@ PROGRAMS = tuple(RATIOS)
 PIPELINES = ("bodytrack", "dedup", "ferret")
 """As section 5.1 groups them."""
 BARRIERS = tuple(program for program in PROGRAMS if program not in PIPELINES)
+RANDOM = ("dedup", "ferret")
+"""The programs with random amounts; without noise every seed yields the same for the others."""
 WITH_LOOPS = ("blackscholes", "bodytrack", "fluidanimate", "swaptions")
 """The programs of Figure 9."""
 
@@ -98,6 +101,15 @@ def machine(cores: Cores, *, big_first: bool = True, condition: Condition = AS_J
     return board.part(shares).ordered(fastest_first=big_first)
 
 
-def workload(program: str, method: Method, threads: int) -> Workload:
-    """A program alone with so many threads."""
-    return Catalog.shipped().workload(f"chronaki-{program}-{method.variant}:n={threads}")
+def workload(program: str, method: Method, threads: int, condition: Condition = AS_JUDGED) -> Workload:
+    """A program alone with so many threads, as it is under a condition.
+
+    A stated length is that of the pthreads version on the four big cores; all versions get as many times as much work.
+    """
+    alike = replace(condition, length_ms=None)
+    found = alike.of(Catalog.shipped().workload(f"chronaki-{program}-{method.variant}:n={threads}"))
+    if condition.length_ms is not None:
+        four_big = workload(program, STATIC, FOUR[-1].all)
+        found = found.with_work([work_factor(four_big, condition.length_ms, machine(FOUR[-1]))])
+    policy = condition.task_policies.get(method.variant)
+    return found.with_task_policy(policy) if policy else found

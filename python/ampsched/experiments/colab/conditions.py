@@ -9,11 +9,14 @@ from ampsched.experiments.conditions import (
     BUSY,
     HANDOVER,
     IDLE,
+    LENGTH_300,
+    LENGTH_1000,
     PREDICTED,
     SPIN,
     Condition,
     sharing,
 )
+from ampsched.experiments.constants import with_other_constants
 from ampsched.experiments.normalised import LINUX
 from ampsched.experiments.registry import RULES
 from ampsched.policy import Policy, PolicyLike, PolicySpec
@@ -68,8 +71,8 @@ CONDITIONS = (
     ACTIVE,
     SHARING,
     HANDOVER,
-    Condition("each program takes 0.3 s alone", length_ms=300),
-    Condition("each program takes 1 s alone", length_ms=1000),
+    LENGTH_300,
+    LENGTH_1000,
     ONE_DOMAIN,
     NEXT_LINUX,
     BLIND_LINUX,
@@ -84,5 +87,6 @@ CONDITIONS = (
     Condition("COLAB without equal progress", policies={"colab": VARIANT}),
     Condition("COLAB with CFS's balancing", policies={"colab": "colab:balance=1"}),
     Condition("COLAB as printed (strict)", policies={"colab": "colab:strict=1"}),
+    *with_other_constants("colab"),
 )
-"""The first one changes nothing. The last six are ablations and variants."""
+"""The first one changes nothing. Six ablations and variants follow, then constants that the papers do not print."""

@@ -1,5 +1,7 @@
 """Under which conditions HFEE's claims are judged again: one thing is changed at a time."""
 
+from dataclasses import replace
+
 from ampsched.execution import Progress
 from ampsched.experiments.conditions import (
     AS_JUDGED,
@@ -8,9 +10,17 @@ from ampsched.experiments.conditions import (
     XU3_SHARING,
     Condition,
 )
+from ampsched.experiments.constants import with_other_constants
 from ampsched.experiments.hfee.runs import schedulers
 from ampsched.experiments.hfee.runs.schedulers import Results
-from ampsched.experiments.hfee.setup import COMPARED, LINUX, PAPER, SCHEDULERS, Scheduler
+from ampsched.experiments.hfee.setup import (
+    COMPARED,
+    LINUX,
+    LITTLE,
+    PAPER,
+    SCHEDULERS,
+    Scheduler,
+)
 from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.progress import shares
 from ampsched.experiments.registry import RULES
@@ -36,9 +46,12 @@ def run_under(
         if each.name in names
     ]
     where = changed_machine(PAPER, condition.lines)
+    if condition.mhz:
+        caps = {name: f"@{mhz}" for name, mhz in condition.mhz.items()}
+        where = where.part([f"{name}={count}{caps.get(name, '')}" for name, _, count, _, _ in where.clusters])
     found = schedulers.run(jobs, orders, progress, machines=[where], under=under, condition=condition)
     kept = (row for row in known.rows if row.scheduler not in names) if known else ()
-    return Results((*kept, *found.rows))
+    return Results((*kept, *(replace(row, machine=PAPER) for row in found.rows)))
 
 
 BLIND_LINUX = Condition("Linux is not told capacities", lines={'sees = "capacities"': 'sees = "nothing"'})
@@ -48,6 +61,10 @@ CONDITIONS = (
     IDLE,
     BUSY,
     XU3_SHARING,
+    Condition("each program takes 30 s alone", length_ms=30_000),
+    Condition("each program takes 100 s alone", length_ms=100_000),
+    Condition("little cores at most at 1000 MHz", mhz={LITTLE: 1000}),
+    Condition("little cores at most at 700 MHz", mhz={LITTLE: 700}),
     BLIND_LINUX,
     Condition("against Linux 3.16", policies={LINUX.name: "linux:kernel=3.16"}),
     Condition("against Linux 7.3", policies={LINUX.name: "linux:kernel=7.3"}),
@@ -58,8 +75,14 @@ CONDITIONS = (
     Condition("HFEE hardly minds waiting", policies={"HFEE": "hfee:k=1000"}),
     Condition("HFEE measures ratios while it runs", policies={"HFEE": "hfee:online=1"}),
     Condition("HFEE holds the uniformity of progress", policies={"HFEE": "hfee:reading=2"}),
+    *with_other_constants(
+        "hfee", {str(each.policy): each.name for each in SCHEDULERS if each.name in COMPARED}
+    ),
 )
-"""The first one changes nothing. The last four are ablations and variants."""
+"""The first one changes nothing. Variants of HFEE follow, then constants that the papers do not print.
+
+Shorter programs than 30 s make no sense: HFEE decides once a second, and the paper's run for minutes.
+"""
 
 
 def run(jobs: int, repeats: int, progress: Progress | None) -> dict[str, Results]:

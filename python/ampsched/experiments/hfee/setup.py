@@ -1,13 +1,14 @@
 """HFEE's machine, programs, workloads and schedulers (IEEE Transactions on Computers 2020, section 5)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
 from ampsched._core import Machine, Workload
 from ampsched.catalog import Catalog
 from ampsched.execution import job_of, run_all
+from ampsched.experiments.conditions import AS_JUDGED
 from ampsched.experiments.registry import EXPERIMENTS, RULES
 from ampsched.governor import Governors
 from ampsched.policy import PolicyLike, PolicySpec
@@ -117,16 +118,17 @@ def fixed(mhz: Mapping[str, int]) -> Governors:
 
 
 @cache
-def _alone(program: str) -> Outcome:
-    """A program alone on a big core at the highest frequency."""
+def _alone(program: str, length_ms: float | None = None) -> Outcome:
+    """A program alone on a big core at the highest frequency, as long as stated if something is."""
     policy = PolicySpec.of("cfs")
-    job = job_of(RunSettings(), machine(PAPER).only_big(), alone_workload(program), policy)
-    return run_all([(job, policy)], 1)[0]
+    on_big = machine(PAPER).only_big()
+    work = replace(AS_JUDGED, length_ms=length_ms).of(alone_workload(program), on_big)
+    return run_all([(job_of(RunSettings(), on_big, work, policy), policy)], 1)[0]
 
 
-def alone_ns(program: str) -> int:
-    """Time of a program alone on a big core at the highest frequency."""
-    return _alone(program).makespan_ns
+def alone_ns(program: str, length_ms: float | None = None) -> int:
+    """Time of a program alone on a big core at the highest frequency, as long as stated if something is."""
+    return _alone(program, length_ms).makespan_ns
 
 
 def alone_ips(program: str) -> float:

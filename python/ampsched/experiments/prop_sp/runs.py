@@ -17,7 +17,19 @@ from ampsched.alone import run_alone
 from ampsched.analytic import TABLE_1, predict_all, table_1
 from ampsched.catalog import Catalog
 from ampsched.execution import Progress, job_of, run_all
-from ampsched.experiments.conditions import ACTIVE, AS_JUDGED, BUSY, IDLE, PREDICTED, SPIN, Condition
+from ampsched.experiments.conditions import (
+    ACTIVE,
+    AS_JUDGED,
+    BUSY,
+    IDLE,
+    LENGTH_300,
+    LENGTH_1000,
+    PREDICTED,
+    SPIN,
+    Condition,
+)
+from ampsched.experiments.constants import with_other_constants
+from ampsched.experiments.machines import changed_machine
 from ampsched.experiments.prop_sp.setup import (
     DYNAMIC,
     IDEAL,
@@ -149,25 +161,42 @@ class Part:
 
 
 DYNAMIC_LOOPS = Condition("multithreaded programs divide their loops dynamically", params={"dynamic": 1})
-CHANGED = (IDLE, BUSY, SPIN, ACTIVE, DYNAMIC_LOOPS)
-"""Under which Figure 2 is run again."""
+SLOW_CORES = "mhz = 800"
+CHANGED = (
+    IDLE,
+    BUSY,
+    SPIN,
+    ACTIVE,
+    DYNAMIC_LOOPS,
+    LENGTH_300,
+    LENGTH_1000,
+    Condition("each program takes 10 s alone", length_ms=10_000),
+    Condition("slow cores at 600 MHz", lines={SLOW_CORES: "mhz = 600"}, net_ratio=(2600 / 600 - 1) / 2.25),
+    Condition("slow cores at 1300 MHz", lines={SLOW_CORES: "mhz = 1300"}, net_ratio=1 / 2.25),
+)
+"""Under which Figure 2 is run again. Stated net speed-ups change as those of code that never waits for memory, which
+is 2600 / 800 - 1 = 2.25 as judged."""
 
 
 PROP_SP = "prop-sp"
-VARIANTS = {
-    "Prop-SP without speed-ups (RR)": "rr-amp",
-    "Prop-SP with periods of 400 ms": "prop-sp:period_min_ms=400:period_max_ms=400",
-    "Prop-SP gives the threads of a program equal credits": "prop-sp:even=1",
-    "Prop-SP reads speed-ups every 10 ms": "prop-sp:sample_ms=10",
-}
-"""Ablations and variants: what is run in its place, by the name of the condition."""
+VARIANTS = (
+    Condition("Prop-SP without speed-ups (RR)", policies={PROP_SP: "rr-amp"}),
+    Condition(
+        "Prop-SP with periods of 400 ms", policies={PROP_SP: "prop-sp:period_min_ms=400:period_max_ms=400"}
+    ),
+    Condition("Prop-SP gives the threads of a program equal credits", policies={PROP_SP: "prop-sp:even=1"}),
+    Condition("Prop-SP reads speed-ups every 10 ms", policies={PROP_SP: "prop-sp:sample_ms=10"}),
+    *with_other_constants("prop-sp"),
+)
+"""Ablations and variants, then constants that the papers do not print."""
 
 
 def _workload(mix: str, condition: Condition) -> Workload:
     name = workload_of(mix)
     if condition.params:
         return changed_workload("prop-sp-table3", name, condition.params)
-    return condition.of(Catalog.shipped().workload(name))
+    fast_cores = Catalog.shipped().machine(MIXES.get(mix, SMALL)).only_big()
+    return condition.of(Catalog.shipped().workload(name), fast_cores)
 
 
 def _settings(condition: Condition, seed: int) -> AloneSettings:
@@ -179,13 +208,13 @@ def _alone_ns(
     machine: str, mix: str, condition: Condition, seed: int, jobs: int
 ) -> tuple[list[int], list[int]]:
     """CT_fast and CT_slow of each program; parts with the same mixes share them."""
-    where, what = Catalog.shipped().machine(machine), _workload(mix, condition)
+    where, what = changed_machine(machine, condition.lines), _workload(mix, condition)
     references = run_alone(where, what, _settings(condition, seed), processes=jobs)
     return [each.fast_ns for each in references], [each.slow_ns for each in references]
 
 
 def _rows(machine: str, mix: str, part: Part, seed: int, jobs: int) -> list[Row]:
-    where, what = Catalog.shipped().machine(machine), _workload(mix, part.condition)
+    where, what = changed_machine(machine, part.condition.lines), _workload(mix, part.condition)
     # Alone, nobody asks for speed-ups.
     alone = replace(part.condition, factors=AS_JUDGED.factors)
     fast_ns, slow_ns = _alone_ns(machine, mix, alone, seed, jobs)
@@ -250,15 +279,19 @@ def under_conditions(results: Results, again: Results, jobs: int, repeats: int) 
     seeds = range(1, repeats + 1)
     fig2 = PARTS["fig2"]
     changed = {each.name: replace(fig2, condition=each).run(jobs, seeds) for each in CHANGED}
-    variants = {name: _instead(results, policy, jobs, seeds) for name, policy in VARIANTS.items()}
-    return {AS_JUDGED.name: results, **changed, PREDICTED.name: again, **variants}
+    variants = {each.name: _instead(results, each, jobs, seeds) for each in VARIANTS}
+    as_judged, predicted = (
+        Results(tuple(row for row in each.rows if row.seed in seeds)) for each in (results, again)
+    )
+    return {AS_JUDGED.name: as_judged, **changed, PREDICTED.name: predicted, **variants}
 
 
-def _instead(results: Results, policy: str, jobs: int, seeds: range) -> Results:
-    """Results of Figure 2 with another policy in Prop-SP's place."""
-    found = replace(PARTS["fig2"], policies=(policy,)).run(jobs, seeds)
-    known = [row for row in results.rows if row.policy != PROP_SP and row.seed in seeds]
-    return Results((*known, *(replace(row, policy=PROP_SP) for row in found.rows)))
+def _instead(results: Results, condition: Condition, jobs: int, seeds: range) -> Results:
+    """Results of Figure 2 with what a condition has run in the place of policies."""
+    names = {str(run): name for name, run in condition.policies.items()}
+    found = replace(PARTS["fig2"], policies=tuple(names)).run(jobs, seeds)
+    known = [row for row in results.rows if row.policy not in names.values() and row.seed in seeds]
+    return Results((*known, *(replace(row, policy=names[row.policy]) for row in found.rows)))
 
 
 def model_errors(results: Results, machine: str) -> dict[tuple[str, str], tuple[float, float]]:

@@ -123,6 +123,7 @@ const PYTHON: &[&str] = &[
     "cli/recorded.py",
     "cli/recording.py",
     "experiments/claims/reading.py",
+    "experiments/constants.py",
     "experiments/workloads.py",
     "explaining.py",
     "live/_runner.py",

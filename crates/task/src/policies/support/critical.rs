@@ -25,6 +25,12 @@ pub struct Options {
     pub steal: bool,
     /// A task whose bottom level only equals the greatest one is not critical.
     pub strict: bool,
+    /// Queues serve the greatest bottom level first, else in the order of readiness.
+    pub ordered: bool,
+    /// Critical tasks have a queue of their own.
+    pub apart: bool,
+    /// A successor of the last critical task on its longest path is critical, too.
+    pub follow: bool,
 }
 
 /// By bottom level (its bits are ordered as the level is, since none is negative), then in the order of readiness.
@@ -126,16 +132,18 @@ impl CriticalQueues {
     pub fn ready(&mut self, tasks: &dyn Tasks, task: TaskId) {
         let level = self.bottom[task.index()];
         let longer = level > self.greatest || (level == self.greatest && !self.options.strict);
-        let is_critical = longer || self.continues(tasks, task, level);
+        let is_critical = longer || self.options.follow && self.continues(tasks, task, level);
         self.serial = self.serial.wrapping_add(1);
-        let entry = (level.to_bits(), u64::from(!self.serial) << 32 | u64::from(task.0));
+        let rank = if self.options.ordered { level.to_bits() } else { 0 };
+        let entry = (rank, u64::from(!self.serial) << 32 | u64::from(task.0));
         if is_critical {
             self.greatest = level;
             self.last = Some(task);
-            self.critical.push(entry);
-        } else {
-            self.others.push(entry);
         }
+        // Every worker serves the queue of the others: without a queue apart it is the only one.
+        let queue =
+            if is_critical && self.options.apart { &mut self.critical } else { &mut self.others };
+        queue.push(entry);
     }
 
     /// Whether a task is on the longest path behind the last critical task.

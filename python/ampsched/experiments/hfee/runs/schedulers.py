@@ -154,7 +154,9 @@ def run(
     where = {each.name: each for each in machines or map(setup.machine, MACHINES)}
     steps = list(product(where, WORKLOADS, orders, under))
     outcomes = run_all([_job(where[step[0]], *step[1:], condition) for step in steps], jobs, progress)
-    return Results(tuple(_row(step, outcome) for step, outcome in zip(steps, outcomes, strict=True)))
+    return Results(
+        tuple(_row(step, outcome, condition) for step, outcome in zip(steps, outcomes, strict=True))
+    )
 
 
 def _job(
@@ -162,10 +164,11 @@ def _job(
 ) -> tuple[_core.Job, PolicySpec]:
     settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed, noise=condition.noise)
     policy = PolicySpec.of(scheduler.policy)
-    return job_of(settings, where, condition.of(setup.in_order(mix, seed)), policy), policy
+    work = condition.of(setup.in_order(mix, seed), setup.machine(setup.PAPER).only_big())
+    return job_of(settings, where, work, policy), policy
 
 
-def _row(step: tuple[str, str, int, Scheduler], outcome: Outcome) -> Row:
+def _row(step: tuple[str, str, int, Scheduler], outcome: Outcome, condition: Condition) -> Row:
     machine, mix, seed, scheduler = step
     clusters = {cluster.name: cluster for cluster in outcome.clusters}
     sched_ns = {app.name: app.turnaround_ns for app in outcome.apps}
@@ -178,7 +181,10 @@ def _row(step: tuple[str, str, int, Scheduler], outcome: Outcome) -> Row:
         mix,
         scheduler.name,
         seed,
-        metrics.slowdowns([sched_ns[name] for name in names], [setup.alone_ns(name) for name in names]),
+        metrics.slowdowns(
+            [sched_ns[name] for name in names],
+            [setup.alone_ns(name, condition.length_ms) for name in names],
+        ),
         outcome.makespan_ns / 1e9,
         outcome.energy_j,
         outcome.instructions_per_j,

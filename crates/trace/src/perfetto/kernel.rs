@@ -4,7 +4,7 @@
 //! the CPU where the woken thread goes, so that the wake-up stands before the turn), frequencies, idleness and
 //! interrupts. The order of events of one CPU is kept; Perfetto orders those of several by their times.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use ampsched_model::Ns;
@@ -33,6 +33,8 @@ pub struct Kernel {
     cpus: Vec<Cpu>,
     /// Names of threads by their numbers.
     comms: BTreeMap<i32, String>,
+    /// First threads of processes: while others may come, such a number is not free.
+    leaders: BTreeSet<i32>,
     /// The kernel's own threads by CPU and name.
     own: BTreeMap<(usize, String), i32>,
     last_ns: Ns,
@@ -81,7 +83,13 @@ impl Kernel {
             cpu
         };
         let cpus = numbers.map(cpu).collect();
-        Self { cpus, comms: BTreeMap::new(), own: BTreeMap::new(), last_ns: 0 }
+        Self {
+            cpus,
+            comms: BTreeMap::new(),
+            leaders: BTreeSet::new(),
+            own: BTreeMap::new(),
+            last_ns: 0,
+        }
     }
 
     /// Introduces a thread of a process, which is named when its first thread comes.
@@ -99,6 +107,7 @@ impl Kernel {
             threads: vec![thread],
         });
         self.comms.insert(tid, name.to_owned());
+        self.leaders.insert(pid);
     }
 
     /// A thread has a CPU.
@@ -274,7 +283,7 @@ impl Kernel {
         if to == IDLE {
             cpu.idles(0, at_ns);
         }
-        if from != IDLE && state == RunState::Exited {
+        if state == RunState::Exited && !self.leaders.contains(&from) {
             cpu.push(Ftrace::SchedProcessFree(freed), at_ns);
         }
     }

@@ -109,15 +109,18 @@ fn a_switch_names_who_leaves_and_who_comes() {
         trace.stop(CoreId(0), MAIN, ended(RunState::Held), 45);
         trace.run(CoreId(2), WORK, None, 50);
         trace.stop(CoreId(2), WORK, ended(RunState::Exited), 60);
-        trace.run(CoreId(3), OTHER, None, 70);
+        trace.run(CoreId(1), OTHER, None, 60);
+        trace.stop(CoreId(1), OTHER, ended(RunState::Exited), 65);
+        trace.run(CoreId(3), MAIN, None, 70);
     });
     let turns = [(MAIN_TID, 5, 20, READY), (WORK_TID, 20, 30, 1), (MAIN_TID, 40, 45, 4)];
     assert_eq!(reader.turns(0), turns);
-    assert_eq!(reader.turns(1), []);
+    assert_eq!(reader.turns(1), [(OTHER_TID, 60, 65, 0x10)]);
     assert_eq!(reader.turns(2), [(WORK_TID, 50, 60, 0x10)]);
-    assert_eq!(reader.turns(3), [(OTHER_TID, 70, 70, READY)], "what runs at the end is ended");
+    assert_eq!(reader.turns(3), [(MAIN_TID, 70, 70, READY)], "what runs at the end is ended");
     let freed = |(_, _, event): &(_, _, &Ftrace)| matches!(event, Ftrace::SchedProcessFree(_));
-    assert_eq!(reader.events(2).filter(freed).count(), 1);
+    let freed = [1, 2].map(|cpu| reader.events(cpu).filter(freed).count());
+    assert_eq!(freed, [1, 0], "a process may have other threads than its first");
 }
 
 #[test]

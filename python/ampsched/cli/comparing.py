@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ampsched import api
 from ampsched._core import InputError
-from ampsched.cli import options, render
+from ampsched.cli import opening, options, render
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
@@ -41,6 +41,7 @@ def compare(
             help="Write a Perfetto trace of the first seed and core order; with several policies one file each.",
         ),
     ] = None,
+    open_: opening.Open = False,
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
@@ -55,16 +56,21 @@ def compare(
     policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
+    opening.check(open_, trace)
+    if open_ and len(policies) > 1:
+        raise InputError("--open shows one trace (give one --policy, or leave out --open)")
     with render.progress_bar("Simulating", hidden=json) as progress:
         result = api.compare(machines, workloads, policies, progress=progress, **settings)
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
     if json:
         render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})
-        return
-    console = render.console()
-    print_comparison(console, result, details=details)
-    for path in traces:
-        console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+    else:
+        console = render.console()
+        print_comparison(console, result, details=details)
+        for path in traces:
+            console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+    if open_:
+        opening.show(traces[0])
 
 
 def _write_traces(

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ampsched import api
-from ampsched.cli import options, render
+from ampsched.cli import opening, options, render
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.results import Outcome
 from ampsched.settings import SimulateSettings
@@ -16,7 +16,7 @@ from ampsched.settings import SimulateSettings
 EXAMPLES = render.examples(
     "ampsched simulate -m 2B2S -w ferret -p colab",
     "ampsched simulate -m opteron-2FC-2SC -w mcf -p cfs --repetitions 3",
-    "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace",
+    "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace --open",
 )
 
 
@@ -30,13 +30,21 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
+    open_: opening.Open = False,
     json: options.Json = False,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
+    opening.check(open_, trace)
     outcome = api.simulate(machine, workload, policy, trace=trace, **settings)
     if json:
         render.print_json(outcome.to_dict())
-        return
+    else:
+        _print_all(outcome, settings, trace)
+    if trace and open_:
+        opening.show(trace)
+
+
+def _print_all(outcome: Outcome, settings: SimulateSettings, trace: Path | None) -> None:
     console = render.console()
     _print(console, outcome)
     noise = "" if outcome.noise is None else f", noise {settings['noise']}"

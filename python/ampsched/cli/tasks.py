@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
-from ampsched.cli import options, render
+from ampsched.cli import opening, options, render
 from ampsched.cli.settings import with_settings
 from ampsched.files import check_suffix, write_csv
 from ampsched.settings import GraphSettings, TaskSettings, only
@@ -141,6 +141,7 @@ def schedule(
     settings: TaskSettings,
     gantt: Gantt = None,
     trace: Trace = None,
+    open_: opening.Open = False,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
@@ -149,9 +150,10 @@ def schedule(
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    opening.check(open_, trace)
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
-    _show(made, f"{loaded.name} under {made.policy}", _Outputs(gantt, trace, csv, json))
+    _show(made, f"{loaded.name} under {made.policy}", _Outputs(gantt, trace, csv, json, opens=open_))
 
 
 @app.command(
@@ -171,6 +173,7 @@ def draw(
     ],
     gantt: Gantt = None,
     trace: Trace = None,
+    open_: opening.Open = False,
     graph: Annotated[
         Path | None,
         typer.Option(
@@ -181,10 +184,11 @@ def draw(
 ) -> None:
     """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    opening.check(open_, trace)
     made = read_recording(recording)
     if graph:
         write_task_graph(made.graph, graph)
-    _show(made, f"{made.graph.name} as {made.policy}", _Outputs(gantt, trace, None, json, graph))
+    _show(made, f"{made.graph.name} as {made.policy}", _Outputs(gantt, trace, None, json, graph, open_))
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,7 @@ class _Outputs:
     csv: Path | None
     json: bool
     graph: Path | None = None
+    opens: bool = False
 
 
 def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
@@ -209,7 +214,13 @@ def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
     if outputs.json:
         rows = made.to_polars().to_dicts()
         render.print_json({**_summary(made), "executions": rows})
-        return
+    else:
+        _print_schedule(made, title, outputs)
+    if outputs.trace and outputs.opens:
+        opening.show(outputs.trace)
+
+
+def _print_schedule(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
     console = render.console()
     _print_notes(console, made.graph)
     text = f"{title}: {made.makespan_s:.4f} s, {100 * made.over_bound:.1f} % above the lower bound"

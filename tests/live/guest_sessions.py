@@ -196,7 +196,7 @@ def told():
             os.kill(pid, signal.SIGKILL)
         code = process.wait(WAIT_S)
     data = trace.read_bytes()
-    texts = ("Cores of this computer", "running on core 0", "sh", "speeds")
+    texts = ("Cores of this computer", "swapper", "sh", "speeds")
     return {
         "loaded_s": process.loaded_s,
         "said": process.said,

@@ -1,7 +1,7 @@
 """A kernel's trace in the form of simulations: what becomes of its lines; no machine is started."""
 
 import pytest
-from test_trace import Decoded, Slice, decode
+from test_trace import Decoded, decode
 
 from ampsched import Catalog
 from ampsched.vm.exact.trace import write_trace
@@ -42,45 +42,51 @@ def decoded(tmp_path_factory: pytest.TempPathFactory) -> Decoded:
     return decode(folder / "out.pftrace")
 
 
-def slices(decoded: Decoded, name: str) -> list[tuple[str, int, int]]:
-    """Name, begin and end in us of all that is on a track."""
-    return [(each.name, each.start_ns // 1000, each.end_ns // 1000) for each in decoded.named(name)]
+def turns(decoded: Decoded, cpu: int) -> list[tuple[int, int, int]]:
+    """Thread, begin and end in us of all turns on a CPU."""
+    return [(each.tid, each.start_ns // 1000, each.end_ns // 1000) for each in decoded.turns(cpu)]
 
 
 def test_each_core_has_its_turns_and_its_class(decoded: Decoded) -> None:
-    boss, kernel = "a b-7 ] x 31/a b-7 ] x 31", "kernel/kworker/0:1 9"
-    assert slices(decoded, "core 0 big cortex-a57 2000 MHz") == [(boss, 20, 20), (kernel, 20, 40)]
-    assert slices(decoded, "core 1 big cortex-a57 2000 MHz") == [(boss, 50, 70)]
-    assert slices(decoded, "core 2 little cortex-a53 1200 MHz") == [("a b-7 ] x 31/worker 33", 10, 60)]
-    assert slices(decoded, "core 3 little cortex-a53 1200 MHz") == []
+    boss, kernel, worker = 31, 9, 33
+    assert decoded.cpus == ["big cortex-a57 2000 MHz"] * 2 + ["little cortex-a53 1200 MHz"] * 2
+    assert turns(decoded, 0) == [(boss, 20, 20), (kernel, 20, 40)]
+    assert turns(decoded, 1) == [(boss, 50, 70)]
+    assert turns(decoded, 2) == [(worker, 10, 60)]
+    assert turns(decoded, 3) == []
+
+
+def test_who_has_lost_its_core_is_ready_or_asleep(decoded: Decoded) -> None:
+    interrupted, asleep = 0x800, 0x1
+    states = [each.state for cpu in range(3) for each in decoded.turns(cpu)]
+    assert states == [interrupted, asleep, asleep, asleep]
 
 
 def test_threads_belong_to_their_processes(decoded: Decoded) -> None:
-    processes = {
-        track.thread.thread_name: track.thread.pid
-        for track in decoded.tracks.values()
-        if track.HasField("thread")
-    }
-    assert processes.keys() == {"a b-7 ] x 31", "worker 33", "kworker/0:1 9"}
-    assert processes["worker 33"] == processes["a b-7 ] x 31"] != processes["kworker/0:1 9"]
+    assert decoded.threads == {31: (31, "a b-7 ] x"), 33: (31, "worker"), 9: (2, "kworker/0:1")}
+    assert decoded.processes == {31: "a b-7 ] x", 2: "kernel"}
 
 
-def test_arrows_lead_from_wakers_but_not_from_who_was_interrupted(decoded: Decoded) -> None:
-    instants: list[Slice] = [each for track in decoded.instants.values() for each in track]
-    assert [each.name for each in instants] == ["wakes a b-7 ] x 31/worker 33"]
-    assert decoded.starts == decoded.ends
-    assert sum(decoded.starts.values()) == 1
+def test_wakers_are_told_but_not_who_was_interrupted(decoded: Decoded) -> None:
+    wakings = decoded.of_kind("sched_waking")
+    assert [(each.pid, each.sched_waking.pid, each.sched_waking.target_cpu) for each in wakings] == [
+        (31, 33, 2),
+        (0, 9, 0),
+    ]
 
 
 def test_queues_and_frequencies_are_counted(decoded: Decoded) -> None:
-    found = {
-        track.name: [(at_ns // 1000, value) for at_ns, value in decoded.counters[uuid]]
-        for uuid, track in decoded.tracks.items()
-        if decoded.counters[uuid]
+    queues = {
+        name: [(at_ns // 1000, value) for at_ns, value in values] for name, values in decoded.counters.items()
     }
-    assert found == {
-        "core 0 run queue": [(15, 1), (20, 2), (20, 1), (30, 0)],
-        "core 1 run queue": [(30, 1), (50, 0)],
-        "core 2 run queue": [(0, 1), (10, 0)],
-        "little frequency": [(31, 900)],
+    big, little = "(big cortex-a57 2000 MHz)", "(little cortex-a53 1200 MHz)"
+    assert queues == {
+        f"core 0 {big} run queue": [(15, 1), (20, 2), (20, 1), (30, 0)],
+        f"core 1 {big} run queue": [(30, 1), (50, 0)],
+        f"core 2 {little} run queue": [(0, 1), (10, 0)],
     }
+    clocks = [(each.timestamp, each.cpu_frequency) for each in decoded.of_kind("cpu_frequency")]
+    assert [(at_ns, clock.cpu_id, clock.state) for at_ns, clock in clocks] == [
+        (31_000, 2, 900_000),
+        (31_000, 3, 900_000),
+    ]

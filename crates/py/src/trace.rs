@@ -2,15 +2,12 @@
 
 use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 use ampsched_policy::RunState;
-use ampsched_trace::{PerfettoTrace, Trace, TraceThread, TurnEnd};
+use ampsched_trace::{PerfettoTrace, SystemIds, Trace, TraceThread, TurnEnd};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::catalog::Machine;
 use crate::run::PyFile;
-
-/// Nobody has counted what a turn retired or knows by which rule it ended.
-const UNTOLD: TurnEnd = TurnEnd { instructions: None, state: RunState::Ready, why: None };
 
 /// Writes a trace. Threads are introduced before anything else is said of them; times in ns never decrease.
 #[pyclass(module = "ampsched._core")]
@@ -27,10 +24,17 @@ impl TraceWriter {
         Ok(Self { trace: Some(trace) })
     }
 
-    /// Introduces a thread of an application; both are numbered from 0.
-    fn thread(&mut self, thread: u32, app: usize, app_name: &str, name: &str) -> PyResult<()> {
-        let id = ThreadId(thread);
-        self.open()?.thread(TraceThread { id, app, app_name, name });
+    /// Introduces a thread of an application, both numbered from 0, with its process's and its own number in the system.
+    fn thread(
+        &mut self,
+        thread: u32,
+        app: usize,
+        app_name: &str,
+        name: &str,
+        ids: (i32, i32),
+    ) -> PyResult<()> {
+        let (id, ids) = (ThreadId(thread), Some(SystemIds { pid: ids.0, tid: ids.1 }));
+        self.open()?.thread(TraceThread { id, app, app_name, name, ids });
         Ok(())
     }
 
@@ -40,15 +44,18 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// A thread is taken off a core.
-    fn stop(&mut self, core: u16, thread: u32, at_ns: Ns) -> PyResult<()> {
-        self.open()?.stop(CoreId(core), ThreadId(thread), UNTOLD, at_ns);
+    /// A thread is taken off a core and sleeps, or is ready to go on.
+    fn stop(&mut self, core: u16, thread: u32, sleeps: bool, at_ns: Ns) -> PyResult<()> {
+        let state = if sleeps { RunState::Blocked } else { RunState::Ready };
+        let end = TurnEnd { instructions: None, state, why: None };
+        self.open()?.stop(CoreId(core), ThreadId(thread), end, at_ns);
         Ok(())
     }
 
-    /// A thread has made another one runnable.
-    fn wake(&mut self, waker: u32, woken: u32, at_ns: Ns) -> PyResult<()> {
-        self.open()?.wake(Some(ThreadId(waker)), ThreadId(woken), at_ns);
+    /// A thread, or something else, has made another one runnable, which goes to a core.
+    fn wake(&mut self, waker: Option<u32>, woken: u32, core: u16, at_ns: Ns) -> PyResult<()> {
+        let (waker, core) = (waker.map(ThreadId), Some(CoreId(core)));
+        self.open()?.wake(waker, ThreadId(woken), core, at_ns);
         Ok(())
     }
 

@@ -231,7 +231,7 @@ impl Trace for Heard {
     fn stop(&mut self, _: CoreId, _: ThreadId, end: TurnEnd, _: Ns) {
         self.because.extend(end.why.map(|why| why.because));
     }
-    fn wake(&mut self, _: Option<ThreadId>, _: ThreadId, _: Ns) {}
+    fn wake(&mut self, _: Option<ThreadId>, _: ThreadId, _: Option<CoreId>, _: Ns) {}
     fn decided(&mut self, _: ThreadId, _: Decision, _: Option<&ampsched_policy::Reason>, _: Ns) {}
     fn frequency(&mut self, _: ampsched_model::ClusterId, _: u32, _: Ns) {}
     fn queue_len(&mut self, _: CoreId, _: usize, _: Ns) {}

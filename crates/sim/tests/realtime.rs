@@ -341,7 +341,7 @@ impl Trace for Told {
         self.reasons.push(format!("{who} stops: {}", end.why.map_or("", |why| why.because)));
     }
 
-    fn wake(&mut self, _: Option<ThreadId>, _: ThreadId, _: u64) {}
+    fn wake(&mut self, _: Option<ThreadId>, _: ThreadId, _: Option<CoreId>, _: u64) {}
 
     fn decided(&mut self, _: ThreadId, _: Decision, _: Option<&Reason>, _: u64) {}
 

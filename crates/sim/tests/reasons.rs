@@ -48,7 +48,7 @@ impl Trace for Reasons {
         self.stops += 1;
     }
 
-    fn wake(&mut self, _waker: Option<ThreadId>, _woken: ThreadId, _at_ns: Ns) {}
+    fn wake(&mut self, _waker: Option<ThreadId>, _woken: ThreadId, _: Option<CoreId>, _at_ns: Ns) {}
 
     fn decided(&mut self, thread: ThreadId, decision: Decision, why: Option<&Reason>, at_ns: Ns) {
         let by = why.map(|why| why.by);

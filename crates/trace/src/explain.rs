@@ -209,7 +209,7 @@ impl Explainer {
     }
 
     fn core(&self, core: CoreId) -> String {
-        match self.machine.cores.get(core.index()).and_then(|about| about.split(' ').next()) {
+        match self.machine.cores.get(core.index()).and_then(|it| it.about.split(' ').next()) {
             Some(kind) if !kind.is_empty() => format!("core {} ({kind})", core.0),
             _ => format!("core {}", core.0),
         }
@@ -419,7 +419,7 @@ impl Trace for Explainer {
         self.keep(Told { core: Some(core.0), ..told });
     }
 
-    fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns) {
+    fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, _core: Option<CoreId>, at_ns: Ns) {
         self.passes(at_ns);
         if !self.is_about(woken) {
             return;

@@ -8,5 +8,5 @@ mod perfetto;
 mod trace;
 
 pub use explain::{ExplainError, Explainer, Explanation, Question, Told, ToldValue};
-pub use perfetto::{PerfettoTrace, SpanTrace, TraceMachine};
-pub use trace::{Decision, Trace, TraceThread, TurnEnd};
+pub use perfetto::{PerfettoTrace, SpanTrace, TraceCore, TraceMachine};
+pub use trace::{Decision, SystemIds, Trace, TraceThread, TurnEnd};

@@ -14,6 +14,17 @@ pub struct TraceThread<'a> {
     pub app_name: &'a str,
     /// Thread's name within the application.
     pub name: &'a str,
+    /// Its numbers in an operating system, if it is one's.
+    pub ids: Option<SystemIds>,
+}
+
+/// The numbers of a thread in an operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemIds {
+    /// That of its process.
+    pub pid: i32,
+    /// Its own.
+    pub tid: i32,
 }
 
 /// How a thread's turn on a core ended.
@@ -74,12 +85,15 @@ pub trait Trace {
     fn run(&mut self, core: CoreId, thread: ThreadId, why: Option<&Reason>, at_ns: Ns);
     /// A thread is taken off a core.
     fn stop(&mut self, core: CoreId, thread: ThreadId, end: TurnEnd, at_ns: Ns);
-    /// A thread became runnable; `waker` is the thread that caused it, if one did.
-    fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns);
+    /// A thread became runnable and is put into the queue of a core, if that is known; `waker` is the thread that caused
+    /// it, if one did.
+    fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, core: Option<CoreId>, at_ns: Ns);
     /// Something is decided about a thread.
     fn decided(&mut self, thread: ThreadId, decision: Decision, why: Option<&Reason>, at_ns: Ns);
-    /// A cluster runs at another frequency from now on.
+    /// A cluster runs at another frequency from now on; at the start, at this one.
     fn frequency(&mut self, cluster: ClusterId, mhz: u32, at_ns: Ns);
+    /// A cluster, its cores and what they share, draws another power from now on.
+    fn power(&mut self, _cluster: ClusterId, _mw: f64, _at_ns: Ns) {}
     /// The system does something of its own on a core, which takes some time. A kernel thread has the core until
     /// [`Trace::system_ends`].
     fn noise(&mut self, _core: CoreId, _kind: NoiseKind, _name: &str, _takes_ns: Ns, _at_ns: Ns) {}

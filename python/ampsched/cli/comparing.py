@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ampsched import api
 from ampsched._core import InputError
-from ampsched.cli import options, render
+from ampsched.cli import opening, options, render
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
@@ -44,6 +44,7 @@ def compare(
             help="Write a Perfetto trace of the first seed and core order; with several policies one file each.",
         ),
     ] = None,
+    open_: opening.Open = False,
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
@@ -58,6 +59,9 @@ def compare(
     policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
+    opening.check(open_, trace)
+    if open_ and len(policies) > 1:
+        raise InputError("--open shows one trace (give one --policy, or leave out --open)")
     with render.progress_bar("Simulating", hidden=output.is_data) as progress:
         result = api.compare(machines, workloads, policies, progress=progress, **settings)
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
@@ -72,6 +76,8 @@ def compare(
         rows=lambda: map(dataclasses.asdict, result.summary()),
         text=text,
     )
+    if open_:
+        opening.show(traces[0])
 
 
 def _write_traces(

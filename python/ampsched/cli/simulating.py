@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from ampsched import api
-from ampsched.cli import options, render
+from ampsched.cli import opening, options, render
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
@@ -17,7 +17,7 @@ from ampsched.settings import SimulateSettings
 EXAMPLES = render.examples(
     "ampsched simulate -m 2B2S -w ferret -p colab",
     "ampsched simulate -m opteron-2FC-2SC -w mcf -p cfs --repetitions 3",
-    "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace",
+    "ampsched simulate -m tensor -w my_app.json -p eevdf --until-ms 5000 --trace out.pftrace --open",
 )
 
 
@@ -32,9 +32,11 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
+    open_: opening.Open = False,
     output: Output,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
+    opening.check(open_, trace)
     outcome = api.simulate(machine, workload, policy, trace=trace, **settings)
 
     def text(console: Console) -> None:
@@ -47,6 +49,8 @@ def simulate(
             console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
 
     output.show(value=outcome.to_dict, rows=lambda: outcome.to_polars().to_dicts(), text=text)
+    if trace and open_:
+        opening.show(trace)
 
 
 def _print(console: Console, outcome: Outcome) -> None:

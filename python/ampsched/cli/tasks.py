@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
-from ampsched.cli import options, render
+from ampsched.cli import opening, options, render
 from ampsched.cli.completing import parametrised
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
@@ -147,6 +147,7 @@ def schedule(
     settings: TaskSettings,
     gantt: Gantt = None,
     trace: Trace = None,
+    open_: opening.Open = False,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
@@ -155,9 +156,10 @@ def schedule(
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    opening.check(open_, trace)
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
-    _show(made, f"{loaded.name} under {made.policy}", _Files(gantt, trace, csv), output)
+    _show(made, f"{loaded.name} under {made.policy}", _Files(gantt, trace, csv, opens=open_), output)
 
 
 @app.command(
@@ -178,6 +180,7 @@ def draw(
     ],
     gantt: Gantt = None,
     trace: Trace = None,
+    open_: opening.Open = False,
     graph: Annotated[
         Path | None,
         typer.Option(
@@ -189,10 +192,11 @@ def draw(
 ) -> None:
     """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
+    opening.check(open_, trace)
     made = read_recording(recording)
     if graph:
         write_task_graph(made.graph, graph)
-    _show(made, f"{made.graph.name} as {made.policy}", _Files(gantt, trace, None, graph), output)
+    _show(made, f"{made.graph.name} as {made.policy}", _Files(gantt, trace, None, graph, open_), output)
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,7 @@ class _Files:
     trace: Path | None
     csv: Path | None
     graph: Path | None = None
+    opens: bool = False
 
 
 def _show(made: TaskSchedule, title: str, files: _Files, output: Output) -> None:
@@ -234,6 +239,8 @@ def _show(made: TaskSchedule, title: str, files: _Files, output: Output) -> None
         rows=lambda: made.to_polars().to_dicts(),
         text=text,
     )
+    if files.trace and files.opens:
+        opening.show(files.trace)
 
 
 @app.command(

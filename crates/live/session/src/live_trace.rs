@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 
 use ampsched_computer::{CoreMap, format_cpus};
 use ampsched_live_driver::{Decision, Driver};
-use ampsched_model::{CoreId, InputError, Ns, ThreadId};
-use ampsched_policy::{Reason, RunState};
+use ampsched_model::{ClusterId, CoreId, InputError, Ns, ThreadId};
+use ampsched_policy::Reason;
 use ampsched_trace::{
-    Decision as TraceDecision, PerfettoTrace, Trace, TraceMachine, TraceThread, TurnEnd,
+    Decision as TraceDecision, PerfettoTrace, SystemIds, Trace, TraceCore, TraceMachine,
+    TraceThread, TurnEnd,
 };
 
 use crate::{Observed, Scheduled, Session};
-
-/// A turn whose end was only seen afterwards: nobody knows what it retired, or why it ended.
-const UNSEEN: TurnEnd = TurnEnd { instructions: None, state: RunState::Ready, why: None };
 
 /// Writes the trace.
 pub struct LiveTrace {
@@ -82,7 +80,8 @@ impl LiveTrace {
                 id,
                 app: member.app.index(),
                 app_name: member.program,
-                name: &format!("{} {}", member.name, member.tid),
+                name: member.name,
+                ids: Some(SystemIds { pid: member.pid, tid: member.tid }),
             });
         }
     }
@@ -96,7 +95,7 @@ impl LiveTrace {
         for (core, thread) in known {
             match now.get(&core) == Some(&thread) {
                 true => drop(self.running.insert(core, thread)),
-                false => self.trace.stop(core, thread, UNSEEN, now_ns),
+                false => self.trace.stop(core, thread, ended(session, thread), now_ns),
             }
         }
         for (core, thread) in now {
@@ -117,15 +116,25 @@ impl LiveTrace {
     }
 }
 
+/// How a turn ended whose end was only seen afterwards: nobody knows what it retired, or why.
+fn ended(session: &Session, thread: ThreadId) -> TurnEnd<'static> {
+    TurnEnd { instructions: None, state: session.driver.sched().thread(thread).state, why: None }
+}
+
 fn wrong(file: &Path, error: &std::io::Error) -> InputError {
     InputError::new(file.display().to_string(), "", error.to_string())
 }
 
 fn describe(cores: &CoreMap) -> TraceMachine {
     let topology = cores.topology();
-    let title = |core| {
-        let class = cores.class_name(topology.core(core).class);
-        format!("{class}, CPU {}", cores.cpu(core))
+    let cluster_of = |cpu| cores.domains().iter().position(|domain| domain.cpus.contains(&cpu));
+    let core = |core| {
+        let (class, cpu) = (cores.class_name(topology.core(core).class), cores.cpu(core));
+        TraceCore {
+            about: format!("{class}, CPU {cpu}"),
+            cpu: cpu as u32,
+            cluster: cluster_of(cpu).map(ClusterId::from),
+        }
     };
     let cluster = |(_, domain): (usize, &ampsched_computer::Domain)| {
         let class = cores.class_name(ampsched_model::ClassId(domain.class));
@@ -133,7 +142,7 @@ fn describe(cores: &CoreMap) -> TraceMachine {
     };
     TraceMachine {
         name: "this computer".to_owned(),
-        cores: topology.cores().map(title).collect(),
+        cores: topology.cores().map(core).collect(),
         clusters: cores.domains().iter().enumerate().map(cluster).collect(),
     }
 }

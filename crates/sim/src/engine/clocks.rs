@@ -163,6 +163,15 @@ impl Engine<'_> {
         }
     }
 
+    /// A trace hears at which frequencies the clusters begin.
+    pub(super) fn tell_clocks(&mut self) {
+        let Some(watch) = &mut self.record.watch else { return };
+        for (index, cluster) in self.setup.machine.clusters.iter().enumerate() {
+            let id = ClusterId::from(index);
+            watch.trace.frequency(id, cluster.opps[self.speeds.opp(id)].mhz, 0);
+        }
+    }
+
     /// A transition is over: everybody on the cluster goes on at the new speed.
     pub(super) fn finish_transition(&mut self, cluster: ClusterId, request: u32) {
         let current = self.speeds.opp(cluster);

@@ -50,6 +50,7 @@ impl Engine<'_> {
                 app: app.index(),
                 app_name: &app_name,
                 name: &new.name,
+                ids: None,
             });
         }
         self.threads.add(new, now_ns);

@@ -374,6 +374,11 @@ impl Meters {
         }
     }
 
+    /// What a cluster draws now: its cores and its uncore.
+    pub fn total_mw(&self, cluster: ClusterId) -> f64 {
+        self.clusters[cluster.index()].total_mw
+    }
+
     /// Power of a cluster's uncore, at its present leakage.
     #[inline(always)]
     fn uncore_mw(&self, cluster: ClusterId, site: Site) -> f64 {

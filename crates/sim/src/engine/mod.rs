@@ -217,6 +217,7 @@ impl<'t> Engine<'t> {
         }
         engine.add_spinning();
         engine.schedule_periodic();
+        engine.tell_clocks();
         engine.start_meters()?;
         engine.start_governors()?;
         engine.start_noise();

@@ -4,7 +4,9 @@
 //! here.
 //! Nothing of this runs unless there is a trace.
 
-use ampsched_model::{CoreId, Ns, ThreadId};
+use std::collections::BTreeMap;
+
+use ampsched_model::{ClusterId, CoreId, Ns, ThreadId};
 use ampsched_policy::{Balance, Change, DecidedBy, Event, Factors, Pick, Reason, Sched, Testimony};
 
 use super::objects::Objects;
@@ -27,6 +29,8 @@ pub(super) struct Watch<'t> {
     cuts: Vec<Option<Reason>>,
     /// Epochs of the policy so far.
     epochs: u64,
+    /// What each cluster draws, as told last, in mW.
+    powers_mw: BTreeMap<ClusterId, f64>,
 }
 
 impl<'t> Watch<'t> {
@@ -42,6 +46,7 @@ impl<'t> Watch<'t> {
             slices: none.clone(),
             cuts: none,
             epochs: 0,
+            powers_mw: BTreeMap::new(),
         }
     }
 
@@ -173,6 +178,14 @@ impl<'t> Watch<'t> {
         receivers
     }
 
+    /// A cluster draws a power, which may be another one than before; told to a microwatt.
+    pub fn power(&mut self, cluster: ClusterId, mw: f64, now_ns: Ns) {
+        let mw = (mw * 1e3).round() / 1e3;
+        if self.powers_mw.insert(cluster, mw) != Some(mw) {
+            self.trace.power(cluster, mw, now_ns);
+        }
+    }
+
     /// The policy looks at the system.
     #[cold]
     #[inline(never)]
@@ -211,7 +224,7 @@ impl<'t> Watch<'t> {
         len: usize,
         now_ns: Ns,
     ) {
-        self.trace.wake(waker, thread, now_ns);
+        self.trace.wake(waker, thread, Some(core), now_ns);
         let why = self.placed.take();
         self.trace.decided(thread, Decision::Placed(core), why.as_ref(), now_ns);
         self.trace.queue_len(core, len, now_ns);

@@ -4,7 +4,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{DecidedBy, Reason, RunState};
 
 use super::{ExplainError, Explainer, Explanation, Question, ToldValue};
-use crate::{Decision, Trace, TraceMachine, TraceThread, TurnEnd};
+use crate::{Decision, Trace, TraceCore, TraceMachine, TraceThread, TurnEnd};
 
 const MS: Ns = 1_000_000;
 const MAIN: ThreadId = ThreadId(0);
@@ -16,7 +16,7 @@ fn explainer(thread: &str, at_ms: Ns, window_ms: Ns) -> Explainer {
         Question { thread: thread.to_owned(), at_ns: at_ms * MS, window_ns: window_ms * MS };
     let machine = TraceMachine {
         name: "1B".to_owned(),
-        cores: vec!["big a57 2000 MHz".to_owned()],
+        cores: vec![TraceCore { about: "big a57 2000 MHz".to_owned(), ..TraceCore::default() }],
         clusters: vec!["big".to_owned()],
     };
     Explainer::new(question, machine)
@@ -35,14 +35,14 @@ fn schedule(mut trace: Explainer) -> Explainer {
     let over = Reason::new(DecidedBy::Slice, "its slice is over");
     let lock = Reason::new(DecidedBy::Program, "it waits for an object").word("object", "a/lock");
     let introduce = |trace: &mut Explainer, id, name| {
-        trace.thread(TraceThread { id, app: 0, app_name: "a", name });
+        trace.thread(TraceThread { id, app: 0, app_name: "a", name, ids: None });
     };
     introduce(&mut trace, MAIN, "main");
-    trace.wake(None, MAIN, 0);
+    trace.wake(None, MAIN, Some(CORE), 0);
     trace.decided(MAIN, Decision::Placed(CORE), Some(&least), 0);
     trace.run(CORE, MAIN, Some(&alone), 0);
     introduce(&mut trace, WORK, "work");
-    trace.wake(Some(MAIN), WORK, MS);
+    trace.wake(Some(MAIN), WORK, Some(CORE), MS);
     trace.decided(WORK, Decision::Placed(CORE), Some(&least), MS);
     trace.stop(CORE, MAIN, end(RunState::Ready, &over), 2 * MS);
     let passed =

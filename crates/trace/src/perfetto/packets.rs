@@ -7,9 +7,9 @@ use ampsched_model::Ns;
 use prost::Message;
 
 use super::proto::{
-    CLOCK_BOOTTIME, CLOCK_INCREMENTAL, Clock, ClockSnapshot, EventType, InternedData, InternedName,
-    SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, TracePacket, TracePacketDefaults,
-    TrackDescriptor, TrackEvent,
+    CLOCK_BOOTTIME, CLOCK_INCREMENTAL, Clock, ClockSnapshot, CpuInfo, EventType, FtraceEvent,
+    FtraceEventBundle, InternedData, InternedName, ProcessTree, SEQ_INCREMENTAL_STATE_CLEARED,
+    SEQ_NEEDS_INCREMENTAL_STATE, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
 };
 
 /// All packets are of one sequence, so that timestamps and names are relative to one state.
@@ -124,6 +124,22 @@ impl<W: Write> PacketWriter<W> {
             sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
             ..TracePacket::default()
         });
+    }
+
+    /// Tells what the CPUs are.
+    pub fn cpu_info(&mut self, cpu_info: CpuInfo) {
+        self.write(TracePacket { cpu_info: Some(cpu_info), ..TracePacket::default() });
+    }
+
+    /// Tells of processes and threads.
+    pub fn process_tree(&mut self, process_tree: ProcessTree) {
+        self.write(TracePacket { process_tree: Some(process_tree), ..TracePacket::default() });
+    }
+
+    /// Writes events of a CPU's buffer, in their order there.
+    pub fn bundle(&mut self, cpu: u32, event: Vec<FtraceEvent>) {
+        let bundle = FtraceEventBundle { cpu: Some(cpu), event };
+        self.write(TracePacket { ftrace_events: Some(bundle), ..TracePacket::default() });
     }
 
     fn write(&mut self, packet: TracePacket) {

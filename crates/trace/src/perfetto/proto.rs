@@ -1,9 +1,10 @@
 //! The part of Perfetto's trace format that is written here.
 //!
 //! Field numbers are those of the official definitions (google/perfetto, `protos/perfetto/trace/`:
-//! trace.proto, trace_packet.proto, clock_snapshot.proto, interned_data.proto and track_event/*.proto).
+//! trace.proto, trace_packet.proto, clock_snapshot.proto, interned_data.proto, track_event/*.proto, ftrace/*.proto,
+//! ps/process_tree.proto and system_info/cpu_info.proto).
 
-use prost::{Enumeration, Message};
+use prost::{Enumeration, Message, Oneof};
 
 /// Incremental state (interned names, deltas) starts here.
 pub const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
@@ -25,6 +26,10 @@ pub struct Trace {
 /// One entry of a trace.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
+    #[prost(message, optional, tag = "1")]
+    pub ftrace_events: Option<FtraceEventBundle>,
+    #[prost(message, optional, tag = "2")]
+    pub process_tree: Option<ProcessTree>,
     #[prost(message, optional, tag = "6")]
     pub clock_snapshot: Option<ClockSnapshot>,
     #[prost(uint64, optional, tag = "8")]
@@ -41,6 +46,8 @@ pub struct TracePacket {
     pub trace_packet_defaults: Option<TracePacketDefaults>,
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
+    #[prost(message, optional, tag = "67")]
+    pub cpu_info: Option<CpuInfo>,
 }
 
 /// Simultaneous readings of several clocks.
@@ -159,6 +166,8 @@ pub struct TrackEvent {
     pub track_uuid: Option<u64>,
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
+    #[prost(double, optional, tag = "44")]
+    pub double_counter_value: Option<f64>,
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
     #[prost(fixed64, repeated, packed = "false", tag = "48")]
@@ -198,4 +207,186 @@ pub struct DebugAnnotation {
     pub dict_entries: Vec<DebugAnnotation>,
     #[prost(uint64, optional, tag = "17")]
     pub string_value_iid: Option<u64>,
+}
+
+/// Processes and threads as the system numbers them.
+#[derive(Clone, PartialEq, Message)]
+pub struct ProcessTree {
+    #[prost(message, repeated, tag = "1")]
+    pub processes: Vec<Process>,
+    #[prost(message, repeated, tag = "2")]
+    pub threads: Vec<ProcessThread>,
+}
+
+/// A process of a [`ProcessTree`].
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Process {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, repeated, tag = "3")]
+    pub cmdline: Vec<String>,
+}
+
+/// A thread of a [`ProcessTree`].
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct ProcessThread {
+    #[prost(int32, optional, tag = "1")]
+    pub tid: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+    #[prost(int32, optional, tag = "3")]
+    pub tgid: Option<i32>,
+}
+
+/// What is known of the CPUs, in the order of their numbers.
+#[derive(Clone, PartialEq, Message)]
+pub struct CpuInfo {
+    #[prost(message, repeated, tag = "1")]
+    pub cpus: Vec<Cpu>,
+}
+
+/// A CPU of [`CpuInfo`].
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Cpu {
+    #[prost(string, optional, tag = "1")]
+    pub processor: Option<String>,
+}
+
+/// What a CPU's buffer of the kernel's function tracer has kept.
+#[derive(Clone, PartialEq, Message)]
+pub struct FtraceEventBundle {
+    #[prost(uint32, optional, tag = "1")]
+    pub cpu: Option<u32>,
+    #[prost(message, repeated, tag = "2")]
+    pub event: Vec<FtraceEvent>,
+}
+
+/// One event; `pid` is the number of the thread in whose context it happened.
+#[derive(Clone, PartialEq, Message)]
+pub struct FtraceEvent {
+    #[prost(uint64, optional, tag = "1")]
+    pub timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "2")]
+    pub pid: Option<u32>,
+    #[prost(oneof = "Ftrace", tags = "4, 11, 13, 20, 36, 37, 240, 491")]
+    pub event: Option<Ftrace>,
+}
+
+/// The kinds of events.
+#[derive(Clone, PartialEq, Eq, Oneof)]
+pub enum Ftrace {
+    /// A CPU goes from one thread to another.
+    #[prost(message, tag = "4")]
+    SchedSwitch(SchedSwitch),
+    /// A CPU's frequency is another one, in kHz.
+    #[prost(message, tag = "11")]
+    CpuFrequency(CpuState),
+    /// A CPU enters an idle state, or leaves it ([`NOT_IDLE`]).
+    #[prost(message, tag = "13")]
+    CpuIdle(CpuState),
+    /// Somebody wakes a thread.
+    #[prost(message, tag = "20")]
+    SchedWaking(SchedWaking),
+    /// An interrupt begins.
+    #[prost(message, tag = "36")]
+    IrqHandlerEntry(IrqEntry),
+    /// It ends.
+    #[prost(message, tag = "37")]
+    IrqHandlerExit(IrqExit),
+    /// A thread goes from one CPU to another.
+    #[prost(message, tag = "491")]
+    SchedMigrateTask(SchedMigrateTask),
+    /// A thread is gone.
+    #[prost(message, tag = "240")]
+    SchedProcessFree(ProcessFree),
+}
+
+/// The state of [`Ftrace::CpuIdle`] that ends idleness.
+pub const NOT_IDLE: u32 = u32::MAX;
+
+/// `SchedSwitchFtraceEvent`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct SchedSwitch {
+    #[prost(string, optional, tag = "1")]
+    pub prev_comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub prev_pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub prev_prio: Option<i32>,
+    #[prost(int64, optional, tag = "4")]
+    pub prev_state: Option<i64>,
+    #[prost(string, optional, tag = "5")]
+    pub next_comm: Option<String>,
+    #[prost(int32, optional, tag = "6")]
+    pub next_pid: Option<i32>,
+    #[prost(int32, optional, tag = "7")]
+    pub next_prio: Option<i32>,
+}
+
+/// `SchedWakingFtraceEvent`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct SchedWaking {
+    #[prost(string, optional, tag = "1")]
+    pub comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub prio: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    pub success: Option<i32>,
+    #[prost(int32, optional, tag = "5")]
+    pub target_cpu: Option<i32>,
+}
+
+/// `SchedMigrateTaskFtraceEvent`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct SchedMigrateTask {
+    #[prost(string, optional, tag = "1")]
+    pub comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub prio: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    pub orig_cpu: Option<i32>,
+    #[prost(int32, optional, tag = "5")]
+    pub dest_cpu: Option<i32>,
+}
+
+/// `CpuFrequencyFtraceEvent` and `CpuIdleFtraceEvent`, which have the same fields.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub struct CpuState {
+    #[prost(uint32, optional, tag = "1")]
+    pub state: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub cpu_id: Option<u32>,
+}
+
+/// `IrqHandlerEntryFtraceEvent`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct IrqEntry {
+    #[prost(int32, optional, tag = "1")]
+    pub irq: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+}
+
+/// `IrqHandlerExitFtraceEvent`.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub struct IrqExit {
+    #[prost(int32, optional, tag = "1")]
+    pub irq: Option<i32>,
+    #[prost(int32, optional, tag = "2")]
+    pub ret: Option<i32>,
+}
+
+/// `SchedProcessFreeFtraceEvent`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct ProcessFree {
+    #[prost(string, optional, tag = "1")]
+    pub comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub prio: Option<i32>,
 }

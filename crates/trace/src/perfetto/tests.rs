@@ -1,17 +1,19 @@
 //! Reads back what was written, as a viewer would: names, times, slices, arrows, counters.
 
-use std::collections::HashMap;
+mod reader;
+
 use std::io::{self, Write};
 
 use ampsched_model::{
-    ClassId, Cluster, CoreId, CoreParams, Costs, Machine, Ns, Opp, Pipeline, ThreadId,
+    ClassId, Cluster, ClusterId, CoreId, CoreParams, Costs, Machine, NoiseKind, Ns, Opp, Pipeline,
+    ThreadId,
 };
 use ampsched_policy::{DecidedBy, Reason, ReasonValue, RunState};
-use prost::Message;
 
-use super::proto::{self, CLOCK_INCREMENTAL, EventType, TrackDescriptor};
+use super::proto::Ftrace;
 use super::{PerfettoTrace, SpanTrace};
 use crate::{Decision, Trace, TraceThread, TurnEnd};
+use reader::Reader;
 
 const CORE_PARAMS: CoreParams = CoreParams {
     pipeline: Pipeline::OutOfOrder,
@@ -60,187 +62,10 @@ fn machine() -> Machine {
     }
 }
 
-/// A slice or an instant (`end_ns == start_ns`) as a viewer shows it.
-#[derive(Clone, Debug, PartialEq)]
-struct Slice {
-    track: u64,
-    name: String,
-    start_ns: Ns,
-    end_ns: Option<Ns>,
-    instructions: Option<u64>,
-    /// Values such as `why.rule`, in their order.
-    values: Vec<(String, String)>,
-    flows_out: Vec<u64>,
-    flows_in: Vec<u64>,
-}
+const READY: i64 = 0x800;
 
-/// A trace as a viewer understands it.
-#[derive(Default)]
-struct Reader {
-    tracks: HashMap<u64, TrackDescriptor>,
-    names: HashMap<u64, String>,
-    annotations: HashMap<u64, String>,
-    texts: HashMap<u64, String>,
-    slices: Vec<Slice>,
-    /// Index of the open slice of a track.
-    open: HashMap<u64, usize>,
-    counters: Vec<(u64, i64, Ns)>,
-    now_ns: Ns,
-}
-
-impl Reader {
-    fn read(bytes: &[u8]) -> Self {
-        let trace = proto::Trace::decode(bytes).expect("the trace is well-formed");
-        let first = trace.packet.first().expect("a trace has packets");
-        assert_eq!(
-            first.trace_packet_defaults.unwrap().timestamp_clock_id,
-            Some(CLOCK_INCREMENTAL)
-        );
-        assert_eq!(first.sequence_flags, Some(1), "the first packet starts the incremental state");
-        let clocks = &first.clock_snapshot.as_ref().unwrap().clocks;
-        assert!(
-            clocks
-                .iter()
-                .any(|c| c.clock_id == Some(CLOCK_INCREMENTAL) && c.is_incremental == Some(true))
-        );
-        assert!(clocks.iter().any(|c| c.clock_id == Some(proto::CLOCK_BOOTTIME)));
-        let mut reader = Self::default();
-        for packet in trace.packet {
-            reader.packet(packet);
-        }
-        reader
-    }
-
-    fn packet(&mut self, packet: proto::TracePacket) {
-        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
-        if let Some(data) = packet.interned_data {
-            let new = |name: &proto::InternedName| (name.iid.unwrap(), name.name.clone().unwrap());
-            for (iid, name) in data.event_names.iter().map(new) {
-                assert!(self.names.insert(iid, name).is_none(), "number {iid} is given once");
-            }
-            self.annotations.extend(data.debug_annotation_names.iter().map(new));
-            self.texts.extend(data.debug_annotation_string_values.iter().map(new));
-        }
-        if let Some(track) = packet.track_descriptor {
-            if let Some(parent) = track.parent_uuid {
-                assert!(self.tracks.contains_key(&parent), "the parent is described first");
-            }
-            assert!(
-                self.tracks.insert(track.uuid.unwrap(), track).is_none(),
-                "one description per track"
-            );
-        }
-        if let Some(event) = packet.track_event {
-            self.now_ns += packet.timestamp.expect("an event has a time");
-            self.event(event);
-        }
-    }
-
-    fn event(&mut self, event: proto::TrackEvent) {
-        let track = event.track_uuid.unwrap();
-        assert!(self.tracks.contains_key(&track), "track {track} is described before it is used");
-        match event.r#type() {
-            EventType::SliceBegin => {
-                let index = self.add_slice(&event, None);
-                assert!(
-                    self.open.insert(track, index).is_none(),
-                    "slices of a track do not overlap"
-                );
-            }
-            EventType::SliceEnd => {
-                let index = self.open.remove(&track).expect("an end has a beginning");
-                self.slices[index].end_ns = Some(self.now_ns);
-                let values = self.values("", &event.debug_annotations);
-                let (instructions, values): (Vec<_>, Vec<_>) =
-                    values.into_iter().partition(|(name, _)| name == "instructions");
-                let slice = &mut self.slices[index];
-                slice.instructions = instructions.first().map(|(_, count)| count.parse().unwrap());
-                slice.values.extend(values);
-            }
-            EventType::Instant => {
-                self.add_slice(&event, Some(self.now_ns));
-            }
-            EventType::Counter => {
-                self.counters.push((track, event.counter_value.unwrap(), self.now_ns))
-            }
-            EventType::Unspecified => panic!("an event has a type"),
-        }
-    }
-
-    /// Values as a viewer shows them, those of groups by a path.
-    fn values(&self, group: &str, values: &[proto::DebugAnnotation]) -> Vec<(String, String)> {
-        let mut shown = Vec::new();
-        for value in values {
-            let name = format!("{group}{}", self.annotations[&value.name_iid.unwrap()]);
-            if !value.dict_entries.is_empty() {
-                shown.extend(self.values(&format!("{name}."), &value.dict_entries));
-                continue;
-            }
-            let text = value.string_value_iid.map(|iid| self.texts[&iid].clone());
-            let text = text.or_else(|| value.uint_value.map(|number| number.to_string()));
-            let text = text.or_else(|| value.int_value.map(|number| number.to_string()));
-            let text = text.or_else(|| value.double_value.map(|number| number.to_string()));
-            let text = text.or_else(|| value.string_value.clone());
-            shown.push((name, text.expect("a value has a value")));
-        }
-        shown
-    }
-
-    fn add_slice(&mut self, event: &proto::TrackEvent, end_ns: Option<Ns>) -> usize {
-        self.slices.push(Slice {
-            track: event.track_uuid.unwrap(),
-            name: self.names[&event.name_iid.unwrap()].clone(),
-            start_ns: self.now_ns,
-            end_ns,
-            instructions: None,
-            values: self.values("", &event.debug_annotations),
-            flows_out: event.flow_ids.clone(),
-            flows_in: event.terminating_flow_ids.clone(),
-        });
-        self.slices.len() - 1
-    }
-
-    /// Slices of the track of that name: (name, start, end).
-    fn on(&self, title: &str) -> Vec<(&str, Ns, Ns)> {
-        let track = self.track(title);
-        let slices = self.slices.iter().filter(|slice| slice.track == track);
-        slices
-            .map(|slice| (slice.name.as_str(), slice.start_ns, slice.end_ns.expect("it ends")))
-            .collect()
-    }
-
-    fn track(&self, title: &str) -> u64 {
-        let is_title = |track: &&TrackDescriptor| {
-            let thread = track.thread.as_ref().and_then(|thread| thread.thread_name.as_deref());
-            track.name.as_deref().or(thread) == Some(title)
-        };
-        let track =
-            self.tracks.values().find(is_title).unwrap_or_else(|| panic!("no track {title}"));
-        track.uuid.unwrap()
-    }
-
-    /// Every arrow has one source, at most one target, and the target does not precede the source.
-    fn check_flows(&self) -> usize {
-        let mut sources = HashMap::new();
-        for slice in &self.slices {
-            for flow in &slice.flows_out {
-                assert!(sources.insert(*flow, slice.start_ns).is_none(), "flow {flow} starts once");
-            }
-        }
-        let count = sources.len();
-        for slice in &self.slices {
-            for flow in &slice.flows_in {
-                let start_ns =
-                    sources.remove(flow).expect("an arrow that ends has started, and ends once");
-                assert!(start_ns <= slice.start_ns);
-            }
-        }
-        count - sources.len()
-    }
-}
-
-fn ended(instructions: u64) -> TurnEnd<'static> {
-    TurnEnd { instructions: Some(instructions), state: RunState::Ready, why: None }
+fn ended(state: RunState) -> TurnEnd<'static> {
+    TurnEnd { instructions: None, state, why: None }
 }
 
 fn introduce<W: Write>(
@@ -250,131 +75,246 @@ fn introduce<W: Write>(
     app_name: &str,
     name: &str,
 ) {
-    trace.thread(TraceThread { id: ThreadId(id), app, app_name, name });
+    trace.thread(TraceThread { id: ThreadId(id), app, app_name, name, ids: None });
 }
 
-/// Two applications; `a/main` wakes `b/work`, which runs on core 2 until the end.
-fn small_trace() -> Reader {
+/// A trace of 2B2S on which `a/main`, `b/work` and `a/other` are.
+fn traced(tell: impl FnOnce(&mut PerfettoTrace<&mut Vec<u8>>)) -> Reader {
     let mut bytes = Vec::new();
     let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     introduce(&mut trace, 0, 0, "a", "main");
-    trace.wake(None, ThreadId(0), 0);
-    trace.run(CoreId(0), ThreadId(0), None, 0);
     introduce(&mut trace, 1, 1, "b", "work");
-    trace.wake(Some(ThreadId(0)), ThreadId(1), 3_000);
-    trace.queue_len(CoreId(2), 1, 3_000);
-    trace.run(CoreId(2), ThreadId(1), None, 3_500);
-    trace.queue_len(CoreId(2), 0, 3_500);
-    trace.queue_len(CoreId(2), 0, 3_600);
-    trace.stop(CoreId(0), ThreadId(0), ended(12_345), 4_000);
-    trace.run(CoreId(0), ThreadId(0), None, 4_000);
-    trace.stop(CoreId(0), ThreadId(0), ended(1), 9_000_000_000);
+    introduce(&mut trace, 2, 0, "a", "other");
+    tell(&mut trace);
     trace.finish().unwrap();
     Reader::read(&bytes)
 }
 
+const MAIN: ThreadId = ThreadId(0);
+const WORK: ThreadId = ThreadId(1);
+const OTHER: ThreadId = ThreadId(2);
+/// Their numbers in the trace.
+const MAIN_TID: i32 = 1000;
+const WORK_TID: i32 = 1001;
+const OTHER_TID: i32 = 1002;
+
 #[test]
-fn cores_and_threads_have_tracks_with_slices() {
-    let reader = small_trace();
-    assert_eq!(
-        reader.on("core 0 big big-type 2000 MHz"),
-        [("a/main", 0, 4_000), ("a/main", 4_000, 9_000_000_000)]
-    );
-    assert_eq!(reader.on("core 2 little little-type 1200 MHz"), [("b/work", 3_500, 9_000_000_000)]);
-    assert_eq!(reader.on("work"), [("running on core 2", 3_500, 9_000_000_000)]);
-    assert_eq!(
-        reader.on("main"),
-        [
-            ("running on core 0", 0, 4_000),
-            ("wakes b/work", 3_000, 3_000),
-            ("running on core 0", 4_000, 9_000_000_000)
-        ]
-    );
-    assert!(reader.open.is_empty(), "slices of threads that still run are ended");
+fn a_switch_names_who_leaves_and_who_comes() {
+    let reader = traced(|trace| {
+        trace.run(CoreId(0), MAIN, None, 5);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Ready), 20);
+        trace.run(CoreId(0), WORK, None, 20);
+        trace.stop(CoreId(0), WORK, ended(RunState::Blocked), 30);
+        trace.run(CoreId(0), MAIN, None, 40);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Held), 45);
+        trace.run(CoreId(2), WORK, None, 50);
+        trace.stop(CoreId(2), WORK, ended(RunState::Exited), 60);
+        trace.run(CoreId(1), OTHER, None, 60);
+        trace.stop(CoreId(1), OTHER, ended(RunState::Exited), 65);
+        trace.run(CoreId(3), MAIN, None, 70);
+    });
+    let turns = [(MAIN_TID, 5, 20, READY), (WORK_TID, 20, 30, 1), (MAIN_TID, 40, 45, 4)];
+    assert_eq!(reader.turns(0), turns);
+    assert_eq!(reader.turns(1), [(OTHER_TID, 60, 65, 0x10)]);
+    assert_eq!(reader.turns(2), [(WORK_TID, 50, 60, 0x10)]);
+    assert_eq!(reader.turns(3), [(MAIN_TID, 70, 70, READY)], "what runs at the end is ended");
+    let freed = |(_, _, event): &(_, _, &Ftrace)| matches!(event, Ftrace::SchedProcessFree(_));
+    let freed = [1, 2].map(|cpu| reader.events(cpu).filter(freed).count());
+    assert_eq!(freed, [1, 0], "a process may have other threads than its first");
 }
 
 #[test]
-fn slices_tell_the_instructions() {
-    let reader = small_trace();
-    let instructions: Vec<_> =
-        reader.slices.iter().filter_map(|slice| slice.instructions).collect();
-    assert_eq!(instructions, [12_345, 1]);
+fn a_thread_that_stays_is_not_switched() {
+    let reader = traced(|trace| {
+        trace.run(CoreId(0), MAIN, None, 5);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Ready), 20);
+        trace.run(CoreId(0), MAIN, None, 20);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Blocked), 30);
+    });
+    assert_eq!(reader.turns(0), [(MAIN_TID, 5, 30, 1)]);
+}
+
+#[test]
+fn idleness_is_told() {
+    let reader = traced(|trace| {
+        trace.run(CoreId(1), MAIN, None, 5);
+        trace.stop(CoreId(1), MAIN, ended(RunState::Blocked), 9);
+    });
+    let idle = |(at_ns, _, event): (Ns, u32, &Ftrace)| match event {
+        Ftrace::CpuIdle(idle) => Some((at_ns, idle.state.unwrap(), idle.cpu_id.unwrap())),
+        _ => None,
+    };
+    let told: Vec<_> = reader.events(1).filter_map(idle).collect();
+    assert_eq!(told, [(0, 0, 1), (5, u32::MAX, 1), (9, 0, 1)]);
+}
+
+#[test]
+fn a_wake_up_is_kept_where_the_woken_goes_and_names_its_waker() {
+    let reader = traced(|trace| {
+        trace.wake(None, MAIN, Some(CoreId(0)), 0);
+        trace.run(CoreId(0), MAIN, None, 0);
+        trace.wake(Some(MAIN), WORK, Some(CoreId(2)), 7);
+        trace.run(CoreId(2), WORK, None, 7);
+    });
+    assert_eq!(reader.wakings(0), [(0, 0, MAIN_TID, 0)]);
+    assert_eq!(reader.wakings(2), [(7, MAIN_TID as u32, WORK_TID, 2)]);
+    let kinds = |cpu| {
+        reader.events(cpu).filter(|(at_ns, ..)| *at_ns == 7).map(|(_, _, event)| event.clone())
+    };
+    let kinds: Vec<_> = kinds(2).collect();
+    assert!(matches!(kinds[0], Ftrace::SchedWaking(_)), "before the turn: {kinds:?}");
+}
+
+#[test]
+fn a_thread_woken_as_it_goes_to_sleep_sleeps_first() {
+    let reader = traced(|trace| {
+        trace.run(CoreId(0), MAIN, None, 0);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Blocked), 9);
+        trace.wake(None, MAIN, Some(CoreId(3)), 9);
+        trace.run(CoreId(0), WORK, None, 9);
+    });
+    assert_eq!(reader.turns(0), [(MAIN_TID, 0, 9, 1), (WORK_TID, 9, 9, READY)]);
+    assert_eq!(reader.wakings(0), [(9, 0, MAIN_TID, 3)]);
+    let switch = reader
+        .events(0)
+        .position(|(at_ns, _, event)| at_ns == 9 && matches!(event, Ftrace::SchedSwitch(_)));
+    let waking = reader.events(0).position(|(.., event)| matches!(event, Ftrace::SchedWaking(_)));
+    assert!(switch < waking);
+}
+
+/// Perfetto takes events of one time in any order of the CPUs, unless one of them told something just before.
+#[test]
+fn a_thread_pulled_from_a_cpu_is_announced_there() {
+    let reader = traced(|trace| {
+        trace.run(CoreId(3), MAIN, None, 0);
+        trace.stop(CoreId(3), MAIN, ended(RunState::Ready), 50);
+        trace.run(CoreId(0), MAIN, None, 50);
+    });
+    let migrated = |(at_ns, _, event): (Ns, u32, &Ftrace)| match event {
+        Ftrace::SchedMigrateTask(task) => Some((at_ns, task.pid, task.orig_cpu, task.dest_cpu)),
+        _ => None,
+    };
+    let told: Vec<_> = reader.events(3).filter_map(migrated).collect();
+    assert_eq!(told, [(49, Some(MAIN_TID), Some(3), Some(0))]);
+    assert_eq!(reader.turns(3), [(MAIN_TID, 0, 50, READY)]);
+}
+
+#[test]
+fn threads_of_the_system_are_threads_of_the_kernel() {
+    let reader = traced(|trace| {
+        trace.run(CoreId(0), MAIN, None, 0);
+        // The core is taken before the thread is gone.
+        trace.noise(CoreId(0), NoiseKind::Thread, "kworker", 30, 10);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Ready), 10);
+        trace.system_ends(CoreId(0), 40);
+        trace.run(CoreId(0), MAIN, None, 40);
+        trace.stop(CoreId(0), MAIN, ended(RunState::Blocked), 50);
+        trace.noise(CoreId(0), NoiseKind::Thread, "kworker", 5, 60);
+        trace.system_ends(CoreId(0), 65);
+    });
+    let turns = [(MAIN_TID, 0, 10, READY), (3, 10, 40, 1), (MAIN_TID, 40, 50, 1), (3, 60, 65, 1)];
+    assert_eq!(reader.turns(0), turns);
+    assert_eq!(reader.system[&3], ("kworker/0".to_owned(), 2));
+}
+
+#[test]
+fn interrupts_that_meet_follow_each_other() {
+    let reader = traced(|trace| {
+        trace.noise(CoreId(1), NoiseKind::Interrupt, "timer", 10, 100);
+        trace.noise(CoreId(1), NoiseKind::Interrupt, "timer", 10, 105);
+    });
+    let irq = |(at_ns, _, event): (Ns, u32, &Ftrace)| match event {
+        Ftrace::IrqHandlerEntry(_) => Some((at_ns, "begins")),
+        Ftrace::IrqHandlerExit(_) => Some((at_ns, "ends")),
+        _ => None,
+    };
+    let told: Vec<_> = reader.events(1).filter_map(irq).collect();
+    assert_eq!(told, [(100, "begins"), (110, "ends"), (110, "begins"), (120, "ends")]);
+}
+
+#[test]
+fn a_cluster_s_frequency_is_that_of_each_of_its_cpus() {
+    let reader = traced(|trace| {
+        trace.frequency(ClusterId(1), 1200, 0);
+        trace.frequency(ClusterId(1), 600, 8);
+    });
+    let clocked = |(at_ns, _, event): (Ns, u32, &Ftrace)| match event {
+        Ftrace::CpuFrequency(clock) => Some((at_ns, clock.state.unwrap(), clock.cpu_id.unwrap())),
+        _ => None,
+    };
+    let told = |cpu| reader.events(cpu).filter_map(clocked).collect::<Vec<_>>();
+    assert_eq!(told(2), [(0, 1_200_000, 2), (8, 600_000, 2)]);
+    assert_eq!(told(3), [(0, 1_200_000, 3), (8, 600_000, 3)]);
+    assert_eq!(told(0), []);
 }
 
 #[test]
 fn threads_are_grouped_by_application() {
-    let reader = small_trace();
-    for (thread, app, pid) in [("main", "a", 1), ("work", "b", 2)] {
+    let reader = traced(|_| {});
+    assert_eq!(reader.system[&MAIN_TID], ("main".to_owned(), MAIN_TID));
+    assert_eq!(reader.system[&WORK_TID], ("work".to_owned(), WORK_TID));
+    assert_eq!(reader.system[&OTHER_TID], ("other".to_owned(), MAIN_TID));
+    let named = [(MAIN_TID, "a".to_owned()), (WORK_TID, "b".to_owned())];
+    assert_eq!(reader.processes, named.into());
+    for (thread, app, pid) in [("main", "a", MAIN_TID), ("work", "b", WORK_TID)] {
         let track = &reader.tracks[&reader.track(thread)];
         let process = reader.tracks[&track.parent_uuid.unwrap()].process.clone().unwrap();
         assert_eq!((process.process_name.as_deref(), process.pid), (Some(app), Some(pid)));
-        assert_eq!(track.thread.as_ref().unwrap().pid, Some(pid));
+        assert_eq!(track.thread.as_ref().unwrap().tid, Some(pid.into()));
     }
-    let tids: Vec<_> = ["main", "work"]
-        .map(|t| reader.tracks[&reader.track(t)].thread.clone().unwrap().tid)
-        .into();
-    assert_eq!(tids, [Some(100_000), Some(100_001)]);
 }
 
 #[test]
-fn an_arrow_leads_from_the_waker_to_the_woken() {
-    let reader = small_trace();
-    assert_eq!(reader.check_flows(), 1);
-    let source = reader.slices.iter().find(|slice| !slice.flows_out.is_empty()).unwrap();
-    let target = reader.slices.iter().find(|slice| slice.flows_in == source.flows_out).unwrap();
-    assert_eq!((source.track, source.start_ns), (reader.track("main"), 3_000));
-    assert_eq!((target.track, target.start_ns), (reader.track("work"), 3_500));
-}
-
-#[test]
-fn queue_lengths_are_written_when_they_change() {
-    let reader = small_trace();
-    let counter = reader.track("core 2 run queue");
-    assert!(reader.tracks[&counter].counter.is_some());
-    assert_eq!(reader.counters, [(counter, 1, 3_000), (counter, 0, 3_500)]);
-}
-
-#[test]
-fn a_thread_woken_twice_before_it_runs_has_one_arrow() {
+fn threads_of_a_system_keep_its_numbers() {
     let mut bytes = Vec::new();
     let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
-    introduce(&mut trace, 0, 0, "a", "x");
-    introduce(&mut trace, 1, 0, "a", "y");
-    trace.wake(Some(ThreadId(0)), ThreadId(1), 10);
-    trace.wake(Some(ThreadId(0)), ThreadId(1), 20);
-    trace.run(CoreId(0), ThreadId(1), None, 30);
-    trace.stop(CoreId(0), ThreadId(1), ended(0), 40);
-    trace.wake(Some(ThreadId(0)), ThreadId(1), 50);
-    trace.run(CoreId(1), ThreadId(1), None, 60);
+    let ids = Some(crate::SystemIds { pid: 77, tid: 79 });
+    trace.thread(TraceThread { id: MAIN, app: 0, app_name: "xz", name: "work", ids });
+    trace.run(CoreId(0), MAIN, None, 3);
     trace.finish().unwrap();
     let reader = Reader::read(&bytes);
-    assert_eq!(reader.check_flows(), 2);
-    assert_eq!(reader.on("x"), [("wakes a/y", 10, 10), ("wakes a/y", 50, 50)]);
+    assert_eq!(reader.system, [(79, ("work".to_owned(), 77))].into());
+    assert_eq!(reader.turns(0), [(79, 3, 3, READY)]);
 }
 
-/// A slice with its counter changes and a wake-up must stay so small that 10 s of 20 threads that
-/// switch every 0.5 ms on 4 cores (80,000 slices) fit into 50 MB several times.
 #[test]
-fn a_slice_costs_about_a_hundred_bytes() {
+fn counters_are_written_when_they_change() {
+    let reader = traced(|trace| {
+        trace.queue_len(CoreId(2), 1, 3_000);
+        trace.queue_len(CoreId(2), 0, 3_500);
+        trace.queue_len(CoreId(2), 0, 3_600);
+        trace.power(ClusterId(0), 812.5, 4_000);
+    });
+    let queue = reader.track("core 2 (little little-type 1200 MHz) run queue");
+    let power = reader.track("big power");
+    let told = [(queue, 1.0, 3_000), (queue, 0.0, 3_500), (power, 812.5, 4_000)];
+    assert_eq!(reader.counters, told);
+}
+
+/// 10 s of 20 threads that switch every 0.5 ms on 4 cores (80,000 turns) must fit into 50 MB several times.
+#[test]
+fn a_turn_costs_about_two_hundred_bytes() {
     let mut bytes = Vec::new();
     let mut trace = PerfettoTrace::new(&mut bytes, &(&machine()).into()).unwrap();
     for thread in 0..20 {
         introduce(&mut trace, thread, thread as usize / 5, "application", "worker");
     }
-    let slices = 10_000;
-    for slice in 0..slices {
+    let why = Reason::new(DecidedBy::Order, "it comes first in the queue");
+    let turns = 10_000;
+    for turn in 0..turns {
         let (core, thread, at_ns) =
-            (CoreId((slice % 4) as u16), ThreadId(slice % 20), 500_000 * u64::from(slice));
-        trace.wake(Some(ThreadId((slice + 1) % 20)), thread, at_ns);
+            (CoreId((turn % 4) as u16), ThreadId(turn % 20), 500_000 * u64::from(turn));
+        trace.wake(Some(ThreadId((turn + 1) % 20)), thread, Some(core), at_ns);
         trace.queue_len(core, 4, at_ns);
-        trace.run(core, thread, None, at_ns + 1_000);
+        trace.run(core, thread, Some(&why), at_ns + 1_000);
         trace.queue_len(core, 3, at_ns + 1_000);
-        trace.stop(core, thread, ended(1_500_000), at_ns + 400_000);
+        trace.stop(core, thread, ended(RunState::Blocked), at_ns + 400_000);
     }
     trace.finish().unwrap();
-    assert_eq!(Reader::read(&bytes).check_flows(), slices as usize);
-    let per_slice = bytes.len() / slices as usize;
-    assert!((80..=170).contains(&per_slice), "{per_slice} bytes per slice");
+    let reader = Reader::read(&bytes);
+    assert_eq!((0..4).map(|cpu| reader.turns(cpu).len()).sum::<usize>(), turns as usize);
+    let per_turn = bytes.len() / turns as usize;
+    assert!((150..=400).contains(&per_turn), "{per_turn} bytes per turn");
 }
 
 /// A writer that is full after some bytes.
@@ -403,7 +343,7 @@ fn an_error_of_the_writer_is_returned_at_the_end() {
         introduce(&mut trace, 0, 0, "a", "main");
         for slice in 0..20_000 {
             trace.run(CoreId(0), ThreadId(0), None, 10 * slice);
-            trace.stop(CoreId(0), ThreadId(0), ended(slice), 10 * slice + 5);
+            trace.stop(CoreId(0), ThreadId(0), ended(RunState::Blocked), 10 * slice + 5);
         }
         let error = trace.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
@@ -473,7 +413,12 @@ fn a_slice_tells_why_it_began_and_why_it_ended() {
     trace.decided(ThreadId(1), interrupts, None, 60);
     trace.finish().unwrap();
     let reader = Reader::read(&bytes);
-    assert_eq!(reader.on("main"), [("put on core 2", 10, 10), ("running on core 2", 20, 50)]);
+    assert_eq!(
+        reader.on("main"),
+        [("put on core 2", 10, 10), ("it comes first in the queue", 20, 50)]
+    );
+    let turn = reader.slices.iter().find(|slice| slice.start_ns == 20).unwrap();
+    assert_eq!(turn.instructions, Some(7));
     assert_eq!(reader.on("next"), [("interrupts a/main", 60, 60)]);
     assert_eq!(
         values_at(&reader, "main", 10),
@@ -496,5 +441,4 @@ fn a_slice_tells_why_it_began_and_why_it_ended() {
         ("end.slice_ns", "30"),
     ];
     assert_eq!(values_at(&reader, "main", 20), slice);
-    assert_eq!(values_at(&reader, "core 2 little little-type 1200 MHz", 20), slice);
 }

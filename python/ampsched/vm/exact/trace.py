@@ -14,8 +14,8 @@ from ampsched._core import Machine, TraceWriter
 
 SUFFIX = ".pftrace"
 """How names of files end that get the form of simulations; others get the kernel's text."""
-KERNEL = "kernel"
-"""Name of the application to which the kernel's own threads belong."""
+KERNEL, KERNEL_PROCESS = "kernel", 2
+"""Name of the application to which the kernel's own threads belong, and the number of its first thread."""
 KERNEL_THREADS = "# kernel threads:"
 """Begins a line of ours with the numbers of the kernel's own threads."""
 SWITCH, WAKE, MIGRATE, FREQUENCY = "sched_switch", "sched_waking", "sched_migrate_task", "cpu_frequency"
@@ -138,13 +138,13 @@ class Threads:
         if tid in self.of_kernel:
             return 0, KERNEL
         process = self.processes.get(tid, tid)
-        return process, f"{self.names.get(process, self.names[tid])} {process}"
+        return process, self.names.get(process, self.names[tid])
 
 
 def write_trace(text: Path, machine: Machine, file: BinaryIO) -> None:
     """Writes a guest's trace in the form of a simulation's: a track per core and per thread, wake-ups, frequencies.
 
-    A thread's name has its number behind it. The length of a core's queue counts threads that could run and were there
+    Threads and processes have their own numbers. The length of a core's queue counts threads that could run and were there
     last, or are sent there; policies that keep queues of their own may put them anywhere else.
 
     Args:
@@ -183,8 +183,8 @@ class _Story:
             self._switch(event)
         elif event.kind == WAKE:
             woken = int(values["tid"])
-            if event.tid and not event.by_interrupt:
-                self.writer.wake(self._thread(event.tid), self._thread(woken), event.at_ns)
+            waker = self._thread(event.tid) if event.tid and not event.by_interrupt else None
+            self.writer.wake(waker, self._thread(woken), int(values["core"]), event.at_ns)
             if woken not in self.running.values():
                 self._waits(woken, int(values["core"]), event.at_ns)
         elif event.kind == MIGRATE:
@@ -204,7 +204,8 @@ class _Story:
             self.writer.run(core, self._thread(before), event.at_ns)
             self.running[core] = before
         if core in self.running:
-            self.writer.stop(core, self._thread(self.running.pop(core)), event.at_ns)
+            sleeps = not values["state"].startswith(READY)
+            self.writer.stop(core, self._thread(self.running.pop(core)), sleeps, event.at_ns)
         if before and values["state"].startswith(READY):
             self._waits(before, core, event.at_ns)
         if after:
@@ -228,5 +229,6 @@ class _Story:
             self.known[tid] = len(self.known)
             process, name = self.threads.application(tid)
             application = self.applications.setdefault(process, len(self.applications))
-            self.writer.thread(self.known[tid], application, name, f"{self.threads.names[tid]} {tid}")
+            own = KERNEL_PROCESS if process == 0 else process
+            self.writer.thread(self.known[tid], application, name, self.threads.names[tid], (own, tid))
         return self.known[tid]

@@ -164,7 +164,13 @@ impl Trace for Record {
         entry.waits = end.state == RunState::Blocked;
     }
 
-    fn wake(&mut self, _waker: Option<ThreadId>, woken: ThreadId, at_ns: Ns) {
+    fn wake(
+        &mut self,
+        _waker: Option<ThreadId>,
+        woken: ThreadId,
+        _core: Option<CoreId>,
+        at_ns: Ns,
+    ) {
         self.at(at_ns);
         let entry = &mut self.threads[woken.index()];
         // Threads that start, or have to go to another queue, become runnable, too, but do not wake.

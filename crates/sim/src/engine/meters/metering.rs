@@ -74,6 +74,7 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         if let Some((meters, site)) = self.metering() {
             meters.run(core, thread, profile, site, now_ns);
+            self.tell_power_of(core);
         }
     }
 
@@ -85,6 +86,7 @@ impl Engine<'_> {
         if meters.rest(core, site, now_ns) {
             self.plan_deepening(core);
         }
+        self.tell_power_of(core);
     }
 
     /// A kernel thread runs on a core.
@@ -92,6 +94,7 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         if let Some((meters, site)) = self.metering() {
             meters.run_system(core, site, now_ns);
+            self.tell_power_of(core);
         }
     }
 
@@ -101,6 +104,7 @@ impl Engine<'_> {
         let Some((meters, site)) = self.metering() else { return };
         meters.disturb(core, site, now_ns);
         self.plan_deepening(core);
+        self.tell_power_of(core);
     }
 
     /// A cluster's frequency has changed.
@@ -108,7 +112,23 @@ impl Engine<'_> {
         let now_ns = self.events.now_ns();
         if let Some((meters, site)) = self.metering() {
             meters.renew(cluster, site, now_ns);
+            self.tell_power(cluster);
         }
+    }
+
+    #[inline]
+    fn tell_power_of(&mut self, core: CoreId) {
+        if self.record.watch.is_some() {
+            self.tell_power(self.setup.machine.cluster_of(core));
+        }
+    }
+
+    /// A trace hears what a cluster draws from now on, if that is another power than before.
+    #[cold]
+    fn tell_power(&mut self, cluster: ClusterId) {
+        let (Some(watch), Some(meters)) = (&mut self.record.watch, &self.meters) else { return };
+        let mw = meters.total_mw(cluster);
+        watch.power(cluster, mw, self.events.now_ns());
     }
 
     fn plan_deepening(&mut self, core: CoreId) {
@@ -126,6 +146,7 @@ impl Engine<'_> {
         if meters.deepen(core, stay, site, now_ns) {
             self.plan_deepening(core);
         }
+        self.tell_power_of(core);
     }
 
     /// A power sensor refreshes.
@@ -159,6 +180,9 @@ impl Engine<'_> {
         let site = Site { machine: &self.setup.machine, speeds: &self.speeds };
         for cluster in self.clocks.clusters() {
             meters.relevel(cluster, site);
+        }
+        for cluster in self.clocks.clusters() {
+            self.tell_power(cluster);
         }
         if self.supervisor.needs.sensors {
             self.read_temperatures();

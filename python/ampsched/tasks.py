@@ -117,13 +117,22 @@ def write_task_graph(graph: TaskGraph, path: str | Path, **settings: Unpack[Grap
     write_text(path, text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TaskSchedule:
     """Which worker executes which task when, and what it is measured by."""
 
     policy: str
     """Task policy with its parameters; ``recorded`` if it was read from a recording."""
     core: _core.TaskSchedule
+
+    def __repr__(self) -> str:
+        """A line; `to_polars` has everything."""
+        return f"<TaskSchedule of {self.graph.name} under {self.policy}: {self.makespan_s:g} s>"
+
+    def _repr_html_(self) -> str:
+        from ampsched.report import notebook
+
+        return notebook.schedule(self)
 
     @property
     def graph(self) -> TaskGraph:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ampsched._core import InputError
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def advise(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Answer even if the replay does not reproduce the recording.")
     ] = False,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Which policy is best for your program, by how much, how sure that is, and how to run it now.
@@ -88,9 +89,10 @@ def advise(
             )
     if json:
         render.print_json(found.to_dict())
-        return
-    for line in lines(found, where, command):
-        console.print(line, soft_wrap=True)
+    else:
+        for line in lines(found, where, command):
+            console.print(line, soft_wrap=True)
+    reporting.advice(html, found, where, quiet=json)
 
 
 def _recorded(target: list[str]) -> tuple[Path, list[str]]:

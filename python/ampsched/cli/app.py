@@ -28,6 +28,7 @@ from ampsched.cli import (
     living,
     recording,
     render,
+    reporting,
     reproducing,
     simulating,
     tasks,
@@ -63,6 +64,7 @@ app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
+app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.add_typer(creating.app)
 app.add_typer(tasks.app)
 app.add_typer(living.app)
@@ -123,7 +125,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        code = app(args=arguments, prog_name="ampsched", standalone_mode=False)
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        code = app(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
         sys.stdout.flush()
     except (ampsched.InputError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)

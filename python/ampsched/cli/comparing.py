@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ampsched import api
 from ampsched._core import InputError
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
@@ -23,6 +23,7 @@ EXAMPLES = render.examples(
     "ampsched compare -m 2B2S,4B4S -w ferret -p cfs,colab:literal=1 --repeat 5",
     "ampsched compare -m my_phone.toml -w my_program.toml -p linux,colab --factors noisy:cv=0.2:stale_ms=100",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,my_policy.py:FastestFirst",
+    "ampsched compare -m 2B2S -w sync-2 -p linux,colab --repeat 5 --html report.html",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --trace out.pftrace   (open in https://ui.perfetto.dev)",
 )
 
@@ -44,6 +45,7 @@ def compare(
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Compare policies on workloads and machines.
@@ -60,11 +62,12 @@ def compare(
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
     if json:
         render.print_json(result.to_dict() | {"traces": [str(path) for path in traces]})
-        return
-    console = render.console()
-    print_comparison(console, result, details=details)
-    for path in traces:
-        console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+    else:
+        console = render.console()
+        print_comparison(console, result, details=details)
+        for path in traces:
+            console.print(f"trace written to {path} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+    reporting.comparison(html, result, machines, workloads, policies, settings, quiet=json)
 
 
 def _write_traces(

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from ampsched.cli import options as read
-from ampsched.cli import render
+from ampsched.cli import render, reporting
 from ampsched.cli.passing import PassedOn, pass_on, with_session_options
 from ampsched.live import LiveComparison, compare_live, read_mix
 from ampsched.live.commands import subcommands
@@ -60,6 +60,7 @@ def compare(
     limit_s: Annotated[
         float, typer.Option("--limit-s", parser=read.number, metavar="S", help="Longest time of a run.")
     ] = 3600.0,
+    html: read.Html = None,
     json: read.Json = False,
     *,
     options: list[str],
@@ -84,6 +85,7 @@ def compare(
         render.print_json(result.to_dict())
     else:
         print_live(render.console(), result)
+    reporting.live(html, result, quiet=json)
 
 
 def _plain(value: Estimate, digits: int) -> str:

@@ -8,7 +8,7 @@ import typer
 from rich.markdown import Markdown
 
 from ampsched._core import InputError, suggest
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.settings import with_settings
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.settings import BatchSettings
@@ -46,6 +46,7 @@ def reproduce(
         ),
     ] = 50,
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
+    html: options.Html = None,
     *,
     settings: BatchSettings,
 ) -> None:
@@ -69,6 +70,8 @@ def reproduce(
         raise InputError(f'--only "{only}": names a part of one paper, not of all')
     else:
         _reproduce_all(settings["jobs"], how_many, out)
+    names = list(EXPERIMENTS) if paper.value == ALL else [paper.value]
+    reporting.reproduction(html, [out / name for name in names])
 
 
 def _check_part(name: str, only: str | None) -> None:

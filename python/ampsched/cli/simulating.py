@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ampsched import api
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.results import Outcome
 from ampsched.settings import SimulateSettings
@@ -30,19 +30,23 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
     outcome = api.simulate(machine, workload, policy, trace=trace, **settings)
     if json:
         render.print_json(outcome.to_dict())
-        return
-    console = render.console()
-    _print(console, outcome)
-    noise = "" if outcome.noise is None else f", noise {settings['noise']}"
-    console.print(f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True)
-    if trace:
-        console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+    else:
+        console = render.console()
+        _print(console, outcome)
+        noise = "" if outcome.noise is None else f", noise {settings['noise']}"
+        console.print(
+            f"seed {outcome.seed}, factors {settings['factors']}{noise}", style="dim", soft_wrap=True
+        )
+        if trace:
+            console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
+    reporting.simulation(html, outcome, machine, workload, policy, settings, quiet=json)
 
 
 def _print(console: Console, outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.settings import with_settings
 from ampsched.files import check_suffix, write_csv
 from ampsched.settings import GraphSettings, TaskSettings, only
@@ -93,6 +93,7 @@ def run(
     ] = "fifo,cats,heft",
     *,
     settings: TaskSettings,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Execute a task graph under several task policies and compare.
@@ -108,11 +109,12 @@ def run(
     schedules = [run_tasks(loaded, workers, name, **settings) for name in names]
     if json:
         render.print_json([_summary(schedule) for schedule in schedules])
-        return
-    console = render.console()
-    _print_notes(console, loaded)
-    console.print(f"{loaded.name}: {loaded.tasks:,} tasks on {workers}", style="bold", soft_wrap=True)
-    _print_comparison(console, schedules)
+    else:
+        console = render.console()
+        _print_notes(console, loaded)
+        console.print(f"{loaded.name}: {loaded.tasks:,} tasks on {workers}", style="bold", soft_wrap=True)
+        _print_comparison(console, schedules)
+    reporting.schedules(html, [_summary(schedule) for schedule in schedules], schedules, quiet=json)
 
 
 @app.command(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -171,6 +171,15 @@ class TaskSchedule:
         return [
             sum(next(shares) for _ in range(count)) / count if count else 0.0 for _, count in self.classes
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it is measured by, as plain values, for JSON."""
+        return {
+            "policy": self.policy,
+            "makespan_s": self.makespan_s,
+            "lower_bound_s": self.lower_bound_s,
+            "utilisation": self.utilisation,
+        }
 
     def to_polars(self) -> pl.DataFrame:
         """One row per execution, by start: task, kind, worker, start_s, end_s."""

@@ -180,15 +180,7 @@ def test_a_timeline_zooms_and_hides_a_program(page_file: Path) -> None:
 def test_a_task_shows_what_it_waits_for(tmp_path: Path) -> None:
     graph = ampsched.TaskGraph.read("diamond.csv", "a,1,x,\nb,2,y,a\nc,2,y,a\nd,1,z,b;c\n")
     made = [ampsched.run_tasks(graph, "1x2,1x1", name) for name in ("fifo", "heft")]
-    values = [
-        {
-            "policy": each.policy,
-            "makespan_s": each.makespan_s,
-            "lower_bound_s": each.lower_bound_s,
-            "utilisation": each.utilisation,
-        }
-        for each in made
-    ]
+    values = [each.to_dict() for each in made]
     write(tasks.page(values, Asked("ampsched tasks run diamond.csv"), made), tmp_path / "tasks.html")
     with opened(tmp_path / "tasks.html") as found:
         figure = found.page.locator("figure[data-form=timeline]").last

@@ -210,7 +210,7 @@ pub fn run_one(
             let outcome =
                 ampsched_sim::simulate_with(machine, workload, name, policy, options, watch)
                     .map_err(fails)?;
-            turns.finish();
+            turns.finish(outcome.makespan_ns);
             Ok(json(&(outcome, turns)))
         }
         Some(Purpose::Trace(file)) => {

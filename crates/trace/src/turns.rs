@@ -30,15 +30,13 @@ pub struct Turns {
     /// Who has each core, and since when.
     #[serde(skip)]
     open: Vec<Option<(Holder, Ns)>>,
-    #[serde(skip)]
-    last_ns: Ns,
 }
 
 impl Turns {
-    /// Ends what still runs at the time of the last event.
-    pub fn finish(&mut self) {
+    /// Ends what still runs when the run is over.
+    pub fn finish(&mut self, end_ns: Ns) {
         for core in 0..self.open.len() {
-            self.end(core, self.last_ns);
+            self.end(core, end_ns);
         }
     }
 
@@ -55,7 +53,6 @@ impl Turns {
     }
 
     fn end(&mut self, core: usize, at_ns: Ns) {
-        self.last_ns = at_ns;
         let Some((holder, start_ns)) = self.open.get_mut(core).and_then(Option::take) else {
             return;
         };
@@ -134,8 +131,8 @@ mod tests {
         turns.run(CoreId(1), ThreadId(0), None, 15);
         turns.stop(CoreId(1), ThreadId(0), UNTOLD, 15);
         turns.noise(CoreId(0), NoiseKind::Interrupt, "tick", 3, 20);
-        turns.stop(CoreId(1), ThreadId(0), UNTOLD, 30);
-        turns.finish();
+        turns.stop(CoreId(1), ThreadId(0), UNTOLD, 20);
+        turns.finish(30);
         let own = [(1, Some(0), 0, 10), (1, Some(0), 11, 12), (0, Some(1), 5, 30)];
         let (system, threads): (Vec<_>, Vec<_>) =
             turns.turns.iter().partition(|turn| turn.1.is_none());

@@ -140,15 +140,13 @@ def live(html: Path | None, result: "LiveComparison", *, quiet: bool) -> None:
     write(html, make, quiet=quiet)
 
 
-def schedules(
-    html: Path | None, values: Sequence[dict[str, object]], made: "Sequence[TaskSchedule]", *, quiet: bool
-) -> None:
+def schedules(html: Path | None, made: "Sequence[TaskSchedule]", *, quiet: bool) -> None:
     """The page of ``tasks run`` and ``tasks schedule``."""
 
     def make() -> "Page":
         from ampsched.report import Asked, tasks
 
-        return tasks.page(values, Asked(command()), made)
+        return tasks.page([each.to_dict() for each in made], Asked(command()), made)
 
     write(html, make, quiet=quiet)
 

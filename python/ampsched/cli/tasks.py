@@ -108,13 +108,13 @@ def run(
             raise InputError(f'policy "{name}" is given twice')
     schedules = [run_tasks(loaded, workers, name, **settings) for name in names]
     if json:
-        render.print_json([_summary(schedule) for schedule in schedules])
+        render.print_json([schedule.to_dict() for schedule in schedules])
     else:
         console = render.console()
         _print_notes(console, loaded)
         console.print(f"{loaded.name}: {loaded.tasks:,} tasks on {workers}", style="bold", soft_wrap=True)
         _print_comparison(console, schedules)
-    reporting.schedules(html, [_summary(schedule) for schedule in schedules], schedules, quiet=json)
+    reporting.schedules(html, schedules, quiet=json)
 
 
 @app.command(
@@ -147,6 +147,7 @@ def schedule(
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
     ] = None,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
@@ -154,6 +155,7 @@ def schedule(
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
     _show(made, f"{loaded.name} under {made.policy}", _Outputs(gantt, trace, csv, json))
+    reporting.schedules(html, [made], quiet=json)
 
 
 @app.command(
@@ -210,7 +212,7 @@ def _show(made: TaskSchedule, title: str, outputs: _Outputs) -> None:
         write_csv(outputs.csv, made.to_polars())
     if outputs.json:
         rows = made.to_polars().to_dicts()
-        render.print_json({**_summary(made), "executions": rows})
+        render.print_json({**made.to_dict(), "executions": rows})
         return
     console = render.console()
     _print_notes(console, made.graph)
@@ -298,15 +300,6 @@ def convert(
         note = f"no format holds the program's ratio of speeds: run it with --ratio {loaded.ratio:g}"
         console.print(f"note: {note}", style="dim", soft_wrap=True)
     console.print(f"{loaded.tasks:,} tasks written to {out}", soft_wrap=True)
-
-
-def _summary(schedule: TaskSchedule) -> dict[str, object]:
-    return {
-        "policy": schedule.policy,
-        "makespan_s": schedule.makespan_s,
-        "lower_bound_s": schedule.lower_bound_s,
-        "utilisation": schedule.utilisation,
-    }
 
 
 def _print_notes(console: Console, graph: TaskGraph) -> None:

@@ -195,7 +195,9 @@ def html(page: Page | Sequence[Page], script: str = "") -> str:
 
 def fragment(*blocks: Block, title: str = "") -> str:
     """Blocks as a piece of HTML with its own style and without scripts, for notebooks."""
-    return environment().get_template("fragment.html.j2").render(blocks=blocks, title=title)
+    text = environment().get_template("fragment.html.j2").render(blocks=blocks, title=title)
+    # An empty line would end a block of HTML in Markdown.
+    return "\n".join(line for line in text.splitlines() if line.strip())
 
 
 def write(page: Page | Sequence[Page], path: str | Path) -> None:
@@ -210,13 +212,20 @@ def write(page: Page | Sequence[Page], path: str | Path) -> None:
 @functools.cache
 def environment() -> Environment:
     """The templates; whatever is put into them is escaped."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("ampsched.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["glued"] = glued
+    return made
+
+
+def glued(text: str) -> str:
+    """The text with its percent signs on the line of their numbers."""
+    return text.replace(" %", "\u00a0%")
 
 
 def _asset(name: str) -> Markup:

@@ -20,6 +20,8 @@ FORMS: tuple[tuple[str, frozenset[str], Callable[[Any, Asked], Page]], ...] = (
     ("simulate", frozenset({"makespan_ns", "apps", "threads", "cores", "clusters", "policy"}), single.page),
 )
 """Of each command: its name, the keys by which its JSON is known, and who makes its page."""
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, StopIteration)
+"""What values that are missing or of a wrong kind lead to."""
 TASKS = frozenset({"policy", "makespan_s", "lower_bound_s", "utilisation"})
 
 
@@ -50,15 +52,7 @@ def page(path: Path) -> Page:
         raise InputError(f"{path}: is not the JSON of a command that compares ({known}, tasks run)")
     try:
         return make(values, Asked())
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        IndexError,
-        ArithmeticError,
-        AssertionError,
-    ) as error:
+    except DAMAGE as error:
         what = f"{type(error).__name__} {error}"
         raise InputError(f"{path}: is damaged, or of another version of ampsched: {what}") from None
 

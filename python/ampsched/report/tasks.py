@@ -83,7 +83,7 @@ def gantt(schedule: TaskSchedule) -> Chart:
     ]
     befores = schedule.core.predecessors()
     data = {
-        "rows": [f"{worker} {name}" for worker, name in enumerate(classes)],
+        "rows": [f"{worker} {_class(name)}" for worker, name in enumerate(classes)],
         "names": [kind or NAME_OF_NO_KIND for kind in known],
         "labels": names[:shown],
         "links": [[before for before in befores[row] if before < shown] for row in range(shown)],
@@ -107,6 +107,11 @@ def gantt(schedule: TaskSchedule) -> Chart:
         else ""
     )
     return Chart("timeline", title, f"{title}; busy: {', '.join(busy)}.", data, table, note)
+
+
+def _class(name: str) -> str:
+    """A class of workers as it is called: many are called by their speed."""
+    return f"speed {name}" if name.replace(".", "").isdigit() else name
 
 
 def _policies(labels: Sequence[str]) -> Section:

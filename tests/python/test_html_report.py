@@ -254,3 +254,22 @@ def test_a_saved_result_makes_the_same_answer(ampsched_here: Ampsched, tmp_path:
             assert found.problems == []
             tables.append(answers(found.page))
     assert tables[0] == tables[1]
+
+
+def test_a_histogram_is_drawn(result: ampsched.Comparison, tmp_path: Path) -> None:
+    values = json.loads(json.dumps(result.to_dict()))
+    for run in values["runs"]:
+        run.update(
+            dict.fromkeys(("latency_p50_ns", "latency_p95_ns", "latency_p99_ns", "latency_max_ns"), 1000)
+        )
+    base = {"thread": None, "of": "latency", "count": 1}
+    buckets = [
+        {**base, "policy": policy, "upper_ns": 10**each} for policy in POLICIES for each in range(3, 8)
+    ]
+    write(comparing.page(values, Asked(), buckets), tmp_path / "x.html")
+    with opened(tmp_path / "x.html") as found:
+        assert found.problems == []
+        figure = found.page.locator("figure[data-form=histogram]")
+        before = figure.locator("svg path").count()
+        found.page.locator(".filter input[value=wash]").uncheck()
+        assert 0 < figure.locator("svg path").count() < before

@@ -127,3 +127,26 @@ def test_many_turns_are_joined_and_keep_their_time() -> None:
     for core in range(4):
         busy = [sum(end - start for at, start, end, *_ in each if at == core) for each in (wide, spans)]
         assert busy[0] == pytest.approx(busy[1], rel=1e-3)
+
+
+def test_latencies_are_shown_if_a_result_has_them() -> None:
+    assert all(section.title != "Wake-up latency" for section in comparing.page(RESULT, Asked()).sections)
+    values = json.loads(json.dumps(RESULT))
+    for run in values["runs"]:
+        run.update(
+            latency_p50_ns=1_000_000,
+            latency_p95_ns=2_000_000,
+            latency_p99_ns=3_000_000,
+            latency_max_ns=4_000_000,
+        )
+    base = {"policy": "cfs", "thread": None, "of": "latency"}
+    buckets = [{**base, "upper_ns": 900, "count": 3}, {**base, "upper_ns": 1_000_001, "count": 1}]
+    buckets += [
+        {**base, "upper_ns": 5, "count": 9, "thread": "t"},
+        {**base, "upper_ns": 5, "count": 9, "of": "frame"},
+    ]
+    pages = comparing.page(values, Asked(), buckets)
+    table, chart = next(section for section in pages.sections if section.title == "Wake-up latency").blocks
+    assert [cell.text for cell in table.rows[0].cells[2:]] == ["1.000", "2.000", "3.000", "4.000"]
+    shares = dict(zip(chart.data["bounds"], chart.data["series"][0]["shares"], strict=True))
+    assert {bound: share for bound, share in shares.items() if share} == {"0.001": 75.0, "2": 25.0}

@@ -91,7 +91,8 @@ def comparison(
         from ampsched.report import Asked, comparing
 
         asked = Asked.of(machines, workloads, policies, settings, command())
-        return comparing.page(result.to_dict(), asked)
+        buckets = getattr(result, "histograms_to_polars", None)
+        return comparing.page(result.to_dict(), asked, buckets().to_dicts() if buckets else ())
 
     write(html, make, quiet=quiet)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from ampsched.report import words
+from ampsched.report import timely, words
 from ampsched.report.asked import Asked
 from ampsched.report.page import Block, Cell, Chart, Facts, Head, Notes, Page, Row, Section, Table, Text
 from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
@@ -68,12 +68,13 @@ class Mix:
         return names
 
 
-def page(values: Values, asked: Asked) -> Page:
+def page(values: Values, asked: Asked, histograms: Sequence[Values] = ()) -> Page:
     """The page of a comparison.
 
     Args:
         values: Those of `Comparison.to_dict`.
         asked: What it came from.
+        histograms: Buckets of wake-up latencies, see `timely.section`.
     """
     mixes = _mixes(values)
     policies = list(values["policies"])
@@ -84,6 +85,7 @@ def page(values: Values, asked: Asked) -> Page:
         _programs(mixes, policies),
         policies_section(policies),
         _timelines(mixes, asked),
+        timely.section(values["runs"], histograms, policies),
         _energy(mixes),
         _details(mixes),
         _assumed(values, asked),

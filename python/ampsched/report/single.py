@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ampsched.report import timely
 from ampsched.report.asked import Asked
 from ampsched.report.page import Cell, Facts, Head, Notes, Page, Row, Section, Table
 from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
@@ -63,12 +64,14 @@ def _apps(values: Values) -> Table:
                 Cell(app["program"]),
                 Cell(f"{app['threads']:,}", app["threads"]),
                 Cell(number(app["turnaround_ns"] / NS_PER_MS, 2), app["turnaround_ns"]),
+                *timely.cells(app),
             )
         )
         for app in values["apps"]
     )
-    heads = (Head("program", False), Head("made of", False), Head("threads"), Head("turnaround ms"))
-    return Table("Programs", heads, rows)
+    heads = [Head("program", False), Head("made of", False), Head("threads"), Head("turnaround ms")]
+    heads += [head for app in values["apps"][:1] for head in timely.heads(app)]
+    return Table("Programs", tuple(heads), rows)
 
 
 def _threads(values: Values) -> Table:

@@ -231,9 +231,22 @@ def test_the_report_of_colab_is_small_and_complete(ampsched_here: Ampsched, tmp_
         assert 0 < left.count() <= rows + 1
 
 
+MIX = """
+[[programs]]
+name = "a"
+command = ["sleep", "0.02"]
+[[programs]]
+name = "b"
+command = ["true"]
+"""
+RECORDING = ROOT / "docs/reports/recordings/exact/barriers-even.ampr"
+
+
 def commands(folder: Path) -> dict[str, list[str]]:
-    """Every command with ``--html`` that needs nothing but this package."""
+    """Every command with ``--html``; reproduce has a test of its own."""
     return {
+        "advise": ["advise", str(RECORDING), "-m", "2B2S", "-p", "linux,colab", "-r", "2"],
+        "live compare": ["live", "compare", str(folder / "mix.toml"), "-p", "default", "-r", "2"],
         "compare": ["compare", "-m", "2B2S", "-w", "sync-1", "-p", "linux,cfs"],
         "simulate": ["simulate", "-m", "2B2S", "-w", "sync-1"],
         "tasks run": ["tasks", "run", "blackscholes", "-w", "2xbig,2xlittle", "-p", "fifo,heft"],
@@ -242,6 +255,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", commands(Path()))
 def test_a_saved_result_makes_the_same_answer(ampsched_here: Ampsched, tmp_path: Path, name: str) -> None:
+    (tmp_path / "mix.toml").write_text(MIX)
     command, now, later = commands(tmp_path)[name], tmp_path / "now.html", tmp_path / "later.html"
     printed = ampsched_here(*command, "--json", "--html", str(now))
     assert printed.code == 0

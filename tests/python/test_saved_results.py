@@ -104,6 +104,10 @@ def test_the_answer_says_how_sure_it_is() -> None:
     often = comparing.page(ampsched.compare("2B2S", "sync-2", ["linux", "wash"], repeat=5).to_dict(), Asked())
     assert often.answer.startswith("wash is best")
     assert "certain: 95 % interval" in often.certainty
+    pairs = ampsched.compare(["2B2S", "2B4S"], "sync-1", ["linux", "wash"], repeat=2)
+    assert comparing.page(pairs.to_dict(), Asked()).answer.startswith(
+        ("Stay with linux", "No policy is surely better")
+    )
     same = comparing.page(
         ampsched.compare("2B2S", "sync-2", ["cfs", "cfs:latency_ms=0"], repeat=2).to_dict(), Asked()
     )

@@ -37,7 +37,7 @@ def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
     sections = [
         Section(
             "The replay",
-            (Facts(tuple(_facts(values))), Notes(tuple(values["notes"] or ["Nothing was left out."]))),
+            (Facts(tuple(_facts(values))), *((Notes(tuple(values["notes"])),) if values["notes"] else ())),
         ),
         *(
             behind.sections
@@ -65,11 +65,15 @@ def _table(values: Values) -> Table:
         cells = (
             Cell(choice["policy"]),
             Cell(text, choice["change"], tone),
-            Cell("yes, 95 %" if sure else "no"),
+            Cell("yes" if sure else "no"),
         )
         is_best = values["is_worth_it"] and choice is values["choices"][0]
         rows.append(Row(cells, choice["policy"], is_best))
-    heads = (Head("policy", False), Head("turnaround"), Head("sure?", False))
+    heads = (
+        Head("policy", False),
+        Head("turnaround"),
+        Head("sure?", False, "Whether the 95 % interval excludes 0."),
+    )
     note = f"Against {values['baseline']}, which takes {values['baseline_s']:.3g} s; {MINUS} is shorter."
     return Table("The answer", heads, tuple(rows), note)
 

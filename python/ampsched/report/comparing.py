@@ -162,6 +162,10 @@ def _answer_of_many(mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[str,
         else _seeds(1) + " "
     )
     verb = "better" if means[best] < 0 else "worse"
+    mean = f"{number(100 * abs(means[best]), 1)} % {verb}"
+    if n > 1 and not settled:
+        text = f"No policy is surely better than {first} on any of {count}; {best} is {mean} on average."
+        return text, sure + _win_text(wins, len(mixes))
     text = (
         f"{best} is best on average over {count}: {number(100 * abs(means[best]), 1)} % {verb} than {first}"
     )

@@ -1,6 +1,5 @@
 """The page of a comparison of policies with real programs on a real computer."""
 
-import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +29,7 @@ def page(values: Values, asked: Asked) -> Page:
     rows = values["summary"]
     names = [row["policy"] for row in rows]
     first, best = rows[0], min(rows, key=lambda row: row["h_antt"]["mean"])
-    answer, certainty = _answer(first, best)
+    answer, certainty = _answer(first, best, len(rows))
     sections = [_programs(values, names), policies_section(names), _assumed(values), repeat_section(asked)]
     return Page(
         f"Live: {listed(names)}",
@@ -42,9 +41,11 @@ def page(values: Values, asked: Asked) -> Page:
     )
 
 
-def _answer(first: Values, best: Values) -> tuple[str, str]:
+def _answer(first: Values, best: Values, count: int) -> tuple[str, str]:
     rounds = plural(best["h_antt"]["n"], "round")
     change = best["h_antt_change"]
+    if count == 1:
+        return f"Under {best['policy']} H_ANTT is {words.interval(best['h_antt'])}.", f"Measured in {rounds}."
     if best is first or (change["n"] > 1 and not words.excludes_zero(change)):
         return f"Stay with {first['policy']}: no other policy is surely better.", f"Measured in {rounds}."
     text = f"{best['policy']} is best: mean slowdown (H_ANTT) {number(-100 * change['mean'], 1)} % lower"
@@ -117,9 +118,6 @@ def _programs(values: Values, names: Sequence[str]) -> Section:
 
 def _assumed(values: Values) -> Section:
     cpus = ", ".join(map(str, values["alone_cpus"]))
-    facts = (
-        ("fast CPUs", cpus),
-        ("page made on", f"{platform.system()} {platform.release()} {platform.machine()}"),
-    )
+    facts = (("fast CPUs", cpus),)
     notes = ("Measured with real programs, in random order.", *values["notes"])
     return Section("What was assumed", (Facts(facts), Notes(notes)))

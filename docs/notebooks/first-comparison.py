@@ -19,7 +19,8 @@ ampsched.Catalog.shipped().machine("2B2S")
 # Results are data frames. How long is each program slowed down, on average?
 
 # %%
-result.apps_to_polars().pivot("policy", index="app", values="h_ntt", aggregate_function="mean")
+apps = result.apps_to_polars()
+apps.pivot("policy", index="app", values="h_ntt", aggregate_function="mean")
 
 # %% [markdown]
 # Why is one policy better? Look at who had which core:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ampsched.report import comparing, single
 from ampsched.report.asked import Asked
 from ampsched.report.page import Block, Notes, Table, Text, fragment
-from ampsched.report.parts import busy_table, drawing
+from ampsched.report.parts import busy_table, drawing, lanes
 
 if TYPE_CHECKING:
     from ampsched._core import Machine
@@ -37,8 +37,8 @@ def machine(found: "Machine") -> str:
 
 
 def timeline(found: "Timeline") -> str:
-    """Which program has which core, as shares of the time."""
-    return fragment(*_short((busy_table(found),)), title=repr(found).strip("<>"))
+    """Which program has which core, drawn and as shares of the time."""
+    return fragment(lanes(found), *_short((busy_table(found),)), title=repr(found).strip("<>"))
 
 
 def schedule(found: "TaskSchedule") -> str:

@@ -136,7 +136,19 @@ class Drawing:
     clusters: tuple[Cluster, ...]
 
 
-Block = Table | Chart | Facts | Text | Notes | Code | Rich | Drawing
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Spans of time on rows, drawn without scripts."""
+
+    kind: ClassVar[str] = "lanes"
+    alt: str
+    names: tuple[str, ...]
+    """What colours stand for."""
+    rows: tuple[tuple[str, tuple[tuple[float, float, int], ...]], ...]
+    """Label and spans: start and length in percent of the time, number of a name."""
+
+
+Block = Table | Chart | Facts | Text | Notes | Code | Rich | Drawing | Lanes
 
 
 @dataclass(frozen=True, slots=True)

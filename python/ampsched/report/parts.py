@@ -13,6 +13,7 @@ from ampsched.report.page import (
     Drawing,
     Facts,
     Head,
+    Lanes,
     Row,
     Section,
     Table,
@@ -24,6 +25,10 @@ from ampsched.units import NS_PER_MS
 
 TURNS_MAX = 4000
 """More turns are joined before they are drawn: each is a shape of the figure."""
+
+
+LANES_MAX = 240
+"""The same of small pictures."""
 
 
 def drawing(machine: Machine) -> Drawing:
@@ -75,7 +80,7 @@ def repeat_section(asked: Asked) -> Section | None:
 def timeline_chart(found: Timeline, title: str) -> Chart:
     """The turns of a run, a row per core, coloured by program."""
     apps = found.apps()
-    turns, joined = _drawn(found)
+    turns, joined = _drawn(found, TURNS_MAX)
     cores = _core_names(found.machine)
     end_ms = found.outcome.makespan_ns / NS_PER_MS
     table = busy_table(found)
@@ -100,13 +105,32 @@ def timeline_chart(found: Timeline, title: str) -> Chart:
     return Chart("timeline", title, alt, data, table, note)
 
 
+def lanes(found: Timeline) -> Lanes:
+    """The turns of a run as a small picture: hundreds of spans at most."""
+    spans, _ = _drawn(found, LANES_MAX)
+    end_ms = found.outcome.makespan_ns / NS_PER_MS or 1.0
+
+    def of(core: int) -> tuple[tuple[float, float, int], ...]:
+        return tuple(
+            (round(100 * start / end_ms, 2), max(0.01, round(100 * (end - start) / end_ms, 2)), int(app))
+            for at, start, end, app, _ in spans
+            if at == core
+        )
+
+    apps = found.apps()
+    has_system = any(int(span[3]) == len(apps) for span in spans)
+    names = (*apps, SYSTEM) if has_system else tuple(apps)
+    rows = tuple((name, of(core)) for core, name in enumerate(_core_names(found.machine)))
+    return Lanes(f"{listed(list(names))} on cores over {number(end_ms, 1)} ms", names, rows)
+
+
 def _core_names(machine: Machine) -> list[str]:
     """Number and cluster of each core."""
     clusters = [name for name, _, count, _, _ in machine.clusters for _ in range(count)]
     return [f"{core} {name}" for core, name in enumerate(clusters)]
 
 
-def _drawn(found: Timeline) -> tuple[list[list[float]], int]:
+def _drawn(found: Timeline, most: int) -> tuple[list[list[float]], int]:
     """Core, start and end in ms, application, thread (-1: several) of what is drawn; how many turns were joined."""
     system = len(found.apps())
     rows: list[list[float]] = []
@@ -114,10 +138,10 @@ def _drawn(found: Timeline) -> tuple[list[list[float]], int]:
         app = system if turn.thread is None else found.threads[turn.thread][0]
         thread = -1 if turn.thread is None else turn.thread
         rows.append([turn.core, turn.start_ns / NS_PER_MS, turn.end_ns / NS_PER_MS, app, thread])
-    if len(rows) <= TURNS_MAX:
+    if len(rows) <= most:
         return [_rounded(row) for row in rows], 0
     cores = 1 + max(turn.core for turn in found.turns)
-    width_ms = found.outcome.makespan_ns / NS_PER_MS * cores / TURNS_MAX
+    width_ms = found.outcome.makespan_ns / NS_PER_MS * cores / most
     return [_rounded(row) for row in _joined(rows, width_ms)], len(rows)
 
 

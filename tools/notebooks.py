@@ -41,11 +41,13 @@ def page(source: Path) -> str:
 def _tidy(text: str) -> str:
     """Without blanks at the ends of lines, with one empty line at most between blocks, and no line too long."""
     lines: list[str] = []
+    is_code = False
     for line in (each.rstrip() for each in text.strip().splitlines()):
         if line.startswith("<"):  # HTML: a line break is a blank
             lines += textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
-        elif line or (lines and lines[-1]):
+        elif line or is_code or (lines and lines[-1]):
             lines.append(line)
+        is_code ^= line.startswith("```")
     return wrapped("\n".join(lines)) + "\n"
 
 

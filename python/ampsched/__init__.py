@@ -20,7 +20,7 @@ from ampsched._core import (
     Workload,
 )
 from ampsched.alone import Reference
-from ampsched.api import compare, explain, references, simulate
+from ampsched.api import compare, explain, references, simulate, timeline
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
@@ -56,6 +56,7 @@ from ampsched.tasks import (
     write_task_graph,
 )
 from ampsched.timeliness import Distribution, Periods
+from ampsched.turns import Timeline, Turn
 
 __version__ = "0.1.0"
 
@@ -96,8 +97,10 @@ __all__ = [
     "TaskSchedule",
     "ThreadOutcome",
     "ThreadStats",
+    "Timeline",
     "Told",
     "Topology",
+    "Turn",
     "View",
     "Workload",
     "compare",
@@ -113,5 +116,6 @@ __all__ = [
     "task_graph",
     "task_policies",
     "task_programs",
+    "timeline",
     "write_task_graph",
 ]

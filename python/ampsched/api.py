@@ -9,7 +9,7 @@ from ampsched import _core
 from ampsched._core import InputError, Machine, Question, Workload
 from ampsched.alone import SCHEMES, Reference, run_alone
 from ampsched.comparison import Comparison
-from ampsched.execution import Mix, Progress, explain_one, job_of, run_mixes, run_one
+from ampsched.execution import Mix, Progress, draw_one, explain_one, job_of, ordered, run_mixes, run_one
 from ampsched.explaining import Explanation
 from ampsched.governor import Governors
 from ampsched.noise import Noise
@@ -30,6 +30,7 @@ from ampsched.settings import (
     only,
     takes_settings,
 )
+from ampsched.turns import Timeline
 from ampsched.units import NS_PER_MS
 
 MachineLike = str | Path | Machine
@@ -102,6 +103,33 @@ def explain(
     spec = PolicySpec.of(policy)
     question = Question(str(thread), round(at_ms * NS_PER_MS), round(window_ms * NS_PER_MS))
     return explain_one(_job(machine, workload, spec, settings), spec, question)
+
+
+@takes_settings
+def timeline(
+    machine: MachineLike,
+    workload: WorkloadLike,
+    policy: PolicyLike = "cfs",
+    **settings: Unpack[SimulateSettings],
+) -> Timeline:
+    """Simulates one workload under one policy and tells which thread had which core when.
+
+    Args:
+        machine: As for `simulate`.
+        workload: As for `simulate`.
+        policy: As for `simulate`.
+
+    Raises:
+        InputError: If something does not exist or is wrong, or the workload cannot go on.
+
+    Example:
+        >>> found = timeline("2B2S", "sync-1", "cfs")
+        >>> sum(turn.end_ns - turn.start_ns for turn in found.turns) > found.outcome.makespan_ns
+        True
+    """
+    spec = PolicySpec.of(policy)
+    on = ordered(catalog_of(settings).machine(machine), settings["core_order"])
+    return draw_one(_job(machine, workload, spec, settings), spec, on)
 
 
 @takes_settings

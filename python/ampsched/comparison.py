@@ -113,6 +113,11 @@ class Comparison:
         """A line; `summary`, `to_dict` and `to_polars` show everything."""
         return f"<Comparison of {', '.join(self.policies)}: {len(self.runs)} runs>"
 
+    def _repr_html_(self) -> str:
+        from ampsched.report import notebook
+
+        return notebook.comparison(self)
+
     def select(self, machine: str, workload: str, policy: str) -> list[Run]:
         """The runs of one policy on one workload and machine: all core orders and seeds."""
         wanted = (machine, workload, policy)

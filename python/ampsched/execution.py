@@ -27,9 +27,12 @@ from ampsched.policy import PolicySpec
 from ampsched.policy_file import line_of, mistake
 from ampsched.results import Outcome
 from ampsched.settings import AloneSettings, CoreOrder, MixSettings, RunSettings, complete, only
+from ampsched.turns import Timeline
 from ampsched.units import NS_PER_MS, NS_PER_S
 
 Progress = Callable[[int, int], object]
+Purpose = BinaryIO | _core.Question | _core.Turns
+"""What a run is for besides its outcome."""
 BASELINE_POLICY = "cfs"
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
 CHUNK = 64
@@ -101,7 +104,12 @@ def explain_one(job: _core.Job, policy: PolicySpec, question: _core.Question) ->
     return Explanation.from_json(_run_one(job, policy, question))
 
 
-def _run_one(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Question | None = None) -> str:
+def draw_one(job: _core.Job, policy: PolicySpec, machine: Machine) -> Timeline:
+    """Runs one job and keeps all turns; the machine has its cores in the job's order."""
+    return Timeline.from_json(_run_one(job, policy, _core.Turns()), machine, policy.label)
+
+
+def _run_one(job: _core.Job, policy: PolicySpec, purpose: Purpose | None = None) -> str:
     try:
         return _simulate(job, policy, purpose)
     except Exception as error:
@@ -115,7 +123,7 @@ def _naming(policy: PolicySpec, error: Exception) -> Exception:
     return error
 
 
-def _simulate(job: _core.Job, policy: PolicySpec, purpose: BinaryIO | _core.Question | None) -> str:
+def _simulate(job: _core.Job, policy: PolicySpec, purpose: Purpose | None) -> str:
     if policy.make is None:
         return _core.simulate(job, purpose)
     made = policy.make()

@@ -274,6 +274,11 @@ class Outcome:
         where = f"{self.workload} on {self.machine} under {self.policy}"
         return f"<Outcome: {where}, seed {self.seed}, {self.makespan_ns / 1e6:g} ms, {len(self.threads)} threads>"
 
+    def _repr_html_(self) -> str:
+        from ampsched.report import notebook
+
+        return notebook.outcome(self)
+
     @staticmethod
     def from_json(text: str, policy: str | None = None) -> "Outcome":
         """From the simulator's JSON; `policy` replaces the policy's name."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, TaskGraph, TaskWorkers
@@ -118,13 +118,22 @@ def write_task_graph(graph: TaskGraph, path: str | Path, **settings: Unpack[Grap
     write_text(path, text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TaskSchedule:
     """Which worker executes which task when, and what it is measured by."""
 
     policy: str
     """Task policy with its parameters; ``recorded`` if it was read from a recording."""
     core: _core.TaskSchedule
+
+    def __repr__(self) -> str:
+        """A line; `to_polars` has everything."""
+        return f"<TaskSchedule of {self.graph.name} under {self.policy}: {self.makespan_s:g} s>"
+
+    def _repr_html_(self) -> str:
+        from ampsched.report import notebook
+
+        return notebook.schedule(self)
 
     @property
     def graph(self) -> TaskGraph:
@@ -163,6 +172,15 @@ class TaskSchedule:
         return [
             sum(next(shares) for _ in range(count)) / count if count else 0.0 for _, count in self.classes
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it is measured by, as plain values, for JSON."""
+        return {
+            "policy": self.policy,
+            "makespan_s": self.makespan_s,
+            "lower_bound_s": self.lower_bound_s,
+            "utilisation": self.utilisation,
+        }
 
     def to_polars(self) -> "polars.DataFrame":
         """One row per execution, by start: task, kind, worker, start_s, end_s."""

@@ -27,6 +27,16 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         ("compare", "-m", "2B2S", "-w", "zzz"),
         'unknown workload "zzz" (see: ampsched list workloads)',
     ),
+    "page that is none": (
+        ("compare", *MIX, "--html", "x.pdf"),
+        "--html x.pdf does not end with .html or .htm",
+    ),
+    "page in no folder": (
+        ("simulate", *MIX, "--html", "no/x.html"),
+        "--html no/x.html: there is no folder no",
+    ),
+    "page without a name": (("report", "x.json"), "--html FILE is missing"),
+    "result that is missing": (("report", "no.json", "--html", "x.html"), "no.json: cannot be read"),
     "limit that is text": (("simulate", *MIX, "--limit-s", "long"), '"long" is not a number'),
     "unknown policy": (
         ("compare", *MIX[:4], "-p", "clab"),

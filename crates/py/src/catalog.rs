@@ -305,6 +305,11 @@ impl Machine {
     fn __repr__(&self) -> String {
         format!("<Machine {}>", self.inner.name)
     }
+
+    /// As notebooks show it: Python draws.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("ampsched.report.notebook")?.call_method1("machine", (slf,))
+    }
 }
 
 impl Machine {

@@ -10,6 +10,7 @@ use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
     FactorSource as SimFactorSource, GovernorSpec, Interrupt, Job as SimJob, JobError,
     NoExplanation, Options, Outcome, Overhead, PerfettoTrace, Predicted, Question as SimQuestion,
+    Trace, Turns as SimTurns,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -140,17 +141,33 @@ impl Question {
     }
 }
 
+/// Asks for all turns of threads on cores.
+#[pyclass(frozen, module = "ampsched._core", from_py_object)]
+#[derive(Clone)]
+pub struct Turns;
+
+#[pymethods]
+impl Turns {
+    #[new]
+    fn new() -> Self {
+        Self
+    }
+}
+
 /// What a run is for besides its outcome.
 #[derive(FromPyObject)]
 pub enum Purpose {
     /// The answer to a question, instead of the outcome.
     Answer(Question),
+    /// The outcome, and all turns.
+    Draw(Turns),
     /// A Perfetto trace into a binary file.
     Trace(Py<PyAny>),
 }
 
-/// Runs one job and returns its outcome as JSON; or, if `purpose` is a question, the answer. If `purpose` is a binary
-/// file, a Perfetto trace is written into it. What a signal's handler raises ends it.
+/// Runs one job and returns its outcome as JSON; if `purpose` is a question, the answer; if it is turns, a pair of the
+/// outcome and the turns. If it is a binary file, a Perfetto trace is written into it. What a signal's handler raises
+/// ends it.
 #[pyfunction]
 #[pyo3(signature = (job, purpose=None))]
 pub fn simulate(py: Python<'_>, job: &Job, purpose: Option<Purpose>) -> PyResult<String> {
@@ -186,6 +203,15 @@ pub fn run_one(
                 NoExplanation::Question(error) => error::input(&error),
             })?;
             Ok(json(&answer))
+        }
+        Some(Purpose::Draw(_)) => {
+            let mut turns = SimTurns::default();
+            let watch: Option<&mut dyn Trace> = Some(&mut turns);
+            let outcome =
+                ampsched_sim::simulate_with(machine, workload, name, policy, options, watch)
+                    .map_err(fails)?;
+            turns.finish(outcome.makespan_ns);
+            Ok(json(&(outcome, turns)))
         }
         Some(Purpose::Trace(file)) => {
             let mut sink = PerfettoTrace::new(PyFile(file), &machine.into())?;

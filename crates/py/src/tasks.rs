@@ -6,7 +6,7 @@ use ampsched_model::InputError as ModelError;
 use ampsched_sim::{run_task_policy, write_schedule};
 use ampsched_task::{
     Bounds, Build, Format, Graph, PROGRAMS, Problem, REGISTRY, ReadOptions, Recording, Schedule,
-    Workers, build_task_policy, gantt_svg, read, task_program, write,
+    TaskId, Workers, build_task_policy, gantt_svg, read, task_program, write,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -230,6 +230,19 @@ impl TaskSchedule {
             slots.iter().map(|slot| slot.start_s).collect(),
             slots.iter().map(|slot| slot.end_s).collect(),
         )
+    }
+
+    /// For each execution, in the order of `columns`, the executions that it had to wait for.
+    fn predecessors(&self) -> Vec<Vec<usize>> {
+        let slots = self.inner.slots();
+        let mut rows = vec![None; self.graph.len()];
+        for (row, slot) in slots.iter().enumerate() {
+            rows[slot.task.index()] = Some(row);
+        }
+        let before = |task| {
+            self.graph.predecessors(task).iter().filter_map(|&each: &TaskId| rows[each.index()])
+        };
+        slots.iter().map(|slot| before(slot.task).collect()).collect()
     }
 
     /// A picture (SVG): one row per worker, time from left to right.

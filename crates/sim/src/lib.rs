@@ -18,7 +18,7 @@ mod tasks;
 
 pub use ampsched_trace::{
     Decision, ExplainError, Explanation, PerfettoTrace, Question, Told, ToldValue, Trace,
-    TraceCore, TraceMachine, TraceThread, TurnEnd,
+    TraceCore, TraceMachine, TraceThread, TurnEnd, Turns,
 };
 pub use batch::{Job, JobError, run_batch};
 pub use engine::{Options, Overhead, simulate, simulate_with};

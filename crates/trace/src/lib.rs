@@ -6,7 +6,9 @@
 mod explain;
 mod perfetto;
 mod trace;
+mod turns;
 
 pub use explain::{ExplainError, Explainer, Explanation, Question, Told, ToldValue};
 pub use perfetto::{PerfettoTrace, SpanTrace, TraceCore, TraceMachine};
 pub use trace::{Decision, SystemIds, Trace, TraceThread, TurnEnd};
+pub use turns::{TurnThread, Turns};

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.kinds import RECORDING
 
@@ -69,6 +69,7 @@ def advise(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Answer even if the replay does not reproduce the recording.")
     ] = False,
+    html: options.Html = None,
     *,
     output: Output,
 ) -> None:
@@ -104,6 +105,7 @@ def advise(
             console.print(line, soft_wrap=True)
 
     output.show(value=found.to_dict, rows=lambda: found.to_dict()["choices"], text=text)
+    reporting.advice(html, found, where, quiet=output.is_data)
 
 
 def _recorded(target: list[str]) -> tuple[Path, list[str]]:

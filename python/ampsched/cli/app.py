@@ -31,6 +31,7 @@ from ampsched.cli import (
     living,
     recording,
     render,
+    reporting,
     reproducing,
     simulating,
     tasks,
@@ -68,6 +69,7 @@ app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
+app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.add_typer(creating.app)
 app.add_typer(tasks.app)
 app.add_typer(living.app)
@@ -134,7 +136,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         command = get_command(app)
         if completing.VARIABLE in os.environ:
             completing.register()
-        code = command.main(args=arguments, prog_name="ampsched", standalone_mode=False)
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        code = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
         sys.stdout.flush()
     except (ampsched.InputError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ampsched import api
 from ampsched._core import InputError
-from ampsched.cli import opening, options, render
+from ampsched.cli import opening, options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
@@ -25,6 +25,7 @@ EXAMPLES = render.examples(
     "ampsched compare -m 2B2S,4B4S -w ferret -p cfs,colab:literal=1 --repeat 5",
     "ampsched compare -m my_phone.toml -w my_program.toml -p linux,colab --factors noisy:cv=0.2:stale_ms=100",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,my_policy.py:FastestFirst",
+    "ampsched compare -m 2B2S -w sync-2 -p linux,colab --repeat 5 --html report.html",
     "ampsched compare -m 2B2S -w sync-2 -p cfs,colab --trace out.pftrace   (open in https://ui.perfetto.dev)",
 )
 
@@ -48,6 +49,7 @@ def compare(
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
+    html: options.Html = None,
     output: Output,
 ) -> None:
     """Compare policies on workloads and machines.
@@ -76,6 +78,7 @@ def compare(
         rows=lambda: map(dataclasses.asdict, result.summary()),
         text=text,
     )
+    reporting.comparison(html, result, machines, workloads, policies, settings, quiet=output.is_data)
     if open_:
         opening.show(traces[0])
 

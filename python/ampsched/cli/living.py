@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ampsched.cli import options as read
-from ampsched.cli import render
+from ampsched.cli import render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.passing import PassedOn, pass_on, with_session_options
 from ampsched.live import LiveComparison, compare_live, read_mix
@@ -63,6 +63,7 @@ def compare(
     limit_s: Annotated[
         float, typer.Option("--limit-s", parser=read.number, metavar="S", help="Longest time of a run.")
     ] = 3600.0,
+    html: read.Html = None,
     *,
     output: Output,
     options: list[str],
@@ -88,6 +89,7 @@ def compare(
         rows=lambda: map(dataclasses.asdict, result.summary()),
         text=lambda console: print_live(console, result),
     )
+    reporting.live(html, result, quiet=output.is_data)
 
 
 def print_live(console: Console, result: LiveComparison) -> None:

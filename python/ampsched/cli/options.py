@@ -1,5 +1,7 @@
 """Options that several commands share."""
 
+import os
+from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
@@ -7,6 +9,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli.completing import listed, parametrised
+from ampsched.files import check_suffix
 from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.policy import policies
@@ -130,5 +133,34 @@ Policies = Annotated[
         metavar="NAMES",
         help=f"{POLICY_HELP}; or a list a,b: others are measured against the first.",
         autocompletion=complete_policy,
+    ),
+]
+
+
+def _check_html(html: Path | None) -> Path | None:
+    """Refuses what could not be written in the end, before anything long begins.
+
+    Raises:
+        InputError: If the name does not say HTML, or the file cannot be written.
+    """
+    if html is None:
+        return None
+    check_suffix("--html", html, ".html", ".htm")
+    if html.is_dir():
+        raise InputError(f"--html {html}: is a folder")
+    if not html.parent.is_dir():
+        raise InputError(f"--html {html}: there is no folder {html.parent}")
+    if not os.access(html if html.exists() else html.parent, os.W_OK):
+        raise InputError(f"--html {html}: cannot be written: Permission denied")
+    return html
+
+
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        callback=_check_html,
+        help="Write a report to this .html file: one page for any browser, complete in itself.",
     ),
 ]

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError, suggest
-from ampsched.cli import options, render
+from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
 from ampsched.cli.tables import Table
@@ -50,6 +50,7 @@ def reproduce(
         ),
     ] = 50,
     out: Annotated[Path, typer.Option("--out", help="Folder for report, figures and results.")] = Path("out"),
+    html: options.Html = None,
     *,
     settings: BatchSettings,
     output: Output,
@@ -73,6 +74,8 @@ def reproduce(
         raise InputError(f'--only "{only}": names a part of one paper, not of all')
     else:
         _show_all(_reproduce_all(settings["jobs"], how_many, out), output)
+    names = list(EXPERIMENTS) if paper.value == ALL else [paper.value]
+    reporting.reproduction(html, [out / name for name in names], quiet=output.is_data)
 
 
 def _show(result: "Reproduction", files: "list[Path]", output: Output) -> None:

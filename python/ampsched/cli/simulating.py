@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from ampsched import api
-from ampsched.cli import opening, options, render
+from ampsched.cli import opening, options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
@@ -33,6 +33,7 @@ def simulate(
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
     open_: opening.Open = False,
+    html: options.Html = None,
     output: Output,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
@@ -49,6 +50,7 @@ def simulate(
             console.print(f"trace written to {trace} (open it in https://ui.perfetto.dev)", soft_wrap=True)
 
     output.show(value=outcome.to_dict, rows=lambda: outcome.to_polars().to_dicts(), text=text)
+    reporting.simulation(html, outcome, machine, workload, policy, settings, quiet=output.is_data)
     if trace and open_:
         opening.show(trace)
 

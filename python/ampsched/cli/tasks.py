@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
-from ampsched.cli import opening, options, render
+from ampsched.cli import opening, options, render, reporting
 from ampsched.cli.completing import parametrised
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
@@ -97,6 +97,7 @@ def run(
     ] = "fifo,cats,heft",
     *,
     settings: TaskSettings,
+    html: options.Html = None,
     output: Output,
 ) -> None:
     """Execute a task graph under several task policies and compare.
@@ -116,8 +117,9 @@ def run(
         render.print_title(console, f"{loaded.name}: {loaded.tasks:,} tasks on {workers}")
         _print_comparison(console, schedules)
 
-    rows = [_summary(schedule) for schedule in schedules]
+    rows = [schedule.to_dict() for schedule in schedules]
     output.show(value=lambda: rows, rows=lambda: rows, text=text)
+    reporting.schedules(html, schedules, quiet=output.is_data)
 
 
 @app.command(
@@ -152,6 +154,7 @@ def schedule(
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
     ] = None,
+    html: options.Html = None,
     output: Output,
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
@@ -160,6 +163,7 @@ def schedule(
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
     _show(made, f"{loaded.name} under {made.policy}", _Files(gantt, trace, csv, opens=open_), output)
+    reporting.schedules(html, [made], quiet=output.is_data)
 
 
 @app.command(
@@ -235,7 +239,7 @@ def _show(made: TaskSchedule, title: str, files: _Files, output: Output) -> None
                 console.print(f"{what} written to {path}", soft_wrap=True)
 
     output.show(
-        value=lambda: {**_summary(made), "executions": made.to_polars().to_dicts()},
+        value=lambda: {**made.to_dict(), "executions": made.to_polars().to_dicts()},
         rows=lambda: made.to_polars().to_dicts(),
         text=text,
     )
@@ -318,15 +322,6 @@ def convert(
         note = f"no format holds the program's ratio of speeds: run it with --ratio {loaded.ratio:g}"
         console.print(f"note: {note}", style="dim", soft_wrap=True)
     console.print(f"{loaded.tasks:,} tasks written to {out}", soft_wrap=True)
-
-
-def _summary(schedule: TaskSchedule) -> dict[str, object]:
-    return {
-        "policy": schedule.policy,
-        "makespan_s": schedule.makespan_s,
-        "lower_bound_s": schedule.lower_bound_s,
-        "utilisation": schedule.utilisation,
-    }
 
 
 def _print_notes(console: Console, graph: TaskGraph) -> None:

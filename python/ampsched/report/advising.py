@@ -1,0 +1,95 @@
+"""The page of an advice for a recorded program."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ampsched.report import comparing
+from ampsched.report.asked import Asked
+from ampsched.report.page import Cell, Facts, Head, Notes, Page, Row, Section, Table
+from ampsched.report.parts import policies_section, repeat_section
+from ampsched.report.words import MINUS, listed, number, percent
+
+Values = Mapping[str, Any]
+
+
+def page(values: Values, asked: Asked, runs: Values | None = None) -> Page:
+    """The page of an advice.
+
+    Args:
+        values: Those of `Advice.to_dict`.
+        asked: What it came from.
+        runs: Those of the comparison behind it, if it is known.
+    """
+    baseline, choices = values["baseline"], values["choices"]
+    best = choices[0]
+    behind = comparing.page(runs, asked) if runs else None
+    name = f"{values['program']} on {values['machine']}"
+    if values["is_worth_it"]:
+        shorter = number(-100 * best["change"], 1)
+        answer = f"{best['policy']} is best for {name}: {shorter} % shorter than under {baseline}."
+    else:
+        answer = f"Stay with {baseline}: no policy is faster for {name} by more than its interval."
+    equals = [each for each in values["equals"] if each != best["policy"]]
+    alike = (
+        f" No worse, as far as the seeds tell: {listed(equals)}." if equals and values["is_worth_it"] else ""
+    )
+    spread = f"{percent(best['change'])} ±{number(100 * best['half_width'], 1)}"
+    sections = [
+        Section(
+            "The replay",
+            (Facts(tuple(_facts(values))), *((Notes(tuple(values["notes"])),) if values["notes"] else ())),
+        ),
+        *(
+            behind.sections
+            if behind
+            else (policies_section([each["policy"] for each in choices]), repeat_section(asked))
+        ),
+    ]
+    return Page(
+        f"Advice: {name}",
+        answer,
+        (_table(values), *(behind.blocks[1:] if behind else ())),
+        tuple(section for section in sections if section),
+        behind.groups if behind else (),
+        certainty=f"Turnaround against {baseline}: {spread} (95 %).{alike}",
+    )
+
+
+def _table(values: Values) -> Table:
+    rows = []
+    for choice in values["choices"]:
+        low, high = choice["change"] - choice["half_width"], choice["change"] + choice["half_width"]
+        sure = low > 0 or high < 0
+        tone = ("good" if high < 0 else "bad") if sure else ""
+        text = f"{percent(choice['change'])} ±{number(100 * choice['half_width'], 1)}"
+        cells = (
+            Cell(choice["policy"]),
+            Cell(text, choice["change"], tone),
+            Cell("yes" if sure else "no"),
+        )
+        is_best = values["is_worth_it"] and choice is values["choices"][0]
+        rows.append(Row(cells, choice["policy"], is_best))
+    heads = (
+        Head("policy", False),
+        Head("turnaround"),
+        Head("sure?", False, "Whether the 95 % interval excludes 0."),
+    )
+    note = f"Against {values['baseline']}, which takes {values['baseline_s']:.3g} s; {MINUS} is shorter."
+    return Table("The answer", heads, tuple(rows), note)
+
+
+def _facts(values: Values) -> list[tuple[str, str]]:
+    error = values["replayed_s"] / values["recorded_s"] - 1
+    told = f"{values['replayed_s']:.3g} s, recorded {values['recorded_s']:.3g} s ({percent(error)})"
+    rows = [("on the recording's own cores", told), ("speed-up of the program", values["speedup"])]
+    rows += [(f"if it gains {word}", f"{policy} is best") for word, policy in values["best_if"].items()]
+    if values["sharing"] is not None:
+        sharing = values["sharing"]
+        rows.append(
+            (
+                "loops",
+                f"{sharing['share']:.0%} of its work is shares of loops; taken piece by piece, {values['baseline']} "
+                f"changes by {percent(sharing['change'])}",
+            )
+        )
+    return rows

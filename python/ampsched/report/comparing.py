@@ -1,0 +1,420 @@
+"""The page of a comparison in simulation."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from ampsched.report import timely, words
+from ampsched.report.asked import Asked
+from ampsched.report.page import Block, Cell, Chart, Facts, Head, Notes, Page, Row, Section, Table, Text
+from ampsched.report.parts import machine_section, policies_section, repeat_section, timeline_chart
+from ampsched.report.words import H_ANTT, MAKESPAN, WORK, Metric, listed, number, percent, plural
+from ampsched.statistics import estimate
+
+TIMELINES_MAX = 4
+"""Workloads on machines of which runs are drawn: each has two figures."""
+RUNS_MAX = 1000
+"""Runs that are listed one by one."""
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A workload on a machine: what is compared under each policy."""
+
+    machine: str
+    workload: str
+    summary: tuple[Values, ...]
+    """A row per policy."""
+    runs: tuple[Values, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``sync-2 on 2B2S``."""
+        return f"{self.workload} on {self.machine}"
+
+    @property
+    def metric(self) -> Metric:
+        """What decides: work done if a duration stops all programs, else their slowdown."""
+        stopped = all(app["timed"] for run in self.runs for app in run["apps"])
+        return WORK if stopped else H_ANTT
+
+    @property
+    def best(self) -> Values:
+        """The row of the best policy."""
+        pick = min if self.metric.lower_is_better else max
+        return pick(self.summary, key=lambda row: row[self.metric.key]["mean"])
+
+    def per_seed(self, policy: str) -> list[float]:
+        """The metric of each seed, in ascending order of seeds: the mean over core orders."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs:
+            if run["policy"] == policy:
+                found.setdefault(run["seed"], []).append(run[self.metric.key])
+        return [fmean(found[seed]) for seed in sorted(found)]
+
+    def equals(self) -> list[str]:
+        """Other policies that are no worse than the best as far as the seeds tell, paired by seed."""
+        best = self.per_seed(self.best["policy"])
+        names = []
+        for row in self.summary:
+            pairs = zip(self.per_seed(row["policy"]), best, strict=True)
+            against = estimate([mine / other - 1 for mine, other in pairs if other])
+            if row is not self.best and (against.mean == 0 or (against.n > 1 and not against.excludes_zero)):
+                names.append(row["policy"])
+        return names
+
+
+def page(values: Values, asked: Asked, histograms: Sequence[Values] = ()) -> Page:
+    """The page of a comparison.
+
+    Args:
+        values: Those of `Comparison.to_dict`.
+        asked: What it came from.
+        histograms: Buckets of wake-up latencies, see `timely.section`.
+    """
+    mixes = _mixes(values)
+    policies = list(values["policies"])
+    answer, certainty = _answer(mixes, policies)
+    machines = list(dict.fromkeys(mix.machine for mix in mixes))
+    sections = [
+        machine_section(asked, machines),
+        _programs(mixes, policies),
+        policies_section(policies),
+        _timelines(mixes, asked),
+        timely.section(values["runs"], histograms, policies),
+        _energy(mixes),
+        _details(mixes),
+        _assumed(values, asked),
+        _all_runs(values),
+        repeat_section(asked),
+    ]
+    return Page(
+        f"{listed(policies)}: {_names(mixes)}",
+        answer,
+        (answer_table(mixes, policies[0]), figure(mixes, policies)),
+        tuple(section for section in sections if section),
+        tuple(policies),
+        certainty=certainty,
+    )
+
+
+def _mixes(values: Values) -> list[Mix]:
+    keys = list(dict.fromkeys((row["machine"], row["workload"]) for row in values["summary"]))
+
+    def of(rows: Sequence[Values], key: tuple[str, str]) -> tuple[Values, ...]:
+        return tuple(row for row in rows if (row["machine"], row["workload"]) == key)
+
+    return [Mix(*key, of(values["summary"], key), of(values["runs"], key)) for key in keys]
+
+
+def _names(mixes: Sequence[Mix]) -> str:
+    return mixes[0].name if len(mixes) == 1 else f"{len(mixes)} pairs of workload and machine"
+
+
+def _answer(mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[str, str]:
+    """The answer in one sentence, and how sure it is."""
+    return _answer_of_one(mixes[0], policies[0]) if len(mixes) == 1 else _answer_of_many(mixes, policies)
+
+
+def _answer_of_one(mix: Mix, first: str) -> tuple[str, str]:
+    best, metric = mix.best, mix.metric
+    name = best["policy"]
+    shown = words.interval(best[metric.key], metric.digits, metric.factor)
+    if len(mix.summary) == 1:
+        return f"Under {name}, {mix.name} has {metric.name} {shown}.", _seeds(best[metric.key]["n"])
+    equals = mix.equals()
+    alike = f" No worse, as far as the seeds tell: {listed(equals)}." if equals else ""
+    if name == first or first in equals:
+        text = f"Stay with {first}: no other policy is better for {mix.name}"
+        return f"{text} ({metric.name} {shown}).", _seeds(best[metric.key]["n"]) + alike
+    assert metric.change is not None, "what decides has a change"
+    change = best[metric.change]
+    than = "lower" if change["mean"] < 0 else "higher"
+    what = "mean slowdown (H_ANTT)" if metric is H_ANTT else "work done"
+    text = f"{name} is best for {mix.name}: {what} {number(100 * abs(change['mean']), 1)} % {than} than under {first}."
+    if change["n"] <= 1:
+        return text, _seeds(1) + alike
+    span = f"{percent(change['low'])} to {percent(change['high'])}"
+    is_sure = "certain" if words.excludes_zero(change) else "not certain"
+    return (
+        text,
+        f"That it is better is {is_sure}: 95 % interval {span}, {plural(change['n'], 'seed')}.{alike}",
+    )
+
+
+def _answer_of_many(mixes: Sequence[Mix], policies: Sequence[str]) -> tuple[str, str]:
+    first = policies[0]
+    wins = {policy: sum(mix.best["policy"] == policy for mix in mixes) for policy in policies}
+    means = {policy: _mean_change(mixes, policy) for policy in policies}
+    best = min(policies, key=lambda policy: means[policy])
+    count = f"{len(mixes)} pairs of workload and machine"
+    if best == first:
+        return f"Stay with {first}: over {count} no policy is better on average.", _win_text(wins, len(mixes))
+    settled = sum(words.excludes_zero(_change(mix, best)) for mix in mixes)
+    n = max(_change(mix, best)["n"] for mix in mixes)
+    sure = (
+        f"Its change is certain (95 %) on {settled} of {len(mixes)}, {plural(n, 'seed')}. "
+        if n > 1
+        else _seeds(1) + " "
+    )
+    verb = "better" if means[best] < 0 else "worse"
+    mean = f"{number(100 * abs(means[best]), 1)} % {verb}"
+    if n > 1 and not settled:
+        text = f"No policy is surely better than {first} on any of {count}; {best} is {mean} on average."
+        return text, sure + _win_text(wins, len(mixes))
+    text = (
+        f"{best} is best on average over {count}: {number(100 * abs(means[best]), 1)} % {verb} than {first}"
+    )
+    return f"{text} (H_ANTT, geometric mean).", sure + _win_text(wins, len(mixes))
+
+
+def _change(mix: Mix, policy: str) -> Values:
+    row = next(row for row in mix.summary if row["policy"] == policy)
+    assert mix.metric.change is not None, "what decides has a change"
+    found: Values = row[mix.metric.change]
+    return found
+
+
+def _mean_change(mixes: Sequence[Mix], policy: str) -> float:
+    """Geometric mean of the changes, lower is better whatever the metric."""
+    logs = []
+    for mix in mixes:
+        ratio = max(1e-12, 1 + _change(mix, policy)["mean"])
+        logs.append(math.log(ratio) if mix.metric.lower_is_better else -math.log(ratio))
+    return math.exp(fmean(logs)) - 1
+
+
+def _win_text(wins: Mapping[str, int], of: int) -> str:
+    told = [f"{name} {count}" for name, count in sorted(wins.items(), key=lambda item: -item[1]) if count]
+    return f"Of {of} pairs, so many are won: {', '.join(told)}."
+
+
+def _seeds(n: int) -> str:
+    if n > 1:
+        return f"Means of {n} seeds with 95 % intervals."
+    return "One seed: how sure that is, is unknown. Repeat it with --repeat 5."
+
+
+def answer_table(mixes: Sequence[Mix], first: str) -> Table:
+    """Policies by metric, with intervals, and how sure."""
+    many = len(mixes) > 1
+    metrics = _metrics(mixes)
+    heads = [Head("policy", False)]
+    heads += [Head("workload", False), Head("machine", False)] if many else []
+    for metric in metrics:
+        heads.append(Head(metric.name, hint=metric.hint))
+        heads += [Head("change", hint=f"Relative to {first}.")] if metric.change else []
+        heads += (
+            [Head("sure?", False, "Whether the 95 % interval of the change excludes 0.")]
+            if metric is metrics[0]
+            else []
+        )
+    rows = tuple(_answer_row(mix, row, metrics, first, many) for mix in mixes for row in mix.summary)
+    n = max(row[metrics[0].key]["n"] for mix in mixes for row in mix.summary)
+    note = f"± is half the 95 % confidence interval over {n} seeds. " if n > 1 else ""
+    return Table("The answer", tuple(heads), rows, f"{note}Changes are against {first}.")
+
+
+def _metrics(mixes: Sequence[Mix]) -> list[Metric]:
+    """What the answer's table shows: what decides comes first."""
+    deciding = list(dict.fromkeys(mix.metric for mix in mixes))
+    if deciding == [WORK]:
+        return [WORK]
+    return [*deciding, words.H_STP, MAKESPAN]
+
+
+def _answer_row(mix: Mix, row: Values, metrics: Sequence[Metric], first: str, many: bool) -> Row:
+    is_first = row["policy"] == first
+    cells = [Cell(row["policy"])] + ([Cell(mix.workload), Cell(mix.machine)] if many else [])
+    for metric in metrics:
+        value = row[metric.key]
+        cells.append(Cell(words.interval(value, metric.digits, metric.factor), value["mean"]))
+        if metric.change:
+            change = row[metric.change]
+            shown = words.change_cell(change, lower_is_better=metric.lower_is_better)
+            cells.append(Cell("–", 0.0) if is_first else shown)
+            if metric is metrics[0]:
+                cells.append(Cell("–" if is_first else words.sure(change)))
+    is_best = len(mix.summary) > 1 and row is mix.best
+    return Row(tuple(cells), row["policy"], is_best)
+
+
+def figure(mixes: Sequence[Mix], policies: Sequence[str]) -> Chart:
+    """All metrics with their intervals; the reader chooses."""
+    every = [*_metrics(mixes), words.ENERGY, words.EDP]
+    metrics = [metric for metric in every if all(row[metric.key] for mix in mixes for row in mix.summary)]
+    data = {
+        "policies": list(policies),
+        "metrics": [
+            {
+                "name": metric.name,
+                "lower": metric.lower_is_better,
+                "digits": metric.digits,
+                "rows": [
+                    {
+                        "mix": mix.name if len(mixes) > 1 else "",
+                        "policy": row["policy"],
+                        **{key: metric.factor * row[metric.key][key] for key in ("mean", "low", "high")},
+                    }
+                    for mix in mixes
+                    for row in mix.summary
+                ],
+            }
+            for metric in metrics
+        ],
+    }
+    shown = metrics[0]
+    told = [
+        f"{row['policy']} {words.interval(row[shown.key], shown.digits, shown.factor)}"
+        for mix in mixes[:1]
+        for row in mix.summary
+    ]
+    alt = f"{shown.name} of each policy with 95 % intervals, {mixes[0].name}: {', '.join(told)}."
+    return Chart("intervals", "Policies side by side, with 95 % intervals", alt, data)
+
+
+def _programs(mixes: Sequence[Mix], policies: Sequence[str]) -> Section:
+    """The programs of each workload, and the slowdown of each under each policy."""
+    blocks: list[Block] = []
+    for mix in mixes:
+        first = mix.runs[0]
+        rows = []
+        for index, app in enumerate(first["apps"]):
+            means = {policy: fmean(_slowdowns(mix, policy, index)) for policy in policies}
+            least = min(means.values())
+            cells = [Cell(f"{mean:.2f}", mean, "good" if mean == least else "") for mean in means.values()]
+            name = app["app"] if app["app"] == app["program"] else f"{app['app']} ({app['program']})"
+            rows.append(Row((Cell(name), Cell(f"{app['threads']:,}", app["threads"]), *cells)))
+        heads = (Head("program", False), Head("threads"), *(Head(policy) for policy in policies))
+        caption = f"Slowdown (H_NTT) of each program, {mix.name}"
+        blocks.append(
+            Table(caption, heads, tuple(rows), "Against running alone on as many big cores; means.")
+        )
+    return Section("Programs", tuple(blocks))
+
+
+def _slowdowns(mix: Mix, policy: str, app: int) -> list[float]:
+    return [run["apps"][app]["h_ntt"] for run in mix.runs if run["policy"] == policy]
+
+
+def _timelines(mixes: Sequence[Mix], asked: Asked) -> Section | None:
+    """The best and the worst run of each workload, simulated again."""
+    blocks: list[Block] = []
+    for mix in mixes[:TIMELINES_MAX]:
+        key, sign = mix.metric.key, 1 if mix.metric.lower_is_better else -1
+        ranked = sorted(mix.runs, key=lambda run: sign * run[key])
+        for word, run in (
+            {"Best": ranked[0], "Worst": ranked[-1]}.items() if len(ranked) > 1 else [("Only", ranked[0])]
+        ):
+            found = asked.timeline(run)
+            if found is None:
+                continue
+            shown = number(mix.metric.factor * run[key], mix.metric.digits)
+            order = "" if run["core_order"] == "as-is" else f", {run['core_order'].replace('-', ' ')}"
+            where = f" of {mix.name}" if len(mixes) > 1 else ""
+            title = (
+                f"{word} run{where}: {run['policy']}, {mix.metric.name} {shown}, seed {run['seed']}{order}"
+            )
+            blocks.append(timeline_chart(found, title))
+    if not blocks:
+        return None
+    if len(mixes) > TIMELINES_MAX:
+        blocks.append(Text(f"Of {len(mixes)} workloads on machines the first {TIMELINES_MAX} are drawn."))
+    return Section("Timelines of the best and the worst run", tuple(blocks))
+
+
+def _energy(mixes: Sequence[Mix]) -> Section | None:
+    """Energy and heat, if they were accounted for."""
+    rows = []
+    for mix in mixes:
+        for row in mix.summary:
+            if row["energy_j"] is None:
+                return None
+            peaks = [
+                run["peak_c"]
+                for run in mix.runs
+                if run["policy"] == row["policy"] and run["peak_c"] is not None
+            ]
+            rows.append(
+                Row(
+                    (
+                        Cell(row["policy"]),
+                        Cell(mix.name),
+                        Cell(words.interval(row["energy_j"]), row["energy_j"]["mean"]),
+                        words.change_cell(row["energy_change"], lower_is_better=True),
+                        Cell(words.interval(row["edp_js"]), row["edp_js"]["mean"]),
+                        Cell(number(max(peaks), 1), max(peaks)) if peaks else Cell("–"),
+                    ),
+                    row["policy"],
+                )
+            )
+    names = ("energy J", "change", "energy × makespan J s", "peak °C")
+    heads = (Head("policy", False), Head("workload", False), *map(Head, names))
+    return Section("Energy and heat", (Table("Energy and heat", heads, tuple(rows)),))
+
+
+def _details(mixes: Sequence[Mix]) -> Section:
+    """Waiting, switches, migrations, utilisation, fairness."""
+    rows = tuple(
+        Row(
+            (
+                Cell(row["policy"]),
+                Cell(mix.name),
+                Cell(number(row["waiting_ms"], 2), row["waiting_ms"]),
+                Cell(number(row["longest_wait_ms"], 2), row["longest_wait_ms"]),
+                Cell(number(row["switches"], 0), row["switches"]),
+                Cell(number(row["migrations"], 0), row["migrations"]),
+                Cell(f"{100 * row['utilisation']:.1f}", row["utilisation"]),
+                Cell(number(row["unfairness"], 2), row["unfairness"]),
+            ),
+            row["policy"],
+        )
+        for mix in mixes
+        for row in mix.summary
+    )
+    heads = (
+        Head("policy", False),
+        Head("workload", False),
+        Head("waiting ms", hint="Mean time of a thread in run queues."),
+        Head("longest wait ms", hint="Longest stay of a thread in a run queue, mean over the runs."),
+        Head("switches"),
+        Head("migrations"),
+        Head("busy %", hint="Mean utilisation of the cores."),
+        Head("unfairness", hint="Greatest slowdown of a program / smallest; 1 is fair."),
+    )
+    return Section("Waiting, switches, fairness", (Table("Means over all runs", heads, rows),))
+
+
+def _assumed(values: Values, asked: Asked) -> Section:
+    """What a reader must know before trusting it."""
+    stated = asked.stated()
+    notes = [*([] if stated else values["notes"]), *values["caveats"]]
+    standing = (
+        "Simulated: programs are models or recordings, machines are descriptions. Intervals cover random amounts, not "
+        "the model's errors."
+    )
+    facts = (Facts(tuple(stated)),) if stated else ()
+    return Section("What was assumed", (*facts, Notes((standing, *notes))))
+
+
+def _all_runs(values: Values) -> Section:
+    """Each run, folded."""
+    keys = ("policy", "workload", "machine", "core_order", "seed", "h_antt", "h_stp")
+    rows = []
+    for run in values["runs"][:RUNS_MAX]:
+        named = [
+            Cell(str(run[key]).replace("-", " ") if key == "core_order" else str(run[key]))
+            for key in keys[:5]
+        ]
+        measured = [Cell(f"{run[key]:.4f}", run[key]) for key in keys[5:]]
+        makespan_ms = run["makespan_ns"] / 1e6
+        rows.append(Row((*named, *measured, Cell(number(makespan_ms, 2), makespan_ms)), run["policy"]))
+    heads = ("policy", "workload", "machine", "core order", "seed", "H_ANTT", "H_STP", "makespan ms")
+    columns = tuple(Head(head, position > 3) for position, head in enumerate(heads))
+    left = len(values["runs"]) - len(rows)
+    note = f"{left:,} more runs are in the JSON." if left > 0 else ""
+    return Section("All runs", (Table("Each simulation", columns, tuple(rows), note),), is_folded=True)

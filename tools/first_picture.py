@@ -30,7 +30,9 @@ def draw(choices: tuple[Choice, ...], path: Path) -> None:
     means = [100 * choice.change.mean for choice in choices]
     halves = [100 * choice.change.half_width for choice in choices]
     with canvas(path, "first", (1, 1), (7.5, 3.4), font=10) as (_, [[axes]]):
-        axes.barh(names, means, xerr=halves, color=[colour(choice) for choice in choices], height=0.7, capsize=2)
+        axes.barh(
+            names, means, xerr=halves, color=[colour(choice) for choice in choices], height=0.7, capsize=2
+        )
         axes.invert_yaxis()
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_xlabel("change of the build's time against Linux, in %, with 95 % intervals")

@@ -45,7 +45,12 @@ class Block:
     @property
     def is_executed_here(self) -> bool:
         """Whether tests/python/test_tutorial.py runs it: in an empty folder with the installed package."""
-        return self.kind == "console" and not self.title and not self.said("executed by") and not self.said("parsed:")
+        return (
+            self.kind == "console"
+            and not self.title
+            and not self.said("executed by")
+            and not self.said("parsed:")
+        )
 
 
 @dataclass

@@ -19,7 +19,20 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 HOWTO_TOOL = "tools/check_howto.py"
 ENDS = {"|", ">", ">>", "&&", "||", ";", "<"}
 """Words behind which another command or a file stands."""
-TOOLS = {"apt", "cargo", "cc", "curl", "git", "perf", "perfetto", "pip", "pipx", "rustup", "trace-cmd", "valgrind"}
+TOOLS = {
+    "apt",
+    "cargo",
+    "cc",
+    "curl",
+    "git",
+    "perf",
+    "perfetto",
+    "pip",
+    "pipx",
+    "rustup",
+    "trace-cmd",
+    "valgrind",
+}
 """Programs of others, whose words are not looked at."""
 
 
@@ -106,18 +119,28 @@ def live(words: list[str], or_in: Path | None = None) -> None:
     """
     name, *rest = words
     more = "".join(path.read_text("utf-8") for path in or_in.rglob("*.rs")) if or_in else ""
-    known = {flag for option in subcommands()[name].options for flag in option.flags} if name in subcommands() else set()
+    known = (
+        {flag for option in subcommands()[name].options for flag in option.flags}
+        if name in subcommands()
+        else set()
+    )
     assert known or re.search(rf"\b{name}\b", more, re.IGNORECASE), name
     for word in takewhile(lambda word: word != "--", rest):
         if word.startswith("--"):
             flag = word.partition("=")[0]
-            assert flag in known or flag.removeprefix("--").replace("-", "_") in more, f"no such option: {flag}"
+            assert flag in known or flag.removeprefix("--").replace("-", "_") in more, (
+                f"no such option: {flag}"
+            )
 
 
 def test_commands_that_are_wrong_are_found() -> None:
     understand(shlex.split("ampsched compare -m 2B2S -w sync-2 -p cfs,colab"))
     understand(shlex.split("ampsched live run --policy hsp -- make -j8"))
-    for wrong in ("ampsched compare --machin 2B2S", "ampsched comprae", "ampsched live run --polcy hsp -- true"):
+    for wrong in (
+        "ampsched compare --machin 2B2S",
+        "ampsched comprae",
+        "ampsched live run --polcy hsp -- true",
+    ):
         with pytest.raises(Exception, match=r"machin|comprae|polcy"):
             understand(shlex.split(wrong))
     with pytest.raises(AssertionError, match="nonsense"):

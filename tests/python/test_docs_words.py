@@ -52,10 +52,19 @@ def test_there_is_not_too_much_to_read() -> None:
 def test_no_page_is_too_long() -> None:
     for name, words in counted().items():
         limit = ONE_PAGE.get(Path(name).parent.as_posix())
-        assert limit is None or words <= limit, f"{name} has {words} words, at most {limit}: split or shorten it"
+        assert limit is None or words <= limit, (
+            f"{name} has {words} words, at most {limit}: split or shorten it"
+        )
 
 
 def test_what_counts_is_what_people_wrote() -> None:
     words = counted()
-    assert {"README.md", "docs/index.md", "docs/explanation/limits.md", "docs/reference/rt-app.md"} <= set(words)
-    assert not {LOG, "docs/reference/cli.md", "docs/reports/colab/report.md", "docs/reports/truth/linux.md"} & set(words)
+    assert {"README.md", "docs/index.md", "docs/explanation/limits.md", "docs/reference/rt-app.md"} <= set(
+        words
+    )
+    assert not {
+        LOG,
+        "docs/reference/cli.md",
+        "docs/reports/colab/report.md",
+        "docs/reports/truth/linux.md",
+    } & set(words)

@@ -16,7 +16,6 @@ from truth.cores import report
 from truth.cores.points import CORES, QUANTA_US, SCHEDULERS, points
 
 
-
 def parser() -> argparse.ArgumentParser:
     """The options."""
     options = argparse.ArgumentParser(description=__doc__)

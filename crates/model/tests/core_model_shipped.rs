@@ -49,7 +49,8 @@ fn every_profile_is_faster_on_the_big_core_of_colab() {
 
 #[test]
 fn the_committed_comparison_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/models/core-model.md");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/models/core-model.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let current = report::replace(&text, &report::markdown(&Published::read())).unwrap();
     assert!(

@@ -29,14 +29,14 @@ def draw(choices: tuple[Choice, ...], path: Path) -> None:
     names = [choice.policy for choice in choices]
     means = [100 * choice.change.mean for choice in choices]
     halves = [100 * choice.change.half_width for choice in choices]
-    with canvas(path, "first", (1, 1), (7.5, 3.4), font=10) as (_, [[axes]]):
+    with canvas(path, "first", (1, 1), 3.4) as (_, [[axes]]):
         axes.barh(
             names, means, xerr=halves, color=[colour(choice) for choice in choices], height=0.7, capsize=2
         )
         axes.invert_yaxis()
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_xlabel("change of the build's time against Linux, in %, with 95 % intervals")
-        axes.set_title("A recorded parallel build on two big and two little cores", loc="left", fontsize=11)
+        axes.set_title("A recorded parallel build on two big and two little cores", loc="left")
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ def changes() -> dict[str, Change]:
 def draw(found: Mapping[str, Change], path: Path) -> None:
     """Two columns of bars, a row per policy."""
     panels = (("mean slowdown (H_ANTT)", "slowdown"), ("unfairness", "unfairness"))
-    with canvas(path, "policies", (1, 2), (7.5, 0.21 * len(found) + 0.9), font=9) as (_, [axes]):
+    with canvas(path, "policies", (1, 2), 0.21 * len(found) + 0.9) as (_, [axes]):
         for panel, (title, field) in zip(axes, panels, strict=True):
             values = [getattr(change, field) for change in found.values()]
             colours = [BETTER if value < 0 else WORSE for value in values]
@@ -63,7 +63,7 @@ def draw(found: Mapping[str, Change], path: Path) -> None:
             panel.margins(y=0.01)
             panel.invert_yaxis()
             panel.axvline(0, color="black", linewidth=0.8)
-            panel.set_title(title, fontsize=10)
+            panel.set_title(title)
             panel.set_xlabel(f"change against {BASELINE}, %")
         axes[1].set_yticklabels([])
 

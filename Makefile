@@ -220,16 +220,16 @@ truth: $(BUILD)/package campaign-programs ## Compare simulations with kernels in
 	sh tools/check-live.sh
 	$(clock)
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.sides.run --programs $(BUILD)/campaign \
-		--results docs/reports/truth --machines truth/machines --jobs $(JOBS) --report docs/explanation/truth.md
+		--results docs/reports/truth --machines truth/machines --jobs $(JOBS) --report docs/reports/truth
 
 .PHONY: truth-host
 truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simulations with this computer's kernel, on two of its CPUs [MORE='--measure --cpus 2,3']
 	$(BIN)/python -m truth.host.run --programs $(BUILD)/host --results docs/reports/truth/host \
-		--report docs/explanation/truth.md $(MORE)
+		--report docs/reports/truth/host.md $(MORE)
 
 .PHONY: truth-costs
 truth-costs: $(BUILD)/package $(BUILD)/costs/tasks $(BUILD)/costs/migrate $(BUILD)/costs/spins ## Check mechanisms that cost time or power against published and kept measurements (seconds) [MORE='--measure .build/costs']
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.costs docs/explanation/costs.md $(MORE)
+	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.costs docs/reports/truth/costs.md $(MORE)
 
 $(BUILD)/costs/%: truth/programs/%.c
 	mkdir -p $(@D)
@@ -263,7 +263,7 @@ truth-lifted: $(BUILD)/package ## Compare lifted programs with recordings, also 
 
 .PHONY: truth-contention
 truth-contention: $(BUILD)/package ## Compare how threads slow each other down with caches and published figures (a minute)
-	$(BIN)/python -m truth.contention.run --page docs/explanation/contention.md $(MORE)
+	$(BIN)/python -m truth.contention.run --page docs/reports/truth/contention.md $(MORE)
 
 CORES_PROGRAMS := director pairs groups wakers build
 
@@ -272,7 +272,7 @@ truth-cores: $(BUILD)/package $(CORES_PROGRAMS:%=$(BUILD)/cores/%) $(PEERS)/scx_
 	sh tools/check-live.sh
 	$(clock)
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.cores.run --programs $(BUILD)/cores \
-		--peers $(PEERS) --results docs/reports/cores --jobs $(JOBS) --page docs/explanation/truth.md $(MORE)
+		--peers $(PEERS) --results docs/reports/cores --jobs $(JOBS) --page docs/reports/truth/cores.md $(MORE)
 
 .PHONY: noise
 noise: $(BUILD)/package $(BUILD)/cores/build ## Record the shipped noise files anew in an exact virtual machine (some minutes)
@@ -351,7 +351,7 @@ calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew fro
 	$(BIN)/python calibration/prop_sp/make_programs.py
 	$(BIN)/python calibration/hfee/make_programs.py
 	$(BIN)/python calibration/chronaki/make_programs.py
-	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/explanation/core-model.md
+	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/reports/models/core-model.md
 	$(BIN)/python calibration/power/fit_power.py
 	cargo run --locked --quiet -p ampsched-model --example published_power >calibration/power/predicted.csv
 	$(BIN)/python calibration/power/report_power.py

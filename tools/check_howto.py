@@ -15,7 +15,6 @@ import pages
 from checkout import ROOT, Copy, copy
 
 PAGE = ROOT / "docs/howto/policy-in-rust.md"
-HERE, IN_A_VM = "in a checkout", "in a checkout, on Debian"
 REGISTRY = "crates/policy/src/policies/mod.rs"
 FILES = "crates/policy/src/policies/*.rs"
 
@@ -48,9 +47,9 @@ def follow(checkout: Copy, vm_missing: str) -> None:
     for block in pages.blocks(PAGE.read_text(encoding="utf-8")):
         if block.kind == "diff":
             apply(checkout, block)
-        elif block.title in (HERE, IN_A_VM):
+        elif block.title in (pages.IN_A_CHECKOUT, pages.IN_A_VM):
             for command in pages.parse_console(block.body):
-                if block.title == IN_A_VM and vm_missing:
+                if block.title == pages.IN_A_VM and vm_missing:
                     print(f"SKIPPED: {command.line}: {vm_missing}")
                     continue
                 start_s = time.monotonic()

@@ -3,7 +3,10 @@
 A block of type `console` holds commands: lines that begin with `$ `. The others are output, of which each line must
 appear in this order; `...` stands for lines that are left out or, inside a line, for anything. A block with a title is
 for a file of that name; that of a `console` block says where its commands run, if not in an empty folder with the
-installed package.
+installed package. A comment in the line before a block may say
+
+* `executed by FILE`: the test or tool that runs the block, and names the page;
+* `parsed: WHY`: not every computer can run it, so only its words are checked, and why.
 """
 
 import re
@@ -12,7 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+IN_A_CHECKOUT, IN_A_VM = "in a checkout", "in a checkout, on Debian"
+"""Titles of blocks that `make check-howto` executes."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,27 @@ class Block:
     title: str
     """Empty if it has none."""
     body: str
+    note: str = ""
+    """The comment before it; empty if there is none."""
+
+    def said(self, what: str) -> str:
+        """What the comment says behind these words; empty if it does not begin with them."""
+        return self.note.removeprefix(what).strip() if self.note.startswith(what) else ""
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether it shows commands for a shell."""
+        return self.kind in ("console", "sh")
+
+    @property
+    def is_executed_here(self) -> bool:
+        """Whether tests/python/test_tutorial.py runs it: in an empty folder with the installed package."""
+        return (
+            self.kind == "console"
+            and not self.title
+            and not self.said("executed by")
+            and not self.said("parsed:")
+        )
 
 
 @dataclass
@@ -38,7 +66,7 @@ def blocks(page: str) -> Iterator[Block]:
     for found in _BLOCK.finditer(page):
         kind, _, rest = found["info"].partition(" ")
         title = re.search(r'title="([^"]+)"', rest)
-        yield Block(kind, title[1] if title else "", found["body"])
+        yield Block(kind, title[1] if title else "", found["body"], found["note"] or "")
 
 
 def parse_console(body: str) -> list[Command]:
@@ -52,6 +80,15 @@ def parse_console(body: str) -> list[Command]:
         elif line.strip():
             commands[-1].output.append(line)
     return commands
+
+
+def lines(block: Block) -> list[str]:
+    """The commands of a block, each in one line without comments."""
+    if block.kind == "console":
+        found = [command.line for command in parse_console(block.body)]
+    else:
+        found = re.sub(r"\\\n\s*", " ", block.body).splitlines()
+    return [line for each in found if (line := re.sub(r"\s+#.*|\\\n\s*", " ", each).strip())]
 
 
 def squeeze(line: str) -> str:
@@ -97,6 +134,6 @@ def run(command: Command, folder: Path, environment: Mapping[str, str]) -> None:
     assert missing is None, f"{command.line} does not print\n  {missing}\nbut\n{everything}"
 
 
-def terminal() -> dict[str, str]:
+def terminal(columns: int = 110) -> dict[str, str]:
     """What makes output the same everywhere: a terminal of fixed width without colours."""
-    return {"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
+    return {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}

@@ -1,4 +1,4 @@
-"""Compares fitted models with the recordings and writes the tables of docs/explanation/program-models.md."""
+"""Compares fitted models with the recordings and writes the tables of docs/reports/models/programs.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rates import rate
 SEEDS = (1, 2, 3, 4, 5)
 """Runs of each model; the tables show means."""
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "program-models.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reports" / "models" / "programs.md"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tables and plots of how far predicted power is from the measured one.
 
-    python calibration/power/report_power.py            writes them into docs/explanation
+    python calibration/power/report_power.py            writes them into docs/reports/models
     python calibration/power/report_power.py --check    compares the tables instead; exit code 1 if they differ
 
 Reads predicted.csv, which `cargo run -p ampsched-model --example published_power` prints.
@@ -22,8 +22,8 @@ from thermal import steady_errors
 from ampsched.experiments import plots
 
 PREDICTED = Path(__file__).parent / "predicted.csv"
-PAGE = ROOT / "docs" / "explanation" / "power-model.md"
-PLOT = ROOT / "docs" / "explanation" / "power-model.svg"
+PAGE = ROOT / "docs" / "reports" / "models" / "power.md"
+PLOT = ROOT / "docs" / "reports" / "models" / "power.svg"
 BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
 Row = dict[str, str]

@@ -70,6 +70,10 @@ def policies_page() -> str:
         "# Policies",
         "A policy is named with parameters like this: `colab:literal=1:decay=0.8`. In a list, policies are separated by "
         "commas; the others are measured against the first.",
+        "![What each policy changes against cfs: mean slowdown and unfairness](policies.svg)",
+        "Means over the mixes of the COLAB paper on two big and two little cores with one frequency each, with true "
+        "speed-ups; further left is better. Policies that save energy, set clocks or need other machines cannot show "
+        "here what they are for. [Reports](../reports/claims.md) compare policies on their own papers' workloads.",
         _index(policies()),
     ]
     for info in policies():

@@ -56,7 +56,7 @@ def kernel_log() -> list[str]:
 def complaints(since: int) -> list[str]:
     """What the kernel has complained about since some line of its log."""
     bad = re.compile(r"WARNING|BUG|Oops|stall|lockup|hung|runnable task|Call Trace|error", re.IGNORECASE)
-    # Seen rarely, cause not found: docs/howto/run-a-policy-in-the-kernel.md, Limits.
+    # Seen rarely, cause not found: docs/explanation/live.md, Limits.
     known = "NOHZ tick-stop error: local softirq work is pending"
     return [line for line in kernel_log()[since:] if bad.search(line) and known not in line]
 

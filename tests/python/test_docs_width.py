@@ -15,11 +15,8 @@ PAGES = sorted(WRITTEN)
 def has_wide_tables(page: Path) -> bool:
     """Whether programs write tables into a page. What people write in long rows had better be a list."""
     return page.is_relative_to(DOCS / "reports") or page.relative_to(DOCS.parent).as_posix() in (
-        "docs/explanation/contention.md",
         "docs/explanation/DECISIONS.md",
         "docs/explanation/performance.md",
-        "docs/explanation/program-models.md",
-        "docs/explanation/truth.md",
     )
 
 

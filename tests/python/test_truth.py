@@ -150,9 +150,10 @@ def test_looks_are_read_from_what_a_session_says() -> None:
 
 def test_tables_replace_only_what_is_between_the_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{run.BEGIN}\nold\n{run.END}\nafter\n")
-    replace_region(page, run.BEGIN, run.END, r"new \1")
-    assert page.read_text() == f"before\n{run.BEGIN}\n\nnew \\1\n\n{run.END}\nafter\n"
+    begin, end = "<!-- begin -->", "<!-- end -->"
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+    replace_region(page, begin, end, r"new \1")
+    assert page.read_text() == f"before\n{begin}\n\nnew \\1\n\n{end}\nafter\n"
 
 
 def test_spreads_are_over_quanta(tmp_path: Path) -> None:

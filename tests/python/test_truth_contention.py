@@ -6,11 +6,9 @@ import pytest
 from truth.contention import bandwidth, smt
 from truth.contention.bandwidth import COPY, LMBENCH, LOAD, PUBLISHED, TRIAD, Kernel
 from truth.contention.simulated import Site, speeds
-from truth.page import replace_region
 
 from ampsched import Catalog, InputError, simulate
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/contention.md"
 QUIET = {"l1d_mpki": 0.0, "l2_512k_mpki": 0.0, "l2_2m_mpki": 0.0}
 
 
@@ -40,16 +38,6 @@ def test_low_one_thread_is_as_fast_as_published_and_all_are_within_the_memory(tm
     ours = bandwidth.simulated(tmp_path, series)
     assert ours[1] == pytest.approx(series.gb_s[1], rel=1e-3)
     assert ours[1] < ours[2] < ours[4] < max(series.gb_s.values())
-
-
-def test_the_page_has_all_regions(tmp_path: Path) -> None:
-    copy = tmp_path / "page.md"
-    copy.write_text(PAGE.read_text("utf-8"), "utf-8")
-    for name in ("l2", "bandwidth", "smt"):
-        replace_region(
-            copy, f"<!-- begin: {name}, written by make truth-contention -->", f"<!-- end: {name} -->", "new"
-        )
-    assert copy.read_text("utf-8").count("\n\nnew\n\n") == 3
 
 
 def _machine(tmp_path: Path, cluster: str = "", memory: str = "") -> Path:

@@ -206,16 +206,12 @@ def test_a_plan_may_ask_for_traces() -> None:
     assert lines[:3] == ["settle_us\t300000", "classes\t1\t0", "traces\t/campaign/traces"]
 
 
-def test_linux_has_a_place_of_its_own_in_the_page(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "\n\n".join([run.BEGIN, "old", run.END, run.LINUX_BEGIN, "old too", run.LINUX_END]), "utf-8"
-    )
-    run.write(page, {"linux": "new"})
-    assert page.read_text("utf-8").split("\n\n")[1:5] == ["old", run.END, run.LINUX_BEGIN, "new"]
-    run.write(page, {"sides": "one", "quanta": "two"})
-    assert page.read_text("utf-8").split("\n\n")[1:3] == ["one", "two"]
-    assert "new" in page.read_text("utf-8")
+def test_each_part_has_a_page_of_its_own(tmp_path: Path) -> None:
+    run.write(tmp_path, {"linux": "new"})
+    assert [path.name for path in tmp_path.iterdir()] == ["linux.md"]
+    run.write(tmp_path, {"sides": "one", "quanta": "two"})
+    ends = {path.name: path.read_text("utf-8").split("\n\n")[-1] for path in tmp_path.iterdir()}
+    assert ends == {"kernel.md": "one\n", "linux.md": "new\n", "quantum.md": "two\n"}
 
 
 def test_the_machine_with_frequencies_has_the_capacities_that_linux_works_out(tmp_path: Path) -> None:

@@ -9,39 +9,44 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.pages import Block, Command, blocks, first_missing, parse_console, run, terminal
+from tools.pages import Command, blocks, first_missing, parse_console, run, terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-
-
-def is_executed(block: Block) -> bool:
-    """Whether a block's commands run in an empty folder with the installed package."""
-    return block.kind == "console" and not block.title
+NARROW = 80
+"""Columns of the first listings that somebody reads."""
 
 
 def pages() -> list[Path]:
     """All pages with commands."""
     found = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    return [page for page in found if any(map(is_executed, blocks(page.read_text())))]
+    return [page for page in found if any(block.is_executed_here for block in blocks(page.read_text()))]
 
 
-def environment(folder: Path) -> dict[str, str]:
+def is_for_beginners(page: Path) -> bool:
+    """Whether a page is read before the others; its listings fit any screen."""
+    return page.parent in (ROOT, DOCS / "tutorial")
+
+
+def environment(folder: Path, columns: int) -> dict[str, str]:
     """The installed commands are in the path."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(folder / ".cache"), **terminal()}
+    return {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(folder / ".cache"), **terminal(columns)}
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     executed = 0
+    columns = NARROW if is_for_beginners(page) else 110
+    if page.parent == ROOT:
+        (tmp_path / "docs").symlink_to(DOCS)
     for block in blocks(page.read_text()):
         if block.title and block.kind != "console" and "/" not in block.title:
             (tmp_path / block.title).write_text(block.body)
-        if is_executed(block):
+        if block.is_executed_here:
             for command in parse_console(block.body):
                 assert shlex.split(command.line), f"{page}: empty command"
-                run(command, tmp_path, environment(tmp_path))
+                run(command, tmp_path, environment(tmp_path, columns))
                 executed += 1
     assert executed > 0
 
@@ -50,10 +55,16 @@ def test_the_tutorial_shows_output() -> None:
     """A tutorial whose blocks lost their output would pass the other test without checking anything."""
     text = (DOCS / "tutorial/first-comparison.md").read_text()
     commands: list[Command] = [
-        command for block in blocks(text) if is_executed(block) for command in parse_console(block.body)
+        command for block in blocks(text) if block.is_executed_here for command in parse_console(block.body)
     ]
     assert len(commands) >= 5
     assert sum(len([line for line in command.output if line != "..."]) for command in commands) >= 15
+
+
+@pytest.mark.parametrize("page", list(filter(is_for_beginners, pages())), ids=lambda page: page.name)
+def test_listings_for_beginners_are_narrow(page: Path) -> None:
+    for block in blocks(page.read_text()):
+        assert max(map(len, block.body.splitlines())) <= NARROW, f"{page.name}: {block.body}"
 
 
 def test_comparing_lines() -> None:

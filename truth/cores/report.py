@@ -1,4 +1,4 @@
-"""The region of docs/explanation/truth.md on many cores, and its picture."""
+"""docs/reports/truth/cores.md on many cores, and its picture."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from ampsched.experiments import plots
-from ampsched.markdown import ALL_BUT_FIRST, table
+from ampsched.markdown import ALL_BUT_FIRST, page, table
 from truth.campaign.boot import KERNEL
 from truth.campaign.plan import Run
 from truth.campaign.store import Store
@@ -124,12 +124,11 @@ FIGURES = (
 )
 PANELS = tuple(figure for figure in FIGURES if figure.cost)
 
-HEAD = f"""As many cores as stated, each of {MIPS} MIPS and all equal; Linux 6.18, x86-64. Our policies schedule \
-nothing less than two kinds of cores, so they are told that the first half is {TOLD_RATIO - 1:.0%} faster. Each point \
-is one boot that runs all loads one after the other, each with a pause before; runs are exact, so none is repeated. \
-Programs of C, in `truth/programs`; times are the guest's. What is counted begins {WARM_MS} ms after a load's start \
-(pairs: when all are there). On 32 cores the kernel's queues were not measured: the verifier follows their loops over \
-all CPUs too long.
+HEAD = f"""Written by `make truth-cores`. The cores are equal, each of {MIPS} MIPS; Linux 6.18, x86-64. Our policies \
+need two kinds of cores, so they are told that the first half is {TOLD_RATIO - 1:.0%} faster. Each point is one boot \
+that runs all loads in turn, with pauses; runs are exact, so none is repeated. The programs, in C, are in \
+`truth/programs`; times are the guest's. Counting begins {WARM_MS} ms after a load's start (pairs: when all are \
+there). The kernel's queues were not measured on 32 cores: the verifier needs too long for their loops over all CPUs.
 
 * *Pairs* ({PAIRS_MS} ms): as many pairs of threads as cores; one works for 2 us, wakes the other and sleeps. Alone, \
 with nothing but the work, a core would do 500 wake-ups in 1 ms.
@@ -187,7 +186,7 @@ class Results:
 
 
 def text(results: Results, picture: str) -> str:
-    """The region's text.
+    """The page's text.
 
     Args:
         results: What there is.
@@ -197,7 +196,7 @@ def text(results: Results, picture: str) -> str:
     is_stale = not all(is_fresh for _, is_fresh in results.loads.values())
     notes = [f"A {STALE} marks what was measured with other sources than today's."] if is_stale else []
     drawn = f"![What scheduling costs on 4 to 32 cores, by scheduler and quantum]({picture})"
-    return "\n\n".join(["## Many cores", HEAD, drawn, *tables, *notes])
+    return page("# What scheduling costs on many cores", HEAD, drawn, *tables, *notes)
 
 
 def _table(results: Results, figure: Figure) -> str:

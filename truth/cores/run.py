@@ -1,4 +1,4 @@
-"""Measures what scheduling costs on 4 to 32 equal cores and writes a region of docs/explanation/truth.md.
+"""Measures what scheduling costs on 4 to 32 equal cores and writes docs/reports/truth/cores.md.
 
 A measurement, not a test: nothing fails if the figures are bad, and nothing is tuned to them. It may be stopped at any
 time and goes on later: what it has measured is kept in --results, and what was measured with other programs, another
@@ -14,10 +14,6 @@ from truth.campaign.run import Group, carry_out
 from truth.campaign.store import Store
 from truth.cores import report
 from truth.cores.points import CORES, QUANTA_US, SCHEDULERS, points
-from truth.page import replace_region
-
-BEGIN = "<!-- begin: written by make truth-cores -->"
-END = "<!-- end: written by make truth-cores -->"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -74,7 +70,7 @@ def main() -> None:
         if arguments.page:
             picture = arguments.page.with_name("many-cores.svg")
             report.draw(results, picture)
-            replace_region(arguments.page, BEGIN, END, report.text(results, picture.name))
+            arguments.page.write_text(report.text(results, picture.name), "utf-8")
             print(f"wrote {arguments.page}")
     if failures:
         sys.exit(f"{len(failures)} boots have failed, see above; what was measured is kept")

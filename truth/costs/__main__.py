@@ -1,4 +1,4 @@
-"""Writes what docs/explanation/costs.md says of each mechanism: ``python -m truth.costs [PAGE]``.
+"""Writes docs/reports/truth/costs.md, a section per mechanism: ``python -m truth.costs [PAGE]``.
 
 What was measured is kept in docs/reports/truth/costs; ``--measure FOLDER`` measures anew with the compiled programs of
 a folder.
@@ -7,18 +7,22 @@ a folder.
 import argparse
 from pathlib import Path
 
+from ampsched.markdown import page
 from truth.costs import devices, handover, power, refill, spins, windows
-from truth.page import replace_region
 
-BEGIN = "<!-- begin: written by make truth-costs -->"
-END = "<!-- end: written by make truth-costs -->"
+HEAD = """\
+# Costs beside measurements
+
+Written by `make truth-costs`. Each mechanism beside figures that did not set it: published ones, queueing theory, exact
+virtual machines, or the computer on which the command ran. The aim is an error of at most 10 %.
+[Costs](../../explanation/costs.md) explains the mechanisms."""
 SECTIONS = (spins, devices, windows, handover, refill, power)
 
 
 def main() -> None:
     """Checks all mechanisms, prints what was found, and writes the page if one is named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", type=Path, nargs="?", help="page in which the tables are replaced")
+    parser.add_argument("page", type=Path, nargs="?", help="page that is written")
     parser.add_argument("--measure", type=Path, help="folder of the compiled C programs; measures anew")
     arguments = parser.parse_args()
     if arguments.measure:
@@ -28,7 +32,7 @@ def main() -> None:
     text = "\n\n".join(part.text() for part in SECTIONS)
     print(text)
     if arguments.page:
-        replace_region(arguments.page, BEGIN, END, text)
+        arguments.page.write_text(page(HEAD, text), "utf-8")
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def text() -> str:
             "8 KiB. So three rows are more than 10 % off, and would be others with another layout; across clusters "
             "all figures stayed within 2.1 %.",
             "Both sides have the same costs of a miss, so this checks how many lines are counted, not what one costs: "
-            "that is the [core model's](core-model.md). Moves between big cores are left out: out-of-order cores hide "
+            "that is the [core model's](../../explanation/core-model.md). Moves between big cores are left out: out-of-order cores hide "
             "most of the L2's latency, and what is left (300 ns for 16 KiB) is less than what a tick adds.",
         ],
     )

@@ -1,4 +1,4 @@
-"""The part of docs/explanation/truth.md that tells how close simulations come to a computer as it is."""
+"""docs/reports/truth/host.md: how close simulations come to a computer as it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,12 @@ from truth.sides.workloads import Workload
 
 TURNAROUND_AIM = 0.05
 SWITCHES_AIM = 1.5
+INTRODUCTION = """\
+Written by `make truth-host`, which measures what scheduling costs on a computer with two equal CPUs, runs seven
+programs there, and simulates them under `linux` as of that kernel. `make truth-host MORE=--measure` does it on yours.
+Other programs, interrupts and perhaps a hypervisor take their share, so disturbed runs are repeated, and `tick_cost_ns`
+includes whatever else interrupted. *If waking were free*: the same simulation on a machine that states no cost of a
+wake-up."""
 
 
 @dataclass(frozen=True)

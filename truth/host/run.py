@@ -16,17 +16,15 @@ from pathlib import Path
 from statistics import mean, median
 
 from ampsched import Catalog, InputError, _core
+from ampsched.markdown import page
 from truth.host import measure
 from truth.host.measure import Host, Run
-from truth.host.report import Pair, text_of
+from truth.host.report import INTRODUCTION, Pair, text_of
 from truth.host.scenarios import SCENARIOS
-from truth.page import replace_region
 from truth.sides.machine import Costs, machine_file
 from truth.sides.simulated import Simulator
 from truth.sides.workloads import Workload
 
-BEGIN = "<!-- begin: written by make truth-host -->"
-END = "<!-- end: written by make truth-host -->"
 REPETITIONS = 5
 SEEDS = 8
 """Simulations of a scenario: a kernel leaves to chance whether a core that falls idle looks for threads."""
@@ -118,7 +116,7 @@ def main() -> None:
     parser.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
     parser.add_argument("--results", type=Path, required=True, help="folder of what is measured")
     parser.add_argument("--measure", action="store_true", help="measure anew on this computer")
-    parser.add_argument("--report", type=Path, help="page in which the tables are replaced")
+    parser.add_argument("--report", type=Path, help="page that is written")
     parser.add_argument("--cpus", default="0,1", help="the two CPUs to use (default %(default)s)")
     parser.add_argument(
         "--patience",
@@ -138,7 +136,7 @@ def main() -> None:
     text = compare(arguments.results)
     print(text)
     if arguments.report:
-        replace_region(arguments.report, BEGIN, END, text)
+        arguments.report.write_text(page("# The kernel of a computer as it is", INTRODUCTION, text), "utf-8")
 
 
 if __name__ == "__main__":

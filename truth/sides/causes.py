@@ -17,17 +17,14 @@ PART = 0.5
 """Something explains a miss if it is as large as this part of it, or leaves no more than this part."""
 
 RULE = f"""\
-Each program whose error is above {MISS:.0%} has a row with what was tested, and as its cause the first of these that
-holds:
+Each program with an error above {MISS:.0%} has a row. Its cause is the first of these that holds:
 
-* *tie*: the kernel differs from itself by at least {PART:.0%} of the error if runs are in reverse order (*kernel
-  again*);
-* *one offset*: without the one of the offsets that adds most, at most {PART:.0%} of the error is left (*one less*);
-* *noise*: with what an idle system does beside the programs, at most {PART:.0%} of it is left (*noise*);
-* *clocks*: where the same kernel runs at fixed frequencies, the same program misses by at most {PART:.0%} of it (*fixed
-  clocks*; systems named *energy*);
-* *chance*: the error is within its 95% interval over the offsets (*interval*): more offsets might show none;
-* *open*: none of them, so a rule of the simulated kernel is wrong or missing, or something is simulated otherwise."""
+* *tie*: in reverse order, the kernel differs from itself by at least {PART:.0%} of the error (*kernel again*);
+* *one offset*: without the offset that adds most, at most {PART:.0%} of the error is left (*one less*);
+* *noise*: with an idle system's background work, at most {PART:.0%} of it is left (*noise*);
+* *clocks*: at fixed frequencies, the error is at most {PART:.0%} as large (*fixed clocks*; systems named *energy*);
+* *chance*: the error is within its 95% interval over the offsets (*interval*), so more offsets might show none;
+* *open*: none of these. A rule of the simulated kernel is wrong or missing, or the simulator differs elsewhere."""
 
 HEADER = (
     "system",

@@ -181,19 +181,20 @@ def _ended(programs: Sequence[dict]) -> list[Ended]:
 
 
 INTRODUCTION = f"""\
-The same workloads under the scheduler that each kernel brings, without sched_ext, and under what stands for it in the
-simulator. Kernels of x86-64 take all cores for equal; those of arm64 are told how fast each core is.
-Systems named *energy* have frequencies and an energy model, too: schedutil and the HiKey 960's.
+Written by `make truth`. The same workloads under each kernel's own scheduler, without sched_ext, and under its model in
+the simulator. Kernels for x86-64 treat all cores as equal; those for arm64 are told how fast each core is. Systems
+named *energy* also have frequencies and an energy model: schedutil and the HiKey 960's.
 
 Aims: turnaround within {report.MEAN_AIM:.0%} on average and {report.WORST_AIM:.0%} at worst; the share of its time that
 a program has on big cores within {100 * report.SHARE_AIM:.0f} points; switches and moves of threads to other cores
-within a factor of {report.FACTOR_AIM:g}. {{offsets}} start offsets, each run twice in the kernel, with something else
-before it, and simulated with {SEEDS} seeds: a kernel leaves to chance whether a core that falls idle looks for threads.
+within a factor of {report.FACTOR_AIM:g}. There are {{offsets}} start offsets. Each is run twice in the kernel, after
+different programs, and simulated with {SEEDS} seeds, because a kernel leaves it to chance whether a core that becomes
+idle looks for threads.
 
-*The kernel again*: the same runs, but in reverse order after a boot, beside the kernel itself. Whatever differs there
-hangs on what a kernel remembers from one run to the next, which no simulation of a single run can know.
+*The kernel again* compares the kernel with itself: the same runs in reverse order after a boot. These differences come
+from what a kernel remembers between runs, which no simulation of a single run can know.
 
-*The same with noise*: simulated with what an idle system does beside the programs, as `--noise {NOISE}` has it."""
+*The same with noise*: simulated with the background work of an idle system (`--noise {NOISE}`)."""
 
 
 def section(folder: Path, results: Path, machines: Path, offsets: int, pool: Executor) -> str:
@@ -215,19 +216,18 @@ def section(folder: Path, results: Path, machines: Path, offsets: int, pool: Exe
         found.append((each.name, "the kernel again", again))
         missed += causes.misses(each.name, rows, again, noisy, fixed.get(each.costs), offsets)
         fixed[each.name] = rows
-        tables += [f"### {each.name}", report.details(rows)]
+        tables += [f"## {each.name}", report.details(rows)]
     costs = {
         each.name: Costs.load(results / f"costs-{each.costs_name}.json") for each in SYSTEMS if not each.costs
     }
     return "\n\n".join(
         [
-            "## Linux's own scheduler",
             INTRODUCTION.format(offsets=offsets),
             report.summary(found),
-            "### Causes of misses",
+            "## Causes of misses",
             causes.RULE,
             causes.causes_table(missed),
-            "### What scheduling costs there",
+            "## What scheduling costs there",
             costs_table(costs, ["big", "little"]),
             *tables,
         ]

@@ -27,6 +27,11 @@ def guests(guest: Guest) -> list[Guest]:
     ]
 
 
+INTRODUCTION = """\
+Written by `make truth`. CPUs of an exact machine take turns of one quantum. A working CPU notices an interrupt at its
+next turn, so up to a quantum late. Mean turnaround in ms over three start offsets, by quantum."""
+
+
 def measure(guest: Guest, schedulers: Sequence[Scheduler], store: Store, jobs: int) -> None:
     """Runs what the store does not have yet."""
     mixes = tuple(workload.mix() for workload in WORKLOADS if workload.name in NAMES)

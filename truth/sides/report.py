@@ -1,4 +1,4 @@
-"""The tables of docs/explanation/truth.md, second edition."""
+"""The tables of docs/reports/truth/kernel.md."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,16 @@ from truth.sides.machine import FIELDS, Costs
 SLACK = 0.02
 """Of a run that lies within a range."""
 MEAN_AIM, WORST_AIM, SWITCHES_AIM = 0.02, 0.05, 1.2
+INTRODUCTION = f"""\
+Written by `make truth`. The same programs under the same policies: in a real kernel on two big and two little cores,
+and in the simulator. [How simulations are checked](../../explanation/truth.md) tells how, and why some differ.
+
+* *Error*: of the mean turnaround over all start offsets. *Single runs*: each offset by itself.
+* *Range*: the shortest and the longest simulated turnaround if programs start up to 50 us earlier or later. *In the
+  range*: how many of the kernel's runs lie within it, give or take {SLACK:.0%}. A range wider than {WORST_AIM:.0%} is a
+  tie.
+* *Switches*: how often a core went on to another thread of the workload; the kernel's own threads do not count.
+* `eevdf` is the kernel's own scheduler on one side and our description of it on the other."""
 
 
 @dataclass(frozen=True)

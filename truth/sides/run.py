@@ -14,21 +14,23 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from ampsched.markdown import page
 from ampsched.vm.exact import Exact, loader
 from truth.campaign.boot import KERNEL, Guest, Scheduler, ours
 from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
-from truth.page import replace_region
 from truth.sides import linux, quanta, report
 from truth.sides.machine import FIELDS, Costs, look_us, machine_file, measure
 from truth.sides.simulated import Ended, Simulator
 from truth.sides.systems import BESIDE, MACHINE, MIPS, SYSTEMS, exact_machine
 from truth.sides.workloads import CHOSEN, WORKLOADS, Workload
 
-BEGIN = "<!-- begin: written by make truth -->"
-END = "<!-- end: written by make truth -->"
-LINUX_BEGIN = "<!-- begin: written by make truth, Linux -->"
-LINUX_END = "<!-- end: written by make truth, Linux -->"
+PAGES = {
+    "sides": ("kernel.md", "Our policies in a kernel and in the simulator", report.INTRODUCTION),
+    "linux": ("linux.md", "Linux's own scheduler in a kernel and in the simulator", ""),
+    "quanta": ("quantum.md", "What depends on the quantum", quanta.INTRODUCTION),
+}
+"""For each part its page, the title and what stands before the tables."""
 POLICIES = ("cfs", "colab", "wash", "max-fair", "equal-progress", "acfs")
 BACK_END_NAME = "back-end"
 BACK_END = "cfs"
@@ -182,16 +184,15 @@ def _compare(arguments: argparse.Namespace, exact: Exact, folder: Path, pool: Ex
     aims = [
         report.aims("Our own policies", our_own),
         report.aims("Workloads drawn by lot", [cell for cell in our_own if cell.workload not in chosen]),
-        report.aims("Those of them that no tie decides", [cell for cell in our_own if not cell.is_tied]),
+        report.aims("Our own policies where no tie decides", [cell for cell in our_own if not cell.is_tied]),
     ]
     return "\n\n".join(
         [
-            "## Kernel and simulator",
             " ".join([*aims, f"{arguments.offsets} start offsets."]),
             report.summary(cells),
             "## What scheduling costs",
             report.costs_table(costs, names),
-            "What they explain:",
+            "How far off simulations are on a machine whose file leaves some of them out:",
             what_costs_explain(
                 store, guest, exact, simulators[BACK_END_NAME], costs[BACK_END_NAME], arguments.offsets, pool
             ),
@@ -256,7 +257,7 @@ def by_quantum(arguments: argparse.Namespace, exact: Exact) -> str:
     guest = Guest(MACHINE, exact, (arguments.programs / exact.architecture).resolve())
     few = [each for each in schedulers(exact) if each.name in (*quanta.POLICIES, KERNEL)]
     quanta.measure(guest, few, store, arguments.jobs)
-    return "\n\n".join(["## By quantum", quanta.quanta_table(guest, few, store)])
+    return quanta.quanta_table(guest, few, store)
 
 
 def main() -> None:
@@ -270,7 +271,7 @@ def main() -> None:
     )
     parser.add_argument("--results", type=Path, required=True, help="folder of what is measured")
     parser.add_argument("--machines", type=Path, required=True, help="folder of the machines' files")
-    parser.add_argument("--report", type=Path, help="page in which the tables are replaced")
+    parser.add_argument("--report", type=Path, help="folder of the pages that are written")
     parser.add_argument(
         "--offsets", type=int, default=10, help="start offsets per workload and scheduler (default 10)"
     )
@@ -296,13 +297,11 @@ def main() -> None:
         write(arguments.report, texts)
 
 
-def write(page: Path, texts: Mapping[str, str]) -> None:
-    """Puts the parts into the page; Linux's own scheduler has a place of its own."""
-    rest = [text for name, text in texts.items() if name != "linux"]
-    if rest:
-        replace_region(page, BEGIN, END, "\n\n".join(rest))
-    if "linux" in texts:
-        replace_region(page, LINUX_BEGIN, LINUX_END, texts["linux"])
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes the page of each part."""
+    for name, text in texts.items():
+        file, title, introduction = PAGES[name]
+        (folder / file).write_text(page(f"# {title}", introduction, text), "utf-8")
 
 
 if __name__ == "__main__":

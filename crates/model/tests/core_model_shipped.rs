@@ -49,13 +49,14 @@ fn every_profile_is_faster_on_the_big_core_of_colab() {
 
 #[test]
 fn the_committed_comparison_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/core-model.md");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/models/core-model.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let current = report::replace(&text, &report::markdown(&Published::read())).unwrap();
     assert!(
         text == current,
-        "docs/explanation/core-model.md is out of date; run\n  cargo run -p ampsched-model --example \
-         published_ratios -- --write docs/explanation/core-model.md"
+        "docs/reports/models/core-model.md is out of date; run\n  cargo run -p ampsched-model --example \
+         published_ratios -- --write docs/reports/models/core-model.md"
     );
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```console
 //! cargo run -p ampsched-model --example published_ratios
-//! cargo run -p ampsched-model --example published_ratios -- --write docs/explanation/core-model.md
+//! cargo run -p ampsched-model --example published_ratios -- --write docs/reports/models/core-model.md
 //! ```
 //!
 //! With `--write` the tables replace what stands between the two marks in that file.

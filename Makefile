@@ -89,6 +89,11 @@ test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quota
 	sh tools/check-quotas.sh
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m pytest tests/quotas
 
+.PHONY: test-slurm
+test-slurm: $(BUILD)/simulator $(BUILD)/dev ## Run a sweep on a Slurm of this computer's own (root; installs Debian's packages)
+	sh tools/check-slurm.sh
+	$(BIN)/python -m pytest tests/slurm
+
 # Linked statically, for guests of arm64: Rust's own linker, clang, and Debian's headers and libraries in the cache.
 ARM64 := $(abspath $(VENV))/lib/ampsched/aarch64
 
@@ -392,7 +397,7 @@ libraries = $(BIN)/python tools/requirements.py $(1) >$@.in && \
 	$(PIP) install --constraint constraints.txt --requirement $@.in && touch $@
 
 $(BUILD)/libraries: $(BUILD)/venv pyproject.toml
-	@$(call libraries,test)
+	@$(call libraries,test cluster optimise)
 
 # What --version says of the build; a build that is not told its commit says none, so that no commit compiles it anew.
 $(BUILD)/simulator $(BUILD)/package: export AMPSCHED_COMMIT = $(shell \
@@ -422,7 +427,7 @@ install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.wh
 
 # What tests and checks of the sources need beside the package.
 $(BUILD)/dev: $(BUILD)/libraries
-	@$(call libraries,test lint calibrate train)
+	@$(call libraries,test cluster optimise lint calibrate train)
 
 $(BUILD)/docs: $(BUILD)/package
 	@$(call install,docs)

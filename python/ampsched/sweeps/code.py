@@ -66,11 +66,20 @@ def _sources_of(given: str | type[Policy]) -> Iterator[str]:
                 ) from None
 
 
+_imported_texts: dict[Path, str] = {}
+"""What this process may have imported: Python reads a module once."""
+
+
 def _with_imports(file: Path) -> Iterator[str]:
     """The text of a file, and of those beside it that it imports, directly or not."""
     folder, open_, seen = file.parent, [file], {file}
     while open_:
-        text = read_text(open_.pop())
+        path = open_.pop()
+        text = read_text(path)
+        if path != file and _imported_texts.setdefault(path.resolve(), text) != text:
+            raise InputError(
+                f"{path}: has changed since this process has imported it for {file.name}; start a new process"
+            )
         yield text
         for name in _imported(text):
             place = folder.joinpath(*name.split("."))

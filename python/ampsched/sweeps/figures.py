@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from polars import col
 
 from ampsched._core import InputError
-from ampsched.experiments.plots import canvas
+from ampsched.experiments.plots import canvas, legend_above
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.result import PLACE, parameters
 
@@ -39,7 +39,7 @@ def draw(result: "Sweep", path: Path, metric: str = "h_antt") -> None:
         raise InputError("a plot needs two policies or more")
     curves = _curves(rows)
     with canvas(path, f"sweep-{metric}", (1, 1), (6.4, 0.9 + 2.7 if curves else _height(rows)), font=9) as (
-        _,
+        whole,
         axes,
     ):
         panel = axes[0][0]
@@ -47,6 +47,7 @@ def draw(result: "Sweep", path: Path, metric: str = "h_antt") -> None:
         if curves:
             parameter = next(iter(curves))
             _draw_curve(panel, rows, curves[parameter], metric)
+            legend_above(whole, panel)
             panel.set_xlabel(parameter.replace(":", ", "))
             panel.set_ylabel(label)
         else:
@@ -115,7 +116,6 @@ def _draw_curve(panel: "Axes", rows: "polars.DataFrame", values: dict[str, float
     others = [label for label in by_label if label not in values]
     for number, label in enumerate(others[: len(_COLOURS) - 1], 1):
         panel.axhline(100 * by_label[label][change], color=_COLOURS[number], linewidth=1, label=label)
-    panel.legend(frameon=False)
 
 
 def _height(rows: "polars.DataFrame") -> float:

@@ -1,7 +1,9 @@
 """`ampsched.optimise`: parameters of a policy, tuned on one set of workloads and judged by another."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,7 +16,7 @@ from ampsched.statistics import Estimate
 from ampsched.sweeps.grid import Between, Listed, Pattern
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.plan import plan
-from ampsched.sweeps.sweep import SweepOptions, each_of, run_plan, wanted_of
+from ampsched.sweeps.sweep import SweepOptions, each_of, run_plan, store_of, wanted_of
 
 if TYPE_CHECKING:
     import optuna
@@ -128,39 +130,58 @@ def optimise(
     repeat = options.get("repeat", 1)
     later = SweepOptions(**{**options, "seed": options.get("seed", 1) + repeat})
 
+    store = store_of(folder)
+
     def change(of: str, workloads: Any, how: SweepOptions) -> Estimate:  # noqa: ANN401
         wanted = wanted_of(machine, workloads, [baseline, of], files, None, 1, how)
-        return run_plan(plan(wanted), folder, executor, jobs).change(of, metric)
+        return run_plan(plan(wanted), store, shared, jobs).change(of, metric)
 
     study = optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=optimiser_seed))
     rows: list[dict[str, Any]] = []
-    for number in range(trials):
-        trial = study.ask()
-        tried = pattern.filled(
-            [_suggested(trial, key, value) for key, value in zip(pattern.keys, pattern.values, strict=True)]
-        )
-        found = change(tried, train, options)
-        study.tell(trial, found.mean)
-        rows.append(
-            {"trial": number, "policy": tried, "change": found.mean, "low": found.low, "high": found.high}
-        )
-        if progress:
-            progress(number + 1, trials)
-    best = rows[study.best_trial.number]["policy"]
-    default = _without(pattern)
+    named = [each_of(machine), each_of(train), each_of(test)]
+    can_be_sent = all(isinstance(each, str | Path) for group in named for each in group)
+    with _shared(executor, jobs if can_be_sent else 1) as shared:
+        for number in range(trials):
+            trial = study.ask()
+            gaps = zip(pattern.keys, pattern.values, strict=True)
+            tried = pattern.filled([_suggested(trial, key, value) for key, value in gaps])
+            found = change(tried, train, options)
+            study.tell(trial, found.mean)
+            rows.append(
+                {"trial": number, "policy": tried, "change": found.mean, "low": found.low, "high": found.high}
+            )
+            if progress:
+                progress(number + 1, trials)
+        best, default = rows[study.best_trial.number]["policy"], _without(pattern)
+        changes = [
+            change(each, *how) for each in (best, default) for how in ((train, options), (test, later))
+        ]
     import polars
 
     return Optimised(
         best,
         metric,
         baseline,
-        change(best, train, options),
-        change(best, test, later),
+        changes[0],
+        changes[1],
         default,
-        change(default, train, options),
-        change(default, test, later),
+        changes[2],
+        changes[3],
         polars.DataFrame(rows),
     )
+
+
+@contextmanager
+def _shared(executor: Executor | None, jobs: int) -> Iterator[Executor | None]:
+    """Processes that all trials share, as starting them takes longer than many a trial; none for one processor."""
+    from ampsched.sweeps import running
+
+    processes = jobs or os.cpu_count() or 1
+    if executor is not None or processes == 1:
+        yield executor
+        return
+    with running.workers(processes) as own:
+        yield own
 
 
 def _optuna() -> Any:  # noqa: ANN401 (a module)

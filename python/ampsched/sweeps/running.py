@@ -134,7 +134,7 @@ def _run_in_processes(plan: Plan, points: deque[Point], processes: int, kept: _K
     """With processes of this computer; if one dies, all are replaced."""
     deaths, before = 0, -1
     while points:
-        with _workers(processes) as executor:
+        with workers(processes) as executor:
             try:
                 _hand_out(plan, points, executor, 2 * processes, kept)
             except BrokenExecutor:
@@ -148,7 +148,8 @@ def _run_in_processes(plan: Plan, points: deque[Point], processes: int, kept: _K
 
 
 @contextmanager
-def _workers(processes: int) -> Iterator[Executor]:
+def workers(processes: int) -> Iterator[Executor]:
+    """Processes of this computer, which end with the block, or with this process."""
     from loky import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(processes, initializer=_begin)

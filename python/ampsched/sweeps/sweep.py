@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from ampsched._core import InputError
 from ampsched.api import MachineLike, WorkloadLike
@@ -16,6 +16,8 @@ from ampsched.settings import SEED_MAX, CompareSettings, CoreOrders, complete
 from ampsched.sweeps.plan import OPTIONS, Plan, SweptPolicy, Wanted, plan
 
 if TYPE_CHECKING:
+    import polars
+
     from ampsched.sweeps.result import Sweep
     from ampsched.sweeps.work import Row
 
@@ -82,7 +84,7 @@ def sweep(
         1
     """
     wanted = wanted_of(machine, workload, policies, files, sample, sample_seed, options)
-    return run_plan(plan(wanted), folder, executor, jobs, progress)
+    return run_plan(plan(wanted), store_of(folder), executor, jobs, progress)
 
 
 def wanted_of(
@@ -122,19 +124,42 @@ def wanted_of(
     )
 
 
+class Store(Protocol):
+    """Where results are kept."""
+
+    def keys(self) -> set[str]:
+        """Keys of the results that are there."""
+
+    def add(self, rows: "Sequence[Row]") -> None:
+        """Adds results."""
+
+    def merge(self) -> "polars.DataFrame":
+        """All results."""
+
+
+def store_of(folder: str | Path | None) -> Store:
+    """The results in a folder, or of this process alone.
+
+    Raises:
+        InputError: If it is a folder of something else.
+        OSError: If it can't be made or written to.
+    """
+    from ampsched.sweeps.folder import Folder
+
+    return _Memory() if folder is None else Folder(Path(folder))
+
+
 def run_plan(
     whole: Plan,
-    folder: "str | Path | None" = None,
+    store: Store,
     executor: Executor | None = None,
     jobs: int = 0,
     progress: Progress | None = None,
 ) -> "Sweep":
     """Simulates what is missing of a plan; see `sweep`."""
     from ampsched.sweeps import running
-    from ampsched.sweeps.folder import Folder
     from ampsched.sweeps.result import result_of
 
-    store = Folder(Path(folder)) if folder is not None else _Memory()
     there = store.keys()
     missing = list({point.key: point for point in whole.points if point.key not in there}.values())
     running.run(whole, missing, store.add, executor=executor, jobs=jobs, progress=progress)
@@ -145,18 +170,18 @@ class _Memory:
     """Results that nobody keeps."""
 
     def __init__(self) -> None:
-        self._rows: list[Row] = []
+        self._rows: dict[str, Row] = {}
 
     def keys(self) -> set[str]:
-        return set()
+        return set(self._rows)
 
     def add(self, rows: "Sequence[Row]") -> None:
-        self._rows += rows
+        self._rows |= {row["key"]: row for row in rows}
 
-    def merge(self) -> Any:  # noqa: ANN401 (a frame)
+    def merge(self) -> "polars.DataFrame":
         from ampsched.sweeps.folder import frame_of
 
-        return frame_of(self._rows)
+        return frame_of(list(self._rows.values()))
 
 
 def each_of(value: Any) -> list[Any]:  # noqa: ANN401

@@ -193,6 +193,12 @@ bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP
 bench-recordings: $(BUILD)/package ## Measure how fast traces are imported, lifted and replayed, and their size (a minute)
 	$(BIN)/python benchmarks/recordings.py --report docs/explanation/performance.md
 
+SWEEP_SIMULATIONS ?= 100000
+
+.PHONY: bench-sweep
+bench-sweep: $(BUILD)/package ## Measure how much of a sweep's CPU time is simulating (some minutes; MORE=--check kills workers and sweeps)
+	$(BIN)/python benchmarks/sweep.py --simulations $(SWEEP_SIMULATIONS) --report docs/explanation/performance.md $(MORE)
+
 .PHONY: bench-epoch
 bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads (a minute)
 	$(BIN)/python benchmarks/epoch_cost.py

@@ -171,7 +171,9 @@ def test_every_policy_and_governor_has_a_digest_of_its_own_code() -> None:
     assert policies["hfee"] == policies["hfee-as-published"], "two of one file"
 
 
-def test_an_edited_python_policy_runs_anew_and_so_does_one_whose_import_is_edited(tmp_path: Path) -> None:
+def test_an_edited_python_policy_runs_anew_and_so_does_one_whose_import_is_edited(
+    tmp_path: Path, ampsched_process: Ampsched
+) -> None:
     policy, helper = tmp_path / "mine.py", tmp_path / "helper_of_mine.py"
     text = "import ampsched\nimport helper_of_mine\n\n\nclass Mine(ampsched.Policy):\n    base = 'cfs'\n"
     policy.write_text(text)
@@ -182,10 +184,27 @@ def test_an_edited_python_policy_runs_anew_and_so_does_one_whose_import_is_edite
         return int(found.simulated)
 
     assert [simulated(), simulated()] == [4, 0]
-    helper.write_text("X = 2\n")
-    assert simulated() == 2
     policy.write_text(text + "    name = 'mine'\n")
     assert simulated() == 2
+    helper.write_text("X = 2\n")
+    with pytest.raises(
+        InputError, match=r"helper_of_mine\.py: has changed since this process has imported it"
+    ):
+        simulated()
+    arguments = [
+        "-m",
+        "2B2S",
+        "-w",
+        "cpu-bound",
+        "-p",
+        "cfs,mine.py:Mine",
+        "--out",
+        "r",
+        "--jobs",
+        "1",
+        "--json",
+    ]
+    assert json.loads(ampsched_process("sweep", *arguments).out)["simulated"] == 2
 
 
 def test_folders_are_put_together_by_copying(tmp_path: Path, one_process: dict[str, bytes]) -> None:

@@ -2,17 +2,21 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import command_path
+from conftest import ROOT, command_path
 from sweeping import contents, small
+from tools.pages import blocks
 
 import ampsched
 from ampsched import InputError
@@ -96,26 +100,31 @@ def _dies(*_arguments: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+WHAT: dict[str, Any] = {
+    "machine": "2B2S",
+    "workload": "comm-1",
+    "policies": ["cfs", "colab:decay=0.5..1.0:40"],
+    "repeat": 2,
+}
+TOTAL = 41 * 2 * 2
+"""Some tenths of a second of work."""
 SWEEP = [
-    "sweep",
     "-m",
-    "2B2S",
+    WHAT["machine"],
     "-w",
-    "sync-1",
+    WHAT["workload"],
     "-p",
-    "cfs,colab:decay=0.5..1.0:40",
+    ",".join(WHAT["policies"]),
     "--repeat",
     "2",
     "--jobs",
     "2",
 ]
-"""Some tenths of a second of work."""
-TOTAL = 41 * 2 * 2
 
 
 def started(folder: Path) -> subprocess.Popen[str]:
     """The command, when it has begun to keep results."""
-    command = [command_path(), *SWEEP, "--out", str(folder)]
+    command = [command_path(), "sweep", *SWEEP, "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list(folder.glob("added/*.parquet")):
         time.sleep(0.005)
@@ -131,18 +140,10 @@ def test_a_killed_coordinator_goes_on_and_its_workers_end(tmp_path: Path) -> Non
     assert 0 < kept < TOTAL, "it was killed too early or too late for this test"
     assert len(workers) >= 2
     _wait_for_the_end_of(workers)
-    again = subprocess.run(
-        [command_path(), *SWEEP, "--out", str(tmp_path / "r"), "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = json.loads(again.stdout)
-    assert found["simulated"] == TOTAL - kept
-    assert len({row["key"] for row in found["simulations"]}) == len(found["simulations"]) == TOTAL
-    subprocess.run(
-        [command_path(), *SWEEP[:-1], "1", "--out", str(tmp_path / "one")], check=True, capture_output=True
-    )
+    again = ampsched.sweep(**WHAT, folder=tmp_path / "r", jobs=1)
+    assert again.simulated == TOTAL - kept
+    assert again.frame["key"].n_unique() == again.frame.height == TOTAL
+    ampsched.sweep(**WHAT, folder=tmp_path / "one", jobs=1)
     assert contents(tmp_path / "r") == contents(tmp_path / "one")
 
 
@@ -211,3 +212,36 @@ def test_dask_loses_nothing_if_a_worker_is_killed(tmp_path: Path, one_process: d
     assert killed, "no worker was killed"
     assert found.frame["key"].n_unique() == found.frame.height == 48
     assert contents(tmp_path / "r") == one_process
+
+
+def test_the_snakefile_of_the_how_to_page_makes_what_it_says(tmp_path: Path) -> None:
+    """By Snakemake if it is there; it is no dependency, as it wants older libraries than ours. Else by its commands."""
+    page = (ROOT / "docs/howto/sweep-with-snakemake.md").read_text()
+    (text,) = [block.body for block in blocks(page) if block.title == "Snakefile"]
+    assert len(text.splitlines()) == 20
+    (tmp_path / "Snakefile").write_text(text)
+    if shutil.which("snakemake"):
+        subprocess.run(["snakemake", "--cores", "2"], cwd=tmp_path, check=True, capture_output=True)
+    else:
+        head = text.partition("rule all")[0]
+        names: dict[str, Any] = {}
+        exec(head, names)  # its constants
+        names["threads"] = 1
+        names["output"] = SimpleNamespace(json="summary.json", plot="decay.svg")
+        names["params"] = SimpleNamespace(machines=",".join(names["MACHINES"]))
+        shells = re.findall(r"shell:\n((?: {8}\".*\n)+)", text)
+        of_machine, of_all = (eval(f"({shell})") for shell in shells)
+        for machine in names["MACHINES"]:
+            _shell(of_machine.format(**names, wildcards=SimpleNamespace(machine=machine)), tmp_path)
+        _shell(of_all.format(**names), tmp_path)
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert found["simulated"] == 0
+    assert {row["machine"] for row in found["simulations"]} == {"2B2S", "2B4S"}
+    assert (tmp_path / "decay.svg").exists()
+
+
+def _shell(command: str, folder: Path) -> None:
+    path = os.pathsep.join([str(Path(command_path()).parent), os.environ["PATH"]])
+    subprocess.run(
+        command, shell=True, cwd=folder, check=True, capture_output=True, env={**os.environ, "PATH": path}
+    )

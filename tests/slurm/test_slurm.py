@@ -71,12 +71,12 @@ def test_a_cancelled_job_loses_nothing(slurm: Path) -> None:
             python=sys.executable,
             local_directory=str(slurm),
             log_directory=str(slurm),
-            scheduler_options={"dashboard_address": None},
+            scheduler_options={"dashboard_address": "127.0.0.1:0"},
         ) as cluster,
         Client(cluster) as client,
     ):
         cluster.scale(jobs=2)
-        client.wait_for_workers(2, timeout=120)
+        client.wait_for_workers(2, timeout=60)
         assert len(jobs()) == 2
         found = ampsched.sweep(
             "2B2S",

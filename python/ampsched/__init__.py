@@ -43,7 +43,7 @@ from ampsched.results import (
 )
 from ampsched.rules import Rules
 from ampsched.statistics import Estimate
-from ampsched.sweeps.optimise import optimise
+from ampsched.sweeps.optimise import Optimised, optimise
 from ampsched.sweeps.sweep import sweep
 from ampsched.tasks import (
     TaskPolicyInfo,
@@ -81,6 +81,7 @@ __all__ = [
     "Machine",
     "MixMetrics",
     "Noise",
+    "Optimised",
     "Outcome",
     "Overhead",
     "Periods",

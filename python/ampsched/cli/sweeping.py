@@ -108,7 +108,7 @@ def sweep(
         str | None,
         typer.Option("--dask", metavar="ADDRESS", help="Simulate on the workers of this Dask scheduler."),
     ] = None,
-    file: Annotated[
+    catalog: Annotated[
         list[Path] | None,
         typer.Option(
             "--file",
@@ -135,7 +135,7 @@ def sweep(
     check_suffix("--plot", plot, ".svg", ".png")
     machines, policies = options.split(machine, "machine"), options.split(policy, "policy")
     how: dict[str, Any] = {name: value for name, value in settings.items() if name != "jobs"}
-    how |= {"jobs": settings["jobs"], "files": file or [], "folder": out}
+    how |= {"jobs": settings["jobs"], "files": catalog or [], "folder": out}
     if optimise is not None:
         _refuse_with_optimise(workload, sample, pareto, plot)
         with _executor(dask) as executor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from polars import col
 
 from ampsched._core import InputError
-from ampsched.experiments.plots import canvas, legend_above
+from ampsched.experiments.plots import canvas, head
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.result import PLACE, parameters
 
@@ -38,16 +38,13 @@ def draw(result: "Sweep", path: Path, metric: str = "h_antt") -> None:
     if rows.height < 2:
         raise InputError("a plot needs two policies or more")
     curves = _curves(rows)
-    with canvas(path, f"sweep-{metric}", (1, 1), (6.4, 0.9 + 2.7 if curves else _height(rows)), font=9) as (
-        whole,
-        axes,
-    ):
+    with canvas(path, f"sweep-{metric}", (1, 1), 3.6 if curves else _height(rows)) as (whole, axes):
         panel = axes[0][0]
         label = f"{measure(metric).label}, change against {result.baseline}, %"
         if curves:
             parameter = next(iter(curves))
             _draw_curve(panel, rows, curves[parameter], metric)
-            legend_above(whole, panel)
+            head(whole, "Mean over all machines and workloads", panel)
             panel.set_xlabel(parameter.replace(":", ", "))
             panel.set_ylabel(label)
         else:
@@ -64,7 +61,7 @@ def draw_front(result: "Sweep", path: Path, first: str, second: str) -> None:
     everyone = result.summary([first, second]).drop_nulls([first, second])
     front = result.pareto(first, second)
     places = everyone.select(PLACE).unique(maintain_order=True)
-    with canvas(path, f"sweep-{first}-{second}", (1, 1), (6.4, 4.2), font=9) as (_, axes):
+    with canvas(path, f"sweep-{first}-{second}", (1, 1), 4.2) as (whole, axes):
         panel = axes[0][0]
         for number, place in enumerate(places.iter_rows(named=True)):
             here = [col(name) == value for name, value in place.items()]
@@ -77,11 +74,11 @@ def draw_front(result: "Sweep", path: Path, first: str, second: str) -> None:
             if places.height == 1:
                 for row in best.iter_rows(named=True):
                     at = (row[first], row[second])
-                    panel.annotate(row["policy"], at, (4, 4), textcoords="offset points", fontsize=7)
+                    panel.annotate(row["policy"], at, (4, 4), textcoords="offset points")
         panel.set_xlabel(_with_direction(first))
         panel.set_ylabel(_with_direction(second))
-        if 1 < places.height <= len(_COLOURS):
-            panel.legend(frameon=False)
+        title = "Joined: beaten by none in both"
+        head(whole, title, *([panel] if 1 < places.height <= len(_COLOURS) else []))
 
 
 def _with_direction(metric: str) -> str:

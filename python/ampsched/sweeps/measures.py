@@ -29,6 +29,11 @@ MEASURES = {
     "instructions": Measure("instructions", False),
     "ready_ns": Measure("waiting of all threads, ns", True),
     "ready_ns_max": Measure("longest wait, ns", True),
+    "latency_p50_ns": Measure("wake-up latency p50, ns", True),
+    "latency_p95_ns": Measure("wake-up latency p95, ns", True),
+    "latency_p99_ns": Measure("wake-up latency p99, ns", True),
+    "latency_max_ns": Measure("wake-up latency max, ns", True),
+    "missed": Measure("missed deadlines", True),
     "switches": Measure("switches", True),
     "migrations": Measure("migrations", True),
 }

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.files import check_suffix
 from ampsched.settings import CompareSettings
@@ -37,6 +38,7 @@ ROWS_MAX = 20
 """Rows of a table; the folder and --json have all."""
 
 
+@with_format
 @with_settings(CompareSettings, SIMULATION, varied=OPTIONS, without=("catalog",))
 def sweep(
     machine: options.Machines,
@@ -119,7 +121,7 @@ def sweep(
     ] = None,
     *,
     settings: CompareSettings,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Simulate many combinations of machines, workloads, policies, parameters and options.
 
@@ -140,7 +142,7 @@ def sweep(
         _refuse_with_optimise(workload, sample, pareto, plot)
         with _executor(dask) as executor:
             how |= {"executor": executor, "optimiser_seed": sample_seed}
-            _optimise(machines, policies, train, test, optimise, metric, how, json=json)
+            _optimise(machines, policies, train, test, optimise, metric, how, output)
         return
     if train or test:
         raise InputError("--train and --test go with --optimise; without it, name workloads by --workload")
@@ -150,7 +152,7 @@ def sweep(
     with (
         _executor(dask) as executor,
         _told_where(out),
-        render.progress_bar("Simulating", hidden=json) as progress,
+        render.progress_bar("Simulating", hidden=output.is_data) as progress,
     ):
         result = run_sweep(
             machines,
@@ -164,10 +166,11 @@ def sweep(
         )
     if plot:
         _plot(result, plot, metric, fronts)
-    if json:
-        render.print_json(result.to_dict() | {"plot": str(plot) if plot else None})
-    else:
-        _print(render.console(), result, metric, fronts, out, plot)
+    output.show(
+        value=lambda: result.to_dict() | {"plot": str(plot) if plot else None},
+        rows=lambda: result.summary().iter_rows(named=True),
+        text=lambda console: _print(console, result, metric, fronts, out, plot),
+    )
 
 
 def _refuse_with_optimise(
@@ -316,8 +319,7 @@ def _optimise(
     trials: int,
     metric: str,
     how: dict[str, Any],
-    *,
-    json: bool,
+    output: Output,
 ) -> None:
     if not train or not test:
         raise InputError("--optimise needs workloads to tune on (--train) and others to judge by (--test)")
@@ -326,7 +328,7 @@ def _optimise(
             "--optimise needs two policies: one to measure against, and one with ranges to search"
         )
     sets: dict[str, Any] = {"train": options.split(train, "train"), "test": options.split(test, "test")}
-    with _told_where(how["folder"]), render.progress_bar("Optimising", hidden=json) as progress:
+    with _told_where(how["folder"]), render.progress_bar("Optimising", hidden=output.is_data) as progress:
         found = run_optimise(
             machines,
             policies[1],
@@ -336,10 +338,11 @@ def _optimise(
             progress=progress,
             **(sets | how),
         )
-    if json:
-        render.print_json(found.to_dict())
-    else:
-        _print_optimised(render.console(), found)
+    output.show(
+        value=found.to_dict,
+        rows=lambda: found.trials.iter_rows(named=True),
+        text=lambda console: _print_optimised(console, found),
+    )
 
 
 def _print_optimised(console: Console, found: Optimised) -> None:

@@ -89,6 +89,11 @@ test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quota
 	sh tools/check-quotas.sh
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m pytest tests/quotas
 
+.PHONY: test-slurm
+test-slurm: $(BUILD)/simulator $(BUILD)/dev ## Run a sweep on a Slurm of this computer's own (root; installs Debian's packages)
+	sh tools/check-slurm.sh
+	$(BIN)/python -m pytest tests/slurm
+
 # Linked statically, for guests of arm64: Rust's own linker, clang, and Debian's headers and libraries in the cache.
 ARM64 := $(abspath $(VENV))/lib/ampsched/aarch64
 
@@ -187,6 +192,12 @@ bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP
 .PHONY: bench-recordings
 bench-recordings: $(BUILD)/package ## Measure how fast traces are imported, lifted and replayed, and their size (a minute)
 	$(BIN)/python benchmarks/recordings.py --report docs/explanation/performance.md
+
+SWEEP_SIMULATIONS ?= 100000
+
+.PHONY: bench-sweep
+bench-sweep: $(BUILD)/package ## Measure how much of a sweep's CPU time is simulating (some minutes; MORE=--check kills workers and sweeps)
+	$(BIN)/python benchmarks/sweep.py --simulations $(SWEEP_SIMULATIONS) --report docs/explanation/performance.md $(MORE)
 
 .PHONY: bench-epoch
 bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads (a minute)
@@ -392,7 +403,7 @@ libraries = $(BIN)/python tools/requirements.py $(1) >$@.in && \
 	$(PIP) install --constraint constraints.txt --requirement $@.in && touch $@
 
 $(BUILD)/libraries: $(BUILD)/venv pyproject.toml
-	@$(call libraries,test)
+	@$(call libraries,test cluster optimise)
 
 # What --version says of the build; a build that is not told its commit says none, so that no commit compiles it anew.
 $(BUILD)/simulator $(BUILD)/package: export AMPSCHED_COMMIT = $(shell \
@@ -422,7 +433,7 @@ install = $(PIP) install --constraint constraints.txt "$$(ls $(BUILD)/wheel/*.wh
 
 # What tests and checks of the sources need beside the package.
 $(BUILD)/dev: $(BUILD)/libraries
-	@$(call libraries,test lint calibrate train)
+	@$(call libraries,test cluster optimise lint calibrate train)
 
 $(BUILD)/docs: $(BUILD)/package
 	@$(call install,docs)

@@ -43,6 +43,8 @@ from ampsched.results import (
 )
 from ampsched.rules import Rules
 from ampsched.statistics import Estimate
+from ampsched.sweeps.optimise import Optimised, optimise
+from ampsched.sweeps.sweep import sweep
 from ampsched.tasks import (
     TaskPolicyInfo,
     TaskProgramInfo,
@@ -80,6 +82,7 @@ __all__ = [
     "Machine",
     "MixMetrics",
     "Noise",
+    "Optimised",
     "Outcome",
     "Overhead",
     "Periods",
@@ -107,12 +110,14 @@ __all__ = [
     "explain",
     "governors",
     "noise_names",
+    "optimise",
     "policies",
     "read_recording",
     "read_task_graph",
     "references",
     "run_tasks",
     "simulate",
+    "sweep",
     "task_graph",
     "task_policies",
     "task_programs",

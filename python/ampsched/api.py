@@ -173,7 +173,7 @@ def compare(
     mixes = [
         Mix(on, order, mix, spec, seed)
         for on, mix, spec in product(machines, workloads, specs)
-        for order in _orders(settings, on)
+        for order in core_orders(settings, on)
         for seed in seeds
     ]
     how = only(MixSettings, settings)
@@ -224,7 +224,7 @@ def _job(
     return job_of(only(RunSettings, settings), on, mix, policy)
 
 
-def _orders(settings: CompareSettings, machine: Machine) -> tuple[CoreOrder, ...]:
+def core_orders(settings: CompareSettings, machine: Machine) -> tuple[CoreOrder, ...]:
     """The core orders that are run on a machine: of equal cores one."""
     order = settings["core_order"]
     if order != "both":

@@ -40,6 +40,13 @@ def with_parent(number: signal.Signals) -> Callable[[], None]:
     return call
 
 
+def end_with_parent(number: signal.Signals) -> None:
+    """Gives this process a signal when the thread ends that has started it; for those that `with_parent` can't start."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() == 1:  # it has ended before
+        os.kill(os.getpid(), number)
+
+
 def end(process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
     """Tells a process to end, and kills it if it does not."""
     process.terminate()

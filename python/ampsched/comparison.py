@@ -197,7 +197,7 @@ class Comparison:
         """A data frame with one row per run."""
         import polars
 
-        return polars.DataFrame([_run_row(run) for run in self.runs], infer_schema_length=None)
+        return polars.DataFrame([run_row(run) for run in self.runs], infer_schema_length=None)
 
     def apps_to_polars(self) -> "polars.DataFrame":
         """A data frame with one row per application of a run."""
@@ -252,7 +252,7 @@ class Comparison:
             "notes": list(self.notes),
             "caveats": self.caveats(),
             "summary": [dataclasses.asdict(row) for row in self.summary()],
-            "runs": [{**_run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
+            "runs": [{**run_row(run), "apps": list(_app_rows(run, keys=False))} for run in self.runs],
         }
 
 
@@ -300,7 +300,8 @@ def _keys(run: Run) -> dict[str, Any]:
     }
 
 
-def _run_row(run: Run) -> dict[str, Any]:
+def run_row(run: Run) -> dict[str, Any]:
+    """A run as a row: which it is, and what was measured; times in ns."""
     metrics, outcome = run.metrics, run.outcome
     return {
         **_keys(run),

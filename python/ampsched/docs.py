@@ -259,7 +259,8 @@ def _signature(name: str, function: Callable[..., object]) -> str:
     for param in inspect.signature(function).parameters.values():
         default = "" if param.default is inspect.Parameter.empty else f"={param.default!r}"
         star = "*, " if param.kind is param.KEYWORD_ONLY and "*, " not in "".join(params) else ""
-        params.append(f"{star}{param.name}{default}")
+        stars = "**" if param.kind is param.VAR_KEYWORD else star
+        params.append(f"{stars}{param.name}{default}")
     head = f"{name}("
     lines = textwrap.wrap(
         f"{head}{', '.join(params)})",
@@ -280,7 +281,7 @@ def _docstring(value: object) -> str:
         if line.endswith(":") and head in SECTIONS:
             section = head
             lines += [f"**{head}**", ""]
-        elif section in ("Args", "Raises") and (item := re.match(r"    (\w+): (.*)", line)):
+        elif section in ("Args", "Raises") and (item := re.match(r"    ((?:\*\*)?\w+): (.*)", line)):
             lines.append(f"- `{item[1]}`: {item[2]}")
         elif section == "Example" and line.startswith("    "):
             lines.append(line)

@@ -1,10 +1,12 @@
 """What a simulation yields."""
 
 import dataclasses
+import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Self, get_origin
 
 from ampsched import timeliness
 from ampsched.timeliness import Distribution, Owner, Periods
@@ -22,7 +24,21 @@ class _FromDict:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """From a dictionary that has at least the fields of the class."""
-        return cls(**{field.name: _frozen(values[field.name]) for field in dataclasses.fields(cls)})  # type: ignore[arg-type]
+        read, has_lists = _fields_of(cls)  # type: ignore[arg-type]
+        found = read(values)
+        return cls(*map(_frozen, found)) if has_lists else cls(*found)
+
+
+@functools.cache
+def _fields_of(cls: type) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], bool]:
+    """What reads the fields of a data class from a dictionary, and whether there are lists among them.
+
+    Outcomes are made by the thousand.
+    """
+    fields = dataclasses.fields(cls)
+    return itemgetter(*(field.name for field in fields)), any(
+        get_origin(field.type) is tuple for field in fields
+    )
 
 
 def _frozen(value: object) -> object:

@@ -32,8 +32,9 @@ SETTINGS = {
     "compare": CompareSettings,
     "references": ReferenceSettings,
 }
+OF_COMMANDS = {**SETTINGS, "sweep": CompareSettings}
 # A comparison needs programs that end.
-NOT_OF = {"compare": {"until_ms"}}
+NOT_OF = {"compare": {"until_ms"}, "sweep": {"until_ms"}}
 MIX = ("-m", "exynos5422-2B2S", "-w", "fft", "-p", "cfs")
 QUESTIONS = {"explain": ("--thread", "0", "--at", "1")}
 # Another value than the default of each setting.
@@ -82,6 +83,14 @@ def test_what_a_function_can_be_told_its_command_can_be_told(name: str) -> None:
     # A command has a progress bar, and one text for several policies.
     for own in ("progress", "policies"):
         parameters.pop(own, None)
+    if (
+        name == "sweep"
+    ):  # its function is given an executor, and settings that may be lists; see OF_COMMANDS for those
+        for own in ("executor", "options"):
+            parameters.pop(own)
+        assert {parameters.pop("folder").default, options["out"].default} == {None}
+        assert parameters.pop("files").default == ()
+        assert options["catalog"].default is None
     assert parameters.keys() <= options.keys()
     for each in parameters.values():
         if each.default is not inspect.Parameter.empty:
@@ -137,7 +146,7 @@ def reached(run: Ampsched, simulator: Simulator, name: str, *options: str) -> tu
 
 
 @pytest.mark.parametrize(
-    ("name", "setting"), [(name, row) for name in COMMANDS for row in declared(SETTINGS[name])]
+    ("name", "setting"), [(name, row) for name in COMMANDS for row in declared(OF_COMMANDS[name])]
 )
 def test_every_setting_reaches_the_simulator(
     ampsched_here: Ampsched, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, name: str, setting: str
@@ -216,7 +225,7 @@ def test_a_complete_value_stays_as_it_is() -> None:
 
 def test_options_are_called_like_the_settings() -> None:
     for name, options in COMMANDS.items():
-        for row in declared(SETTINGS[name]).values():
+        for row in declared(OF_COMMANDS[name]).values():
             (flag,) = (flag for flag in options[row.name].opts if flag.startswith("--"))
             own = row.setting.option
             assert flag == (own.flag if own else "--" + row.name.replace("_", "-"))

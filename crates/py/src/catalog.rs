@@ -298,8 +298,21 @@ impl Machine {
 
     /// Everything that a simulation reads of it, except its name, as text: equal texts behave equally.
     fn content(&self) -> String {
-        let ModelMachine { clusters, costs, kernel_view, thermal, reference, .. } = &self.inner;
-        format!("{clusters:?} {costs:?} {kernel_view:?} {thermal:?} {reference:?}")
+        // Named one by one, so that nothing that is added to a machine can be forgotten here.
+        let ModelMachine {
+            name: _,
+            description: _,
+            clusters,
+            costs,
+            kernel_view,
+            thermal,
+            board,
+            reference,
+            memory,
+        } = &self.inner;
+        format!(
+            "{clusters:?} {costs:?} {kernel_view:?} {thermal:?} {board:?} {reference:?} {memory:?}"
+        )
     }
 
     fn __repr__(&self) -> String {

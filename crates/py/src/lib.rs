@@ -5,6 +5,7 @@
 //! be written in Python.
 
 mod catalog;
+mod code;
 mod computer;
 mod counters;
 mod error;
@@ -54,6 +55,8 @@ mod _core {
 
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
+    #[pymodule_export]
+    use super::code::code_digests;
     #[pymodule_export]
     use super::computer::{CoreKind, core_kinds, format_cpus, parse_cpus, wakeup_ns};
     #[pymodule_export]

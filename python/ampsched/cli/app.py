@@ -34,6 +34,7 @@ from ampsched.cli import (
     reporting,
     reproducing,
     simulating,
+    sweeping,
     tasks,
     training,
     virtual,
@@ -56,6 +57,7 @@ app = typer.Typer(
 )
 app.command("advise", epilog=advising.EXAMPLES)(advising.advise)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
 app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)

@@ -1,7 +1,7 @@
 """The settings of simulations as options."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import NoneType
 from typing import Any, get_args
 
@@ -25,7 +25,11 @@ PARSERS: dict[object, Callable[[str], object]] = {int: options.whole, float: opt
 
 
 def with_settings(
-    settings: type, panel: str | None = None
+    settings: type,
+    panel: str | None = None,
+    *,
+    varied: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command an option for each setting of a class.
 
@@ -34,14 +38,19 @@ def with_settings(
     Args:
         settings: The class.
         panel: Title under which the command's help shows them by themselves.
+        varied: Those that may be given several times; the command gets a list of texts of each, as they are.
+        without: Those that the command has not.
     """
-    rows = declared(settings)
+    rows = {name: row for name, row in declared(settings).items() if name not in without}
 
     def read(values: dict[str, Any]) -> object:
-        return complete(settings, {name: _read(row, values[name]) for name, row in rows.items()})
+        single = {name: _read(row, values[name]) for name, row in rows.items() if name not in varied}
+        made: dict[str, object] = {**complete(settings, single)}
+        made = {name: value for name, value in made.items() if name in rows}
+        return {**made, **{name: values[name] for name in varied}}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        made = [_option(row, panel) for row in rows.values()]
+        made = [_option(row, panel, several=row.name in varied) for row in rows.values()]
         return injection.with_options(command, "settings", made, read)
 
     return decorate
@@ -51,18 +60,21 @@ def _read(row: Declared, value: object) -> object:
     return row.setting.option.read(value) if row.setting.option else value
 
 
-def _option(row: Declared, panel: str | None) -> inspect.Parameter:
+def _option(row: Declared, panel: str | None, *, several: bool = False) -> inspect.Parameter:
     setting = row.setting
     own = setting.option
+    help_ = own.help if own else setting.help
     made = typer.Option(
         own.flag if own else f"--{row.name.replace('_', '-')}",
         *([setting.short] if setting.short else []),
         metavar=setting.metavar,
         parser=PARSERS.get(_given(row)),
-        help=own.help if own else setting.help,
+        help=f"{help_} Repeatable: each is tried." if several else help_,
         rich_help_panel=panel,
         autocompletion=COMPLETE.get(row.name),
     )
+    if several:
+        return injection.option(row.name, list[str], [setting.default], made)
     return injection.option(row.name, own.type if own else _kind(row), setting.default, made)
 
 

@@ -4,6 +4,7 @@
 //! workload, policy with parameters, and seed. Parallelism is across simulations ([`run_batch`]).
 
 mod batch;
+mod bounds;
 mod engine;
 mod error;
 mod explain;
@@ -14,6 +15,7 @@ mod metrics;
 mod offline;
 mod outcome;
 mod schedule_trace;
+mod streams;
 mod tasks;
 
 pub use ampsched_trace::{
@@ -21,6 +23,7 @@ pub use ampsched_trace::{
     TraceCore, TraceMachine, TraceThread, TurnEnd,
 };
 pub use batch::{Job, JobError, run_batch};
+pub use bounds::Limits;
 pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
 pub use explain::{NoExplanation, explain};

@@ -73,6 +73,7 @@ use meters::Meters;
 use noise::Noisy;
 use objects::Objects;
 pub use options::{Options, Overhead};
+pub(crate) use regions::region_graph;
 use progress::Progress;
 use realtime::RealTime;
 use setup::{Record, Setup};

@@ -149,7 +149,7 @@ def compare(
         for seed in seeds
     ]
     how = only(MixSettings, settings)
-    runs = run_mixes(mixes, how, same_machine=True, processes=settings["jobs"], progress=progress)
+    runs = run_mixes(mixes, how, same_machine=True, limits=True, processes=settings["jobs"], progress=progress)
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(_notes(settings)))
 
 

@@ -13,6 +13,7 @@ mod governor;
 mod interrupt;
 mod metrics;
 mod offline;
+mod optimum;
 mod outcome;
 mod schedule_trace;
 mod streams;
@@ -32,6 +33,7 @@ pub use governor::GovernorSpec;
 pub use interrupt::Interrupt;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
+pub use optimum::{Effort, Objective, Optimum, OptimumError, Stay, optimum};
 pub use outcome::{
     AppOutcome, ClassOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, Periods,
     ThreadOutcome,

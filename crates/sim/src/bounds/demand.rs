@@ -86,10 +86,11 @@ impl Demand {
             }
         }
         self.add_regions(program, &walk, &mut least_ns);
-        let devices = program.objects.iter().zip(&served_ns).map(|(object, ns)| match object.kind {
-            ObjectKind::Device { depth, .. } => ns / f64::from(depth.max(1)),
-            _ => 0.0,
-        });
+        let devices =
+            program.objects.iter().zip(&served_ns).map(|(object, ns)| match object.kind {
+                ObjectKind::Device { depth, .. } => ns / f64::from(depth.max(1)),
+                _ => 0.0,
+            });
         least_ns = devices.chain(held_ns.iter().copied()).fold(least_ns, f64::max);
         self.least_ns = least_ns.max(walk.longest_own_ns());
         self.knows_threads = walk.knows_threads();
@@ -119,8 +120,7 @@ impl Demand {
             let mut ends = vec![0.0f64; graph.len()];
             for task in graph.tasks() {
                 let before = graph.predecessors(task).iter().map(|task| ends[task.index()]);
-                ends[task.index()] =
-                    before.fold(0.0, f64::max) + instructions(graph.work(task));
+                ends[task.index()] = before.fold(0.0, f64::max) + instructions(graph.work(task));
             }
             let chain = ends.iter().copied().fold(0.0, f64::max);
             let everywhere = vec![true; self.speeds.ns_per_unit(profile).len()];

@@ -19,8 +19,8 @@ use ampsched_model::{Machine, Workload};
 
 use crate::Options;
 use capacity::Capacity;
-pub(crate) use remaining::{Progress, Remaining};
 use demand::Demand;
+pub(crate) use remaining::{Progress, Remaining};
 
 /// Amounts of work by kind.
 type Work = Vec<f64>;
@@ -119,14 +119,14 @@ impl Limits {
         let repeated = f64::from(self.setting.repetitions);
         let within = |app: &usize| *app >= 64 || set >> app & 1 == 1;
         let apps: Vec<usize> = (0..self.demands.len()).filter(within).collect();
-        let alone_ns = |app: &usize| {
-            self.demands[*app].start_ns + self.turnaround_ns(*app) * repeated
-        };
+        let alone_ns =
+            |app: &usize| self.demands[*app].start_ns + self.turnaround_ns(*app) * repeated;
         let mut end_ns = apps.iter().map(alone_ns).fold(0.0, f64::max);
         // What starts at some time or later has to be done after that.
         for from in &apps {
             let from_ns = self.demands[*from].start_ns;
-            let later = apps.iter().filter(|app| **app < 64 && self.demands[**app].start_ns >= from_ns);
+            let later =
+                apps.iter().filter(|app| **app < 64 && self.demands[**app].start_ns >= from_ns);
             let later = later.fold(0u64, |set, app| set | 1 << app);
             end_ns = end_ns.max(from_ns + self.capacity_ns(later) * SAFETY);
         }

@@ -48,9 +48,8 @@ pub(crate) struct Remaining {
 impl Remaining {
     /// Of a workload of few applications; none if it is not known which threads there will be.
     pub fn new(limits: &Limits) -> Option<Self> {
-        let prices: Vec<Prices> = (0..1u64 << limits.demands.len())
-            .map(|set| limits.capacity.by_cores(set).1)
-            .collect();
+        let prices: Vec<Prices> =
+            (0..1u64 << limits.demands.len()).map(|set| limits.capacity.by_cores(set).1).collect();
         let known = |app: usize| known_app(limits, app, &prices);
         let apps = (0..limits.demands.len()).map(known).collect::<Option<Vec<KnownApp>>>()?;
         Some(Self { apps })
@@ -69,16 +68,18 @@ impl Remaining {
         least[0] = 0.0;
         for set in 1..1usize << open.len() {
             let end_ns = self.end_ns(&open, set, now_ns as f64, progress);
-            for (place, &last) in open.iter().enumerate().filter(|(place, _)| set >> place & 1 == 1) {
+            for (place, &last) in open.iter().enumerate().filter(|(place, _)| set >> place & 1 == 1)
+            {
                 let app = &self.apps[last];
                 let turnaround_ns = (end_ns - app.start_ns).max(app.least_ns);
                 let sum = least[set & !(1 << place)] + part(last, turnaround_ns);
                 least[set] = least[set].min(sum);
             }
         }
-        let ended = progress.iter().zip(&self.apps).enumerate().filter_map(|(number, (at, app))| {
-            at.ended_ns.map(|ns| part(number, ns as f64 - app.start_ns))
-        });
+        let ended =
+            progress.iter().zip(&self.apps).enumerate().filter_map(|(number, (at, app))| {
+                at.ended_ns.map(|ns| part(number, ns as f64 - app.start_ns))
+            });
         least[least.len() - 1] + ended.sum::<f64>()
     }
 
@@ -186,10 +187,16 @@ fn known_app(limits: &Limits, number: usize, prices: &[Prices]) -> Option<KnownA
             pays: prices
                 .iter()
                 // What is shared costs what it costs where it is cheapest, wherever this thread may run.
-                .map(|prices| by_cluster(&|kind| {
-                    let own = if thread.work[kind] > 0.0 { cost_of(kind, may_use, prices) } else { 0.0 };
-                    own.max(cost_of(kind, &everywhere, prices))
-                }))
+                .map(|prices| {
+                    by_cluster(&|kind| {
+                        let own = if thread.work[kind] > 0.0 {
+                            cost_of(kind, may_use, prices)
+                        } else {
+                            0.0
+                        };
+                        own.max(cost_of(kind, &everywhere, prices))
+                    })
+                })
                 .collect(),
         });
     }

@@ -24,8 +24,9 @@ impl Speeds {
             let rates = cluster.opps.iter().map(|opp| rate(profile, cluster, opp.mhz));
             1.0 / rates.fold(0.0, f64::max)
         };
-        let of_profile =
-            |profile: &Profile| machine.clusters.iter().map(|cluster| best(profile, cluster)).collect();
+        let of_profile = |profile: &Profile| {
+            machine.clusters.iter().map(|cluster| best(profile, cluster)).collect()
+        };
         let mut ns_per_unit: Vec<Vec<f64>> = profiles.iter().map(of_profile).collect();
         ns_per_unit.push(vec![1.0; machine.clusters.len()]);
         let fastest = machine.fastest();

@@ -230,7 +230,8 @@ impl<'a> Walk<'a> {
     fn end_wait(&mut self, thread: usize) {
         let over_ns = match self.threads[thread].standing {
             Standing::AtJoin => {
-                let mut children = self.threads[thread].children.iter().map(|&id| &self.threads[id]);
+                let mut children =
+                    self.threads[thread].children.iter().map(|&id| &self.threads[id]);
                 let done = children.clone().all(|child| child.standing == Standing::Done);
                 done.then(|| children.by_ref().map(|child| child.now_ns).fold(0.0, f64::max))
             }

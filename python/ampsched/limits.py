@@ -14,6 +14,8 @@ from ampsched.results import Outcome
 
 Objective = Literal["h_antt", "h_stp", "makespan"]
 OBJECTIVES: tuple[Objective, ...] = ("h_antt", "h_stp", "makespan")
+SIMULATIONS_MAX = 10**9
+QUANTUM_US_MAX = 1e9
 POLICY = "optimum"
 """The name of the search's schedule among policies."""
 

@@ -2,7 +2,7 @@
 //!
 //! Each application's turnaround has a lower bound of its own; each set of applications has one for the time by which
 //! all of them have ended, from capacity. Metrics of a mix follow by dynamic programming over the orders in which
-//! applications end. The page `docs/explanation/limit.md` proves it.
+//! applications end. The page `docs/explanation/limit-of-policies.md` proves it.
 
 mod capacity;
 mod demand;

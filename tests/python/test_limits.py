@@ -78,9 +78,11 @@ def test_what_cannot_be_searched_is_refused(small: Path, settings: dict[str, obj
         optimum(PART, small, **settings)  # type: ignore[arg-type]
 
 
-def test_too_many_threads_are_refused() -> None:
-    with pytest.raises(InputError, match="at most 6 threads on 4 cores"):
-        optimum("2B2S", "sync-2")
+def test_too_many_threads_are_refused(tmp_path: Path) -> None:
+    large = tmp_path / "large.toml"
+    large.write_text(SMALL.replace("count = 3", "count = 7"))
+    with pytest.raises(InputError, match="at most 6 threads on 4 cores, not 7 on 4"):
+        optimum("2B2S", large)
 
 
 def test_the_command_prints_bounds_and_the_schedule(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,8 @@ pub(super) struct Scan {
     users: Vec<Users>,
     kinds: Vec<(usize, u32)>,
     pub forks: bool,
+    /// By specification: whether a single thread forks all its instances, so that their numbers are certain.
+    has_one_parent: Vec<bool>,
     pub changes_cores: bool,
 }
 
@@ -67,9 +69,17 @@ impl Scan {
         Self {
             users,
             kinds: kinds.collect(),
+            has_one_parent: (0..program.threads.len())
+                .map(|spec| has_one_parent(program, spec, &forked))
+                .collect(),
             forks: is(|op| matches!(op, Op::Fork { .. })),
             changes_cores: is(|op| matches!(op, Op::SetAffinity(_))),
         }
+    }
+
+    /// Whether a single thread forks all instances of a specification.
+    pub fn has_one_parent(&self, spec: usize) -> bool {
+        self.has_one_parent[spec]
     }
 
     /// Threads for which a barrier waits.
@@ -109,6 +119,24 @@ impl Scan {
     pub fn has_items(&self, object: usize) -> bool {
         !self.users[object].sites.is_empty()
     }
+}
+
+/// Whether all instances of a specification that are forked are forked by one thread, outside of work on items.
+fn has_one_parent(program: &Program, spec: usize, forked: &dyn Fn(usize) -> bool) -> bool {
+    let mut parents = 0;
+    for (number, thread) in program.threads.iter().enumerate() {
+        let code = program.code[thread.entry.index()..].iter();
+        let mut is_certain = true;
+        let mut forks = false;
+        for op in code.take_while(|op| !matches!(op, Op::Exit)) {
+            is_certain &= !matches!(op, Op::Pop { .. } | Op::Take { .. });
+            forks |= matches!(op, Op::Fork { thread } if *thread as usize == spec);
+        }
+        if forks {
+            parents += if is_certain && !forked(number) { thread.count } else { 2 };
+        }
+    }
+    parents == 1
 }
 
 /// The object of a step that adds to a queue.

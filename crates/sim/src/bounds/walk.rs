@@ -383,11 +383,16 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Which number a child has, and so what it draws, may depend on who runs when: it does the least.
+    /// Which number a child has, and so what it draws, may depend on who runs when: then it does the least.
     fn fork(&mut self, parent: usize, spec: usize) {
         let child = self.threads.len();
-        let now_ns = self.threads[parent].now_ns;
-        self.add(spec, self.stream, Amounts::Least, now_ns);
+        let (now_ns, mut amounts) = (self.threads[parent].now_ns, self.threads[parent].amounts);
+        if !self.scan.has_one_parent(spec) {
+            amounts = Amounts::Least;
+        }
+        let number = self.threads.iter().filter(|thread| thread.spec == spec).count();
+        let draw = streams::of_thread(&self.stream, spec as u32, number as u32);
+        self.add(spec, draw, amounts, now_ns);
         if self.threads.len() > child {
             self.threads[parent].children.push(child);
         }

@@ -485,12 +485,7 @@ def run_batch(
 ) -> list[str | Exception]: ...
 def limit(job: Job, alone_ns: Sequence[float]) -> str: ...
 def optimum(
-    job: Job,
-    alone_ns: Sequence[float],
-    objective: str,
-    quantum_ns: int,
-    simulations: int,
-    tolerance: float,
+    job: Job, alone_ns: Sequence[float], objective: str, quantum_ns: int, simulations: int, tolerance: float
 ) -> str: ...
 def counters() -> list[tuple[str, str, str]]: ...
 def read_counters(format: Literal["gem5", "perf"], file: str, text: str) -> dict[str, list[Any]]: ...  # noqa: A002

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from ampsched import api
 from ampsched._core import InputError, Machine, Workload
-from ampsched.cli import options, render
+from ampsched.cli import consoles, options, render
+from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import SummaryRow
 from ampsched.limits import Limit, Objective, Optimum
@@ -27,6 +28,7 @@ NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SEARCH = "How the optimum is searched"
 
 
+@with_format
 @with_settings(CompareSettings, SIMULATION)
 def limit(
     machine: options.Machine,
@@ -71,7 +73,7 @@ def limit(
             rich_help_panel=_SEARCH,
         ),
     ] = 20_000,
-    json: options.Json = False,
+    output: Output,
 ) -> None:
     """Print what no policy can beat, and how far policies are from it.
 
@@ -83,22 +85,26 @@ def limit(
     if work != 1.0:
         mix = mix.with_work([work] * len(mix.apps))
     how = only(ReferenceSettings, settings)
-    with render.progress_bar("Simulating", hidden=json) as progress:
+    with render.progress_bar("Simulating", hidden=output.is_data) as progress:
         rows = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings).summary()
     bound = api.limit(on, mix, **how)
     best = None
     if optimum:
-        with render.errors().status("Searching the best schedule"):
+        with consoles.errors().status("Searching the best schedule"):
             best = api.optimum(
                 on, mix, objective=objective, quantum_us=quantum_us, simulations=simulations, **how
             )
-    if json:
-        render.print_json(_values(bound, rows, best))
-        return
-    console = render.console()
-    _print_limit(console, mix, on, bound, rows)
-    if best is not None:
-        _print_optimum(console, on, best, rows)
+
+    def text(console: Console) -> None:
+        _print_limit(console, mix, on, bound, rows)
+        if best is not None:
+            _print_optimum(console, on, best, rows)
+
+    output.show(
+        value=lambda: _values(bound, rows, best),
+        rows=lambda: [dataclasses.asdict(row) for row in rows],
+        text=text,
+    )
 
 
 def _values(bound: Limit, rows: Sequence[SummaryRow], best: Optimum | None) -> dict[str, object]:

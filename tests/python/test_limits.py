@@ -96,6 +96,6 @@ def test_the_command_prints_bounds_and_the_schedule(small: Path, capsys: pytest.
     assert "limit" in shown
     assert "best schedule found: H_ANTT" in shown
     with pytest.raises(SystemExit):
-        main([*arguments, "--json"])
+        main([*arguments, "--format", "json"])
     values = json.loads(capsys.readouterr().out)
     assert values["optimum"]["value"] >= values["limit"]["h_antt"]

@@ -20,13 +20,14 @@ from ampsched._core import (
     Workload,
 )
 from ampsched.alone import Reference
-from ampsched.api import compare, explain, references, simulate, timeline
+from ampsched.api import compare, explain, limit, optimum, references, simulate, timeline
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.execution import Run
 from ampsched.explaining import Explanation, Told
 from ampsched.factors import Factors
 from ampsched.governor import GovernorInfo, Governors, governors
+from ampsched.limits import Distance, Limit, Optimum, Stay
 from ampsched.metrics import MixMetrics
 from ampsched.noise import Noise, noise_names
 from ampsched.overhead import Overhead
@@ -71,6 +72,7 @@ __all__ = [
     "Comparison",
     "CoreOutcome",
     "Counts",
+    "Distance",
     "Distribution",
     "Estimate",
     "Event",
@@ -79,10 +81,12 @@ __all__ = [
     "GovernorInfo",
     "Governors",
     "InputError",
+    "Limit",
     "Machine",
     "MixMetrics",
     "Noise",
     "Optimised",
+    "Optimum",
     "Outcome",
     "Overhead",
     "Periods",
@@ -93,6 +97,7 @@ __all__ = [
     "Reference",
     "Rules",
     "Run",
+    "Stay",
     "SummaryRow",
     "TaskGraph",
     "TaskPolicyInfo",
@@ -109,8 +114,10 @@ __all__ = [
     "compare",
     "explain",
     "governors",
+    "limit",
     "noise_names",
     "optimise",
+    "optimum",
     "policies",
     "read_recording",
     "read_task_graph",

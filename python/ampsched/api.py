@@ -1,4 +1,4 @@
-"""The functions that most users need: `simulate` and `compare`; `references` for the metrics of Prop-SP."""
+"""The functions that most users need: `simulate` and `compare`; `limit` and `optimum`; `references` for the metrics of Prop-SP."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -9,9 +9,21 @@ from ampsched import _core
 from ampsched._core import InputError, Machine, Question, Workload
 from ampsched.alone import SCHEMES, Reference, run_alone
 from ampsched.comparison import Comparison
-from ampsched.execution import Mix, Progress, draw_one, explain_one, job_of, ordered, run_mixes, run_one
+from ampsched.execution import (
+    BASELINE_POLICY,
+    Mix,
+    Progress,
+    alone_on_big,
+    draw_one,
+    explain_one,
+    job_of,
+    ordered,
+    run_mixes,
+    run_one,
+)
 from ampsched.explaining import Explanation
 from ampsched.governor import Governors
+from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
 from ampsched.policy import PolicyLike, PolicySpec
@@ -177,7 +189,9 @@ def compare(
         for seed in seeds
     ]
     how = only(MixSettings, settings)
-    runs = run_mixes(mixes, how, same_machine=True, processes=settings["jobs"], progress=progress)
+    runs = run_mixes(
+        mixes, how, same_machine=True, limits=True, processes=settings["jobs"], progress=progress
+    )
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(_notes(settings)))
 
 
@@ -214,6 +228,84 @@ def references(
     on, apps = catalog.machine(machine), catalog.workload(workload)
     how = only(AloneSettings, settings)
     return run_alone(on, apps, how, schemes=specs, processes=settings["jobs"], progress=progress)
+
+
+@takes_settings
+def limit(
+    machine: MachineLike,
+    workload: WorkloadLike,
+    **settings: Unpack[ReferenceSettings],
+) -> Limit:
+    """What no policy can beat: lower bounds of turnarounds, H_ANTT and makespan, an upper bound of H_STP.
+
+    Args:
+        machine: See `simulate`.
+        workload: See `simulate`.
+
+    Raises:
+        InputError: If something does not exist or is wrong, or a program cannot go on.
+
+    Example:
+        >>> limit("2B2S", "sync-1").h_antt >= 1
+        True
+    """
+    return Limit.of(*_bounded(machine, workload, settings))
+
+
+@takes_settings
+def optimum(
+    machine: MachineLike,
+    workload: WorkloadLike,
+    *,
+    objective: Objective = "h_antt",
+    quantum_us: float | None = None,
+    simulations: int = 20_000,
+    tolerance: float = 0.001,
+    **settings: Unpack[ReferenceSettings],
+) -> Optimum:
+    """Searches the best schedule of a small workload: at most 6 threads on 4 cores.
+
+    Schedules change when a thread starts, wakes, waits or ends, and at multiples of a quantum; no core idles while a
+    thread waits that may run there. The simulator is the judge, costs included. The result is reproducible.
+
+    Args:
+        machine: See `simulate`; with one cluster per class of cores.
+        workload: See `simulate`.
+        objective: What is to be best: ``"h_antt"``, ``"h_stp"`` or ``"makespan"``.
+        quantum_us: The quantum; by default a 16th of the limit of the makespan.
+        simulations: Simulations at most.
+        tolerance: Schedules that are better by less than this part need not be found.
+
+    Raises:
+        InputError: If the workload is too large or not of a kind that can be searched, or as for `limit`.
+    """
+    if objective not in OBJECTIVES:
+        raise InputError(f'objective = "{objective}" is not one of {", ".join(OBJECTIVES)}')
+    Range(1, SIMULATIONS_MAX).check("simulations", simulations)
+    Range(0, 1).check("tolerance", tolerance)
+    job, alone_ns = _bounded(machine, workload, settings)
+    if quantum_us is None:
+        quantum_us = max(1.0, Limit.of(job, alone_ns).makespan_ns / 16e3)
+    Range(1, QUANTUM_US_MAX).check("quantum_us", quantum_us)
+    return Optimum.search(
+        job,
+        alone_ns,
+        objective,
+        quantum_ns=round(quantum_us * 1e3),
+        simulations=simulations,
+        tolerance=tolerance,
+    )
+
+
+def _bounded(
+    machine: MachineLike, workload: WorkloadLike, settings: ReferenceSettings
+) -> tuple[_core.Job, tuple[int, ...]]:
+    """What is bounded, and the time of each application alone on the machine of only big cores."""
+    catalog = catalog_of(settings)
+    on, mix = catalog.machine(machine), catalog.workload(workload)
+    how = only(AloneSettings, settings)
+    run = only(RunSettings, settings)
+    return job_of(run, on, mix, PolicySpec.of(BASELINE_POLICY)), alone_on_big(on, mix, how, settings["jobs"])
 
 
 def _job(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampsched import timeliness
 from ampsched.execution import Run
+from ampsched.limits import Distance
 from ampsched.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -98,6 +99,14 @@ class SummaryRow:
     """Relative to the first policy: -0.1 is 10 % less."""
     edp_js: Estimate | None
     """Energy x makespan."""
+    h_antt_limit: float | None
+    """H_ANTT below which no policy gets; mean over the runs, as all limits."""
+    h_stp_limit: float | None
+    """H_STP above which no policy gets."""
+    makespan_limit_ms: float | None
+    """Makespan below which no policy gets."""
+    distance: Distance | None
+    """How far it is from these limits, mean over the runs; none if they were not computed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -191,6 +200,7 @@ class Comparison:
             energy_j=estimate(per_seed(runs, energy_j)) if has_energy(runs) else None,
             energy_change=change(runs, first, energy_j) if has_energy(runs) else None,
             edp_js=estimate(per_seed(runs, edp_js)) if has_energy(runs) else None,
+            **_limits(runs),
         )
 
     def to_polars(self) -> "polars.DataFrame":
@@ -261,6 +271,37 @@ def has_periods(runs: Sequence[Run]) -> bool:
     return any(app.periods for run in runs for app in run.outcome.apps)
 
 
+def _limits(runs: Sequence[Run]) -> dict[str, Any]:
+    """The limits of some runs and their distance from them, for a `SummaryRow`."""
+    known = [(run, run.limit) for run in runs if run.limit is not None]
+    if not known:
+        return {"h_antt_limit": None, "h_stp_limit": None, "makespan_limit_ms": None, "distance": None}
+    distances = [
+        Distance.between(limit, h_antt(run), h_stp(run), run.outcome.makespan_ns) for run, limit in known
+    ]
+    return {
+        "h_antt_limit": fmean(limit.h_antt for _, limit in known),
+        "h_stp_limit": fmean(limit.h_stp for _, limit in known),
+        "makespan_limit_ms": fmean(limit.makespan_ns for _, limit in known) / 1e6,
+        "distance": Distance(
+            fmean(each.h_antt for each in distances),
+            fmean(each.h_stp for each in distances),
+            fmean(each.makespan for each in distances),
+        ),
+    }
+
+
+def limit_line(rows: Sequence[SummaryRow]) -> str:
+    """How far the policies of one mix are from the limit, in a line; empty if that was not computed."""
+    distances = [f"{row.policy} {100 * row.distance.h_antt:.0f} %" for row in rows if row.distance]
+    if not distances:
+        return ""
+    return (
+        f"limit: H_ANTT {rows[0].h_antt_limit:.3f}, H_STP {rows[0].h_stp_limit:.3f}, "
+        f"makespan {rows[0].makespan_limit_ms:.2f} ms; distance of H_ANTT: {', '.join(distances)}"
+    )
+
+
 def has_energy(runs: Sequence[Run]) -> bool:
     """Whether energy was accounted for."""
     return all(run.outcome.energy_j is not None for run in runs)
@@ -307,6 +348,9 @@ def run_row(run: Run) -> dict[str, Any]:
         **_keys(run),
         "h_antt": metrics.h_antt,
         "h_stp": metrics.h_stp,
+        "h_antt_limit": run.limit and run.limit.h_antt,
+        "h_stp_limit": run.limit and run.limit.h_stp,
+        "makespan_limit_ns": run.limit and run.limit.makespan_ns,
         "antt": metrics.antt,
         "stp": metrics.stp,
         "uniformity": metrics.uniformity,

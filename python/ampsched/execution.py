@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
@@ -20,6 +20,7 @@ from ampsched.explaining import Explanation
 from ampsched.factors import Factors
 from ampsched.files import writing
 from ampsched.governor import Governors
+from ampsched.limits import Limit
 from ampsched.metrics import MixMetrics, mix_metrics
 from ampsched.noise import Noise
 from ampsched.overhead import Overhead
@@ -204,6 +205,8 @@ class Run:
     metrics: MixMetrics
     timed: tuple[bool, ...]
     """Whether each application was stopped by the duration that its program states, not by its work."""
+    limit: Limit | None = None
+    """What no policy can beat here, if it was asked for."""
 
     def __repr__(self) -> str:
         """A line."""
@@ -293,11 +296,28 @@ class _Baselines:
         return self._contents[id(value)][1]
 
 
+def alone_on_big(
+    machine: Machine, workload: Workload, settings: AloneSettings, processes: int = 0
+) -> tuple[int, ...]:
+    """Turnaround in ns of each application alone on the machine of only big cores: what H_ANTT refers to.
+
+    Raises:
+        InputError: If a program cannot go on, or does not end within the limit.
+    """
+    seed = complete(AloneSettings, settings)["seed"]
+    mix = Mix(machine, "as-is", workload, PolicySpec.of(BASELINE_POLICY), seed)
+    baselines = _Baselines(cast(MixSettings, settings))
+    keys = baselines.keys(mix, None)
+    baselines.store(run_all(baselines.jobs(), processes))
+    return tuple(_alone_ns[key] for key in keys)
+
+
 def run_mixes(
     mixes: Sequence[Mix],
     settings: MixSettings,
     *,
     same_machine: bool = False,
+    limits: bool = False,
     processes: int = 0,
     progress: Progress | None = None,
 ) -> list[Run]:
@@ -307,6 +327,7 @@ def run_mixes(
         mixes: What to run.
         settings: How; the seed is that of each mix.
         same_machine: Run also the baselines for ANTT and STP.
+        limits: Compute also what no policy can beat.
         processes: Processors to use; 0: all.
         progress: Called with the number of finished simulations and of all.
 
@@ -320,11 +341,28 @@ def run_mixes(
     mix_jobs = [(mix.job(settings), mix.policy) for mix in mixes]
     outcomes = run_all([*alone_jobs, *mix_jobs], processes, progress)
     baselines.store(outcomes[: len(alone_jobs)])
-    return list(_runs(mixes, outcomes[len(alone_jobs) :], big, same))
+    found = _limits(mixes, settings, big) if limits else [None] * len(mixes)
+    return list(_runs(mixes, outcomes[len(alone_jobs) :], big, same, found))
+
+
+def _limits(mixes: Sequence[Mix], settings: MixSettings, big: Sequence[list[_Key]]) -> list[Limit | None]:
+    """The limit of each mix, which neither the policy nor the order of cores changes."""
+    known: dict[tuple[int, int, int], Limit] = {}
+    found: list[Limit | None] = []
+    for mix, keys in zip(mixes, big, strict=True):
+        key = (id(mix.machine), id(mix.workload), mix.seed)
+        if key not in known:
+            known[key] = Limit.of(mix.job(settings), [_alone_ns[each] for each in keys])
+        found.append(known[key])
+    return found
 
 
 def _runs(
-    mixes: Sequence[Mix], outcomes: Sequence[Outcome], big: Sequence[list[_Key]], same: Sequence[list[_Key]]
+    mixes: Sequence[Mix],
+    outcomes: Sequence[Outcome],
+    big: Sequence[list[_Key]],
+    same: Sequence[list[_Key]],
+    limits: Sequence[Limit | None],
 ) -> Iterator[Run]:
     for index, (mix, outcome) in enumerate(zip(mixes, outcomes, strict=True)):
         mix_ns = [app.turnaround_ns for app in outcome.apps]
@@ -334,4 +372,5 @@ def _runs(
             set(app.completions_ns) == {duration_ns}
             for app, duration_ns in zip(outcome.apps, mix.workload.durations_ns, strict=True)
         )
-        yield Run(mix.order, outcome, tuple(alone_ns), mix_metrics(mix_ns, alone_ns, same_ns), timed)
+        metrics = mix_metrics(mix_ns, alone_ns, same_ns)
+        yield Run(mix.order, outcome, tuple(alone_ns), metrics, timed, limits[index])

@@ -30,11 +30,14 @@ SETTINGS = {
     "simulate": SimulateSettings,
     "explain": SimulateSettings,
     "compare": CompareSettings,
+    "limit": CompareSettings,
     "references": ReferenceSettings,
 }
+# The command "limit" compares, the function does not.
 OF_COMMANDS = {**SETTINGS, "sweep": CompareSettings}
+OF_FUNCTIONS = {**SETTINGS, "limit": ReferenceSettings, "optimum": ReferenceSettings}
 # A comparison needs programs that end.
-NOT_OF = {"compare": {"until_ms"}, "sweep": {"until_ms"}}
+NOT_OF = {name: {"until_ms"} for name in ("compare", "limit", "sweep")}
 MIX = ("-m", "exynos5422-2B2S", "-w", "fft", "-p", "cfs")
 QUESTIONS = {"explain": ("--thread", "0", "--at", "1")}
 # Another value than the default of each setting.
@@ -176,16 +179,17 @@ def test_runs_alone_have_the_settings_of_the_mix_but_those_that_concern_policies
     given = [row[-1] for row in jobs]  # type: ignore[attr-defined]
     mix = given[-1]
     own = {"overhead_ns": (0, 0), "governors": []}
-    assert [each for each in given if each != mix] == [{**mix, **own}] * (len(given) - 2)
+    assert given.count(mix) == 3, "two orders of cores, and the limit of both"
+    assert [each for each in given if each != mix] == [{**mix, **own}] * (len(given) - 3)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", OF_FUNCTIONS)
 def test_every_setting_is_documented(name: str) -> None:
     function = getattr(api, name)
     doc = inspect.getdoc(function)
     assert doc
     chapter = docs.python_page().split(f"\n## {name}\n")[1].split("\n## ")[0]
-    for row in declared(SETTINGS[name]).values():
+    for row in declared(OF_FUNCTIONS[name]).values():
         assert f"    {row.name}: {row.setting.help}" in doc
         assert f"- `{row.name}`: " in chapter
         assert f"{row.name}={row.setting.default!r}" in chapter.replace("\n", " ")

@@ -64,6 +64,17 @@ impl Amount {
         (self.dist == Dist::Constant).then_some(self.mean as u64)
     }
 
+    /// No draw yields less.
+    pub fn least(&self) -> u64 {
+        let least = match &self.dist {
+            Dist::Constant => return self.mean as u64,
+            Dist::Uniform { low, .. } => *low,
+            Dist::Quantiles(points) => points.first().copied().unwrap_or(0.0),
+            Dist::Normal { .. } | Dist::LogNormal { .. } | Dist::Exponential => 0.0,
+        };
+        least.max(0.0).round() as u64
+    }
+
     /// A draw, rounded to the nearest whole number.
     #[inline]
     pub fn draw(&self, random: &mut Draw) -> u64 {

@@ -448,6 +448,12 @@ impl Program {
         endless.map(|thread| thread.name.as_str()).next()
     }
 
+    /// Whether only a duration ends the program, or the simulation: a thread that starts with it repeats something for
+    /// ever.
+    pub fn never_ends_by_itself(&self) -> bool {
+        self.threads.iter().any(|thread| thread.count > 0 && self.is_endless(thread))
+    }
+
     /// Whether a thread cannot get to its end: on the way that it certainly goes there is a loop without end. (It may
     /// also wait for ever before that.)
     fn is_endless(&self, thread: &ThreadSpec) -> bool {

@@ -13,6 +13,7 @@ mod imports;
 mod interrupt;
 mod kernels;
 mod lift;
+mod limit;
 mod models;
 mod noise;
 mod policy;
@@ -69,6 +70,8 @@ mod _core {
     use super::kernels::{Kernel, kernels};
     #[pymodule_export]
     use super::lift::lift;
+    #[pymodule_export]
+    use super::limit::{limit, optimum};
     #[pymodule_export]
     use super::models::{Models, counter_cv};
     #[pymodule_export]

@@ -4,6 +4,7 @@
 //! workload, policy with parameters, and seed. Parallelism is across simulations ([`run_batch`]).
 
 mod batch;
+mod bounds;
 mod engine;
 mod error;
 mod explain;
@@ -12,8 +13,10 @@ mod governor;
 mod interrupt;
 mod metrics;
 mod offline;
+mod optimum;
 mod outcome;
 mod schedule_trace;
+mod streams;
 mod tasks;
 
 pub use ampsched_trace::{
@@ -21,6 +24,7 @@ pub use ampsched_trace::{
     TraceCore, TraceMachine, TraceThread, TurnEnd, Turns,
 };
 pub use batch::{Job, JobError, run_batch};
+pub use bounds::Limits;
 pub use engine::{Options, Overhead, simulate, simulate_with};
 pub use error::SimError;
 pub use explain::{NoExplanation, explain};
@@ -29,6 +33,7 @@ pub use governor::GovernorSpec;
 pub use interrupt::Interrupt;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
 pub use offline::{OfflineFacts, offline_facts};
+pub use optimum::{Effort, Objective, Optimum, OptimumError, Stay, optimum};
 pub use outcome::{
     AppOutcome, ClassOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, Periods,
     ThreadOutcome,

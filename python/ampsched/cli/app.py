@@ -27,6 +27,7 @@ from ampsched.cli import (
     explaining,
     importing,
     lifting,
+    limiting,
     listing,
     living,
     recording,
@@ -60,6 +61,7 @@ app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("simulate", epilog=simulating.EXAMPLES)(simulating.simulate)
 app.command("explain", epilog=explaining.EXAMPLES)(explaining.explain)
+app.command("limit", epilog=limiting.EXAMPLES)(limiting.limit)
 app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import", epilog=importing.IMPORT_EXAMPLES)(importing.import_trace)

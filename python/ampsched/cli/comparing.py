@@ -15,7 +15,7 @@ from ampsched.cli import opening, options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
-from ampsched.comparison import Comparison, SummaryRow
+from ampsched.comparison import Comparison, SummaryRow, limit_line
 from ampsched.execution import Run
 from ampsched.policy import PolicySpec
 from ampsched.settings import CompareSettings, SimulateSettings, only
@@ -116,6 +116,7 @@ def print_comparison(console: Console, result: Comparison, *, details: bool) -> 
             render.print_table(console, title, _work_table(mix))
         if timed != apps:
             render.print_table(console, f"{workload} on {machine}", _main_table(mix))
+            console.print(f"{limit_line(mix)}\n", style="dim", soft_wrap=True)
         if timed != apps and len(apps) > 1:
             render.print_table(
                 console, "Slowdown of each program (H_NTT)", _slowdown_table(result.policies, runs)

@@ -14,7 +14,7 @@ use ampsched_policy::{DecidedBy, Event, GroupId, Reason, RunState};
 
 use super::events::SimEvent;
 use super::{Engine, Fallible};
-use crate::{Decision, SimError};
+use crate::{Decision, SimError, streams};
 
 /// The part of a repetition's stream of random numbers from which the next repetition draws. Objects
 /// have the numbers below, threads those far above (see `create_thread`).
@@ -99,9 +99,7 @@ impl Apps {
 
     /// Adds an application with the numbers of its first object and profile.
     pub fn add(&mut self, app: &App, seed: u64, object_base: u32, profile_base: u32) -> AppId {
-        // The seed and the application's name, not its place in the mix: alone or together, it does
-        // the same work.
-        let draw = app.name.bytes().fold(Draw::new(seed), |draw, byte| draw.child(byte.into()));
+        let draw = streams::of_app(seed, &app.name);
         self.unfinished += 1;
         self.all.push(AppRun {
             name: app.name.clone(),

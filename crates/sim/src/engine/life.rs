@@ -6,7 +6,7 @@ use ampsched_policy::{EnqueueKind, Event};
 use super::steps::{Next, Step};
 use super::threads::{NewThread, WaitsFor};
 use super::{Engine, Fallible};
-use crate::{SimError, TraceThread};
+use crate::{SimError, TraceThread, streams};
 
 impl Engine<'_> {
     /// Creates a thread and makes it runnable.
@@ -33,7 +33,7 @@ impl Engine<'_> {
             repetition: run.repetition,
             entry: thread_spec.entry,
             profile: run.profile_base + first_profile(&program, thread_spec.entry),
-            draw: run.draw.child(u64::MAX - u64::from(spec)).child(instance.into()),
+            draw: streams::of_thread(&run.draw, spec, instance),
             parent,
             name,
             nice: thread_spec.nice,

@@ -75,6 +75,7 @@ use objects::Objects;
 pub use options::{Options, Overhead};
 use progress::Progress;
 use realtime::RealTime;
+pub(crate) use regions::region_graph;
 use setup::{Record, Setup};
 use speeds::Speeds;
 use supervisor::Supervisor;

@@ -1,7 +1,7 @@
 //! What must hold of the results of any simulation, computed from the results and the machine alone.
 
 use ampsched_model::{ClusterId, ClusterPower, CoreState, Machine, Ns};
-use ampsched_sim::{ClusterOutcome, Options, Outcome, ThreadOutcome};
+use ampsched_sim::{ClusterOutcome, Limits, Options, Outcome, ThreadOutcome};
 
 /// Energies are sums of products of floating-point numbers.
 const RELATIVE_ERROR: f64 = 1e-9;
@@ -20,6 +20,24 @@ pub fn flaw(machine: &Machine, options: &Options, outcome: &Outcome) -> Option<S
         .or_else(|| energy(machine, options, outcome))
         .or_else(|| progress(outcome))
         .or_else(|| repetitions(options, outcome))
+}
+
+/// A time that is less than the least that any schedule could have.
+pub fn beaten_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
+    let beats = |what: &str, value: f64, limit: f64| {
+        (value < limit).then(|| format!("{what} of {value} is less than the limit of {limit}"))
+    };
+    let turnarounds: Vec<f64> = outcome.apps.iter().map(|app| app.turnaround_ns as f64).collect();
+    let of_app = |(app, ns): (usize, &f64)| {
+        beats(&format!("turnaround of application {app}"), *ns, limits.turnaround_ns(app))
+    };
+    let ones = vec![1e6; turnarounds.len()];
+    let mean = turnarounds.iter().map(|ns| ns / 1e6).sum::<f64>() / ones.len() as f64;
+    let progress: f64 = turnarounds.iter().map(|ns| 1e6 / ns.max(1.0)).sum();
+    (turnarounds.iter().enumerate().find_map(of_app))
+        .or_else(|| beats("makespan", outcome.makespan_ns as f64, limits.makespan_ns()))
+        .or_else(|| beats("mean turnaround", mean, limits.h_antt(&ones)))
+        .or_else(|| beats("-throughput", -progress, -limits.h_stp(&ones)))
 }
 
 fn unequal(what: &str, one: u64, other: u64) -> Option<String> {

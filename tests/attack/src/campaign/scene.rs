@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ampsched_model::{App, FileKind, Machine, Workload};
 use ampsched_policy::build_policy;
-use ampsched_sim::{Job, Options, Outcome, run_batch, simulate_with};
+use ampsched_sim::{Job, Limits, Options, Outcome, run_batch, simulate_with};
 
 use super::judge;
 use super::machines::{self, MachineText};
@@ -113,9 +113,10 @@ impl Scene {
     pub fn run(&self) -> Report {
         let mut report = Report::default();
         let mut first: Vec<(usize, Outcome)> = Vec::new();
+        let limits = Limits::new(&self.machine, &self.workload, &self.options);
         for (index, policy) in self.policies.iter().enumerate() {
             report.simulations += 1;
-            match self.watched(policy) {
+            match self.watched(policy, &limits) {
                 Ok(Some(outcome)) => first.push((index, outcome)),
                 Ok(None) => report.refused += 1,
                 Err(what) => report.failures.push(Failure { what, policy: Some(in_words(policy)) }),
@@ -127,7 +128,7 @@ impl Scene {
     }
 
     /// One policy, traced; none if it is refused with good reason.
-    fn watched(&self, policy: &PolicySpec) -> Result<Option<Outcome>, String> {
+    fn watched(&self, policy: &PolicySpec, limits: &Limits) -> Result<Option<Outcome>, String> {
         let mut record = Record::default();
         let run = AssertUnwindSafe(|| {
             let built =
@@ -147,6 +148,7 @@ impl Scene {
             Err(error) => return Err(error.to_string()),
         };
         let flaw = judge::flaw(&self.machine, &self.options, &outcome);
+        let flaw = flaw.or_else(|| judge::beaten_limit(limits, &outcome));
         match flaw.or_else(|| record.contradiction(&outcome)) {
             None => Ok(Some(outcome)),
             Some(flaw) => Err(flaw),

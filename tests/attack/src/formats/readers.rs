@@ -126,6 +126,7 @@ const PYTHON: &[&str] = &[
     "experiments/constants.py",
     "experiments/workloads.py",
     "explaining.py",
+    "limits.py",
     "live/_runner.py",
     "live/commands.py",
     "live/compare.py",

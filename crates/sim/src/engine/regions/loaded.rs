@@ -82,6 +82,13 @@ impl Loaded {
     }
 }
 
+/// The graph of a region.
+///
+/// Errors: those of [`Loaded::new`].
+pub(crate) fn region_graph(region: &Region) -> Result<Graph, SimError> {
+    Loaded::new(region).map(|loaded| loaded.graph)
+}
+
 /// How many of so many workers each cluster has if they sit on the cores in turn.
 pub(super) fn layout(workers: usize, cores: &[usize]) -> Vec<usize> {
     let all: usize = cores.iter().sum();

@@ -20,6 +20,7 @@ use super::threads::{WaitsFor, Work};
 use super::{Engine, Fallible};
 use crate::SimError;
 pub(super) use loaded::Loaded;
+pub(crate) use loaded::region_graph;
 use run::Run;
 
 /// State of a region. A program may use it again and again; a thread may be behind by some uses.

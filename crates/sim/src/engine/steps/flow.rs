@@ -4,6 +4,7 @@ use ampsched_model::{Amount, CodePtr, ObjectId, ThreadId};
 
 use super::{Engine, Step};
 use crate::engine::threads::{Frame, Thread};
+use crate::streams;
 
 /// Enters a counted loop, or passes it if it has no iterations.
 pub(super) fn begin_loop(thread: &mut Thread, count: &Amount, end: CodePtr) -> Step {
@@ -77,9 +78,8 @@ impl Engine<'_> {
         let next = iteration + 1;
         entry.frames.push(Frame::Iteration { pool, outer, use_number, next, end: last });
         let app = &self.apps[entry.app];
-        let stream =
-            app.draw.child(u64::from(pool.0 - app.object_base)).child(u64::from(use_number));
-        entry.draw = stream.child(iteration);
+        entry.draw =
+            streams::of_iteration(&app.draw, pool.0 - app.object_base, use_number, iteration);
         entry.next_step();
         Step::Go
     }

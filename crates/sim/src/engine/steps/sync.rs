@@ -3,9 +3,9 @@
 use ampsched_model::{CodePtr, ObjectId, ThreadId};
 
 use super::{Engine, Fallible, Step};
-use crate::SimError;
 use crate::engine::objects::{Attempt, Misuse};
 use crate::engine::threads::{Frame, WaitsFor};
+use crate::{SimError, streams};
 
 impl Engine<'_> {
     /// Goes on if the attempt succeeded, else blocks and tries again when woken.
@@ -193,7 +193,7 @@ impl Engine<'_> {
         };
         let app = &self.apps[entry.app];
         entry.frames.push(Frame::Item { outer: entry.draw });
-        entry.draw = app.draw.child(u64::from(queue.0 - app.object_base)).child(number);
+        entry.draw = streams::of_item(&app.draw, queue.0 - app.object_base, number);
         Ok(self.go(thread))
     }
 

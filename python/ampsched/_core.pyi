@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from os import PathLike
-from typing import Any, BinaryIO, Literal, TypedDict, final
+from typing import Any, BinaryIO, Literal, final
 
+from ampsched._rows import RegistryRow, TaskPolicyRow, TaskProgramRow, WordGroupRow
 from ampsched.kinds import Kind
 
 Params = Sequence[tuple[str, float]]
@@ -18,50 +19,6 @@ FEATURES_MAX: int
 
 class InputError(ValueError):
     """An input that cannot be used; its text is one line."""
-
-class ParamRow(TypedDict):
-    name: str
-    default: float
-    min: float
-    max: float
-    flag: bool
-    choices: tuple[str, ...]
-    one_of: tuple[float, ...]
-    help: str
-
-class WordRow(TypedDict):
-    name: str
-    doc: str
-    payload: list[tuple[str, str]]
-    reads: list[str]
-    readers: list[str]
-    hides: list[str]
-    reads_load: bool
-    kernel: str
-    daemon: str
-
-class WordGroupRow(TypedDict):
-    part: str
-    name: str
-    doc: str
-    words: list[WordRow]
-
-class RegistryRow(TypedDict):
-    name: str
-    summary: str
-    documentation: str
-    source: str
-    params: list[ParamRow]
-
-class TaskPolicyRow(RegistryRow):
-    off_line: bool
-
-class TaskProgramRow(TypedDict):
-    name: str
-    summary: str
-    documentation: str
-    ratio: float
-    params: list[ParamRow]
 
 @final
 class Catalog:

@@ -1,4 +1,4 @@
-"""The functions that most users need: `simulate` and `compare`; `limit` and `optimum`; `references` for the metrics of Prop-SP."""
+"""The functions that most users need: `simulate` and `compare`, `limit` and `optimum`, and Prop-SP's `references`."""
 
 from collections.abc import Sequence
 from itertools import product

@@ -41,7 +41,7 @@ def with_parent(number: signal.Signals) -> Callable[[], None]:
 
 
 def end_with_parent(number: signal.Signals) -> None:
-    """Gives this process a signal when the thread ends that has started it; for those that `with_parent` can't start."""
+    """Gives this process a signal when the thread that started it ends; for those that `with_parent` can't start."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() == 1:  # it has ended before
         os.kill(os.getpid(), number)

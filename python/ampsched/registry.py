@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ampsched import _core
+from ampsched._rows import RegistryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Registered:
     params: tuple[Param, ...]
 
     @classmethod
-    def of(cls, row: "_core.RegistryRow") -> Self:
+    def of(cls, row: RegistryRow) -> Self:
         """From a row of the compiled part, which has the fields of this class."""
         fields: dict[str, Any] = {**row, "params": tuple(Param(**param) for param in row["params"])}
         return cls(**fields)

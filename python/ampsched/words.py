@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ampsched import _core
+from ampsched._rows import WordRow
 
 WIDTH = 110
 """Columns of a line, as pyproject.toml has it for the formatter."""
@@ -66,7 +67,7 @@ def plain(doc: str) -> str:
     return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", doc).replace("crate::", "")
 
 
-def _word(row: "_core.WordRow") -> Word:
+def _word(row: WordRow) -> Word:
     payload = tuple((name, doc) for name, doc in row["payload"])
     return Word(
         row["name"],

@@ -1,8 +1,8 @@
 """How much there is to read: at most 45,000 words that people wrote for readers.
 
 The README and all pages under docs count, with their tables and code. Two kinds do not: pages that a program writes
-as a whole (a row of tools/generated.toml says by which command), which are looked up and not read, and the log of
-decisions, which grows with every decision and is not written anew.
+as a whole (a row of tools/generated.toml says by which command), which are looked up and not read (executed notebooks
+among them: results as HTML), and the log of decisions, which grows with every decision and is not written anew.
 """
 
 import fnmatch
@@ -15,7 +15,7 @@ LIMIT = 45_000
 ONE_PAGE = {"docs/tutorial": 1_500, "docs/howto": 900, "docs/explanation": 2_000}
 """Words of a page, code and tables included."""
 LOG = "docs/explanation/DECISIONS.md"
-LOOKED_UP = ("docs/reports/", "docs/reference/")
+LOOKED_UP = ("docs/reports/", "docs/reference/", "docs/notebooks/")
 """Where pages that programs write may be. Elsewhere a page counts even if a program writes a part of it."""
 REFERENCE = "docs/reference/*.md"
 """Of these some are written by people: those without the mark."""

@@ -103,8 +103,8 @@ def simulated(told: Mapping[str, Any]) -> Shown:
         yield from (row["name"], str(row["threads"]), render.milliseconds(row["turnaround_ns"]))
     for thread in told["threads"]:
         yield f"{told['apps'][thread['app']]['name']}/{thread['name']}"
-        times = ("big_ns", "little_ns", "ready_ns", "blocked_ns", "blame_ns")
-        yield from (render.milliseconds(thread[key]) for key in times)
+        waits_ns = (thread[key] for key in ("ready_ns", "blocked_ns", "blame_ns"))
+        yield from map(render.milliseconds, (*thread["class_ns"], *waits_ns))
         yield from (render.count(thread[key]) for key in ("switches", "migrations"))
     for number, core in enumerate(told["cores"]):
         all_ns = core["busy_ns"] + core["idle_ns"] + core["noise_ns"]
@@ -234,6 +234,25 @@ def imported_counters(told: Mapping[str, Any]) -> Shown:
     yield from map(str, (told["rows"], told["counters"], told["windows"], told["written"]))
 
 
+def limited(told: Mapping[str, Any]) -> Shown:
+    bound = told["limit"]
+    yield from (
+        render.fixed(value, 3) for value in (bound["h_antt"], bound["h_stp"], bound["makespan_ns"] / 1e6)
+    )
+    for row in told["policies"]:
+        yield row["policy"]
+        yield from (render.fixed(row[key]["mean"], 3) for key in ("h_antt", "h_stp", "makespan_ms"))
+        yield from map(render.share, row["distance"].values())
+
+
+def swept(told: Mapping[str, Any]) -> Shown:
+    for row in told["summary"]:
+        yield from (row["policy"], render.significant(row["h_antt"]))
+        if row["policy"] != told["baseline"]:
+            values = (row[f"h_antt_change{end}"] for end in ("", "_low", "_high"))
+            yield render.change(Estimate(*values, row["n"]), lower_is_better=True).plain
+
+
 CASES: dict[str, Case] = {
     "advise": Case([RECORDING, "-m", "2B2S", "-p", "linux,acfs,colab", "-r", "2"], advised),
     "compare": Case(
@@ -254,6 +273,8 @@ CASES: dict[str, Case] = {
     "simulate": Case(["-m", "pixel", "-w", "sync-2", "-p", "wash", "--energy"], simulated),
     "explain": Case(["-m", "2B2S", "-w", "sync-2", "-p", "colab", "--thread", "0", "--at", "20"], explained),
     "list": Case(["machines"], listed),
+    "limit": Case(["-m", "2B2S", "-w", "sync-2", "-p", "linux,wash,colab:literal=1"], limited),
+    "sweep": Case(["-m", "2B2S", "-w", "sync-2", "-p", "linux,colab:decay=0.5..1.0:3", "-r", "2"], swept),
     "describe": Case(["2B2S"], lambda told: (word for row in told for word in row["text"].split())),
     "import": Case([TRACE, "--command", "prog"], imported),
     "import-rtapp": Case(["rt.json"], lambda told: iter(told["text"].split())),

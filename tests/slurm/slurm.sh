@@ -21,6 +21,7 @@ start() {
     head -c 128 /dev/urandom >"$folder/munge/key"
     chown munge "$folder/munge/key" && chmod 400 "$folder/munge/key" && chmod 700 "$folder/munge"
     chown root "$folder/state"
+    memory_mib=$(awk '/MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
     cat >"$folder/slurm.conf" <<END
 ClusterName=test
 SlurmctldHost=$(hostname -s)(127.0.0.1)
@@ -45,7 +46,7 @@ ReturnToService=2
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=2 RealMemory=$(awk "/MemTotal/ { print int(\$2 / 1024) }" /proc/meminfo) State=UNKNOWN
+NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=2 RealMemory=$memory_mib State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
     chmod 755 "$folder"

@@ -24,7 +24,8 @@ impl TraceWriter {
         Ok(Self { trace: Some(trace) })
     }
 
-    /// Introduces a thread of an application, both numbered from 0, with its process's and its own number in the system.
+    /// Introduces a thread of an application, both numbered from 0, with its process's and its own number in the
+    /// system.
     fn thread(
         &mut self,
         thread: u32,

@@ -1,12 +1,12 @@
 //! Traces in Perfetto's protobuf format, for <https://ui.perfetto.dev> and its trace processor.
 //!
 //! Who runs where is told as Linux's kernel tells it (`kernel.rs`), so Perfetto shows its own tracks of CPUs, states of
-//! threads, wakers and frequencies, and fills its tables `sched`, `thread_state` and so on. Cores are CPUs, applications
-//! are processes.
+//! threads, wakers and frequencies, and fills its tables `sched`, `thread_state` and so on. Cores are CPUs,
+//! applications are processes.
 //!
-//! What kernels do not tell is told as track events: each turn is a slice of its thread's track that is named by why the
-//! thread was chosen, with the values that counted and why the turn came to its end; other decisions are instants there.
-//! Run queues and the power of clusters are counters.
+//! What kernels do not tell is told as track events: each turn is a slice of its thread's track that is named by why
+//! the thread was chosen, with the values that counted and why the turn came to its end; other decisions are instants
+//! there. Run queues and the power of clusters are counters.
 //!
 //! The file is written as time goes. It is kept small by interned names, by timestamps that
 //! are differences to the packet before, by small track numbers, and by writing a counter only when it

@@ -85,8 +85,8 @@ pub trait Trace {
     fn run(&mut self, core: CoreId, thread: ThreadId, why: Option<&Reason>, at_ns: Ns);
     /// A thread is taken off a core.
     fn stop(&mut self, core: CoreId, thread: ThreadId, end: TurnEnd, at_ns: Ns);
-    /// A thread became runnable and is put into the queue of a core, if that is known; `waker` is the thread that caused
-    /// it, if one did.
+    /// A thread became runnable and is put into the queue of a core, if that is known; `waker` is the thread that
+    /// caused it, if one did.
     fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, core: Option<CoreId>, at_ns: Ns);
     /// Something is decided about a thread.
     fn decided(&mut self, thread: ThreadId, decision: Decision, why: Option<&Reason>, at_ns: Ns);

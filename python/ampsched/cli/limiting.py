@@ -123,25 +123,23 @@ def _values(bound: Limit, rows: Sequence[SummaryRow], best: Optimum | None) -> d
 def _print_limit(
     console: Console, mix: Workload, machine: Machine, bound: Limit, rows: Sequence[SummaryRow]
 ) -> None:
-    console.print(f"{mix.name} on {machine.name}", style="bold", soft_wrap=True, markup=False)
-    table = render.table("", "H_ANTT", "above %", "H_STP", "below %", "makespan ms", "above %")
-    table.add_row(
-        "limit", f"{bound.h_antt:.3f}", "", f"{bound.h_stp:.3f}", "", f"{bound.makespan_ns / 1e6:.3f}", ""
-    )
+    above, below = render.tied("above %"), render.tied("below %")
+    table = render.table("policy", "H_ANTT", above, "H_STP", below, "makespan ms", above)
+    limits = (bound.h_antt, bound.h_stp, bound.makespan_ns / 1e6)
+    table.add_row("limit", *(cell for value in limits for cell in (render.fixed(value, 3), "")))
     for row in rows:
         if row.distance is None:
             raise InputError(f"the limit of {row.workload} is not known")
         table.add_row(
             row.policy,
-            f"{row.h_antt.mean:.3f}",
-            f"{100 * row.distance.h_antt:.1f}",
-            f"{row.h_stp.mean:.3f}",
-            f"{100 * row.distance.h_stp:.1f}",
-            f"{row.makespan_ms.mean:.3f}",
-            f"{100 * row.distance.makespan:.1f}",
+            render.fixed(row.h_antt.mean, 3),
+            render.share(row.distance.h_antt),
+            render.fixed(row.h_stp.mean, 3),
+            render.share(row.distance.h_stp),
+            render.fixed(row.makespan_ms.mean, 3),
+            render.share(row.distance.makespan),
         )
-    console.print(table)
-    console.print()
+    render.print_table(console, f"{mix.name} on {machine.name}", table)
 
 
 def _print_optimum(console: Console, machine: Machine, best: Optimum, rows: Sequence[SummaryRow]) -> None:

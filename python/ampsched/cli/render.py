@@ -136,6 +136,11 @@ def thousands(value: float, digits: int = 1) -> str:
     return f"{value:,.{digits}f}"
 
 
+def significant(value: float) -> str:
+    """A number of any unit with five digits that count."""
+    return f"{value:.5g}"
+
+
 def share(value: float, digits: int = 1) -> str:
     """A share in percent, without the sign."""
     return fixed(100 * value, digits)

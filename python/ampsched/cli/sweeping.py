@@ -263,12 +263,12 @@ def _print_table(
     baseline: str = "",
 ) -> None:
     """Prints some columns of rows, and, if it is told which way is better, the change of the last of them."""
-    console.print(title, style="bold", soft_wrap=True)
     heads = [measure(name).label if name in MEASURES else name for name in columns]
-    table = render.table(*heads, *([] if lower is None else ["change %"]))
+    table = render.table(*heads, *([] if lower is None else [render.tied("change %")]))
     for row in rows[:ROWS_MAX]:
         cells: list[Any] = [
-            f"{row[name]:.5g}" if isinstance(row[name], float) else str(row[name]) for name in columns
+            render.significant(row[name]) if isinstance(row[name], float) else str(row[name])
+            for name in columns
         ]
         if lower is not None:
             last = f"{columns[-1]}_change"
@@ -276,10 +276,10 @@ def _print_table(
             is_first = row["policy"] == baseline
             cells.append("" if is_first else render.change(value, lower_is_better=lower))
         table.add_row(*cells)
-    console.print(table)
+    render.print_table(console, title, table)
     if len(rows) > ROWS_MAX:
         console.print(f"and {len(rows) - ROWS_MAX:,} more, which --json prints", style="dim", soft_wrap=True)
-    console.print()
+        console.print()
 
 
 def _print_notes(console: Console, result: "Sweep", metric: str, plot: Path | None) -> None:

@@ -1,5 +1,5 @@
-//! Wake-up latencies of threads in the kernel: single ones come from `bpf/scheduler/latency.h`, which says when, and are
-//! counted here as the simulator counts its own.
+//! Wake-up latencies of threads in the kernel: single ones come from `bpf/scheduler/latency.h`, which says when, and
+//! are counted here as the simulator counts its own.
 
 use std::collections::BTreeMap;
 

@@ -110,8 +110,8 @@ impl Capacity {
     }
 }
 
-/// The search for the best prices: the cost is concave in them, so nested golden sections find it. However inexact, what
-/// it finds is a bound.
+/// The search for the best prices: the cost is concave in them, so nested golden sections find it. However inexact,
+/// what it finds is a bound.
 struct Search<'a> {
     capacity: &'a Capacity,
     apps: u64,

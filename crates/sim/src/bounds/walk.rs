@@ -1,7 +1,7 @@
 //! Walks through the code of an application's threads as if each had a core of its own, of the fastest kind that it may
-//! use, that costs nothing, and nobody ever had to wait but where that is certain: for the end of a queue, for children,
-//! and at a barrier that only so many threads use as it waits for. Times are then the earliest possible ones, and work
-//! and times under locks are what every schedule has to spend.
+//! use, that costs nothing, and nobody ever had to wait but where that is certain: for the end of a queue, for
+//! children, and at a barrier that only so many threads use as it waits for. Times are then the earliest possible ones,
+//! and work and times under locks are what every schedule has to spend.
 
 use ampsched_model::{Amount, CodePtr, Draw, Machine, ObjectKind, Op, Program};
 

@@ -1,9 +1,9 @@
 //! The best schedule of a small workload, by search.
 //!
-//! The engine is the judge: a schedule is a script of choices, and whatever locks, barriers and costs make of it is what
-//! they make of any policy. The search runs scripts depth first, each from the start, and leaves out what cannot become
-//! better than the best one so far. The page `docs/explanation/limit-of-policies.md` says what is proven, and for which
-//! schedules.
+//! The engine is the judge: a schedule is a script of choices, and whatever locks, barriers and costs make of it is
+//! what they make of any policy. The search runs scripts depth first, each from the start, and leaves out what cannot
+//! become better than the best one so far. The page `docs/explanation/limit-of-policies.md` says what is proven, and
+//! for which schedules.
 
 mod assign;
 mod plane;

@@ -144,8 +144,8 @@ class Threads:
 def write_trace(text: Path, machine: Machine, file: BinaryIO) -> None:
     """Writes a guest's trace in the form of a simulation's: a track per core and per thread, wake-ups, frequencies.
 
-    Threads and processes have their own numbers. The length of a core's queue counts threads that could run and were there
-    last, or are sent there; policies that keep queues of their own may put them anywhere else.
+    Threads and processes have their own numbers. The length of a core's queue counts threads that could run and were
+    there last, or are sent there; policies that keep queues of their own may put them anywhere else.
 
     Args:
         text: What the kernel has written.

@@ -1,0 +1,65 @@
+"""Rows of the registries as the compiled part gives them."""
+
+from typing import TypedDict
+
+
+class ParamRow(TypedDict):
+    """A parameter of a policy, governor, task policy or task program."""
+
+    name: str
+    default: float
+    min: float
+    max: float
+    flag: bool
+    choices: tuple[str, ...]
+    one_of: tuple[float, ...]
+    help: str
+
+
+class WordRow(TypedDict):
+    """A word of a policy; see `ampsched.words.Word`."""
+
+    name: str
+    doc: str
+    payload: list[tuple[str, str]]
+    reads: list[str]
+    readers: list[str]
+    hides: list[str]
+    reads_load: bool
+    kernel: str
+    daemon: str
+
+
+class WordGroupRow(TypedDict):
+    """Words of one part."""
+
+    part: str
+    name: str
+    doc: str
+    words: list[WordRow]
+
+
+class RegistryRow(TypedDict):
+    """A policy or governor."""
+
+    name: str
+    summary: str
+    documentation: str
+    source: str
+    params: list[ParamRow]
+
+
+class TaskPolicyRow(RegistryRow):
+    """A task policy."""
+
+    off_line: bool
+
+
+class TaskProgramRow(TypedDict):
+    """A task program."""
+
+    name: str
+    summary: str
+    documentation: str
+    ratio: float
+    params: list[ParamRow]

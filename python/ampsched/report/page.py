@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ampsched._core import BUILD
 from ampsched.files import write_text
 
 
@@ -185,7 +186,7 @@ def versions() -> tuple[tuple[str, str], ...]:
     """The versions that a repetition needs."""
     import ampsched
 
-    return (("ampsched", ampsched.__version__), ("Python", platform.python_version()))
+    return (("ampsched", f"{ampsched.__version__} ({BUILD})"), ("Python", platform.python_version()))
 
 
 def html(page: Page | Sequence[Page], script: str = "") -> str:

@@ -434,7 +434,11 @@
                 lines(`up to ${rows[0].axisValue} ${data.unit}`, ...rows.map((row) => `${row.seriesName}: ${format(row.value, 2)} %`)),
             }),
             xAxis: axis({ type: "category", data: data.bounds, name: data.unit, nameLocation: "middle", nameGap: 26 }),
-            yAxis: axis({ type: "value", name: "% of wake-ups" }),
+            yAxis: axis({
+              type: "value",
+              name: "% of wake-ups",
+              nameTextStyle: { ...text(), color: ink("soft"), align: "left" },
+            }),
             series: data.series
               .filter((each) => !groups || groups.has(each.policy))
               .map((each) => ({

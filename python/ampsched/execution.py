@@ -173,7 +173,7 @@ def run_all(
             outcomes[index] = Outcome.from_json(text, jobs[index][1].label)
     for index, (job, policy) in enumerate(jobs):
         if policy.make is not None:
-            outcomes[index] = run_one(job, policy)
+            outcomes[index] = run_one(job, policy).without_thread_histograms()
             step()
     return [outcomes[index] for index in range(len(jobs))]
 

@@ -139,7 +139,7 @@ def test_repetitions_reach_mixes_baselines_and_notes(unequal: str, monkeypatch: 
 
     monkeypatch.setattr(_core, "Job", counting)
     result = ampsched.compare("sym-2", unequal, ["cfs"], repetitions=3)
-    assert jobs == [3, 3, 3]
+    assert jobs == [3, 3, 3, 3], "the mix, each program alone, and the limit"
     (run,) = result.runs
     assert [len(app.completions_ns) for app in run.outcome.apps] == [7, 3]
     assert run.metrics.h_ntt == pytest.approx([1, 1], rel=1e-3)

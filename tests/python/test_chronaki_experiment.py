@@ -128,6 +128,7 @@ def test_a_part_writes_its_figures_and_data(quick: tuple[Path, str]) -> None:
     assert {file.name for file in folder.iterdir()} == {
         "report.md",
         "claims.csv",
+        "verdicts.svg",
         "loops.parquet",
         "fig9.svg",
     }

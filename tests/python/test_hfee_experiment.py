@@ -161,6 +161,7 @@ def test_a_part_writes_its_figures_and_data(quick) -> None:
     folder, text = quick
     assert {file.name for file in folder.iterdir()} == {
         "report.md", "claims.csv", "grid.parquet", "grid.svg", "along-big.svg",
+        "verdicts.svg",
     }  # fmt: skip
     points = polars.read_parquet(folder / "grid.parquet")
     assert len(points) == 15 * 19 + 2 * 19 * 12

@@ -10,7 +10,7 @@ from conftest import Ampsched
 from ampsched.analytic import POLICIES, TABLE_1, Mix, predict, predict_all, table_1
 from ampsched.experiments.claims.comparisons import Verdict
 from ampsched.experiments.claims.judging import judge
-from ampsched.experiments.prop_sp.figures import COLOURS, MARKERS, PLACES, Point, draw, figure_1
+from ampsched.experiments.prop_sp.figures import COLOURS, MARKERS, Point, draw, figure_1
 from ampsched.experiments.prop_sp.measurements import Model
 from ampsched.experiments.prop_sp.report import CLAIMS
 from ampsched.experiments.prop_sp.runs import Results
@@ -66,7 +66,7 @@ def test_nothing_to_normalise_by() -> None:
 
 
 def test_every_policy_has_its_looks() -> None:
-    for looks in (COLOURS, MARKERS, PLACES):
+    for looks in (COLOURS, MARKERS):
         assert list(looks) == list(POLICIES)
 
 

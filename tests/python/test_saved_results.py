@@ -134,8 +134,11 @@ def test_many_turns_are_joined_and_keep_their_time() -> None:
 
 
 def test_latencies_are_shown_if_a_result_has_them() -> None:
-    assert all(section.title != "Wake-up latency" for section in comparing.page(RESULT, Asked()).sections)
     values = json.loads(json.dumps(RESULT))
+    for run in values["runs"]:
+        for key in ("p50_ns", "p95_ns", "p99_ns", "max_ns"):
+            run.pop(f"latency_{key}", None)
+    assert all(section.title != "Wake-up latency" for section in comparing.page(values, Asked()).sections)
     for run in values["runs"]:
         run.update(
             latency_p50_ns=1_000_000,

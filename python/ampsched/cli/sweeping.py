@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.cli import options, render
+from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.files import check_suffix
@@ -38,6 +39,11 @@ ROWS_MAX = 20
 """Rows of a table; the folder and --json have all."""
 
 
+def complete_measure(incomplete: str) -> list[str]:
+    """Completes metrics."""
+    return listed(incomplete, MEASURES)
+
+
 @with_format
 @with_settings(CompareSettings, SIMULATION, varied=OPTIONS, without=("catalog",))
 def sweep(
@@ -48,6 +54,7 @@ def sweep(
             "--policy",
             "-p",
             metavar="NAMES",
+            autocompletion=options.complete_policy,
             help=f"{options.POLICY_HELP}; or a list a,b: others are measured against the first. "
             "colab:decay=0.5..1.0:6 stands for six values, colab:decay=0.5/0.9 for two; so in machines, workloads and "
             "options.",
@@ -55,7 +62,13 @@ def sweep(
     ],
     workload: Annotated[
         str | None,
-        typer.Option("--workload", "-w", metavar="NAMES", help=f"{options.WORKLOAD_HELP}; or a list a,b."),
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAMES",
+            autocompletion=options.complete_workload,
+            help=f"{options.WORKLOAD_HELP}; or a list a,b.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -81,13 +94,19 @@ def sweep(
     metric: Annotated[
         str,
         typer.Option(
-            "--metric", metavar="NAME", help="What tables and plots show, such as h_antt or energy_j."
+            "--metric",
+            metavar="NAME",
+            autocompletion=complete_measure,
+            help="What tables and plots show, such as h_antt or energy_j.",
         ),
     ] = "h_antt",
     pareto: Annotated[
         str | None,
         typer.Option(
-            "--pareto", metavar="NAMES", help="Print, and plot, who is beaten in none of these metrics a,b."
+            "--pareto",
+            metavar="NAMES",
+            autocompletion=complete_measure,
+            help="Print, and plot, who is beaten in none of these metrics a,b.",
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result (.svg or .png).")] = None,
@@ -101,10 +120,22 @@ def sweep(
         ),
     ] = None,
     train: Annotated[
-        str | None, typer.Option("--train", metavar="NAMES", help="Workloads that --optimise tunes on.")
+        str | None,
+        typer.Option(
+            "--train",
+            metavar="NAMES",
+            autocompletion=options.complete_workload,
+            help="Workloads that --optimise tunes on.",
+        ),
     ] = None,
     test: Annotated[
-        str | None, typer.Option("--test", metavar="NAMES", help="Workloads that judge what it has found.")
+        str | None,
+        typer.Option(
+            "--test",
+            metavar="NAMES",
+            autocompletion=options.complete_workload,
+            help="Workloads that judge what it has found.",
+        ),
     ] = None,
     dask: Annotated[
         str | None,

@@ -152,6 +152,7 @@ def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:
             )
         if series == "sampling_ms":
             axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xlabel(label)
         axes.set_ylabel("H_ANTT (lower is better)")
         reference = next(point.value.mean for point in points if point.policy == REFERENCE)

@@ -10,6 +10,7 @@ simulator that wrote it.
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -341,20 +342,25 @@ def run_mixes(
     mix_jobs = [(mix.job(settings), mix.policy) for mix in mixes]
     outcomes = run_all([*alone_jobs, *mix_jobs], processes, progress)
     baselines.store(outcomes[: len(alone_jobs)])
-    found = _limits(mixes, settings, big) if limits else [None] * len(mixes)
+    found: Sequence[Limit | None] = [None] * len(mixes)
+    if limits:
+        found = _limits(mixes, settings, big, processes)
     return list(_runs(mixes, outcomes[len(alone_jobs) :], big, same, found))
 
 
-def _limits(mixes: Sequence[Mix], settings: MixSettings, big: Sequence[list[_Key]]) -> list[Limit | None]:
+def _limits(
+    mixes: Sequence[Mix], settings: MixSettings, big: Sequence[list[_Key]], processes: int
+) -> list[Limit]:
     """The limit of each mix, which neither the policy nor the order of cores changes."""
-    known: dict[tuple[int, int, int], Limit] = {}
-    found: list[Limit | None] = []
-    for mix, keys in zip(mixes, big, strict=True):
-        key = (id(mix.machine), id(mix.workload), mix.seed)
-        if key not in known:
-            known[key] = Limit.of(mix.job(settings), [_alone_ns[each] for each in keys])
-        found.append(known[key])
-    return found
+    keys = [(id(mix.machine), id(mix.workload), mix.seed) for mix in mixes]
+    first = {key: number for number, key in reversed(list(enumerate(keys)))}
+
+    def limit(number: int) -> Limit:
+        return Limit.of(mixes[number].job(settings), [_alone_ns[each] for each in big[number]])
+
+    with ThreadPoolExecutor(processes or os.cpu_count() or 1) as pool:
+        known = dict(zip(first, pool.map(limit, first.values()), strict=True))
+    return [known[key] for key in keys]
 
 
 def _runs(

@@ -10,17 +10,19 @@ use crate::run::Job;
 
 /// Bounds of a job's workload on its machine, under any policy, as JSON. `alone_ns`: time of each application alone.
 #[pyfunction]
-pub fn limit(job: &Job, alone_ns: Vec<f64>) -> String {
-    let job = &job.inner;
-    let limits = Limits::new(&job.machine, &job.workload, &job.options);
-    let turnarounds: Vec<f64> = (0..alone_ns.len()).map(|app| limits.turnaround_ns(app)).collect();
-    json!({
-        "h_antt": limits.h_antt(&alone_ns),
-        "h_stp": limits.h_stp(&alone_ns),
-        "makespan_ns": limits.makespan_ns(),
-        "turnaround_ns": turnarounds,
+pub fn limit(py: Python<'_>, job: &Job, alone_ns: Vec<f64>) -> String {
+    let job = job.inner.clone();
+    py.detach(move || {
+        let limits = Limits::new(&job.machine, &job.workload, &job.options);
+        let apps = 0..alone_ns.len();
+        json!({
+            "h_antt": limits.h_antt(&alone_ns),
+            "h_stp": limits.h_stp(&alone_ns),
+            "makespan_ns": limits.makespan_ns(),
+            "turnaround_ns": apps.map(|app| limits.turnaround_ns(app)).collect::<Vec<f64>>(),
+        })
+        .to_string()
     })
-    .to_string()
 }
 
 /// The best schedule of a job's workload that a search finds, as JSON. What a signal's handler raises ends it.

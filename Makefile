@@ -349,6 +349,14 @@ check-fresh-part: ## A part of it: the demo, and the tests that run programs
 		'make python-test TESTS=tests/python/test_training.py' \
 		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo test --locked --quiet -p ampsched-live-daemon -p ampsched-taskrt'
 
+.PHONY: wheels
+wheels: $(BUILD)/sysroot $(BUILD)/wheel-tools ## Build dist/*.whl for x86-64 and arm64, which need no compiler, with the live programs inside
+	PATH="$(abspath $(BIN)):$$PATH" sh tools/wheels.sh "$$(cat $(BUILD)/sysroot)" dist
+
+.PHONY: check-wheel
+check-wheel: ## Install the built wheel by pipx on an empty Debian 12 and 13 without a compiler and use it (root; SUITES)
+	$(PYTHON) tools/check_wheel.py $(if $(SUITES),--suites "$(SUITES)")
+
 EVERY ?= 20
 
 .PHONY: sweep
@@ -406,7 +414,7 @@ $(BUILD)/libraries: $(BUILD)/venv pyproject.toml
 	@$(call libraries,test cluster optimise)
 
 # What --version says of the build; a build that is not told its commit says none, so that no commit compiles it anew.
-$(BUILD)/simulator $(BUILD)/package: export AMPSCHED_COMMIT = $(shell \
+$(BUILD)/simulator $(BUILD)/package wheels: export AMPSCHED_COMMIT = $(shell \
 	git ls-files --error-unmatch Makefile >/dev/null 2>&1 && git rev-parse --short=12 HEAD)
 
 $(BUILD)/simulator: $(BUILD)/venv $(SOURCES)
@@ -437,6 +445,9 @@ $(BUILD)/dev: $(BUILD)/libraries
 
 $(BUILD)/docs: $(BUILD)/package
 	@$(call install,docs)
+
+$(BUILD)/wheel-tools: $(BUILD)/venv pyproject.toml
+	@$(call libraries,wheels)
 
 $(BUILD)/bench: $(BUILD)/package benchmarks/requirements.txt
 	@$(PIP) install --constraint constraints.txt --requirement benchmarks/requirements.txt && touch $@

@@ -86,25 +86,31 @@ def environment() -> dict[str, str]:
 def inside(root: Path, command: str, *, user: bool) -> list[str]:
     """A command that runs there, in namespaces that take their mounts and processes with them.
 
-    What the kernel shows of itself and terminals are there as on any computer; shared memory (/dev/shm) is not.
+    What the kernel shows of itself and terminals are there as on any computer; shared memory (/dev/shm) is not. Rust
+    is there if it has a folder, and an ordinary user is in the clone of the checkout if there is one.
     """
-    toolchain = subprocess.run(
-        ["rustc", "--print", "sysroot"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    mounts = " && ".join(
-        [
-            f"mount -t proc proc {root}/proc",
-            f"mount -t sysfs -o ro sysfs {root}/sys",
-            f"mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts {root}/dev/pts",
-            f"mount --bind {toolchain.stdout.strip()} {root}{RUST}",
-        ]
-    )
+    mounts = [
+        f"mount -t proc proc {root}/proc",
+        f"mount -t sysfs -o ro sysfs {root}/sys",
+        f"mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts {root}/dev/pts",
+    ]
+    if (root / RUST.strip("/")).is_dir():
+        mounts.append(f"mount --bind {toolchain()} {root}{RUST}")
     who = f"--userspec={USER}:{USER} " if user else ""
     variables = environment() if user else {**environment(), "HOME": "/root", "USER": "root"}
     assigned = " ".join(f"{key}={quote(value)}" for key, value in variables.items())
-    there = f"cd {HOME}/ampsched && " if user else ""
-    script = f"{mounts} && exec chroot {who}{root} env -i {assigned} sh -c {quote(there + command)}"
+    clone = f"{HOME}/ampsched"
+    there = f"cd {clone if (root / clone.strip('/')).is_dir() else HOME} && " if user else ""
+    script = (
+        f"{' && '.join(mounts)} && exec chroot {who}{root} env -i {assigned} sh -c {quote(there + command)}"
+    )
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script]
+
+
+def toolchain() -> str:
+    """The folder of this computer's Rust."""
+    command = ["rustc", "--print", "sysroot"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def quote(text: str) -> str:
@@ -112,8 +118,8 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def debian(suite: str) -> Path:
-    """An empty Debian with the README's packages, an ordinary user, and a clone of the checkout."""
+def debian(suite: str, names: list[str]) -> Path:
+    """An empty Debian with these packages and an ordinary user."""
     empty, root = PLACE / f"{suite}-empty", PLACE / suite
     if not (empty / "made").exists():
         shutil.rmtree(empty, ignore_errors=True)
@@ -124,18 +130,39 @@ def debian(suite: str) -> Path:
     named = [value for key, value in environment().items() if OF_NETWORK.search(key) and os.path.isabs(value)]
     for name in filter(os.path.exists, [*NETWORK, *named]):
         copy(Path(name), root)
-    (root / RUST.strip("/")).mkdir()
-    run(
-        *inside(
-            root,
-            f"apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y {' '.join(packages())}",
-            user=False,
-        )
-    )
+    install = "DEBIAN_FRONTEND=noninteractive apt-get install -y"
+    run(*inside(root, f"apt-get update && {install} {' '.join(names)}", user=False))
     run("chroot", root, "useradd", "--create-home", USER)
+    return root
+
+
+def checkout(suite: str) -> Path:
+    """An empty Debian with the README's packages, this computer's Rust, and a clone of the checkout."""
+    root = debian(suite, packages())
+    (root / RUST.strip("/")).mkdir()
     run("git", "clone", "--quiet", "--no-local", ROOT, root / HOME.strip("/") / "ampsched")
     run("chroot", root, "chown", "-R", f"{USER}:{USER}", HOME)
     return root
+
+
+def need_root() -> None:
+    """Stops where no Debian can be made."""
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        sys.exit("ampsched: a fresh Debian needs root and debootstrap (Debian: apt install debootstrap)")
+
+
+def attempt(suite: str, root: Path, commands: list[str]) -> list[str]:
+    """Runs commands there, one after the other, and removes that Debian; returns what is to be told of failures."""
+    failed = []
+    for command in commands:
+        start = time.monotonic()
+        code = subprocess.run(inside(root, command, user=True), check=False).returncode
+        outcome = "passed" if code == 0 else f"exit code {code}"
+        told = f"{suite}: {command}: {outcome} in {time.monotonic() - start:.0f} s"
+        print(told, flush=True)
+        failed += [told] if code else []
+    run("rm", "-rf", "--one-file-system", root)
+    return failed
 
 
 def main() -> int:
@@ -148,18 +175,12 @@ def main() -> int:
     )
     parser.add_argument("--suites", default=" ".join(SUITES), help="which versions of Debian")
     arguments = parser.parse_args()
-    if os.geteuid() != 0 or not shutil.which("debootstrap"):
-        sys.exit("ampsched: a fresh Debian needs root and debootstrap (Debian: apt install debootstrap)")
-    failed = []
-    for suite in arguments.suites.split():
-        root = debian(suite)
-        for command in arguments.commands:
-            start = time.monotonic()
-            code = subprocess.run(inside(root, command, user=True), check=False).returncode
-            told = f"{suite}: {command}: {'passed' if code == 0 else f'exit code {code}'} in {time.monotonic() - start:.0f} s"
-            print(told, flush=True)
-            failed += [told] if code else []
-        run("rm", "-rf", "--one-file-system", root)
+    need_root()
+    failed = [
+        told
+        for suite in arguments.suites.split()
+        for told in attempt(suite, checkout(suite), arguments.commands)
+    ]
     return 1 if failed else 0
 
 

@@ -84,7 +84,7 @@ void open_clock(void) {
     has_ticks = are_ticks_steady();
     const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
     const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
-    if (has_ticks && SIGNATURE && size && *size && offset) {
+    if (has_ticks && SIGNATURE != 0 && size && *size && offset) {
         section.start = (uintptr_t)&section;
         section.length = 1;
         section.abort = (uintptr_t)&landing[1];

@@ -5,15 +5,16 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from ampsched._core import InputError
-from ampsched.experiments.claims.tables import MARKS
+from ampsched.experiments.claims.comparisons import Verdict
+from ampsched.experiments.claims.tables import MARKS, answer_text, figure_of
 from ampsched.files import read_text
 from ampsched.report.asked import Asked
 from ampsched.report.page import Cell, Chart, Head, Page, Rich, Row, Section, Table
 from ampsched.report.parts import repeat_section
 from ampsched.report.prose import sections, to_html
-from ampsched.report.words import plural
 
 REPORT, CLAIMS = "report.md", "claims.csv"
 COLOURS = {"reproduced": "c3", "direction only": "c1", "not reproduced": "c2", "not testable here": "c0"}
@@ -43,35 +44,20 @@ def page(folder: Path, asked: Asked, *, figures: bool = True) -> Page:
     """
     claims = _claims(folder / CLAIMS)
     counted = [claim for claim in claims if not claim.get("apart")]
-    counts = Counter(claim["verdict"] for claim in counted)
+    counts = Counter(cast("Verdict", claim["verdict"]) for claim in counted)
     verdicts = tuple(verdict for verdict in MARKS if counts[verdict])
     title, parts = _report(folder)
     told = [Section(name, (Rich(to_html(text, folder)),)) for name, text in parts if name and name != DETAILS]
-    start = [
-        Section("How it was run and judged", (Rich(to_html(text, folder)),))
-        for name, text in parts
-        if not name
-    ]
     repeat = repeat_section(asked)
     return Page(
         title,
-        _answer(counts, len(counted)),
+        answer_text(counts) or "This part has no claims that count.",
         ((_verdicts(counted), _table(counted)) if counted else ()),
-        (*(told if figures else ()), *start, *((repeat,) if repeat else ())),
+        (*(told if figures else ()), *((repeat,) if repeat else ())),
         verdicts,
         "verdicts",
         tuple(COLOURS[verdict] for verdict in verdicts),
         certainty="Nothing was tuned to a claim. Intervals are 95 % over seeds; they do not cover the model's errors.",
-    )
-
-
-def _answer(counts: Mapping[str, int], total: int) -> str:
-    if not total:
-        return "This part has no claims that count."
-    reproduced, direction = counts.get("reproduced", 0), counts.get("direction only", 0)
-    return (
-        f"Of {plural(total, 'claim')} {reproduced} are reproduced and {direction} more have the right direction; "
-        f"{counts.get('not reproduced', 0)} are not reproduced."
     )
 
 
@@ -102,8 +88,8 @@ def _report(folder: Path) -> tuple[str, list[tuple[str, str]]]:
 
 def _verdicts(claims: Sequence[Claim]) -> Chart:
     """Verdicts by the paper's figure, table or text that states the claims."""
-    sources = list(dict.fromkeys(claim["source"] for claim in claims))
-    found = Counter((claim["source"], claim["verdict"]) for claim in claims)
+    sources = list(dict.fromkeys(figure_of(claim["source"]) for claim in claims))
+    found = Counter((figure_of(claim["source"]), claim["verdict"]) for claim in claims)
     verdicts = [verdict for verdict in MARKS if any(claim["verdict"] == verdict for claim in claims)]
     data = {
         "rows": sources,

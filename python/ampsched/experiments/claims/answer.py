@@ -8,7 +8,7 @@ from ampsched.experiments import plots
 from ampsched.experiments.claims.comparisons import Verdict
 from ampsched.experiments.claims.dependence import Dependence
 from ampsched.experiments.claims.judging import Judged
-from ampsched.experiments.claims.tables import verdicts, verdicts_by_figure
+from ampsched.experiments.claims.tables import answer_text, verdicts, verdicts_by_figure
 
 COLOURS: dict[Verdict, str] = {
     "reproduced": plots.BLUE,
@@ -26,14 +26,10 @@ def answer(claims: Sequence[Judged], headline: str, depend: Sequence[Dependence]
         headline: Id of the paper's main claim; it may be of a part that the report does not have.
         depend: Claims under conditions; none if no condition was run.
     """
-    counts = verdicts(claims)
-    judged = counts.total() - counts["not testable here"]
-    if not judged:
+    counts = answer_text(verdicts(claims))
+    if not counts:
         return ""
-    sentences = [
-        f"**Of {judged} claims of the paper, {counts['reproduced']} are reproduced, {counts['direction only']} have the "
-        f"right direction but another size, and {counts['not reproduced']} are missed.**"
-    ]
+    sentences = [f"**{counts}**"]
     sentences += [
         f"The main one, {each.claim.text}: the paper has {each.claim.published}, we have {each.result.text} "
         f"({each.result.verdict})."

@@ -22,12 +22,31 @@ def verdicts(claims: Sequence[Judged]) -> Counter[Verdict]:
     return Counter(each.result.verdict for each in claims if not each.claim.apart)
 
 
+def figure_of(source: str) -> str:
+    """The figure, table or section that a source of a claim names first."""
+    return source.split(",")[0]
+
+
+def answer_text(counts: Mapping[Verdict, int]) -> str:
+    """How many of the claims that could be judged hold, in a sentence; empty if there are none."""
+    judged = sum(count for verdict, count in counts.items() if verdict != "not testable here")
+    if not judged:
+        return ""
+    reproduced, direction, missed = (
+        counts.get(verdict, 0) for verdict in ("reproduced", "direction only", "not reproduced")
+    )
+    return (
+        f"Of {judged} claims of the paper, {reproduced} are reproduced, {direction} have the right direction but "
+        f"another size, and {missed} are missed."
+    )
+
+
 def verdicts_by_figure(claims: Sequence[Judged]) -> dict[str, Counter[Verdict]]:
     """The same by figure, table or section of the paper, in the order of the claims."""
     figures: dict[str, Counter[Verdict]] = {}
     for each in claims:
         if not each.claim.apart:
-            figure = each.claim.source.split(",")[0]
+            figure = figure_of(each.claim.source)
             figures.setdefault(figure, Counter())[each.result.verdict] += 1
     return figures
 

@@ -150,6 +150,7 @@ def compare(
     workload: WorkloadLike | Sequence[WorkloadLike],
     policies: Sequence[PolicyLike] = ("linux", "wash", "colab"),
     *,
+    limits: bool = True,
     progress: Progress | None = None,
     **settings: Unpack[CompareSettings],
 ) -> Comparison:
@@ -164,6 +165,7 @@ def compare(
         machine: One machine or several; see `simulate`.
         workload: One workload or several; see `simulate`.
         policies: Policies; the others are measured against the first.
+        limits: Compute also what no policy can beat.
         progress: Called with the number of finished simulations and of all.
 
     Raises:
@@ -190,7 +192,7 @@ def compare(
     ]
     how = only(MixSettings, settings)
     runs = run_mixes(
-        mixes, how, same_machine=True, limits=True, processes=settings["jobs"], progress=progress
+        mixes, how, same_machine=True, limits=limits, processes=settings["jobs"], progress=progress
     )
     return Comparison(tuple(spec.label for spec in specs), tuple(runs), tuple(_notes(settings)))
 

@@ -49,6 +49,9 @@ def compare(
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
+    limits: Annotated[
+        bool, typer.Option("--limits/--no-limits", help="Compute how far policies are from the limit, too.")
+    ] = True,
     html: options.Html = None,
     output: Output,
 ) -> None:
@@ -65,7 +68,7 @@ def compare(
     if open_ and len(policies) > 1:
         raise InputError("--open shows one trace (give one --policy, or leave out --open)")
     with render.progress_bar("Simulating", hidden=output.is_data) as progress:
-        result = api.compare(machines, workloads, policies, progress=progress, **settings)
+        result = api.compare(machines, workloads, policies, limits=limits, progress=progress, **settings)
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
 
     def text(console: Console) -> None:

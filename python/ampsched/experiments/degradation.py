@@ -123,6 +123,7 @@ def run(
             setting.policies,
             repeat=repeats,
             factors=setting.factors,
+            limits=False,
             jobs=jobs,
         )
         levels = Normalised(result)

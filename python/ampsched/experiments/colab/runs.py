@@ -99,6 +99,8 @@ class Part:
                 repeat=len(seeds),
                 factors=condition.factors,
                 noise=condition.noise,
+                # Only runs as judged are kept with all that is known of them.
+                limits=condition == AS_JUDGED,
                 jobs=jobs,
                 progress=steps[machine],
             )

@@ -125,7 +125,7 @@ class Optimum:
             **{
                 **found,
                 "objective": objective,
-                "outcome": Outcome.from_json(json.dumps(found["outcome"]), POLICY),
+                "outcome": Outcome.from_values(found["outcome"], POLICY),
                 "timeline": tuple(Stay(**stay) for stay in found["timeline"]),
             }
         )

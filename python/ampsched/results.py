@@ -310,7 +310,11 @@ class Outcome:
     @staticmethod
     def from_json(text: str, policy: str | None = None) -> "Outcome":
         """From the simulator's JSON; `policy` replaces the policy's name."""
-        values = json.loads(text)
+        return Outcome.from_values(json.loads(text), policy)
+
+    @staticmethod
+    def from_values(values: Mapping[str, Any], policy: str | None = None) -> "Outcome":
+        """The same from what the JSON holds."""
         return Outcome(
             machine=values["machine"],
             workload=values["workload"],

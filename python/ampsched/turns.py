@@ -60,7 +60,7 @@ class Timeline:
         outcome, turns = json.loads(text)
         return Timeline(
             machine,
-            Outcome.from_json(json.dumps(outcome), policy),
+            Outcome.from_values(outcome, policy),
             tuple(
                 sorted((Turn(*row) for row in turns["turns"]), key=lambda turn: (turn.core, turn.start_ns))
             ),

@@ -199,6 +199,12 @@ class Question:
     def __new__(cls, thread: str, at_ns: int, window_ns: int) -> Question: ...
 
 @final
+class Compared:
+    """Asks for the outcome as a comparison keeps it."""
+
+    def __new__(cls) -> Compared: ...
+
+@final
 class Turns:
     """Asks for all turns of threads on cores."""
 
@@ -438,7 +444,7 @@ def check_governor(name: str, params: Params) -> None: ...
 def words() -> list[WordGroupRow]: ...
 def rule_keys() -> list[tuple[str, str, str]]: ...
 def suggest(word: str, known: Sequence[str]) -> str: ...
-def simulate(job: Job, purpose: BinaryIO | Question | Turns | None = None) -> str: ...
+def simulate(job: Job, purpose: BinaryIO | Compared | Question | Turns | None = None) -> str: ...
 def simulate_python(
     job: Job,
     policy: object,
@@ -446,7 +452,7 @@ def simulate_python(
     base_params: Params,
     rules: dict[str, Any],
     needs: dict[str, Any],
-    purpose: BinaryIO | Question | Turns | None = None,
+    purpose: BinaryIO | Compared | Question | Turns | None = None,
 ) -> str: ...
 def run_batch(
     jobs: Sequence[Job], threads: int, progress: Callable[[int], object]

@@ -33,7 +33,7 @@ from ampsched.turns import Timeline
 from ampsched.units import NS_PER_MS, NS_PER_S
 
 Progress = Callable[[int, int], object]
-Purpose = BinaryIO | _core.Question | _core.Turns
+Purpose = BinaryIO | _core.Compared | _core.Question | _core.Turns
 """What a run is for besides its outcome."""
 BASELINE_POLICY = "cfs"
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
@@ -174,7 +174,7 @@ def run_all(
             outcomes[index] = Outcome.from_json(text, jobs[index][1].label)
     for index, (job, policy) in enumerate(jobs):
         if policy.make is not None:
-            outcomes[index] = run_one(job, policy).without_thread_histograms()
+            outcomes[index] = Outcome.from_json(_run_one(job, policy, _core.Compared()), policy.label)
             step()
     return [outcomes[index] for index in range(len(jobs))]
 

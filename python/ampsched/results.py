@@ -295,18 +295,6 @@ class Outcome:
 
         return notebook.outcome(self)
 
-    def without_thread_histograms(self) -> "Outcome":
-        """Without the histograms of single threads, as the simulator leaves them out of batches."""
-        threads = (
-            dataclasses.replace(
-                thread,
-                latency=thread.latency.without_histogram(),
-                periods=thread.periods and thread.periods.without_histograms(),
-            )
-            for thread in self.threads
-        )
-        return dataclasses.replace(self, threads=tuple(threads))
-
     @staticmethod
     def from_json(text: str, policy: str | None = None) -> "Outcome":
         """From the simulator's JSON; `policy` replaces the policy's name."""

@@ -4,7 +4,6 @@
 docs/reference/latency.md defines it, periods and frames.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -38,10 +37,6 @@ class Distribution:
         numbers = {name: values[name] for name in ("count", *PERCENTILES)}
         return cls(**numbers, upper_ns=tuple(values["upper_ns"]), counts=tuple(values["counts"]))
 
-    def without_histogram(self) -> Self:
-        """The percentiles only."""
-        return dataclasses.replace(self, upper_ns=(), counts=())
-
     def row(self) -> dict[str, int]:
         """Count and percentiles, for a row of a frame."""
         return {"count": self.count, **{name: getattr(self, name) for name in PERCENTILES}}
@@ -74,11 +69,6 @@ class Periods:
     def maybe(cls, values: Mapping[str, Any] | None) -> Self | None:
         """The same of something that may have no periods."""
         return None if values is None else cls.from_dict(values)
-
-    def without_histograms(self) -> Self:
-        """The percentiles only."""
-        response, frame = self.response.without_histogram(), self.frame.without_histogram()
-        return dataclasses.replace(self, response=response, frame=frame)
 
     def row(self) -> dict[str, int]:
         """All numbers, for a row of a frame."""

@@ -154,9 +154,24 @@ impl Turns {
     }
 }
 
+/// Asks for the outcome as a comparison keeps it: without the histograms of single threads.
+#[pyclass(frozen, module = "ampsched._core", from_py_object)]
+#[derive(Clone)]
+pub struct Compared;
+
+#[pymethods]
+impl Compared {
+    #[new]
+    fn new() -> Self {
+        Self
+    }
+}
+
 /// What a run is for besides its outcome.
 #[derive(FromPyObject)]
 pub enum Purpose {
+    /// The outcome, without what comparisons leave out.
+    Compare(Compared),
     /// The answer to a question, instead of the outcome.
     Answer(Question),
     /// The outcome, and all turns.
@@ -166,7 +181,7 @@ pub enum Purpose {
 }
 
 /// Runs one job and returns its outcome as JSON; if `purpose` is a question, the answer; if it is turns, a pair of the
-/// outcome and the turns. If it is a binary file, a Perfetto trace is written into it. What a signal's handler raises
+/// outcome and the turns; if it is a comparison, what that keeps of the outcome. If it is a binary file, a Perfetto trace is written into it. What a signal's handler raises
 /// ends it.
 #[pyfunction]
 #[pyo3(signature = (job, purpose=None))]
@@ -190,10 +205,10 @@ pub fn run_one(
     let options = &Options { interrupt, ..options.clone() };
     let fails = |error| error::simulation(&workload.name, &error);
     match purpose {
-        None => {
+        None | Some(Purpose::Compare(_)) => {
             let outcome =
                 ampsched_sim::simulate(machine, workload, name, policy, options).map_err(fails)?;
-            Ok(json(&outcome))
+            Ok(if purpose.is_some() { compared(outcome) } else { json(&outcome) })
         }
         Some(Purpose::Answer(question)) => {
             let question = question.inner;
@@ -228,6 +243,11 @@ pub fn run_one(
             Ok(json(&result.map_err(fails)?))
         }
     }
+}
+
+/// What a comparison keeps of an outcome, as JSON.
+fn compared(outcome: Outcome) -> String {
+    json(&outcome.without_thread_histograms())
 }
 
 /// A binary file of Python's as a writer: only Python opens files.
@@ -273,10 +293,7 @@ pub fn run_batch(
         .iter()
         .zip(results)
         .map(|(workload, result)| match result {
-            Ok(outcome) => {
-                let outcome = outcome.without_thread_histograms();
-                Ok(json(&outcome).into_pyobject(py)?.into_any().unbind())
-            }
+            Ok(outcome) => Ok(compared(outcome).into_pyobject(py)?.into_any().unbind()),
             Err(error) => Ok(error::job(workload, &error).into_value(py).into_any()),
         })
         .collect()

@@ -1,13 +1,11 @@
 //! The outcome of a finished simulation, after a last check of conservation.
 
-use ampsched_model::{
-    ClassId, ClusterId, CoreId, Distribution, Histogram, Ns, ThreadId, class_name,
-};
+use ampsched_model::{ClassId, ClusterId, CoreId, Histogram, Ns, ThreadId, class_name};
 
 use super::Engine;
 use super::apps::AppRun;
 use super::meters::Meters;
-use super::threads::{Thread, Work};
+use super::threads::Work;
 use super::timeliness::Periods;
 use crate::{
     AppOutcome, ClassOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome,
@@ -23,19 +21,24 @@ impl Engine<'_> {
             (0..self.threads.len()).map(|index| self.thread_outcome(index.into())).collect();
         let cores: Vec<CoreOutcome> = self.cores.ids().map(|id| self.core_outcome(id)).collect();
         self.check_conservation(&threads, &cores)?;
+        let timely = self.timeliness_of_apps();
+        let mut latency = Histogram::default();
+        for (latencies, _) in &timely {
+            latency += latencies;
+        }
         let apps = self
             .apps
             .iter()
-            .enumerate()
-            .map(|(index, app)| AppOutcome {
+            .zip(&timely)
+            .map(|(app, (latencies, periods))| AppOutcome {
                 name: app.name.clone(),
                 program: app.program.name.clone(),
                 start_ns: app.start_ns,
                 turnaround_ns: self.turnaround_ns(app),
                 completions_ns: app.completions_ns.clone(),
                 threads: app.threads,
-                latency: latency(self.threads_of(index)),
-                periods: periods(self.threads_of(index)),
+                latency: latencies.into(),
+                periods: periods.told(),
             })
             .collect();
         let caveat = self.supervisor.caveat(&self.sched, self.setup.options.energy);
@@ -49,7 +52,6 @@ impl Engine<'_> {
         let board_mw = self.setup.machine.board.board_mw;
         let board_uj = (board_mw > 0.0).then(|| board_mw * self.events.now_ns() as f64 / 1e6);
         let classes = self.class_outcomes(&clusters);
-        let latency = latency(self.threads.iter());
         let mut counts = self.record.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
         Ok(Outcome {
@@ -60,7 +62,7 @@ impl Engine<'_> {
             noise: self.setup.options.noise.as_ref().map(|noise| noise.name.clone()),
             makespan_ns: self.events.now_ns(),
             apps,
-            latency,
+            latency: (&latency).into(),
             classes,
             threads,
             cores,
@@ -72,9 +74,18 @@ impl Engine<'_> {
         })
     }
 
-    /// The threads of an application, in all repetitions.
-    fn threads_of(&self, app: usize) -> impl Iterator<Item = &Thread> {
-        self.threads.iter().filter(move |thread| thread.app.index() == app)
+    /// Wake-up latencies and periods of each application's threads together, in all repetitions.
+    fn timeliness_of_apps(&self) -> Vec<(Histogram, Periods)> {
+        let mut apps: Vec<(Histogram, Periods)> = Vec::new();
+        apps.resize_with(self.apps.iter().len(), Default::default);
+        for thread in self.threads.iter() {
+            let (latencies, periods) = &mut apps[thread.app.index()];
+            *latencies += &thread.timeliness.latency;
+            if let Some(own) = thread.timeliness.periods.as_deref() {
+                *periods += own;
+            }
+        }
+        apps
     }
 
     fn class_name(&self, class: ClassId) -> String {
@@ -222,22 +233,4 @@ impl Engine<'_> {
             )),
         }
     }
-}
-
-/// Wake-up latencies of threads together.
-fn latency<'a>(threads: impl Iterator<Item = &'a Thread>) -> Distribution {
-    let mut all = Histogram::default();
-    for thread in threads {
-        all += &thread.timeliness.latency;
-    }
-    (&all).into()
-}
-
-/// Periods of threads together.
-fn periods<'a>(threads: impl Iterator<Item = &'a Thread>) -> Option<crate::Periods> {
-    let mut all = Periods::default();
-    for periods in threads.filter_map(|thread| thread.timeliness.periods.as_deref()) {
-        all += periods;
-    }
-    all.told()
 }

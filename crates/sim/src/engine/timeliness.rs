@@ -1,7 +1,7 @@
 //! How long threads wait for a core after a wake-up, and whether their periods end in time.
 //!
 //! *Wake-up latency* and *period* are defined in `docs/reference/latency.md`; the live back end in the kernel measures
-//! the first by the same definition (`crates/live/scx/bpf/latency.h`).
+//! the first by the same definition (`crates/live/scx/bpf/scheduler/latency.h`).
 
 use std::ops::AddAssign;
 

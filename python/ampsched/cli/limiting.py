@@ -86,8 +86,9 @@ def limit(
         mix = mix.with_work([work] * len(mix.apps))
     how = only(ReferenceSettings, settings)
     with render.progress_bar("Simulating", hidden=output.is_data) as progress:
-        rows = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings).summary()
-    bound = api.limit(on, mix, **how)
+        compared = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings)
+    rows, bound = compared.summary(), compared.runs[0].limit
+    assert bound is not None, "compare computes it"
     best = None
     if optimum:
         with consoles.errors().status("Searching the best schedule"):

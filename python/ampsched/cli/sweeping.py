@@ -15,7 +15,7 @@ from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.files import check_suffix
-from ampsched.settings import CompareSettings
+from ampsched.settings import CompareSettings, declared
 from ampsched.statistics import Estimate
 from ampsched.sweeps.measures import MEASURES, measure
 from ampsched.sweeps.optimise import Optimised
@@ -35,6 +35,8 @@ EXAMPLES = render.examples(
     "ampsched sweep -m 2B2S -p linux,colab:decay=0..1 --optimise 50 --train sync-1,sync-2 --test sync-3,sync-4",
     "ampsched sweep -m 2B2S -w sync-2 -p linux,colab:decay=0..1:99 --out results --dask tcp://head:8786",
 )
+_FILES = declared(CompareSettings)["catalog"].setting.option
+assert _FILES is not None, "a catalogue is read from files"
 ROWS_MAX = 20
 """Rows of a table; the folder and --json have all."""
 
@@ -147,7 +149,7 @@ def sweep(
             "--file",
             "-f",
             metavar="FILE",
-            help="Read this .toml file, too: profiles, programs, core types. Repeatable.",
+            help=_FILES.help,
         ),
     ] = None,
     *,
@@ -167,8 +169,7 @@ def sweep(
         measure(name)
     check_suffix("--plot", plot, ".svg", ".png")
     machines, policies = options.split(machine, "machine"), options.split(policy, "policy")
-    how: dict[str, Any] = {name: value for name, value in settings.items() if name != "jobs"}
-    how |= {"jobs": settings["jobs"], "files": catalog or [], "folder": out}
+    how: dict[str, Any] = {**settings, "files": catalog or [], "folder": out}
     if optimise is not None:
         _refuse_with_optimise(workload, sample, pareto, plot)
         with _executor(dask) as executor:
@@ -378,7 +379,6 @@ def _optimise(
 
 def _print_optimised(console: Console, found: Optimised) -> None:
     measured = measure(found.metric)
-    console.print(f"{measured.label}, change % against {found.baseline}", style="bold", soft_wrap=True)
     table = render.table("policy", "train", "test")
     rows = (
         (found.policy, found.train, found.test),
@@ -388,9 +388,9 @@ def _print_optimised(console: Console, found: Optimised) -> None:
         table.add_row(
             name, *(render.change(value, lower_is_better=measured.lower_is_better) for value in values)
         )
-    console.print(table)
+    render.print_table(console, f"{measured.label}, change % against {found.baseline}", table)
     console.print(
-        f"\n{found.trials.height} trials; other workloads and other seeds in the test: it is the one to believe",
+        f"{found.trials.height} trials; other workloads and other seeds in the test: it is the one to believe",
         style="dim",
         soft_wrap=True,
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars
 from polars import col
@@ -76,14 +76,8 @@ class Sweep:
         names = self._measured() if metrics is None else list(metrics)
         for name in names:
             self._check(name)
-        seeds = self._per_seed(names)
-        base = seeds.filter(col("policy") == self.baseline).drop("policy")
-        pairs = seeds.join(
-            base, on=[*PLACE, "seed"], how="left", suffix="_base", nulls_equal=True, maintain_order="left"
-        )
-        changes = [_change(name).alias(f"{name}_change") for name in names]
         columns = [each for name in names for each in (name, f"{name}_change")]
-        return _estimated(pairs.with_columns(changes), [*PLACE, "policy"], columns)
+        return _estimated(self._paired(names, "left"), [*PLACE, "policy"], columns)
 
     def best(self, metric: str = "h_antt") -> polars.DataFrame:
         """The row of `summary` with the best mean of a metric, at each place.
@@ -115,12 +109,7 @@ class Sweep:
 
     def _ranked(self, metric: str) -> polars.DataFrame:
         self._check(metric)
-        seeds = self._per_seed([metric])
-        base = seeds.filter(col("policy") == self.baseline).drop("policy")
-        pairs = seeds.join(
-            base, on=[*PLACE, "seed"], how="inner", suffix="_base", nulls_equal=True, maintain_order="left"
-        )
-        changes = pairs.with_columns(_change(metric).alias(f"{metric}_change")).drop_nulls(metric)
+        changes = self._paired([metric], "inner").drop_nulls(metric)
         columns = [metric, f"{metric}_change"]
         means = changes.group_by("policy", "seed", maintain_order=True).agg(
             *(col(name).mean() for name in columns), places=polars.len()
@@ -176,6 +165,20 @@ class Sweep:
         measure(metric)
         if metric not in self._measured():
             raise InputError(f'metric "{metric}" was not measured (energy needs --energy, or energy=True)')
+
+    def _paired(self, names: Sequence[str], how: Literal["left", "inner"]) -> polars.DataFrame:
+        """Means over core orders, with columns ``m_change`` against the baseline's of the same place and seed.
+
+        Args:
+            names: Metrics.
+            how: Whether what has no result of the baseline is kept (left) or not (inner).
+        """
+        seeds = self._per_seed(names)
+        base = seeds.filter(col("policy") == self.baseline).drop("policy")
+        pairs = seeds.join(
+            base, on=[*PLACE, "seed"], how=how, suffix="_base", nulls_equal=True, maintain_order="left"
+        )
+        return pairs.with_columns(_change(name).alias(f"{name}_change") for name in names)
 
     def _per_seed(self, names: Sequence[str]) -> polars.DataFrame:
         """Means over core orders."""

@@ -6,14 +6,14 @@ It is what the README's example prints: how much longer or shorter a recorded pa
 import sys
 from pathlib import Path
 
-from ampsched.experiments.plots import canvas
+from ampsched.experiments import plots
 from ampsched.recording.advice import POLICIES, Choice, advise
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = ROOT / "docs/reports/recordings/exact/build-make.ampr"
 MACHINE = "2B2S"
 PICTURE = ROOT / "docs/build-make.svg"
-BETTER, OPEN, WORSE = "#0072B2", "#999999", "#D55E00"
+BETTER, OPEN, WORSE = plots.BLUE, plots.GREY, plots.RED
 """Colours (Okabe and Ito) of bars whose interval lies below, over and above 0."""
 
 
@@ -29,7 +29,7 @@ def draw(choices: tuple[Choice, ...], path: Path) -> None:
     names = [choice.policy for choice in choices]
     means = [100 * choice.change.mean for choice in choices]
     halves = [100 * choice.change.half_width for choice in choices]
-    with canvas(path, "first", (1, 1), 3.4) as (_, [[axes]]):
+    with plots.canvas(path, "first", (1, 1), 3.4) as (_, [[axes]]):
         axes.barh(
             names, means, xerr=halves, color=[colour(choice) for choice in choices], height=0.7, capsize=2
         )

@@ -12,13 +12,13 @@ from statistics import mean
 
 import ampsched
 from ampsched import Catalog
-from ampsched.experiments.plots import canvas
+from ampsched.experiments import plots
 from ampsched.policy import policies
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs/reference/policies.svg"
 MACHINE, BASELINE = "2B2S", "cfs"
 SOURCE = "COLAB (CGO 2020), Table 4"
-BETTER, WORSE = "#0072B2", "#D55E00"
+BETTER, WORSE = plots.BLUE, plots.RED
 """Colour-blind safe (Okabe and Ito)."""
 
 
@@ -55,7 +55,7 @@ def changes() -> dict[str, Change]:
 def draw(found: Mapping[str, Change], path: Path) -> None:
     """Two columns of bars, a row per policy."""
     panels = (("mean slowdown (H_ANTT)", "slowdown"), ("unfairness", "unfairness"))
-    with canvas(path, "policies", (1, 2), 0.21 * len(found) + 0.9) as (_, [axes]):
+    with plots.canvas(path, "policies", (1, 2), 0.21 * len(found) + 0.9) as (_, [axes]):
         for panel, (title, field) in zip(axes, panels, strict=True):
             values = [getattr(change, field) for change in found.values()]
             colours = [BETTER if value < 0 else WORSE for value in values]

@@ -33,11 +33,11 @@ from truth.cores.points import (
 )
 
 SHOWN = {
-    KERNEL: ("EEVDF", "#999999", "o"),
-    PEER: ("scx_bpfland", "#E69F00", "s"),
-    QUEUES: ("kernel's queues", "#009E73", "v"),
-    "cfs": ("our cfs", "#D55E00", "o"),
-    "colab": ("our COLAB", "#0072B2", "D"),
+    KERNEL: ("EEVDF", plots.GREY, "o"),
+    PEER: ("scx_bpfland", plots.ORANGE, "s"),
+    QUEUES: ("kernel's queues", plots.GREEN, "v"),
+    "cfs": ("our cfs", plots.RED, "o"),
+    "colab": ("our COLAB", plots.BLUE, "D"),
 }
 """Name, colour and mark."""
 STALE = "*"

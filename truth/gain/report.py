@@ -26,15 +26,15 @@ OFFSETS_AIM = 30
 FIGURE = "h-antt.svg"
 TABLE = "gain.csv"
 SHOWN = {
-    (X86, KERNEL): ("EEVDF, blind (x86)", "#999999", "o"),
-    (ARM, KERNEL): ("EEVDF, capacities (arm64)", "#000000", "D"),
-    (X86, "scx_bpfland"): ("scx_bpfland (x86)", "#E69F00", "s"),
-    (X86, "scx_lavd"): ("scx_lavd (x86)", "#009E73", "s"),
-    (X86, "colab"): ("COLAB (x86)", "#56B4E9", "o"),
-    (X86, "max-fair"): ("max-fair (x86)", "#CC79A7", "o"),
-    (X86, "acfs"): ("acfs (x86)", "#D55E00", "o"),
-    (X86, "equal-progress"): ("equal-progress (x86)", "#0072B2", "o"),
-    (ARM, "equal-progress"): ("equal-progress (arm64)", "#0072B2", "D"),
+    (X86, KERNEL): ("EEVDF, blind (x86)", plots.GREY, "o"),
+    (ARM, KERNEL): ("EEVDF, capacities (arm64)", plots.BLACK, "D"),
+    (X86, "scx_bpfland"): ("scx_bpfland (x86)", plots.ORANGE, "s"),
+    (X86, "scx_lavd"): ("scx_lavd (x86)", plots.GREEN, "s"),
+    (X86, "colab"): ("COLAB (x86)", plots.SKY, "o"),
+    (X86, "max-fair"): ("max-fair (x86)", plots.PINK, "o"),
+    (X86, "acfs"): ("acfs (x86)", plots.RED, "o"),
+    (X86, "equal-progress"): ("equal-progress (x86)", plots.BLUE, "o"),
+    (ARM, "equal-progress"): ("equal-progress (arm64)", plots.BLUE, "D"),
 }
 """What the figure shows: name, colour and mark by architecture and scheduler. Chosen before anything was measured, by
 what the first sketches had."""

@@ -34,12 +34,12 @@ SOURCES = (
     "none",
 )
 COLOURS = {
-    "wash": "#E69F00",
-    "colab": "#0072B2",
-    "camp": "#D55E00",
-    "hsp": "#009E73",
-    "prop-sp": "#CC79A7",
-    "cfs": "#999999",
+    "wash": plots.ORANGE,
+    "colab": plots.BLUE,
+    "camp": plots.RED,
+    "hsp": plots.GREEN,
+    "prop-sp": plots.PINK,
+    "cfs": plots.GREY,
 }
 
 

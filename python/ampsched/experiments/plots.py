@@ -16,33 +16,36 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 # Colour-blind safe (Okabe and Ito).
+BLUE, ORANGE, GREEN, RED, PINK, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
+YELLOW, GREY, BLACK = "#F0E442", "#999999", "#000000"
+SERIES = (BLUE, ORANGE, GREEN, RED, PINK, SKY, GREY, BLACK)
+"""Colours of lines that have none of their own, in order."""
 COLOURS = {
-    "CFS": "#999999",
-    "wash": "#E69F00",
-    "colab": "#0072B2",
-    "rr-amp": "#009E73",
-    "a-dwrr": "#999999",
-    "camp": "#E69F00",
-    "hsp": "#D55E00",
-    "prop-sp:static=1": "#56B4E9",
-    "prop-sp": "#0072B2",
-    "Linux": "#999999",
-    "Min-Fair": "#009E73",
-    "Min-Fair, scripts": "#F0E442",
-    "DTPM": "#E69F00",
-    "HFEE": "#0072B2",
-    "HFEE, scripts": "#56B4E9",
-    "static": "#999999",
-    "GTS": "#E69F00",
-    "task": "#0072B2",
-    "loop static": "#F0E442",
-    "loop dynamic": "#009E73",
-    "EEVDF": "#999999",
-    "COLAB": "#0072B2",
-    "scx_bpfland": "#E69F00",
-    "scx_lavd": "#009E73",
+    "CFS": GREY,
+    "wash": ORANGE,
+    "colab": BLUE,
+    "rr-amp": GREEN,
+    "a-dwrr": GREY,
+    "camp": ORANGE,
+    "hsp": RED,
+    "prop-sp:static=1": SKY,
+    "prop-sp": BLUE,
+    "Linux": GREY,
+    "Min-Fair": GREEN,
+    "Min-Fair, scripts": YELLOW,
+    "DTPM": ORANGE,
+    "HFEE": BLUE,
+    "HFEE, scripts": SKY,
+    "static": GREY,
+    "GTS": ORANGE,
+    "task": BLUE,
+    "loop static": YELLOW,
+    "loop dynamic": GREEN,
+    "EEVDF": GREY,
+    "COLAB": BLUE,
+    "scx_bpfland": ORANGE,
+    "scx_lavd": GREEN,
 }
-GREY, ORANGE, SKY, GREEN, BLUE, RED = "#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00"
 PAGE_WIDTH_IN = 7.2
 """Width of every figure: at 96 pixels to the inch, that of a page's text. Figures are not scaled there."""
 FONT_PT = 9.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from polars import col
 
 from ampsched._core import InputError
-from ampsched.experiments.plots import canvas, head
+from ampsched.experiments.plots import REFERENCE, SERIES, canvas, head
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.result import PLACE, parameters
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ampsched.sweeps.result import Sweep
 
-# Colour-blind safe (Okabe and Ito).
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999", "#000000")
 _BARS_MAX = 30
 _CURVE_POINTS = 3
 """So many values of a parameter make a curve."""
@@ -65,7 +63,7 @@ def draw_front(result: "Sweep", path: Path, first: str, second: str) -> None:
         panel = axes[0][0]
         for number, place in enumerate(places.iter_rows(named=True)):
             here = [col(name) == value for name, value in place.items()]
-            colour = _COLOURS[number % len(_COLOURS)]
+            colour = SERIES[number % len(SERIES)]
             some = everyone.filter(here)
             panel.scatter(some[first], some[second], s=14, color=colour, alpha=0.5)
             best = front.filter(here).sort(first)
@@ -78,7 +76,7 @@ def draw_front(result: "Sweep", path: Path, first: str, second: str) -> None:
         panel.set_xlabel(_with_direction(first))
         panel.set_ylabel(_with_direction(second))
         title = "Joined: beaten by none in both"
-        head(whole, title, *([panel] if 1 < places.height <= len(_COLOURS) else []))
+        head(whole, title, *([panel] if 1 < places.height <= len(SERIES) else []))
 
 
 def _with_direction(metric: str) -> str:
@@ -108,11 +106,11 @@ def _draw_curve(panel: "Axes", rows: "polars.DataFrame", values: dict[str, float
         [100 * by_label[label][f"{change}{end}"] for label in along] for end in ("", "_low", "_high")
     )
     name = along[0].partition(":")[0]
-    panel.fill_between(xs, lows, highs, color=_COLOURS[0], alpha=0.2, linewidth=0)
-    panel.plot(xs, ys, "o-", color=_COLOURS[0], markersize=4, label=name)
+    panel.fill_between(xs, lows, highs, color=SERIES[0], alpha=0.2, linewidth=0)
+    panel.plot(xs, ys, "o-", color=SERIES[0], markersize=4, label=name)
     others = [label for label in by_label if label not in values]
-    for number, label in enumerate(others[: len(_COLOURS) - 1], 1):
-        panel.axhline(100 * by_label[label][change], color=_COLOURS[number], linewidth=1, label=label)
+    for number, label in enumerate(others[: len(SERIES) - 1], 1):
+        panel.axhline(100 * by_label[label][change], color=SERIES[number], linewidth=1, label=label)
 
 
 def _height(rows: "polars.DataFrame") -> float:
@@ -127,7 +125,7 @@ def _draw_bars(panel: "Axes", rows: "polars.DataFrame", metric: str) -> None:
         (100 * (rows[change] - rows[f"{change}_low"])).to_list(),
         (100 * (rows[f"{change}_high"] - rows[change])).to_list(),
     ]
-    panel.barh(range(len(labels)), means, xerr=errors, color=_COLOURS[0], error_kw={"elinewidth": 0.7})
+    panel.barh(range(len(labels)), means, xerr=errors, color=SERIES[0], error_kw={"elinewidth": 0.7})
     panel.set_yticks(range(len(labels)), labels)
     panel.invert_yaxis()
-    panel.axvline(0, color="black", linewidth=0.7)
+    panel.axvline(0, **REFERENCE)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 # Colour-blind safe (Okabe and Ito). The reference is a ring, so that a policy that reaches it is seen inside.
 COLOURS = {
-    "hsp": "#D55E00",
-    "rr": "#009E73",
-    "prop-sp": "#0072B2",
-    "opt-unfairness": "#CC79A7",
-    "opt-asp-ref": "#000000",
+    "hsp": plots.RED,
+    "rr": plots.GREEN,
+    "prop-sp": plots.BLUE,
+    "opt-unfairness": plots.PINK,
+    "opt-asp-ref": plots.BLACK,
 }
 MARKERS = {"hsp": "^", "rr": "s", "prop-sp": "o", "opt-unfairness": "v", "opt-asp-ref": "o"}
 RING = "opt-asp-ref"

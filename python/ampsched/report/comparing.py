@@ -247,26 +247,6 @@ def figure(mixes: Sequence[Mix], policies: Sequence[str]) -> Chart:
     """All metrics with their intervals; the reader chooses."""
     every = [*_metrics(mixes), words.ENERGY, words.EDP]
     metrics = [metric for metric in every if all(row[metric.key] for mix in mixes for row in mix.summary)]
-    data = {
-        "policies": list(policies),
-        "metrics": [
-            {
-                "name": metric.name,
-                "lower": metric.lower_is_better,
-                "digits": metric.digits,
-                "rows": [
-                    {
-                        "mix": mix.name if len(mixes) > 1 else "",
-                        "policy": row["policy"],
-                        **{key: metric.factor * row[metric.key][key] for key in ("mean", "low", "high")},
-                    }
-                    for mix in mixes
-                    for row in mix.summary
-                ],
-            }
-            for metric in metrics
-        ],
-    }
     shown = metrics[0]
     told = [
         f"{row['policy']} {words.interval(row[shown.key], shown.digits, shown.factor)}"
@@ -274,7 +254,8 @@ def figure(mixes: Sequence[Mix], policies: Sequence[str]) -> Chart:
         for row in mix.summary
     ]
     alt = f"{shown.name} of each policy with 95 % intervals, {mixes[0].name}: {', '.join(told)}."
-    return Chart("intervals", "Policies side by side, with 95 % intervals", alt, data)
+    rows = ((mix.name if len(mixes) > 1 else "", row) for mix in mixes for row in mix.summary)
+    return words.intervals(policies, metrics, rows, alt)
 
 
 def _programs(mixes: Sequence[Mix], policies: Sequence[str]) -> Section:

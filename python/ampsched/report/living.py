@@ -84,20 +84,9 @@ def _table(rows: Sequence[Values], best: Values) -> Table:
 
 
 def _figure(rows: Sequence[Values], names: Sequence[str]) -> Chart:
-    def of(metric: Metric) -> dict[str, Any]:
-        values = [
-            {
-                "mix": "",
-                "policy": row["policy"],
-                **{key: row[metric.key][key] for key in ("mean", "low", "high")},
-            }
-            for row in rows
-        ]
-        return {"name": metric.name, "lower": metric.lower_is_better, "digits": metric.digits, "rows": values}
-
     told = ", ".join(f"{row['policy']} {words.interval(row['h_antt'])}" for row in rows)
-    data = {"policies": list(names), "metrics": [of(metric) for metric in METRICS]}
-    return Chart("intervals", "Policies side by side, with 95 % intervals", f"H_ANTT: {told}.", data)
+    mixes = (("", row) for row in rows)
+    return words.intervals(names, METRICS, mixes, f"H_ANTT: {told}.")
 
 
 def _programs(values: Values, names: Sequence[str]) -> Section:

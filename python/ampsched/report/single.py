@@ -49,11 +49,8 @@ def page(values: Values, asked: Asked, timeline: Timeline | None = None) -> Page
 
 def _energy(values: Values) -> float | None:
     """Energy in J, if it was accounted for."""
-    found = [each["energy"] for each in values["clusters"] if each["energy"] is not None]
-    if not found:
-        return None
-    used_uj = sum(each["running_uj"] + each["idle_uj"] + each["uncore_uj"] for each in found)
-    return float(used_uj + (values["board_uj"] or 0.0)) / 1e6
+    found_uj = [each["energy_uj"] for each in values["classes"] if each["energy_uj"] is not None]
+    return float(sum(found_uj) + (values["board_uj"] or 0.0)) / 1e6 if found_uj else None
 
 
 def _apps(values: Values) -> Table:

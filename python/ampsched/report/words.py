@@ -1,10 +1,11 @@
 """Numbers as a reader of a page wants them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ampsched.report.page import Cell
+from ampsched.report.page import Cell, Chart
+from ampsched.statistics import Estimate
 
 MINUS = "−"
 
@@ -86,6 +87,34 @@ def change_cell(value: Values, *, lower_is_better: bool) -> Cell:
     return Cell(text, value["mean"], "good" if (value["mean"] < 0) == lower_is_better else "bad")
 
 
+def intervals(
+    policies: Sequence[str], metrics: Sequence[Metric], rows: Iterable[tuple[str, Values]], alt: str
+) -> Chart:
+    """The figure of metrics with their intervals, of which the reader chooses one.
+
+    Args:
+        policies: In order.
+        metrics: What may be chosen; the first is shown.
+        rows: A row of a summary for each policy and mix, behind the mix's name (empty if there is one).
+        alt: The same in words.
+    """
+    some = list(rows)
+
+    def of(metric: Metric) -> dict[str, Any]:
+        shown = [
+            {
+                "mix": mix,
+                "policy": row["policy"],
+                **{key: metric.factor * row[metric.key][key] for key in ("mean", "low", "high")},
+            }
+            for mix, row in some
+        ]
+        return {"name": metric.name, "lower": metric.lower_is_better, "digits": metric.digits, "rows": shown}
+
+    data = {"policies": list(policies), "metrics": [of(metric) for metric in metrics]}
+    return Chart("intervals", "Policies side by side, with 95 % intervals", alt, data)
+
+
 def sure(value: Values) -> str:
     """How sure the sign of a change is, in words."""
     if value["n"] <= 1:
@@ -95,12 +124,16 @@ def sure(value: Values) -> str:
 
 def half_width(value: Values) -> float:
     """Half the width of an interval."""
-    return float(value["high"] - value["low"]) / 2
+    return _estimate(value).half_width
 
 
 def excludes_zero(value: Values) -> bool:
     """Whether an interval has one sign."""
-    return bool(value["low"] > 0 or value["high"] < 0)
+    return _estimate(value).excludes_zero
+
+
+def _estimate(value: Values) -> Estimate:
+    return Estimate(**value)
 
 
 def listed(items: list[str]) -> str:

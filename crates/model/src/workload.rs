@@ -47,38 +47,31 @@ impl Workload {
     /// The same applications with as many times as much work, see [`Program::with_work`]; `factors` has one for each.
     #[must_use]
     pub fn with_work(&self, factors: &[f64]) -> Workload {
-        let apps = self.apps.iter().zip(factors).map(|(app, factor)| App {
-            program: Arc::new(app.program.with_work(*factor)),
-            ..app.clone()
-        });
-        Workload { apps: apps.collect(), ..self.clone() }
+        self.with_programs(|number, program| program.with_work(factors[number]))
     }
 
     /// The same applications with threads that spin before they block, see [`Program::spinning`].
     #[must_use]
     pub fn spinning(&self, kinds: &[(&str, Ns)]) -> Workload {
-        let apps = self
-            .apps
-            .iter()
-            .map(|app| App { program: Arc::new(app.program.spinning(kinds)), ..app.clone() });
-        Workload { apps: apps.collect(), ..self.clone() }
+        self.with_programs(|_, program| program.spinning(kinds))
     }
 
     /// The same applications with other stated ratios of speeds, see [`Program::with_net_ratios`].
     #[must_use]
     pub fn with_net_ratios(&self, factor: f64) -> Workload {
-        let apps = self.apps.iter().map(|app| App {
-            program: Arc::new(app.program.with_net_ratios(factor)),
-            ..app.clone()
-        });
-        Workload { apps: apps.collect(), ..self.clone() }
+        self.with_programs(|_, program| program.with_net_ratios(factor))
     }
 
     /// The same applications under another task policy, see [`Program::with_task_policy`].
     #[must_use]
     pub fn with_task_policy(&self, policy: &str) -> Workload {
-        let apps = self.apps.iter().map(|app| App {
-            program: Arc::new(app.program.with_task_policy(policy)),
+        self.with_programs(|_, program| program.with_task_policy(policy))
+    }
+
+    /// The same applications with another program instead of each, which is made of its number and its own.
+    fn with_programs(&self, other: impl Fn(usize, &Program) -> Program) -> Workload {
+        let apps = self.apps.iter().enumerate().map(|(number, app)| App {
+            program: Arc::new(other(number, &app.program)),
             ..app.clone()
         });
         Workload { apps: apps.collect(), ..self.clone() }
@@ -116,8 +109,8 @@ impl Workload {
             same.unwrap_or(core)
         };
         let renumber = |cores: &CoreSet| cores.iter().map(number_on_to).collect::<CoreSet>();
-        let apps = self.apps.iter().map(|app| {
-            let mut program = Program::clone(&app.program);
+        self.with_programs(|_, program| {
+            let mut program = program.clone();
             for cores in program.threads.iter_mut().filter_map(|thread| thread.affinity.as_mut()) {
                 *cores = renumber(cores);
             }
@@ -126,9 +119,8 @@ impl Workload {
                     *cores = renumber(cores);
                 }
             }
-            App { program: Arc::new(program), ..app.clone() }
-        });
-        Workload { apps: apps.collect(), ..self.clone() }
+            program
+        })
     }
 
     /// Checks that every thread may use at least one core of the machine, whatever affinity it states.

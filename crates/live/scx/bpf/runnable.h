@@ -129,7 +129,7 @@ inlined u32 hand_over(sched_t *s, call_t *c, u32 thread)
     thread_t *own = thread_of(s, thread);
     c->begun = false;
     c->back = !has_slept(own);
-    u32 core = own->core, handed = HANDED_LEAVES, puller = NONE;
+    u32 core = NONE, handed = HANDED_LEAVES, puller = NONE;
     if (c->back) {
         u32 held = lock_thread(s, thread);
         core = own->core;

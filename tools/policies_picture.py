@@ -1,25 +1,42 @@
-"""Draws the picture of the reference page of policies: ``python tools/policies_picture.py [FILE]``.
+"""Draws the pictures of the reference page of policies: ``python tools/policies_picture.py [FOLDER]``.
 
-What each policy changes against `cfs`, on average over COLAB's mixes (CGO 2020, Table 4) on two big and two little
-cores, with true speed-ups: mean slowdown of the programs, and unfairness (greatest slowdown over smallest).
+``policies.svg`` shows what each policy changes against `cfs`, on average over COLAB's mixes (CGO 2020, Table 4) on two
+big and two little cores, with true speed-ups: mean slowdown of the programs, and unfairness (greatest slowdown over
+smallest). ``policies/NAME.svg`` shows one policy: which thread of a small mix (policies_mix.toml) has which kind of core
+when, and its place among all policies in the two quantities above.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from statistics import mean
+from typing import TYPE_CHECKING
 
 import ampsched
-from ampsched import Catalog
+from ampsched import Catalog, Timeline
 from ampsched.experiments import plots
 from ampsched.policy import policies
 
-PICTURE = Path(__file__).resolve().parents[1] / "docs/reference/policies.svg"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs/reference"
 MACHINE, BASELINE = "2B2S", "cfs"
 SOURCE = "COLAB (CGO 2020), Table 4"
 BETTER, WORSE = plots.BLUE, plots.RED
 """Colour-blind safe (Okabe and Ito)."""
+MIX = Path(__file__).parent / "policies_mix.toml"
+MIX_MACHINE = "exynos5422-2B2S"
+"""Of the shipped machines of two big and two little cores the one whose power, heat and clocks are known."""
+SHOWN_MS = (1000, 1201)
+"""What is shown of the mix: some policies decide once in a second."""
+BAR_PT = 8.0
+"""Height of a bar."""
+BIG, LITTLE = plots.BLUE, plots.ORANGE
+GAP_MS = 0.25
+"""Turns of a thread with less between them are drawn as one: less than half a point."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +45,11 @@ class Change:
 
     slowdown: float
     unfairness: float
+
+
+SHORT = {"slowdown": "H_ANTT", "unfairness": "unfairness"}
+QUANTITIES = {"slowdown": "mean slowdown (H_ANTT)", "unfairness": "unfairness"}
+"""Fields of a change, and their names."""
 
 
 def mixes() -> list[str]:
@@ -54,9 +76,8 @@ def changes() -> dict[str, Change]:
 
 def draw(found: Mapping[str, Change], path: Path) -> None:
     """Two columns of bars, a row per policy."""
-    panels = (("mean slowdown (H_ANTT)", "slowdown"), ("unfairness", "unfairness"))
     with plots.canvas(path, "policies", (1, 2), 0.21 * len(found) + 0.9) as (_, [axes]):
-        for panel, (title, field) in zip(axes, panels, strict=True):
+        for panel, (field, title) in zip(axes, QUANTITIES.items(), strict=True):
             values = [getattr(change, field) for change in found.values()]
             colours = [BETTER if value < 0 else WORSE for value in values]
             panel.barh(list(found), values, color=colours, height=0.7)
@@ -68,9 +89,76 @@ def draw(found: Mapping[str, Change], path: Path) -> None:
         axes[1].set_yticklabels([])
 
 
+def mix_under(policy: str) -> Timeline:
+    """The mix under a policy."""
+    return ampsched.timeline(MIX_MACHINE, MIX, policy, energy=True)
+
+
+def draw_one(policy: str, timeline: Timeline, found: Mapping[str, Change], path: Path) -> None:
+    """Threads over time on the left, the policy's place among all on the right."""
+    with plots.canvas(path, policy, (1, 2), 1.9, width_ratios=(1.0, 0.45)) as (whole, [[threads, places]]):
+        _draw_threads(timeline, threads)
+        _draw_places(policy, {**found, BASELINE: Change(0.0, 0.0)}, places)
+        plots.head(whole, "", threads)
+
+
+def _draw_threads(timeline: Timeline, axes: "Axes") -> None:
+    ranks = [rank for _, _, cores, _, rank in timeline.machine.clusters for _ in range(cores)]
+    for is_big, colour, label in ((True, BIG, "on a big core"), (False, LITTLE, "on a little core")):
+        x, y = [], []
+        for row in range(len(timeline.threads)):
+            own = [
+                (turn.start_ns / 1e6, turn.end_ns / 1e6)
+                for turn in timeline.turns
+                if turn.thread == row and (ranks[turn.core] == max(ranks)) == is_big
+            ]
+            for start, end in joined(clipped(sorted(own))):
+                x += [start, end, nan]
+                y += [row, row, nan]
+        axes.plot(x, y, color=colour, linewidth=BAR_PT, solid_capstyle="butt", label=label)
+    names = [app if name == "main" else name for _, app, name in timeline.threads]
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlim=SHOWN_MS, ylim=(len(names) - 0.5, -0.5), xlabel="ms", xticks=range(*SHOWN_MS, 50))
+
+
+def clipped(times: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """What of them is shown."""
+    least, most = SHOWN_MS
+    parts = ((max(least, start), min(most, end)) for start, end in times)
+    return [(start, end) for start, end in parts if start < end]
+
+
+def joined(times: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Times in order, those with hardly anything between them as one."""
+    found: list[tuple[float, float]] = []
+    for start, end in times:
+        if found and start - found[-1][1] < GAP_MS:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _draw_places(policy: str, found: Mapping[str, Change], axes: "Axes") -> None:
+    labels = []
+    for row, (field, name) in enumerate(SHORT.items()):
+        values = {each: getattr(change, field) for each, change in found.items()}
+        x = [each for value in values.values() for each in (value, value, nan)]
+        axes.plot(x, [row - 0.25, row + 0.25, nan] * len(values), color=plots.GREY, linewidth=0.6)
+        axes.plot(values[policy], row, marker="D", color=plots.BLACK, linestyle="")
+        labels.append(f"{name}\n{values[policy]:+.1f} %")
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set(ylim=(len(labels) - 0.5, -0.5), xlabel=f"% against {BASELINE}", xticks=(0, 50))
+
+
 def main() -> None:
     """Simulates and draws."""
-    draw(changes(), Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE)
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    (folder / "policies").mkdir(parents=True, exist_ok=True)
+    found = changes()
+    draw(found, folder / "policies.svg")
+    for info in policies():
+        draw_one(info.name, mix_under(info.name), found, folder / "policies" / f"{info.name}.svg")
 
 
 if __name__ == "__main__":

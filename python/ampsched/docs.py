@@ -30,6 +30,8 @@ from ampsched.tasks import task_policies, task_programs
 from ampsched.words import Group, Word, plain, words
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
+POLICY_PICTURES = "policies"
+"""Folder beside the page of policies; tools/policies_picture.py draws them."""
 SECTIONS = ("Args", "Returns", "Raises", "Example")
 
 
@@ -74,10 +76,20 @@ def policies_page() -> str:
         "Means over the mixes of the COLAB paper on two big and two little cores with one frequency each, with true "
         "speed-ups; further left is better. Policies that save energy, set clocks or need other machines cannot show "
         "here what they are for. [Reports](../reports/claims.md) compare policies on their own papers' workloads.",
+        "Each policy has a picture. On the left are six threads on two big and two little cores (Exynos 5422, with power and "
+        "clocks), 0.2 s from the middle of a run: three that only compute and gain more or less from a big core, two that "
+        "share a lock, and one that sleeps most of the time. On the right is the policy's place among all (grey) in the two "
+        "quantities of the figure above.",
         _index(policies()),
     ]
     for info in policies():
-        parts += _chapter(info)
+        head, summary, *rest = _chapter(info)
+        parts += [
+            head,
+            summary,
+            f"![{info.name}: which thread has which core, and its place]({POLICY_PICTURES}/{info.name}.svg)",
+        ]
+        parts += rest
     return page(*parts)
 
 

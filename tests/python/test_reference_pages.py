@@ -22,6 +22,23 @@ def test_pages_are_up_to_date(name: str) -> None:
     assert written == docs.PAGES[name](), "run: python -m ampsched.docs docs/reference"
 
 
+@pytest.mark.parametrize("info", policies(), ids=lambda info: info.name)
+def test_a_policy_says_when_to_use_it_and_has_a_picture(info: Registered) -> None:
+    chapter = docs.policies_page().split(f"\n## {info.name}\n")[1].split("\n## ")[0]
+    purpose, use, how = (chapter.find(f"**{part}.**") for part in ("Purpose", "When to use", "Algorithm"))
+    assert 0 < purpose < use < how, (
+        "crates/policy/src/policies: the part 'When to use' stands behind 'Purpose'"
+    )
+    picture = f"{docs.POLICY_PICTURES}/{info.name}.svg"
+    assert f"]({picture})" in chapter
+    assert (REFERENCE / picture).exists(), "run: make bless ONLY=policies-picture"
+
+
+def test_there_is_no_picture_of_what_is_not_a_policy() -> None:
+    pictures = {path.stem for path in (REFERENCE / docs.POLICY_PICTURES).iterdir()}
+    assert pictures == {info.name for info in policies()}
+
+
 @pytest.mark.parametrize(
     ("page", "infos"),
     [

@@ -25,7 +25,8 @@ pub struct PolicyInfo {
     pub name: &'static str,
     /// One line: what it does.
     pub summary: &'static str,
-    /// Purpose, algorithm, constants and sources, a small example, limits (Markdown).
+    /// Purpose, when to use it (what it needs, and when not), algorithm, constants and sources, a small example,
+    /// limits (Markdown).
     pub documentation: &'static str,
     /// Paper or source.
     pub source: &'static str,
@@ -51,15 +52,15 @@ pub fn build_policy(name: &str, params: &[(String, f64)]) -> Result<Box<dyn Poli
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policies;
+    use crate::{Needs, policies};
 
     #[test]
     fn rows_are_sorted_documented_and_buildable() {
         assert!(REGISTRY.is_sorted_by_key(|info| info.name));
         for info in REGISTRY.iter().chain(&[&policies::template::INFO]) {
-            for part in ["Purpose", "Algorithm", "Constants", "Example", "Limits"] {
+            for part in ["Purpose", "When to use", "Algorithm", "Constants", "Example", "Limits"] {
                 assert!(
-                    info.documentation.contains(part),
+                    info.documentation.contains(&format!("**{part}.**")),
                     "{}: documentation lacks {part}",
                     info.name
                 );
@@ -68,6 +69,39 @@ mod tests {
             let defaults = info.params.iter().map(|row| (row.name.to_owned(), row.default));
             let owner = Owner { kind: "policy", name: info.name, params: info.params };
             (info.build)(&owner.values(&defaults.collect::<Vec<_>>()).unwrap());
+        }
+    }
+
+    /// The words by which "When to use" says what a policy needs.
+    fn needed_words(needs: &Needs) -> Vec<&'static str> {
+        let words = [
+            (needs.speedup || needs.offline_speedup, "speed-ups"),
+            (needs.blame, "blame"),
+            (needs.stalls, "stall counters"),
+            (needs.instructions, "instructions"),
+            (needs.alone, "alone"),
+            (needs.power, "power"),
+            (needs.sensors, "sensors"),
+            (needs.frequencies, "clock"),
+            (needs.load_tracking.is_some(), "tracked load"),
+            (needs.holds, "held back|needs what"),
+        ];
+        words.into_iter().filter(|&(is_needed, _)| is_needed).map(|(_, word)| word).collect()
+    }
+
+    #[test]
+    fn when_to_use_says_when_not_and_what_is_needed() {
+        for info in REGISTRY {
+            let (_, rest) = info.documentation.split_once("**When to use.** ").unwrap();
+            let (text, _) = rest.split_once("\n\n").unwrap();
+            let has = |words: &str| words.split('|').any(|word| text.contains(word));
+            assert!(has("Not "), "{}: when not to use it is not said", info.name);
+            let needs = build_policy(info.name, &[]).unwrap().needs();
+            for words in needed_words(&needs) {
+                assert!(has(words), "{}: needs {words}, which is not said: {text}", info.name);
+            }
+            let knows_gains = needs.speedup || needs.offline_speedup;
+            assert!(knows_gains || !text.contains("needs speed-ups"), "{}: {text}", info.name);
         }
     }
 

@@ -13,6 +13,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Big cores for those that make the most of them.
 
+**When to use.** Where throughput alone counts and threads are few. It needs speed-ups. Not where every thread has \
+to get on: who gains little stays on the little cores.
+
 **Algorithm.** At every epoch the runnable threads are ordered by their speed-up on a big core, the greatest first. As many as \
 there are big cores may run only there; the others may run anywhere. Who runs when, and for how long, is decided as CFS does, \
 but idle cores look for work as soon as a thread has to wait.

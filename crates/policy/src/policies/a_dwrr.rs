@@ -17,6 +17,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Fair shares of unequal cores among threads, in proportion to their weights, without a global queue.
 
+**When to use.** As a default where nothing is known of the threads but their weights: it needs no speed-ups and no \
+counters. Not where threads gain very differently from fast cores (`max-fair` asks who does), and not to serve \
+programs alike: it counts threads.
+
 **Algorithm.** Run time is scaled: time x rating of the core (slowest 1, fastest R). In each round a thread may run for round length x weight / 1024 of \
 scaled time. A core serves the threads of its queue round by round, the one with least scaled time / weight first, each until its round ends or a \
 round length has passed. Before a core enters a round it takes a thread from elsewhere that waits in an earlier round; if there is none, but one in the round before \

@@ -18,6 +18,9 @@ multicore processors, JPDC 102, 2017, and SAC 2015 (reconstruction from the abst
     documentation: "\
 **Purpose.** What CFS does for time, for progress: all threads are slowed down alike, in proportion to their weights.
 
+**When to use.** Where all threads are to be slowed down alike, in the simulator or in a kernel. It needs speed-ups; \
+where there are none it shares the time on fast cores evenly. Not where throughput alone counts (`hsp`, `max-perf`).
+
 **Algorithm.** A reconstruction: the papers' abstracts state the goal, not the algorithm. Each thread has a counter of \
 progress in time on a fast core. Time on a fast core counts fully, on a slow core divided by the thread's speed-up, both \
 divided by its weight. Every 10 ms the thread on a fast core that is furthest ahead changes places with the one on a slow \

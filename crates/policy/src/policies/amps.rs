@@ -17,6 +17,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** A conventional scheduler with the one change that cores are not equally fast: it knows nothing of threads but their weights.
 
+**When to use.** Where threads come, go and sleep, and nothing is known of them but their weights: an ordinary \
+scheduler with the least change, without speed-ups. Not for a few long threads: one that is alone on a slow core \
+stays there while fast cores are busy.
+
 **Algorithm.** The scaled load of a core is the sum of the weights in its queue / its rating (slowest cores 1, fastest R). Three parts: \
 (1) every 20 ms threads are moved from the core with the most to that with the least scaled load while the two differ by more than 10 % and the \
 target stays below what the source had. (2) Faster cores first: a new or woken thread goes where the scaled load with it \

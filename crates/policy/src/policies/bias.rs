@@ -17,6 +17,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Throughput by small changes to an existing scheduler: which thread is moved is chosen by what it gains, when and whether one is moved is not.
 
+**When to use.** To see what it brings to choose who moves, while load decides when. It needs stall counters, which \
+the kernel back end does not read, so it runs in the simulator only. Not for a few long threads: without `exchange` \
+= 1 nobody moves while loads are even.
+
 **Algorithm.** A thread's bias follows from the share of cycles in which the core where it runs waits for memory, an external stall: above 50 % the thread is biased to little \
 cores, below 25 % to big ones, because what remains are stalls that an out-of-order core removes; otherwise it has none. CFS schedules and \
 balances; when a thread has to move between big and little cores, one that is biased to the target goes first and one that is biased to its own kind \

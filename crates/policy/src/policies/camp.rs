@@ -18,6 +18,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Purpose.** Fast cores for threads that gain from them, counting both kinds of gain: from a fast core's instruction-level \
 parallelism and from a quick sequential phase of a parallel program.
 
+**When to use.** For throughput where parallel programs have quick sequential phases that are worth a fast core. It \
+needs speed-ups. Not where every program has to get on: `prop-sp` gives everybody a part.
+
 **Algorithm.** The utility factor of a thread with speed-up SF in an application with N runnable threads is SF if N = 1, else \
 1 + (SF - 1) / (floor((N - 1) / N_FC) + 1)^2 or, with `eurosys`, 1 + (SF - 1) / max(1, N - (N_FC - 1))^2. It is *low* below one \
 threshold, *high* from another, else *medium*. The only runnable thread of an application that has more, a sequential phase, is high in any \

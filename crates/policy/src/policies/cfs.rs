@@ -15,6 +15,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Weighted-fair CPU time. It knows weights and run-queue loads, not that cores differ.
 
+**When to use.** As the baseline of papers that compare with CFS, such as COLAB. It needs nothing. Not as what Linux \
+does today: that is `linux`.
+
 **Algorithm.** Each core serves the thread with the least virtual run time (run time x 1024 / weight). A thread may run for \
 its share of the scheduling period: the latency up to 8 threads, else threads x minimum granularity. A turn also ends when the \
 thread is a slice ahead of the leftmost waiting one. A woken thread starts at most half a latency behind the queue's least \

@@ -17,6 +17,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** The first way to use big.LITTLE chips: the operating system sees one cluster and treats it as an ordinary processor.
 
+**When to use.** To compare with the first big.LITTLE chips, under a governor that sets the clocks. It needs only \
+how busy cores are. Not for speed: half of the cores idle; `iks` and `gts` use more of them.
+
 **Algorithm.** The clusters are ordered by speed; exactly one is active, at first the slowest. Every `window_ms`, if the busiest core of the active cluster was busy for more than `high` of the window, all \
 threads go to the next faster cluster; if it was busy for less than `low`, to the next slower one. Within the cluster CFS decides. Frequencies are left to the governors.
 

@@ -20,6 +20,11 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Purpose.** Many multi-threaded programs on a machine with big and little cores: threads that gain from a big core should get \
 one, threads that others wait for should run first, and neither should push the other off.
 
+**When to use.** For multi-threaded programs whose threads wait for each other, at locks and barriers and in \
+pipelines. It needs speed-ups, given or predicted, and blame: who waits for whom. Not where speed-ups are unknown: \
+there it is slower than `cfs` ([prediction](../reports/prediction/degradation.md)). Not for threads that never \
+block: they keep the place that they got before they had a label.
+
 **Algorithm.** Every 10 ms each thread's predicted speed-up s and its blame (time that others have waited for it) are looked at. \
 s is *high* from mean + 0.5 sigma, *low* up to mean - 0.5 sigma, over the threads that were runnable in the window; *low block* \
 is blame below the mean. A label changes after two windows in a row.\n\

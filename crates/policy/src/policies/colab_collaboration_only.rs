@@ -13,6 +13,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Purpose.** An ablation of `colab`: how much comes from allocator and selector working together, without the third part, equal \
 progress.
 
+**When to use.** To measure what COLAB's equal progress adds. It needs speed-ups and blame, as `colab` does. Not for \
+work: there is `colab`.
+
 **Algorithm.** Labels, allocation, selection and stealing are those of `colab`. Run time is charged as time on every core, slices \
 are not divided by speed-up, and wake-up preemption compares plain virtual run time.
 

@@ -22,6 +22,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** No temperature above a limit, at the least loss of speed. It sits above the governors: what they ask for is granted unless it would become too hot.
 
+**When to use.** Where a machine gets too hot, together with a governor. It reads sensors and limits clocks: \
+`--energy`, and a machine whose power and heat are described (Exynos 5422). Not for speed or fairness: threads are \
+scheduled as by `cfs`.
+
 **Algorithm.** Every `interval_ms`: the power of a cluster is alpha C V^2 f for each busy core, plus leakage by voltage and temperature, plus the uncore's; alpha C is estimated anew from each \
 reading of the power sensor, (P - P_leakage - P_uncore) / (V^2 f x busy cores). A thermal network, T' = A T + B P, is kept in step with the temperature sensors and predicts all temperatures at the end of `horizon_ms` \
 for the frequencies that the governors ask for (the highest, if there are none). The power budget of a node is P_B = (Tmax - A T) / B. While the power exceeds a budget, one cluster is lowered by one operating point: the one that loses least, busy cores x change of 1 / f (GSA), or \

@@ -14,6 +14,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** The least energy at full performance, as long as no core is short of capacity. Run it with `--governor schedutil`, whose choice it predicts.
 
+**When to use.** For little energy on machines that are lightly loaded, with `--governor schedutil`. It needs an \
+energy model of the machine and tracked load of threads. Not for busy machines: once a core is over-utilised CFS \
+decides.
+
 **Algorithm.** Utilisation (PELT) is the share of time that a thread or core would be busy on the fastest core at its highest frequency, x 1024. When a thread wakes up and no core is over-utilised: in each \
 cluster, the core with the most capacity to spare of those where it fits is a candidate, and its previous core, if it fits there. A utilisation fits if 1.25 x utilisation is below the core's capacity. The energy of a cluster is the power x the sum of its cores' utilisations / the capacity at the \
 lowest operating point whose capacity is at least 1.25 x the greatest of them. The thread goes to the candidate that adds the least energy; from a previous core where it fits only if that saves more than `hysteresis` of the energy of all with the thread there. Meanwhile nothing is \

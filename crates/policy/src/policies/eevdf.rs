@@ -16,6 +16,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Purpose.** Weighted-fair CPU time with a bound on how far a thread can be ahead of or behind its share. Like CFS it does not \
 know that cores differ.
 
+**When to use.** As the baseline for the order of threads in Linux since 6.6, alone. It needs nothing. Not as the \
+whole of Linux on unequal cores: `linux` balances and knows capacities as kernels do.
+
 **Algorithm.** V is the weighted mean virtual run time of a queue's threads, running one included; a thread's lag is V - v. Each \
 thread requests a slice r; its deadline is v + r x 1024 / weight. A core serves, among the threads with lag >= 0, the one with the \
 earliest deadline, and looks again when its request is used up. A thread keeps its lag, at most two requests, while it sleeps, a \

@@ -17,6 +17,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** All threads should be slowed down equally, compared with running alone on a fast core.
 
+**When to use.** Where all threads are to be slowed down alike, and simply. It needs speed-ups. Not for programs \
+whose threads wait for each other (`colab`), nor where throughput alone counts (`max-perf`).
+
 **Algorithm.** A thread's slowdown so far is S = T / (T_fast + T_slow / R): the time in which it ran or waited for a core, over the time that a \
 fast core would have needed for the same work. R is its speed-up; if that changes, each stretch of time counts with the value that held \
 then. Every 10 ms the N_FC runnable threads with the greatest S get a fast core each; the others share the slow ones under CFS. A \

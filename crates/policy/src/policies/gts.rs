@@ -14,6 +14,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** All cores usable at once; threads that need much on big cores, the others where they cost little.
 
+**When to use.** To compare with kernels for big.LITTLE before energy-aware scheduling; for loads of a few busy \
+threads and many that mostly sleep. It needs tracked load only. Not where all threads are busy: then all look heavy, \
+and gains do not matter.
+
 **Algorithm.** A thread's load is the share of time in which it was runnable lately, 0 to 1024, halved every 32 ms. New threads count as fully loaded and \
 start on the least loaded big core. A thread that wakes up on a little core goes to an idle big core if its load is at least `up`; one that wakes up on a \
 big core goes to the least loaded little core if its load is below `down`; neither within `residency_us` of its last migration. An idle big core takes the heaviest thread that waits or runs on a little core and may go up, and \

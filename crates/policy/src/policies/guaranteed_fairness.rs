@@ -17,6 +17,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** As much throughput as a stated degree of fairness allows.
 
+**When to use.** Where a degree of fairness is given (`target`) and what is left may go to throughput. It needs \
+speed-ups. Not for fairness within a short time: the target holds on average since the threads' start.
+
 **Algorithm.** Every 10 ms fairness = 1 - standard deviation / mean of the slowdowns so far of all threads (those of `equal-progress`). While it is \
 at least `target`, threads are ranked as `hsp` does, by the speed-up of their application; else as `equal-progress` does, by their \
 slowdown. The first N_FC have a fast core each, the others share the slow ones under CFS.

@@ -26,6 +26,11 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Little energy at a fairness that the user sets, for single-threaded programs of which there may be more than cores.
 
+**When to use.** For single-threaded programs that run for many seconds, where energy counts and fairness has a \
+target. It needs each program's energy ratio and speed alone, counts instructions, holds programs back and sets the \
+clock of the big cluster: `--energy`, Exynos 5422. Not for programs that react or whose threads wait for each other: \
+whoever is held back waits for a whole second.
+
 **Algorithm.** Every second programs are ranked by EER, (instructions per joule on a big core) / (the same on a little one): normalised \
 between the least and the greatest of those alive, pushed away from 0.5 to at least alpha1 or at most alpha2, and moved further away by every epoch \
 that they had to wait. The first N_big go to the big cores, the last N_little to the little ones, the others are stopped. Then the clock of the big \
@@ -75,6 +80,10 @@ pub static AS_PUBLISHED: PolicyInfo = PolicyInfo {
     source: "the scripts that the authors of HFEE (IEEE Transactions on Computers 2020) have published",
     documentation: "\
 **Purpose.** To see what the published measurements measured, where scripts and paper differ.
+
+**When to use.** To repeat the published measurements, on three big and three little cores. It needs what `hfee` \
+needs: energy ratios, speeds alone and instructions, and it sets the clock. Not for anything else: `hfee` is the \
+paper's algorithm.
 
 **Algorithm.** As `hfee`, but: programs are ordered by EER as it is, without normalising, correcting or waiting; the clock takes ten steps per epoch with the \
 uniformity of the epoch's beginning, and its state begins anew; uniformity is that of progress (instructions so far / (speed alone x time), at most 1) with n - 1; a clock counts as \

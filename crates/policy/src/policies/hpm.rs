@@ -20,6 +20,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Every task at the speed that it is meant to have, at the lowest frequencies that do it, within the thermal design power (TDP).
 
+**When to use.** Where every task has a speed to keep (`goal`) and the chip a limit of power. It needs speeds alone, \
+instructions and power sensors, and sets clocks: `--energy`, Exynos 5422. Not for the greatest speed: clocks are as \
+low as the goal allows.
+
 **Algorithm.** Three levels of PID controllers. *Task*, every `task_ms`: its rate is instructions per time in which it wanted to run, relative to those alone on a fast core at the highest frequency; the error, `goal` - rate, drives its share of a fast core, and its weight under CFS is proportional to the share. \
 *Cluster*, every `cluster_ms`: what the fullest core has to supply is the sum of its tasks' shares, each times the part of time in which the task wanted to run, at least the greatest share, over the core's capacity; the difference to the present supply drives the frequency. \
 *Chip*, every `chip_ms`: (TDP - power) / TDP drives a factor that limits the frequencies of all clusters, so each keeps its part of the power. At the same time a task whose share is more than its little core's capacity goes to the big ones if one has room for it; it returns when its share is below 0.8 of a little core's capacity, or when its core is overloaded and a little one idle.

@@ -17,6 +17,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Purpose.** The greatest throughput that an assignment of threads to cores can give; the upper end of the trade between \
 throughput and fairness.
 
+**When to use.** To see what throughput alone asks for, and what fairness costs against it. It needs speed-ups. Not \
+where every program has to get on: who gains little never sees a fast core while others want it.
+
 **Algorithm.** The runnable threads are ordered by the speed-up of their application, and the first N_FC have a fast core each; the \
 others share the slow ones under CFS. An application with N runnable threads and mean thread speed-up SF gains SF if N = 1, else \
 (SF - 1) / (floor((N - 1) / N_FC) + 1)^2 + 1 or, with `even`, min(N_FC, N) / N x (SF - 1) + 1. Speed-ups are read every 200 ms; the \

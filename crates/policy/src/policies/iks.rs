@@ -17,6 +17,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Use of big.LITTLE chips by a kernel that knows nothing of them: moving to another core is a change of frequency.
 
+**When to use.** To compare with the in-kernel switcher of early big.LITTLE phones; for loads that one core of each \
+pair can carry. It needs only how busy cores are, and sets clocks. Not for speed: half of the cores are unused.
+
 **Algorithm.** The i-th big and the i-th little core form a virtual core whose frequencies are those of the little core divided by two, then those of the big core from `big_min_mhz` on. \
 Every `sampling_ms`, a virtual core that was busy for more than `up_threshold` gets the highest frequency, else the lowest that is not below busy share x present frequency / `up_threshold`. One that runs on its big core goes to \
 the little one if it wants less than the big core's lowest, the other way round if it wants more than the little core's highest. A cluster runs at the greatest frequency that its virtual cores want. \

@@ -17,6 +17,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
 when nobody has told it anything. `cfs`, `eevdf` and `eas` are one idea of it each; this is its fair class, part by \
 part.
 
+**When to use.** As the baseline of every comparison, and to ask what a kernel (`kernel` = 6.18) would do on a \
+machine that you do not have. It needs nothing. Not in a kernel: there it is already.
+
 **Algorithm.** Each core has a queue. Since 6.6: of the threads that have had no more than their share of virtual run \
 time (EEVDF), the one with the earliest deadline runs, and is protected until its request ends; who sleeps with a \
 debt stays queued until it has paid (since 6.12). Before: the least virtual run time runs (CFS). A thread that starts \

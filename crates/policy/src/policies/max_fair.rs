@@ -17,6 +17,9 @@ IEEE TC 67(8), 2018; the authors' tool",
     documentation: "\
 **Purpose.** The greatest minimum fairness: the least of the threads' performance, relative to a base, is as high as can be.
 
+**When to use.** As a first choice where speed-ups are known and both mean slowdown and fairness count. It needs \
+speed-ups. Not where throughput alone counts (`max-perf`), nor for programs that may not use all cores.
+
 **Algorithm.** A thread with speed-up e and a share f of fast-core time performs 1 + (e - 1) f. The bases: `base` = 0, an \
 equal share of the fast cores (F0); 1, always a fast core; 2, never one. All threads get the share with which their \
 performance relative to the base is the same: f = F0; f in proportion to e / (e - 1), shifted; f in proportion to 1 / (e - \

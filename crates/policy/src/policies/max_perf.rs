@@ -17,6 +17,9 @@ IEEE TC 67(8), 2018; the authors' tool",
     documentation: "\
 **Purpose.** The greatest throughput, and the end from which `similarity` and `uniformity` start.
 
+**When to use.** Where throughput alone counts, and as the end from which `similarity` and `uniformity` start. It \
+needs speed-ups. Not where every program has to get on.
+
 **Algorithm.** Every program's threads get a share f of the fast cores: 1 for the N_FC threads with the greatest speed-up, 0 \
 for the others; threads of one program share alike. A thread should spend f of the time in which it is runnable on fast \
 cores. Every 10 ms those who are furthest behind their share get the fast cores; who has one gives way only to a thread that \

@@ -17,6 +17,9 @@ IEEE TC 67(8), 2018; the authors' tool",
     documentation: "\
 **Purpose.** The greatest throughput under a constraint: no thread performs less than a target relative to a base.
 
+**When to use.** Where each thread is promised a least performance (`target`) and what is left may go to throughput. \
+It needs speed-ups. Not where they are poor: the promise is as good as they are.
+
 **Algorithm.** Each thread gets the share of fast-core time with which it just meets the target, f = max(0, (target x base - \
 1) / (e - 1)); what is left goes to those who gain most, up to f = 1. If the target cannot be met, shares are those of \
 `max-fair`. With `similarity` above 0 programs with similar speed-ups then share alike, as in the policy of that name. Bases: \

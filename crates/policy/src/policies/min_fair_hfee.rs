@@ -15,6 +15,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** What HFEE was compared with; `min-fair` is the original.
 
+**When to use.** To repeat HFEE's comparison with Min-Fair. It needs speed-ups. Not for anything else: `min-fair` is \
+the original.
+
 **Algorithm.** Each thread gets the first of the shares 3 %, 6 %, ... 99 % of fast-core time with which its performance \
 relative to a fair share exceeds the target; what is left goes to those who gain most, who also give back what is missing. A \
 round has 66 slots; a thread's shares are whole slots of 1.5 %, cut off. How shares become places: see `max-perf`.

@@ -20,6 +20,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Throughput, without trying threads out on cores that do not suit them.
 
+**When to use.** To see how far a prediction from counters goes without trying threads on both kinds of core. It \
+needs stall counters and the cores' design; the kernel back end reads no such counters, so it runs in the simulator \
+only. Not where fairness counts, nor where threads differ little: they change places at every epoch.
+
 **Algorithm.** Cycles per instruction are a base part and a memory part; a core's counters give both, with the misses per instruction (MPI) and \
 how many of them overlap (MLP). On an out-of-order core of width W and window ROB: CPI_base = 1 / W, MLP = MPI x ROB. On an in-order core of width W: \
 CPI_base = 1 / (sum of i x P(i)), P(i) the probability that exactly i instructions in a row do not depend on one another, from the distances to \

@@ -15,6 +15,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** What a program gets that binds its threads: no decision at run time at all.
 
+**When to use.** As what programs get that pin their threads, and to see what moving them is worth. It needs \
+nothing. Not for several programs at once: the threads of all begin at core 0.
+
 **Algorithm.** The i-th thread of an application is pinned to core i modulo the number of cores; each core time-shares its threads as CFS does.
 
 **Constants.** Those of `cfs`; nothing is moved or stolen because the pinning forbids it.

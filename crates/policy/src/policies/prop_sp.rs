@@ -20,6 +20,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Much of the throughput of HSP without its unfairness: fast-core time in proportion to net speed-up x priority.
 
+**When to use.** Where throughput counts but nobody may be left out, and where priorities are to divide the fast \
+cores. It needs speed-ups, with `static` = 1 those measured beforehand. Not where fairness counts most (`acfs`), nor \
+for programs that are shorter than its periods of 0.2 to 3.2 s.
+
 **Algorithm.** Once per execution period the credits of all fast cores are shared out: an application with speed-up SP and static \
 weight w gets a part in proportion to (SP - 1) w; one whose threads cannot use so much, min(N, N_FC) cores for the whole \
 period, leaves the rest to the others. SP of an application with N runnable threads is that of HSP. Its threads get equal parts or, with \

@@ -12,6 +12,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** The simplest work-conserving baseline, and a yardstick for the engine's speed.
 
+**When to use.** To check an engine or a policy of your own against something that can be reckoned by hand. It needs \
+nothing. Not as a baseline for people: nobody's computer runs it.
+
 **Algorithm.** All cores take the thread that has waited longest from one queue and run it for a fixed slice.
 
 **Constants.** `slice_ms` = 1 ms, an arbitrary choice for comparison with other simulators.

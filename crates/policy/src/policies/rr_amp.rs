@@ -15,6 +15,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Fair shares of the fast cores, without knowing who gains from them.
 
+**When to use.** For even shares of the fast cores where nothing is known of the threads: it needs no speed-ups. It \
+is also the fair baseline for policies that have them. Not to serve programs alike: it counts threads.
+
 **Algorithm.** Every 200 ms the N_FC runnable threads that have had least time on fast cores get one each; the others share the \
 slow ones under CFS. In between, a fast core whose thread blocks goes to the thread with the least fast time. A new thread starts \
 with the least fast time of those that are there.

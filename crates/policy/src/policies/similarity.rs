@@ -18,6 +18,9 @@ IEEE TC 67(8), 2018; the authors' tool",
 **Purpose.** Throughput without the arbitrariness of `max-perf`, where a speed-up that is a little less can mean never to see \
 a fast core.
 
+**When to use.** Where throughput counts, but programs that gain about the same are to be treated the same. It needs \
+speed-ups. Not where unfairness counts: who clearly gains less never sees a fast core.
+
 **Algorithm.** Shares as in `max-perf`. Then, in the order of speed-ups, the first thread that has more than its share under \
 `max-fair`, and those after it whose speed-ups are less by at most `similarity`, get their mean share; and so on with the \
 rest. How shares become places: see `max-perf`.

@@ -20,6 +20,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** The most instructions per joule, by placement alone.
 
+**When to use.** Where instructions per joule count and clocks are not to be touched. It needs speed-ups, \
+instructions and, to tell threads apart, their power (`--energy`); the kernel back end reads neither of the last \
+two, so it runs in the simulator only. Not for speed: big cores may stay idle.
+
 **Algorithm.** Every `epoch_ms`. *Sense*: instructions per s and power of each thread on the core where it ran, and the share of time in which it wanted to run. *Predict*: both on every core. Speed by the thread's predicted speed-up (`--factors`), classes between \
 interpolated geometrically; power in the ratio of the energy model's powers at the present frequencies. *Balance*: simulated annealing from the present assignment maximises (sum of instructions per s) / (sum of power). Threads that share a core share its time. A move puts one thread elsewhere or exchanges two; \
 of `moves` moves, those that lose the part d of the efficiency are accepted with probability e^(-d / T), where T falls from `temperature` to 0. The best assignment found is pinned for an epoch, one core per thread; \

@@ -18,6 +18,9 @@ IEEE TC 67(8), 2018; the authors' tool",
 **Purpose.** Throughput under a constraint on fairness as a whole: uniformity, 1 - standard deviation / mean of the threads' \
 performance relative to a base.
 
+**When to use.** Where fairness is stated for all threads together (`target`) and what is left may go to throughput. \
+It needs speed-ups. Not where the worst off counts: that is `min-fair`.
+
 **Algorithm.** Start with the shares of `max-perf` or, with `min_fair` above 0, of `min-fair` with that target; with \
 `similarity` above 0 similar programs then share alike. If their uniformity u is below the target U, mix in the shares of \
 `max-fair`: of the start as many whole per cent as floor(100 (1 - U) / (1 - u)), then one per cent less and less, until U is \

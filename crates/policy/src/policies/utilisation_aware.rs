@@ -21,6 +21,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Energy saved without counters or power models: utilisation tells what a thread needs.
 
+**When to use.** For little energy under light loads, where there are neither counters nor power models. It needs \
+tracked load and sets clocks. Not for busy programs: one on a slow core takes hundreds of ms to be recognised.
+
 **Algorithm.** Every `epoch_ms`, the live threads in the order of their utilisation (PELT, in units of the fastest core at its highest frequency), the greatest first: each is reckoned to the slowest cluster that has a core with room \
 for it, on the core that has the most room there; if it fits nowhere, to the core of the fastest cluster that has the most room. A core has room up to `target` of its capacity. \
 Threads may run on the cores of their cluster, where CFS decides. Each cluster gets the lowest frequency at which its fullest core is used to at most `target`; one without threads its lowest.

@@ -18,6 +18,10 @@ pub static INFO: PolicyInfo = PolicyInfo {
 **Purpose.** Accelerate critical threads and those that gain most from a big core, by affinity alone. It is the state of the art \
 that COLAB compares with.
 
+**When to use.** To see what affinities alone can do, and as what COLAB compares with. It needs speed-ups and blame: \
+who waits for whom. Not where many threads are critical or gain much: they crowd the big cores while little ones \
+idle.
+
 **Algorithm.** CFS selects. Every 10 ms, over the threads that were runnable in the window, the speed-up s and the blame b (time \
 that others have waited for the thread) are scored: z(s) + z(b) with z(x) = (x - mean) / sigma, 0 if sigma is 0. A thread is \
 bound to the big cores if its score exceeds 0.5, or s or b is at least mean + 0.5 sigma; the others may use all cores. If no more \

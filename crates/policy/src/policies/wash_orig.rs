@@ -16,6 +16,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** The managed-runtime scheduler from which `wash` is derived; a reconstruction, kept apart because the two differ.
 
+**When to use.** For programs that run for many seconds, some of which scale and some of which wait at locks. It \
+needs speed-ups, instructions and blame: who waits for whom. Not for short programs: it reacts after a second.
+
 **Algorithm.** CFS selects. Every 40 ms, over the threads that were runnable in the window: if they are no more than the big \
 cores, all are bound to these. Else, if nobody's lock ratio (time that others have waited for it / its run time) reaches the \
 threshold, the programs scale and all threads may use all cores. Else threads are ranked: those whose lock ratio reaches the \

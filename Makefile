@@ -250,6 +250,7 @@ $(BUILD)/costs/%: truth/programs/%.c
 truth-recordings: $(BUILD)/package ## Record and replay Debian's programs on this computer, on two of its CPUs (half an hour, quiet) [MORE='--programs pigz,xz']
 	$(BIN)/python -m truth.recordings.native --inputs $(BUILD)/recordings/inputs --recordings $(BUILD)/recordings \
 		--results docs/reports/recordings --report docs/reports/recordings/report.md $(MORE)
+	$(BIN)/python -m truth.recordings.opening
 
 # As people build programs: dynamic, so that the recorder's library can be loaded.
 RECORDED_PROGRAMS := barrier convoy hogs pipeline sleepers
@@ -265,12 +266,14 @@ truth-predictions: $(BUILD)/package $(RECORDED_PROGRAMS:%=$(BUILD)/recordings/pr
 		--programs $(BUILD)/recordings/programs --inputs $(BUILD)/gain-inputs \
 		--recordings docs/reports/recordings/exact --results docs/reports/live \
 		--report docs/reports/recordings/report.md
+	$(BIN)/python -m truth.recordings.opening
 
 .PHONY: truth-lifted
 truth-lifted: $(BUILD)/package ## Compare lifted programs with recordings, also with twice the threads (some minutes)
 	$(BIN)/python -m truth.recordings.lifted --inputs $(BUILD)/recordings/inputs \
 		--recordings $(BUILD)/recordings/lifted --results docs/reports/recordings \
 		--report docs/reports/recordings/report.md
+	$(BIN)/python -m truth.recordings.opening
 
 .PHONY: truth-contention
 truth-contention: $(BUILD)/package ## Compare how threads slow each other down with caches and published figures (a minute)
@@ -327,15 +330,15 @@ ROUNDS ?= 1000000
 TSAN ?= 1000000
 
 .PHONY: attack
-attack: $(BUILD)/tools ## Attack with random simulations, mutated inputs, kills, runtime rounds (an hour; PARTS, SEED, SIMULATIONS, INPUTS, ...)
-	$(PYTHON) tests/attack/attack.py --parts "$(PARTS)" --seed $(SEED) --jobs $(JOBS) --simulations $(SIMULATIONS) \
+attack: $(BUILD)/simulator $(BUILD)/dev ## Attack with random simulations, mutated inputs, kills, runtime rounds (an hour; PARTS, SEED, SIMULATIONS, INPUTS, ...)
+	$(BIN)/python tests/attack/attack.py --parts "$(PARTS)" --seed $(SEED) --jobs $(JOBS) --simulations $(SIMULATIONS) \
 		--inputs $(INPUTS) --kills $(KILLS) --rounds $(ROUNDS) --tsan $(TSAN) $(if $(KEEP),--keep) \
 		--report $(or $(REPORT),docs/reports/attack)
 
 # Without ThreadSanitizer, for which the standard library has to be compiled.
 .PHONY: attack-part
-attack-part: $(BUILD)/tools ## A small part of the attack, the same in every run (some minutes)
-	$(PYTHON) tests/attack/attack.py --parts simulations,parsers,kills,rounds --seed 1 --jobs $(JOBS) \
+attack-part: $(BUILD)/simulator $(BUILD)/dev ## A small part of the attack, the same in every run (some minutes)
+	$(BIN)/python tests/attack/attack.py --parts simulations,parsers,kills,rounds --seed 1 --jobs $(JOBS) \
 		--simulations 8000 --inputs 200000 --kills 66 --rounds 30000
 
 .PHONY: check-fresh
@@ -374,6 +377,7 @@ calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew fro
 	$(BIN)/python calibration/power/fit_power.py
 	cargo run --locked --quiet -p ampsched-model --example published_power >calibration/power/predicted.csv
 	$(BIN)/python calibration/power/report_power.py
+	$(BIN)/python -m truth.openings $(wildcard docs/reports/models/*.md)
 
 .PHONY: prediction
 prediction: $(BUILD)/simulator $(BUILD)/dev ## Train the shipped models and judge predictions of speed-ups anew

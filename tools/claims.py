@@ -1,19 +1,26 @@
 """Writes docs/reports/claims.md from what the reports of all experiments keep: ``python tools/claims.py``."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 import polars
 
+from ampsched.experiments import plots
 from ampsched.experiments.claims.dependence import HOLDS
 from ampsched.experiments.constants import Constant, constants
+from ampsched.experiments.opening import opening
 from ampsched.experiments.registry import EXPERIMENTS
 from ampsched.files import write_text
 from ampsched.markdown import page, table
 
 REPORTS = Path(__file__).resolve().parents[1] / "docs/reports"
 PAGE = REPORTS / "claims.md"
+PICTURE = REPORTS / "claims.svg"
+KINDS = {"always": "always", "sometimes": "under some conditions", "never": "never"}
+"""What claims do, and what the figure calls it."""
 INTRODUCTION = """\
 Each experiment judges its claims again under conditions that differ in one thing: the system's noise, the kernel, the
 cores' ratio of speeds, where speed-ups come from, mechanisms of machines and programs (spinning, shared L2s and
@@ -92,6 +99,38 @@ def aims(papers: Mapping[str, list[Claim]]) -> str:
         f"the direction (aim: {DIRECTION_AIM:.0%}), {left:.0%} are missed without a cause that a test confirms, at "
         f"least in part (aim: {UNEXPLAINED_AIM:.0%})."
     ).replace("%", " %")
+
+
+def answer(papers: Mapping[str, list[Claim]]) -> str:
+    """What came out, how much depends on conditions, and in which paper least does."""
+    claims = [claim for each in papers.values() for claim in each]
+    kinds = Counter(claim.kind for claim in claims)
+    steady = {
+        EXPERIMENTS[name].paper: mean(claim.kind == "always" for claim in each)
+        for name, each in papers.items()
+    }
+    most = max(steady, key=steady.__getitem__)
+    return opening(
+        [
+            f"**{aims(papers)}**",
+            f"{kinds['always']} hold under every condition, {kinds['sometimes']} under some, and {kinds['never']} under none.",
+            f"The steadiest paper is {most}: {steady[most]:.0%} of its claims hold always.".replace(
+                "%", " %"
+            ),
+        ],
+        PICTURE.name,
+        "How many claims of each paper hold always, under some conditions, or never",
+    )
+
+
+def draw(papers: Mapping[str, list[Claim]], path: Path) -> None:
+    """How many claims of each paper hold under which conditions."""
+    rows = {
+        EXPERIMENTS[name].paper.split(" (")[0]: Counter(KINDS[claim.kind] for claim in claims)
+        for name, claims in papers.items()
+    }
+    colours = dict(zip(KINDS.values(), (plots.BLUE, plots.SKY, plots.RED), strict=True))
+    plots.stacked(path, "When claims hold", rows, colours, "claims")
 
 
 def summary(papers: Mapping[str, list[Claim]]) -> str:
@@ -185,13 +224,23 @@ def text_of(papers: Mapping[str, list[Claim]]) -> str:
             lines = [f"- **{claim.id}:** {claim.text}" for claim in claims if claim.kind == kind]
             if lines:
                 blocks.append(f"**{title}**\n\n" + "\n".join(lines))
-    parts = (INTRODUCTION, aims(papers), summary(papers), ELSEWHERE, *blocks, constants_section(papers))
+    parts = (
+        answer(papers),
+        "## How it is judged",
+        INTRODUCTION,
+        summary(papers),
+        ELSEWHERE,
+        *blocks,
+        constants_section(papers),
+    )
     return page("# What the papers' claims depend on", *parts)
 
 
 def main() -> None:
-    """Writes the page."""
-    write_text(PAGE, text_of({name: claims_of(name) for name in EXPERIMENTS}))
+    """Writes the page and its figure."""
+    papers = {name: claims_of(name) for name in EXPERIMENTS}
+    write_text(PAGE, text_of(papers))
+    draw(papers, PICTURE)
 
 
 if __name__ == "__main__":

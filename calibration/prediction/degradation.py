@@ -29,12 +29,24 @@ def losses(points: list[degradation.Point]) -> str:
 
 def write(folder: Path) -> None:
     points = degradation.run(repeats=REPEATS)
+    polars.DataFrame([point.record() for point in points]).write_csv(folder / "degradation.csv")
+    show(folder, points)
+
+
+def show(folder: Path, points: list[degradation.Point]) -> None:
+    """Writes the page and its figures."""
+    degradation.draw_sources(points, folder / degradation.SOURCES_FIGURE)
     degradation.draw(
         points, "error", "standard deviation / mean of the error", folder / "degradation-error.svg"
     )
     degradation.draw(points, "sampling_ms", "sampling period in ms", folder / "degradation-sampling.svg")
-    polars.DataFrame([point.record() for point in points]).write_csv(folder / "degradation.csv")
+    (folder / "degradation.md").write_text(page(points), encoding="utf-8")
+
+
+def page(points: list[degradation.Point]) -> str:
+    """The page's text."""
     text = TEMPLATE.read_text(encoding="utf-8").format(
+        opening=degradation.answer(points),
         repeats=REPEATS,
         cfs=next(point.value.mean for point in points if point.policy == degradation.REFERENCE),
         error=degradation.table(points, "error", "error"),
@@ -43,4 +55,4 @@ def write(folder: Path) -> None:
         source=degradation.table(points, "source", "source"),
         reading=losses(points),
     )
-    (folder / "degradation.md").write_text(wrapped(text), encoding="utf-8")
+    return wrapped(text)

@@ -13,6 +13,7 @@ from pathlib import Path
 import core_parts
 import degradation
 import numpy as np
+import opening
 from choice import PARTS, RECIPES, best, nested
 from colab_table2 import Table2, evaluate
 from gem5_rows import gem5_rows
@@ -334,6 +335,7 @@ def report() -> str:
         "table2": table2(printed),
     }
     numbers = {
+        "opening": opening.answer(opening.rows_of(table), 100 * GOAL_MEAN, 100 * GOAL_LABELS),
         "big": default_method(is_big=True),
         "little": default_method(is_big=False),
         "recipes": len(RECIPES),
@@ -366,7 +368,9 @@ def write_models() -> None:
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_models()
-    (FOLDER / "report.md").write_text(report(), encoding="utf-8")
+    text = report()
+    (FOLDER / "report.md").write_text(text, encoding="utf-8")
+    opening.draw(opening.rows_of(text.splitlines()), 100 * GOAL_MEAN, FOLDER / opening.FIGURE)
     degradation.write(FOLDER)
     print(f"written: {FOLDER}", file=sys.stderr)
 

@@ -11,11 +11,16 @@ from pathlib import Path
 
 from workers import ROOT, Done, Failure
 
+from ampsched.experiments import plots
+from ampsched.experiments.opening import counted, opening
+
 ATTACKED = ["crates", "python/ampsched/data", "Cargo.lock"]
 """Where what is attacked is."""
 
 WIDTH = 120
 """Columns of the page; tables may be wider."""
+
+FIGURE = "attack.svg"
 
 SHOWN_MAX = 50
 """Failures of a part that the page tells."""
@@ -97,6 +102,7 @@ def render(folder: Path, order: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     files = [file for part in order if (file := folder / f"{part}.json").exists()]
     records = [read(file) for file in files]
+    draw(records, folder / FIGURE)
     (folder / "report.md").write_text("\n".join(map(wrapped, page(records))) + "\n")
 
 
@@ -116,10 +122,37 @@ def read(file: Path) -> Record:
     return Record(**{**fields, "failures": [Failure(**failure) for failure in fields["failures"]]})
 
 
+def draw(records: list[Record], path: Path) -> None:
+    """How much each part has done, and how much of it failed."""
+    done = {record.title: float(record.done) for record in records}
+    failed = {record.title: float(len(record.failures)) for record in records if record.failures}
+    series = {"done": done} | ({"failed": failed} if failed else {})
+    plots.dots(path, "What was attacked how often", series, "times", scale="log")
+
+
+def answer(records: list[Record]) -> str:
+    """What was done, what failed, and of what."""
+    failed = sum(len(record.failures) for record in records)
+    all_done = ", ".join(f"{record.done:,} {record.title[0].lower()}{record.title[1:]}" for record in records)
+    commits = {record.commit for record in records}
+    dates = sorted(record.date for record in records)
+    return opening(
+        [
+            f"**{'Nothing' if not failed else counted(failed, 'time something', 'times something')} failed in {all_done}.**",
+            f"The parts took {sum(record.seconds for record in records) / 60:.0f} minutes between {dates[0]} and {dates[-1]}.",
+            f"They attacked the sources of {counted(len(commits), 'commit')}.",
+        ],
+        FIGURE,
+        "How often each part of the attack was done, and how often it failed",
+    )
+
+
 def page(records: list[Record]) -> list[str]:
     """The lines of the page."""
     lines = [
         "# The attack",
+        "",
+        *(answer(records).split("\n") if records else []),
         "",
         "Written by `make attack`. What it found on the way, and how that was mended, is told in [what fell](found.md).",
         "",
@@ -151,6 +184,11 @@ def sameness(records: list[Record]) -> list[str]:
     for record in records:
         if record.changed:
             lines.append(f"* {record.title}: attacked with changes that were not committed.")
+        if not told("git", "rev-parse", "--verify", "--quiet", f"{record.commit}^{{commit}}"):
+            lines.append(
+                f"* {record.title}: what has changed since cannot be said here, where there is no such commit."
+            )
+            continue
         files = told("git", "diff", "--name-only", record.commit, "HEAD", "--", *ATTACKED).splitlines()
         if files:
             places = Counter("/".join(file.split("/")[:3]) for file in files)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ampsched.markdown import page
+from truth import openings
 from truth.contention import bandwidth, l2, smt
 
 HEAD = """\
@@ -65,7 +66,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             blocks += [head, section(Path(folder)), rest]
         print("\n\n".join(blocks[-3:]) + "\n")
-    arguments.page.write_text(page(*blocks), "utf-8")
+    openings.write(arguments.page, page(*blocks), openings.kind_of(Path("contention.md")))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from ampsched.experiments import plots
+from ampsched.experiments.opening import opening
 from ampsched.markdown import ALL_BUT_FIRST, page, table
 from truth.campaign.boot import KERNEL
 from truth.campaign.plan import Run
@@ -195,8 +196,31 @@ def text(results: Results, picture: str) -> str:
     tables = [_table(results, figure) for figure in FIGURES]
     is_stale = not all(is_fresh for _, is_fresh in results.loads.values())
     notes = [f"A {STALE} marks what was measured with other sources than today's."] if is_stale else []
-    drawn = f"![What scheduling costs on 4 to 32 cores, by scheduler and quantum]({picture})"
-    return page("# What scheduling costs on many cores", HEAD, drawn, *tables, *notes)
+    return page(
+        "# What scheduling costs on many cores",
+        answer(results, picture),
+        "## How it is done",
+        HEAD,
+        *tables,
+        *notes,
+    )
+
+
+def answer(results: Results, picture: str) -> str:
+    """What scheduling costs where it is hardest: on the most cores, at the shortest quantum."""
+    point = Point(max(CORES), min(QUANTA_US))
+    named = {figure.mix: figure for figure in PANELS}
+    sentences = [_compared(results, named[mix], point) for mix in ("pairs", "wakers", "build")]
+    return opening(sentences, picture, "What scheduling costs on 4 to 32 cores, by scheduler and quantum")
+
+
+def _compared(results: Results, figure: Figure, point: Point) -> str:
+    """A cost under all schedulers that were measured at a point, the least first."""
+    what, as_cost = figure.cost or ("", _same)
+    values = {SHOWN[name][0]: results.value(figure, point, name) for name in SCHEDULERS}
+    costs = sorted((as_cost(value), name) for name, value in values.items() if value is not None)
+    listed = ", ".join(f"{cost:.1f} ({name})" for cost, name in costs) or "not measured"
+    return f"On {point.cores} cores *{figure.mix}* takes, in {what}: {listed}."
 
 
 def _table(results: Results, figure: Figure) -> str:

@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 
 from ampsched.markdown import page
+from truth import openings
 from truth.costs import devices, handover, power, refill, spins, windows
 
 HEAD = """\
@@ -32,7 +33,7 @@ def main() -> None:
     text = "\n\n".join(part.text() for part in SECTIONS)
     print(text)
     if arguments.page:
-        arguments.page.write_text(page(HEAD, text), "utf-8")
+        openings.write(arguments.page, page(HEAD, text), openings.kind_of(Path("costs.md")))
 
 
 if __name__ == "__main__":

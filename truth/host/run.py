@@ -17,6 +17,7 @@ from statistics import mean, median
 
 from ampsched import Catalog, InputError, _core
 from ampsched.markdown import page
+from truth import openings
 from truth.host import measure
 from truth.host.measure import Host, Run
 from truth.host.report import INTRODUCTION, Pair, text_of
@@ -136,7 +137,8 @@ def main() -> None:
     text = compare(arguments.results)
     print(text)
     if arguments.report:
-        arguments.report.write_text(page("# The kernel of a computer as it is", INTRODUCTION, text), "utf-8")
+        whole = page("# The kernel of a computer as it is", INTRODUCTION, text)
+        openings.write(arguments.report, whole, openings.kind_of(Path("host.md")))
 
 
 if __name__ == "__main__":

@@ -3,19 +3,24 @@
 import fcntl
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from ampsched import markdown
+from ampsched.experiments import plots
+from ampsched.experiments.opening import opening
 from truth.kernels.matrix import COLUMNS, MACHINE, Cell, Column, Result
 
-DATA, PAGE = "measured.json", "report.md"
+DATA, PAGE, FIGURE = "measured.json", "report.md", "kernels.svg"
 NOT_TRIED = ""
 
-HEAD = f"""# Kernels
+FATES = {"loaded": plots.BLUE, "not loaded, for a reason": "#DDDDDD", "fails": plots.RED}
+"""What may become of a policy in a kernel, and its colour."""
 
-Every policy was loaded into every kernel below, scheduled a short load there, and was taken out again: threads that
+HEAD = f"""Every policy was loaded into every kernel below, scheduled a short load there, and was taken out again: threads that
 compute, sleep, wake each other and start programs. `make campaign-kernels` does it, checks it and writes this page.
 One boot of an [exact virtual machine](../../howto/run-on-cores-you-do-not-have.md) ({MACHINE}) tries all policies of a
 kernel, one after the other.
@@ -50,6 +55,11 @@ class Row:
         rounded = None if load_s is None else round(load_s, 3)
         others = None if is_ours or load_s is not None else f"its last words are: {cell.last_words()}"
         return cls(cell.name, rounded, cell.reason() or others, tuple(cell.faults(is_ours=is_ours)))
+
+    def fate(self) -> str:
+        """One of `FATES`."""
+        loaded, refused, fails = FATES
+        return fails if self.faults else refused if self.load_s is None else loaded
 
     def word(self) -> str:
         """What the table shows."""
@@ -113,7 +123,7 @@ def add(folder: Path, new: Measured) -> None:
         ordered = [found[column] for column in COLUMNS if column in found]
         text = json.dumps([_plain(each) for each in ordered], indent=1)
         (folder / DATA).write_text(text + "\n", "utf-8")
-        (folder / PAGE).write_text(page(ordered), "utf-8")
+        write(folder, ordered)
     finally:
         os.close(lock)
 
@@ -127,11 +137,45 @@ def _plain(each: Measured) -> dict[str, object]:
     }
 
 
+def write(folder: Path, measured: Sequence[Measured]) -> None:
+    """Writes the page and its figure."""
+    (folder / PAGE).write_text(page(measured), "utf-8")
+    fates = {each.column.title(): Counter(row.fate() for row in each.policies) for each in measured}
+    plots.stacked(folder / FIGURE, "What became of our policies", fates, FATES, "policies")
+
+
+def answer(measured: Sequence[Measured]) -> str:
+    """How many policies load where, how long that takes, and what failed."""
+    rows = [row for each in measured for row in each.policies]
+    names = {row.name for row in rows}
+    refused = Counter(row.name for row in rows if row.load_s is None)
+    never = {name for name in names if refused[name] == len(measured)}
+    loads_s = [row.load_s for row in rows if row.load_s is not None]
+    failed = sum(bool(row.faults) for row in rows)
+    return opening(
+        [
+            f"**{len(names) - len(refused)} of {len(names)} policies load into all {len(measured)} kernels, "
+            f"{len(refused) - len(never)} into some, and {len(never)} into none, each for a reason that is given.**",
+            f"On a core of 1000 MIPS loading takes {median(loads_s):.1f} s (median) and at most {max(loads_s):.1f} s."
+            if loads_s
+            else "None was loaded.",
+            f"Of {len(rows)} trials {failed} failed in the kernel."
+            if failed
+            else f"Of {len(rows)} trials none failed.",
+        ],
+        FIGURE,
+        "How many policies each kernel loads, refuses or fails with",
+    )
+
+
 def page(measured: Sequence[Measured]) -> str:
     """The page in Markdown."""
     peers = [each.peers for each in measured]
     faults = list(_faults(measured))
     return markdown.page(
+        "# Kernels",
+        answer(measured),
+        "## How it is done",
         HEAD,
         "## Policies",
         _table("policy", measured, [each.policies for each in measured]),

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -28,6 +28,7 @@ from truth.gain.machines import LINUX, MACHINES, SYSTEMS, X86, Workshop
 from truth.gain.mixes import MIXES, ROOT, Chosen, Real, Synthetic
 from truth.page import replace_region
 
+FILE = "predicted.json"
 BEGIN = "<!-- begin: predictions, written by make truth-predictions -->"
 END = "<!-- end: predictions, written by make truth-predictions -->"
 RECORDED_ON = "2B2S"
@@ -247,9 +248,12 @@ def main() -> None:
     arguments = parser.parse_args()
     workshop = Workshop(arguments.programs, arguments.programs, arguments.inputs)
     record_all(workshop, arguments.programs, arguments.recordings)
-    text = text_of(compare(arguments.recordings, arguments.results))
+    rows = compare(arguments.recordings, arguments.results)
+    text = text_of(rows)
     print(text)
     if arguments.report:
+        kept = json.dumps({"rows": [asdict(row) for row in rows]}, indent=1)
+        arguments.report.with_name(FILE).write_text(kept + "\n", "utf-8")
         replace_region(arguments.report, BEGIN, END, text)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ampsched.markdown import page
 from ampsched.vm.exact import Exact, loader
+from truth import openings
 from truth.campaign.boot import KERNEL, Guest, Scheduler, ours
 from truth.campaign.run import Group, carry_out_all
 from truth.campaign.store import Store
@@ -301,7 +302,7 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
     """Writes the page of each part."""
     for name, text in texts.items():
         file, title, introduction = PAGES[name]
-        (folder / file).write_text(page(f"# {title}", introduction, text), "utf-8")
+        openings.write(folder / file, page(f"# {title}", introduction, text), openings.kind_of(Path(file)))
 
 
 if __name__ == "__main__":

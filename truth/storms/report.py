@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ampsched import markdown
+from ampsched.experiments import plots
+from ampsched.experiments.opening import counted, opening
 from truth.campaign.store import CLOCK, IN_KERNEL, files_digest, sources_digest
 from truth.storms.boot import HERE, MIPS, PARKED, Outcome, Plan
 
-DATA, PAGE = "measured.json", "report.md"
+DATA, PAGE, FIGURE = "measured.json", "report.md", "storms.svg"
 STALE = "*"
 STALE_NOTE = f"A {STALE} marks what was run with other sources than today's."
 SOURCES = ("storm.c", "targets.c", "storm.h", "guest.sh")
@@ -102,14 +104,52 @@ def add(folder: Path, entry: Entry) -> None:
 
 
 def write(folder: Path) -> None:
-    """Writes the page."""
-    (folder / PAGE).write_text(page(read(folder)), "utf-8")
+    """Writes the page and its figure."""
+    entries = read(folder)
+    (folder / PAGE).write_text(page(entries), "utf-8")
+    kernels = dict.fromkeys(kernel for kernel, _ in sorted(entries))
+    counts = {
+        f"Linux {kernel}": {
+            kind.replace("_", " "): sum(
+                each.outcome.counts.get(kind, 0) for each in entries.values() if each.kernel == kernel
+            )
+            for kind in KINDS
+        }
+        for kernel in kernels
+    }
+    plots.dots(folder / FIGURE, "What policies went through", counts, "events in all boots", scale="log")
+
+
+def answer(entries: Sequence[Entry]) -> str:
+    """How much happened to how many policies, and what failed."""
+    outcomes = [entry.outcome for entry in entries]
+    policies, kernels = ({getattr(entry, name) for entry in entries} for name in ("policy", "kernel"))
+    faulty = [entry for entry in entries if entry.outcome.faults]
+    events = sum(sum(each.counts.values()) for each in outcomes)
+    if not entries:
+        return ""
+    return opening(
+        [
+            f"**{counted(len(policies), 'policy', 'policies')} in {counted(len(kernels), 'kernel')} went through "
+            f"{counted(sum(each.rounds for each in outcomes), 'storm')}, and "
+            f"{'none failed' if not faulty else f'{len(faulty)} of {len(entries)} boots failed'}.**",
+            f"Each policy met {events / len(entries):,.0f} events per kernel on average, {events:,} in all, and CPUs went "
+            f"or came back {sum(each.cpus for each in outcomes)} times meanwhile.",
+            f"The boots took {sum(each.virtual_s for each in outcomes) / 3600:.1f} h of virtual time, of which "
+            f"{sum(each.storm_s + each.thin_s for each in outcomes) / 60:.0f} min were storms.",
+        ],
+        FIGURE,
+        "How many events of each kind the policies met in each kernel",
+    )
 
 
 def page(entries: Mapping[Cell, Entry]) -> str:
     """The page in Markdown."""
     ordered = [entries[cell] for cell in sorted(entries)]
     return markdown.page(
+        "# Storms",
+        answer(ordered),
+        "## How it is done",
         _head(ordered),
         "## Boots",
         _boots(ordered),
@@ -129,9 +169,7 @@ def _head(entries: Sequence[Entry]) -> str:
         for cores, rounds, ms, pause_s, gone in sorted(plans)
     )
     big, little = MIPS
-    return f"""# Storms
-
-Policies in real kernels go through everything that threads can do to a scheduler: they come and go, execute programs,
+    return f"""Policies in real kernels go through everything that threads can do to a scheduler: they come and go, execute programs,
 wake each other, inherit priorities, and have their affinities, nice values and classes changed; they are stopped,
 continued and killed, and CPUs go and come back meanwhile. Which of that happens together, how much, and when, is drawn
 from a seed. `make storms` does it and writes this page.

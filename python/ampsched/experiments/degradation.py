@@ -1,6 +1,6 @@
 """How wrong and how old speed-ups may be before a policy suffers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from ampsched.execution import Progress
 from ampsched.experiments import plots
 from ampsched.experiments.colab.setup import workloads
 from ampsched.experiments.normalised import Normalised
+from ampsched.experiments.opening import opening
 from ampsched.statistics import Estimate
 
 MACHINES = ("2B2S", "4B4S")
@@ -33,6 +34,7 @@ SOURCES = (
     "constant:2.5",
     "none",
 )
+SOURCES_FIGURE = "degradation-sources.svg"
 COLOURS = {
     "wash": plots.ORANGE,
     "colab": plots.BLUE,
@@ -65,6 +67,15 @@ class Point:
             "high": value.high,
             "seeds": value.n,
         }
+
+    @staticmethod
+    def of(record: Mapping[str, Any]) -> "Point":
+        """Of a flat record."""
+        x = record["x"]
+        value = Estimate(record["h_antt"], record["low"], record["high"], record["seeds"])
+        return Point(
+            record["series"], record["policy"], x if record["series"] == "source" else float(x), value
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +149,45 @@ def curve(points: Sequence[Point], series: str) -> dict[str, list[Point]]:
     """Points of a series by policy."""
     mine = [point for point in points if point.series == series]
     return {policy: [point for point in mine if point.policy == policy] for policy in POLICIES}
+
+
+def answer(points: Sequence[Point]) -> str:
+    """What errors, predictions and having no speed-ups at all cost."""
+    errors, sources = _changes(points, "error", max(ERRORS)), _changes(points, "source", "predicted")
+    without = _changes(points, "source", "none")
+    most = max(without, key=without.__getitem__)
+    return opening(
+        [
+            f"**Errors of {max(ERRORS):.0%} change a policy's H_ANTT by {min(errors.values()):+.1%} to "
+            f"{max(errors.values()):+.1%}, compared with exact speed-ups.**",
+            f"Predicted speed-ups change it by {min(sources.values()):+.1%} to {max(sources.values()):+.1%}.",
+            f"Without any it changes by {min(without.values()):+.1%} to {without[most]:+.1%}, most for {most}.",
+        ],
+        SOURCES_FIGURE,
+        "H_ANTT of each policy with each source of speed-ups",
+    )
+
+
+def _changes(points: Sequence[Point], series: str, x: float | str) -> dict[str, float]:
+    """How much more H_ANTT is than with exact speed-ups, by policy."""
+    found = {(point.series, point.policy, point.x): point.value.mean for point in points}
+    exact: dict[str, float | str] = {"error": 0.0, "source": "oracle"}
+    return {
+        policy: found[series, policy, x] / found[series, policy, exact[series]] - 1 for policy in POLICIES
+    }
+
+
+def draw_sources(points: Sequence[Point], path: Path) -> None:
+    """A row for each policy, a mark for each source of speed-ups."""
+    series = {
+        source: {
+            point.policy: point.value.mean
+            for point in points
+            if point.series == "source" and point.x == source
+        }
+        for source in SOURCES
+    }
+    plots.dots(path, "Where speed-ups come from", series, "H_ANTT (lower is better)")
 
 
 def draw(points: Sequence[Point], series: str, label: str, path: Path) -> None:

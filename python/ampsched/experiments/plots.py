@@ -1,11 +1,11 @@
 """The style of all figures, and bar charts: files with the same bytes every time, made for the width of a page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.files import writing
 from ampsched.statistics import Estimate
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+Kind = TypeVar("Kind", bound=str)
 
 # Colour-blind safe (Okabe and Ito).
 BLUE, ORANGE, GREEN, RED, PINK, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
@@ -226,6 +228,97 @@ def name_points(
 
 def _columns(places: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in places], [y for _, y in places]
+
+
+def stacked(
+    path: Path, title: str, rows: Mapping[str, Mapping[Kind, int]], colours: Mapping[Kind, str], label: str
+) -> None:
+    """Draws a row of parts for each name: how many there are of each kind.
+
+    Args:
+        path: SVG or PNG, by the suffix.
+        title: Above all.
+        rows: Counts of kinds by name, from above.
+        colours: Of the kinds, in their order.
+        label: What is counted.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    with canvas(path, path.stem, (1, 1), 1.1 + 0.27 * len(rows)) as (whole, [[axes]]):
+        left = [0] * len(rows)
+        for kind, colour in colours.items():
+            counts = [each[kind] for each in rows.values()]
+            axes.barh(range(len(rows)), counts, left=left, color=colour, label=kind)
+            left = [start + count for start, count in zip(left, counts, strict=True)]
+        axes.set_yticks(range(len(rows)), list(rows))
+        axes.invert_yaxis()
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel(label)
+        head(whole, title, axes)
+
+
+def dots(
+    path: Path,
+    title: str,
+    series: Mapping[str, Mapping[str, float]],
+    label: str,
+    *,
+    limits: Sequence[float] = (),
+    scale: str = "linear",
+) -> None:
+    """Draws a row for each name with a mark for each series that has a value there.
+
+    Args:
+        path: SVG or PNG, by the suffix.
+        title: Above all.
+        series: Values by name, from above, for each series.
+        label: What the values are, with their unit.
+        limits: Values of vertical lines: nothing, or an aim.
+        scale: Of the x axis, ``linear``, ``log`` or ``symlog``.
+    """
+    names = list(dict.fromkeys(name for values in series.values() for name in values))
+    with canvas(path, path.stem, (1, 1), 1.2 + 0.21 * len(names)) as (whole, [[axes]]):
+        for index, (kind, values) in enumerate(series.items()):
+            aside = 0.5 * ((index + 0.5) / len(series) - 0.5)
+            places = [names.index(name) + aside for name in values]
+            mark: dict[str, Any] = {"marker": "oDs^vP"[index % 6], "markersize": 4.5, "linestyle": ""}
+            axes.plot(list(values.values()), places, label=kind, color=SERIES[index % len(SERIES)], **mark)
+        for limit in limits:
+            axes.axvline(limit, **REFERENCE)
+        axes.set_xscale(scale)
+        if scale != "linear":  # powers of ten would be written smaller than all other text
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(axis="y")
+        axes.set_xlabel(label)
+        head(whole, title, *([axes] if len(series) > 1 else []))
+
+
+def strips(
+    path: Path, title: str, rows: Mapping[str, Sequence[float]], label: str, limits: Sequence[float] = ()
+) -> None:
+    """Draws a row of marks for each name: all values that there are.
+
+    Args:
+        path: SVG or PNG, by the suffix.
+        title: Above all.
+        rows: Values by name, from above.
+        label: What the values are, with their unit.
+        limits: Values of vertical lines: nothing, or an aim.
+    """
+    with canvas(path, path.stem, (1, 1), 1.1 + 0.3 * len(rows)) as (whole, [[axes]]):
+        for place, values in enumerate(rows.values()):
+            axes.plot(
+                values, [place] * len(values), marker="|", markersize=12, linestyle="", color=BLUE, alpha=0.7
+            )
+        for limit in limits:
+            axes.axvline(limit, zorder=0, **REFERENCE)
+        names = ["\n".join(wrap(name, 32)[:2]) for name in rows]
+        axes.set_yticks(range(len(rows)), names, linespacing=0.9)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(label)
+        head(whole, title)
 
 
 def draw(figure: Figure, path: Path) -> None:

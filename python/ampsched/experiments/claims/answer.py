@@ -48,17 +48,4 @@ def answer(claims: Sequence[Judged], headline: str, depend: Sequence[Dependence]
 
 def draw_verdicts(claims: Sequence[Judged], path: Path) -> None:
     """Draws how many claims of each of the paper's figures and sections have which verdict."""
-    from matplotlib.ticker import MaxNLocator
-
-    figures = verdicts_by_figure(claims)
-    with plots.canvas(path, path.stem, (1, 1), 1.1 + 0.27 * len(figures)) as (whole, [[axes]]):
-        left = [0] * len(figures)
-        for verdict, colour in COLOURS.items():
-            counts = [each[verdict] for each in figures.values()]
-            axes.barh(range(len(figures)), counts, left=left, color=colour, label=verdict)
-            left = [start + count for start, count in zip(left, counts, strict=True)]
-        axes.set_yticks(range(len(figures)), list(figures))
-        axes.invert_yaxis()
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("claims")
-        plots.head(whole, "What became of the paper's claims", axes)
+    plots.stacked(path, "What became of the paper's claims", verdicts_by_figure(claims), COLOURS, "claims")

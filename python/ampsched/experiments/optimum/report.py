@@ -10,12 +10,16 @@ from pathlib import Path
 from statistics import fmean
 
 from ampsched import api
+from ampsched.experiments import plots
+from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum.cases import MACHINES, MIXES, SEEDS, TARGET_MS, Case, cases
 from ampsched.limits import Objective
-from ampsched.markdown import wrapped
+from ampsched.markdown import page
 
 POLICIES = ("cfs", "linux", "wash", "colab", "max-fair")
 OBJECTIVES: tuple[Objective, ...] = ("h_antt", "makespan")
+NAMES: dict[Objective, str] = {"h_antt": "mean H_ANTT", "makespan": "makespan"}
+FIGURE = "distances.svg"
 SIMULATIONS = 4_000
 TOLERANCE = 0.01
 
@@ -85,8 +89,26 @@ def write(folder: Path, progress: Callable[[str], object] = print) -> list[Row]:
         rows += measured(case)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cases.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    (folder / "report.md").write_text(text(rows))
+    write_page(folder, rows)
     return rows
+
+
+def read(folder: Path) -> list[Row]:
+    """What was measured before."""
+    return [Row(**fields) for fields in json.loads((folder / "cases.json").read_text())]
+
+
+def write_page(folder: Path, rows: list[Row]) -> None:
+    """The page and its figure."""
+    (folder / "report.md").write_text(text(rows))
+    series = {
+        name: {
+            policy: 100 * mean for policy, mean in means([row for row in rows if row.objective == objective])
+        }
+        for objective, name in NAMES.items()
+    }
+    label = "% above the best schedule known, mean of all cases"
+    plots.dots(folder / FIGURE, "How far policies are from the optimum", series, label, limits=(0,))
 
 
 def text(rows: list[Row]) -> str:
@@ -96,6 +118,7 @@ def text(rows: list[Row]) -> str:
     parts = [
         "# The optimum of small cases",
         _answer(antt, span),
+        "## How it is done",
         f"The cases follow from a rule that was committed before they were run: {len(SEEDS)} generated mixes of two "
         f"programs (with equal rounds of work, a lock or a barrier in every second one) and {len(MIXES)} mixes of "
         f"Prop-SP's first table, shortened to {TARGET_MS:g} ms; each on {' and '.join(MACHINES)}. "
@@ -113,26 +136,34 @@ def text(rows: list[Row]) -> str:
         "`python -m ampsched.experiments.optimum docs/reports/optimum` writes this page and `cases.json`, with the "
         "same figures.",
     ]
-    return "\n\n".join(part if part.startswith(("#", "|")) else wrapped(part) for part in parts) + "\n"
+    return page(*parts)
 
 
 def _answer(antt: list[Row], span: list[Row]) -> str:
     """The report's first sentences."""
 
-    def means(rows: list[Row]) -> str:
-        each = ((policy, fmean(row.distance(policy) for row in rows)) for policy in POLICIES)
-        return ", ".join(
-            f"{policy} {100 * mean:.1f} %" for policy, mean in sorted(each, key=lambda pair: pair[1])
-        )
+    def listed(rows: list[Row]) -> str:
+        return ", ".join(f"{policy} {100 * mean:.1f} %" for policy, mean in means(rows))
 
     gaps = [row.reference / row.limit - 1.0 for row in antt]
     proven = sum(row.proven for row in (*antt, *span))
-    return (
-        f"On {len(antt)} small cases the mean H_ANTT is worse than that of the best schedule known by: {means(antt)}. "
-        f"The makespan by: {means(span)}. The best schedules are {100 * fmean(gaps):.1f} % above the limit of H_ANTT "
-        f"on average, at most {100 * max(gaps):.1f} %, so that no policy can be better than them by more than that; "
-        f"{proven} of {len(antt) + len(span)} searches are proven."
+    return opening(
+        [
+            f"**On {len(antt)} small cases the mean H_ANTT is above that of the best schedule known by {listed(antt)}.**",
+            f"The makespan is above it by {listed(span)}.",
+            f"The best schedules are {100 * fmean(gaps):.1f} % above the limit of H_ANTT on average, at most "
+            f"{100 * max(gaps):.1f} %, so no policy can be better than them by more than that, and {proven} of "
+            f"{len(antt) + len(span)} searches are proven.",
+        ],
+        FIGURE,
+        "Distance of each policy from the best schedule known, for mean H_ANTT and makespan",
     )
+
+
+def means(rows: list[Row]) -> list[tuple[str, float]]:
+    """Mean distance of each policy, the least first."""
+    found = [(policy, fmean(row.distance(policy) for row in rows)) for policy in POLICIES]
+    return sorted(found, key=lambda pair: pair[1])
 
 
 def _table(rows: list[Row], scale: float, unit: str) -> list[str]:

@@ -13,7 +13,7 @@ from statistics import mean
 
 from ampsched.experiments import plots
 from ampsched.experiments.opening import opening
-from ampsched.markdown import wrapped
+from ampsched.markdown import plain, wrapped
 
 ROOT = Path(__file__).resolve().parents[1]
 PER_CENT = re.compile(r"([+-]?\d+(?:\.\d+)?) ?%")
@@ -103,11 +103,6 @@ def _tables(text: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         table = []
         if line.startswith("##"):
             section = plain(line.lstrip("# "))
-
-
-def plain(text: str) -> str:
-    """Without marks of Markdown."""
-    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("`", "").replace("*", "").strip()
 
 
 def _of_table(

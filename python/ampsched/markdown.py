@@ -56,6 +56,11 @@ def table(
     return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows)])
 
 
+def plain(text: str) -> str:
+    """Words of a paragraph or heading without marks of emphasis, code and links, on one line."""
+    return " ".join(re.sub(r"[`*]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)).split())
+
+
 def page(*blocks: str) -> str:
     """Blocks that are not empty, with an empty line between them, wrapped."""
     return wrapped("\n\n".join(block for block in blocks if block)) + "\n"

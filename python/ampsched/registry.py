@@ -1,9 +1,11 @@
 """What a row of a registry says: of a policy, a task policy or a governor."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Self
 
 from ampsched._rows import RegistryRow
+from ampsched.markdown import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,20 @@ class Registered:
     documentation: str
     source: str
     params: tuple[Param, ...]
+
+    def part(self, name: str) -> str:
+        """A part of the documentation as plain text.
+
+        Args:
+            name: Such as ``Purpose``, ``When to use`` or ``Limits``.
+
+        Raises:
+            KeyError: If the documentation has no such part.
+        """
+        found = re.search(rf"\*\*{re.escape(name)}\.\*\* (.*?)(?:\n\n|$)", self.documentation, re.DOTALL)
+        if found is None:
+            raise KeyError(name)
+        return plain(found[1])
 
     @classmethod
     def of(cls, row: RegistryRow) -> Self:

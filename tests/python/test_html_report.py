@@ -10,6 +10,7 @@ from browser import needs_chromium, opened
 from conftest import ROOT, Ampsched
 
 import ampsched
+from ampsched.policy import policy_info
 from ampsched.report import Asked, comparing, tasks, write
 from ampsched.settings import CompareSettings, complete
 
@@ -66,6 +67,12 @@ def test_numbers_are_those_of_the_json(page_file: Path, result: ampsched.Compari
             assert {key: drawn[row["policy"]][key] for key in ("mean", "low", "high")} == {
                 key: row["h_antt"][key] for key in ("mean", "low", "high")
             }
+
+
+def test_policies_say_when_to_use_them(page_file: Path) -> None:
+    text = page_file.read_text("utf-8")
+    assert "when to use it" in text
+    assert policy_info("colab").part("When to use")[:60] in text
 
 
 def test_tables_are_sorted_by_a_click_and_by_the_keyboard(

@@ -4,7 +4,7 @@ import pytest
 from conftest import ROOT
 from markdown_it import MarkdownIt
 
-from ampsched.markdown import ALL_BUT_FIRST, WIDTH, page, table, wrapped
+from ampsched.markdown import ALL_BUT_FIRST, WIDTH, page, plain, table, wrapped
 
 WORDS = "Some words of a paragraph that is longer than forty columns are here."
 
@@ -12,6 +12,10 @@ WORDS = "Some words of a paragraph that is longer than forty columns are here."
 def rendered(text: str) -> str:
     """HTML, in which it does not matter where lines break."""
     return " ".join(MarkdownIt("commonmark").enable("table").render(text).split())
+
+
+def test_plain_text_has_no_marks() -> None:
+    assert plain("**Not** where `cfs` is\n[known](../a.md#b) *well*") == "Not where cfs is known well"
 
 
 def test_paragraphs_and_items_are_filled() -> None:

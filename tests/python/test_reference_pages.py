@@ -34,6 +34,15 @@ def test_a_policy_says_when_to_use_it_and_has_a_picture(info: Registered) -> Non
     assert (REFERENCE / picture).exists(), "run: make bless ONLY=policies-picture"
 
 
+def test_a_part_of_a_documentation_is_plain_text() -> None:
+    info = next(info for info in policies() if info.name == "colab")
+    assert info.part("When to use").startswith("For multi-threaded programs")
+    assert "slower than cfs (prediction)." in info.part("When to use")
+    assert info.part("Limits").endswith("migrations cost.")
+    with pytest.raises(KeyError):
+        info.part("Price")
+
+
 def test_there_is_no_picture_of_what_is_not_a_policy() -> None:
     pictures = {path.stem for path in (REFERENCE / docs.POLICY_PICTURES).iterdir()}
     assert pictures == {info.name for info in policies()}

@@ -102,8 +102,8 @@ def api_settings(settings: Mapping[str, Any]) -> type:
     return CompareSettings if "repeat" in settings else SimulateSettings
 
 
-def known_policy(label: str) -> tuple[str, str] | None:
-    """What a shipped policy does, and its parameters, those that were given first; none if it is no shipped one."""
+def known_policy(label: str) -> tuple[str, str, str] | None:
+    """What a shipped policy does, when to use it, and its parameters, given ones first; none if it is not shipped."""
     from ampsched.policy import policy_info
     from ampsched.spec import parse_spec
 
@@ -122,7 +122,8 @@ def known_policy(label: str) -> tuple[str, str] | None:
         )
 
     own, usual = told(are_given=True), told(are_given=False)
-    return info.summary, "; ".join(each for each in (own, usual and f"by default: {usual}") if each)
+    params = "; ".join(each for each in (own, usual and f"by default: {usual}") if each)
+    return info.summary, info.part("When to use"), params
 
 
 def _shown(param: Param, value: float) -> str:

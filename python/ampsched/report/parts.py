@@ -60,12 +60,12 @@ def machine_section(asked: Asked, names: Sequence[str]) -> Section:
 
 
 def policies_section(labels: Sequence[str]) -> Section:
-    """The policies with their parameters."""
-    heads = (Head("policy", False), Head("what it does", False), Head("parameters", False))
+    """The policies: what they do, when to use them, and their parameters."""
+    heads = tuple(Head(text, False) for text in ("policy", "what it does", "when to use it", "parameters"))
     rows = []
     for label in labels:
-        summary, params = known_policy(label) or ("not shipped with ampsched", "")
-        rows.append(Row((Cell(label), Cell(summary), Cell(params or "none")), label))
+        summary, use, params = known_policy(label) or ("not shipped with ampsched", "", "")
+        rows.append(Row((Cell(label), Cell(summary), Cell(use), Cell(params or "none")), label))
     return Section("Policies", (Table("Policies and their parameters", heads, tuple(rows)),))
 
 

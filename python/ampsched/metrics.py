@@ -8,7 +8,7 @@ machine.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev, stdev
+from statistics import fmean
 
 
 def slowdowns(mix_ns: Sequence[float], alone_ns: Sequence[float]) -> tuple[float, ...]:
@@ -71,8 +71,11 @@ def uniformity(slowdown: Sequence[float], *, of_progress: bool = False, sample: 
     values = [1.0 / value for value in slowdown] if of_progress else list(slowdown)
     if len(values) == 1:
         return 1.0
-    sigma = stdev(values) if sample else pstdev(values)
-    return 1.0 - sigma / fmean(values)
+    mean = fmean(values)
+    off = [value - mean for value in values]
+    square = math.fsum(each * each for each in off) - math.fsum(off) ** 2 / len(values)  # the mean is rounded
+    sigma = math.sqrt(max(0.0, square) / (len(values) - sample))
+    return 1.0 - sigma / mean
 
 
 def min_fairness(slowdown: Sequence[float]) -> float:

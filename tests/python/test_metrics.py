@@ -1,8 +1,11 @@
 """Metrics and statistics against vectors computed by hand."""
 
 import math
+import statistics
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ampsched import metrics
 from ampsched.statistics import estimate, t_quantile
@@ -31,6 +34,18 @@ def test_uniformity_has_four_variants() -> None:
     ]
     assert measured == pytest.approx([0.8092, 0.7796, 0.8174, 0.7891], abs=1e-4)
     assert metrics.uniformity([1.7], sample=True) == 1.0
+
+
+@given(st.lists(st.floats(0.1, 1e4), min_size=2, max_size=12), st.booleans())
+def test_uniformity_is_as_exact_fractions_have_it(slowdown: list[float], sample: bool) -> None:
+    sigma = (statistics.stdev if sample else statistics.pstdev)(slowdown)
+    exact = 1.0 - sigma / statistics.fmean(slowdown)
+    assert metrics.uniformity(slowdown, sample=sample) == pytest.approx(exact, rel=0, abs=1e-14)
+
+
+@given(st.floats(0.1, 1e4), st.integers(1, 50))
+def test_equal_slowdowns_are_uniform(slowdown: float, count: int) -> None:
+    assert metrics.uniformity([slowdown] * count) == 1.0
 
 
 def test_asp_is_what_time_on_fast_cores_gains() -> None:

@@ -30,18 +30,19 @@ from ampsched.governor import GovernorInfo, Governors, governors
 from ampsched.limits import Distance, Limit, Optimum, Stay
 from ampsched.metrics import MixMetrics
 from ampsched.noise import Noise, noise_names
-from ampsched.overhead import Overhead
-from ampsched.policy import Policy, PolicyInfo, policies
-from ampsched.results import (
+from ampsched.outcome_parts import (
     AppOutcome,
     ClassOutcome,
     ClusterEnergy,
     ClusterOutcome,
     CoreOutcome,
     Counts,
-    Outcome,
     ThreadOutcome,
+    Totals,
 )
+from ampsched.overhead import Overhead
+from ampsched.policy import Policy, PolicyInfo, policies
+from ampsched.results import Outcome
 from ampsched.rules import Rules
 from ampsched.statistics import Estimate
 from ampsched.sweeps.optimise import Optimised, optimise
@@ -108,6 +109,7 @@ __all__ = [
     "Timeline",
     "Told",
     "Topology",
+    "Totals",
     "Turn",
     "View",
     "Workload",

@@ -36,13 +36,13 @@ def makespan_ms(run: Run) -> float:
 
 def waiting_ms(run: Run) -> float:
     """Mean time of a thread in run queues, in ms."""
-    threads = run.outcome.threads
-    return sum(thread.ready_ns for thread in threads) / max(1, len(threads)) / 1e6
+    totals = run.outcome.totals
+    return totals.ready_ns / max(1, totals.threads) / 1e6
 
 
 def longest_wait_ms(run: Run) -> float:
     """Longest stay of a thread in a run queue, in ms."""
-    return max((thread.ready_ns_max for thread in run.outcome.threads), default=0) / 1e6
+    return run.outcome.totals.ready_ns_max / 1e6
 
 
 def latency_p99_ms(run: Run) -> float:
@@ -57,7 +57,7 @@ def missed(run: Run) -> float:
 
 def instructions(run: Run) -> float:
     """Instructions that all threads of a run have retired."""
-    return float(sum(thread.instructions for thread in run.outcome.threads))
+    return float(run.outcome.totals.instructions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +343,7 @@ def _keys(run: Run) -> dict[str, Any]:
 
 def run_row(run: Run) -> dict[str, Any]:
     """A run as a row: which it is, and what was measured; times in ns."""
-    metrics, outcome = run.metrics, run.outcome
+    metrics, outcome, totals = run.metrics, run.outcome, run.outcome.totals
     return {
         **_keys(run),
         "h_antt": metrics.h_antt,
@@ -358,17 +358,17 @@ def run_row(run: Run) -> dict[str, Any]:
         "unfairness": metrics.unfairness,
         "min_fairness": metrics.min_fairness,
         "makespan_ns": outcome.makespan_ns,
-        "utilisation": outcome.utilisation,
+        "utilisation": totals.utilisation,
         "switches": outcome.counts.switches,
         "migrations": outcome.counts.migrations,
         "preemptions": outcome.counts.preemptions,
-        "instructions": sum(thread.instructions for thread in outcome.threads),
-        "ready_ns_max": max((thread.ready_ns_max for thread in outcome.threads), default=0),
-        "ready_ns": sum(thread.ready_ns for thread in outcome.threads),
-        "blocked_ns": sum(thread.blocked_ns for thread in outcome.threads),
+        "instructions": totals.instructions,
+        "ready_ns_max": totals.ready_ns_max,
+        "ready_ns": totals.ready_ns,
+        "blocked_ns": totals.blocked_ns,
         **{f"latency_{name}": getattr(outcome.latency, name) for name in timeliness.PERCENTILES},
         "missed": missed(run) if has_periods([run]) else None,
-        "energy_j": outcome.energy_j,
+        "energy_j": totals.energy_j,
         "edp_js": outcome.edp_js,
         "peak_c": outcome.peak_c,
     }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from ampsched import _core
 from ampsched._core import InputError, Machine, Workload
@@ -33,7 +33,9 @@ from ampsched.turns import Timeline
 from ampsched.units import NS_PER_MS, NS_PER_S
 
 Progress = Callable[[int, int], object]
-Purpose = BinaryIO | _core.Compared | _core.Question | _core.Turns
+Kept = _core.Compared | _core.Summed
+"""What is kept of an outcome."""
+Purpose = BinaryIO | Kept | _core.Question | _core.Turns
 """What a run is for besides its outcome."""
 BASELINE_POLICY = "cfs"
 # Jobs handed over at once: so many finish before Ctrl-C takes effect.
@@ -58,25 +60,40 @@ def job_of(
         InputError: If a setting is wrong, or not for this machine.
     """
     run = complete(RunSettings, settings)
-    until_ms = run["until_ms"]
-    numbered = ordered(machine, run["core_order"])
-    python = policy.make is not None
-    return _core.Job(
-        numbered,
-        workload.renumbered(machine, numbered),
-        policy.label if python else policy.name,
-        () if python else policy.params,
-        seed=run["seed"],
-        factors=Factors.of(run["factors"]).source(numbered),
-        overhead_ns=Overhead.of(run["overhead"]).costs_ns(),
-        governors=Governors.of(run["governor"]).specs(),
-        noise=Noise.of(run["noise"]).sources,
-        energy=run["energy"],
-        until_ns=None if until_ms is None else round(until_ms * NS_PER_MS),
-        repetitions=run["repetitions"],
-        limit_ns=round(run["limit_s"] * NS_PER_S),
-        check=run["check"],
-    )
+    return _Jobs(run).job(machine, run["core_order"], workload, policy, run["seed"])
+
+
+class _Jobs:
+    """Makes jobs that share all settings but core order and seed, which are read once."""
+
+    def __init__(self, run: RunSettings) -> None:
+        until_ms = run["until_ms"]
+        self._factors = Factors.of(run["factors"])
+        self._settings: dict[str, Any] = {
+            "overhead_ns": Overhead.of(run["overhead"]).costs_ns(),
+            "governors": Governors.of(run["governor"]).specs(),
+            "noise": Noise.of(run["noise"]).sources,
+            "energy": run["energy"],
+            "until_ns": None if until_ms is None else round(until_ms * NS_PER_MS),
+            "repetitions": run["repetitions"],
+            "limit_ns": round(run["limit_s"] * NS_PER_S),
+            "check": run["check"],
+        }
+
+    def job(
+        self, machine: Machine, order: CoreOrder, workload: Workload, policy: PolicySpec, seed: int
+    ) -> _core.Job:
+        numbered = ordered(machine, order)
+        python = policy.make is not None
+        return _core.Job(
+            numbered,
+            workload.renumbered(machine, numbered),
+            policy.label if python else policy.name,
+            () if python else policy.params,
+            seed=seed,
+            factors=self._factors.source(numbered),
+            **self._settings,
+        )
 
 
 def ordered(machine: Machine, order: CoreOrder) -> Machine:
@@ -146,15 +163,21 @@ def _is_mistake(file: Path, error: Exception) -> bool:
 
 
 def run_all(
-    jobs: Sequence[tuple[_core.Job, PolicySpec]], processes: int, progress: Progress | None = None
+    jobs: Sequence[tuple[_core.Job, PolicySpec]],
+    processes: int,
+    progress: Progress | None = None,
+    kept: Kept | None = None,
 ) -> list[Outcome]:
     """Runs jobs on up to `processes` processors (0: all); results are in the order of the jobs.
+
+    Of the outcomes there is what comparisons keep, unless `kept` says otherwise.
 
     Jobs of Python policies run one after the other, after the rest.
 
     Raises:
         InputError: Of the first job that fails.
     """
+    kept = kept or _core.Compared()
     done = 0
 
     def step(_number: int = 0) -> None:
@@ -167,14 +190,15 @@ def run_all(
     outcomes: dict[int, Outcome] = {}
     for start in range(0, len(native), CHUNK):
         chunk = native[start : start + CHUNK]
-        texts = _core.run_batch([jobs[index][0] for index in chunk], processes or os.cpu_count() or 1, step)
+        some = [jobs[index][0] for index in chunk]
+        texts = _core.run_batch(some, processes or os.cpu_count() or 1, step, kept)
         for index, text in zip(chunk, texts, strict=True):
             if isinstance(text, Exception):
                 raise _naming(jobs[index][1], text)
             outcomes[index] = Outcome.from_json(text, jobs[index][1].label)
     for index, (job, policy) in enumerate(jobs):
         if policy.make is not None:
-            outcomes[index] = Outcome.from_json(_run_one(job, policy, _core.Compared()), policy.label)
+            outcomes[index] = Outcome.from_json(_run_one(job, policy, kept), policy.label)
             step()
     return [outcomes[index] for index in range(len(jobs))]
 
@@ -188,11 +212,6 @@ class Mix:
     workload: Workload
     policy: PolicySpec
     seed: int
-
-    def job(self, settings: MixSettings) -> _core.Job:
-        """It as a job."""
-        run: RunSettings = {**only(RunSettings, settings), "seed": self.seed, "core_order": self.order}
-        return job_of(run, self.machine, self.workload, self.policy)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -244,7 +263,9 @@ class _Baselines:
 
     def __init__(self, settings: MixSettings) -> None:
         self._settings = complete(AloneSettings, only(AloneSettings, settings))
+        self._jobs = _Jobs(complete(RunSettings, self._settings))
         self._policy = PolicySpec.of(BASELINE_POLICY)
+        self._keys: dict[tuple[int, CoreOrder | None, int, int], list[_Key]] = {}
         self._contents: dict[int, tuple[object, str]] = {}
         self._machines: dict[tuple[int, CoreOrder | None], Machine] = {}
         self._apps: dict[tuple[int, int, tuple[int, CoreOrder] | None], Workload] = {}
@@ -252,16 +273,20 @@ class _Baselines:
 
     def keys(self, mix: Mix, order: CoreOrder | None) -> list[_Key]:
         """Keys of a mix's baselines; `order` is None for the machine of only big cores."""
-        machine = self._machine(mix.machine, order)
-        return [
-            self._key(machine, self._app(mix, app, order), mix.seed) for app in range(len(mix.workload.apps))
-        ]
+        place = (id(mix.machine), order, id(mix.workload), mix.seed)
+        if place not in self._keys:
+            machine = self._machine(mix.machine, order)
+            self._keys[place] = [
+                self._key(machine, self._app(mix, app, order), mix.seed)
+                for app in range(len(mix.workload.apps))
+            ]
+        return self._keys[place]
 
     def _key(self, machine: Machine, app: Workload, seed: int) -> _Key:
         settings: AloneSettings = {**self._settings, "seed": seed}
         key = (self._content(machine), self._content(app), tuple(settings.items()))
         if key not in _alone_ns and key not in self.missing:
-            self.missing[key] = job_of(settings, machine, app, self._policy)
+            self.missing[key] = self._jobs.job(machine, "as-is", app, self._policy, seed)
         return key
 
     def jobs(self) -> list[tuple[_core.Job, PolicySpec]]:
@@ -319,6 +344,7 @@ def run_mixes(
     *,
     same_machine: bool = False,
     limits: bool = False,
+    summed: bool = False,
     processes: int = 0,
     progress: Progress | None = None,
 ) -> list[Run]:
@@ -329,6 +355,7 @@ def run_mixes(
         settings: How; the seed is that of each mix.
         same_machine: Run also the baselines for ANTT and STP.
         limits: Compute also what no policy can beat.
+        summed: Keep programs and totals of outcomes only.
         processes: Processors to use; 0: all.
         progress: Called with the number of finished simulations and of all.
 
@@ -339,24 +366,28 @@ def run_mixes(
     big = [baselines.keys(mix, None) for mix in mixes]
     same = [baselines.keys(mix, mix.order) for mix in mixes] if same_machine else []
     alone_jobs = baselines.jobs()
-    mix_jobs = [(mix.job(settings), mix.policy) for mix in mixes]
-    outcomes = run_all([*alone_jobs, *mix_jobs], processes, progress)
+    made = _Jobs(complete(RunSettings, only(RunSettings, settings)))
+    mix_jobs = [
+        (made.job(mix.machine, mix.order, mix.workload, mix.policy, mix.seed), mix.policy) for mix in mixes
+    ]
+    kept = _core.Summed() if summed else _core.Compared()
+    outcomes = run_all([*alone_jobs, *mix_jobs], processes, progress, kept)
     baselines.store(outcomes[: len(alone_jobs)])
     found: Sequence[Limit | None] = [None] * len(mixes)
     if limits:
-        found = _limits(mixes, settings, big, processes)
+        found = _limits(mixes, [job for job, _ in mix_jobs], big, processes)
     return list(_runs(mixes, outcomes[len(alone_jobs) :], big, same, found))
 
 
 def _limits(
-    mixes: Sequence[Mix], settings: MixSettings, big: Sequence[list[_Key]], processes: int
+    mixes: Sequence[Mix], jobs: Sequence[_core.Job], big: Sequence[list[_Key]], processes: int
 ) -> list[Limit]:
     """The limit of each mix, which neither the policy nor the order of cores changes."""
     keys = [(id(mix.machine), id(mix.workload), mix.seed) for mix in mixes]
     first = {key: number for number, key in reversed(list(enumerate(keys)))}
 
     def limit(number: int) -> Limit:
-        return Limit.of(mixes[number].job(settings), [_alone_ns[each] for each in big[number]])
+        return Limit.of(jobs[number], [_alone_ns[each] for each in big[number]])
 
     with ThreadPoolExecutor(processes or os.cpu_count() or 1) as pool:
         known = dict(zip(first, pool.map(limit, first.values()), strict=True))

@@ -11,8 +11,8 @@ import pytest
 import ampsched
 from ampsched import _core, execution
 from ampsched.metrics import geometric_mean
+from ampsched.outcome_parts import AppOutcome, CoreOutcome, Counts, ThreadOutcome, Totals
 from ampsched.policy import PolicySpec
-from ampsched.results import AppOutcome, CoreOutcome, Counts, ThreadOutcome
 from ampsched.settings import RunSettings
 
 PAIR = """
@@ -55,7 +55,38 @@ def test_outcome_keeps_what_the_simulator_reports() -> None:
         known = {field.name for field in dataclasses.fields(kind)}
         assert set(values[key][0]) - left_out.get(key, set()) == known
     assert set(values["counts"]) == {field.name for field in dataclasses.fields(Counts)}
+    assert set(values["totals"]) == {field.name for field in dataclasses.fields(Totals)}
     assert set(values) == {field.name for field in dataclasses.fields(ampsched.Outcome)}
+
+
+def test_totals_are_those_of_threads_cores_and_clusters() -> None:
+    outcome = ampsched.simulate("exynos5422-2B2S", "sync-2", "colab", energy=True)
+    threads, totals = outcome.threads, outcome.totals
+    used_uj = [cluster.energy.total_uj for cluster in outcome.clusters if cluster.energy]
+    assert len(used_uj) == len(outcome.clusters)
+    assert totals == Totals(
+        threads=len(threads),
+        utilisation=pytest.approx(fmean(core.utilisation for core in outcome.cores)),
+        instructions=sum(thread.instructions for thread in threads),
+        ready_ns=sum(thread.ready_ns for thread in threads),
+        ready_ns_max=max(thread.ready_ns_max for thread in threads),
+        blocked_ns=sum(thread.blocked_ns for thread in threads),
+        energy_j=pytest.approx((sum(used_uj) + (outcome.board_uj or 0.0)) / 1e6),
+    )
+
+
+def test_an_outcome_is_the_same_however_little_of_it_is_kept() -> None:
+    catalog, spec = ampsched.Catalog.shipped(), PolicySpec.of("colab")
+    settings = RunSettings(energy=True)
+    job = execution.job_of(settings, catalog.machine("exynos5422-2B2S"), catalog.workload("sync-2"), spec)
+    whole, kept = (json.loads(_core.simulate(job, purpose)) for purpose in (None, _core.Summed()))
+    assert [kept[name] for name in ("threads", "classes", "cores", "clusters")] == [[], [], [], []]
+    assert whole["latency"]["upper_ns"]
+    assert kept["latency"]["upper_ns"] == []
+    same = set(whole) - {"apps", "threads", "classes", "cores", "clusters", "latency"}
+    assert {name: kept[name] for name in same} == {name: whole[name] for name in same}
+    assert [app["turnaround_ns"] for app in kept["apps"]] == [app["turnaround_ns"] for app in whole["apps"]]
+    assert kept["latency"]["p99_ns"] == whole["latency"]["p99_ns"] > 0
 
 
 def test_frames_have_a_row_each() -> None:
@@ -139,7 +170,7 @@ def test_repetitions_reach_mixes_baselines_and_notes(unequal: str, monkeypatch: 
 
     monkeypatch.setattr(_core, "Job", counting)
     result = ampsched.compare("sym-2", unequal, ["cfs"], repetitions=3)
-    assert jobs == [3, 3, 3, 3], "the mix, each program alone, and the limit"
+    assert jobs == [3, 3, 3], "the mix, whose job is that of its limit, and each program alone"
     (run,) = result.runs
     assert [len(app.completions_ns) for app in run.outcome.apps] == [7, 3]
     assert run.metrics.h_ntt == pytest.approx([1, 1], rel=1e-3)

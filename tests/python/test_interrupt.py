@@ -117,4 +117,4 @@ def test_m13_what_progress_raises_ends_a_batch(tmp_path: Path) -> None:
         for mix in ("single-fft", file)
     ]
     with pytest.raises(RuntimeError, match="enough"):
-        _core.run_batch(jobs, 1, progress)
+        _core.run_batch(jobs, 1, progress, _core.Compared())

@@ -167,11 +167,43 @@ impl Compared {
     }
 }
 
+/// Asks for the outcome as a sweep keeps it: programs and totals, without threads, cores and histograms.
+#[pyclass(frozen, module = "ampsched._core", from_py_object)]
+#[derive(Clone)]
+pub struct Summed;
+
+#[pymethods]
+impl Summed {
+    #[new]
+    fn new() -> Self {
+        Self
+    }
+}
+
+/// What is kept of an outcome.
+#[derive(FromPyObject)]
+pub enum Kept {
+    /// What a comparison keeps.
+    Compared(Compared),
+    /// What a sweep keeps.
+    Summed(Summed),
+}
+
+impl Kept {
+    /// It as JSON.
+    fn of(&self, outcome: Outcome) -> String {
+        json(&match self {
+            Self::Compared(_) => outcome.without_thread_histograms(),
+            Self::Summed(_) => outcome.summed(),
+        })
+    }
+}
+
 /// What a run is for besides its outcome.
 #[derive(FromPyObject)]
 pub enum Purpose {
-    /// The outcome, without what comparisons leave out.
-    Compare(Compared),
+    /// A part of the outcome.
+    Keep(Kept),
     /// The answer to a question, instead of the outcome.
     Answer(Question),
     /// The outcome, and all turns.
@@ -181,8 +213,8 @@ pub enum Purpose {
 }
 
 /// Runs one job and returns its outcome as JSON; if `purpose` is a question, the answer; if it is turns, a pair of the
-/// outcome and the turns; if it is a comparison, what that keeps of the outcome. If it is a binary file, a Perfetto
-/// trace is written into it. What a signal's handler raises ends it.
+/// outcome and the turns; if it is a part of the outcome, that. If it is a binary file, a Perfetto trace is written into
+/// it. What a signal's handler raises ends it.
 #[pyfunction]
 #[pyo3(signature = (job, purpose=None))]
 pub fn simulate(py: Python<'_>, job: &Job, purpose: Option<Purpose>) -> PyResult<String> {
@@ -205,10 +237,13 @@ pub fn run_one(
     let options = &Options { interrupt, ..options.clone() };
     let fails = |error| error::simulation(&workload.name, &error);
     match purpose {
-        None | Some(Purpose::Compare(_)) => {
-            let outcome =
-                ampsched_sim::simulate(machine, workload, name, policy, options).map_err(fails)?;
-            Ok(if purpose.is_some() { compared(outcome) } else { json(&outcome) })
+        None => {
+            let outcome = ampsched_sim::simulate(machine, workload, name, policy, options);
+            Ok(json(&outcome.map_err(fails)?))
+        }
+        Some(Purpose::Keep(kept)) => {
+            let outcome = ampsched_sim::simulate(machine, workload, name, policy, options);
+            Ok(kept.of(outcome.map_err(fails)?))
         }
         Some(Purpose::Answer(question)) => {
             let question = question.inner;
@@ -245,11 +280,6 @@ pub fn run_one(
     }
 }
 
-/// What a comparison keeps of an outcome, as JSON.
-fn compared(outcome: Outcome) -> String {
-    json(&outcome.without_thread_histograms())
-}
-
 /// A binary file of Python's as a writer: only Python opens files.
 pub struct PyFile(pub Py<PyAny>);
 
@@ -272,7 +302,7 @@ fn json(result: &impl Serialize) -> String {
 }
 
 /// Runs jobs on up to `threads` processors (0, or more than there are: all), without the interpreter lock. Returns, in
-/// the order of the jobs, each one's outcome as JSON or its exception.
+/// the order of the jobs, what is kept of each one's outcome as JSON, or its exception.
 ///
 /// `progress` is called with the number of each finished job, from any thread, one call at a time. If it raises, or a
 /// signal's handler does, that ends all jobs.
@@ -282,6 +312,7 @@ pub fn run_batch(
     jobs: Vec<Py<Job>>,
     threads: usize,
     progress: Py<PyAny>,
+    kept: Kept,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let inner: Vec<SimJob> = jobs.iter().map(|job| job.get().inner.clone()).collect();
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -293,7 +324,7 @@ pub fn run_batch(
         .iter()
         .zip(results)
         .map(|(workload, result)| match result {
-            Ok(outcome) => Ok(compared(outcome).into_pyobject(py)?.into_any().unbind()),
+            Ok(outcome) => Ok(kept.of(outcome).into_pyobject(py)?.into_any().unbind()),
             Err(error) => Ok(error::job(workload, &error).into_value(py).into_any()),
         })
         .collect()

@@ -36,7 +36,7 @@ pub use offline::{OfflineFacts, offline_facts};
 pub use optimum::{Effort, Objective, Optimum, OptimumError, Stay, optimum};
 pub use outcome::{
     AppOutcome, ClassOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, Periods,
-    ThreadOutcome,
+    ThreadOutcome, Totals,
 };
 pub use schedule_trace::write_schedule;
 pub use tasks::{TaskError, run_task_policy, run_tasks};

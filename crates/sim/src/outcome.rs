@@ -34,8 +34,10 @@ pub struct Outcome {
     pub peak_c: Option<f64>,
     /// Energy of what is no cluster in uJ, if energy was accounted for and the machine states its power.
     pub board_uj: Option<f64>,
-    /// Totals.
+    /// How often things happened.
     pub counts: Counts,
+    /// Sums and means over threads, cores and clusters.
+    pub totals: Totals,
     /// What the policy could not do on this machine.
     pub caveat: Option<String>,
 }
@@ -47,12 +49,28 @@ impl Outcome {
     pub fn without_thread_histograms(mut self) -> Self {
         for thread in &mut self.threads {
             thread.latency.drop_histogram();
-            if let Some(periods) = &mut thread.periods {
-                periods.response.drop_histogram();
-                periods.frame.drop_histogram();
-            }
+            thread.periods.iter_mut().for_each(Periods::drop_histograms);
         }
         self
+    }
+
+    /// Without threads, classes, cores, clusters and all histograms: what is kept where simulations are summed up by
+    /// the hundred thousand. Programs and totals stay.
+    #[must_use]
+    pub fn summed(self) -> Self {
+        let mut kept = Self {
+            threads: Vec::new(),
+            classes: Vec::new(),
+            cores: Vec::new(),
+            clusters: Vec::new(),
+            ..self
+        };
+        kept.latency.drop_histogram();
+        for app in &mut kept.apps {
+            app.latency.drop_histogram();
+            app.periods.iter_mut().for_each(Periods::drop_histograms);
+        }
+        kept
     }
 }
 
@@ -157,6 +175,13 @@ pub struct Periods {
     pub frame: Distribution,
 }
 
+impl Periods {
+    fn drop_histograms(&mut self) {
+        self.response.drop_histogram();
+        self.frame.drop_histogram();
+    }
+}
+
 /// Results of one class of cores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClassOutcome {
@@ -197,6 +222,14 @@ pub struct CoreOutcome {
     pub switches: u64,
     /// Frequencies in MHz at which it was busy, ascending, with the time at each.
     pub residency: Vec<(u32, Ns)>,
+}
+
+impl CoreOutcome {
+    /// Share of time with a thread, 0 to 1.
+    pub fn utilisation(&self) -> f64 {
+        let total_ns = self.busy_ns + self.idle_ns + self.noise_ns;
+        if total_ns == 0 { 0.0 } else { self.busy_ns as f64 / total_ns as f64 }
+    }
 }
 
 /// Results of one cluster.
@@ -246,7 +279,49 @@ impl ClusterEnergy {
     }
 }
 
-/// Totals of a simulation.
+/// Sums and means over the threads, cores and clusters of a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Number of threads, in all repetitions.
+    pub threads: usize,
+    /// Mean utilisation of the cores, 0 to 1.
+    pub utilisation: f64,
+    /// Instructions that threads have retired.
+    pub instructions: u64,
+    /// Time of threads in run queues.
+    pub ready_ns: Ns,
+    /// Longest single stay in a run queue.
+    pub ready_ns_max: Ns,
+    /// Time for which threads were blocked.
+    pub blocked_ns: Ns,
+    /// Energy of all clusters, and of the board if its power is stated, in J, if it was accounted for.
+    pub energy_j: Option<f64>,
+}
+
+impl Totals {
+    /// Sums up. `board_uj` is the energy of what is no cluster.
+    pub fn of(
+        threads: &[ThreadOutcome],
+        cores: &[CoreOutcome],
+        clusters: &[ClusterOutcome],
+        board_uj: Option<f64>,
+    ) -> Self {
+        let utilisations: f64 = cores.iter().map(CoreOutcome::utilisation).sum();
+        let energies_uj: Option<f64> =
+            clusters.iter().map(|cluster| Some(cluster.energy?.total_uj())).sum();
+        Self {
+            threads: threads.len(),
+            utilisation: utilisations / cores.len() as f64,
+            instructions: threads.iter().map(|thread| thread.instructions).sum(),
+            ready_ns: threads.iter().map(|thread| thread.ready_ns).sum(),
+            ready_ns_max: threads.iter().map(|thread| thread.ready_ns_max).max().unwrap_or(0),
+            blocked_ns: threads.iter().map(|thread| thread.blocked_ns).sum(),
+            energy_j: energies_uj.map(|sum_uj| (sum_uj + board_uj.unwrap_or(0.0)) / 1e6),
+        }
+    }
+}
+
+/// How often things happened in a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Scheduling decisions that put a thread on a core.

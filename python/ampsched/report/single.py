@@ -25,7 +25,7 @@ def page(values: Values, asked: Asked, timeline: Timeline | None = None) -> Page
         timeline: Its turns, if they are known.
     """
     name = f"{values['workload']} on {values['machine']} under {values['policy']}"
-    energy = _energy(values)
+    energy = values["totals"]["energy_j"]
     used = f", {number(energy, 3)} J" if energy is not None else ""
     answer = f"It takes {number(values['makespan_ns'] / NS_PER_MS, 2)} ms{used}."
     chart = (timeline_chart(timeline, "Which program has which core"),) if timeline else ()
@@ -45,12 +45,6 @@ def page(values: Values, asked: Asked, timeline: Timeline | None = None) -> Page
         tuple(section for section in sections if section),
         certainty="One run: how much it would vary is unknown. ampsched compare --repeat 5 tells.",
     )
-
-
-def _energy(values: Values) -> float | None:
-    """Energy in J, if it was accounted for."""
-    found_uj = [each["energy_uj"] for each in values["classes"] if each["energy_uj"] is not None]
-    return float(sum(found_uj) + (values["board_uj"] or 0.0)) / 1e6 if found_uj else None
 
 
 def _apps(values: Values) -> Table:

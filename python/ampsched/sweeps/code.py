@@ -15,7 +15,15 @@ from ampsched.files import read_text
 from ampsched.policy import Policy, PolicySpec
 from ampsched.sweeps.digests import sha
 
-_ROWS = ("execution.py", "metrics.py", "results.py", "policy.py", "timeliness.py", "sweeps/work.py")
+_ROWS = (
+    "execution.py",
+    "metrics.py",
+    "results.py",
+    "outcome_parts.py",
+    "policy.py",
+    "timeliness.py",
+    "sweeps/work.py",
+)
 """Modules of this package that make a row of an outcome."""
 
 

@@ -98,7 +98,9 @@ def _rows(
 ) -> list[Row]:
     """A row for each point; if one fails, each is tried alone, so that it is known which."""
     try:
-        runs = run_mixes(mixes, settings, same_machine=True, processes=processes, progress=progress)
+        runs = run_mixes(
+            mixes, settings, same_machine=True, summed=True, processes=processes, progress=progress
+        )
     except InputError as error:
         if len(points) == 1:
             return [_row(points[0], None, str(error))]

@@ -9,7 +9,7 @@ use super::threads::Work;
 use super::timeliness::Periods;
 use crate::{
     AppOutcome, ClassOutcome, ClusterOutcome, CoreOutcome, Outcome, SimError, ThreadOutcome,
-    geometric_mean,
+    Totals, geometric_mean,
 };
 
 impl Engine<'_> {
@@ -51,6 +51,7 @@ impl Engine<'_> {
             self.clocks.clusters().map(|id| self.cluster_outcome(id, &cores)).collect();
         let board_mw = self.setup.machine.board.board_mw;
         let board_uj = (board_mw > 0.0).then(|| board_mw * self.events.now_ns() as f64 / 1e6);
+        let board_uj = self.meters.as_deref().and(board_uj);
         let classes = self.class_outcomes(&clusters);
         let mut counts = self.record.counts;
         counts.migrations = threads.iter().map(|thread| thread.migrations).sum();
@@ -64,10 +65,11 @@ impl Engine<'_> {
             apps,
             latency: (&latency).into(),
             classes,
+            totals: Totals::of(&threads, &cores, &clusters, board_uj),
             threads,
             cores,
             clusters,
-            board_uj: self.meters.as_deref().and(board_uj),
+            board_uj,
             peak_c: self.meters.as_deref().and_then(Meters::peak_c),
             counts,
             caveat,

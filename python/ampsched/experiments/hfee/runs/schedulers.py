@@ -12,8 +12,9 @@ from ampsched.execution import Progress, job_of, run_all
 from ampsched.experiments.conditions import AS_JUDGED, Condition
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.setup import LINUX, MACHINES, SCHEDULERS, STAND_INS, WORKLOADS, Scheduler
+from ampsched.outcome_parts import ClusterOutcome
 from ampsched.policy import PolicySpec
-from ampsched.results import ClusterOutcome, Outcome
+from ampsched.results import Outcome
 from ampsched.settings import RunSettings
 from ampsched.statistics import Estimate, estimate
 

@@ -90,7 +90,9 @@ def test_a_missing_program_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "ampsched")])
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("AMPSCHED_LIVE", raising=False)
-    with pytest.raises(InputError, match=r"there is no such program beside .*make build"):
+    with pytest.raises(
+        InputError, match=r"there is no such program beside .*wheels .*bring it; .*make build"
+    ):
         live_program()
 
 

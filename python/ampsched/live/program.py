@@ -31,8 +31,8 @@ def live_program() -> Path:
     found = shutil.which(NAME)
     if found is None:
         raise InputError(
-            f"{NAME}: there is no such program beside {sys.executable} or in the path (build it in the source folder: "
-            "'make build', or 'cargo install --path crates/live/cli')"
+            f"{NAME}: there is no such program beside {sys.executable} or in the path (wheels of `make wheels` bring "
+            "it; in the sources, `make build` or `cargo install --path crates/live/cli` builds it)"
         )
     return Path(found)
 

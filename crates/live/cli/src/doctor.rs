@@ -12,6 +12,7 @@ use ampsched_policy::{Needs, REGISTRY, build_policy};
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
+use crate::kernel_program;
 use crate::status::table;
 
 /// Prints what this computer can do and which policies it can run.
@@ -43,6 +44,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
         Ok((map, _)) => (EnergyModels::read(&root), EnergyModels::describe(map)),
         Err(_) => Default::default(),
     };
+    let kernel_program = kernel_program::find();
     if args.json {
         let classes = found.as_ref().map_or_else(|_| Vec::new(), |(map, _)| classes(map));
         let policies: serde_json::Map<String, Value> = verdicts
@@ -51,6 +53,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
             .collect();
         let value = json!({
             "capabilities": capabilities,
+            "kernel_program": kernel_program.ok(),
             "counters": { "counted": counters.describe(), "reasons": counters.reasons },
             "sensors": { "found": sensor_lines, "reasons": sensors.reasons },
             "power": { "known": power_lines, "reasons": energy.reasons },
@@ -66,6 +69,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, InputError> {
     for (name, value) in capabilities.rows() {
         text += &row(name, &value);
     }
+    let program = kernel_program.map_or_else(|missing| missing, |path| path.display().to_string());
+    text += &row("kernel program", &program);
     text += &block("rights", &capabilities.rights_in_words(), &[]);
     text += &block("counters", &counters.describe(), &counters.reasons);
     text += &block("sensors", &sensor_lines, &sensors.reasons);

@@ -1,6 +1,7 @@
 //! The program that runs policies in the kernel. It is a program of its own because its licence is the kernel's.
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use ampsched_live_session::Settings;
@@ -8,6 +9,20 @@ use ampsched_model::InputError;
 
 /// What it is called; it is beside this one.
 const NAME: &str = "ampsched-live-scx";
+
+/// Where it is. Errors: it is not there; says so for people, and who has it.
+pub fn find() -> Result<PathBuf, String> {
+    let path = path();
+    if path.is_file() {
+        return Ok(path);
+    }
+    let remedy = "wheels bring it; in the sources, `make build` builds it or says what is missing";
+    Err(format!("{} is not there ({remedy})", path.display()))
+}
+
+fn path() -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name(NAME)
+}
 
 /// Lets it run a policy with the same settings instead of this program; returns why it cannot.
 pub fn become_it(settings: &Settings) -> InputError {
@@ -22,8 +37,7 @@ pub fn become_it(settings: &Settings) -> InputError {
 }
 
 fn command(settings: &Settings) -> Result<Command, InputError> {
-    let mut command =
-        Command::new(std::env::current_exe().unwrap_or_default().with_file_name(NAME));
+    let mut command = Command::new(path());
     command.arg("run").args(settings.to_arguments()?);
     Ok(command)
 }

@@ -476,3 +476,22 @@ fn the_doctor_says_what_there_is() {
     assert!(!value["classes"][0]["cpus"].as_array().unwrap().is_empty());
     assert!(value["policies"]["colab"]["daemon"].as_array().unwrap().len() > 1);
 }
+
+#[test]
+fn the_doctor_says_where_the_kernel_program_is_or_who_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("ampsched-live");
+    copy(&program);
+    let doctor = |arguments: &[&str]| {
+        let output = Command::new(&program).arg("doctor").args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let other = folder.path().canonicalize().unwrap().join("ampsched-live-scx");
+    let missing = format!("kernel program {} is not there (wheels bring it; ", other.display());
+    assert!(doctor(&[]).contains(&missing), "{}", doctor(&[]));
+    assert!(doctor(&["--json"]).contains("\"kernel_program\": null"));
+    fs::write(&other, "").unwrap();
+    assert!(doctor(&[]).contains(&format!("kernel program {}\n", other.display())));
+    let value: Value = serde_json::from_str(&doctor(&["--json"])).unwrap();
+    assert_eq!(value["kernel_program"], other.to_str().unwrap());
+}

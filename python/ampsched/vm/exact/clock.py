@@ -1,6 +1,7 @@
 """The clock by which virtual cores are exactly unequal: where it is, what it is told, what it reports.
 
-It is a plugin of QEMU (``crates/live/exact``), which ``make build`` puts beside the installed programs.
+It is a plugin of QEMU (``crates/live/exact``), which ``make build`` puts beside the installed programs. Wheels do not
+have it.
 """
 
 import os
@@ -28,7 +29,11 @@ def clock_file() -> Path:
     given = os.environ.get("AMPSCHED_EXACT_CLOCK")
     path = Path(given) if given else Path(sys.prefix) / INSTALLED
     if not path.exists():
-        raise VmError(f"{path}: the clock of exact virtual machines is missing (`make build` makes it)")
+        raise VmError(
+            f"{path}: the clock of exact virtual machines is missing. Wheels do not have it: in ampsched's sources, "
+            "`make build` makes it, or `make -C crates/live/exact OUT=FOLDER`, which needs a C compiler only; then set "
+            f"AMPSCHED_EXACT_CLOCK=FOLDER/{INSTALLED.name}"
+        )
     return path
 
 

@@ -212,6 +212,7 @@ def run(
         VmError: Something that is needed is missing, or QEMU does not start.
     """
     guest = architecture(exact.architecture)
+    clock = clock_file()  # first, as what is fetched is of no use without
     kernel = exact.fetch_kernel()
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
@@ -228,7 +229,7 @@ def run(
             exact.clusters(),
             exact.memory_mb,
             exact.quantum_us,
-            clock_file(),
+            clock,
             exact.cpu_model(),
         )
         with child_in_group(boot.command(folder)) as process:

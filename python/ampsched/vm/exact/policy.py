@@ -25,7 +25,11 @@ def loader(architecture: str) -> Path:
     own = architecture == platform.machine()
     path = live_program().with_name(LOADER) if own else Path(sys.prefix, FOREIGN, architecture, LOADER)
     if not path.exists():
-        how = "`make build` says what it needs" if own else "`make live-arm64`"
+        how = (
+            "wheels bring it; in the sources, `make build` says what it needs"
+            if own
+            else "wheels have that of their own architecture only; in the sources, `make live-arm64` builds it"
+        )
         raise VmError(f"{path} is missing, so no policy can run in such a kernel ({how})")
     return path
 

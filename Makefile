@@ -357,8 +357,9 @@ wheels: $(BUILD)/sysroot $(BUILD)/wheel-tools ## Build dist/*.whl for x86-64 and
 	PATH="$(abspath $(BIN)):$$PATH" sh tools/wheels.sh "$$(cat $(BUILD)/sysroot)" dist
 
 .PHONY: check-wheel
-check-wheel: ## Install the built wheel by pipx on an empty Debian 12 and 13 without a compiler and use it (root; SUITES)
-	$(PYTHON) tools/check_wheel.py $(if $(SUITES),--suites "$(SUITES)")
+check-wheel: ## Install the built wheels by pipx on an empty Debian 12 and 13 without a compiler and use them (root; SUITES, ARCHITECTURES)
+	$(PYTHON) tools/check_wheel.py $(if $(SUITES),--suites "$(SUITES)") \
+		$(if $(ARCHITECTURES),--architectures "$(ARCHITECTURES)")
 
 EVERY ?= 20
 

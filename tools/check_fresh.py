@@ -11,6 +11,7 @@ Nothing of the checkout is used but what is committed.
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -21,6 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / ".build" / "fresh-debian"
 SUITES = ["bookworm", "trixie"]
+HERE = platform.machine()
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Debian's names."""
 COMMANDS = ["make demo", "make test"]
 USER, HOME = "newcomer", "/home/newcomer"
 RUST = "/opt/rust"
@@ -118,14 +122,16 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def debian(suite: str, names: list[str]) -> Path:
-    """An empty Debian with these packages and an ordinary user."""
-    empty, root = PLACE / f"{suite}-empty", PLACE / suite
+def debian(suite: str, names: list[str], machine: str = HERE) -> Path:
+    """An empty Debian with these packages and an ordinary user, for this or another architecture of computers."""
+    architecture = ARCHITECTURES[machine]
+    root = PLACE / f"{suite}-{architecture}"
+    empty = root.with_name(f"{root.name}-empty")
     if not (empty / "made").exists():
         shutil.rmtree(empty, ignore_errors=True)
-        run("debootstrap", "--variant=minbase", suite, empty, archive())
+        run("debootstrap", f"--arch={architecture}", "--variant=minbase", suite, empty, archive())
         (empty / "made").touch()
-    run("rm", "-rf", "--one-file-system", root)
+    remove(root)
     run("cp", "-a", empty, root)
     named = [value for key, value in environment().items() if OF_NETWORK.search(key) and os.path.isabs(value)]
     for name in filter(os.path.exists, [*NETWORK, *named]):
@@ -145,23 +151,35 @@ def checkout(suite: str) -> Path:
     return root
 
 
+def remove(root: Path) -> None:
+    """Removes a Debian."""
+    run("rm", "-rf", "--one-file-system", root)
+
+
 def need_root() -> None:
     """Stops where no Debian can be made."""
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         sys.exit("ampsched: a fresh Debian needs root and debootstrap (Debian: apt install debootstrap)")
 
 
-def attempt(suite: str, root: Path, commands: list[str]) -> list[str]:
-    """Runs commands there, one after the other, and removes that Debian; returns what is to be told of failures."""
+def need_emulation(machine: str) -> None:
+    """Stops where programs of another architecture do not run."""
+    if machine != HERE and not Path(f"/proc/sys/fs/binfmt_misc/qemu-{machine}").exists():
+        sys.exit(
+            f"ampsched: programs for {machine} do not run here (Debian: apt install qemu-user-static binfmt-support)"
+        )
+
+
+def attempt(root: Path, commands: list[str]) -> list[str]:
+    """Runs commands in a Debian, one after the other; returns what is to be told of failures."""
     failed = []
     for command in commands:
         start = time.monotonic()
         code = subprocess.run(inside(root, command, user=True), check=False).returncode
         outcome = "passed" if code == 0 else f"exit code {code}"
-        told = f"{suite}: {command}: {outcome} in {time.monotonic() - start:.0f} s"
+        told = f"{root.name}: {command}: {outcome} in {time.monotonic() - start:.0f} s"
         print(told, flush=True)
         failed += [told] if code else []
-    run("rm", "-rf", "--one-file-system", root)
     return failed
 
 
@@ -176,11 +194,11 @@ def main() -> int:
     parser.add_argument("--suites", default=" ".join(SUITES), help="which versions of Debian")
     arguments = parser.parse_args()
     need_root()
-    failed = [
-        told
-        for suite in arguments.suites.split()
-        for told in attempt(suite, checkout(suite), arguments.commands)
-    ]
+    failed = []
+    for suite in arguments.suites.split():
+        root = checkout(suite)
+        failed += attempt(root, arguments.commands)
+        remove(root)
     return 1 if failed else 0
 
 

@@ -1,48 +1,71 @@
-"""Installs a built wheel by pipx on an empty Debian that has no compiler, as an ordinary user, and uses what it brings.
+"""Installs built wheels by pipx on an empty Debian that has no compiler, as an ordinary user, and uses what they bring.
 
-    make check-wheel                    the wheel of make wheels for this computer, on Debian 12 and 13
-    make check-wheel SUITES=trixie      Debian 13 only
+    make check-wheel                                       the wheels of make wheels, on Debian 12 and 13
+    make check-wheel SUITES=trixie ARCHITECTURES=x86_64    one of them, on Debian 13 only
 
-Needs root and debootstrap. Debian and the way to packages are those of make check-fresh.
+Needs root and debootstrap, and qemu-user-static and binfmt-support for the wheel of another architecture, which takes
+ten times as long. Debian and the way to packages are those of make check-fresh. The commands are those of the page for
+users and some more. Results of simulations must be the same in each Debian, on each architecture.
 """
 
 import argparse
-import platform
 import shutil
 import sys
+from email import message_from_bytes
 from pathlib import Path
+from zipfile import ZipFile
 
-from check_fresh import HOME, ROOT, SUITES, attempt, debian, need_root
+from check_fresh import ARCHITECTURES, HOME, ROOT, SUITES, attempt, debian, need_emulation, need_root, remove
+from pages import blocks, lines
 
+PAGE = ROOT / "docs/howto/install-without-a-compiler.md"
+EXECUTED = "tools/check_wheel.py"
 PACKAGES = ["python3", "python3-venv", "pipx"]
 COMPILERS = ["cc", "gcc", "clang", "rustc", "cargo"]
-INSTALLED = 'PATH="$HOME/.local/bin:$PATH"; '
+INSTALLED = 'export PATH="$HOME/.local/bin:$PATH"; '
 FOLDER = '"$(dirname "$(realpath "$(command -v ampsched)")")"'
 """Where pipx has put the programs."""
 
+RESULTS = "compare.json"
 COMMANDS = [
-    f"for name in {' '.join(COMPILERS)}; do ! command -v $name || exit 1; done",
-    f"pipx install {HOME}/ampsched-*.whl",
-    *(
-        INSTALLED + command
-        for command in [
-            "ampsched --version",
-            "ampsched-live --version",
-            "ampsched-live-scx --version",
-            "ampsched compare -m 2B2S -w sync-2 -p linux,colab",
-            f"test -s {FOLDER}/../share/man/man1/ampsched.1",
-            "ampsched live doctor",
-        ]
-    ),
+    "ampsched --version",
+    "ampsched-live --version",
+    "ampsched-live-scx --version",
+    f"ampsched compare -m exynos5422 -w sync-2 -p linux,colab,hfee --energy --factors predicted --json >{RESULTS}",
+    f"test -s {FOLDER}/../share/man/man1/ampsched.1",
+    f"ampsched live doctor | grep -Fx 'kernel program '{FOLDER}/ampsched-live-scx",
+    "! ampsched vm run -m 2B2S -- true 2>refused && grep 'Wheels do not have it' refused",
 ]
+LICENSES = {"LICENSE-APACHE", "LICENSE-MIT", "LICENSE-GPL-2.0"}
+EXPRESSION = "(Apache-2.0 OR MIT) AND GPL-2.0-only"
 
 
-def built() -> Path:
-    """The wheel for this computer."""
-    found = sorted((ROOT / "dist").glob(f"ampsched-*_{platform.machine()}.whl"))
+def built(machine: str) -> Path:
+    """The wheel for an architecture."""
+    found = sorted((ROOT / "dist").glob(f"ampsched-*_{machine}.whl"))
     if len(found) != 1:
-        sys.exit(f"ampsched: dist has {len(found)} wheels for {platform.machine()} (make wheels makes one)")
+        sys.exit(f"ampsched: dist has {len(found)} wheels for {machine} (make wheels makes one)")
     return found[0]
+
+
+def commands() -> list[str]:
+    """What is run in an empty Debian."""
+    page = blocks(PAGE.read_text("utf-8"))
+    shown = [line for block in page if block.said("executed by") == EXECUTED for line in lines(block)]
+    no_compiler = f"for name in {' '.join(COMPILERS)}; do ! command -v $name || exit 1; done"
+    return [no_compiler, *(INSTALLED + command for command in [*shown, *COMMANDS])]
+
+
+def license_faults(wheel: Path) -> list[str]:
+    """What is wrong with the licenses of a wheel, whose programs are under different ones."""
+    with ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(name))
+        folder = name.replace("METADATA", "licenses/")
+        there = {each.removeprefix(folder) for each in archive.namelist() if each.startswith(folder)}
+    named = set(metadata.get_all("License-File", []))
+    found = [(named, LICENSES), (there, LICENSES), (metadata["License-Expression"], EXPRESSION)]
+    return [f"{wheel.name}: {here}, not {wanted}" for here, wanted in found if here != wanted]
 
 
 def main() -> int:
@@ -51,14 +74,30 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--suites", default=" ".join(SUITES), help="which versions of Debian")
+    parser.add_argument("--architectures", default=" ".join(ARCHITECTURES), help="whose wheels")
     arguments = parser.parse_args()
     need_root()
-    wheel = built()
-    failed = []
-    for suite in arguments.suites.split():
-        root = debian(suite, PACKAGES)
-        shutil.copy(wheel, root / HOME.strip("/"))
-        failed += attempt(suite, root, COMMANDS)
+    machines = arguments.architectures.split()
+    for machine in machines:
+        need_emulation(machine)
+    wheels = {machine: built(machine) for machine in machines}
+    failed = [fault for wheel in wheels.values() for fault in license_faults(wheel)]
+    results = {}
+    for machine, wheel in wheels.items():
+        for suite in arguments.suites.split():
+            root = debian(suite, PACKAGES, machine)
+            home = root / HOME.strip("/")
+            shutil.copy(wheel, home)
+            failed += attempt(root, commands())
+            results[root.name] = (home / RESULTS).read_bytes() if (home / RESULTS).exists() else b""
+            remove(root)
+    if len(set(results.values())) > 1:
+        failed.append(f"{', '.join(results)}: their simulations differ")
+    print(
+        "\n".join(
+            failed or [f"{', '.join(results)}: the same results, {len(next(iter(results.values())))} bytes"]
+        )
+    )
     return 1 if failed else 0
 
 

@@ -1,6 +1,7 @@
 """Task graphs: generating, reading and writing them, and executing them under a task policy on unequal workers."""
 
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -170,7 +171,7 @@ class TaskSchedule:
         """Mean utilisation of each class of workers."""
         shares = iter(self.utilisation)
         return [
-            sum(next(shares) for _ in range(count)) / count if count else 0.0 for _, count in self.classes
+            fsum(next(shares) for _ in range(count)) / count if count else 0.0 for _, count in self.classes
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ crate::registry! {
     /// All policies, in alphabetical order of their names (that of `pinned` is "static").
     pub static REGISTRY: PolicyInfo = [
         a_dwrr,
+        abreast,
         acfs,
         amps,
         bias,

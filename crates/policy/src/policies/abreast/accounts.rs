@@ -1,0 +1,155 @@
+//! How far programs and threads have come, compared with programs that have a fast core for each of their threads.
+
+use ampsched_model::{AppId, MAX_CLASSES, Ns, ThreadId};
+
+use super::super::support::class_speeds;
+use super::super::support::window::PerThread;
+use crate::View;
+
+/// A new program's, or thread's, slowdown counts less until it has been there for about as long.
+const PRIOR_NS: f64 = 100e6;
+/// How far back a thread's own slowdown reaches.
+const MEMORY_NS: f64 = 200e6;
+
+/// What somebody has done, and what it could have done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Account {
+    /// Time in which it could run.
+    wanted_ns: f64,
+    /// Time that it would have needed for what it did.
+    alone_ns: f64,
+}
+
+impl Account {
+    /// How much slower it was; about 1 as long as little is known.
+    pub fn slowdown(&self) -> f64 {
+        (self.wanted_ns + PRIOR_NS) / (self.alone_ns + PRIOR_NS)
+    }
+
+    fn add(&mut self, wanted_ns: f64, alone_ns: f64) {
+        self.wanted_ns += wanted_ns;
+        self.alone_ns += alone_ns;
+    }
+
+    fn fade(&mut self, keep: f64) {
+        self.wanted_ns *= keep;
+        self.alone_ns *= keep;
+    }
+}
+
+/// A program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Program {
+    account: Account,
+    /// Cores that it could use, 1 to all.
+    demand: f64,
+    /// Of its threads in the present window, in ns.
+    runnable_ns: f64,
+    work_ns: f64,
+}
+
+impl Program {
+    /// How much slower it was since it began than alone with a fast core for each of its threads.
+    pub fn slowdown(&self) -> f64 {
+        self.account.slowdown()
+    }
+
+    /// How many cores it could have used in the last window in which it could run: threads, 1 to the number of cores.
+    pub fn demand(&self) -> f64 {
+        self.demand.max(1.0)
+    }
+
+    fn end_window(&mut self, window_ns: f64, cores: f64) {
+        let runnable = self.runnable_ns / window_ns;
+        self.demand = runnable.clamp(1.0, cores);
+        self.account.add(window_ns * runnable.min(1.0), self.work_ns / self.demand);
+        (self.runnable_ns, self.work_ns) = (0.0, 0.0);
+    }
+}
+
+/// A thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    account: Account,
+    at_ns: Ns,
+    run_ns: [Ns; MAX_CLASSES],
+    ready_ns: Ns,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    began_ns: Ns,
+    threads: PerThread<Thread>,
+    programs: Vec<Program>,
+    /// Those that could run in the last window.
+    active: Vec<ThreadId>,
+}
+
+impl Accounts {
+    /// Counts what has happened since the last call; threads of which no speed-up is known have `unknown`.
+    ///
+    /// Who could not run in the window is left alone, whether it is among [`View::recent`] or not.
+    pub fn end_window(&mut self, view: &View, unknown: f64) {
+        let now_ns = view.now_ns();
+        let window_ns = (now_ns - std::mem::replace(&mut self.began_ns, now_ns)) as f64;
+        if window_ns == 0.0 {
+            return;
+        }
+        self.active.clear();
+        for &thread in view.recent().iter() {
+            self.count(view, thread, unknown);
+        }
+        let cores = view.topology().core_count() as f64;
+        for program in self.programs.iter_mut().filter(|program| program.runnable_ns > 0.0) {
+            program.end_window(window_ns, cores);
+        }
+    }
+
+    fn count(&mut self, view: &View, thread: ThreadId, unknown: f64) {
+        let classes = view.topology().class_count();
+        let speeds = class_speeds(view.factors(thread).speedup.or(unknown).max(1.0), classes);
+        let (stats, ready_ns) = (view.stats(thread), view.ready_ns(thread));
+        let known = self.threads.slot(thread);
+        let mut runnable_ns = (ready_ns - known.ready_ns) as f64;
+        let mut work_ns = 0.0;
+        for class in 0..classes {
+            let ran_ns = (stats.run_ns[class] - known.run_ns[class]) as f64;
+            runnable_ns += ran_ns;
+            work_ns += ran_ns * speeds[class] / speeds[classes - 1];
+        }
+        if runnable_ns == 0.0 {
+            return;
+        }
+        known.account.fade((-((view.now_ns() - known.at_ns) as f64) / MEMORY_NS).exp());
+        known.account.add(runnable_ns, work_ns);
+        (known.at_ns, known.run_ns, known.ready_ns) = (view.now_ns(), stats.run_ns, ready_ns);
+        let app = usize::from(view.app(thread).0);
+        if self.programs.len() <= app {
+            self.programs.resize(app + 1, Program::default());
+        }
+        self.programs[app].runnable_ns += runnable_ns;
+        self.programs[app].work_ns += work_ns;
+        self.active.push(thread);
+    }
+
+    /// The programs of which something is known, and those with lower numbers.
+    pub fn apps(&self) -> impl Iterator<Item = AppId> + use<> {
+        (0..self.programs.len()).map(|app| AppId(app as _))
+    }
+
+    /// A program of [`Accounts::apps`].
+    pub fn program(&self, app: AppId) -> &Program {
+        &self.programs[usize::from(app.0)]
+    }
+
+    /// A thread's account of the last 200 ms in which it could run.
+    pub fn thread(&mut self, thread: ThreadId) -> Account {
+        self.threads.slot(thread).account
+    }
+
+    /// The threads that could run in the last window, in ascending order.
+    pub fn active(&self) -> &[ThreadId] {
+        &self.active
+    }
+}

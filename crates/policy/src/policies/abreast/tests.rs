@@ -1,0 +1,137 @@
+use ampsched_model::{AppId, ThreadId};
+
+use crate::testing::{PolicyHost, build, topology};
+use crate::{Change, StealFrom};
+
+const DEMAND: f64 = 1.0;
+const GAIN: f64 = 2.0;
+const TURNS: f64 = 3.0;
+const WEIGHTS: f64 = 4.0;
+const PULL: f64 = 5.0;
+
+/// Programs, each with a number of threads of a speed-up, on fast and slow cores.
+fn host(
+    cores: (usize, usize),
+    programs: &[(usize, f64)],
+    without: f64,
+) -> (PolicyHost, Vec<ThreadId>) {
+    let policy = build("abreast", &[("without", without)]);
+    let mut host = PolicyHost::new(&[(1, cores.0), (0, cores.1)], policy);
+    let mut threads = Vec::new();
+    for (app, &(count, speedup)) in (0..).zip(programs) {
+        threads.extend((0..count).map(|_| host.add_to(AppId(app), Some(speedup))));
+    }
+    (host, threads)
+}
+
+fn run(host: &mut PolicyHost, epochs: usize) {
+    for _ in 0..epochs {
+        host.run_epoch();
+    }
+}
+
+#[track_caller]
+fn check_shares(host: &PolicyHost, threads: &[ThreadId], expected: &[f64]) {
+    for (share, expected) in host.fast_shares(threads).into_iter().zip(expected) {
+        assert!((share - expected).abs() < 0.025, "{share} {expected}");
+    }
+}
+
+#[test]
+fn programs_alike_share_alike() {
+    let (mut host, threads) = host((1, 1), &[(1, 2.0), (1, 2.0)], 0.0);
+    run(&mut host, 5000);
+    check_shares(&host, &threads, &[0.5, 0.5]);
+}
+
+/// (S of B / S of A)^5 = 3, as A's only thread carries it: (1 + x) / 2 = 3^(1/5) (1 / 2 + (1 - x) / 6).
+#[test]
+fn the_fewer_threads_a_program_has_the_more_each_counts() {
+    let programs = [(1, 2.0), (3, 2.0)];
+    let (mut with, threads) = host((1, 3), &programs, 0.0);
+    run(&mut with, 5000);
+    check_shares(&with, &threads, &[0.467, 0.178, 0.178, 0.178]);
+    let (mut without, threads) = host((1, 3), &programs, DEMAND);
+    run(&mut without, 5000);
+    check_shares(&without, &threads, &[0.25; 4]);
+}
+
+/// Where all are slowed down alike: (1 - 1 / 3) S^5 of the one is (1 - 1 / 1.5) S^5 of the other, that is, speeds
+/// (1 + 2 x) / 3 and 1 - x / 3 are as 2^(1/5) and 1.
+#[test]
+fn who_gains_more_gets_more() {
+    let programs = [(1, 3.0), (1, 1.5)];
+    let (mut with, threads) = host((1, 1), &programs, 0.0);
+    run(&mut with, 5000);
+    check_shares(&with, &threads, &[0.780, 0.220]);
+    let (mut without, threads) = host((1, 1), &programs, GAIN);
+    run(&mut without, 5000);
+    check_shares(&without, &threads, &[0.667, 0.333]);
+}
+
+/// (1 + x) / 2 = 2^(1/5) (2 - x) / 2.
+#[test]
+fn twice_the_weight_is_twice_the_claim() {
+    let (mut host, threads) = host((1, 1), &[(1, 2.0), (1, 2.0)], 0.0);
+    host.sched.apply(threads[0], &Change::Weight(2048));
+    run(&mut host, 5000);
+    check_shares(&host, &threads, &[0.604, 0.396]);
+}
+
+#[test]
+fn threads_of_a_program_take_turns() {
+    let (mut with, threads) = host((1, 2), &[(3, 2.0)], 0.0);
+    run(&mut with, 3000);
+    check_shares(&with, &threads, &[1.0 / 3.0; 3]);
+    let (mut without, threads) = host((1, 2), &[(3, 2.0)], TURNS);
+    run(&mut without, 3000);
+    check_shares(&without, &threads, &[1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn unknown_speedups_count_alike() {
+    let mut host = PolicyHost::new(&[(1, 1), (0, 1)], build("abreast", &[("without", TURNS)]));
+    let threads = [0, 1].map(|app| host.add_to(AppId(app), None));
+    run(&mut host, 2000);
+    check_shares(&host, &threads, &[0.5, 0.5]);
+}
+
+#[test]
+fn weights_follow_claims_in_steps_and_keep_the_threads_own() {
+    let (mut host, threads) = host((1, 3), &[(1, 2.0), (3, 2.0)], 0.0);
+    run(&mut host, 1);
+    // A ran on the fast core, the others on slow ones: claims 1 and (104 / 102)^5 / 3, that is, 2^1.08 and 2^-0.36 of
+    // their mean, in quarters of a doubling.
+    let weights = |host: &PolicyHost| {
+        threads.clone().into_iter().map(|it| host.view().plan(it).weight).collect::<Vec<_>>()
+    };
+    assert_eq!(weights(&host), [2048, 861, 861, 861]);
+    host.sched.apply(threads[1], &Change::Weight(2 * 1024));
+    run(&mut host, 1);
+    assert_eq!(weights(&host)[1], 2 * 861);
+    assert_eq!(weights(&host)[2], 861);
+}
+
+#[test]
+fn without_weights_they_stay() {
+    let (mut host, threads) = host((1, 3), &[(1, 2.0), (3, 2.0)], WEIGHTS);
+    run(&mut host, 10);
+    assert!(threads.into_iter().all(|thread| host.view().plan(thread).weight == 1024));
+}
+
+#[test]
+fn a_fast_core_that_idles_pulls_unless_that_is_left_out() {
+    let pulls = |without| {
+        let rules = build("abreast", &[("without", without)]).rules(&topology(&[(1, 1), (0, 1)]));
+        rules.steal.iter().any(|step| step.from == StealFrom::RunningOnSlower)
+    };
+    assert!(pulls(0.0));
+    assert!(!pulls(PULL));
+}
+
+#[test]
+fn equal_cores_are_left_alone() {
+    let mut host = PolicyHost::new(&[(0, 2)], build("abreast", &[]));
+    host.add_programs(&[1.0, 1.0, 1.0]);
+    assert_eq!(host.run_epoch(), 0);
+}

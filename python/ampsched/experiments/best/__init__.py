@@ -1,0 +1,1 @@
+"""The policy abreast against all others, and against what no policy can beat."""

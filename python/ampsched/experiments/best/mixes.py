@@ -1,0 +1,93 @@
+"""Random mixes of shipped programs, to choose a policy's parameters by and to try it.
+
+The rule: two to four programs; three in five are models of real programs with one to eight threads, the others
+synthetic ones with drawn parameters. In every second mix, programs after the first arrive within two seconds.
+Training and test mixes come of different seeds; none is taken from a paper.
+"""
+
+import random
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from ampsched._core import Workload
+from ampsched.catalog import Catalog
+
+Role = Literal["train", "test"]
+COUNT = {"train": 24, "test": 32}
+MACHINES = ("2B2S", "2B4S", "4B2S", "4B4S")
+LATEST_MS = 2000
+REAL_SHARE = 0.6
+
+POWERS_OF_TWO = ("fft", "radix", "ocean_cp", "fluidanimate")
+PAIRS = ("fmm", "water_nsquared", "water_spatial")
+"""Programs whose models have two threads."""
+OTHERS = ("blackscholes", "bodytrack", "dedup", "ferret", "freqmine", "swaptions", "lu_ncb", "lu_cb")
+REAL = OTHERS + POWERS_OF_TWO + PAIRS
+SYNTHETIC = ("cpu-bound", "barrier-loop", "mutex-convoy", "pipeline", "bzip2", "mcf")
+
+
+def mixes(role: Role) -> list[Workload]:
+    """The mixes for a purpose, the same at each call."""
+    names = [f"{role}-{number}" for number in range(1, COUNT[role] + 1)]
+    text = "\n".join(_mix(name, number % 2 == 1) for number, name in enumerate(names))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mixes.toml"
+        path.write_text(text)
+        catalog = Catalog.shipped()
+        return [catalog.workload(f"{path}:{name}") for name in names]
+
+
+def _mix(name: str, arrives: bool) -> str:
+    dice = random.Random(name)  # noqa: S311 (no secrets)
+    apps = []
+    for place in range(dice.choice([2, 2, 3, 4])):
+        start_ms = dice.randrange(LATEST_MS) if arrives and place else 0
+        program, params = _program(dice)
+        listed = ", ".join(f"{key} = {value:g}" for key, value in params.items())
+        apps.append(f'  {{ program = "{program}", params = {{ {listed} }}, start_ms = {start_ms} }},\n')
+    return f"[workloads.{name}]\napps = [\n{''.join(apps)}]\n"
+
+
+def _program(dice: random.Random) -> tuple[str, dict[str, float]]:
+    if dice.random() < REAL_SHARE:
+        return _real(dice)
+    program = dice.choice(SYNTHETIC)
+    length = dice.choice([0.5, 1, 2])
+    return program, _params(program, length, dice)
+
+
+def _real(dice: random.Random) -> tuple[str, dict[str, float]]:
+    program = dice.choice(REAL)
+    if program in PAIRS:
+        return program, {"n": 2}
+    return program, {"n": dice.choice([1, 2, 4, 8] if program in POWERS_OF_TWO else [1, 2, 3, 4, 6, 8])}
+
+
+def _params(program: str, length: float, dice: random.Random) -> dict[str, float]:
+    if program == "cpu-bound":
+        return {"ratio": round(dice.uniform(1.1, 3.5), 2), "length_ms": 1500 * length}
+    if program == "barrier-loop":
+        work_us = dice.choice([500, 1000, 4000])
+        rounds = 600_000 * length // work_us
+        return {
+            "n": dice.choice([2, 3, 4, 6, 8]),
+            "rounds": rounds,
+            "work_us": work_us,
+            "cv": dice.choice([0, 0.2, 0.5]),
+        }
+    if program == "mutex-convoy":
+        return {
+            "n": dice.choice([2, 4, 6]),
+            "rounds": 2500 * length,
+            "outside_us": dice.choice([50, 200, 400]),
+        }
+    if program == "pipeline":
+        source_us, work_us = dice.choice([50, 100, 300]), dice.choice([200, 400, 800])
+        return {
+            "n": dice.choice([1, 2, 4, 6]),
+            "items": 3000 * length,
+            "source_us": source_us,
+            "work_us": work_us,
+        }
+    return {}

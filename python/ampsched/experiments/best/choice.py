@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from ampsched import api
+from ampsched import api, policies
 from ampsched.comparison import Comparison, SummaryRow
 from ampsched.experiments.best.mixes import MACHINES, mixes
-from ampsched import policies
 
 BASELINE = "cfs"
 POLICY = "abreast"

@@ -1,0 +1,130 @@
+"""What is run: each section is a comparison, and its rows are all that the report is made of."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars
+
+from ampsched import api
+from ampsched._core import Workload
+from ampsched.comparison import SummaryRow
+from ampsched.experiments.best.choice import BASELINE, CANDIDATES, POLICY, candidate, others
+from ampsched.experiments.best.mixes import MACHINES, mixes
+from ampsched.experiments.colab.setup import workloads as colab_mixes
+
+PEERS = ("linux", "colab", "max-fair", "min-fair", "acfs", "camp", "similarity")
+"""The policies that the issue of the best policy began with, but for a-dwrr."""
+OTHER_MACHINES = ("2B2S:big=1:little=1", "hikey960", "exynos5422", "pixel", "tensor", "hybrid-8P16E")
+FEW = 12
+"""Test mixes on the other machines."""
+INGREDIENTS = ("demand", "gain", "turns", "weights", "pull")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A comparison."""
+
+    name: str
+    machines: tuple[str, ...]
+    workloads: Callable[[], Sequence[str | Workload]]
+    policies: Callable[[], Sequence[str]]
+    factors: str = "oracle"
+    noise: str = "none"
+
+
+def _peers() -> list[str]:
+    return [BASELINE, *PEERS, POLICY]
+
+
+def _all() -> list[str]:
+    return [*others(), POLICY]
+
+
+def ablation(ingredient: str) -> str:
+    """The policy without an ingredient."""
+    return f"{POLICY}:without={1 + INGREDIENTS.index(ingredient)}"
+
+
+def _variants() -> list[str]:
+    values = [candidate(value) for value in CANDIDATES if value != 5]
+    return [BASELINE, POLICY, *map(ablation, INGREDIENTS), *values]
+
+
+def _few() -> list[Workload]:
+    return mixes("test")[:FEW]
+
+
+def _test() -> list[Workload]:
+    return mixes("test")
+
+
+SECTIONS = (
+    Section("colab", MACHINES, colab_mixes, _all),
+    Section("test", MACHINES, _test, _all),
+    Section("machines", OTHER_MACHINES, _few, _peers),
+    Section("predicted", MACHINES, colab_mixes, _peers, factors="predicted"),
+    Section("unknown", MACHINES, colab_mixes, _peers, factors="none"),
+    Section("idle noise", MACHINES, colab_mixes, _peers, noise="idle"),
+    Section("busy noise", MACHINES, colab_mixes, _peers, noise="busy"),
+    Section("predicted, busy noise", MACHINES, colab_mixes, _peers, factors="predicted", noise="busy"),
+    Section("ablations, colab", MACHINES, colab_mixes, _variants),
+    Section("ablations, test", MACHINES, _test, _variants),
+)
+"""All but the training mixes and the sets of the other papers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A policy on a mix: means over both core orders."""
+
+    section: str
+    machine: str
+    workload: str
+    policy: str
+    h_antt: float
+    h_stp: float
+    makespan_ms: float
+    unfairness: float
+
+
+def run(section: Section, jobs: int = 0, progress: Callable[[str], object] = print) -> list[Row]:
+    """Runs a section."""
+    progress(f"{section.name}: {len(section.machines)} machines")
+    comparison = api.compare(
+        section.machines,
+        section.workloads(),
+        section.policies(),
+        limits=False,
+        factors=section.factors,
+        noise=section.noise,
+        jobs=jobs,
+    )
+    return [row_of(section.name, each) for each in comparison.summary()]
+
+
+def row_of(section: str, row: SummaryRow) -> Row:
+    """What is kept of a summary's row."""
+    return Row(
+        section,
+        row.machine,
+        row.workload,
+        row.policy,
+        row.h_antt.mean,
+        row.h_stp.mean,
+        row.makespan_ms.mean,
+        row.unfairness,
+    )
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """Writes rows as Parquet, numbers with 32 bits."""
+    table = polars.DataFrame([asdict(row) for row in rows])
+    table.with_columns(polars.col(polars.Float64).cast(polars.Float32)).write_parquet(
+        path, compression="zstd"
+    )
+
+
+def read(path: Path) -> list[Row]:
+    """What `write` wrote."""
+    return [Row(**each) for each in polars.read_parquet(path).iter_rows(named=True)]

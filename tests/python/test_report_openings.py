@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 from ampsched.experiments import degradation
+from ampsched.experiments.best import report as best
 from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum import report as optimum
 from ampsched.markdown import wrapped
@@ -68,6 +69,10 @@ def of_optimum() -> str:
     return optimum.text(optimum.read(REPORTS / "optimum"))
 
 
+def of_best() -> str:
+    return best.text(best.read(REPORTS / "best"))
+
+
 def of_storms() -> str:
     entries = storms.read(REPORTS / "storms")
     return storms.answer([entries[cell] for cell in sorted(entries)])
@@ -103,6 +108,7 @@ def of_contract() -> str:
 DATA: dict[str, Callable[[], str]] = {
     "prediction/report.md": of_prediction,
     "prediction/degradation.md": of_degradation,
+    "best/report.md": of_best,
     "optimum/report.md": of_optimum,
     "kernels/report.md": lambda: kernels.answer(kernels.read(REPORTS / "kernels")),
     "storms/report.md": of_storms,

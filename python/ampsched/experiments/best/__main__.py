@@ -13,10 +13,13 @@ def main() -> None:
     page_only, folders = "--page" in sys.argv[1:], [each for each in sys.argv[1:] if each != "--page"]
     if len(folders) != 1:
         sys.exit(USAGE)
+    folder = Path(folders[0])
+    if not (optimum := folder.parent / "optimum").is_dir():
+        sys.exit(f"error: {optimum} is missing: python -m ampsched.experiments.optimum {optimum} writes it")
     if page_only:
-        write_page(Path(folders[0]))
+        write_page(folder)
     else:
-        write(Path(folders[0]), measure(progress=lambda line: print(line, file=sys.stderr, flush=True)))
+        write(folder, measure(progress=lambda line: print(line, file=sys.stderr, flush=True)))
 
 
 if __name__ == "__main__":

@@ -309,7 +309,7 @@ def judged(found: Measured) -> list[tuple[str, str, bool]]:
         for key, name in NAMES.items()
         for value, aim in [(getattr(own, key), getattr(AIMS, key))]
     ]
-    for name in ("predicted", "busy noise"):
+    for name in ("predicted", "idle noise", "busy noise"):
         kept = _kept(own, found.section(name)[POLICY])
         least = min(kept.values())
         outcome = ", ".join(f"{NAMES[key]} {100 * value:.0f} %" for key, value in kept.items())
@@ -333,7 +333,7 @@ def _aims(found: Measured) -> list[str]:
         "Set before the policy existed. No policy here meets the first four at once: throughput alone "
         f"({candidate(0)}) has H_STP {_percent(found.section('ablations, colab')[candidate(0)].h_stp)}, and "
         "the power that meets the aim of unfairness has less. What the kernel makes of it is in "
-        "[the report of live gains](../live/gain.md).",
+        "[the report on live runs](../live/report.md).",
         _rows(["aim", "outcome", "met"], lines),
     ]
 

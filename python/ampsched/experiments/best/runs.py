@@ -118,11 +118,10 @@ def row_of(section: str, row: SummaryRow) -> Row:
 
 
 def write(rows: Sequence[Row], path: Path) -> None:
-    """Writes rows as Parquet, numbers with 32 bits."""
+    """Writes rows as Parquet, numbers with six digits."""
     table = polars.DataFrame([asdict(row) for row in rows])
-    table.with_columns(polars.col(polars.Float64).cast(polars.Float32)).write_parquet(
-        path, compression="zstd"
-    )
+    rounded = polars.col(polars.Float64).round_sig_figs(6).cast(polars.Float32)
+    table.with_columns(rounded).write_parquet(path, compression="zstd")
 
 
 def read(path: Path) -> list[Row]:

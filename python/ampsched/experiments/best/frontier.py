@@ -4,9 +4,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ampsched.experiments import plots
-from ampsched.experiments.best.choice import CANDIDATES, POLICY, Changes, candidate
+from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate
+from ampsched.experiments.best.rows import Changes
 
-NAMED = ("linux", "colab", "camp", "max-fair", "acfs", "a-dwrr", "similarity", "hsp", "wash", "prop-sp")
+NAMED = (
+    "linux",
+    "colab",
+    "camp",
+    "max-fair",
+    "acfs",
+    "similarity",
+    "hsp",
+    "wash",
+    "prop-sp",
+    "equal-progress",
+)
 WORST_H_ANTT = -0.15
 """Policies that change it by less are not drawn: they are far off."""
 
@@ -43,7 +55,9 @@ def draw(path: Path, policies: Mapping[str, Changes], variants: Mapping[str, Cha
             )
         axes.set_xlabel("unfairness against cfs in % (left is fairer)")
         axes.set_ylabel("H_ANTT against cfs in % (lower is shorter)")
-        plots.name_points(axes, named, list(zip(*_points(own.values()), strict=True)))
+        axes.margins(0.06, 0.1)
+        unnamed = [each for name, each in others.items() if name not in NAMED]
+        plots.name_points(axes, named, list(zip(*_points([*own.values(), *unnamed]), strict=True)))
         plots.head(whole, "COLAB's mixes: turnaround and unfairness", axes)
 
 

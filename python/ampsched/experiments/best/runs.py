@@ -1,16 +1,13 @@
 """What is run: each section is a comparison, and its rows are all that the report is made of."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-
-import polars
+from dataclasses import dataclass
 
 from ampsched import api
 from ampsched._core import Workload
-from ampsched.comparison import SummaryRow
-from ampsched.experiments.best.choice import BASELINE, CANDIDATES, POLICY, candidate, others
+from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate, others
 from ampsched.experiments.best.mixes import MACHINES, mixes
+from ampsched.experiments.best.rows import BASELINE, Row, row_of
 from ampsched.experiments.colab.setup import workloads as colab_mixes
 
 PEERS = ("linux", "colab", "max-fair", "min-fair", "acfs", "camp", "similarity")
@@ -74,20 +71,6 @@ SECTIONS = (
 """All but the training mixes and the sets of the other papers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A policy on a mix: means over both core orders."""
-
-    section: str
-    machine: str
-    workload: str
-    policy: str
-    h_antt: float
-    h_stp: float
-    makespan_ms: float
-    unfairness: float
-
-
 def run(section: Section, jobs: int = 0, progress: Callable[[str], object] = print) -> list[Row]:
     """Runs a section."""
     progress(f"{section.name}: {len(section.machines)} machines")
@@ -101,29 +84,3 @@ def run(section: Section, jobs: int = 0, progress: Callable[[str], object] = pri
         jobs=jobs,
     )
     return [row_of(section.name, each) for each in comparison.summary()]
-
-
-def row_of(section: str, row: SummaryRow) -> Row:
-    """What is kept of a summary's row."""
-    return Row(
-        section,
-        row.machine,
-        row.workload,
-        row.policy,
-        row.h_antt.mean,
-        row.h_stp.mean,
-        row.makespan_ms.mean,
-        row.unfairness,
-    )
-
-
-def write(rows: Sequence[Row], path: Path) -> None:
-    """Writes rows as Parquet, numbers with six digits."""
-    table = polars.DataFrame([asdict(row) for row in rows])
-    rounded = polars.col(polars.Float64).round_sig_figs(6).cast(polars.Float32)
-    table.with_columns(rounded).write_parquet(path, compression="zstd")
-
-
-def read(path: Path) -> list[Row]:
-    """What `write` wrote."""
-    return [Row(**each) for each in polars.read_parquet(path).iter_rows(named=True)]

@@ -1,0 +1,86 @@
+"""What is kept of comparisons, and the changes that follow from it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean
+
+import polars
+
+from ampsched.comparison import SummaryRow
+
+BASELINE = "cfs"
+"""What all others are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A policy on a mix: means over both core orders."""
+
+    section: str
+    machine: str
+    workload: str
+    policy: str
+    h_antt: float
+    h_stp: float
+    makespan: float
+    """In ms."""
+    unfairness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A policy against the baseline: geometric means over cases of ratios; -0.1 is 10 % less."""
+
+    h_antt: float
+    h_stp: float
+    makespan: float
+    unfairness: float
+
+
+NAMES = {"h_antt": "H_ANTT", "h_stp": "H_STP", "makespan": "makespan", "unfairness": "unfairness"}
+"""The measures and what they are called."""
+HIGHER_IS_BETTER = {"h_stp"}
+
+
+def row_of(section: str, row: SummaryRow) -> Row:
+    """What is kept of a summary's row."""
+    mean = row.h_antt.mean, row.h_stp.mean, row.makespan_ms.mean
+    return Row(section, row.machine, row.workload, row.policy, *mean, row.unfairness)
+
+
+def changes(rows: Sequence[Row]) -> dict[str, Changes]:
+    """The changes of all policies but the baseline, from rows of the same cases."""
+    base = {(row.machine, row.workload): row for row in rows if row.policy == BASELINE}
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        by.setdefault(row.policy, []).append(row)
+
+    def change(own: Sequence[Row], key: str) -> float:
+        return (
+            geometric_mean(getattr(row, key) / getattr(base[row.machine, row.workload], key) for row in own)
+            - 1
+        )
+
+    return {
+        policy: Changes(**{key: change(own, key) for key in NAMES})
+        for policy, own in by.items()
+        if policy != BASELINE
+    }
+
+
+def best(found: Sequence[Changes], key: str) -> float:
+    """The best value of a measure."""
+    return (max if key in HIGHER_IS_BETTER else min)(getattr(each, key) for each in found)
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """Writes rows as Parquet, numbers with six digits."""
+    table = polars.DataFrame([asdict(row) for row in rows])
+    rounded = polars.col(polars.Float64).round_sig_figs(6).cast(polars.Float32)
+    table.with_columns(rounded).write_parquet(path, compression="zstd")
+
+
+def read(path: Path) -> list[Row]:
+    """What `write` wrote."""
+    return [Row(**each) for each in polars.read_parquet(path).iter_rows(named=True)]

@@ -357,8 +357,9 @@ def _kept(whole: Changes, part: Changes) -> dict[str, float]:
 
 
 def _rank(found: Mapping[str, Changes], key: str) -> int:
-    sign = -1 if key in HIGHER_IS_BETTER else 1
-    return 1 + sum(sign * getattr(each, key) < sign * getattr(found[POLICY], key) for each in found.values())
+    values: list[float] = [getattr(each, key) for each in found.values()]
+    own: float = getattr(found[POLICY], key)
+    return 1 + sum(value > own if key in HIGHER_IS_BETTER else value < own for value in values)
 
 
 def _places(found: Mapping[str, Changes]) -> str:

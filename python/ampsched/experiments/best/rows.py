@@ -71,7 +71,8 @@ def changes(rows: Sequence[Row]) -> dict[str, Changes]:
 
 def best(found: Sequence[Changes], key: str) -> float:
     """The best value of a measure."""
-    return (max if key in HIGHER_IS_BETTER else min)(getattr(each, key) for each in found)
+    values: list[float] = [getattr(each, key) for each in found]
+    return max(values) if key in HIGHER_IS_BETTER else min(values)
 
 
 def write(rows: Sequence[Row], path: Path) -> None:

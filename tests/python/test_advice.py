@@ -1,6 +1,7 @@
 """Advice on recorded programs: what is compared, what is refused, what is said."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from ampsched._core import simulated_counter_names, simulated_counters
 from ampsched.cli import main
 from ampsched.cli.advising import lines
 from ampsched.recording import Recording, load, save
-from ampsched.recording.advice import BASELINE, advise, check
+from ampsched.recording.advice import BASELINE, FIRST_CHOICE, Choice, advise, check
 from ampsched.recording.imports import import_file
 from ampsched.recording.machine import machine_text, recorded_machine
+from ampsched.statistics import Estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 EXACT = ROOT / "docs/reports/recordings/exact"
@@ -49,6 +51,28 @@ def test_the_answer_has_everything_that_a_decision_needs() -> None:
     assert json.dumps(found.to_dict())
 
 
+def test_of_equally_good_policies_the_first_choice_is_suggested() -> None:
+    found = advise(UNEVEN, "2B2S", ("linux", "acfs"), repeat=2)
+
+    def suggested(**changes: tuple[float, float]) -> list[str]:
+        """Of policies with these changes and half intervals."""
+        choices = [
+            Choice(name.replace("_", "-"), Estimate(mean, mean - half, mean + half, 5))
+            for name, (mean, half) in sorted(changes.items(), key=lambda item: item[1])
+        ]
+        return [each.policy for each in replace(found, choices=tuple(choices)).suggested]
+
+    assert suggested(camp=(-0.20, 0.01), abreast=(-0.195, 0.01)) == ["abreast", "camp"]
+    assert suggested(camp=(-0.20, 0.01), hsp=(-0.15, 0.01), abreast=(-0.1, 0.01)) == [
+        "camp",
+        "hsp",
+        "abreast",
+    ]
+    # Equal to the best, but perhaps not faster than the baseline.
+    assert suggested(camp=(-0.20, 0.01), abreast=(-0.1, 0.2)) == ["camp"]
+    assert suggested(camp=(0.20, 0.01), abreast=(0.3, 0.2)) == []
+
+
 def test_another_machine_makes_the_speedup_a_guess_that_is_said() -> None:
     found = advise(UNEVEN, "4B4S", ("linux", "acfs"), repeat=2)
     assert found.speedup.startswith("not known")
@@ -74,7 +98,8 @@ def test_counters_of_the_machines_cores_tell_the_speedup(tmp_path: Path) -> None
 def test_a_replay_that_misses_the_recording_is_no_basis(tmp_path: Path) -> None:
     slow = edited(UNEVEN, tmp_path, wall_ns=400_000_000, foreign=0.4, machine="")
     with pytest.raises(
-        InputError, match=r"too far apart for advice: other programs took 40% of the CPUs' time"
+        InputError,
+        match=rf"too far apart for advice: other programs took 40% of the CPUs' time.*{FIRST_CHOICE}",
     ):
         advise(slow, "2B2S", POLICIES, repeat=2)
     assert advise(slow, "2B2S", POLICIES, repeat=2, anyway=True).check.error < -0.5

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = render.examples(
     "ampsched advise -- ./my_program --threads 4",
     "ampsched advise my_program.ampr --machine hybrid-8P16E",
-    "ampsched advise my_program.ampr -m pixel -p linux,acfs,colab --speedup 1.8",
+    "ampsched advise my_program.ampr -m pixel -p linux,abreast,colab --speedup 1.8",
 )
 SHOWN = 3
 
@@ -181,20 +181,18 @@ def _sensitivity(advice: Advice) -> str:
 
 
 def _how(advice: Advice, command: list[str]) -> str:
-    """How the best policy runs here and now; if it does not, the best one that does."""
+    """How the policy that is suggested runs here and now; if it does not, the best one that does."""
     from ampsched.live.program import refusal
 
     best = advice.best.policy
-    for choice in advice.choices:
-        if choice.change.high >= 0:
-            break
+    for choice in advice.suggested:
         try:
             if refusal(choice.policy, []):
                 continue
         except InputError:
             break
         run = f"ampsched live run --policy {choice.policy} -- {shlex.join(command) or 'COMMAND'}"
-        if choice.policy == best:
+        if choice is advice.suggested[0]:
             return f"here: {run}"
         return f"here: {best} cannot run (see: ampsched live doctor), {choice.policy} can ({choice.change.mean:+.1%}): {run}"
     return f"here: {best} cannot run (see: ampsched live doctor); on virtual cores: ampsched vm run --policy {best} ..."

@@ -17,7 +17,7 @@ from ampsched.live.commands import subcommands
 app = typer.Typer(
     name="live",
     help="Policies on this computer: run them for real programs, watch, stop, compare.",
-    epilog=render.examples("ampsched live run --policy hsp --big 0-3 --little 4-7 -- ./my_program"),
+    epilog=render.examples("ampsched live run --policy abreast --big 0-3 --little 4-7 -- ./my_program"),
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -29,7 +29,7 @@ THEIRS = "Options: `--help`, or the man page of `ampsched-live`, which gets all 
 for _each in subcommands().values():
     app.command(_each.name, cls=PassedOn, help=f"{_each.about}.", epilog=THEIRS)(pass_on)
 
-COMPARE_EXAMPLES = render.examples("ampsched live compare mix.toml -p default,hsp --big 0-3 --little 4-7")
+COMPARE_EXAMPLES = render.examples("ampsched live compare mix.toml -p default,abreast --big 0-3 --little 4-7")
 
 
 @app.command("compare", epilog=COMPARE_EXAMPLES)
@@ -50,7 +50,7 @@ def compare(
             help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program.",
             autocompletion=read.complete_policy,
         ),
-    ] = "default,hsp",
+    ] = "default,abreast",
     repeat: Annotated[
         int,
         typer.Option(

@@ -146,7 +146,7 @@ Mirror = Annotated[
 EXAMPLES = render.examples(
     "ampsched vm run -- uname -r",
     "ampsched vm run --arch arm64 --kernel 7.3 -- cat /sys/devices/system/cpu/cpu0/cpu_capacity",
-    "ampsched vm run -m hybrid-8P16E:p=6:e2=0:e3=0 --policy colab --out results -- ./my_program",
+    "ampsched vm run -m hybrid-8P16E:p=6:e2=0:e3=0 --policy abreast --out results -- ./my_program",
 )
 
 

@@ -191,7 +191,7 @@ def compare_live(
 
     Args:
         mix: The programs.
-        policies: Policies with parameters, such as ``hsp`` or ``wash:sigma=0.3``; ``default`` is the kernel alone;
+        policies: Policies with parameters, such as ``abreast`` or ``colab:decay=0.5``; ``default`` is the kernel alone;
             ``scx_bpfland`` and others that begin with ``scx_`` are sched_ext schedulers of that name in the path, with
             options if need be.
         rounds: Number of rounds, each a sample.

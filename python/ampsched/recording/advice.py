@@ -22,9 +22,12 @@ from ampsched.recording.summary import coverage
 from ampsched.statistics import Estimate
 
 BASELINE = "linux"
+FIRST_CHOICE = "abreast"
+"""What to run if nothing was compared, and of equally good policies: the best on mixes of programs."""
 POLICIES = (
     BASELINE,
     "a-dwrr",
+    FIRST_CHOICE,
     "acfs",
     "camp",
     "colab",
@@ -137,6 +140,16 @@ class Advice:
     def equals(self) -> tuple[str, ...]:
         """The policies whose interval has the best one's change in it, the best first."""
         return tuple(choice.policy for choice in self.choices if choice.change.low <= self.best.change.mean)
+
+    @property
+    def suggested(self) -> tuple[Choice, ...]:
+        """What to run, in this order, of what is faster than the baseline by more than its interval.
+
+        The best first, but :data:`FIRST_CHOICE` before all if it is no worse.
+        """
+        faster = [choice for choice in self.choices if choice.change.high < 0]
+        first = FIRST_CHOICE if FIRST_CHOICE in self.equals else self.best.policy
+        return tuple(sorted(faster, key=lambda choice: choice.policy != first))
 
     @property
     def is_worth_it(self) -> bool:
@@ -351,5 +364,6 @@ def _refusal(path: Path, recording: Recording, checked: Check) -> str:
     why = "; ".join(causes) or "for reasons that the recording does not tell"
     return (
         f"{path}: its replay on the recording's own cores takes {checked.replayed_s:.3g} s, the program took "
-        f"{checked.recorded_s:.3g} s: too far apart for advice: {why} (record it again on a quiet computer, or use --anyway)"
+        f"{checked.recorded_s:.3g} s: too far apart for advice: {why} (record it again on a quiet computer, or use --anyway; "
+        f"{FIRST_CHOICE} is the first choice where nothing was compared)"
     )

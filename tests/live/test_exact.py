@@ -121,7 +121,7 @@ def test_the_how_to_works(tmp_path: Path) -> None:
     times = re.findall(r"^ampsched: took ([\d.]+) s in the machine", done.stderr, re.MULTILINE)
     assert len(times) == 5
     assert times[0] == times[1], "the same run twice"
-    assert "colab as written" in done.stdout
+    assert "abreast as written" in done.stdout
     assert "sched_switch" in (tmp_path / "xz.trace").read_text("utf-8")
     assert "scaling_cur_freq" in done.stdout
     assert (tmp_path / "load.pftrace").stat().st_size > 0

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Settings {
-    /// Policy with parameters, such as hsp or wash:sigma=0.3.
+    /// Policy with parameters, such as abreast or colab:decay=0.5.
     #[cfg_attr(feature = "clap", arg(long, short))]
     pub policy: String,
     /// A parameter of the policy, such as sigma=0.3; repeatable.

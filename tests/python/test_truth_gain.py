@@ -11,7 +11,7 @@ import pytest
 from truth.campaign.boot import KERNEL
 from truth.campaign.plan import Program
 from truth.campaign.store import Store
-from truth.gain import report
+from truth.gain import aims, report
 from truth.gain.campaign import alone_mixes, alone_names, blocks, kept
 from truth.gain.inputs import write_inputs
 from truth.gain.machines import ARM, MACHINES, OURS, SYSTEMS, X86
@@ -96,6 +96,29 @@ def test_the_report_says_what_was_measured_and_what_was_not(store: Store, tmp_pa
 def test_a_report_is_made_of_what_there_is(store: Store, tmp_path: Path) -> None:
     report.write(tmp_path / "out", Store(tmp_path / "nothing"))
     assert "Nothing has been measured yet." in (tmp_path / "out/report.md").read_text("utf-8")
+
+
+def test_each_aim_is_judged_by_all_that_was_measured(store: Store) -> None:
+    rows = [
+        row(mix.name, offset, list(mix.programs), ALONE_MS * (2.1 if mix.name == "build" else 1.5))
+        for mix in MIXES
+        for offset in (1, 2)
+    ]
+    store.add("2B2S", SYSTEMS[X86], aims.POLICY, rows)
+    results = Results.read(store, ["2B2S"], [KERNEL, "scx_bpfland", "scx_lavd", aims.POLICY])
+    simulated = {("2B2S", X86, aims.POLICY, "locks"): {1: 1.6, 2: 1.6}}
+    (found,) = aims.seen(results, simulated)
+    # Against lavd's 1.9 and 2.1.
+    assert found.worst[0] == "build"
+    assert found.worst[1].mean == pytest.approx((2.1 / 1.9 + 2.1 / 2.1) / 2 - 1)
+    assert found.changes["locks"].mean == pytest.approx((1.5 / 1.9 + 1.5 / 2.1) / 2 - 1)
+    assert found.late_us == {"deadlines": (900, 900), "build": (900, 900)}
+    assert {mix: error.mean for mix, error in found.errors.items()} == {"locks": pytest.approx(1.6 / 1.5 - 1)}
+    lower, worse, later, apart = aims.verdicts([found])
+    assert lower.endswith("; reached.")
+    assert "`build` on 2B2S (+5.3%); **not reached**" in worse
+    assert "later on 0 of 2 mixes with sleepers; reached" in later
+    assert "1 of 1 mixes are further apart" in apart
 
 
 def test_of_a_program_s_own_report_only_lateness_is_kept() -> None:

@@ -18,6 +18,7 @@ SYSTEMS = {architecture: f"{architecture}-{LINUX}" for architecture in (X86, ARM
 """Names of the results' folders, by architecture."""
 PEERS = ("scx_bpfland", "scx_lavd")
 OURS = (
+    "abreast",
     "acfs",
     "equal-progress",
     "max-fair",
@@ -52,6 +53,12 @@ MACHINES = {
 """Shipped machines and parts of such. 2P4E has three classes: 2 Cortex-X1, 2 Cortex-A76 and 2 Cortex-A55."""
 
 
+def exact(machine: str, architecture: str, *, alone: bool = False) -> Exact:
+    """A virtual machine of the campaign, or that of as many fast cores."""
+    own = Catalog.shipped().machine(MACHINES[machine])
+    return Exact(own.all_big() if alone else own, kernel=LINUX, architecture=architecture)
+
+
 @dataclass(frozen=True)
 class Workshop:
     """Where compiled programs, inputs and the programs of schedulers are on this computer.
@@ -70,10 +77,9 @@ class Workshop:
 
     def guest(self, machine: str, architecture: str, *, alone: bool = False) -> Guest:
         """A machine of the campaign, or that of as many fast cores."""
-        own = Catalog.shipped().machine(MACHINES[machine])
         name = f"{ALONE}-{machine}" if alone else machine
-        exact = Exact(own.all_big() if alone else own, kernel=LINUX, architecture=architecture)
-        return Guest(name, exact, self.programs / architecture, self._files(architecture))
+        own = exact(machine, architecture, alone=alone)
+        return Guest(name, own, self.programs / architecture, self._files(architecture))
 
     def kernel(self) -> Scheduler:
         """The kernel's own scheduler."""

@@ -6,17 +6,16 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from ampsched import Catalog
 from ampsched.experiments import plots
 from ampsched.experiments.opening import opening
 from ampsched.files import writing
 from ampsched.markdown import wrapped
 from ampsched.metrics import slowdowns
 from ampsched.statistics import Estimate, estimate
-from ampsched.vm.exact import Exact
 from truth.campaign.boot import KERNEL
 from truth.campaign.store import Store
-from truth.gain.machines import ARM, LINUX, MACHINES, OURS, PEERS, X86
+from truth.gain import aims
+from truth.gain.machines import ARM, LINUX, MACHINES, OURS, PEERS, X86, exact
 from truth.gain.mixes import MIXES, Chosen
 from truth.gain.results import METRICS, Cell, Results
 from truth.gain.simulated import Simulator
@@ -31,6 +30,7 @@ SHOWN = {
     (ARM, KERNEL): ("EEVDF, capacities (arm64)", plots.BLACK, "D"),
     (X86, "scx_bpfland"): ("scx_bpfland (x86)", plots.ORANGE, "s"),
     (X86, "scx_lavd"): ("scx_lavd (x86)", plots.GREEN, "s"),
+    (X86, "abreast"): ("abreast (x86)", plots.BLACK, "^"),
     (X86, "colab"): ("COLAB (x86)", plots.SKY, "o"),
     (X86, "max-fair"): ("max-fair (x86)", plots.PINK, "o"),
     (X86, "acfs"): ("acfs (x86)", plots.RED, "o"),
@@ -38,7 +38,7 @@ SHOWN = {
     (ARM, "equal-progress"): ("equal-progress (arm64)", plots.BLUE, "D"),
 }
 """What the figure shows: name, colour and mark by architecture and scheduler. Chosen before anything was measured, by
-what the first sketches had."""
+what the first sketches had; abreast came later."""
 SIMULATED = {KERNEL: "eevdf"} | {policy: policy for policy in OURS}
 """What stands for what in the simulator."""
 
@@ -214,9 +214,9 @@ def simulated_cells(results: Results) -> dict[tuple[str, str, str, str], dict[in
     """H_ANTT of the simulation of every run that the simulator knows, by cell and offset."""
     found = {}
     for (machine, architecture), unit_us in results.unit_us.items():
-        exact = Exact(Catalog.shipped().machine(MACHINES[machine]), kernel=LINUX, architecture=architecture)
+        own = exact(machine, architecture)
         with TemporaryDirectory() as folder:
-            simulator = Simulator(Path(folder), machine, exact, unit_us)
+            simulator = Simulator(Path(folder), machine, own, unit_us)
             for mix in filter(is_simulated, MIXES):
                 alone_ns = simulator.alone_ns(mix)
                 for key, cell in results.cells.items():
@@ -353,6 +353,7 @@ def write(out: Path, store: Store) -> None:
         "## Machine by machine",
         VERDICT.format(aim=AIM, worst=WORST),
         verdict(results),
+        aims.section(results, simulated),
         "## How it was measured",
         INTRODUCTION.format(linux=LINUX),
         counts_text(results),

@@ -62,19 +62,28 @@ class Simulator:
     def turnarounds_ns(self, mix: Chosen, policy: str, offset: int) -> list[float]:
         """Turnaround of each program of a mix that begins with these offsets."""
         starts_us = mix.mix().starts_us(offset)
+        apps = self.outcome(mix, policy, offset).apps
+        return [app.turnaround_ns - start_us * 1000.0 for app, start_us in zip(apps, starts_us, strict=True)]
+
+    def outcome(self, mix: Chosen, policy: str, offset: int) -> ampsched.Outcome:
+        """All that the simulator says of a mix that begins with these offsets."""
+        starts_us = mix.mix().starts_us(offset)
         apps = [
             (self._program(each, number, start_us), self._params(each, start_us))
             for number, (each, start_us) in enumerate(zip(synthetic(mix), starts_us, strict=True))
         ]
-        ended = self._simulate(apps, policy, self._machine(self.cores, self.mhz))
-        return [end - start_us * 1000 for end, start_us in zip(ended, starts_us, strict=True)]
+        return self._simulate(apps, policy, self._machine(self.cores, self.mhz))
 
     def alone_ns(self, mix: Chosen) -> list[float]:
         """Turnaround of each program alone on as many of the fastest cores."""
         count = sum(self.cores)
         machine = self._machine([count], [FASTEST_MHZ])
         return [
-            self._simulate([(self._program(each, 0, 0), self._params(each, 0))], "eevdf", machine)[0]
+            float(
+                self._simulate([(self._program(each, 0, 0), self._params(each, 0))], "eevdf", machine)
+                .apps[0]
+                .turnaround_ns
+            )
             for each in synthetic(mix)
         ]
 
@@ -104,15 +113,14 @@ class Simulator:
             numbers["threads"] = float(len(each.texts["nice"].split(",")))
         return ", ".join(f"{name} = {value!r}" for name, value in {**works, **numbers}.items())
 
-    def _simulate(self, apps: Sequence[tuple[Path, str]], policy: str, machine: Path) -> list[float]:
+    def _simulate(self, apps: Sequence[tuple[Path, str]], policy: str, machine: Path) -> ampsched.Outcome:
         rows = "\n".join(
             f'  {{ name = "{number}", program = "{program}", params = {{ {params} }} }},'
             for number, (program, params) in enumerate(apps)
         )
         workload = self.folder / "mix.workload.toml"
         workload.write_text(f'[workloads.mix]\ndescription = "A mix"\napps = [\n{rows}\n]\n', "utf-8")
-        outcome = ampsched.simulate(machine, workload, policy, limit_s=60)
-        return [float(app.turnaround_ns) for app in outcome.apps]
+        return ampsched.simulate(machine, workload, policy, limit_s=60)
 
     def _machine(self, cores: Sequence[int], mhz: Sequence[float]) -> Path:
         ranks = self.ranks if len(cores) == len(self.ranks) else [0]

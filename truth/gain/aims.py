@@ -1,0 +1,191 @@
+"""What was asked of a policy in a kernel, and what came out: the section on it in the report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+from ampsched import Periods
+from ampsched.statistics import Estimate, estimate
+from truth.campaign.boot import KERNEL
+from truth.gain.machines import ARM, MACHINES, PEERS, X86, exact
+from truth.gain.mixes import MIXES
+from truth.gain.results import Results
+from truth.gain.simulated import Simulator
+from truth.sides.report import table
+
+POLICY = "abreast"
+BETTER, WORST, APART = 0.10, 0.03, 0.03
+"""H_ANTT: so much lower on average, nowhere more than so much higher; simulated, and measured, within so much."""
+OTHERS = {X86: (KERNEL, *PEERS), ARM: (KERNEL,)}
+LATE, MISSED = "wake-up p99 (us)", "missed deadlines"
+WITHOUT_WEIGHTS = f"{POLICY}:without=4"
+PERIODIC = "deadlines"
+"""The mix of sleepers that the simulator knows."""
+OFFSETS = range(1, 31)
+"""Of what is only simulated."""
+MS_US = 1000
+
+Simulated = Mapping[tuple[str, str, str, str], Mapping[int, float]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came out on a machine with a kind of kernel.
+
+    Attributes:
+        changes: H_ANTT against the best of the others, minus 1, by mix.
+        late_us: 99th percentile of how late sleepers were, by mix: the policy's, and the least of the others.
+        missed: Missed deadlines, in the same way.
+        errors: Of the simulated H_ANTT, by mix.
+    """
+
+    machine: str
+    architecture: str
+    changes: Mapping[str, Estimate]
+    late_us: Mapping[str, tuple[float, float]]
+    missed: Mapping[str, tuple[float, float]]
+    errors: Mapping[str, Estimate]
+
+    @property
+    def mean(self) -> float:
+        return fmean(each.mean for each in self.changes.values())
+
+    @property
+    def worst(self) -> tuple[str, Estimate]:
+        return max(self.changes.items(), key=lambda item: item[1].mean)
+
+    @property
+    def farthest(self) -> tuple[str, Estimate]:
+        """The mix whose simulation is farthest off."""
+        return max(self.errors.items(), key=lambda item: abs(item[1].mean))
+
+    def row(self) -> list[str]:
+        """Of the table."""
+        mix, change = self.worst
+        far, error = self.farthest
+        return [
+            f"{self.machine} {'arm64' if self.architecture == ARM else 'x86'}",
+            f"{self.mean:+.1%}",
+            f"`{mix}` {change.mean:+.1%}",
+            *(f"{own / MS_US:.1f} ({best / MS_US:.1f})" for own, best in self.late_us.values()),
+            *(f"{own:.0%} ({best:.0%})" for own, best in self.missed.values()),
+            f"`{far}` {error.mean:+.1%}",
+        ]
+
+
+def seen(results: Results, simulated: Simulated) -> list[Seen]:
+    """Of the policy, wherever all mixes were measured."""
+    found = []
+    for machine in MACHINES:
+        for architecture, others in OTHERS.items():
+            if all(results.cell(machine, architecture, POLICY, mix.name) for mix in MIXES):
+                found.append(_seen(results, simulated, machine, architecture, others))
+    return found
+
+
+def _seen(
+    results: Results, simulated: Simulated, machine: str, architecture: str, others: Sequence[str]
+) -> Seen:
+    changes: dict[str, Estimate] = {}
+    late: dict[str, tuple[float, float]] = {}
+    missed: dict[str, tuple[float, float]] = {}
+    errors: dict[str, Estimate] = {}
+    for mix in MIXES:
+        ratios = [results.ratio(machine, architecture, mix.name, POLICY, other) for other in others]
+        changes[mix.name] = max((each for each in ratios if each), key=lambda each: each.mean)
+        own, *rest = (results.cell(machine, architecture, name, mix.name) for name in (POLICY, *others))
+        for metric, into in ((LATE, late), (MISSED, missed)):
+            values = [fmean(cell.values(metric)) for cell in (own, *rest) if cell and cell.values(metric)]
+            if own and own.values(metric):
+                into[mix.name] = values[0], min(values[1:])
+        by_offset = simulated.get((machine, architecture, POLICY, mix.name))
+        if own and by_offset:
+            errors[mix.name] = estimate([by_offset[offset] / own.h_antt[offset] - 1 for offset in own.rows])
+    return Seen(machine, architecture, changes, late, missed, errors)
+
+
+def verdicts(found: Sequence[Seen]) -> list[str]:
+    """A line for each aim."""
+    mean = fmean(each.mean for each in found)
+    worse = [
+        f"`{mix}` on {each.machine} ({change.mean:+.1%})"
+        for each in found
+        for mix, change in each.changes.items()
+        if change.mean > WORST
+    ]
+    pairs = [pair for each in found for pair in each.late_us.values()]
+    later = sum(own > best for own, best in pairs)
+    errors = [abs(error.mean) for each in found for error in each.errors.values()]
+    apart = sum(error > APART for error in errors)
+    return [
+        f"* H_ANTT at least {BETTER:.0%} lower than under the best of the others, on average: {mean:+.1%}; "
+        f"{_verdict(mean <= -BETTER)}.",
+        f"* No mix more than {WORST:.0%} higher: {', '.join(worse) or 'none is'}; {_verdict(not worse)}.",
+        f"* Sleepers no later (99th percentile) than under the best of the others: later on {later} of {len(pairs)} "
+        f"mixes with sleepers; {_verdict(not later)}.",
+        f"* Simulated and measured H_ANTT within {APART:.0%}: {apart} of {len(errors)} mixes are further apart, the "
+        f"mean distance is {fmean(errors):.1%}; {_verdict(not apart)}.",
+    ]
+
+
+def _verdict(is_reached: bool) -> str:
+    return "reached" if is_reached else "**not reached**"
+
+
+def section(results: Results, simulated: Simulated) -> str:
+    """Markdown; empty if the policy was not measured."""
+    found = seen(results, simulated)
+    if not found:
+        return ""
+    sleeping = [f"`{mix}`" for mix in found[0].late_us]
+    heads = [
+        "machine",
+        "H_ANTT",
+        "worst mix",
+        *(f"{mix} late, ms" for mix in sleeping),
+        *(f"{mix} missed" for mix in sleeping),
+        "simulated, farthest",
+    ]
+    blocks = [
+        f"## {POLICY}",
+        f"The policy was frozen before its first run here. {BEST_OF_OTHERS}",
+        "\n".join(verdicts(found)),
+        table(heads, [each.row() for each in found]),
+        WHY,
+        missed_text(results),
+    ]
+    return "\n\n".join(blocks)
+
+
+def missed_text(results: Results) -> str:
+    """What weights do to sleepers, by the simulator."""
+    machine = next(name for name in MACHINES if (name, X86) in results.unit_us)
+    mix = next(mix for mix in MIXES if mix.name == PERIODIC)
+    with TemporaryDirectory() as folder:
+        simulator = Simulator(Path(folder), machine, exact(machine, X86), results.unit_us[machine, X86])
+        shares = {
+            policy: fmean(
+                _missed(simulator.outcome(mix, policy, offset).apps[0].periods) for offset in OFFSETS
+            )
+            for policy in (POLICY, WITHOUT_WEIGHTS, "max-fair", "acfs")
+        }
+    own, without, *others = shares.items()
+    rest = ", ".join(f"{share:.1%} under {policy}" for policy, share in others)
+    return (
+        f"The simulator finds the same on {machine}, over {len(OFFSETS)} offsets: {own[1]:.1%} of the deadlines of "
+        f"`{PERIODIC}` are missed, {without[1]:.1%} without weights (`{without[0]}`), {rest}."
+    )
+
+
+def _missed(periods: Periods | None) -> float:
+    return periods.missed / periods.count if periods else 0.0
+
+
+BEST_OF_OTHERS = """The others are EEVDF, scx_bpfland and scx_lavd on x86, EEVDF with capacities on arm64; each mix is \
+compared with the best of them. Late is the 99th percentile of how late sleepers woke up; the best of the others is in \
+brackets."""
+WHY = """Sleepers run late because they are hardly slowed down: a program \
+that sleeps most of its time has the least claim, so its threads have low weights, and beside hogs a burst waits for its \
+share. Their turnaround does not show it, as H_ANTT counts when a program ends."""

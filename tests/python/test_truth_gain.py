@@ -74,6 +74,15 @@ def test_a_policy_is_compared_with_the_best_of_its_own_system_and_the_worse_coun
     assert acfs.worse == []
 
 
+def test_a_policy_that_was_not_measured_on_every_system_is_not_the_best(store: Store) -> None:
+    rows = [row(mix.name, offset, list(mix.programs), ALONE_MS * 1.1) for mix in MIXES for offset in (1, 2)]
+    store.add("2B2S", SYSTEMS[X86], "max-fair", rows)
+    results = Results.read(store, ["2B2S"], [KERNEL, "scx_bpfland", "scx_lavd", *OURS])
+    best = report.best_of(results, "2B2S")
+    assert best is not None
+    assert best.policy == "acfs"
+
+
 def test_the_report_says_what_was_measured_and_what_was_not(store: Store, tmp_path: Path) -> None:
     store.note(["2B2S x86_64-6.18 iks: refused", "2B2S x86_64-6.18 rr: stopped"], [])
     store.note([], ["2B2S x86_64-6.18 rr"])

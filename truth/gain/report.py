@@ -73,6 +73,8 @@ class Against:
 
     policy: str
     changes: dict[str, Estimate]
+    comparisons: int
+    """Of mixes, on all systems."""
 
     @property
     def mean(self) -> float:
@@ -94,7 +96,7 @@ class Against:
 
 def against(results: Results, machine: str, policy: str) -> Against | None:
     """None if the policy was not measured on this machine beside any of the others."""
-    changes = {}
+    changes, comparisons = {}, 0
     for mix in MIXES:
         found = [
             change
@@ -103,7 +105,8 @@ def against(results: Results, machine: str, policy: str) -> Against | None:
         ]
         if found:
             changes[mix.name] = max(found, key=lambda change: change.mean)
-    return Against(policy, changes) if changes else None
+            comparisons += len(found)
+    return Against(policy, changes, comparisons) if changes else None
 
 
 def _against_best(
@@ -115,9 +118,9 @@ def _against_best(
 
 
 def best_of(results: Results, machine: str) -> Against | None:
-    """The best policy that we have, of those that were measured on most mixes; none if nothing was."""
+    """The best policy that we have, of those that were measured on most systems and mixes; none if nothing was."""
     found = [each for policy in OURS if (each := against(results, machine, policy))]
-    complete = [each for each in found if len(each.changes) == max(len(one.changes) for one in found)]
+    complete = [each for each in found if each.comparisons == max(one.comparisons for one in found)]
     return min(complete, key=lambda each: each.mean, default=None)
 
 

@@ -131,6 +131,8 @@ class Results:
 
 
 ALL = (*SCHEDULERS, *STAND_INS)
+LIMIT_S = 36_000
+"""Simulated: at the lowest frequencies a workload takes hours."""
 
 
 def run(
@@ -163,7 +165,9 @@ def run(
 def _job(
     where: Machine, mix: str, seed: int, scheduler: Scheduler, condition: Condition
 ) -> tuple[_core.Job, PolicySpec]:
-    settings = RunSettings(energy=True, governor=scheduler.governor, seed=seed, noise=condition.noise)
+    settings = RunSettings(
+        energy=True, governor=scheduler.governor, seed=seed, noise=condition.noise, limit_s=LIMIT_S
+    )
     policy = PolicySpec.of(scheduler.policy)
     work = condition.of(setup.in_order(mix, seed), setup.machine(setup.PAPER).only_big())
     return job_of(settings, where, work, policy), policy

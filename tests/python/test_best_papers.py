@@ -53,7 +53,10 @@ def test_what_was_measured_can_be_written_and_read_again(prop_sp, chronaki) -> N
 
 def test_better_than_prop_sp_needs_both_a_higher_asp_and_no_more_unfairness() -> None:
     def better(asp: float, unfairness: float) -> bool:
-        rows = [on_prop_sp.Row(MIX, PROP_SP, 2.0, 1.1), on_prop_sp.Row(MIX, POLICY, asp, unfairness)]
+        rows = [
+            on_prop_sp.Row(MIX, PROP_SP, 2.0, 1.1, 1.0),
+            on_prop_sp.Row(MIX, POLICY, asp, unfairness, 1.0),
+        ]
         return on_prop_sp.Results(rows).better(POLICY, PROP_SP) == [MIX]
 
     assert better(2.1, 1.1)
@@ -65,7 +68,7 @@ def test_only_others_that_are_better_in_both_dominate() -> None:
     values = {POLICY: (2.0, 1.2), f"{POLICY}:fairness=2": (3.0, 1.0), "camp": (2.1, 1.2), "acfs": (1.9, 1.0)}
 
     def dominating() -> list[str]:
-        rows = [on_prop_sp.Row(MIX, name, *both) for name, both in values.items()]
+        rows = [on_prop_sp.Row(MIX, name, *both, 1.0) for name, both in values.items()]
         return on_prop_sp.Results(rows).dominating(MIX, POLICY)
 
     assert dominating() == []

@@ -1,6 +1,6 @@
 """What the policy is to reach on a set, and what came out."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -13,6 +13,11 @@ class Judged(NamedTuple):
     met: bool
 
 
-def named(names: Iterable[str]) -> str:
-    """Names in a sentence, each as code; ``none`` if there is none."""
+FEW = 3
+
+
+def named(names: Sequence[str]) -> str:
+    """Names of policies as code; ``none`` if there is none, and their number if there are many."""
+    if len(names) > FEW:
+        return f"{len(names)} policies"
     return ", ".join(f"`{name}`" for name in names) or "none"

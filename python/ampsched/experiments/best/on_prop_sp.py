@@ -181,8 +181,8 @@ def section(rows: Sequence[Row]) -> list[str]:
         ),
         "**The same beside other policies**",
         table(["mix", f"`{POLICY}`", *(f"`{name}`" for name in BESIDE)], _grid(found, BESIDE), ALL_BUT_FIRST),
-        "**Means over the mixes; unfairness by the paper's slowdowns and against alone on as many cores, all fast; on how many "
-        "mixes a policy has a higher ASP than Prop-SP at no more unfairness, and none is better in both**",
+        "**Means over the mixes; unfairness by the paper's slowdowns and against alone on as many cores, all fast; "
+        "on how many mixes a policy has a higher ASP than Prop-SP at no more unfairness, and none is better in both**",
         table(
             ["policy", "ASP", "unfairness", "all fast", "above Prop-SP", "undominated"],
             _means(found, shown),

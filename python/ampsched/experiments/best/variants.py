@@ -1,6 +1,7 @@
 """The policy with other values of its parameters."""
 
 from ampsched.experiments.best.choice import POLICY
+from ampsched.experiments.best.runs import INGREDIENTS, ablation
 from ampsched.policy import policies
 from ampsched.registry import Param
 
@@ -14,5 +15,4 @@ def param(name: str) -> Param:
 
 def ablations() -> dict[str, str]:
     """By the ingredient that is left out, the policy without it."""
-    choices = enumerate(param("without").choices)
-    return {name: f"{POLICY}:without={number}" for number, name in choices if number}
+    return {name: ablation(name) for name in INGREDIENTS}

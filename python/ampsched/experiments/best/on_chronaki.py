@@ -145,11 +145,12 @@ def judged(rows: Sequence[Row]) -> list[Judged]:
     found = Results(rows)
     closer = found.closer()
     missed = [program for program in found.programs if program not in closer]
+    less = f" (not: {', '.join(missed)})" if missed else ""
     cases = len(found.programs) * len(found.configurations)
     return [
         Judged(
             "Chronaki's programs under the operating system alone: closer to tasks than GTS, on all nine",
-            f"on {len(closer)} of {len(found.programs)} programs (not: {', '.join(missed) or 'none'}), in "
+            f"on {len(closer)} of {len(found.programs)} programs{less}, in "
             f"{found.cases_closer()} of {cases} cases; mean time of threads against tasks "
             f"{percent(found.gap(POLICY, found.programs))}, under GTS {percent(found.gap(GTS.policy, found.programs))}",
             not missed,

@@ -63,7 +63,7 @@ def write(folder: Path, found: Measured) -> None:
     chosen = {name: asdict(each) for name, each in found.choice.items()}
     (folder / CHOICE).write_text(json.dumps(chosen, indent=1) + "\n", "utf-8")
     rows.write(found.rows, folder / RUNS)
-    (folder / PAPERS).write_text(json.dumps(found.papers.record(), indent=1) + "\n", "utf-8")
+    (folder / PAPERS).write_text(json.dumps(found.papers.record()) + "\n", "utf-8")
     (folder / ORDERS).write_text(
         json.dumps([asdict(each) for each in found.orders], indent=1) + "\n", "utf-8"
     )

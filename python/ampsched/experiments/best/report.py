@@ -128,8 +128,7 @@ def answer(found: Measured) -> str:
             f"{sum(met for *_, met in judged(found))} are met.",
         ],
         FIGURE,
-        "Change of mean turnaround and of unfairness against cfs: abreast with each value of its parameter, "
-        "and all other policies",
+        "Mean turnaround and unfairness against cfs: abreast for each value of its parameter, and others",
     )
 
 

@@ -23,7 +23,9 @@ pub static INFO: PolicyInfo = PolicyInfo {
     documentation: "\
 **Purpose.** Many programs at once: as short as possible on average, and all slowed down alike.
 
-**When to use.** As the first choice for mixes of programs, whether their threads are fewer or more than the cores, and whether they wait for each other or not. It needs speed-ups; without them it still shares by slowdown. Not where energy or one program's deadline is what counts.
+**When to use.** As the first choice for mixes of programs, whether their threads are fewer or more than the cores, and whether \
+they wait for each other or not. It needs speed-ups; without them it still shares by slowdown. Not where energy or a deadline is \
+what counts.
 
 **Algorithm.** Every 4 ms each program is looked at as a whole. Its *slowdown* S is the time since it began in which it could run, over \
 the time that it would have needed alone with a fast core for each of its threads: a window in which r of its threads were runnable on \
@@ -36,8 +38,8 @@ weight). A fast core that idles takes a running thread from a slow one.
 
 **Constants.** `fairness` = 5 is the least whole number with which programs were slowed down as evenly as by any other shipped policy on \
 the training mixes; with 2, mean turnaround is least, as the index of Gittins says for programs of which nothing is known but \
-how far they are. `tick_ms` = 4 is a tick at 250 Hz. The others were not tuned: 100 ms, during which a new program's slowdown counts less; \
-200 ms; 10 %. What runs elsewhere than on the slowest kind of core is on a fast one. An unknown speed-up is the ratio of the cores' capacities.
+how far they are. `tick_ms` = 4 is a tick at 250 Hz. To the others results hardly react: 100 ms, during which a new program's slowdown counts \
+less; 200 ms; 10 %. What runs elsewhere than on the slowest kind of core is on a fast one. An unknown speed-up is the ratio of the cores' capacities.
 
 **Example.** One fast core, speed-ups 2 both. A has one thread, S = 1.2; B has three, S = 1.5. Claims on the fast core with \
 `fairness` = 5: A 2.49 x 0.5, B 7.59 / 3 x 0.5 for each thread: B has it, narrowly. When two of B's threads wait for the third, r is 1 and it \
@@ -45,7 +47,8 @@ claims three times as much.
 
 **Limits.** Nobody's length is known, so a short program is slowed down more than a long one that goes on alone: the \
 unfairness that remains. Fast cores of different speed count alike. One thread at most is *sent* to each fast core, so with many threads those on slow cores \
-wait longer for their turn. Energy is no concern.",
+wait longer for their turn. Programs that mostly sleep are hardly slowed down, so they have the least claim: beside hogs on all \
+cores they wake up late, less so with `fairness` = 2. Energy is no concern.",
     params: &[
         ParamInfo::number(
             "fairness",

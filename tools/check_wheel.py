@@ -5,8 +5,8 @@
 
 Needs root and debootstrap, and qemu-user-static and binfmt-support for the wheel of another architecture, which takes
 ten times as long. Debian and the way to packages are those of make check-fresh. The commands are those of the page for
-users and some more. Results of simulations must be the same in each Debian, on each architecture: whole numbers, such as times,
-exactly, fractions to 12 digits.
+users and some more. Results of simulations must be the same in each Debian, on each architecture: whole numbers, such
+as times, exactly, fractions to 12 digits.
 """
 
 import argparse

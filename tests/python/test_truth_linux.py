@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from truth.campaign.boot import KERNEL
 from truth.campaign.plan import Run, plan
 from truth.campaign.store import Store
@@ -206,12 +207,18 @@ def test_a_plan_may_ask_for_traces() -> None:
     assert lines[:3] == ["settle_us\t300000", "classes\t1\t0", "traces\t/campaign/traces"]
 
 
+def committed(file: str) -> str:
+    """What stands below the opening of a page."""
+    return (ROOT / "docs/reports/truth" / file).read_text("utf-8").strip().split("\n\n", 4)[-1]
+
+
 def test_each_part_has_a_page_of_its_own(tmp_path: Path) -> None:
-    run.write(tmp_path, {"linux": "new"})
-    assert [path.name for path in tmp_path.iterdir()] == ["linux.md"]
-    run.write(tmp_path, {"sides": "one", "quanta": "two"})
-    ends = {path.name: path.read_text("utf-8").split("\n\n")[-1] for path in tmp_path.iterdir()}
-    assert ends == {"kernel.md": "one\n", "linux.md": "new\n", "quantum.md": "two\n"}
+    run.write(tmp_path, {"linux": committed("linux.md")})
+    assert {path.name for path in tmp_path.iterdir()} == {"linux.md", "linux.svg"}
+    run.write(tmp_path, {"sides": committed("kernel.md"), "quanta": committed("quantum.md")})
+    for path in tmp_path.glob("*.md"):
+        assert path.read_text("utf-8").strip().split("\n\n")[-1] == committed(path.name).split("\n\n")[-1]
+    assert len(list(tmp_path.glob("*.md"))) == 3
 
 
 def test_the_machine_with_frequencies_has_the_capacities_that_linux_works_out(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Gives docs/reports/recordings/report.md its opening, from what is kept beside it: ``python -m truth.recordings.opening``.
+"""Gives docs/reports/recordings/report.md its opening: ``python -m truth.recordings.opening``.
 
-It follows each of the three measurements that the page shows.
+It is made of what is kept beside the page, and follows each of the three measurements that the page shows.
 """
 
 import json

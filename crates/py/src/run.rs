@@ -213,8 +213,8 @@ pub enum Purpose {
 }
 
 /// Runs one job and returns its outcome as JSON; if `purpose` is a question, the answer; if it is turns, a pair of the
-/// outcome and the turns; if it is a part of the outcome, that. If it is a binary file, a Perfetto trace is written into
-/// it. What a signal's handler raises ends it.
+/// outcome and the turns; if it is a part of the outcome, that. A binary file gets a Perfetto trace. What a signal's
+/// handler raises ends it.
 #[pyfunction]
 #[pyo3(signature = (job, purpose=None))]
 pub fn simulate(py: Python<'_>, job: &Job, purpose: Option<Purpose>) -> PyResult<String> {

@@ -17,7 +17,6 @@ NAMED = (
     "hsp",
     "wash",
     "prop-sp",
-    "equal-progress",
 )
 WORST_H_ANTT = -0.15
 """Policies that change it by less are not drawn: they are far off."""
@@ -43,7 +42,7 @@ def draw(path: Path, policies: Mapping[str, Changes], variants: Mapping[str, Cha
         named = [
             (100 * each.unfairness, 100 * each.h_antt, name) for name, each in others.items() if name in NAMED
         ]
-        for value in (0, 2, 5, 8):
+        for value in (0, 2, 5):
             each = own[value]
             axes.annotate(
                 str(value),

@@ -16,7 +16,8 @@ from ampsched.experiments.best.rows import HIGHER_IS_BETTER, NAMES, Changes, Row
 from ampsched.experiments.best.runs import INGREDIENTS, PEERS, ablation
 from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum import report as optimum
-from ampsched.markdown import page
+from ampsched.markdown import ALL_BUT_FIRST, page, table
+from ampsched.report.words import percent
 
 CHOICE, RUNS, PAPERS, ORDERS = "choice.json", "runs.parquet", "papers.json", "losses.json"
 FIGURE = "frontier.svg"
@@ -120,9 +121,9 @@ def answer(found: Measured) -> str:
     firsts = [NAMES[key] for key in NAMES if _rank(colab, key) == 1]
     return opening(
         [
-            f"**On COLAB's 26 mixes and four machines abreast changes, against cfs, H_ANTT by {_percent(own.h_antt)}, H_STP "
-            f"by {_percent(own.h_stp)}, makespan by {_percent(own.makespan)} and unfairness by "
-            f"{_percent(own.unfairness)}, and of {len(colab)} policies it is first in {_listed(firsts)}.**",
+            f"**On COLAB's 26 mixes and four machines abreast changes, against cfs, H_ANTT by {percent(own.h_antt)}, H_STP "
+            f"by {percent(own.h_stp)}, makespan by {percent(own.makespan)} and unfairness by "
+            f"{percent(own.unfairness)}, and of {len(colab)} policies it is first in {_listed(firsts)}.**",
             f"Its place is {_places(colab)}; on {COUNT['test']} random test mixes it is {_places(test)}.",
             f"Of {len(judged(found))} aims that were set before the policy existed, "
             f"{sum(met for *_, met in judged(found))} are met.",
@@ -200,7 +201,7 @@ def _machines(found: Measured) -> list[str]:
         "## Other machines",
         f"{runs.FEW} test mixes on machines from one core of each kind to 24 cores, against cfs; beside "
         f"{_listed(PEERS)}. On machines of three kinds of core all but the slowest count as fast.",
-        _rows(heads, lines),
+        table(heads, lines, ALL_BUT_FIRST),
     ]
 
 
@@ -216,7 +217,7 @@ def _knowledge(found: Measured) -> list[str]:
         "## Predicted speed-ups, none, and noise",
         "COLAB's mixes again: speed-ups predicted by the shipped models from simulated counters, no speed-ups at all, and "
         "what the system does beside (an idle and a busy desktop).",
-        _rows(["", *(f"{NAMES[key]} %" for key in NAMES), "H_ANTT, best other"], lines),
+        table(["", *(f"{NAMES[key]} %" for key in NAMES), "H_ANTT, best other"], lines, ALL_BUT_FIRST),
     ]
 
 
@@ -245,12 +246,12 @@ def _ingredients(found: Measured) -> list[str]:
     return [
         "## What each ingredient earns",
         "Left out one at a time; COLAB's mixes and the random ones.",
-        _rows(["left out", *heads], lines),
+        table(["left out", *heads], lines, ALL_BUT_FIRST),
         f"Speed-ups in the claim earn {_earned(sets['colab'], 'gain')} points of H_ANTT on COLAB's mixes and "
         f"{_earned(sets['test'], 'gain')} on the random ones: with as many threads as here, who is behind says more than "
         "who gains. They count where programs are few and differ (Prop-SP's mixes, below).",
         "And with other values of `fairness`:",
-        _rows(["fairness", *heads], values),
+        table(["fairness", *heads], values, ALL_BUT_FIRST),
     ]
 
 
@@ -269,7 +270,7 @@ def _optimum(found: Measured) -> list[str]:
         "## How far from what any policy could do",
         f"Of [{len(antt)} small cases](../optimum/report.md) the best schedule is known, of {len(proven)} by proof. Mean "
         "distance of H_ANTT from it:",
-        _rows(["policy", "all cases %", "proven %"], lines),
+        table(["policy", "all cases %", "proven %"], lines, ALL_BUT_FIRST),
         "The best schedule knows all lengths and runs short programs first. No policy does here, so part of the distance "
         "is the price of not knowing.",
     ]
@@ -294,7 +295,7 @@ def _losses(found: Measured) -> list[str]:
         "## Where it loses",
         f"Against the best of all other policies *for each mix*, chosen when the result is known, its H_ANTT is "
         f"{100 * fmean(each.loss for each in everything):.1f} % higher on average. Where it loses most:",
-        _rows(
+        table(
             [
                 "mix",
                 "best policy",
@@ -303,6 +304,7 @@ def _losses(found: Measured) -> list[str]:
                 "of that policy",
             ],
             lines,
+            slice(2, None),
         ),
         f"In the quarter of mixes in which it loses most ({len(worst)}), it is the fairer one in {fairer}. Is it that the "
         "winner runs the shortest program first, which it cannot know to be the shortest? Tested program by program: in "
@@ -315,8 +317,8 @@ def judged(found: Measured) -> list[tuple[str, str, bool]]:
     own = found.section("colab")[POLICY]
     result = [
         (
-            f"COLAB's mixes, {name}: {_percent(aim)}",
-            _percent(value),
+            f"COLAB's mixes, {name}: {percent(aim)}",
+            percent(value),
             value <= aim if aim < 0 else value >= aim,
         )
         for key, name in NAMES.items()
@@ -344,10 +346,10 @@ def _aims(found: Measured) -> list[str]:
     return [
         "## Aims",
         "Set before the policy existed. No policy here meets the first four at once: throughput alone "
-        f"({candidate(0)}) has H_STP {_percent(found.section('ablations, colab')[candidate(0)].h_stp)}, and "
+        f"({candidate(0)}) has H_STP {percent(found.section('ablations, colab')[candidate(0)].h_stp)}, and "
         "the power that meets the aim of unfairness has less. What the kernel makes of it is in "
         "[the report on live runs](../live/report.md).",
-        _rows(["aim", "outcome", "met"], lines),
+        table(["aim", "outcome", "met"], lines),
     ]
 
 
@@ -385,20 +387,11 @@ def _table(found: Mapping[str, Changes]) -> str:
         return f"**{shown}**" if value == best[key] else shown
 
     lines = [[name, *(cell(each, key) for key in NAMES)] for name, each in found.items()]
-    return _rows(["policy", *(f"{name} %" for name in NAMES.values())], lines)
+    return table(["policy", *(f"{name} %" for name in NAMES.values())], lines, ALL_BUT_FIRST)
 
 
 def _cells(each: Changes) -> list[str]:
     return [f"{100 * getattr(each, key):+.1f}" for key in NAMES]
-
-
-def _rows(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rule = "|---|" + "---:|" * (len(heads) - 1)
-    return "\n".join([f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(line)} |" for line in lines)])
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:+.1f} %".replace("-", "−")
 
 
 def _listed(names: Sequence[str]) -> str:

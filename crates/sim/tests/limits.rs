@@ -166,7 +166,7 @@ proptest! {
     fn no_policy_beats_a_limit_of_repeated_programs(
         one in program(),
         other in program(),
-        repetitions in 2u32..4,
+        repetitions in 1u32..4,
         seed in 0u64..1_000,
     ) {
         let host = Host::unequal(1, 2, 2.5).with_seed(seed).with_repetitions(repetitions);

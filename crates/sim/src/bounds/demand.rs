@@ -63,7 +63,7 @@ impl Demand {
     fn measure(&mut self, machine: &Machine, app: &App, setting: Setting) {
         let (program, speeds) = (&app.program, Rc::clone(&self.speeds));
         let stream = streams::of_app(setting.seed, &app.name);
-        let amounts = if setting.repetitions > 1 { Amounts::Least } else { Amounts::Drawn };
+        let amounts = if setting.restarts { Amounts::Least } else { Amounts::Drawn };
         let mut walk = Walk::new(machine, program, &speeds, stream, amounts);
         walk.run();
         let mut least_ns = walk.longest_ns();

@@ -35,6 +35,9 @@ const APPS_MAX: usize = 12;
 struct Setting {
     seed: u64,
     repetitions: u32,
+    /// Programs that have ended begin anew, with other amounts, until all have ended so often; that they need to end
+    /// only once does not change that.
+    restarts: bool,
 }
 
 /// Lower bounds of a workload's times on a machine, under any policy.
@@ -51,7 +54,8 @@ impl Limits {
     /// The limits of a run with these options.
     pub fn new(machine: &Machine, workload: &Workload, options: &Options) -> Self {
         let repetitions = options.repetitions.map_or(1, |count| count.get());
-        let setting = Setting { seed: options.seed, repetitions };
+        let setting =
+            Setting { seed: options.seed, repetitions, restarts: options.repetitions.is_some() };
         let demands: Vec<Demand> =
             workload.apps.iter().map(|app| Demand::of(machine, app, setting)).collect();
         let cores = machine.clusters.iter().map(|cluster| cluster.cores.len() as f64).collect();
@@ -97,7 +101,7 @@ impl Limits {
     fn least_sum(&self, part: &dyn Fn(usize, f64) -> f64) -> f64 {
         let apps = self.demands.len();
         let alone = |app: usize| part(app, self.turnaround_ns(app));
-        if apps > APPS_MAX || self.setting.repetitions > 1 {
+        if apps > APPS_MAX || self.setting.restarts {
             return (0..apps).map(alone).sum();
         }
         let mut least = vec![f64::INFINITY; 1 << apps];

@@ -1,6 +1,6 @@
 //! abreast: programs advance side by side.
 
-use ampsched_model::{AppId, Ns, ThreadId};
+use ampsched_model::{Ns, ThreadId};
 
 use super::cfs::CfsRules;
 use super::support::claims::{Claims, Low};
@@ -9,7 +9,7 @@ use super::support::window::PerThread;
 use crate::{
     Change, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, StealFrom, Topology, View,
 };
-use accounts::Accounts;
+use accounts::{Accounts, Program};
 
 mod accounts;
 #[cfg(test)]
@@ -127,20 +127,18 @@ impl Abreast {
     }
 
     /// How much a thread of a program counts; nice values aside.
-    fn claim(&self, app: AppId) -> f64 {
-        let program = self.accounts.program(app);
+    fn claim(&self, program: &Program) -> f64 {
         let slowdown = program.slowdown().powf(self.fairness);
         if self.has.demand { slowdown / program.demand() } else { slowdown }
     }
 
     /// The claims of the programs, by their numbers.
     fn claims(&self) -> Vec<f64> {
-        self.accounts.apps().map(|app| self.claim(app)).collect()
+        self.accounts.programs().iter().map(|program| self.claim(program)).collect()
     }
 
     /// The claims of the runnable threads on fast cores.
-    fn seats(&mut self, view: &View, claims: &[f64]) -> Claims<Low> {
-        let unknown = unknown_speedup(view.topology());
+    fn seats(&mut self, view: &View, claims: &[f64], unknown: f64) -> Claims<Low> {
         let mut claims_of = Claims::new();
         for thread in view.runnable() {
             let speedup = view.factors(thread).speedup.or(unknown).max(1.0);
@@ -210,9 +208,10 @@ impl Policy for Abreast {
         if fast_cores == 0 {
             return;
         }
-        self.accounts.end_window(view, unknown_speedup(view.topology()));
+        let unknown = unknown_speedup(view.topology());
+        self.accounts.end_window(view, unknown);
         let claims = self.claims();
-        let seats = self.seats(view, &claims);
+        let seats = self.seats(view, &claims, unknown);
         seat(view, plan, &seats);
         if self.has.weights {
             self.weigh(view, plan, &claims);

@@ -1,8 +1,9 @@
 //! How far programs and threads have come, compared with programs that have a fast core for each of their threads.
 
-use ampsched_model::{AppId, MAX_CLASSES, Ns, ThreadId};
+use ampsched_model::{Ns, ThreadId};
 
 use super::super::support::class_speeds;
+use super::super::support::progress::Seen;
 use super::super::support::window::PerThread;
 use crate::View;
 
@@ -72,8 +73,7 @@ impl Program {
 struct Thread {
     account: Account,
     at_ns: Ns,
-    run_ns: [Ns; MAX_CLASSES],
-    ready_ns: Ns,
+    seen: Seen,
 }
 
 /// All of them.
@@ -109,38 +109,28 @@ impl Accounts {
     fn count(&mut self, view: &View, thread: ThreadId, unknown: f64) {
         let classes = view.topology().class_count();
         let speeds = class_speeds(view.factors(thread).speedup.or(unknown).max(1.0), classes);
-        let (stats, ready_ns) = (view.stats(thread), view.ready_ns(thread));
+        let (run_ns, ready_ns) = (&view.stats(thread).run_ns, view.ready_ns(thread));
         let known = self.threads.slot(thread);
-        let mut runnable_ns = (ready_ns - known.ready_ns) as f64;
-        let mut work_ns = 0.0;
-        for class in 0..classes {
-            let ran_ns = (stats.run_ns[class] - known.run_ns[class]) as f64;
-            runnable_ns += ran_ns;
-            work_ns += ran_ns * speeds[class] / speeds[classes - 1];
-        }
-        if runnable_ns == 0.0 {
+        let done = known.seen.since_last(run_ns, ready_ns, &speeds, classes);
+        if done.wanted_ns == 0.0 {
             return;
         }
-        known.account.fade((-((view.now_ns() - known.at_ns) as f64) / MEMORY_NS).exp());
-        known.account.add(runnable_ns, work_ns);
-        (known.at_ns, known.run_ns, known.ready_ns) = (view.now_ns(), stats.run_ns, ready_ns);
+        let work_ns: f64 = done.alone_ns.iter().sum();
+        let since_ns = view.now_ns() - std::mem::replace(&mut known.at_ns, view.now_ns());
+        known.account.fade((-(since_ns as f64) / MEMORY_NS).exp());
+        known.account.add(done.wanted_ns, work_ns);
         let app = usize::from(view.app(thread).0);
         if self.programs.len() <= app {
             self.programs.resize(app + 1, Program::default());
         }
-        self.programs[app].runnable_ns += runnable_ns;
+        self.programs[app].runnable_ns += done.wanted_ns;
         self.programs[app].work_ns += work_ns;
         self.active.push(thread);
     }
 
-    /// The programs of which something is known, and those with lower numbers.
-    pub fn apps(&self) -> impl Iterator<Item = AppId> + use<> {
-        (0..self.programs.len()).map(|app| AppId(app as _))
-    }
-
-    /// A program of [`Accounts::apps`].
-    pub fn program(&self, app: AppId) -> &Program {
-        &self.programs[usize::from(app.0)]
+    /// The programs by their numbers, up to the last of which something is known.
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
     }
 
     /// A thread's account of the last 200 ms in which it could run.

@@ -8,11 +8,47 @@ use super::speedup::Speedups;
 use super::window::PerThread;
 use crate::{ThreadStats, View};
 
+/// A thread's counters when they were read last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    run_ns: [Ns; MAX_CLASSES],
+    ready_ns: Ns,
+}
+
+/// What a thread has done between two readings.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Time in which it wanted to run.
+    pub wanted_ns: f64,
+    /// Time that the fastest cores would have needed for what it did on cores of each class.
+    pub alone_ns: [f64; MAX_CLASSES],
+}
+
+impl Seen {
+    /// Reads the counters anew, at speeds relative to the slowest class.
+    pub fn since_last(
+        &mut self,
+        run_ns: &[Ns; MAX_CLASSES],
+        ready_ns: Ns,
+        speeds: &[f64; MAX_CLASSES],
+        classes: usize,
+    ) -> Done {
+        let mut done =
+            Done { wanted_ns: (ready_ns - self.ready_ns) as f64, alone_ns: [0.0; MAX_CLASSES] };
+        for class in 0..classes {
+            let ran_ns = (run_ns[class] - self.run_ns[class]) as f64;
+            done.wanted_ns += ran_ns;
+            done.alone_ns[class] = ran_ns * speeds[class] / speeds[classes - 1];
+        }
+        *self = Self { run_ns: *run_ns, ready_ns };
+        done
+    }
+}
+
 /// The progress of one thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    seen_run_ns: [Ns; MAX_CLASSES],
-    seen_ready_ns: Ns,
+    seen: Seen,
     /// Time in which it wanted to run.
     total_ns: f64,
     /// Time that the fastest cores would have needed for what it has done.
@@ -22,15 +58,11 @@ struct Progress {
 impl Progress {
     /// Counts what has happened since the last call, at speeds relative to the slowest class.
     fn add(&mut self, stats: &ThreadStats, speeds: &[f64; MAX_CLASSES], classes: usize) {
-        let top = speeds[classes - 1];
-        for (class, speed) in speeds.iter().enumerate().take(classes) {
-            let ran_ns = (stats.run_ns[class] - self.seen_run_ns[class]) as f64;
-            self.total_ns += ran_ns;
-            self.alone_ns += ran_ns * speed / top;
+        let done = self.seen.since_last(&stats.run_ns, stats.ready_ns, speeds, classes);
+        self.total_ns += done.wanted_ns;
+        for alone_ns in &done.alone_ns[..classes] {
+            self.alone_ns += alone_ns;
         }
-        self.total_ns += (stats.ready_ns - self.seen_ready_ns) as f64;
-        self.seen_run_ns = stats.run_ns;
-        self.seen_ready_ns = stats.ready_ns;
     }
 
     fn slowdown(&self) -> f64 {

@@ -9,7 +9,8 @@ from ampsched.experiments.best import choice, rows
 from ampsched.experiments.best.choice import candidate, chosen, others
 from ampsched.experiments.best.mixes import COUNT, mixes
 from ampsched.experiments.best.rows import Changes, changes, row_of
-from ampsched.experiments.best.runs import INGREDIENTS, SECTIONS, ablation
+from ampsched.experiments.best.runs import SECTIONS
+from ampsched.experiments.best.variants import ablations
 from ampsched.policy import PolicySpec
 
 
@@ -45,8 +46,9 @@ def test_the_least_value_is_chosen_that_is_as_fair_as_any_other_policy() -> None
 
 
 def test_every_ablation_is_a_choice_of_the_parameter() -> None:
-    for ingredient in INGREDIENTS:
-        assert PolicySpec.of(ablation(ingredient)).name == "abreast"
+    assert list(ablations()) == ["demand", "gain", "turns", "weights", "pull"]
+    for policy in ablations().values():
+        assert PolicySpec.of(policy).name == "abreast"
 
 
 def test_rows_are_kept(tmp_path: Path) -> None:

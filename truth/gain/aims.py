@@ -7,6 +7,8 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from ampsched import Periods
+from ampsched.experiments.best.choice import POLICY, candidate
+from ampsched.experiments.best.variants import ablations
 from ampsched.statistics import Estimate, estimate
 from truth.campaign.boot import KERNEL
 from truth.gain.machines import ARM, MACHINES, OURS, PEERS, X86, exact
@@ -15,12 +17,12 @@ from truth.gain.results import Results
 from truth.gain.simulated import Simulator
 from truth.sides.report import table
 
-POLICY = "abreast"
 BETTER, WORST, APART = 0.10, 0.03, 0.03
 """H_ANTT: so much lower on average, nowhere more than so much higher; simulated, and measured, within so much."""
 OTHERS = {X86: (KERNEL, *PEERS), ARM: (KERNEL,)}
 LATE, MISSED = "wake-up p99 (us)", "missed deadlines"
-BESIDE = (f"{POLICY}:fairness=2", f"{POLICY}:without=4", "max-fair", "acfs")
+WITHOUT_WEIGHTS = ablations()["weights"]
+BESIDE = (candidate(2), WITHOUT_WEIGHTS, "max-fair", "acfs")
 """Whose missed deadlines are simulated for comparison."""
 PERIODIC = "deadlines"
 """The mix of sleepers that the simulator knows."""
@@ -191,7 +193,7 @@ def missed_text(results: Results) -> str:
     texts = [f"{share:.1%} under `{policy}`" for policy, share in shares.items()]
     return (
         f"The simulator finds the same on {machine}, over {len(OFFSETS)} offsets of `{PERIODIC}`. Missed are "
-        f"{', '.join(texts[:-1])} and {texts[-1]} (`without=4` is without weights)."
+        f"{', '.join(texts[:-1])} and {texts[-1]} (`{WITHOUT_WEIGHTS.partition(':')[2]}` is without weights)."
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ampsched.experiments import plots
-from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate
+from ampsched.experiments.best.choice import CANDIDATES, POLICY
 from ampsched.experiments.best.rows import Changes
+from ampsched.experiments.best.variants import with_fairness
 
 NAMED = (
     "linux",
@@ -30,7 +31,7 @@ def draw(path: Path, policies: Mapping[str, Changes], variants: Mapping[str, Cha
         policies: All shipped policies.
         variants: Those of abreast, by its parameter.
     """
-    own = {value: variants.get(candidate(value), variants[POLICY]) for value in CANDIDATES}
+    own = {value: variants[with_fairness(value)] for value in CANDIDATES}
     with plots.canvas(path, path.stem, (1, 1), 4.2) as (whole, [[axes]]):
         others = {
             name: each for name, each in policies.items() if name != POLICY and each.h_antt < WORST_H_ANTT

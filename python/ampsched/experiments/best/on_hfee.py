@@ -6,7 +6,7 @@ from statistics import fmean
 
 from ampsched.experiments.best.aims import Judged
 from ampsched.experiments.best.choice import POLICY
-from ampsched.experiments.best.on_prop_sp import by_fairness
+from ampsched.experiments.best.variants import with_fairness
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.runs import schedulers
 from ampsched.experiments.hfee.setup import BIG, COMPARED, LITTLE, PAPER, SCHEDULERS, WORKLOADS, Scheduler
@@ -66,7 +66,7 @@ def opponents() -> dict[str, Scheduler]:
 def ours() -> tuple[Scheduler, ...]:
     """Our policy with every governor, and with every value of `fairness` at every fixed frequency."""
     governed = [_scheduler(POLICY, governor) for governor in GOVERNORS]
-    return (*governed, *(_scheduler(by_fairness()[value], mhz) for value in FAIRNESS for mhz in BIG_MHZ))
+    return (*governed, *(_scheduler(with_fairness(value), mhz) for value in FAIRNESS for mhz in BIG_MHZ))
 
 
 def measure(jobs: int, under: Sequence[Scheduler] = (), orders: range = ORDERS) -> tuple[Row, ...]:
@@ -175,7 +175,7 @@ def section(rows: Sequence[Row]) -> list[str]:
         if found.edp_change_of({mix: chosen[mix]}) <= -LESS and found.uniform(chosen[mix], [mix])
     ]
     mhz = min(BIG_MHZ, key=lambda each: found.edp_change(_name("Min-Fair", each)))
-    names = [by_fairness()[value] for value in FAIRNESS]
+    names = [with_fairness(value) for value in FAIRNESS]
     columns = (*opponents(), *names)
     return [
         "## HFEE's workloads",

@@ -9,8 +9,8 @@ from ampsched.alone import run_alone
 from ampsched.catalog import Catalog
 from ampsched.execution import alone_on_big
 from ampsched.experiments.best.aims import Judged, named
-from ampsched.experiments.best.choice import POLICY, candidate
-from ampsched.experiments.best.variants import ablations, param
+from ampsched.experiments.best.choice import POLICY
+from ampsched.experiments.best.variants import ablations, with_fairness
 from ampsched.experiments.prop_sp import runs
 from ampsched.experiments.prop_sp.runs import PARTS, PROP_SP, Part
 from ampsched.experiments.prop_sp.setup import MIXES, POLICIES, REPETITIONS, workload_of
@@ -39,8 +39,7 @@ class Row:
 
 def by_fairness() -> dict[int, str]:
     """The policy by the value of `fairness`, with the default under its plain name."""
-    default = param("fairness").default
-    return {value: POLICY if value == default else candidate(value) for value in FAIRNESS}
+    return {value: with_fairness(value) for value in FAIRNESS}
 
 
 def others() -> tuple[str, ...]:

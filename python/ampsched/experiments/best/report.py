@@ -4,20 +4,22 @@
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
 from ampsched.experiments.best import choice, frontier, losses, papers, rows, runs
+from ampsched.experiments.best.aims import Judged
 from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate
 from ampsched.experiments.best.mixes import COUNT, LATEST_MS
 from ampsched.experiments.best.rows import HIGHER_IS_BETTER, NAMES, Changes, Row, changes
-from ampsched.experiments.best.runs import INGREDIENTS, PEERS, ablation
+from ampsched.experiments.best.runs import PEERS
+from ampsched.experiments.best.variants import ablations, with_fairness
 from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum import report as optimum
 from ampsched.markdown import ALL_BUT_FIRST, page, table
-from ampsched.report.words import percent
+from ampsched.report.words import listed, percent
 
 CHOICE, RUNS, PAPERS, ORDERS = "choice.json", "runs.parquet", "papers.json", "losses.json"
 FIGURE = "frontier.svg"
@@ -119,14 +121,14 @@ def answer(found: Measured) -> str:
     colab, test = found.section("colab"), found.section("test")
     own = colab[POLICY]
     firsts = [NAMES[key] for key in NAMES if _rank(colab, key) == 1]
+    aims = judged(found)
     return opening(
         [
             f"**On COLAB's 26 mixes and four machines abreast changes, against cfs, H_ANTT by {percent(own.h_antt)}, H_STP "
             f"by {percent(own.h_stp)}, makespan by {percent(own.makespan)} and unfairness by "
-            f"{percent(own.unfairness)}, and of {len(colab)} policies it is first in {_listed(firsts)}.**",
+            f"{percent(own.unfairness)}, and of {len(colab)} policies it is first in {listed(firsts) or 'none'}.**",
             f"Its place is {_places(colab)}; on {COUNT['test']} random test mixes it is {_places(test)}.",
-            f"Of {len(judged(found))} aims that were set before the policy existed, "
-            f"{sum(met for *_, met in judged(found))} are met.",
+            f"Of {len(aims)} aims that were set before the policy existed, {sum(aim.met for aim in aims)} are met.",
         ],
         FIGURE,
         "Mean turnaround and unfairness against cfs: abreast for each value of its parameter, and others",
@@ -194,13 +196,11 @@ def _machines(found: Measured) -> list[str]:
     lines = []
     for machine in machines:
         own = changes([row for row in measured if row.machine == machine])
-        other = min((name for name in own if name != POLICY), key=lambda name: own[name].h_antt)
-        cells = [f"{100 * getattr(own[POLICY], key):+.1f}" for key in NAMES]
-        lines.append([machine, *cells, f"{other} {100 * own[other].h_antt:+.1f}"])
+        lines.append([machine, *_cells(own[POLICY]), _best_other(own)])
     return [
         "## Other machines",
         f"{runs.FEW} test mixes on machines from one core of each kind to 24 cores, against cfs; beside "
-        f"{_listed(PEERS)}. On machines of three kinds of core all but the slowest count as fast.",
+        f"{listed([*PEERS])}. On machines of three kinds of core all but the slowest count as fast.",
         table(heads, lines, ALL_BUT_FIRST),
     ]
 
@@ -211,8 +211,7 @@ def _knowledge(found: Measured) -> list[str]:
     lines = [["true speed-ups, no noise", *_cells(oracle), ""]]
     for name in names:
         own = found.section(name)
-        other = min((each for each in own if each != POLICY), key=lambda each: own[each].h_antt)
-        lines.append([name, *_cells(own[POLICY]), f"{other} {100 * own[other].h_antt:+.1f}"])
+        lines.append([name, *_cells(own[POLICY]), _best_other(own)])
     return [
         "## Predicted speed-ups, none, and noise",
         "COLAB's mixes again: speed-ups predicted by the shipped models from simulated counters, no speed-ups at all, and "
@@ -231,16 +230,11 @@ def _ingredients(found: Measured) -> list[str]:
     }
     sets = {name: found.section(f"ablations, {name}") for name in ("colab", "test")}
     lines = [["nothing", *(cell for own in sets.values() for cell in _cells(own[POLICY]))]]
-    for key in INGREDIENTS:
-        cells = [cell for own in sets.values() for cell in _cells(own[ablation(key)])]
-        lines.append([parts[key], *cells])
+    for key, policy in ablations().items():
+        lines.append([parts[key], *(cell for own in sets.values() for cell in _cells(own[policy]))])
     values = [
-        [
-            str(value),
-            *(cell for own in sets.values() for cell in _cells(own[name if name in own else POLICY])),
-        ]
+        [str(value), *(cell for own in sets.values() for cell in _cells(own[with_fairness(value)]))]
         for value in CANDIDATES
-        for name in [candidate(value)]
     ]
     heads = [f"{NAMES[key]} %, {where}" for where in ("COLAB", "random") for key in NAMES]
     return [
@@ -256,7 +250,7 @@ def _ingredients(found: Measured) -> list[str]:
 
 
 def _earned(found: Mapping[str, Changes], ingredient: str) -> str:
-    return f"{100 * (found[ablation(ingredient)].h_antt - found[POLICY].h_antt):.1f}"
+    return f"{100 * (found[ablations()[ingredient]].h_antt - found[POLICY].h_antt):.1f}"
 
 
 def _optimum(found: Measured) -> list[str]:
@@ -312,11 +306,11 @@ def _losses(found: Measured) -> list[str]:
     ]
 
 
-def judged(found: Measured) -> list[tuple[str, str, bool]]:
-    """Each aim, what came out, and whether it is met."""
+def judged(found: Measured) -> list[Judged]:
+    """The aims and their outcomes."""
     own = found.section("colab")[POLICY]
     result = [
-        (
+        Judged(
             f"COLAB's mixes, {name}: {percent(aim)}",
             percent(value),
             value <= aim if aim < 0 else value >= aim,
@@ -328,11 +322,11 @@ def judged(found: Measured) -> list[tuple[str, str, bool]]:
         kept = _kept(own, found.section(name)[POLICY])
         least = min(kept.values())
         outcome = ", ".join(f"{NAMES[key]} {100 * value:.0f} %" for key, value in kept.items())
-        result.append((f"At least 90 % of each with {name}", outcome, least >= KEPT_AIM))
+        result.append(Judged(f"At least 90 % of each with {name}", outcome, least >= KEPT_AIM))
     antt = [row for row in found.optimum if row.objective == "h_antt"]
     distance = dict(optimum.means(antt))[POLICY]
     result.append(
-        (
+        Judged(
             "Small cases: at most 8 % above the best schedule",
             f"{100 * distance:.1f} %",
             distance <= DISTANCE_AIM,
@@ -364,16 +358,14 @@ def _rank(found: Mapping[str, Changes], key: str) -> int:
 
 
 def _places(found: Mapping[str, Changes]) -> str:
-    return _listed([f"{_rank(found, key)} in {name}" for key, name in NAMES.items()])
+    return listed([f"{_rank(found, key)} in {name}" for key, name in NAMES.items()])
 
 
 def _first(found: Mapping[str, Changes]) -> dict[str, Changes]:
     """The first by H_ANTT, and who is first in anything else."""
     names = sorted(found, key=lambda name: found[name].h_antt)
-    winners = {
-        min(found, key=lambda name: (-1 if key == "h_stp" else 1) * getattr(found[name], key))
-        for key in NAMES
-    }
+    best = {key: rows.best([*found.values()], key) for key in NAMES}
+    winners = {name for name, each in found.items() for key in NAMES if getattr(each, key) == best[key]}
     kept = [name for place, name in enumerate(names) if place < SHOWN or name in winners | {"linux", "colab"}]
     return {name: found[name] for name in kept}
 
@@ -394,7 +386,7 @@ def _cells(each: Changes) -> list[str]:
     return [f"{100 * getattr(each, key):+.1f}" for key in NAMES]
 
 
-def _listed(names: Sequence[str]) -> str:
-    if not names:
-        return "none"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _best_other(found: Mapping[str, Changes]) -> str:
+    """Who of the others has the least H_ANTT, and its change."""
+    name = min((each for each in found if each != POLICY), key=lambda each: found[each].h_antt)
+    return f"{name} {100 * found[name].h_antt:+.1f}"

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from ampsched import api
 from ampsched._core import Workload
-from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate, others
+from ampsched.experiments.best.choice import CANDIDATES, POLICY, others
 from ampsched.experiments.best.mixes import MACHINES, mixes
 from ampsched.experiments.best.rows import BASELINE, Row, row_of
+from ampsched.experiments.best.variants import ablations, with_fairness
 from ampsched.experiments.colab.setup import workloads as colab_mixes
 
 PEERS = ("linux", "colab", "max-fair", "min-fair", "acfs", "camp", "similarity")
@@ -15,7 +16,6 @@ PEERS = ("linux", "colab", "max-fair", "min-fair", "acfs", "camp", "similarity")
 OTHER_MACHINES = ("2B2S:big=1:little=1", "hikey960", "exynos5422", "pixel", "tensor", "hybrid-8P16E")
 FEW = 12
 """Test mixes on the other machines."""
-INGREDIENTS = ("demand", "gain", "turns", "weights", "pull")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,9 @@ def _all() -> list[str]:
     return [*others(), POLICY]
 
 
-def ablation(ingredient: str) -> str:
-    """The policy without an ingredient."""
-    return f"{POLICY}:without={1 + INGREDIENTS.index(ingredient)}"
-
-
 def _variants() -> list[str]:
-    values = [candidate(value) for value in CANDIDATES if value != 5]
-    return [BASELINE, POLICY, *map(ablation, INGREDIENTS), *values]
+    names = [POLICY, *ablations().values(), *map(with_fairness, CANDIDATES)]
+    return [BASELINE, *dict.fromkeys(names)]
 
 
 def _few() -> list[Workload]:

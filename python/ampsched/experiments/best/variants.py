@@ -1,18 +1,23 @@
-"""The policy with other values of its parameters."""
+"""The policy with other values of its parameters, as the registry has them."""
 
-from ampsched.experiments.best.choice import POLICY
-from ampsched.experiments.best.runs import INGREDIENTS, ablation
+from ampsched.experiments.best.choice import POLICY, candidate
 from ampsched.policy import policies
 from ampsched.registry import Param
 
 
 def param(name: str) -> Param:
-    """A parameter of the policy, from the registry."""
+    """A parameter of the policy."""
     [info] = (info for info in policies() if info.name == POLICY)
     [found] = (each for each in info.params if each.name == name)
     return found
 
 
+def with_fairness(value: int) -> str:
+    """The policy with a value of `fairness`; at the default under its plain name."""
+    return POLICY if value == param("fairness").default else candidate(value)
+
+
 def ablations() -> dict[str, str]:
     """By the ingredient that is left out, the policy without it."""
-    return {name: ablation(name) for name in INGREDIENTS}
+    _, *ingredients = param("without").choices
+    return {name: f"{POLICY}:without={number}" for number, name in enumerate(ingredients, 1)}

@@ -61,12 +61,15 @@ def archive() -> str:
     sys.exit("apt has no archive here")
 
 
-def packages() -> list[str]:
-    """The packages that the README names."""
-    found = re.search(r"apt install ([^`]+)`", (ROOT / "README.md").read_text())
-    if not found:
-        sys.exit("README.md names no packages")
-    return found[1].split()
+def packages(readme: str) -> list[str]:
+    """The packages that a README names first; those with which everything is built."""
+    found = re.search(r"`apt\s+install\s+([^`]+)`", readme)
+    names = found[1].split() if found else []
+    if "make" not in names:
+        sys.exit(
+            f"README.md names no packages with which the project is built, but {' '.join(names) or 'none'}"
+        )
+    return names
 
 
 def copy(source: Path, root: Path) -> None:
@@ -144,7 +147,7 @@ def debian(suite: str, names: list[str], machine: str = HERE) -> Path:
 
 def checkout(suite: str) -> Path:
     """An empty Debian with the README's packages, this computer's Rust, and a clone of the checkout."""
-    root = debian(suite, packages())
+    root = debian(suite, packages((ROOT / "README.md").read_text()))
     (root / RUST.strip("/")).mkdir()
     run("git", "clone", "--quiet", "--no-local", ROOT, root / HOME.strip("/") / "ampsched")
     run("chroot", root, "chown", "-R", f"{USER}:{USER}", HOME)

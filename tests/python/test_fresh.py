@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.check_fresh import packages
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +37,13 @@ def test_fresh_tests_run_only_programs_that_the_readme_provides() -> None:
     }
     assert {name for name, _ in called} >= {"sh", "nice"}
     assert sorted(pair for pair in called if pair[0] not in PROGRAMS) == []
+
+
+def test_fresh_an_empty_debian_gets_the_packages_that_build_the_project() -> None:
+    assert {"make", "gcc", "git", "python3-venv"} <= set(packages((ROOT / "README.md").read_text()))
+    assert packages("On Debian, run `apt\ninstall make gcc`; later `apt install other`.") == ["make", "gcc"]
+    with pytest.raises(SystemExit, match="names no packages with which the project is built, but clang"):
+        packages("Take `apt install clang` for kernels.")
 
 
 @pytest.mark.parametrize("kind", ["linear", "trees"])

@@ -3,9 +3,12 @@
 import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from tools.check_fresh import packages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +47,17 @@ def test_fresh_an_empty_debian_gets_the_packages_that_build_the_project() -> Non
     assert packages("On Debian, run `apt\ninstall make gcc`; later `apt install other`.") == ["make", "gcc"]
     with pytest.raises(SystemExit, match="names no packages with which the project is built, but clang"):
         packages("Take `apt install clang` for kernels.")
+
+
+def test_fresh_every_pinned_package_runs_on_the_oldest_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (oldest,) = re.findall(r">=(3\.\d+)", project["requires-python"])
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {tuple(line.split("==")) for line in lines if "==" in line}
+    here = {(re.sub(r"[-_.]+", "-", each.name).lower(), each.version): each for each in distributions()}
+    needs = {pair: here[pair].metadata["Requires-Python"] or "" for pair in pinned & here.keys()}
+    assert len(needs) > 50
+    assert {pair: need for pair, need in needs.items() if f"{oldest}.0" not in SpecifierSet(need)} == {}
 
 
 @pytest.mark.parametrize("kind", ["linear", "trees"])

@@ -1,17 +1,16 @@
 //! abreast: programs advance side by side.
 
-use ampsched_model::{Ns, ThreadId};
+use ampsched_model::Ns;
 
 use super::cfs::CfsRules;
 use super::support::claims::{Claims, Low};
 use super::support::seats::{self, seat};
-use super::support::window::PerThread;
-use crate::{
-    Change, Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, StealFrom, Topology, View,
-};
+use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, StealFrom, Topology, View};
 use accounts::{Accounts, Program};
+use clocks::Clocks;
 
 mod accounts;
+mod clocks;
 #[cfg(test)]
 mod tests;
 
@@ -21,24 +20,28 @@ pub static INFO: PolicyInfo = PolicyInfo {
     summary: "fast cores and time go to the programs that are furthest behind, where a fast core gains most",
     source: "ours; its index for programs of unknown length follows Gittins (J. Royal Stat. Soc. B 41(2), 1979)",
     documentation: "\
-**Purpose.** Many programs at once: as short as possible on average, and all slowed down alike.
+**Purpose.** Many programs at once: as short as possible on average, and all slowed down alike; at a price, with less energy.
 
-**When to use.** As the first choice for mixes of programs, whether their threads are fewer or more than the cores, and whether \
-they wait for each other or not. It needs speed-ups; without them it still shares by slowdown. Not where energy or a deadline is \
-what counts.
+**When to use.** As the first choice for mixes of programs, whether their threads are fewer or more than the cores, whether \
+they wait for each other or not, and whether some mostly sleep. It needs speed-ups; without them it still shares by slowdown. Not where \
+a deadline is what counts.
 
 **Algorithm.** Every 4 ms each program is looked at as a whole. Its *slowdown* S is the time since it began in which it could run, over \
 the time that it would have needed alone with a fast core for each of its threads: a window in which r of its threads were runnable on \
 average and did w ns of work, in time on a fast core, counts w / min(max(r, 1), cores). Its *claim* is S^`fairness` / min(max(r, 1), cores): the \
 fewer of its threads can run, the more each of them carries the program. A thread's claim on a fast core is its program's claim x \
-(1 - 1 / speed-up) x its own slowdown in the last 200 ms, so threads of a program take turns. The greatest claims have a fast core each; \
-who has one keeps it against a claim that is less than 10 % greater. The others share the slow cores under CFS, weighted by \
-their programs' claims (relative to the geometric mean, in steps of a quarter of a doubling, from 1/16 to 16 times their own \
-weight). A fast core that idles takes a running thread from a slow one.
+(1 - 1 / speed-up) x its own slowdown in the last 200 ms, so threads of a program take turns, x its weight. The greatest claims have a fast core each; \
+who has one keeps it against a claim that is less than 10 % greater. The others share the slow cores under CFS, with periods as short as on \
+a machine of one core; if they have slept in the last 200 ms, they wake up wherever there is least to do, on fast cores, too. A fast core \
+that idles takes a running thread from a slow one.
+
+With a price e of `energy`, clocks are limited every 100 ms to those with the least (e P / p + 1) / v: P is the power and v the \
+speed of the cores that were busy, by the machine's energy model, p the mean power so far. That makes (all energy)^e x time least.
 
 **Constants.** `fairness` = 5 is the least whole number with which programs were slowed down as evenly as by any other shipped policy on \
 the training mixes; with 2, mean turnaround is least, as the index of Gittins says for programs of which nothing is known but \
-how far they are. `tick_ms` = 4 is a tick at 250 Hz. To the others results hardly react: 100 ms, during which a new program's slowdown counts \
+how far they are. `tick_ms` = 4 is a tick at 250 Hz. CFS's constants are those of the kernel before it scales them by the number of cores: 6 ms, 0.75 ms and 1 ms. \
+To the others results hardly react: 100 ms, during which a new program's slowdown counts \
 less; 200 ms; 10 %. What runs elsewhere than on the slowest kind of core is on a fast one. An unknown speed-up is the ratio of the cores' capacities.
 
 **Example.** One fast core, speed-ups 2 both. A has one thread, S = 1.2; B has three, S = 1.5. Claims on the fast core with \
@@ -47,8 +50,7 @@ claims three times as much.
 
 **Limits.** Nobody's length is known, so a short program is slowed down more than a long one that goes on alone: the \
 unfairness that remains. Fast cores of different speed count alike. One thread at most is *sent* to each fast core, so with many threads those on slow cores \
-wait longer for their turn. Programs that mostly sleep are hardly slowed down, so they have the least claim: beside hogs on all \
-cores they wake up late, less so with `fairness` = 2. Energy is no concern.",
+wait longer for their turn. Its first version also shared time on slow cores by claims: that earned nothing, and sleepers woke up late.",
     params: &[
         ParamInfo::number(
             "fairness",
@@ -57,6 +59,13 @@ cores they wake up late, less so with `fairness` = 2. Energy is no concern.",
             32.0,
             "how much more a program counts that is slowed down more: 0, throughput only; 2, least mean turnaround",
         ),
+        ParamInfo::number(
+            "energy",
+            0.0,
+            0.0,
+            100.0,
+            "price of energy: percent of time that a percent of energy is worth; 0, highest clocks; 1, energy x delay",
+        ),
         ParamInfo::number("tick_ms", 4.0, 0.1, 10_000.0, "period at which claims are compared"),
         ParamInfo::choice("without", 0, INGREDIENTS, "leaves an ingredient out, to see what it earns"),
     ],
@@ -64,16 +73,12 @@ cores they wake up late, less so with `fairness` = 2. Energy is no concern.",
 };
 
 /// What can be left out, by the parameter `without`.
-const INGREDIENTS: &[&str] = &["nothing", "demand", "gain", "turns", "weights", "pull"];
+const INGREDIENTS: &[&str] = &["nothing", "demand", "gain", "turns", "roaming", "periods", "pull"];
 
 /// Of a thread on cores of which nothing is known: any that is the same for all does.
 const UNKNOWN_SPEEDUP: f64 = 2.0;
 /// Lead of those who have a fast core.
 const STAY: f64 = 1.1;
-/// Steps of weights per doubling.
-const WEIGHT_STEPS: f64 = 4.0;
-/// Doublings by which a weight may differ from the thread's own.
-const WEIGHT_DOUBLINGS: f64 = 4.0;
 
 /// Which ingredients there are.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +86,8 @@ struct Ingredients {
     demand: bool,
     gain: bool,
     turns: bool,
-    weights: bool,
+    roaming: bool,
+    periods: bool,
     pull: bool,
 }
 
@@ -93,36 +99,32 @@ impl Ingredients {
             demand: has("demand"),
             gain: has("gain"),
             turns: has("turns"),
-            weights: has("weights"),
+            roaming: has("roaming"),
+            periods: has("periods"),
             pull: has("pull"),
         }
     }
 }
 
-/// The weight of a thread: its own, and what came of it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Weighed {
-    own: u32,
-    planned: u32,
-}
-
 /// Abreast.
 struct Abreast {
     fairness: f64,
+    energy: f64,
     tick_ns: Ns,
     has: Ingredients,
     accounts: Accounts,
-    weighed: PerThread<Weighed>,
+    clocks: Clocks,
 }
 
 impl Abreast {
     fn new(params: &Params) -> Self {
         Self {
             fairness: params.number("fairness"),
+            energy: params.number("energy"),
             tick_ns: params.ms("tick_ms"),
             has: Ingredients::without(params.whole("without")),
             accounts: Accounts::default(),
-            weighed: PerThread::default(),
+            clocks: Clocks::default(),
         }
     }
 
@@ -132,55 +134,21 @@ impl Abreast {
         if self.has.demand { slowdown / program.demand() } else { slowdown }
     }
 
-    /// The claims of the programs, by their numbers.
-    fn claims(&self) -> Vec<f64> {
-        self.accounts.programs().iter().map(|program| self.claim(program)).collect()
-    }
-
     /// The claims of the runnable threads on fast cores.
-    fn seats(&mut self, view: &View, claims: &[f64], unknown: f64) -> Claims<Low> {
-        let mut claims_of = Claims::new();
+    fn claims(&mut self, view: &View, unknown: f64) -> Claims<Low> {
+        let programs: Vec<f64> =
+            self.accounts.programs().iter().map(|program| self.claim(program)).collect();
+        let mut claims = Claims::new();
         for thread in view.runnable() {
             let speedup = view.factors(thread).speedup.or(unknown).max(1.0);
             let gain = if self.has.gain { 1.0 - 1.0 / speedup } else { 1.0 };
             let turn = if self.has.turns { self.accounts.thread(thread).slowdown() } else { 1.0 };
             let stay = if seats::is_on_fast(view, thread) { STAY } else { 1.0 };
-            let own = f64::from(self.own_weight(view, thread)) / 1024.0;
-            let program = claims.get(usize::from(view.app(thread).0)).copied().unwrap_or(1.0);
-            claims_of.push((Low(-program * own * gain * turn * stay), thread));
+            let own = f64::from(view.plan(thread).weight) / 1024.0;
+            let program = programs.get(usize::from(view.app(thread).0)).copied().unwrap_or(1.0);
+            claims.push((Low(-program * own * gain * turn * stay), thread));
         }
-        claims_of
-    }
-
-    /// The weight that a thread has of itself: what its plan says unless we said that.
-    fn own_weight(&mut self, view: &View, thread: ThreadId) -> u32 {
-        let weight = view.plan(thread).weight;
-        let weighed = self.weighed.slot(thread);
-        if weight != weighed.planned {
-            *weighed = Weighed { own: weight, planned: weight };
-        }
-        weighed.own
-    }
-
-    /// Lets threads share cores by the claims of their programs.
-    fn weigh(&mut self, view: &View, plan: &mut Plan, claims: &[f64]) {
-        let active: Vec<ThreadId> = self.accounts.active().to_vec();
-        let claim_log2 = |thread| claims[usize::from(view.app(thread).0)].log2();
-        let mean =
-            active.iter().map(|&thread| claim_log2(thread)).sum::<f64>() / active.len() as f64;
-        for thread in active {
-            if !view.state(thread).is_live() {
-                continue;
-            }
-            let own = self.own_weight(view, thread);
-            let doublings = (claim_log2(thread) - mean).clamp(-WEIGHT_DOUBLINGS, WEIGHT_DOUBLINGS);
-            let steps = (doublings * WEIGHT_STEPS).round() / WEIGHT_STEPS;
-            let weight = (f64::from(own) * steps.exp2()).round().max(1.0) as u32;
-            if view.plan(thread).weight != weight {
-                self.weighed.slot(thread).planned = weight;
-                plan.set(thread, Change::Weight(weight));
-            }
-        }
+        claims
     }
 }
 
@@ -194,27 +162,37 @@ fn unknown_speedup(topology: &Topology) -> f64 {
 
 impl Policy for Abreast {
     fn needs(&self) -> Needs {
-        Needs { epoch_ns: Some(self.tick_ns), speedup: true, ..Needs::default() }
+        Needs {
+            epoch_ns: Some(self.tick_ns),
+            speedup: true,
+            frequencies: self.energy > 0.0,
+            ..Needs::default()
+        }
     }
 
     fn rules(&self, topology: &Topology) -> Rules {
-        let mut rules = seats::rules(CfsRules::default(), topology);
+        let cfs = if self.has.periods { CfsRules::unscaled() } else { CfsRules::default() };
+        let mut rules = seats::rules(cfs, topology);
         rules.steal.retain(|step| self.has.pull || step.from != StealFrom::RunningOnSlower);
         rules
     }
 
+    fn caveat(&self, topology: &Topology, _sensors: bool) -> Option<String> {
+        let is_vain = self.energy > 0.0 && !clocks::are_known(topology.clusters());
+        is_vain.then(|| "knows no energy model, so energy has no price and clocks stay".into())
+    }
+
     fn epoch(&mut self, view: &View, plan: &mut Plan) {
-        let fast_cores = seats::fast_cores(view.topology());
-        if fast_cores == 0 {
+        if self.energy > 0.0 {
+            self.clocks.limit(view, plan, self.energy);
+        }
+        if seats::fast_cores(view.topology()) == 0 {
             return;
         }
         let unknown = unknown_speedup(view.topology());
         self.accounts.end_window(view, unknown);
-        let claims = self.claims();
-        let seats = self.seats(view, &claims, unknown);
-        seat(view, plan, &seats);
-        if self.has.weights {
-            self.weigh(view, plan, &claims);
-        }
+        let claims = self.claims(view, unknown);
+        let (now_ns, can_roam) = (view.now_ns(), self.has.roaming);
+        seat(view, plan, &claims, |thread| can_roam && self.accounts.has_slept(thread, now_ns));
     }
 }

@@ -110,9 +110,18 @@ impl CfsRules {
         }
     }
 
+    /// The kernel's constants for one core, on any machine.
+    pub fn unscaled() -> Self {
+        Self {
+            latency_ns: LATENCY_NS,
+            min_granularity_ns: MIN_GRANULARITY_NS,
+            wakeup_granularity_ns: WAKEUP_GRANULARITY_NS,
+        }
+    }
+
     /// The scheduling latency on a machine.
     pub fn latency_ns(self, topology: &Topology) -> Ns {
-        scaled(self.latency_ns, 6_000_000, topology)
+        scaled(self.latency_ns, LATENCY_NS, topology)
     }
 
     /// The rules on a machine.
@@ -124,10 +133,10 @@ impl CfsRules {
             kick_idle: false,
             slice: Slice::LatencyShare {
                 latency_ns,
-                min_granularity_ns: scaled(self.min_granularity_ns, 750_000),
+                min_granularity_ns: scaled(self.min_granularity_ns, MIN_GRANULARITY_NS),
             },
             preempt: WakePreempt::VruntimeGap {
-                granularity_ns: scaled(self.wakeup_granularity_ns, 1_000_000),
+                granularity_ns: scaled(self.wakeup_granularity_ns, WAKEUP_GRANULARITY_NS),
             },
             sleeper_credit_ns: latency_ns / 2,
             fork_debit: true,
@@ -141,6 +150,11 @@ impl CfsRules {
         }
     }
 }
+
+/// Constants before they are scaled (fair.c).
+const LATENCY_NS: Ns = 6_000_000;
+const MIN_GRANULARITY_NS: Ns = 750_000;
+const WAKEUP_GRANULARITY_NS: Ns = 1_000_000;
 
 /// Balancing interval: one tick at 250 Hz.
 const BALANCE_NS: Ns = 4_000_000;

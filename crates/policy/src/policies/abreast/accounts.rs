@@ -11,6 +11,8 @@ use crate::View;
 const PRIOR_NS: f64 = 100e6;
 /// How far back a thread's own slowdown reaches.
 const MEMORY_NS: f64 = 200e6;
+/// Who could run for less than this share of a window has slept in it; counters are read one after the other.
+const AWAKE: f64 = 0.9;
 
 /// What somebody has done, and what it could have done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +75,7 @@ impl Program {
 struct Thread {
     account: Account,
     at_ns: Ns,
+    slept_ns: Ns,
     seen: Seen,
 }
 
@@ -82,8 +85,6 @@ pub struct Accounts {
     began_ns: Ns,
     threads: PerThread<Thread>,
     programs: Vec<Program>,
-    /// Those that could run in the last window.
-    active: Vec<ThreadId>,
 }
 
 impl Accounts {
@@ -96,9 +97,8 @@ impl Accounts {
         if window_ns == 0.0 {
             return;
         }
-        self.active.clear();
         for &thread in view.recent().iter() {
-            self.count(view, thread, unknown);
+            self.count(view, thread, unknown, window_ns);
         }
         let cores = view.topology().core_count() as f64;
         for program in self.programs.iter_mut().filter(|program| program.runnable_ns > 0.0) {
@@ -106,7 +106,7 @@ impl Accounts {
         }
     }
 
-    fn count(&mut self, view: &View, thread: ThreadId, unknown: f64) {
+    fn count(&mut self, view: &View, thread: ThreadId, unknown: f64, window_ns: f64) {
         let classes = view.topology().class_count();
         let speeds = class_speeds(view.factors(thread).speedup.or(unknown).max(1.0), classes);
         let (run_ns, ready_ns) = (&view.stats(thread).run_ns, view.ready_ns(thread));
@@ -116,16 +116,18 @@ impl Accounts {
             return;
         }
         let work_ns: f64 = done.alone_ns.iter().sum();
-        let since_ns = view.now_ns() - std::mem::replace(&mut known.at_ns, view.now_ns());
-        known.account.fade((-(since_ns as f64) / MEMORY_NS).exp());
+        let before_ns = std::mem::replace(&mut known.at_ns, view.now_ns());
+        known.account.fade((-((view.now_ns() - before_ns) as f64) / MEMORY_NS).exp());
         known.account.add(done.wanted_ns, work_ns);
+        if before_ns == 0 || done.wanted_ns < AWAKE * window_ns {
+            known.slept_ns = view.now_ns();
+        }
         let app = usize::from(view.app(thread).0);
         if self.programs.len() <= app {
             self.programs.resize(app + 1, Program::default());
         }
         self.programs[app].runnable_ns += done.wanted_ns;
         self.programs[app].work_ns += work_ns;
-        self.active.push(thread);
     }
 
     /// The programs by their numbers, up to the last of which something is known.
@@ -138,8 +140,9 @@ impl Accounts {
         self.threads.slot(thread).account
     }
 
-    /// The threads that could run in the last window, in ascending order.
-    pub fn active(&self) -> &[ThreadId] {
-        &self.active
+    /// Whether a thread has slept in the last 200 ms, or has begun in them.
+    pub fn has_slept(&self, thread: ThreadId, now_ns: Ns) -> bool {
+        let awake_ns = self.threads.get(thread).map_or(0, |known| now_ns - known.slept_ns);
+        (awake_ns as f64) < MEMORY_NS
     }
 }

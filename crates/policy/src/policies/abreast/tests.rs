@@ -1,13 +1,14 @@
 use ampsched_model::{AppId, ThreadId};
 
 use crate::testing::{PolicyHost, build, topology};
-use crate::{Change, StealFrom};
+use crate::{Change, Prefer, Slice, StealFrom};
 
 const DEMAND: f64 = 1.0;
 const GAIN: f64 = 2.0;
 const TURNS: f64 = 3.0;
-const WEIGHTS: f64 = 4.0;
-const PULL: f64 = 5.0;
+const ROAMING: f64 = 4.0;
+const PERIODS: f64 = 5.0;
+const PULL: f64 = 6.0;
 
 /// Programs, each with a number of threads of a speed-up, on fast and slow cores.
 fn host(
@@ -97,26 +98,39 @@ fn unknown_speedups_count_alike() {
 }
 
 #[test]
-fn weights_follow_claims_in_steps_and_keep_the_threads_own() {
-    let (mut host, threads) = host((1, 3), &[(1, 2.0), (3, 2.0)], 0.0);
-    run(&mut host, 1);
-    // A ran on the fast core, the others on slow ones: claims 1 and (104 / 102)^5 / 3, that is, 2^1.08 and 2^-0.36 of
-    // their mean, in quarters of a doubling.
-    let weights = |host: &PolicyHost| {
-        threads.clone().into_iter().map(|it| host.view().plan(it).weight).collect::<Vec<_>>()
+fn who_has_no_fast_core_and_has_slept_lately_may_wake_up_anywhere() {
+    let kinds = |without| {
+        // Who gains nothing has no fast core.
+        let (mut host, threads) = host((1, 2), &[(1, 2.0), (1, 2.0), (1, 1.0)], without);
+        let sleeper = threads[2];
+        run(&mut host, 60); // 240 ms: nobody is new any more.
+        host.run(1);
+        host.block(sleeper);
+        run(&mut host, 1);
+        host.wake(sleeper);
+        run(&mut host, 2);
+        let kinds = threads.iter().map(|&it| host.view().plan(it).prefer).collect::<Vec<_>>();
+        run(&mut host, 60);
+        (kinds, host.view().plan(sleeper).prefer)
     };
-    assert_eq!(weights(&host), [2048, 861, 861, 861]);
-    host.sched.apply(threads[1], &Change::Weight(2 * 1024));
-    run(&mut host, 1);
-    assert_eq!(weights(&host)[1], 2 * 861);
-    assert_eq!(weights(&host)[2], 861);
+    let (lately, later) = kinds(0.0);
+    assert!(lately.contains(&Prefer::Big) && lately.contains(&Prefer::Little), "{lately:?}");
+    assert_eq!(lately[2], Prefer::Any);
+    assert_ne!(later, Prefer::Any);
+    assert!(!kinds(ROAMING).0.contains(&Prefer::Any));
 }
 
 #[test]
-fn without_weights_they_stay() {
-    let (mut host, threads) = host((1, 3), &[(1, 2.0), (3, 2.0)], WEIGHTS);
-    run(&mut host, 10);
-    assert!(threads.into_iter().all(|thread| host.view().plan(thread).weight == 1024));
+fn periods_are_as_short_as_on_one_core_unless_that_is_left_out() {
+    let period_ns = |without| {
+        let rules = build("abreast", &[("without", without)]).rules(&topology(&[(1, 4), (0, 4)]));
+        match rules.slice {
+            Slice::LatencyShare { latency_ns, .. } => latency_ns,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(period_ns(0.0), 6_000_000);
+    assert_eq!(period_ns(PERIODS), 24_000_000);
 }
 
 #[test]

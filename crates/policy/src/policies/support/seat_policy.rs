@@ -70,7 +70,7 @@ impl<R: SeatRule> Policy for SeatPolicy<R> {
         let fast_cores = seats::fast_cores(view.topology());
         if fast_cores > 0 {
             let claims = self.rule.claims(view, fast_cores);
-            self.rule.seated(seat(view, plan, &claims));
+            self.rule.seated(seat(view, plan, &claims, |_| false));
         }
     }
 

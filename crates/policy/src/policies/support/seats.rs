@@ -67,26 +67,48 @@ pub fn least_first(view: &View, lead: f64, mut value: impl FnMut(ThreadId) -> f6
 }
 
 /// Gives the fast cores to the threads whose claims come first, one each, and sends the others to the slow
-/// ones. Returns the number of threads that had to change to a fast core.
+/// ones, where they stay unless they `roam`: those wake up on any core. Returns the number of threads that had to change
+/// to a fast core.
 ///
 /// Threads that may not use any fast core are passed over. Those who leave go first, so that those who come find
 /// the cores free. Most of those who have none stay where they are: only the others are put in order.
-pub fn seat<C: Ord + Copy>(view: &View, plan: &mut Plan, claims: &[(C, ThreadId)]) -> usize {
+pub fn seat<C: Ord + Copy>(
+    view: &View,
+    plan: &mut Plan,
+    claims: &[(C, ThreadId)],
+    roams: impl Fn(ThreadId) -> bool,
+) -> usize {
     let free = fast_cores(view.topology());
     if free == 0 {
         return 0;
     }
     let claims = || claims.iter().copied();
+    let rest = |thread| if roams(thread) { Prefer::Any } else { Prefer::Little };
     let seated = least(claims(), free, |&(_, thread)| may_use_fast(view, thread));
     let has_to_go = |claim: &(C, ThreadId)| {
-        !is_settled(view, claim.1, Prefer::Little) && seated.binary_search(claim).is_err()
+        !rests(view, claim.1, rest(claim.1)) && seated.binary_search(claim).is_err()
     };
     let mut leaving: Claims<C> = claims().filter(has_to_go).collect();
     leaving.sort_unstable();
     for (_, thread) in leaving {
-        settle(view, plan, thread, Prefer::Little);
+        leave(view, plan, thread, rest(thread));
     }
     seated.iter().filter(|&&(_, thread)| settle(view, plan, thread, Prefer::Big)).count()
+}
+
+/// Whether a thread is on a slow core and will wake up as it should.
+fn rests(view: &View, thread: ThreadId, rest: Prefer) -> bool {
+    view.plan(thread).prefer == rest && is_at(view, thread, Prefer::Little)
+}
+
+/// Plans that a thread goes to a slow core if it is on none, and where it wakes up.
+fn leave(view: &View, plan: &mut Plan, thread: ThreadId, rest: Prefer) {
+    if rest == Prefer::Little || !is_at(view, thread, Prefer::Little) {
+        plan.set(thread, Change::Move(Prefer::Little));
+    }
+    if rest != Prefer::Little {
+        plan.set(thread, Change::Prefer(rest));
+    }
 }
 
 fn may_use_fast(view: &View, thread: ThreadId) -> bool {

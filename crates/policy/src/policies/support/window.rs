@@ -16,6 +16,11 @@ impl<T: Clone + Default> PerThread<T> {
         self.values.iter()
     }
 
+    /// The thread's value, if one was asked for.
+    pub fn get(&self, thread: ThreadId) -> Option<&T> {
+        self.values.get(thread.index())
+    }
+
     /// The thread's value.
     pub fn slot(&mut self, thread: ThreadId) -> &mut T {
         if self.values.len() <= thread.index() {

@@ -59,6 +59,9 @@ factors! {
         /// (Instructions per joule on the fastest class) / (the same on the slowest), both at their highest
         /// frequencies, measured beforehand over the whole program.
         energy_ratio: Factor, needs alone
+        /// Time in ns for which all threads of its program together run, alone on cores of the fastest class at their
+        /// highest frequency, from its start to its end; measured beforehand.
+        work_ns: Factor, needs work
         /// Time in ns that other threads have waited for this one, accumulated since its start.
         blame_ns: Factor, needs blame
         /// Mean power in mW while it ran, since the policy last looked; missing unless energy is accounted for.

@@ -102,6 +102,8 @@ record! {
         offline_speedup: bool = false => {}
         /// Reads [`crate::Factors::alone_ips`] or [`crate::Factors::energy_ratio`].
         alone: bool = false => {}
+        /// Reads [`crate::Factors::work_ns`].
+        work: bool = false => {}
         /// Reads [`crate::View::instructions`].
         instructions: bool = false => {
             kernel: With {

@@ -80,6 +80,7 @@ mod tests {
             (needs.stalls, "stall counters"),
             (needs.instructions, "instructions"),
             (needs.alone, "alone"),
+            (needs.work, "lengths"),
             (needs.power, "power"),
             (needs.sensors, "sensors"),
             (needs.frequencies, "clock"),

@@ -206,6 +206,7 @@ impl Reason {
                 &factors.energy_ratio,
                 now_ns,
             )
+            .factor(["work_ns", "work_kind", "work_age_ns"], &factors.work_ns, now_ns)
     }
 
     /// Value, kind and age of a factor, by these names; nothing if it is missing.

@@ -18,6 +18,8 @@ pub struct OfflineFacts {
     /// of cores that ran and of what they share, as a sensor of the cluster tells. What the program
     /// states takes its place; none if the machine's power is not known either.
     pub energy_ratio: Option<f64>,
+    /// Run time in ns of all its threads together, alone on cores of the fastest kind.
+    pub work_ns: f64,
 }
 
 /// Runs every application of a workload alone on as many cores of the fastest kind as the machine has,
@@ -51,6 +53,7 @@ pub fn offline_facts(
                 speedup: ratio((fast.ips, slow.ips)),
                 fast_ips: fast.ips,
                 energy_ratio: stated.or_else(|| fast.per_uj.zip(slow.per_uj).map(ratio)),
+                work_ns: fast.run_ns,
             })
         })
         .collect()
@@ -62,6 +65,8 @@ struct Alone {
     ips: f64,
     /// Instructions per uJ.
     per_uj: Option<f64>,
+    /// Run time.
+    run_ns: f64,
 }
 
 fn measure(machine: &Machine, workload: &Workload, options: &Options) -> Result<Alone, SimError> {
@@ -73,5 +78,6 @@ fn measure(machine: &Machine, workload: &Workload, options: &Options) -> Result<
     Ok(Alone {
         ips: instructions as f64 * 1e9 / run_ns.max(1) as f64,
         per_uj: energy.map(|uj| instructions as f64 / uj),
+        run_ns: run_ns as f64,
     })
 }

@@ -93,6 +93,7 @@ fn speedups_measured_beforehand_honour_a_stated_ratio() {
     let host = Host::unequal(2, 2, 2.0);
     let facts = offline_facts(&host.machine, &workload(&[text]), &host.options).unwrap();
     assert!((facts[0].speedup - 3.0).abs() < 1e-6, "{facts:?}");
+    assert_eq!(facts[0].work_ns, 10e6);
 }
 
 #[test]

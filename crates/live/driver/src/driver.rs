@@ -205,6 +205,10 @@ impl Driver {
             },
             power_mw: at(factors.power_mw),
             energy_ratio: at(factors.energy_ratio),
+            work_ns: Factor {
+                value: factors.work_ns.value / dilation.factor(),
+                ..at(factors.work_ns)
+            },
             stalls: factors.stalls,
         }
         .named_by(&self.needs);

@@ -16,6 +16,8 @@ pub struct ProgramFacts {
     pub alone_ips: Option<f64>,
     /// (Instructions per joule on the fastest class) / (the same on the slowest).
     pub energy_ratio: Option<f64>,
+    /// Seconds for which all its threads together run, alone on cores of the fastest class.
+    pub work_s: Option<f64>,
 }
 
 /// Facts of programs by the name of their command.
@@ -57,6 +59,7 @@ impl Facts {
             offline_speedup: factor(known.speedup, FactorKind::Measured),
             alone_ips: factor(known.alone_ips, FactorKind::Measured),
             energy_ratio: factor(known.energy_ratio, FactorKind::Measured),
+            work_ns: factor(known.work_s.map(|s| s * 1e9), FactorKind::Measured),
             ..Factors::default()
         }
     }
@@ -94,6 +97,11 @@ impl Facts {
             "speeds alone and energy ratios are missing: programs count as equal (give --facts)"
                 .to_owned(),
         );
+        say(
+            needs.work && !known_of_some("work_s"),
+            "lengths of programs are missing: each counts by what it has done (give --facts)"
+                .to_owned(),
+        );
         say(needs.blame, "blame is missing: no thread counts as waited for (it needs tracefs, mounted and writable)".to_owned());
         say(
             needs.instructions,
@@ -106,11 +114,12 @@ impl Facts {
 }
 
 impl ProgramFacts {
-    fn named(&self) -> [(&'static str, Option<f64>); 3] {
+    fn named(&self) -> [(&'static str, Option<f64>); 4] {
         [
             ("speedup", self.speedup),
             ("alone_ips", self.alone_ips),
             ("energy_ratio", self.energy_ratio),
+            ("work_s", self.work_s),
         ]
     }
 }
@@ -122,11 +131,13 @@ mod tests {
     #[test]
     fn facts_make_factors() {
         let facts =
-            Facts::parse("f", "[programs.mcf]\nspeedup = 2.1\nenergy_ratio = 1.8\n").unwrap();
+            Facts::parse("f", "[programs.mcf]\nspeedup = 2.1\nenergy_ratio = 1.8\nwork_s = 0.5\n")
+                .unwrap();
         let factors = facts.factors("mcf", Some(1.5), 7);
         assert_eq!(factors.speedup.value, 2.1);
         assert_eq!(factors.offline_speedup.kind, FactorKind::Measured);
         assert_eq!((factors.energy_ratio.value, factors.energy_ratio.at_ns), (1.8, 7));
+        assert_eq!(factors.work_ns.value, 5e8);
         assert_eq!(factors.alone_ips.kind, FactorKind::Missing);
         assert_eq!(facts.factors("other", Some(1.5), 7).speedup.value, 1.5);
         assert_eq!(facts.factors("other", None, 7).speedup.kind, FactorKind::Missing);
@@ -144,6 +155,8 @@ mod tests {
         let missing = Facts::default().missing(&needs, Some(2.5));
         assert!(missing[0].contains("gaining 2.50"), "{missing:?}");
         assert_eq!(facts.missing(&Needs::default(), None), Vec::<String>::new());
+        let missing = facts.missing(&Needs { work: true, ..Needs::default() }, None);
+        assert!(missing[0].starts_with("lengths of programs are missing"), "{missing:?}");
     }
 
     #[test]

@@ -184,6 +184,7 @@ impl Twins {
             blame_ns: measured(life.blame_ns as f64),
             power_mw: measured(500.0 * life.speedup),
             energy_ratio: measured(0.5 * life.speedup),
+            work_ns: measured(1e9 * life.speedup),
             stalls: Some(Stalls { class: ClassId(0), counters, at_ns: self.now_ns }),
         }
     }

@@ -32,7 +32,7 @@ pub struct Settings {
     /// Let the policy set clocks (cpufreq).
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_dvfs: bool,
-    /// TOML file with what was measured of programs: speedup, alone_ips, energy_ratio by name.
+    /// TOML file with what was measured of programs: speedup, alone_ips, energy_ratio, work_s by name.
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub facts: Option<PathBuf>,
     /// Model that predicts speed-ups from counters, of this computer's cores: a file that `ampsched calibrate` or

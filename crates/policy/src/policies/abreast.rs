@@ -35,6 +35,9 @@ who has one keeps it against a claim that is less than 10 % greater. The others 
 a machine of one core; if they have slept in the last 200 ms, they wake up wherever there is least to do, on fast cores, too. A fast core \
 that idles takes a running thread from a slow one.
 
+With `lengths=1`, a program whose length was measured beforehand (`--facts`, `work_s`) claims A^2 / (L R) times as much: A is the time alone \
+for what it has done, R for what is left, L = A + R, each 100 ms longer. Programs that end soon come first, which shortens mean turnaround and evens out slowdowns.
+
 With a price e of `energy`, clocks are limited every 100 ms to those with the least (e P / p + 1) / v: P is the power and v the \
 speed of the cores that were busy, by the machine's energy model, p the mean power so far. That makes (all energy)^e x time least.
 
@@ -48,8 +51,8 @@ less; 200 ms; 10 %. What runs elsewhere than on the slowest kind of core is on a
 `fairness` = 5: A 2.49 x 0.5, B 7.59 / 3 x 0.5 for each thread: B has it, narrowly. When two of B's threads wait for the third, r is 1 and it \
 claims three times as much.
 
-**Limits.** Nobody's length is known, so a short program is slowed down more than a long one that goes on alone: the \
-unfairness that remains. Fast cores of different speed count alike. One thread at most is *sent* to each fast core, so with many threads those on slow cores \
+**Limits.** Where lengths are not known, a short program is slowed down more than a long one that goes on alone: the \
+unfairness that remains. Where they are, other inputs than those that were measured mislead it. Fast cores of different speed count alike. One thread at most is *sent* to each fast core, so with many threads those on slow cores \
 wait longer for their turn. Its first version also shared time on slow cores by claims: that earned nothing, and sleepers woke up late.",
     params: &[
         ParamInfo::number(
@@ -65,6 +68,12 @@ wait longer for their turn. Its first version also shared time on slow cores by 
             0.0,
             100.0,
             "price of energy: percent of time that a percent of energy is worth; 0, highest clocks; 1, energy x delay",
+        ),
+        ParamInfo::choice(
+            "lengths",
+            0,
+            &["unknown", "known"],
+            "whether the lengths of programs, if measured beforehand, count",
         ),
         ParamInfo::number("tick_ms", 4.0, 0.1, 10_000.0, "period at which claims are compared"),
         ParamInfo::choice("without", 0, INGREDIENTS, "leaves an ingredient out, to see what it earns"),
@@ -110,6 +119,7 @@ impl Ingredients {
 struct Abreast {
     fairness: f64,
     energy: f64,
+    knows_lengths: bool,
     tick_ns: Ns,
     has: Ingredients,
     accounts: Accounts,
@@ -121,6 +131,7 @@ impl Abreast {
         Self {
             fairness: params.number("fairness"),
             energy: params.number("energy"),
+            knows_lengths: params.whole("lengths") == 1,
             tick_ns: params.ms("tick_ms"),
             has: Ingredients::without(params.whole("without")),
             accounts: Accounts::default(),
@@ -130,7 +141,7 @@ impl Abreast {
 
     /// How much a thread of a program counts; nice values aside.
     fn claim(&self, program: &Program) -> f64 {
-        let slowdown = program.slowdown().powf(self.fairness);
+        let slowdown = program.slowdown().powf(self.fairness) * program.urgency();
         if self.has.demand { slowdown / program.demand() } else { slowdown }
     }
 
@@ -165,6 +176,7 @@ impl Policy for Abreast {
         Needs {
             epoch_ns: Some(self.tick_ns),
             speedup: true,
+            work: self.knows_lengths,
             frequencies: self.energy > 0.0,
             ..Needs::default()
         }

@@ -106,7 +106,7 @@ pub fn simulate_with(
     let setup = Setup::new(machine, workload, policy_name, options);
     let mut engine = Engine::new(setup, workload, policy, trace)?;
     let needs = engine.supervisor.needs;
-    if needs.offline_speedup || needs.alone {
+    if needs.offline_speedup || needs.alone || needs.work {
         engine.supervisor.offline = offline_facts(machine, workload, options)?;
     }
     engine.run().map_err(|error| *error)?;

@@ -103,6 +103,7 @@ impl Supervisor {
                 offline_speedup: known(facts.speedup),
                 alone_ips: known(facts.fast_ips),
                 energy_ratio: facts.energy_ratio.map(known).unwrap_or_default(),
+                work_ns: known(facts.work_ns),
                 ..Factors::default()
             },
         };

@@ -46,6 +46,9 @@ pub struct Program {
     account: Account,
     /// Cores that it could use, 1 to all.
     demand: f64,
+    /// Work that it has done, and all that it will do, in time on a fast core; 0: not known.
+    done_ns: f64,
+    whole_ns: f64,
     /// Of its threads in the present window, in ns.
     runnable_ns: f64,
     work_ns: f64,
@@ -62,10 +65,25 @@ impl Program {
         self.demand.max(1.0)
     }
 
+    /// How much more it counts as its length is known; 1 if it is not.
+    ///
+    /// Of programs whose lengths L are known, mean slowdown is least if the least L x R comes first, R being what is left
+    /// (Gittins' index; with equal L it is the shortest remaining time). Of others that take the time A for what they have done, it is
+    /// the least A^2. A, L and R are times alone.
+    pub fn urgency(&self) -> f64 {
+        if self.whole_ns == 0.0 {
+            return 1.0;
+        }
+        let left_ns = (self.whole_ns - self.done_ns % self.whole_ns) / self.demand();
+        let past_ns = self.account.alone_ns + PRIOR_NS;
+        past_ns * past_ns / ((past_ns + left_ns) * (PRIOR_NS + left_ns))
+    }
+
     fn end_window(&mut self, window_ns: f64, cores: f64) {
         let runnable = self.runnable_ns / window_ns;
         self.demand = runnable.clamp(1.0, cores);
         self.account.add(window_ns * runnable.min(1.0), self.work_ns / self.demand);
+        self.done_ns += self.work_ns;
         (self.runnable_ns, self.work_ns) = (0.0, 0.0);
     }
 }
@@ -128,6 +146,7 @@ impl Accounts {
         }
         self.programs[app].runnable_ns += done.wanted_ns;
         self.programs[app].work_ns += work_ns;
+        self.programs[app].whole_ns = view.factors(thread).work_ns.or(0.0);
     }
 
     /// The programs by their numbers, up to the last of which something is known.
@@ -144,5 +163,36 @@ impl Accounts {
     pub fn has_slept(&self, thread: ThreadId, now_ns: Ns) -> bool {
         let awake_ns = self.threads.get(thread).map_or(0, |known| now_ns - known.slept_ns);
         (awake_ns as f64) < MEMORY_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that has run alone on a fast core for 0.5 s.
+    fn program(whole_ns: f64) -> Program {
+        let mut program = Program { whole_ns, ..Program::default() };
+        (program.runnable_ns, program.work_ns) = (0.5e9, 0.5e9);
+        program.end_window(0.5e9, 4.0);
+        program
+    }
+
+    #[test]
+    fn a_program_is_the_more_urgent_the_less_is_left() {
+        assert_eq!(program(0.0).urgency(), 1.0);
+        // 0.6^2 / ((0.6 + R) (0.1 + R)) with R = 0.1, 0.5 and 4.5 s.
+        for (whole_ns, expected) in [(0.6e9, 2.571), (1e9, 0.545), (5e9, 0.0153)] {
+            let urgency = program(whole_ns).urgency();
+            assert!((urgency / expected - 1.0).abs() < 0.01, "{urgency} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_has_done_more_than_is_known_begins_anew() {
+        assert_eq!(program(0.4e9).urgency(), {
+            let left_ns = 0.3e9;
+            0.6e9 * 0.6e9 / ((0.6e9 + left_ns) * (0.1e9 + left_ns))
+        });
     }
 }

@@ -1,7 +1,7 @@
 use ampsched_model::{AppId, ThreadId};
 
 use crate::testing::{PolicyHost, build, topology};
-use crate::{Change, Prefer, Slice, StealFrom};
+use crate::{Change, Factor, FactorKind, Prefer, Slice, StealFrom};
 
 const DEMAND: f64 = 1.0;
 const GAIN: f64 = 2.0;
@@ -148,4 +148,21 @@ fn equal_cores_are_left_alone() {
     let mut host = PolicyHost::new(&[(0, 2)], build("abreast", &[]));
     host.add_programs(&[1.0, 1.0, 1.0]);
     assert_eq!(host.run_epoch(), 0);
+}
+
+/// Alike but for their lengths: A is half over, B has hardly begun.
+#[test]
+fn the_shorter_program_comes_first_if_lengths_are_known() {
+    let first = |lengths| {
+        let mut host = PolicyHost::new(&[(1, 1), (0, 1)], build("abreast", &[("lengths", lengths)]));
+        let threads = host.add_programs(&[2.0, 2.0]);
+        for (index, work_ns) in [0.4e9, 4e9].into_iter().enumerate() {
+            host.factors[index].work_ns =
+                Factor { value: work_ns, kind: FactorKind::Measured, at_ns: 0 };
+        }
+        run(&mut host, 50);
+        host.fast_shares(&threads)[0]
+    };
+    assert!(first(1.0) > 0.95, "{}", first(1.0));
+    assert!((first(0.0) - 0.5).abs() < 0.1, "{}", first(0.0));
 }

@@ -5,20 +5,54 @@ from pathlib import Path
 import pytest
 
 from ampsched import compare
-from ampsched.experiments.best import choice, rows
+from ampsched._core import Workload
+from ampsched.experiments.best import choice, on_prop_sp, papers, rows
 from ampsched.experiments.best.choice import candidate, chosen, others
-from ampsched.experiments.best.mixes import COUNT, mixes
+from ampsched.experiments.best.mixes import COUNT, SLEEPER_COUNT, Role, mixes, sleeper_mixes
 from ampsched.experiments.best.rows import Changes, changes, row_of
-from ampsched.experiments.best.runs import SECTIONS
+from ampsched.experiments.best.runs import SECTIONS, Section, own, run
 from ampsched.experiments.best.variants import ablations
 from ampsched.policy import PolicySpec
 
 
-def test_mixes_are_the_same_every_time_and_training_and_test_mixes_differ() -> None:
-    train, test = mixes("train"), mixes("test")
-    assert [each.content() for each in train] == [each.content() for each in mixes("train")]
-    assert (len(train), len(test)) == (COUNT["train"], COUNT["test"])
-    assert not {each.content() for each in train} & {each.content() for each in test}
+def contents(workloads: list[Workload]) -> list[str]:
+    return [each.content() for each in workloads]
+
+
+def test_mixes_are_the_same_every_time_and_those_for_other_purposes_differ() -> None:
+    roles: tuple[Role, ...] = ("train", "test", "fresh")
+    sets = [contents(mixes(role)) for role in roles]
+    assert sets == [contents(mixes(role)) for role in roles]
+    assert [len(each) for each in sets] == [COUNT[role] for role in roles]
+    together = {content for each in sets for content in each}
+    assert len(together) == sum(COUNT.values())
+
+
+def test_mixes_with_sleepers_have_some_that_wake_up_in_time_or_late() -> None:
+    train, fresh = sleeper_mixes("train"), sleeper_mixes("fresh")
+    assert len(train) == len(fresh) == SLEEPER_COUNT
+    assert not {*contents(train)} & {*contents(fresh)}
+    assert contents(train) == contents(sleeper_mixes("train"))
+    section = Section("sleepers", ("2B2S",), lambda: fresh[:1], lambda: ["cfs", "abreast"])
+    for row in run(section, 1, str):
+        assert row.late_ms is not None
+        assert 0 <= row.late_ms < 1000
+
+
+def test_energy_is_kept_where_it_is_counted() -> None:
+    for governor, is_counted in (("performance", True), ("none", False)):
+        section = Section("energy", ("exynos5422",), lambda: ["sync-1"], lambda: ["cfs"], governor=governor)
+        (row,) = run(section, 1, str)
+        assert (row.edp is not None) == is_counted
+
+
+def test_a_version_is_the_policy_alone() -> None:
+    assert own(SECTIONS[0]).policies() == ["cfs", "abreast"]
+    rows_of = [on_prop_sp.Row("4sth", name, 1, 1, 1) for name in ("cfs", "abreast", "abreast:without=1")]
+    kept = papers.own(papers.Measured(tuple(rows_of), (), ()))
+    assert [row.policy for row in kept.prop_sp] == ["abreast"]
+    other = papers.Measured((*rows_of[:1], on_prop_sp.Row("4sth", "abreast", 2, 2, 2)), (), ())
+    assert [row.asp for row in papers.with_own(other, kept).prop_sp] == [1, 1]
 
 
 def test_changes_are_geometric_means_of_ratios() -> None:
@@ -46,7 +80,7 @@ def test_the_least_value_is_chosen_that_is_as_fair_as_any_other_policy() -> None
 
 
 def test_every_ablation_is_a_choice_of_the_parameter() -> None:
-    assert list(ablations()) == ["demand", "gain", "turns", "weights", "pull"]
+    assert list(ablations()) == ["demand", "gain", "turns", "roaming", "periods", "pull"]
     for policy in ablations().values():
         assert PolicySpec.of(policy).name == "abreast"
 

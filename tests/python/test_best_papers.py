@@ -7,7 +7,6 @@ import pytest
 from ampsched.experiments.best import on_chronaki, on_hfee, on_prop_sp
 from ampsched.experiments.best.choice import POLICY
 from ampsched.experiments.best.papers import Measured
-from ampsched.experiments.best.variants import ablations
 from ampsched.experiments.chronaki.setup import FOUR, GTS, LINUX, TASK
 from ampsched.experiments.hfee.setup import WORKLOADS
 from ampsched.experiments.prop_sp.runs import PROP_SP
@@ -34,7 +33,7 @@ def chronaki() -> tuple[on_chronaki.Row, ...]:
 def test_every_shipped_policy_and_variant_runs_a_mix_once(prop_sp) -> None:
     names = [row.policy for row in prop_sp]
     assert len(names) == len(set(names))
-    assert {*on_prop_sp.others(), *on_prop_sp.by_fairness().values(), *ablations().values()} == set(names)
+    assert {*on_prop_sp.others(), *on_prop_sp.ours()} == set(names)
     assert list(on_prop_sp.by_fairness().values()).count(POLICY) == 1
 
 

@@ -131,6 +131,17 @@ def test_policies_are_compared(tmp_path: Path) -> None:
 
 
 @needs_two_cpus
+def test_lengths_of_programs_come_from_the_facts(ampsched_process: Ampsched, tmp_path: Path) -> None:
+    facts = tmp_path / "facts.toml"
+    facts.write_text("[programs.true]\nwork_s = 0.5\n")
+    command = ["live", "run", "--policy", "abreast:lengths=1", "--backend=daemon", *cores()]
+    known = ampsched_process(*command, f"--facts={facts}", "--", "true")
+    assert (known.code, "lengths of programs" in known.err) == (0, False), known.err
+    unknown = ampsched_process(*command, "--", "true")
+    assert "lengths of programs are missing: each counts by what it has done" in unknown.err
+
+
+@needs_two_cpus
 @pytest.mark.parametrize(
     ("command", "limit_s", "message"),
     [

@@ -42,6 +42,8 @@ OURS = (
     "uniformity",
 )
 """All that can run in a kernel without frequencies and counters, which these guests do not have."""
+EARLIER = "abreast-first"
+"""The first version of abreast; what was measured of it is kept."""
 ALONE = "alone"
 """Goes before a machine's name for that of as many cores, all of the fastest type, on which programs run alone."""
 MACHINES = {

@@ -15,7 +15,7 @@ from ampsched.statistics import Estimate, estimate
 from truth.campaign.boot import KERNEL
 from truth.campaign.store import Store
 from truth.gain import aims
-from truth.gain.machines import ARM, LINUX, MACHINES, OURS, PEERS, X86, exact
+from truth.gain.machines import ARM, EARLIER, LINUX, MACHINES, OURS, PEERS, X86, exact
 from truth.gain.mixes import MIXES, Chosen
 from truth.gain.results import METRICS, Cell, Results
 from truth.gain.simulated import Simulator
@@ -344,7 +344,7 @@ def counts_text(results: Results) -> str:
 
 def write(out: Path, store: Store) -> None:
     """Writes report.md, the figure and the table of everything."""
-    results = Results.read(store, list(MACHINES), (KERNEL, *PEERS, *OURS))
+    results = Results.read(store, list(MACHINES), (KERNEL, *PEERS, *OURS, EARLIER))
     simulated = simulated_cells(results)
     out.mkdir(parents=True, exist_ok=True)
     draw(results, simulated, out / FIGURE)

@@ -3,23 +3,35 @@
 import sys
 from pathlib import Path
 
-from ampsched.experiments.best.report import measure, write, write_page
+from ampsched.experiments.best.measured import measure, measure_version, write
+from ampsched.experiments.best.report import write_page
 
-USAGE = "error: give the folder for the report, such as docs/reports/best, and --page to write the page only"
+PAGE, VERSION = "--page", "--version"
+USAGE = (
+    f"error: give the folder for the report, such as docs/reports/best; {PAGE} writes the page only, {VERSION} measures the "
+    "policy of this build alone and keeps it in that folder"
+)
 
 
 def main() -> None:
     """Measures, unless only the page is asked for, and writes."""
-    page_only, folders = "--page" in sys.argv[1:], [each for each in sys.argv[1:] if each != "--page"]
-    if len(folders) != 1:
+    options = {each for each in sys.argv[1:] if each.startswith("-")}
+    folders = [Path(each) for each in sys.argv[1:] if not each.startswith("-")]
+    if len(folders) != 1 or not options <= {PAGE, VERSION} or len(options) > 1:
         sys.exit(USAGE)
-    folder = Path(folders[0])
+    (folder,) = folders
+    if VERSION in options:
+        measure_version(folder, progress=_tell)
+        return
     if not (optimum := folder.parent / "optimum").is_dir():
         sys.exit(f"error: {optimum} is missing: python -m ampsched.experiments.optimum {optimum} writes it")
-    if page_only:
-        write_page(folder)
-    else:
-        write(folder, measure(progress=lambda line: print(line, file=sys.stderr, flush=True)))
+    if PAGE not in options:
+        write(folder, measure(progress=_tell))
+    write_page(folder)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 The rule: the least whole number with which unfairness, against `cfs`, is at most that of every other shipped policy.
 """
 
-from ampsched import api, policies
+from ampsched import policies
 from ampsched.experiments.best.mixes import MACHINES, mixes
-from ampsched.experiments.best.rows import BASELINE, Changes, changes, row_of
+from ampsched.experiments.best.rows import BASELINE, Changes, Row, changes
+from ampsched.sweeps.sweep import sweep
 
 POLICY = "abreast"
 CANDIDATES = range(9)
@@ -23,10 +24,12 @@ def candidate(fairness: int) -> str:
 
 
 def measure(jobs: int) -> dict[str, Changes]:
-    """All policies and all candidates on the training mixes."""
-    names = others() + [candidate(value) for value in CANDIDATES]
-    comparison = api.compare(MACHINES, mixes("train"), names, limits=False, jobs=jobs)
-    return changes([row_of("training", row) for row in comparison.summary()])
+    """All policies and all candidates on the training mixes: a sweep."""
+    values = f"{POLICY}:fairness={CANDIDATES[0]}..{CANDIDATES[-1]}:{len(CANDIDATES)}"
+    found = sweep(MACHINES, mixes("train"), [*others(), values], jobs=jobs)
+    metrics = ["h_antt", "h_stp", "makespan_ns", "unfairness"]
+    columns = found.summary(metrics).select("machine", "workload", "policy", *metrics)
+    return changes([Row("training", *row) for row in columns.iter_rows()])
 
 
 def chosen(found: dict[str, Changes]) -> int:

@@ -74,8 +74,8 @@ def worst(measured: Sequence[Row]) -> list[Loss]:
 
 def orders(measured: Sequence[Row], jobs: int) -> list[Order]:
     """Runs the mixes with the greatest losses again, program by program."""
-    test = {mix.name: mix for mix in mixes("test")}
-    return [_order(each, test.get(each.workload, each.workload), jobs) for each in worst(measured)]
+    fresh = {mix.name: mix for mix in mixes("fresh")}
+    return [_order(each, fresh.get(each.workload, each.workload), jobs) for each in worst(measured)]
 
 
 def _order(loss: Loss, workload: str | Workload, jobs: int) -> Order:

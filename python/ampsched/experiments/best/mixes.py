@@ -1,22 +1,28 @@
 """Random mixes of shipped programs, to choose a policy's parameters by and to try it.
 
 The rule: two to four programs; three in five are models of real programs with one to eight threads, the others
-synthetic ones with drawn parameters. In every second mix, programs after the first arrive within two seconds.
-Training and test mixes come of different seeds; none is taken from a paper.
+synthetic ones with drawn parameters. In every second mix, programs after the first arrive within two seconds. In mixes
+with sleepers all begin together, with one to six threads beside them that compute for a part of every period.
+Training mixes, the test mixes of the first version, and fresh ones for the second come of different seeds; none is taken
+from a paper.
 """
 
 import random
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from ampsched._core import Workload
 from ampsched.catalog import Catalog
 
-Role = Literal["train", "test"]
-COUNT = {"train": 24, "test": 32}
+Role = Literal["train", "test", "fresh"]
+COUNT = {"train": 24, "test": 32, "fresh": 32}
+SLEEPER_COUNT = 16
+SLEEPERS = "sleepers"
 MACHINES = ("2B2S", "2B4S", "4B2S", "4B4S")
 LATEST_MS = 2000
+SLEPT_US = 1_500_000
 REAL_SHARE = 0.6
 
 POWERS_OF_TWO = ("fft", "radix", "ocean_cp", "fluidanimate")
@@ -30,23 +36,52 @@ SYNTHETIC = ("cpu-bound", "barrier-loop", "mutex-convoy", "pipeline", "bzip2", "
 def mixes(role: Role) -> list[Workload]:
     """The mixes for a purpose, the same at each call."""
     names = [f"{role}-{number}" for number in range(1, COUNT[role] + 1)]
-    text = "\n".join(_mix(name, number % 2 == 1) for number, name in enumerate(names))
+    return _made({name: _mix(name, number % 2 == 1) for number, name in enumerate(names)})
+
+
+def sleeper_mixes(role: Role) -> list[Workload]:
+    """Mixes with periodic threads, the same at each call."""
+    names = [f"{role}-{SLEEPERS}-{number}" for number in range(1, SLEEPER_COUNT + 1)]
+    return _made({name: _sleeper_mix(name) for name in names})
+
+
+def _made(apps: Mapping[str, Sequence[str]]) -> list[Workload]:
+    """Workloads from the lines of their programs."""
+    text = "\n".join(f"[workloads.{name}]\napps = [\n{''.join(lines)}]\n" for name, lines in apps.items())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mixes.toml"
         path.write_text(text)
         catalog = Catalog.shipped()
-        return [catalog.workload(f"{path}:{name}") for name in names]
+        return [catalog.workload(f"{path}:{name}") for name in apps]
 
 
-def _mix(name: str, arrives: bool) -> str:
+def _mix(name: str, arrives: bool) -> list[str]:
     dice = random.Random(name)  # noqa: S311 (no secrets)
     apps = []
     for place in range(dice.choice([2, 2, 3, 4])):
         start_ms = dice.randrange(LATEST_MS) if arrives and place else 0
-        program, params = _program(dice)
-        listed = ", ".join(f"{key} = {value:g}" for key, value in params.items())
-        apps.append(f'  {{ program = "{program}", params = {{ {listed} }}, start_ms = {start_ms} }},\n')
-    return f"[workloads.{name}]\napps = [\n{''.join(apps)}]\n"
+        apps.append(_line(*_program(dice), start_ms))
+    return apps
+
+
+def _sleeper_mix(name: str) -> list[str]:
+    dice = random.Random(name)  # noqa: S311 (no secrets)
+    apps = [_line(*_program(dice)) for _ in range(dice.choice([2, 3, 4]))]
+    period_us = dice.choice([4000, 8000, 16_000, 33_000])
+    share = dice.choice([0.05, 0.1, 0.2])
+    sleepers = {
+        "n": dice.choice([1, 2, 4, 6]),
+        "hogs": 0,
+        "rounds": SLEPT_US // period_us,
+        "period_us": period_us,
+        "burst_us": share * period_us,
+    }
+    return [*apps, _line(SLEEPERS, sleepers)]
+
+
+def _line(program: str, params: Mapping[str, float], start_ms: int = 0) -> str:
+    listed = ", ".join(f"{key} = {value:g}" for key, value in params.items())
+    return f'  {{ program = "{program}", params = {{ {listed} }}, start_ms = {start_ms} }},\n'
 
 
 def _program(dice: random.Random) -> tuple[str, dict[str, float]]:

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from ampsched.experiments.best.aims import Judged
 from ampsched.experiments.best.choice import POLICY
-from ampsched.experiments.best.variants import with_fairness
+from ampsched.experiments.best.variants import with_energy, with_fairness
 from ampsched.experiments.hfee import setup
 from ampsched.experiments.hfee.runs import schedulers
 from ampsched.experiments.hfee.setup import BIG, COMPARED, LITTLE, PAPER, SCHEDULERS, WORKLOADS, Scheduler
@@ -19,6 +19,8 @@ GOVERNORS = ("performance", "ondemand", "schedutil", "powersave")
 BIG_MHZ = (600, 800, 1000, 1200, 1400, 1600, 1800, 2000)
 """Fixed frequencies of big cores; little ones are at their highest, as under HFEE."""
 FAIRNESS = (0, 2, 5)
+PRICED = (with_energy(1), f"{with_energy(1)}:fairness=2")
+"""Clocks by the policy itself."""
 ORDERS = range(1, 4)
 LESS = 0.15
 """Of energy x delay, the aim."""
@@ -64,8 +66,9 @@ def opponents() -> dict[str, Scheduler]:
 
 
 def ours() -> tuple[Scheduler, ...]:
-    """Our policy with every governor, and with every value of `fairness` at every fixed frequency."""
+    """Our policy with every governor, with a price of energy, and with every value of `fairness` at every fixed frequency."""
     governed = [_scheduler(POLICY, governor) for governor in GOVERNORS]
+    governed += [_scheduler(priced, GOVERNORS[0]) for priced in PRICED]
     return (*governed, *(_scheduler(with_fairness(value), mhz) for value in FAIRNESS for mhz in BIG_MHZ))
 
 
@@ -150,18 +153,27 @@ def judged(rows: Sequence[Row]) -> list[Judged]:
     found = Results(rows)
     chosen = found.by_the_others()
     change, uniformity = found.edp_change_of(chosen), found.uniformity_of(chosen)
-    plain = _name(POLICY, GOVERNORS[0])
     hfee = found.mean(HFEE, "uniformity")
     return [
         Judged(
             f"HFEE's workloads: at HFEE's uniformity at least {LESS_TEXT} less energy x delay",
             f"{percent(change)} at uniformity {uniformity:.2f} (HFEE {hfee:.2f}), each workload at the frequency and "
-            f"`fairness` that are best on the fourteen others; {percent(found.edp_change_of(found.by_itself()))} with "
-            "those that are best on itself; at full speed by default "
-            f"{percent(found.edp_change(plain))} at {found.mean(plain, 'uniformity'):.2f}",
+            f"`fairness`, or with the price, that are best on the fourteen others; {percent(found.edp_change_of(found.by_itself()))} with "
+            f"those that are best on itself; {_by_default(found)}",
             change <= -LESS and uniformity >= hfee,
         )
     ]
+
+
+def _by_default(found: Results) -> str:
+    """What it does with one setting that no outcome chose: at full speed, and with energy x delay as its price."""
+    names = {"at full speed by default": POLICY, f"with `{PRICED[0].partition(':')[2]}`": PRICED[0]}
+    schedulers = {label: _name(policy, GOVERNORS[0]) for label, policy in names.items()}
+    return " and ".join(
+        f"{label} {percent(found.edp_change(name))} at {found.mean(name, 'uniformity'):.2f}"
+        for label, name in schedulers.items()
+        if name in found.schedulers
+    )
 
 
 def section(rows: Sequence[Row]) -> list[str]:
@@ -184,14 +196,18 @@ def section(rows: Sequence[Row]) -> list[str]:
         f"{percent(found.edp_change_of(found.by_itself()))}. "
         f"With what is best on the others, {len(both)} of {len(WORKLOADS)} workloads save {LESS_TEXT} at no less "
         "uniformity than HFEE's there. "
-        f"Most of it is the clock's: Min-Fair with big cores at {mhz} MHz changes energy x delay by "
+        f"By itself it has {_by_default(found)}. Most of it is the clock's: Min-Fair with big cores at {mhz} MHz changes energy x delay by "
         f"{percent(found.edp_change(_name('Min-Fair', mhz)))}.",
         "**Means over the workloads; energy x delay against HFEE**",
         table(
             ["", "uniformity", "energy, J", "delay, s", "energy x delay"],
             _means(
                 found,
-                (*(each.name for each in paper_schedulers()), *(_name(POLICY, each) for each in GOVERNORS)),
+                (
+                    *(each.name for each in paper_schedulers()),
+                    *(_name(POLICY, each) for each in GOVERNORS),
+                    *(_name(priced, GOVERNORS[0]) for priced in PRICED),
+                ),
             ),
             ALL_BUT_FIRST,
         ),

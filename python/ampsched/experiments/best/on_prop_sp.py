@@ -10,7 +10,7 @@ from ampsched.catalog import Catalog
 from ampsched.execution import alone_on_big
 from ampsched.experiments.best.aims import Judged, named
 from ampsched.experiments.best.choice import POLICY
-from ampsched.experiments.best.variants import ablations, with_fairness
+from ampsched.experiments.best.variants import ablations, with_fairness, with_lengths
 from ampsched.experiments.prop_sp import runs
 from ampsched.experiments.prop_sp.runs import PARTS, PROP_SP, Part
 from ampsched.experiments.prop_sp.setup import MIXES, POLICIES, REPETITIONS, workload_of
@@ -42,6 +42,11 @@ def by_fairness() -> dict[int, str]:
     return {value: with_fairness(value) for value in FAIRNESS}
 
 
+def ours() -> tuple[str, ...]:
+    """The policy with other values of `fairness`, with known lengths, and without each ingredient."""
+    return (*by_fairness().values(), with_lengths(), *ablations().values())
+
+
 def others() -> tuple[str, ...]:
     """All shipped policies, the older Linux and the static form of Prop-SP, but not ours."""
     names = dict.fromkeys((*PARTS["pareto"].policies, *POLICIES))
@@ -62,7 +67,7 @@ def measure(
         policies: Policies; all, and the variants of ours, if there are none.
         seeds: Seeds.
     """
-    under = tuple(policies) or (*others(), *by_fairness().values(), *ablations().values())
+    under = tuple(policies) or (*others(), *ours())
     found = Part(tuple((machine, mix) for mix, machine in mixes.items()), under).run(jobs, seeds)
     factors = {
         (mix, seed): _on_big(mix, machine, seed, jobs) for mix, machine in mixes.items() for seed in seeds
@@ -164,7 +169,7 @@ def section(rows: Sequence[Row]) -> list[str]:
     """Blocks of the report."""
     found = Results(rows)
     own = by_fairness().values()
-    shown = {f"`{name}`": name for name in (PROP_SP, *own)}
+    shown = {f"`{name}`": name for name in (PROP_SP, *own, with_lengths())}
     shown |= {f"without {name}": policy for name, policy in ablations().items()}
     best = max(own, key=lambda name: (len(found.better(name, PROP_SP)), found.asp(name)))
     return [

@@ -9,6 +9,7 @@ from typing import Any
 
 from ampsched.experiments.best import on_chronaki, on_hfee, on_prop_sp
 from ampsched.experiments.best.aims import Judged
+from ampsched.experiments.best.choice import POLICY
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,28 @@ class Measured:
             tuple(on_hfee.Row(**row) for row in record["hfee"]),
             tuple(on_chronaki.Row(**row) for row in record["chronaki"]),
         )
+
+
+def with_own(measured: Measured, own: Measured) -> Measured:
+    """Others as they were measured, the policy as in `own`."""
+    return Measured(
+        (*(row for row in measured.prop_sp if not row.policy.startswith(POLICY)), *own.prop_sp),
+        (*(row for row in measured.hfee if not row.scheduler.startswith(POLICY)), *own.hfee),
+        (*(row for row in measured.chronaki if not row.policy.startswith(POLICY)), *own.chronaki),
+    )
+
+
+def own(measured: Measured) -> Measured:
+    """The policy alone, with any parameters but those that leave something out."""
+
+    def is_own(name: str) -> bool:
+        return name.startswith(POLICY) and "without" not in name
+
+    return Measured(
+        tuple(row for row in measured.prop_sp if is_own(row.policy)),
+        tuple(row for row in measured.hfee if is_own(row.scheduler)),
+        tuple(row for row in measured.chronaki if is_own(row.policy)),
+    )
 
 
 def measure(jobs: int, progress: Callable[[str], object] = print) -> Measured:

@@ -1,98 +1,42 @@
-"""Measures everything and writes the report; the same sources give the same report.
+"""The report: a page of what was measured.
 
 ``python -m ampsched.experiments.best FOLDER`` writes ``report.md``, its figures and what they are made of.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 
-from ampsched.experiments.best import choice, frontier, losses, papers, rows, runs
+from ampsched.experiments.best import choice, frontier, losses, papers, runs, versions
 from ampsched.experiments.best.aims import Judged
 from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate
+from ampsched.experiments.best.measured import LOSING, Measured, read, read_first
 from ampsched.experiments.best.mixes import COUNT, LATEST_MS
-from ampsched.experiments.best.rows import HIGHER_IS_BETTER, NAMES, Changes, Row, changes
+from ampsched.experiments.best.rows import NAMES, Changes, changes
 from ampsched.experiments.best.runs import PEERS
+from ampsched.experiments.best.tables import HEADS, best_other, cells, first, places, rank, ranking
 from ampsched.experiments.best.variants import ablations, with_fairness
 from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum import report as optimum
 from ampsched.markdown import ALL_BUT_FIRST, page, table
 from ampsched.report.words import listed, percent
 
-CHOICE, RUNS, PAPERS, ORDERS = "choice.json", "runs.parquet", "papers.json", "losses.json"
 FIGURE = "frontier.svg"
-SHOWN = 14
-"""Policies in a table of all."""
 AIMS = Changes(h_antt=-0.29, h_stp=0.26, makespan=-0.36, unfairness=-0.34)
 """What was aimed at on COLAB's mixes, before the policy existed."""
 KEPT_AIM, DISTANCE_AIM = 0.9, 0.08
 WORST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """All that the report is made of."""
-
-    choice: dict[str, Changes]
-    rows: list[Row]
-    papers: papers.Measured
-    orders: list[losses.Order]
-    optimum: list[optimum.Row]
-
-    def section(self, name: str) -> dict[str, Changes]:
-        """Changes of a section's policies against the baseline."""
-        return changes(self.of(name))
-
-    def of(self, name: str) -> list[Row]:
-        """A section's rows."""
-        return [row for row in self.rows if row.section == name]
-
-
-def measure(jobs: int = 0, progress: Callable[[str], object] = print) -> Measured:
-    """Runs everything; about half an hour on two processors."""
-    progress("training mixes")
-    chosen = choice.measure(jobs)
-    measured = [row for section in runs.SECTIONS for row in runs.run(section, jobs, progress)]
-    progress("the mixes that it loses")
-    orders = losses.orders([row for row in measured if row.section in ("colab", "test")], jobs)
-    return Measured(chosen, measured, papers.measure(jobs, progress), orders, [])
-
-
-def write(folder: Path, found: Measured) -> None:
-    """Writes what was measured, and the page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    chosen = {name: asdict(each) for name, each in found.choice.items()}
-    (folder / CHOICE).write_text(json.dumps(chosen, indent=1) + "\n", "utf-8")
-    rows.write(found.rows, folder / RUNS)
-    (folder / PAPERS).write_text(json.dumps(found.papers.record()) + "\n", "utf-8")
-    (folder / ORDERS).write_text(
-        json.dumps([asdict(each) for each in found.orders], indent=1) + "\n", "utf-8"
-    )
-    write_page(folder)
-
-
-def read(folder: Path) -> Measured:
-    """What was measured before, with the optimum of small cases, which is a report of its own."""
-    chosen = json.loads((folder / CHOICE).read_text("utf-8"))
-    return Measured(
-        {name: Changes(**each) for name, each in chosen.items()},
-        rows.read(folder / RUNS),
-        papers.Measured.of(json.loads((folder / PAPERS).read_text("utf-8"))),
-        [losses.Order(**each) for each in json.loads((folder / ORDERS).read_text("utf-8"))],
-        optimum.read(folder.parent / "optimum"),
-    )
+SETS = {"colab": "COLAB", "fresh": "random"}
 
 
 def write_page(folder: Path) -> None:
     """The page and its figure, from what was measured before."""
     found = read(folder)
     frontier.draw(folder / FIGURE, found.section("colab"), found.section("ablations, colab"))
-    (folder / "report.md").write_text(text(found), "utf-8")
+    (folder / "report.md").write_text(text(found, read_first(folder, found)), "utf-8")
 
 
-def text(found: Measured) -> str:
+def text(found: Measured, before: Measured) -> str:
     """The report in Markdown."""
     return page(
         "# Programs abreast: one policy for turnaround, throughput and fairness",
@@ -100,34 +44,40 @@ def text(found: Measured) -> str:
         *_idea(),
         *_choice(found),
         *_colab(found),
-        *_test(found),
+        *_fresh(found),
+        *versions.lengths(found),
         *_machines(found),
         *_knowledge(found),
+        *versions.sleepers(found, before),
         *_ingredients(found),
+        *versions.energy(found),
         *papers.sections(found.papers),
         *_optimum(found),
         *_losses(found),
-        *_aims(found),
+        *versions.both(found, before),
+        *_aims(found, before),
         "## Again",
         "`python -m ampsched.experiments.best docs/reports/best` measures all of this and writes this page, with the "
         "same figures. The mixes' rule is in `ampsched.experiments.best.mixes`, the policy in "
-        "`crates/policy/src/policies/abreast.rs`. The policy was committed before any test set was run, and has not "
-        "been changed since.",
+        "`crates/policy/src/policies/abreast.rs`. Each version was committed before it was run on any test set, and not "
+        "changed after. What was measured of the first is kept in `first`; `--version FOLDER` measures the policy of a build "
+        "in the same way.",
     )
 
 
 def answer(found: Measured) -> str:
     """The report's first sentences and figure."""
-    colab, test = found.section("colab"), found.section("test")
+    colab, fresh = found.section("colab"), found.section("fresh")
     own = colab[POLICY]
-    firsts = [NAMES[key] for key in NAMES if _rank(colab, key) == 1]
+    firsts = [NAMES[key] for key in NAMES if rank(colab, key) == 1]
     aims = judged(found)
     return opening(
         [
             f"**On COLAB's 26 mixes and four machines abreast changes, against cfs, H_ANTT by {percent(own.h_antt)}, H_STP "
             f"by {percent(own.h_stp)}, makespan by {percent(own.makespan)} and unfairness by "
             f"{percent(own.unfairness)}, and of {len(colab)} policies it is first in {listed(firsts) or 'none'}.**",
-            f"Its place is {_places(colab)}; on {COUNT['test']} random test mixes it is {_places(test)}.",
+            f"Its place is {places(colab)}; on {COUNT['fresh']} fresh random mixes it is {places(fresh)}; if it knows how "
+            f"long programs are, H_ANTT changes by {percent(versions.known(found).h_antt)}.",
             f"Of {len(aims)} aims that were set before the policy existed, {sum(aim.met for aim in aims)} are met.",
         ],
         FIGURE,
@@ -147,13 +97,16 @@ def _idea() -> list[str]:
         "*How much hangs on a thread*: while d threads of a program can run, each does 1 / d of it. If three wait for "
         "the fourth, all of it. No blame, no labels and no graph of who waits for whom are needed: who waits is not runnable.",
         "*The claim*: S^f / d. Fast cores go to the greatest claim x (1 - 1 / speed-up), which is the gain in the program's "
-        "progress; time on slow cores is shared in proportion to claims. The power f sets how much fairness counts: with 0 "
+        "progress. The power f sets how much fairness counts: with 0 "
         "it is throughput alone. Programs that began together are behind as 1 / (what they have done), and for lengths of "
         "which nothing is known (equally many between 1 and 2 s as between 2 and 4 s), Gittins' index of mean relative "
         "turnaround is 1 / (what they have done)^2: f = 2. A greater f is fairer.",
-        "*The rest* are rules that a kernel carries out by itself: CFS within each kind of core, and a fast core that "
-        "idles takes a running thread from a slow one. The [policy's page](../../reference/policies.md#abreast) has all rules and "
-        "constants.",
+        "*Known lengths*: where a program's length L was measured beforehand, the index is 1 / (L x what is left).",
+        "*Energy*: with a price e, clocks are those with the least (e P / p + 1) / v, P being the power of the busy cores, v "
+        "their speed and p the mean power so far; that makes energy^e x time least.",
+        "*The rest* are rules that a kernel carries out by itself: CFS within each kind of core, with short periods; who has no "
+        "fast core and sleeps now and then wakes up anywhere; a fast core that idles takes a running thread from a slow one. The [policy's "
+        "page](../../reference/policies.md#abreast) has all rules and constants.",
     ]
 
 
@@ -166,10 +119,10 @@ def _choice(found: Measured) -> list[str]:
     return [
         "## How its parameter was chosen",
         f"On {COUNT['train']} random training mixes of shipped programs on four machines; in every second one "
-        f"programs arrive within {LATEST_MS / 1000:g} s. The rule: the least whole number with which programs are slowed "
-        f"down as evenly as by any other shipped policy. That is {value}. Nothing else was tuned after that; the other "
-        "constants are round numbers to which results hardly react.",
-        _table({name: found.choice[name] for name in names}),
+        f"programs arrive within {LATEST_MS / 1000:g} s; a sweep of all policies. The rule: the least whole number with "
+        f"which programs are slowed down as evenly as by any other shipped policy. That is {value}. The other constants are "
+        "round numbers to which results hardly react.",
+        ranking({name: found.choice[name] for name in names}),
     ]
 
 
@@ -177,29 +130,30 @@ def _colab(found: Measured) -> list[str]:
     return [
         "## COLAB's mixes",
         "26 mixes on four machines, both core orders, true speed-ups; geometric means of changes against cfs.",
-        _table(_first(found.section("colab"))),
+        ranking(first(found.section("colab"))),
     ]
 
 
-def _test(found: Measured) -> list[str]:
+def _fresh(found: Measured) -> list[str]:
     return [
         "## Random mixes",
-        f"{COUNT['test']} mixes of the same rule as the training mixes but other seeds, on the same machines.",
-        _table(_first(found.section("test"))),
+        f"{COUNT['fresh']} mixes of the same rule as the training mixes but other seeds, on the same machines; no version was run "
+        "on them before.",
+        ranking(first(found.section("fresh"))),
     ]
 
 
 def _machines(found: Measured) -> list[str]:
     measured = found.of("machines")
     machines = list(dict.fromkeys(row.machine for row in measured))
-    heads = ["machine", *(f"{NAMES[key]} %" for key in NAMES), "H_ANTT, best other"]
+    heads = ["machine", *HEADS, "H_ANTT, best other"]
     lines = []
     for machine in machines:
         own = changes([row for row in measured if row.machine == machine])
-        lines.append([machine, *_cells(own[POLICY]), _best_other(own)])
+        lines.append([machine, *cells(own[POLICY]), best_other(own)])
     return [
         "## Other machines",
-        f"{runs.FEW} test mixes on machines from one core of each kind to 24 cores, against cfs; beside "
+        f"{runs.FEW} of the random mixes on machines from one core of each kind to 24 cores, against cfs; beside "
         f"{listed([*PEERS])}. On machines of three kinds of core all but the slowest count as fast.",
         table(heads, lines, ALL_BUT_FIRST),
     ]
@@ -208,15 +162,15 @@ def _machines(found: Measured) -> list[str]:
 def _knowledge(found: Measured) -> list[str]:
     oracle = found.section("colab")[POLICY]
     names = ("predicted", "unknown", "idle noise", "busy noise", "predicted, busy noise")
-    lines = [["true speed-ups, no noise", *_cells(oracle), ""]]
+    lines = [["true speed-ups, no noise", *cells(oracle), ""]]
     for name in names:
         own = found.section(name)
-        lines.append([name, *_cells(own[POLICY]), _best_other(own)])
+        lines.append([name, *cells(own[POLICY]), best_other(own)])
     return [
         "## Predicted speed-ups, none, and noise",
         "COLAB's mixes again: speed-ups predicted by the shipped models from simulated counters, no speed-ups at all, and "
         "what the system does beside (an idle and a busy desktop).",
-        table(["", *(f"{NAMES[key]} %" for key in NAMES), "H_ANTT, best other"], lines, ALL_BUT_FIRST),
+        table(["", *HEADS, "H_ANTT, best other"], lines, ALL_BUT_FIRST),
     ]
 
 
@@ -225,24 +179,25 @@ def _ingredients(found: Measured) -> list[str]:
         "demand": "each thread counts by 1 / d",
         "gain": "fast cores by 1 - 1 / speed-up",
         "turns": "threads of a program take turns",
-        "weights": "time by claims",
+        "roaming": "who has no fast core and sleeps wakes up anywhere",
+        "periods": "periods of CFS as on one core",
         "pull": "an idle fast core takes a running thread",
     }
-    sets = {name: found.section(f"ablations, {name}") for name in ("colab", "test")}
-    lines = [["nothing", *(cell for own in sets.values() for cell in _cells(own[POLICY]))]]
+    sets = {name: found.section(f"ablations, {name}") for name in SETS}
+    lines = [["nothing", *(cell for own in sets.values() for cell in cells(own[POLICY]))]]
     for key, policy in ablations().items():
-        lines.append([parts[key], *(cell for own in sets.values() for cell in _cells(own[policy]))])
+        lines.append([parts[key], *(cell for own in sets.values() for cell in cells(own[policy]))])
     values = [
-        [str(value), *(cell for own in sets.values() for cell in _cells(own[with_fairness(value)]))]
+        [str(value), *(cell for own in sets.values() for cell in cells(own[with_fairness(value)]))]
         for value in CANDIDATES
     ]
-    heads = [f"{NAMES[key]} %, {where}" for where in ("COLAB", "random") for key in NAMES]
+    heads = [f"{NAMES[key]} %, {where}" for where in SETS.values() for key in NAMES]
     return [
         "## What each ingredient earns",
         "Left out one at a time; COLAB's mixes and the random ones.",
         table(["left out", *heads], lines, ALL_BUT_FIRST),
         f"Speed-ups in the claim earn {_earned(sets['colab'], 'gain')} points of H_ANTT on COLAB's mixes and "
-        f"{_earned(sets['test'], 'gain')} on the random ones: with as many threads as here, who is behind says more than "
+        f"{_earned(sets['fresh'], 'gain')} on the random ones: with as many threads as here, who is behind says more than "
         "who gains. They count where programs are few and differ (Prop-SP's mixes, below).",
         "And with other values of `fairness`:",
         table(["fairness", *heads], values, ALL_BUT_FIRST),
@@ -265,13 +220,13 @@ def _optimum(found: Measured) -> list[str]:
         f"Of [{len(antt)} small cases](../optimum/report.md) the best schedule is known, of {len(proven)} by proof. Mean "
         "distance of H_ANTT from it:",
         table(["policy", "all cases %", "proven %"], lines, ALL_BUT_FIRST),
-        "The best schedule knows all lengths and runs short programs first. No policy does here, so part of the distance "
-        "is the price of not knowing.",
+        "The best schedule knows all lengths and runs short programs first. Only abreast with `lengths=1` knows them here; "
+        "for the others, part of the distance is the price of not knowing.",
     ]
 
 
 def _losses(found: Measured) -> list[str]:
-    everything = losses.losses([*found.of("colab"), *found.of("test")])
+    everything = losses.losses([row for name in LOSING for row in found.of(name)])
     lines = [
         [
             f"{each.workload} on {each.machine}",
@@ -335,58 +290,24 @@ def judged(found: Measured) -> list[Judged]:
     return result + papers.judged(found.papers)
 
 
-def _aims(found: Measured) -> list[str]:
-    lines = [[aim, outcome, "yes" if met else "no"] for aim, outcome, met in judged(found)]
+def _aims(found: Measured, before: Measured) -> list[str]:
+    lines = [
+        [now.aim, _outcome(earlier), _outcome(now)]
+        for now, earlier in zip(judged(found), judged(before), strict=True)
+    ]
     return [
         "## Aims",
-        "Set before the policy existed. No policy here meets the first four at once: throughput alone "
-        f"({candidate(0)}) has H_STP {percent(found.section('ablations, colab')[candidate(0)].h_stp)}, and "
-        "the power that meets the aim of unfairness has less. What the kernel makes of it is in "
-        "[the report on live runs](../live/report.md).",
-        table(["aim", "outcome", "met"], lines),
+        "Set before the policy existed; **bold** where they are met. No policy here that does not know lengths meets the first "
+        f"four at once: throughput alone ({candidate(0)}) has H_STP "
+        f"{percent(found.section('ablations, colab')[candidate(0)].h_stp)}, and the power that meets the aim of unfairness has "
+        "less. What the kernel makes of it is in [the report on live runs](../live/report.md).",
+        table(["aim", "first version", "now"], lines),
     ]
+
+
+def _outcome(each: Judged) -> str:
+    return f"**{each.outcome}**" if each.met else each.outcome
 
 
 def _kept(whole: Changes, part: Changes) -> dict[str, float]:
     return {key: getattr(part, key) / getattr(whole, key) for key in NAMES}
-
-
-def _rank(found: Mapping[str, Changes], key: str) -> int:
-    values: list[float] = [getattr(each, key) for each in found.values()]
-    own: float = getattr(found[POLICY], key)
-    return 1 + sum(value > own if key in HIGHER_IS_BETTER else value < own for value in values)
-
-
-def _places(found: Mapping[str, Changes]) -> str:
-    return listed([f"{_rank(found, key)} in {name}" for key, name in NAMES.items()])
-
-
-def _first(found: Mapping[str, Changes]) -> dict[str, Changes]:
-    """The first by H_ANTT, and who is first in anything else."""
-    names = sorted(found, key=lambda name: found[name].h_antt)
-    best = {key: rows.best([*found.values()], key) for key in NAMES}
-    winners = {name for name, each in found.items() for key in NAMES if getattr(each, key) == best[key]}
-    kept = [name for place, name in enumerate(names) if place < SHOWN or name in winners | {"linux", "colab"}]
-    return {name: found[name] for name in kept}
-
-
-def _table(found: Mapping[str, Changes]) -> str:
-    best = {key: rows.best([*found.values()], key) for key in NAMES}
-
-    def cell(each: Changes, key: str) -> str:
-        value = getattr(each, key)
-        shown = f"{100 * value:+.1f}"
-        return f"**{shown}**" if value == best[key] else shown
-
-    lines = [[name, *(cell(each, key) for key in NAMES)] for name, each in found.items()]
-    return table(["policy", *(f"{name} %" for name in NAMES.values())], lines, ALL_BUT_FIRST)
-
-
-def _cells(each: Changes) -> list[str]:
-    return [f"{100 * getattr(each, key):+.1f}" for key in NAMES]
-
-
-def _best_other(found: Mapping[str, Changes]) -> str:
-    """Who of the others has the least H_ANTT, and its change."""
-    name = min((each for each in found if each != POLICY), key=lambda each: found[each].h_antt)
-    return f"{name} {100 * found[name].h_antt:+.1f}"

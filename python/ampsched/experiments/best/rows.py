@@ -1,6 +1,6 @@
 """What is kept of comparisons, and the changes that follow from it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import geometric_mean
@@ -26,6 +26,10 @@ class Row:
     makespan: float
     """In ms."""
     unfairness: float
+    late_ms: float | None = None
+    """99th percentile of how late sleepers woke up, in mixes that have some."""
+    edp: float | None = None
+    """Energy x delay in J s, where energy is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,11 @@ NAMES = {"h_antt": "H_ANTT", "h_stp": "H_STP", "makespan": "makespan", "unfairne
 HIGHER_IS_BETTER = {"h_stp"}
 
 
-def row_of(section: str, row: SummaryRow) -> Row:
+def row_of(section: str, row: SummaryRow, late_ms: float | None = None) -> Row:
     """What is kept of a summary's row."""
     mean = row.h_antt.mean, row.h_stp.mean, row.makespan_ms.mean
-    return Row(section, row.machine, row.workload, row.policy, *mean, row.unfairness)
+    edp = row.edp_js.mean if row.edp_js else None
+    return Row(section, row.machine, row.workload, row.policy, *mean, row.unfairness, late_ms, edp)
 
 
 def changes(rows: Sequence[Row]) -> dict[str, Changes]:
@@ -56,17 +61,18 @@ def changes(rows: Sequence[Row]) -> dict[str, Changes]:
     for row in rows:
         by.setdefault(row.policy, []).append(row)
 
-    def change(own: Sequence[Row], key: str) -> float:
-        return (
-            geometric_mean(getattr(row, key) / getattr(base[row.machine, row.workload], key) for row in own)
-            - 1
-        )
-
     return {
-        policy: Changes(**{key: change(own, key) for key in NAMES})
+        policy: Changes(**{key: change(own, base, key) for key in NAMES})
         for policy, own in by.items()
         if policy != BASELINE
     }
+
+
+def change(own: Sequence[Row], base: Mapping[tuple[str, str], Row], key: str) -> float:
+    """Of a measure against that of other rows of the same cases: the geometric mean of ratios, minus 1."""
+    return (
+        geometric_mean(getattr(row, key) / getattr(base[row.machine, row.workload], key) for row in own) - 1
+    )
 
 
 def best(found: Sequence[Changes], key: str) -> float:
@@ -77,7 +83,7 @@ def best(found: Sequence[Changes], key: str) -> float:
 
 def write(rows: Sequence[Row], path: Path) -> None:
     """Writes rows as Parquet, numbers with six digits."""
-    table = polars.DataFrame([asdict(row) for row in rows])
+    table = polars.DataFrame([asdict(row) for row in rows], infer_schema_length=None)
     rounded = polars.col(polars.Float64).round_sig_figs(6).cast(polars.Float32)
     table.with_columns(rounded).write_parquet(path, compression="zstd")
 

@@ -17,6 +17,16 @@ def with_fairness(value: int) -> str:
     return POLICY if value == param("fairness").default else candidate(value)
 
 
+def with_lengths() -> str:
+    """The policy if it knows the lengths of programs."""
+    return f"{POLICY}:lengths=1"
+
+
+def with_energy(price: float) -> str:
+    """The policy with a price of energy."""
+    return f"{POLICY}:energy={price:g}"
+
+
 def ablations() -> dict[str, str]:
     """By the ingredient that is left out, the policy without it."""
     _, *ingredients = param("without").choices

@@ -16,7 +16,7 @@ from ampsched.experiments.optimum.cases import MACHINES, MIXES, SEEDS, TARGET_MS
 from ampsched.limits import Objective
 from ampsched.markdown import page
 
-POLICIES = ("cfs", "linux", "wash", "colab", "max-fair", "abreast")
+POLICIES = ("cfs", "linux", "wash", "colab", "max-fair", "abreast", "abreast:lengths=1")
 OBJECTIVES: tuple[Objective, ...] = ("h_antt", "makespan")
 NAMES: dict[Objective, str] = {"h_antt": "mean H_ANTT", "makespan": "makespan"}
 FIGURE = "distances.svg"

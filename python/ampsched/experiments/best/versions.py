@@ -1,0 +1,126 @@
+"""Sections on what the second version has beyond the first, and both side by side."""
+
+from statistics import fmean, geometric_mean
+
+from ampsched.experiments.best.choice import POLICY
+from ampsched.experiments.best.measured import Measured
+from ampsched.experiments.best.rows import BASELINE, Changes, Row, change
+from ampsched.experiments.best.runs import BOARD, PRICES, known_lengths
+from ampsched.experiments.best.tables import HEADS, cells
+from ampsched.experiments.best.variants import ablations, with_energy, with_fairness, with_lengths
+from ampsched.markdown import ALL_BUT_FIRST, table
+
+SETS = {
+    "colab": "COLAB's mixes",
+    "test": "test mixes of the first version",
+    "fresh": "fresh mixes",
+    "sleepers": "mixes with sleepers",
+    "machines": "other machines",
+    "predicted": "COLAB's, predicted",
+    "busy noise": "COLAB's, busy noise",
+}
+
+
+def known(found: Measured) -> Changes:
+    """On COLAB's mixes, if lengths are known."""
+    return found.section("ablations, colab")[with_lengths()]
+
+
+def lengths(found: Measured) -> list[str]:
+    """What knowing lengths is worth."""
+    lines = []
+    for name, where in (("ablations, colab", "COLAB's"), ("ablations, fresh", "random")):
+        own = found.section(name)
+        for fairness, policy in known_lengths().items():
+            for label, each in (("unknown", with_fairness(fairness)), ("known", policy)):
+                lines.append([where, str(fairness), label, *cells(own[each])])
+    return [
+        "## If lengths are known",
+        "With `lengths=1` it knows how much work each program needs, measured beforehand with the same input: what a user has who "
+        "runs the same job every day. No other policy here is told that, so this is not part of the tables above.",
+        table(["mixes", "fairness", "lengths", *HEADS], lines, slice(1, None)),
+    ]
+
+
+def sleepers(found: Measured, before: Measured) -> list[str]:
+    """How late sleepers wake up."""
+    of, earlier = found.of("sleepers"), before.of("sleepers")
+    base = {(row.machine, row.workload): row for row in of if row.policy == BASELINE}
+    left_out = {policy: f"without {name}" for name, policy in ablations().items()}
+    by: dict[str, list[Row]] = {}
+    for row in of:
+        by.setdefault(left_out.get(row.policy, row.policy), []).append(row)
+    by["the first version"] = [row for row in earlier if row.policy == POLICY]
+    lines = [
+        [
+            name,
+            f"{fmean(row.late_ms or 0 for row in own):.2f}",
+            f"{max(row.late_ms or 0 for row in own):.1f}",
+            f"{100 * change(own, base, 'h_antt'):+.1f}",
+            f"{100 * change(own, base, 'unfairness'):+.1f}",
+        ]
+        for name, own in sorted(by.items(), key=lambda item: fmean(row.late_ms or 0 for row in item[1]))
+    ]
+    return [
+        "## Sleepers",
+        "Random mixes in which one program has threads that compute for a twentieth to a fifth of every period. How late they "
+        "wake up, 99th percentile of a run: mean over the runs, and the worst.",
+        table(["policy", "late, ms", "worst, ms", "H_ANTT %", "unfairness %"], lines, ALL_BUT_FIRST),
+    ]
+
+
+def energy(found: Measured) -> list[str]:
+    """What a price of energy changes on random mixes."""
+    of = found.of("energy")
+    base = {(row.machine, row.workload): row for row in of if row.policy == BASELINE}
+    by: dict[str, list[Row]] = {}
+    for row in of:
+        by.setdefault(row.policy, []).append(row)
+    prices = ", ".join(f"{price:g}" for price in PRICES)
+    lines = [
+        [
+            f"`{name}`",
+            f"{100 * change(own, base, 'edp'):+.1f}",
+            f"{100 * _energy_change(own, base):+.1f}",
+            f"{100 * change(own, base, 'makespan'):+.1f}",
+            f"{100 * change(own, base, 'h_antt'):+.1f}",
+            f"{100 * change(own, base, 'unfairness'):+.1f}",
+        ]
+        for name, own in by.items()
+        if name != BASELINE
+    ]
+    plain, priced = (change(by[name], base, "edp") for name in (POLICY, with_energy(1)))
+    return [
+        "## A price of energy",
+        f"The random mixes on {BOARD}, all clocks at their highest unless the policy limits them, against {BASELINE}; prices "
+        f"{prices}. With the price of energy x delay that changes by {100 * priced:+.1f} %, at full speed by {100 * plain:+.1f} %.",
+        table(
+            ["policy", "energy x delay %", "energy %", "delay %", "H_ANTT %", "unfairness %"],
+            lines,
+            ALL_BUT_FIRST,
+        ),
+    ]
+
+
+def _energy_change(own: list[Row], base: dict[tuple[str, str], Row]) -> float:
+    def energy(row: Row) -> float:
+        return (row.edp or 0) / row.makespan
+
+    return geometric_mean(energy(row) / energy(base[row.machine, row.workload]) for row in own) - 1
+
+
+def both(found: Measured, before: Measured) -> list[str]:
+    """Both versions on every set that they ran."""
+    lines = []
+    for name, where in SETS.items():
+        for version, measured in (("first", before), ("now", found)):
+            lines.append([where, version, *cells(measured.section(name)[POLICY])])
+    return [
+        "## Two versions",
+        "The first version also shared time on slow cores by claims (`weights`), had CFS's periods as they are, sent all who had no "
+        "fast core to slow ones, and knew neither lengths nor energy. Weights earned nothing on any set and made sleepers late, so the "
+        "second has none; short periods and roaming were chosen on training mixes with sleepers. It was made when the results of the "
+        "first were known, those of the kernel's and the papers' mixes, too; the fresh mixes and the sleepers' were run by no version "
+        "before. The rule that chose `fairness` was applied again.",
+        table(["mixes", "version", *HEADS], lines, slice(2, None)),
+    ]

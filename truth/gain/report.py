@@ -427,9 +427,9 @@ programs, kernels or machines would do.
 clock. What the kernel keeps longer than that (intervals of its balancers, which core they looked at last, what \
 its memory allocators hold) is not reset. A boot carries out the same runs in the same order every time, so results are the \
 same, to the byte; but a run that followed others would differ as much as with another offset.
-* `abreast` was measured later than the others, after the machine's clock had learnt to tell the guest the date. That \
-changes a run as much as another offset does: EEVDF's means of mixes on 2B2S, measured again, moved by up to 6 %, up \
-and down, and not at all on average.
+* EEVDF and `abreast` were measured later than the others, after the machine's clock had learnt to tell the guest the \
+date. That changes a run as much as another offset does: EEVDF's turnarounds moved by less than 1 % on average, single \
+runs by up to 72 %, up and down.
 * Cores take turns of 50 us: locks that are held for microseconds are never contended here, and what happens within a turn \
 on different cores has no order. The mixes' critical sections are milliseconds long. Wake-up latencies below 50 us say \
 nothing.

@@ -104,6 +104,8 @@ record! {
         alone: bool = false => {}
         /// Reads [`crate::Factors::work_ns`].
         work: bool = false => {}
+        /// Reads [`crate::Factors::path_ns`].
+        paths: bool = false => {}
         /// Reads [`crate::View::instructions`].
         instructions: bool = false => {
             kernel: With {

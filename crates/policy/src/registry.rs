@@ -81,6 +81,7 @@ mod tests {
             (needs.instructions, "instructions"),
             (needs.alone, "alone"),
             (needs.work, "lengths"),
+            (needs.paths, "paths"),
             (needs.power, "power"),
             (needs.sensors, "sensors"),
             (needs.frequencies, "clock"),

@@ -207,6 +207,7 @@ impl Reason {
                 now_ns,
             )
             .factor(["work_ns", "work_kind", "work_age_ns"], &factors.work_ns, now_ns)
+            .factor(["path_ns", "path_kind", "path_age_ns"], &factors.path_ns, now_ns)
     }
 
     /// Value, kind and age of a factor, by these names; nothing if it is missing.

@@ -286,3 +286,21 @@ fn h04_without_big_workers_the_little_ones_take_critical_tasks_first() {
         assert_eq!(schedule, 0.006 * if big > 0 { 1.0 } else { RATIO });
     }
 }
+
+#[test]
+fn who_executes_the_longest_chain_has_the_fast_core_if_the_system_s_policy_counts_paths() {
+    // A chain of 160 ms on the fast core, and two of 72 ms, which take 144 ms on slow ones.
+    let chain = |name: char, work_s: f64| -> String {
+        let first = format!("{name}0,{work_s},,\n");
+        let link = |task| format!("{name}{task},{work_s},,{name}{}\n", task - 1);
+        std::iter::once(first).chain((1..40).map(link)).collect()
+    };
+    let csv = chain('a', 0.004) + &chain('b', 0.0018) + &chain('c', 0.0018);
+    let program = "regions.r = { graph = 'g.csv' }\n[[threads]]\nname = 'w'\ncount = 3\n\
+         body = [{ tasks = 'r', profile = 'unit' }]\n";
+    let host = Host::unequal(1, 2, 2.0);
+    let makespan_ms = |policy| run(&host, program, &csv, policy).makespan_ns as f64 / 1e6;
+    let (told, untold) = (makespan_ms("abreast:lengths=1"), makespan_ms("abreast"));
+    assert!(told <= 164.0, "{told}"); // A tick until the policy looks.
+    assert!(untold > 180.0, "{untold}");
+}

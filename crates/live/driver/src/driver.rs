@@ -191,6 +191,8 @@ impl Driver {
         self.told.add(thread);
         let dilation = self.dilation;
         let at = |factor: Factor| Factor { at_ns: dilation.to_policy(factor.at_ns), ..factor };
+        let time =
+            |factor: Factor| Factor { value: factor.value / dilation.factor(), ..at(factor) };
         let known = &mut self.factors[thread.index()];
         *known = Factors {
             speedup: at(factors.speedup),
@@ -199,16 +201,11 @@ impl Driver {
                 value: dilation.rate_to_policy(factors.alone_ips.value),
                 ..at(factors.alone_ips)
             },
-            blame_ns: Factor {
-                value: factors.blame_ns.value / dilation.factor(),
-                ..at(factors.blame_ns)
-            },
+            blame_ns: time(factors.blame_ns),
             power_mw: at(factors.power_mw),
             energy_ratio: at(factors.energy_ratio),
-            work_ns: Factor {
-                value: factors.work_ns.value / dilation.factor(),
-                ..at(factors.work_ns)
-            },
+            work_ns: time(factors.work_ns),
+            path_ns: time(factors.path_ns),
             stalls: factors.stalls,
         }
         .named_by(&self.needs);

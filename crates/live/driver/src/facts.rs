@@ -102,6 +102,10 @@ impl Facts {
             "lengths of programs are missing: each counts by what it has done (give --facts)"
                 .to_owned(),
         );
+        say(
+            needs.paths,
+            "no runtime tells paths of tasks: threads of a program count alike".to_owned(),
+        );
         say(needs.blame, "blame is missing: no thread counts as waited for (it needs tracefs, mounted and writable)".to_owned());
         say(
             needs.instructions,

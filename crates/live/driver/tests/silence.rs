@@ -185,6 +185,7 @@ impl Twins {
             power_mw: measured(500.0 * life.speedup),
             energy_ratio: measured(0.5 * life.speedup),
             work_ns: measured(1e9 * life.speedup),
+            path_ns: measured(1e6 * life.speedup),
             stalls: Some(Stalls { class: ClassId(0), counters, at_ns: self.now_ns }),
         }
     }

@@ -36,7 +36,8 @@ a machine of one core; if they have slept in the last 200 ms, they wake up where
 that idles takes a running thread from a slow one.
 
 With `lengths=1`, a program whose length was measured beforehand (`--facts`, `work_s`) claims A^2 / (L R) times as much: A is the time alone \
-for what it has done, R for what is left, L = A + R, each 100 ms longer. Programs that end soon come first, which shortens mean turnaround and evens out slowdowns.
+for what it has done, R for what is left, L = A + R, each 100 ms longer. Programs that end soon come first, which shortens mean turnaround and evens out slowdowns. Where a program's runtime tells how long the \
+chain of tasks is that begins with a thread's task, its claim is in proportion to that: 1 for the longest.
 
 With a price e of `energy`, clocks are limited every 100 ms to those with the least (e P / p + 1) / v: P is the power and v the \
 speed of the cores that were busy, by the machine's energy model, p the mean power so far. That makes (all energy)^e x time least.
@@ -73,7 +74,7 @@ wait longer for their turn. Its first version also shared time on slow cores by 
             "lengths",
             0,
             &["unknown", "known"],
-            "whether the lengths of programs, if measured beforehand, count",
+            "whether it counts how much is left of programs and of graphs of tasks, where that is told",
         ),
         ParamInfo::number("tick_ms", 4.0, 0.1, 10_000.0, "period at which claims are compared"),
         ParamInfo::choice("without", 0, INGREDIENTS, "leaves an ingredient out, to see what it earns"),
@@ -149,6 +150,7 @@ impl Abreast {
     fn claims(&mut self, view: &View, unknown: f64) -> Claims<Low> {
         let programs: Vec<f64> =
             self.accounts.programs().iter().map(|program| self.claim(program)).collect();
+        let longest_ns = longest_paths_ns(view, programs.len());
         let mut claims = Claims::new();
         for thread in view.runnable() {
             let speedup = view.factors(thread).speedup.or(unknown).max(1.0);
@@ -156,11 +158,26 @@ impl Abreast {
             let turn = if self.has.turns { self.accounts.thread(thread).slowdown() } else { 1.0 };
             let stay = if seats::is_on_fast(view, thread) { STAY } else { 1.0 };
             let own = f64::from(view.plan(thread).weight) / 1024.0;
-            let program = programs.get(usize::from(view.app(thread).0)).copied().unwrap_or(1.0);
-            claims.push((Low(-program * own * gain * turn * stay), thread));
+            let app = usize::from(view.app(thread).0);
+            let program = programs.get(app).copied().unwrap_or(1.0);
+            let path_ns = view.factors(thread).path_ns;
+            let path =
+                longest_ns.get(app).map_or(1.0, |longest_ns| path_ns.or(*longest_ns) / longest_ns);
+            claims.push((Low(-program * own * gain * turn * path * stay), thread));
         }
         claims
     }
+}
+
+/// The longest path of each program's runnable threads, by the programs' numbers; 1 if nobody tells any.
+fn longest_paths_ns(view: &View, programs: usize) -> Vec<f64> {
+    let mut longest_ns = vec![1.0f64; programs];
+    for thread in view.runnable() {
+        if let Some(longest_ns) = longest_ns.get_mut(usize::from(view.app(thread).0)) {
+            *longest_ns = longest_ns.max(view.factors(thread).path_ns.or(0.0));
+        }
+    }
+    longest_ns
 }
 
 /// What a thread is taken to gain from a fast core if its speed-up is not known: the ratio of the cores' capacities, or
@@ -177,6 +194,7 @@ impl Policy for Abreast {
             epoch_ns: Some(self.tick_ns),
             speedup: true,
             work: self.knows_lengths,
+            paths: self.knows_lengths,
             frequencies: self.energy > 0.0,
             ..Needs::default()
         }

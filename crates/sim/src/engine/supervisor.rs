@@ -110,6 +110,14 @@ impl Supervisor {
         self.factors.push(factors.named_by(&self.needs));
     }
 
+    /// A runtime tells how long the longest chain of tasks is that begins with a thread's next one.
+    pub fn hear_path(&mut self, thread: ThreadId, path_ns: f64, now_ns: Ns) {
+        if self.needs.paths {
+            self.factors[thread.index()].path_ns =
+                Factor { value: path_ns, kind: FactorKind::Measured, at_ns: now_ns };
+        }
+    }
+
     /// Brings what is known of a thread with some profile up to now; its counters must be.
     pub fn refresh(
         &mut self,

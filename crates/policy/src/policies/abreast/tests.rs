@@ -154,7 +154,8 @@ fn equal_cores_are_left_alone() {
 #[test]
 fn the_shorter_program_comes_first_if_lengths_are_known() {
     let first = |lengths| {
-        let mut host = PolicyHost::new(&[(1, 1), (0, 1)], build("abreast", &[("lengths", lengths)]));
+        let mut host =
+            PolicyHost::new(&[(1, 1), (0, 1)], build("abreast", &[("lengths", lengths)]));
         let threads = host.add_programs(&[2.0, 2.0]);
         for (index, work_ns) in [0.4e9, 4e9].into_iter().enumerate() {
             host.factors[index].work_ns =
@@ -165,4 +166,22 @@ fn the_shorter_program_comes_first_if_lengths_are_known() {
     };
     assert!(first(1.0) > 0.95, "{}", first(1.0));
     assert!((first(0.0) - 0.5).abs() < 0.1, "{}", first(0.0));
+}
+
+/// Of a program's threads, the one whose tasks have the longest chain behind them, if a runtime tells.
+#[test]
+fn the_longest_path_comes_first_if_paths_are_told() {
+    let shares = |lengths| {
+        let mut host =
+            PolicyHost::new(&[(1, 1), (0, 2)], build("abreast", &[("lengths", lengths)]));
+        let threads: Vec<ThreadId> = (0..3).map(|_| host.add_to(AppId(0), Some(2.0))).collect();
+        for (index, path_ns) in [1e6, 9e6, 2e6].into_iter().enumerate() {
+            host.factors[index].path_ns =
+                Factor { value: path_ns, kind: FactorKind::Measured, at_ns: 0 };
+        }
+        run(&mut host, 500);
+        host.fast_shares(&threads)
+    };
+    assert!(shares(1.0)[1] > 0.9, "{:?}", shares(1.0));
+    assert!((shares(0.0)[1] - 1.0 / 3.0).abs() < 0.05, "{:?}", shares(0.0));
 }

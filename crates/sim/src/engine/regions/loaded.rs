@@ -13,6 +13,8 @@ use crate::SimError;
 pub(in crate::engine) struct Loaded {
     pub region: Region,
     pub graph: Graph,
+    /// Of each task the work of the longest chain that begins with it.
+    pub paths: Vec<f64>,
     build: Build,
     params: Params,
 }
@@ -52,7 +54,10 @@ impl Loaded {
         ];
         match refused.into_iter().find(|(is_so, _)| *is_so) {
             Some((_, what)) => Err(wrong(what.to_owned())),
-            None => Ok(Self { region: region.clone(), graph, build, params }),
+            None => {
+                let paths = paths(&graph);
+                Ok(Self { region: region.clone(), graph, paths, build, params })
+            }
         }
     }
 
@@ -102,4 +107,14 @@ pub(super) fn layout(workers: usize, cores: &[usize]) -> Vec<usize> {
             rounds * cores + more
         })
         .collect()
+}
+
+/// The bottom levels of all tasks: their own work and that of the longest chain behind them.
+fn paths(graph: &Graph) -> Vec<f64> {
+    let mut paths = vec![0.0; graph.len()];
+    for task in graph.tasks().rev() {
+        let behind = graph.successors(task).iter().map(|next| paths[next.index()]);
+        paths[task.index()] = graph.work(task) + behind.fold(0.0, f64::max);
+    }
+    paths
 }

@@ -90,6 +90,8 @@ impl Engine<'_> {
         profile: u32,
     ) -> Step {
         let Some(pick) = pick else { return self.block(thread, WaitsFor::Object(region)) };
+        let path_ns = loaded.paths[pick.task.index()] * loaded.region.work_ns;
+        self.supervisor.hear_path(thread, path_ns, self.events.now_ns());
         let grab_ns = if pick.shared { loaded.region.grab_ns } else { 0.0 };
         let work_ns = loaded.graph.work(pick.task) * loaded.region.work_ns + grab_ns;
         self.work_here(thread, work_ns, profile)

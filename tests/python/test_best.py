@@ -8,6 +8,7 @@ from ampsched import compare
 from ampsched._core import Workload
 from ampsched.experiments.best import choice, on_prop_sp, papers, rows
 from ampsched.experiments.best.choice import candidate, chosen, others
+from ampsched.experiments.best.graphs import BESIDE, graph_mixes
 from ampsched.experiments.best.mixes import COUNT, SLEEPER_COUNT, Role, mixes, sleeper_mixes
 from ampsched.experiments.best.rows import Changes, changes, row_of
 from ampsched.experiments.best.runs import SECTIONS, Section, own, run
@@ -37,6 +38,13 @@ def test_mixes_with_sleepers_have_some_that_wake_up_in_time_or_late() -> None:
     for row in run(section, 1, str):
         assert row.late_ms is not None
         assert 0 <= row.late_ms < 1000
+
+
+def test_graphs_of_tasks_are_the_same_every_time_alone_and_beside_another_program() -> None:
+    fresh = graph_mixes("fresh")
+    assert contents(fresh) == contents(graph_mixes("fresh"))
+    assert {(each.name.endswith(BESIDE), len(each.apps)) for each in fresh} == {(False, 1), (True, 2)}
+    assert not {*contents(fresh)} & {*contents(graph_mixes("train"))}
 
 
 def test_energy_is_kept_where_it_is_counted() -> None:

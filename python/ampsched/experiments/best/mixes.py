@@ -60,13 +60,13 @@ def _mix(name: str, arrives: bool) -> list[str]:
     apps = []
     for place in range(dice.choice([2, 2, 3, 4])):
         start_ms = dice.randrange(LATEST_MS) if arrives and place else 0
-        apps.append(_line(*_program(dice), start_ms))
+        apps.append(line_of(*some_program(dice), start_ms))
     return apps
 
 
 def _sleeper_mix(name: str) -> list[str]:
     dice = random.Random(name)  # noqa: S311 (no secrets)
-    apps = [_line(*_program(dice)) for _ in range(dice.choice([2, 3, 4]))]
+    apps = [line_of(*some_program(dice)) for _ in range(dice.choice([2, 3, 4]))]
     period_us = dice.choice([4000, 8000, 16_000, 33_000])
     share = dice.choice([0.05, 0.1, 0.2])
     sleepers = {
@@ -76,15 +76,17 @@ def _sleeper_mix(name: str) -> list[str]:
         "period_us": period_us,
         "burst_us": share * period_us,
     }
-    return [*apps, _line(SLEEPERS, sleepers)]
+    return [*apps, line_of(SLEEPERS, sleepers)]
 
 
-def _line(program: str, params: Mapping[str, float], start_ms: int = 0) -> str:
+def line_of(program: str, params: Mapping[str, float], start_ms: int = 0) -> str:
+    """A program's line in a workload."""
     listed = ", ".join(f"{key} = {value:g}" for key, value in params.items())
     return f'  {{ program = "{program}", params = {{ {listed} }}, start_ms = {start_ms} }},\n'
 
 
-def _program(dice: random.Random) -> tuple[str, dict[str, float]]:
+def some_program(dice: random.Random) -> tuple[str, dict[str, float]]:
+    """A program and its parameters, by the rule of all mixes."""
     if dice.random() < REAL_SHARE:
         return _real(dice)
     program = dice.choice(SYNTHETIC)

@@ -3,6 +3,7 @@
 ``python -m ampsched.experiments.best FOLDER`` writes ``report.md``, its figures and what they are made of.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
@@ -12,10 +13,11 @@ from ampsched.experiments.best.aims import Judged
 from ampsched.experiments.best.choice import CANDIDATES, POLICY, candidate
 from ampsched.experiments.best.measured import LOSING, Measured, read, read_first
 from ampsched.experiments.best.mixes import COUNT, LATEST_MS
-from ampsched.experiments.best.rows import NAMES, Changes, changes
+from ampsched.experiments.best.rows import NAMES, Changes, Row, changes
 from ampsched.experiments.best.runs import PEERS
 from ampsched.experiments.best.tables import HEADS, best_other, cells, first, places, rank, ranking
 from ampsched.experiments.best.variants import ablations, with_fairness
+from ampsched.experiments.colab.setup import CORES, threads_of
 from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum import report as optimum
 from ampsched.markdown import ALL_BUT_FIRST, page, table
@@ -26,6 +28,8 @@ AIMS = Changes(h_antt=-0.29, h_stp=0.26, makespan=-0.36, unfairness=-0.34)
 """What was aimed at on COLAB's mixes, before the policy existed."""
 KEPT_AIM, DISTANCE_AIM = 0.9, 0.08
 WORST = 8
+CROWDS = {"at most one per core": 1.0, "up to three per core": 3.0, "more": math.inf}
+"""Groups of mixes by threads per core."""
 SETS = {"colab": "COLAB", "fresh": "random"}
 
 
@@ -44,8 +48,10 @@ def text(found: Measured, before: Measured) -> str:
         *_idea(),
         *_choice(found),
         *_colab(found),
+        *_threads(found),
         *_fresh(found),
         *versions.lengths(found),
+        *versions.graphs(found),
         *_machines(found),
         *_knowledge(found),
         *versions.sleepers(found, before),
@@ -101,7 +107,8 @@ def _idea() -> list[str]:
         "it is throughput alone. Programs that began together are behind as 1 / (what they have done), and for lengths of "
         "which nothing is known (equally many between 1 and 2 s as between 2 and 4 s), Gittins' index of mean relative "
         "turnaround is 1 / (what they have done)^2: f = 2. A greater f is fairer.",
-        "*Known lengths*: where a program's length L was measured beforehand, the index is 1 / (L x what is left).",
+        "*Known lengths*: where a program's length L was measured beforehand, the index is 1 / (L x what is left); where a runtime "
+        "tells how long the chain is that begins with a thread's task, the thread's claim is in proportion to it.",
         "*Energy*: with a price e, clocks are those with the least (e P / p + 1) / v, P being the power of the busy cores, v "
         "their speed and p the mean power so far; that makes energy^e x time least.",
         "*The rest* are rules that a kernel carries out by itself: CFS within each kind of core, with short periods; who has no "
@@ -131,6 +138,22 @@ def _colab(found: Measured) -> list[str]:
         "## COLAB's mixes",
         "26 mixes on four machines, both core orders, true speed-ups; geometric means of changes against cfs.",
         ranking(first(found.section("colab"))),
+    ]
+
+
+def _threads(found: Measured) -> list[str]:
+    groups: dict[str, list[Row]] = {name: [] for name in CROWDS}
+    for row in found.of("colab"):
+        crowd = threads_of(row.workload) / CORES[row.machine]
+        groups[next(name for name, most in CROWDS.items() if crowd <= most)].append(row)
+    lines = [
+        [name, str(len({(row.machine, row.workload) for row in of})), *cells(own[POLICY]), best_other(own)]
+        for name, of in groups.items()
+        for own in [changes(of)]
+    ]
+    return [
+        "**The same mixes by the number of their threads**",
+        table(["threads", "mixes", *HEADS, "H_ANTT, best other"], lines, ALL_BUT_FIRST),
     ]
 
 
@@ -198,7 +221,9 @@ def _ingredients(found: Measured) -> list[str]:
         table(["left out", *heads], lines, ALL_BUT_FIRST),
         f"Speed-ups in the claim earn {_earned(sets['colab'], 'gain')} points of H_ANTT on COLAB's mixes and "
         f"{_earned(sets['fresh'], 'gain')} on the random ones: with as many threads as here, who is behind says more than "
-        "who gains. They count where programs are few and differ (Prop-SP's mixes, below).",
+        "who gains. They count where programs are few and differ (Prop-SP's mixes, below). Roaming is for sleepers. On the mixes with "
+        f"sleepers above it takes {_late_without(found, 'roaming')}, short periods take {_late_without(found, 'periods')} off "
+        "their lateness; roaming counts where sleepers are many and cores few ([live](../live/report.md#abreast), `deadlines`).",
         "And with other values of `fairness`:",
         table(["fairness", *heads], values, ALL_BUT_FIRST),
     ]
@@ -206,6 +231,11 @@ def _ingredients(found: Measured) -> list[str]:
 
 def _earned(found: Mapping[str, Changes], ingredient: str) -> str:
     return f"{100 * (found[ablations()[ingredient]].h_antt - found[POLICY].h_antt):.1f}"
+
+
+def _late_without(found: Measured, ingredient: str) -> str:
+    late = versions.mean_late_ms(found)
+    return f"{100 * (1 - late[POLICY] / late[ablations()[ingredient]]):.0f} %"
 
 
 def _optimum(found: Measured) -> list[str]:
@@ -261,10 +291,9 @@ def _losses(found: Measured) -> list[str]:
     ]
 
 
-def judged(found: Measured) -> list[Judged]:
-    """The aims and their outcomes."""
-    own = found.section("colab")[POLICY]
-    result = [
+def on_colab(own: Changes) -> list[Judged]:
+    """The aims on COLAB's mixes."""
+    return [
         Judged(
             f"COLAB's mixes, {name}: {percent(aim)}",
             percent(value),
@@ -273,6 +302,12 @@ def judged(found: Measured) -> list[Judged]:
         for key, name in NAMES.items()
         for value, aim in [(getattr(own, key), getattr(AIMS, key))]
     ]
+
+
+def judged(found: Measured) -> list[Judged]:
+    """The aims and their outcomes."""
+    own = found.section("colab")[POLICY]
+    result = on_colab(own)
     for name in ("predicted", "idle noise", "busy noise"):
         kept = _kept(own, found.section(name)[POLICY])
         least = min(kept.values())
@@ -291,17 +326,22 @@ def judged(found: Measured) -> list[Judged]:
 
 
 def _aims(found: Measured, before: Measured) -> list[str]:
+    known = on_colab(versions.known(found))
+    told = [_outcome(each) for each in known]
+    now, earlier = judged(found), judged(before)
+    told += [""] * (len(now) - len(told))
     lines = [
-        [now.aim, _outcome(earlier), _outcome(now)]
-        for now, earlier in zip(judged(found), judged(before), strict=True)
+        [each.aim, _outcome(first), _outcome(each), if_told]
+        for each, first, if_told in zip(now, earlier, told, strict=True)
     ]
+    met = sum(each.met for each in known)
     return [
         "## Aims",
-        "Set before the policy existed; **bold** where they are met. No policy here that does not know lengths meets the first "
-        f"four at once: throughput alone ({candidate(0)}) has H_STP "
+        f"Set before the policy existed; **bold** where they are met. If it knows the lengths of programs, it meets {met} of the first "
+        f"{len(known)} at once. No policy here that does not know them meets all: throughput alone ({candidate(0)}) has H_STP "
         f"{percent(found.section('ablations, colab')[candidate(0)].h_stp)}, and the power that meets the aim of unfairness has "
         "less. What the kernel makes of it is in [the report on live runs](../live/report.md).",
-        table(["aim", "first version", "now"], lines),
+        table(["aim", "first version", "now", "if it knows lengths"], lines),
     ]
 
 

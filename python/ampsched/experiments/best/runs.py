@@ -9,6 +9,7 @@ from ampsched import api
 from ampsched._core import Workload
 from ampsched.comparison import Comparison
 from ampsched.experiments.best.choice import CANDIDATES, POLICY, others
+from ampsched.experiments.best.graphs import graph_mixes
 from ampsched.experiments.best.mixes import MACHINES, SLEEPERS, mixes, sleeper_mixes
 from ampsched.experiments.best.rows import BASELINE, Row, row_of
 from ampsched.experiments.best.variants import ablations, param, with_energy, with_fairness, with_lengths
@@ -75,6 +76,14 @@ def _sleepers() -> list[Workload]:
     return sleeper_mixes("fresh")
 
 
+def _graphs() -> list[Workload]:
+    return graph_mixes("fresh")
+
+
+def _told() -> list[str]:
+    return [*_peers(), with_lengths()]
+
+
 def _own() -> list[str]:
     return [BASELINE, POLICY]
 
@@ -93,6 +102,7 @@ SECTIONS = (
     Section("test", MACHINES, _test, _own),
     Section("fresh", MACHINES, _fresh, _all),
     Section("sleepers", MACHINES, _sleepers, _late),
+    Section("graphs", MACHINES, _graphs, _told),
     Section("energy", (BOARD,), _fresh, _priced, governor="performance"),
     Section("machines", OTHER_MACHINES, _few, _peers),
     Section("predicted", MACHINES, colab_mixes, _peers, factors="predicted"),

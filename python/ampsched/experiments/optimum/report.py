@@ -162,7 +162,8 @@ def _answer(antt: list[Row], span: list[Row]) -> str:
 
 def means(rows: list[Row]) -> list[tuple[str, float]]:
     """Mean distance of each policy, the least first."""
-    found = [(policy, fmean(row.distance(policy) for row in rows)) for policy in POLICIES]
+    names = [policy for policy in POLICIES if all(policy in row.policies for row in rows)]
+    found = [(policy, fmean(row.distance(policy) for row in rows)) for policy in names]
     return sorted(found, key=lambda pair: pair[1])
 
 

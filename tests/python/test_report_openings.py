@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 from ampsched.experiments import degradation
+from ampsched.experiments.best import measured
 from ampsched.experiments.best import report as best
 from ampsched.experiments.opening import opening
 from ampsched.experiments.optimum import report as optimum
@@ -70,7 +71,8 @@ def of_optimum() -> str:
 
 
 def of_best() -> str:
-    return best.text(best.read(REPORTS / "best"))
+    found = measured.read(REPORTS / "best")
+    return best.text(found, measured.read_first(REPORTS / "best", found))
 
 
 def of_storms() -> str:

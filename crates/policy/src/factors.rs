@@ -62,8 +62,9 @@ factors! {
         /// Time in ns for which all threads of its program together run, alone on cores of the fastest class at their
         /// highest frequency, from its start to its end; measured beforehand.
         work_ns: Factor, needs work
-        /// Time in ns of the longest chain of tasks that begins with the one that the thread executes (its bottom level), each
-        /// alone on a core of the fastest class; told by the runtime of its program, if that executes a graph.
+        /// Time in ns of the longest chain of tasks that begins with the one that the thread executes (its bottom
+        /// level), each alone on a core of the fastest class; told by the runtime of its program, if that executes a
+        /// graph.
         path_ns: Factor, needs paths
         /// Time in ns that other threads have waited for this one, accumulated since its start.
         blame_ns: Factor, needs blame

@@ -67,9 +67,9 @@ impl Program {
 
     /// How much more it counts as its length is known; 1 if it is not.
     ///
-    /// Of programs whose lengths L are known, mean slowdown is least if the least L x R comes first, R being what is left
-    /// (Gittins' index; with equal L it is the shortest remaining time). Of others that take the time A for what they have done, it is
-    /// the least A^2. A, L and R are times alone.
+    /// Of programs whose lengths L are known, mean slowdown is least if the least L x R comes first, R being what is
+    /// left (Gittins' index; with equal L it is the shortest remaining time). Of others, which took the time A for what
+    /// they have done, it is the least A^2. A, L and R are times alone.
     pub fn urgency(&self) -> f64 {
         if self.whole_ns == 0.0 {
             return 1.0;

@@ -1,8 +1,8 @@
 //! Clocks at which progress is worth its energy.
 //!
-//! E = p D is the energy of all that is done, D its time. A piece that takes a time t at power P changes E^e x D by e P t / E + t / D
-//! of itself, that is, by t (e P / p + 1) / D. So each piece of work is done best at the clocks with the least
-//! (e P / p + 1) / v, v being the speed.
+//! E = p D is the energy of all that is done, D its time. A piece that takes a time t at power P changes E^e x D by
+//! e P t / E + t / D of itself, that is, by t (e P / p + 1) / D. So each piece of work is done best at the clocks with the
+//! least (e P / p + 1) / v, v being the speed.
 
 use ampsched_model::{ClusterId, EnergyPoint, Ns};
 
@@ -23,8 +23,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Limits clocks every 100 ms to what is best for as many busy cores as since the last time; nothing without an energy
-    /// model of every cluster.
+    /// Limits clocks every 100 ms to what is best for as many busy cores as since the last time; nothing without an
+    /// energy model of every cluster.
     ///
     /// `price` is e: by how many percent the time may grow for a percent less energy.
     pub fn limit(&mut self, view: &View, plan: &mut Plan, price: f64) {

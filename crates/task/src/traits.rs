@@ -21,6 +21,11 @@ pub trait Tasks {
 
     /// Predicted seconds of a task on a class of workers.
     fn cost_s(&self, task: TaskId, class: ClassId) -> f64;
+
+    /// Whether a task is known to have ended.
+    fn has_ended(&self, _task: TaskId) -> bool {
+        false
+    }
 }
 
 /// What a worker executes next.

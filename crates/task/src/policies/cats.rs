@@ -2,8 +2,8 @@
 
 use ampsched_policy::{ParamInfo, Params};
 
-use super::support::critical::{CriticalQueues, Options, Weight};
-use crate::{Build, Pick, TaskId, TaskPolicy, TaskPolicyInfo, Tasks, WorkerId};
+use super::support::critical::{CriticalQueues, Options};
+use crate::{Build, Pick, TaskId, TaskPolicy, TaskPolicyInfo, Tasks, Weight, WorkerId};
 
 /// The parameters that CATS and its variant share.
 pub(super) const PARAMS: &[ParamInfo] = &[

@@ -1,8 +1,8 @@
 //! CATS with bottom levels weighted by predicted cost.
 
 use super::cats::{Cats, PARAMS, options};
-use super::support::critical::{CriticalQueues, Weight};
-use crate::{Build, TaskPolicyInfo};
+use super::support::critical::CriticalQueues;
+use crate::{Build, TaskPolicyInfo, Weight};
 
 /// The registry's row.
 pub static INFO: TaskPolicyInfo = TaskPolicyInfo {

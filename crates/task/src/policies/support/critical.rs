@@ -5,18 +5,7 @@
 
 use std::collections::BinaryHeap;
 
-use ampsched_model::ClassId;
-
-use crate::{Pick, TaskId, Tasks, WorkerId, Workers};
-
-/// What a task adds to the bottom levels of those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
-    /// One per task.
-    Hops,
-    /// Its predicted seconds on a class.
-    Cost(ClassId),
-}
+use crate::{BottomLevels, Pick, TaskId, Tasks, Weight, WorkerId, Workers};
 
 /// Options of the policy.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +32,10 @@ type Queue = BinaryHeap<(u64, u64)>;
 #[derive(Debug)]
 pub struct CriticalQueues {
     options: Options,
-    weight: Weight,
     is_big: Vec<bool>,
     /// Number of big workers.
     big_count: usize,
-    /// Weight of the longest path from each task to an exit, its own weight included.
-    bottom: Vec<f64>,
+    bottom: BottomLevels,
     /// `currMax`: bottom level of the last critical task.
     greatest: f64,
     /// The last critical task: its successors may continue its path.
@@ -64,10 +51,9 @@ impl CriticalQueues {
         let is_big: Vec<bool> = workers.ids().map(|worker| workers.is_big(worker)).collect();
         Self {
             options,
-            weight,
             big_count: is_big.iter().filter(|&&is_big| is_big).count(),
             is_big,
-            bottom: Vec::new(),
+            bottom: BottomLevels::new(weight),
             greatest: 0.0,
             last: None,
             critical: Queue::new(),
@@ -78,51 +64,19 @@ impl CriticalQueues {
 
     /// Computes the bottom levels of new tasks and raises those of the tasks before them.
     pub fn created(&mut self, tasks: &dyn Tasks, first: TaskId) {
-        let start = if first == TaskId(0) { self.longest_single(tasks) } else { self.greatest };
-        self.greatest = start;
-        self.bottom.resize(tasks.len(), 0.0);
-        let mut raised = Vec::new();
-        // Backwards: all new successors of a task have raised it when its turn comes.
-        for task in (first.index()..tasks.len()).rev().map(TaskId::from) {
-            self.bottom[task.index()] += self.weight_of(tasks, task);
-            self.raise(tasks, task, first, &mut raised);
-            while let Some(older) = raised.pop() {
-                self.raise(tasks, older, first, &mut raised);
-            }
+        if first == TaskId(0) {
+            self.greatest = self.longest_single(tasks);
         }
-    }
-
-    /// Raises the predecessors of a task. A new one keeps the length of the path behind it until its
-    /// turn comes; an older one (before `first`) is complete and passes it on.
-    fn raise(&mut self, tasks: &dyn Tasks, task: TaskId, first: TaskId, raised: &mut Vec<TaskId>) {
-        let path = self.bottom[task.index()];
-        for &from in tasks.predecessors(task) {
-            let older = from < first;
-            let level = if older { path + self.weight_of(tasks, from) } else { path };
-            if level > self.bottom[from.index()] {
-                self.bottom[from.index()] = level;
-                if older {
-                    raised.push(from);
-                }
-            }
-        }
-    }
-
-    fn weight_of(&self, tasks: &dyn Tasks, task: TaskId) -> f64 {
-        match self.weight {
-            Weight::Hops => 1.0,
-            Weight::Cost(class) => tasks.cost_s(task, class),
-        }
+        self.bottom.created(tasks, first);
     }
 
     /// Where `currMax` starts: Nanos++ starts at one hop, so that the first critical task is no exit. The
     /// same in weights: just above the heaviest single task; in hops that is a path of two tasks.
     fn longest_single(&self, tasks: &dyn Tasks) -> f64 {
-        match self.weight {
+        match self.bottom.weight() {
             Weight::Hops => 2.0,
-            Weight::Cost(_) => {
-                let weights =
-                    (0..tasks.len()).map(|task| self.weight_of(tasks, TaskId::from(task)));
+            weight @ Weight::Cost(_) => {
+                let weights = (0..tasks.len()).map(|task| weight.of(tasks, TaskId::from(task)));
                 weights.fold(0.0, f64::max) * (1.0 + f64::EPSILON)
             }
         }
@@ -130,7 +84,7 @@ impl CriticalQueues {
 
     /// A task may run now: critical or not?
     pub fn ready(&mut self, tasks: &dyn Tasks, task: TaskId) {
-        let level = self.bottom[task.index()];
+        let level = self.bottom.of(task);
         let longer = level > self.greatest || (level == self.greatest && !self.options.strict);
         let is_critical = longer || self.options.follow && self.continues(tasks, task, level);
         self.serial = self.serial.wrapping_add(1);
@@ -149,7 +103,7 @@ impl CriticalQueues {
     /// Whether a task is on the longest path behind the last critical task.
     fn continues(&self, tasks: &dyn Tasks, task: TaskId, level: f64) -> bool {
         let Some(last) = self.last else { return false };
-        level >= self.greatest - self.weight_of(tasks, last)
+        level >= self.greatest - self.bottom.weight().of(tasks, last)
             && tasks.predecessors(task).contains(&last)
     }
 

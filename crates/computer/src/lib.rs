@@ -13,6 +13,7 @@ mod cpu_list;
 mod domains;
 mod energy;
 mod kinds;
+pub mod path_page;
 mod pmus;
 mod procfs;
 mod root;

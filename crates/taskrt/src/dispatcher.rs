@@ -203,6 +203,17 @@ impl Dispatcher {
         graph(&mut self.jobs, serial)
     }
 
+    /// Time in ns of the longest chain of tasks that begins with this work; 0 for none.
+    pub fn path_ns(&mut self, work: &Work) -> u64 {
+        let Self { rates, workers, jobs, .. } = self;
+        match work {
+            Work::Task(serial, task, _) => {
+                graph(jobs, *serial).path_ns(Known { rates, workers }, *task)
+            }
+            Work::Loop(..) => 0,
+        }
+    }
+
     /// Whether a graph or loop has ended.
     pub fn is_done(&self, serial: Serial) -> bool {
         self.jobs[place(&self.jobs, serial)].job.is_done()

@@ -6,7 +6,8 @@ use std::mem::forget;
 use ampsched_model::{ClassId, InputError};
 use ampsched_policy::Params;
 use ampsched_task::{
-    Build, Draft, Problem, Replay, Schedule, Slot, TaskId, TaskPolicy, Tasks, WorkerId, Workers,
+    BottomLevels, Build, Draft, Problem, Replay, Schedule, Slot, TaskId, TaskPolicy, Tasks,
+    WorkerId, Workers,
 };
 
 use crate::Error;
@@ -119,6 +120,10 @@ impl Tasks for View<'_> {
         let measured_s = rates.seconds(node.kind, class, workers);
         measured_s.unwrap_or_else(|| 1.0 / workers.classes()[class.index()].speed)
     }
+
+    fn has_ended(&self, task: TaskId) -> bool {
+        self.table.nodes[task.index()].state == State::Ended
+    }
 }
 
 /// How the tasks of a graph are scheduled.
@@ -167,6 +172,8 @@ pub struct GraphJob {
     stop: Option<Stop>,
     /// Executions, if they are recorded.
     slots: Option<Vec<Slot>>,
+    /// Seconds of the longest chain that begins with each task, if others are told.
+    levels: Option<BottomLevels>,
 }
 
 impl GraphJob {
@@ -176,6 +183,7 @@ impl GraphJob {
         each: Option<Each>,
         is_held: bool,
         is_recorded: bool,
+        levels: Option<BottomLevels>,
     ) -> Self {
         Self {
             table: Table::default(),
@@ -190,6 +198,7 @@ impl GraphJob {
             executed_s: 0.0,
             stop: None,
             slots: is_recorded.then(Vec::new),
+            levels,
         }
     }
 
@@ -309,6 +318,16 @@ impl GraphJob {
         self.running += 1;
         let body = node.body.take().map(Body::Once);
         Some((task, body.unwrap_or_else(|| Body::Each(self.each.expect("the graph has a body")))))
+    }
+
+    /// Time in ns of the longest chain of tasks that have been created, predicted on workers of the fastest class, that
+    /// begins with this one; 0 if nobody is told.
+    pub fn path_ns(&mut self, known: Known<'_>, task: TaskId) -> u64 {
+        let Self { table, levels: Some(levels), .. } = self else { return 0 };
+        // All at once that have been created since the last time, so that each older task is raised once.
+        levels.created(&View { table, known }, TaskId::from(levels.len()));
+        // Times beyond 500 years are not told apart.
+        (levels.of(task) * 1e9) as u64
     }
 
     /// Number of tasks so far.

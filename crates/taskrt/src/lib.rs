@@ -54,6 +54,7 @@ mod runtime;
 mod scope;
 mod shared;
 mod sync;
+mod told;
 
 pub use ampsched_task::{Recording, TaskId, WorkerId};
 pub use cores::{CoreClass, Cores};

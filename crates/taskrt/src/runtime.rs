@@ -21,6 +21,7 @@ use crate::policy_text::parse_policy;
 use crate::recording::recording;
 use crate::scope::Scope;
 use crate::shared::{Shared, wake_all};
+use crate::told::Told;
 use crate::{Cores, Error, Recording};
 
 /// Stack of a worker: that of a program's main thread on Linux; waits may be nested on it.
@@ -67,6 +68,9 @@ type Started = Result<(u32, Arc<Parker>), Error>;
 impl Runtime {
     /// Starts the workers.
     ///
+    /// If the environment has `AMPSCHED_TELL_PATHS=1`, it tells sessions of `ampsched live` which worker executes the
+    /// longest chain of tasks.
+    ///
     /// Errors: no such policy or parameter; a core that this process may not use; no more threads.
     pub fn new(config: &Config) -> Result<Self, Error> {
         let (name, values) = parse_policy(&config.policy)?;
@@ -85,8 +89,10 @@ impl Runtime {
         started.sort_by_key(|(worker, _)| *worker);
         let parkers: Vec<Arc<Parker>> =
             started.iter().map(|(_, (_, parker))| Arc::clone(parker)).collect();
+        let thread_ids: Vec<u32> = started.into_iter().map(|(_, (id, _))| id).collect();
+        let told = Told::if_asked(&thread_ids)?;
         let dispatcher = Dispatcher::new(workers, parkers.clone());
-        let shared = Shared::new(dispatcher, parkers, (policy, build, params), config.record);
+        let shared = Shared::new(dispatcher, parkers, (policy, build, params), config.record, told);
         let shared = Arc::new(shared);
         let mut threads = Vec::new();
         for (thread, begin) in team {
@@ -94,7 +100,6 @@ impl Runtime {
             begin.send(Arc::clone(&shared)).expect("the worker waits");
             threads.push(thread);
         }
-        let thread_ids = started.into_iter().map(|(_, (id, _))| id).collect();
         Ok(Self { shared, threads, thread_ids })
     }
 
@@ -290,7 +295,10 @@ impl Runtime {
     fn open(&self, is_held: bool, with: impl FnOnce(&Shared, &Workers) -> Scheduling) -> Serial {
         self.shared.change(|dispatcher, _| {
             let scheduling = with(&self.shared, &dispatcher.workers);
-            dispatcher.open_graph(GraphJob::new(scheduling, None, is_held, self.shared.is_recorded))
+            let levels = self.shared.levels(&dispatcher.workers);
+            let is_recorded = self.shared.is_recorded;
+            let job = GraphJob::new(scheduling, None, is_held, is_recorded, levels);
+            dispatcher.open_graph(job)
         })
     }
 
@@ -322,8 +330,10 @@ impl Runtime {
         // SAFETY: the body is not called any more when `close` has returned.
         #[allow(unsafe_code)]
         let each = unsafe { erase::each(body) };
-        let mut job = GraphJob::new(scheduling, Some(each), true, self.shared.is_recorded);
         let serial = self.shared.change(|dispatcher, _| {
+            let levels = self.shared.levels(&dispatcher.workers);
+            let is_recorded = self.shared.is_recorded;
+            let mut job = GraphJob::new(scheduling, Some(each), true, is_recorded, levels);
             for (kind, name, costs_s, before) in tasks {
                 let kind = dispatcher.rates.of_kind(kind);
                 let known = crate::graph_job::Known {

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ampsched_policy::Params;
-use ampsched_task::{Build, Slot, TaskId, WorkerId};
+use ampsched_task::{BottomLevels, Build, Slot, TaskId, Weight, WorkerId, Workers};
 
 use crate::dispatcher::{Dispatcher, Job, Serial, ToWake, WAKE_S, Waiter, Work};
 use crate::graph_job::{Body, Executions};
 use crate::loop_job::{LoopJob, Step};
 use crate::parker::Parker;
 use crate::rates::Rates;
+use crate::told::Told;
 
 thread_local! {
     /// The runtime (by its address) and the worker that this thread is.
@@ -38,6 +39,8 @@ pub struct Shared {
     pub policy: &'static str,
     /// Whether executions are recorded.
     pub is_recorded: bool,
+    /// Where workers tell their paths, if anybody has asked for it.
+    told: Option<Told>,
     zero: Instant,
 }
 
@@ -48,15 +51,29 @@ impl Shared {
         parkers: Vec<Arc<Parker>>,
         (policy, build, params): (&'static str, Build, Params),
         is_recorded: bool,
+        told: Option<Told>,
     ) -> Self {
         let (dispatcher, zero) = (Mutex::new(dispatcher), Instant::now());
-        Self { dispatcher, parkers, build, params, policy, is_recorded, zero }
+        Self { dispatcher, parkers, build, params, policy, is_recorded, told, zero }
     }
 
     /// The dispatcher.
     pub fn lock(&self) -> MutexGuard<'_, Dispatcher> {
         // Nothing panics under the lock but a faulty policy; what it leaves is still a dispatcher.
         self.dispatcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bottom levels for a new graph, if workers tell their paths.
+    pub fn levels(&self, workers: &Workers) -> Option<BottomLevels> {
+        let levels = |_: &Told| BottomLevels::new(Weight::Cost(workers.fastest_class()));
+        self.told.as_ref().map(levels)
+    }
+
+    /// Tells the path of what a worker does from now on, if workers tell; 0: none.
+    fn tell(&self, me: WorkerId, path_ns: u64) {
+        if let Some(told) = &self.told {
+            told.tell(me, path_ns);
+        }
     }
 
     /// The worker that the calling thread is.
@@ -118,6 +135,7 @@ impl Shared {
     /// Executes what the policies have for a worker, nothing older than `from`, until `is_over`.
     fn serve(&self, me: WorkerId, from: Serial, is_over: impl Fn(&Dispatcher) -> bool) {
         let mut to_wake = ToWake::new();
+        let outer_ns = self.told.as_ref().map_or(0, |told| told.path_ns(me));
         let mut dispatcher = self.lock();
         while !is_over(&dispatcher) {
             let mut work = dispatcher.feed(Some((me, from)), &mut to_wake);
@@ -125,17 +143,22 @@ impl Shared {
                 dispatcher.rest(me, from, &mut to_wake);
                 drop(dispatcher);
                 wake_all(&mut to_wake);
+                self.tell(me, 0);
                 self.parkers[me.index()].wait(spin());
                 dispatcher = self.lock();
                 work = dispatcher.given(me);
             }
             let Some(work) = work else { continue };
+            if let Some(told) = &self.told {
+                told.tell(me, dispatcher.path_ns(&work));
+            }
             drop(dispatcher);
             wake_all(&mut to_wake);
             dispatcher = self.execute(me, work, &mut to_wake);
         }
         drop(dispatcher);
         wake_all(&mut to_wake);
+        self.tell(me, outer_ns);
     }
 
     /// Executes something and says so on the dispatcher.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ampsched_computer::path_page::TELL_PATHS;
 use ampsched_model::{InputError, Ns};
 use ampsched_policy::{Factor, FactorKind, Factors, Needs};
 use serde::Deserialize;
@@ -104,7 +105,10 @@ impl Facts {
         );
         say(
             needs.paths,
-            "no runtime tells paths of tasks: threads of a program count alike".to_owned(),
+            format!(
+                "paths of tasks are told only by programs on ampsched's task runtime with {TELL_PATHS}=1: threads of \
+                 others count alike"
+            ),
         );
         say(needs.blame, "blame is missing: no thread counts as waited for (it needs tracefs, mounted and writable)".to_owned());
         say(
@@ -161,6 +165,11 @@ mod tests {
         assert_eq!(facts.missing(&Needs::default(), None), Vec::<String>::new());
         let missing = facts.missing(&Needs { work: true, ..Needs::default() }, None);
         assert!(missing[0].starts_with("lengths of programs are missing"), "{missing:?}");
+        let missing = facts.missing(&Needs { paths: true, ..Needs::default() }, None);
+        assert!(
+            missing[0].contains("with AMPSCHED_TELL_PATHS=1: threads of others"),
+            "{missing:?}"
+        );
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use ampsched_computer::Proc;
+use ampsched_computer::{Proc, path_page};
 use ampsched_model::InputError;
+use ampsched_policy::Needs;
 use nix::unistd::tcgetpgrp;
 use rustix::process::{
     Pid, Signal, WaitOptions, getpgrp, kill_process, setpriority_process, waitpid,
@@ -16,15 +17,20 @@ use crate::identity::keep_capabilities_from;
 use crate::signals::{Asked, Signals};
 use crate::{Backend, Identity, service, tell};
 
-/// Starts a command, if there is one, so that a back end schedules it, as some other user if need be.
+/// Starts a command, if there is one, so that a back end schedules it, as some other user if need be. If the policy
+/// reads paths of tasks, the command's runtime is asked to tell them.
 pub fn start(
     words: &[String],
     identity: Option<&Identity>,
+    needs: &Needs,
     backend: &impl Backend,
 ) -> Result<Option<Child>, InputError> {
     let Some((program, words)) = words.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(words);
+    if needs.paths {
+        command.env(path_page::TELL_PATHS, "1");
+    }
     service::keep_from(&mut command);
     // What the back end does to itself may take rights that are given up afterwards.
     backend.prepare(&mut command)?;

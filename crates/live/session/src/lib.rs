@@ -20,6 +20,7 @@ mod live_trace;
 mod now;
 mod observed;
 mod own;
+mod paths;
 mod policy_text;
 mod record;
 mod restore;

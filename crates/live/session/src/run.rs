@@ -66,7 +66,7 @@ pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
         Some(_) => &[],
         None => session.settings.scope.command.as_slice(),
     };
-    let child = match command::start(words, identity.as_ref(), &backend) {
+    let child = match command::start(words, identity.as_ref(), session.driver.needs(), &backend) {
         Ok(child) => child,
         Err(error) => {
             backend.finish(&mut session);

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use crate::claims::{Claims, Taken};
 use crate::own::{Own, cpu_time};
+use crate::paths::Paths;
 use crate::{Backend, Scope, Settings, Setup};
 
 /// How often new threads are looked for, if looks are more frequent: a search reads several files per process (ours).
@@ -38,6 +39,8 @@ pub struct Session {
     pub instruments: Instruments,
     /// What was measured of programs beforehand.
     pub(crate) facts: Facts,
+    /// What runtimes tell of their tasks, if the policy asks.
+    paths: Option<Paths>,
     /// What the policy asks for and does not get.
     pub(crate) lacks: Vec<Demand>,
     /// The policy with its parameters, as given.
@@ -80,6 +83,8 @@ impl Session {
     pub fn new(setup: Setup) -> Result<Self, InputError> {
         let Setup { settings, policy, cores, capabilities, instruments, facts, .. } = setup;
         let own = Own::process(&Proc::default())?;
+        // Without memfds no runtime tells anything.
+        let paths = policy.policy.needs().paths.then(|| Paths::new().ok()).flatten();
         Ok(Self {
             settings,
             name: policy.name,
@@ -90,6 +95,7 @@ impl Session {
             capabilities,
             instruments,
             facts,
+            paths,
             lacks: setup.lacks,
             exempt: vec![own.key.tid],
             own,
@@ -299,10 +305,12 @@ impl Session {
         let ratio = self.cores.speed_ratio();
         for member in backend.told() {
             let mut factors = self.facts.factors(member.program, ratio, now_ns);
-            if let Some(blame_ns) = member.blame_ns {
-                let value = blame_ns as f64;
-                factors.blame_ns = Factor { value, kind: FactorKind::Measured, at_ns: now_ns };
-            }
+            let measured =
+                |ns: Ns| Factor { value: ns as f64, kind: FactorKind::Measured, at_ns: now_ns };
+            factors.blame_ns = member.blame_ns.map_or_else(Factor::default, measured);
+            let path_ns =
+                self.paths.as_mut().and_then(|paths| paths.path_ns(member.pid, member.tid, now_ns));
+            factors.path_ns = path_ns.map_or_else(Factor::default, measured);
             self.instruments.tell(member.tid, &mut factors);
             self.driver.set_factors(member.thread, factors);
         }

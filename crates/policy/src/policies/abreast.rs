@@ -54,7 +54,7 @@ claims three times as much.
 
 **Limits.** Where lengths are not known, a short program is slowed down more than a long one that goes on alone: the \
 unfairness that remains. Where they are, other inputs than those that were measured mislead it. Fast cores of different speed count alike. One thread at most is *sent* to each fast core, so with many threads those on slow cores \
-wait longer for their turn. Its first version also shared time on slow cores by claims: that earned nothing, and sleepers woke up late.",
+wait longer for their turn. Its first version also shared time on slow cores by claims: that earned little, and sleepers woke up late.",
     params: &[
         ParamInfo::number(
             "fairness",

@@ -153,10 +153,10 @@ def both(found: Measured, before: Measured) -> list[str]:
             lines.append([where, version, *cells(measured.section(name)[POLICY])])
     return [
         "## Two versions",
-        "The first version also shared time on slow cores by claims (`weights`), had CFS's periods as they are, sent all who had no "
-        "fast core to slow ones, and knew neither lengths nor energy. Weights earned nothing on any set and made sleepers late, so the "
-        "second has none; short periods and roaming were chosen on training mixes with sleepers. It was made when the results of the "
-        "first were known, those of the kernel's and the papers' mixes, too; the fresh mixes and the sleepers' were run by no version "
-        "before. The rule that chose `fairness` was applied again.",
+        "The first version also shared time on slow cores by claims (`weights`), had CFS's periods as they are, sent all who had "
+        "no fast core to slow ones, and knew neither lengths nor energy. Weights earned little and made sleepers late, so the "
+        "second has none, which costs some tenths of a point; short periods and roaming were chosen on training mixes with "
+        "sleepers. It was made when the results of the first were known, those of the kernel's and the papers' mixes, too; the "
+        "fresh mixes and the sleepers' were run by no version before. The rule that chose `fairness` was applied again.",
         table(["mixes", "version", *HEADS], lines, slice(2, None)),
     ]

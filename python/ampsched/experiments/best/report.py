@@ -83,7 +83,7 @@ def answer(found: Measured) -> str:
             f"by {percent(own.h_stp)}, makespan by {percent(own.makespan)} and unfairness by "
             f"{percent(own.unfairness)}, and of {len(colab)} policies it is first in {listed(firsts) or 'none'}.**",
             f"Its place is {places(colab)}; on {COUNT['fresh']} fresh random mixes it is {places(fresh)}; if it knows how "
-            f"long programs are, H_ANTT changes by {percent(versions.known(found).h_antt)}.",
+            f"long programs are, H_ANTT on COLAB's changes by {percent(versions.known(found).h_antt)}.",
             f"Of {len(aims)} aims that were set before the policy existed, {sum(aim.met for aim in aims)} are met.",
         ],
         FIGURE,

@@ -122,7 +122,7 @@ const PYTHON: &[&str] = &[
     "cli/lifting.py",
     "cli/recorded.py",
     "cli/recording.py",
-    "experiments/best/report.py",
+    "experiments/best/measured.py",
     "experiments/claims/reading.py",
     "experiments/constants.py",
     "experiments/optimum/report.py",

@@ -3,8 +3,8 @@
 The rule: two to four programs; three in five are models of real programs with one to eight threads, the others
 synthetic ones with drawn parameters. In every second mix, programs after the first arrive within two seconds. In mixes
 with sleepers all begin together, with one to six threads beside them that compute for a part of every period.
-Training mixes, the test mixes of the first version, and fresh ones for the second come of different seeds; none is taken
-from a paper.
+Training mixes, the test mixes of the first version, and fresh ones for the second come of different seeds; none is
+taken from a paper.
 """
 
 import random

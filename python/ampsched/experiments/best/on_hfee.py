@@ -66,7 +66,7 @@ def opponents() -> dict[str, Scheduler]:
 
 
 def ours() -> tuple[Scheduler, ...]:
-    """Our policy with every governor, with a price of energy, and with every value of `fairness` at every fixed frequency."""
+    """Our policy with every governor, with a price of energy, and with `fairness` at every fixed frequency."""
     governed = [_scheduler(POLICY, governor) for governor in GOVERNORS]
     governed += [_scheduler(priced, GOVERNORS[0]) for priced in PRICED]
     return (*governed, *(_scheduler(with_fairness(value), mhz) for value in FAIRNESS for mhz in BIG_MHZ))

@@ -1,8 +1,8 @@
 //! Clocks at which progress is worth its energy.
 //!
 //! E = p D is the energy of all that is done, D its time. A piece that takes a time t at power P changes E^e x D by
-//! e P t / E + t / D of itself, that is, by t (e P / p + 1) / D. So each piece of work is done best at the clocks with the
-//! least (e P / p + 1) / v, v being the speed.
+//! e P t / E + t / D of itself, that is, by t (e P / p + 1) / D. So each piece of work is done best at the clocks with
+//! the least (e P / p + 1) / v, v being the speed.
 
 use ampsched_model::{ClusterId, EnergyPoint, Ns};
 

@@ -67,8 +67,8 @@ pub fn least_first(view: &View, lead: f64, mut value: impl FnMut(ThreadId) -> f6
 }
 
 /// Gives the fast cores to the threads whose claims come first, one each, and sends the others to the slow
-/// ones, where they stay unless they `roam`: those wake up on any core. Returns the number of threads that had to change
-/// to a fast core.
+/// ones, where they stay unless they `roam`: those wake up on any core. Returns the number of threads that had to
+/// change to a fast core.
 ///
 /// Threads that may not use any fast core are passed over. Those who leave go first, so that those who come find
 /// the cores free. Most of those who have none stay where they are: only the others are put in order.

@@ -22,7 +22,7 @@ impl Bounds {
     /// valid where each class has its own costs.
     pub fn of(problem: &Problem<'_>) -> Self {
         let least = |costs_s: &[f64]| costs_s.iter().copied().fold(f64::INFINITY, f64::min);
-        let paths_s = upward_s(problem, false, |task| least(problem.costs_s(task)));
+        let paths_s = upward_s(problem.graph(), false, |task| least(problem.costs_s(task)));
         let workers = problem.workers();
         let total_speed = workers.total_speed();
         let weights: Vec<f64> =

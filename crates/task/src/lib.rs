@@ -33,7 +33,7 @@ pub use levels::{BottomLevels, Weight};
 pub use policies::replay::Replay;
 pub use problem::Problem;
 pub use programs::{PROGRAMS, TaskProgramInfo, task_program};
-pub use ranks::Waiting;
+pub use ranks::{Waiting, upward_s};
 pub use recording::Recording;
 pub use registry::{
     Build, REGISTRY, Spec, TaskPolicyInfo, build_task_policy, find_task_policy, parse_spec,

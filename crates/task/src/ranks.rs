@@ -25,12 +25,7 @@ impl PartialOrd for Key {
 
 /// Longest path from each task to an exit, in seconds: `own(task)` of every task on it, its own included,
 /// and the communication between them if it is counted.
-pub fn upward_s(
-    problem: &Problem<'_>,
-    communication: bool,
-    own: impl Fn(TaskId) -> f64,
-) -> Vec<f64> {
-    let graph = problem.graph();
+pub fn upward_s(graph: &Graph, communication: bool, own: impl Fn(TaskId) -> f64) -> Vec<f64> {
     let mut ranks = vec![0.0_f64; graph.len()];
     for task in graph.tasks().rev() {
         // All successors have greater numbers, so the longest path behind the task is complete.
@@ -45,7 +40,7 @@ pub fn upward_s(
 
 /// `rank_u` of HEFT: upward with mean costs and communication (Topcuoglu et al., TPDS 2002, section 4.1).
 pub fn upward_mean_s(problem: &Problem<'_>) -> Vec<f64> {
-    upward_s(problem, true, |task| problem.mean_s(task))
+    upward_s(problem.graph(), true, |task| problem.mean_s(task))
 }
 
 /// `rank_d` of HEFT: longest path from an entry to each task, without the task itself (TPDS 2002, section 4.1).

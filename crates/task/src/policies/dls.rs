@@ -58,7 +58,7 @@ impl<'p> Levels<'p> {
     fn schedule(problem: &'p Problem<'p>) -> Schedule {
         let medians_s: Vec<f64> =
             problem.graph().tasks().map(|task| median_s(problem, task)).collect();
-        let static_s = upward_s(problem, false, |task| medians_s[task.index()]);
+        let static_s = upward_s(problem.graph(), false, |task| medians_s[task.index()]);
         let mut levels = Self {
             problem,
             levels_s: static_s.iter().zip(&medians_s).map(|(level, own)| level + own).collect(),

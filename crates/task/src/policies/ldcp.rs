@@ -69,7 +69,9 @@ impl<'p> Paths<'p> {
         let classes = (0..problem.workers().classes().len()).map(ClassId::from);
         let ranks_s: Vec<Vec<f64>> = classes
             .clone()
-            .map(|class| upward_s(problem, true, |task| problem.costs_s(task)[class.index()]))
+            .map(|class| {
+                upward_s(problem.graph(), true, |task| problem.costs_s(task)[class.index()])
+            })
             .collect();
         let greatest = |task: TaskId| {
             let rank_s = |class: ClassId| ranks_s[class.index()][task.index()];

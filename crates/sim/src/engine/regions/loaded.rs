@@ -4,7 +4,7 @@ use ampsched_model::{InputError, Region};
 use ampsched_policy::Params;
 use ampsched_task::{
     Build, Format, Graph, Problem, ReadOptions, Replay, TaskPolicy, WorkerClass, Workers,
-    build_task_policy, find_task_policy, parse_spec, read, task_program,
+    build_task_policy, find_task_policy, parse_spec, read, task_program, upward_s,
 };
 
 use crate::SimError;
@@ -55,7 +55,7 @@ impl Loaded {
         match refused.into_iter().find(|(is_so, _)| *is_so) {
             Some((_, what)) => Err(wrong(what.to_owned())),
             None => {
-                let paths = paths(&graph);
+                let paths = upward_s(&graph, false, |task| graph.work(task));
                 Ok(Self { region: region.clone(), graph, paths, build, params })
             }
         }
@@ -107,14 +107,4 @@ pub(super) fn layout(workers: usize, cores: &[usize]) -> Vec<usize> {
             rounds * cores + more
         })
         .collect()
-}
-
-/// The bottom levels of all tasks: their own work and that of the longest chain behind them.
-fn paths(graph: &Graph) -> Vec<f64> {
-    let mut paths = vec![0.0; graph.len()];
-    for task in graph.tasks().rev() {
-        let behind = graph.successors(task).iter().map(|next| paths[next.index()]);
-        paths[task.index()] = graph.work(task) + behind.fold(0.0, f64::max);
-    }
-    paths
 }

@@ -150,7 +150,8 @@ impl Abreast {
     fn claims(&mut self, view: &View, unknown: f64) -> Claims<Low> {
         let programs: Vec<f64> =
             self.accounts.programs().iter().map(|program| self.claim(program)).collect();
-        let longest_ns = longest_paths_ns(view, programs.len());
+        let longest_ns =
+            if self.knows_lengths { longest_paths_ns(view, programs.len()) } else { Vec::new() };
         let mut claims = Claims::new();
         for thread in view.runnable() {
             let speedup = view.factors(thread).speedup.or(unknown).max(1.0);

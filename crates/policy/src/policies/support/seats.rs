@@ -86,19 +86,15 @@ pub fn seat<C: Ord + Copy>(
     let rest = |thread| if roams(thread) { Prefer::Any } else { Prefer::Little };
     let seated = least(claims(), free, |&(_, thread)| may_use_fast(view, thread));
     let has_to_go = |claim: &(C, ThreadId)| {
-        !rests(view, claim.1, rest(claim.1)) && seated.binary_search(claim).is_err()
+        !is_settled(view, claim.1, Prefer::Little, rest(claim.1))
+            && seated.binary_search(claim).is_err()
     };
     let mut leaving: Claims<C> = claims().filter(has_to_go).collect();
     leaving.sort_unstable();
     for (_, thread) in leaving {
         leave(view, plan, thread, rest(thread));
     }
-    seated.iter().filter(|&&(_, thread)| settle(view, plan, thread, Prefer::Big)).count()
-}
-
-/// Whether a thread is on a slow core and will wake up as it should.
-fn rests(view: &View, thread: ThreadId, rest: Prefer) -> bool {
-    view.plan(thread).prefer == rest && is_at(view, thread, Prefer::Little)
+    seated.iter().filter(|&&(_, thread)| settle(view, plan, thread)).count()
 }
 
 /// Plans that a thread goes to a slow core if it is on none, and where it wakes up.
@@ -115,17 +111,17 @@ fn may_use_fast(view: &View, thread: ThreadId) -> bool {
     view.topology().big_cores().any(|core: CoreId| view.may_run(thread, core))
 }
 
-/// Whether a thread is on a kind of core and knows it.
-fn is_settled(view: &View, thread: ThreadId, kind: Prefer) -> bool {
-    view.plan(thread).prefer == kind && is_at(view, thread, kind)
+/// Whether a thread is on a kind of core and wakes up on the kind that it should.
+fn is_settled(view: &View, thread: ThreadId, kind: Prefer, wakes_on: Prefer) -> bool {
+    view.plan(thread).prefer == wakes_on && is_at(view, thread, kind)
 }
 
-/// Plans a thread's kind of core if it is not there or does not know it; returns whether it is elsewhere.
-fn settle(view: &View, plan: &mut Plan, thread: ThreadId, kind: Prefer) -> bool {
-    if !is_settled(view, thread, kind) {
-        plan.set(thread, Change::Move(kind));
+/// Plans a fast core for a thread if it is on none or does not know it; returns whether it is on none.
+fn settle(view: &View, plan: &mut Plan, thread: ThreadId) -> bool {
+    if !is_settled(view, thread, Prefer::Big, Prefer::Big) {
+        plan.set(thread, Change::Move(Prefer::Big));
     }
-    !is_at(view, thread, kind)
+    !is_on_fast(view, thread)
 }
 
 /// Time that threads have had on fast cores, such that newcomers are not owed the past: a new

@@ -3,6 +3,8 @@
 //! A program without a test harness: a session's guardian is the session's own program once more, and so is the program
 //! that it schedules.
 
+mod common;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,12 +15,13 @@ use std::time::{Duration, Instant};
 use ampsched_computer::ThreadKey;
 use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{
-    Account, Backend, CoreSettings, Journal, Means, Observed, Outcome, PutBack, RecordSettings,
-    Scheduled, ScopeSettings, Session, Settings, Setup, keep_watch, run,
+    Account, Backend, Journal, Observed, Outcome, PutBack, RecordSettings, Scheduled, Session,
+    Setup, keep_watch, run,
 };
 use ampsched_model::{AppId, InputError, Ns, ThreadId};
 use ampsched_policy::FactorKind;
 use ampsched_taskrt::{Config, Cores, Runtime};
+use common::settings;
 use rustix::thread::gettid;
 use serde::Serialize;
 
@@ -206,19 +209,7 @@ fn session(policy: &str) -> (ExitCode, BTreeSet<String>) {
     let this = std::env::current_exe().unwrap();
     let command = [this.as_path(), Path::new("program"), folder.path()];
     let command = command.map(|word| word.to_str().unwrap().to_owned()).to_vec();
-    let settings = Settings {
-        policy: policy.to_owned(),
-        param: Vec::new(),
-        cores: CoreSettings::default(),
-        backend: Means::Auto,
-        degrade: false,
-        allow_dvfs: false,
-        facts: None,
-        model: None,
-        dilation: 1.0,
-        scope: ScopeSettings { command, ..ScopeSettings::default() },
-        record,
-    };
+    let settings = settings(policy, command, record);
     let code = run::<Watcher>(Setup::new(settings).unwrap()).unwrap();
     let names = fs::read_dir(folder.path()).unwrap();
     (code, names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect())

@@ -2,6 +2,8 @@
 //!
 //! A program without a test harness: a session's guardian is the session's own program once more.
 
+mod common;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +14,11 @@ use std::time::{Duration, Instant};
 use ampsched_computer::ThreadKey;
 use ampsched_live_driver::{Decision, Observation};
 use ampsched_live_session::{
-    Account, Backend, CoreSettings, End, Journal, Means, Observed, Outcome, PutBack,
-    RecordSettings, Scheduled, ScopeSettings, Session, Settings, Setup, keep_watch, run,
+    Account, Backend, End, Journal, Observed, Outcome, PutBack, RecordSettings, Scheduled, Session,
+    Setup, keep_watch, run,
 };
 use ampsched_model::{InputError, Ns};
+use common::settings;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -195,19 +198,7 @@ fn session(fault: Fault, script: &str, left: Option<&str>) -> Ended {
     record.folder.run_dir = Some(folder.path().to_owned());
     record.result = Some(folder.path().join("result"));
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-    let settings = Settings {
-        policy: "rr".to_owned(),
-        param: Vec::new(),
-        cores: CoreSettings::default(),
-        backend: Means::Auto,
-        degrade: false,
-        allow_dvfs: false,
-        facts: None,
-        model: None,
-        dilation: 1.0,
-        scope: ScopeSettings { command, ..ScopeSettings::default() },
-        record,
-    };
+    let settings = settings("rr", command, record);
     let code = run::<Nobody>(Setup::new(settings).unwrap());
     let result = fs::read_to_string(folder.path().join("result")).unwrap_or_default();
     let names = fs::read_dir(folder.path()).unwrap();

@@ -56,16 +56,25 @@ def row_of(section: str, row: SummaryRow, late_ms: float | None = None) -> Row:
 
 def changes(rows: Sequence[Row]) -> dict[str, Changes]:
     """The changes of all policies but the baseline, from rows of the same cases."""
-    base = {(row.machine, row.workload): row for row in rows if row.policy == BASELINE}
+    base = baseline(rows)
+    return {
+        policy: Changes(**{key: change(own, base, key) for key in NAMES})
+        for policy, own in by_policy(rows).items()
+        if policy != BASELINE
+    }
+
+
+def by_policy(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each policy."""
     by: dict[str, list[Row]] = {}
     for row in rows:
         by.setdefault(row.policy, []).append(row)
+    return by
 
-    return {
-        policy: Changes(**{key: change(own, base, key) for key in NAMES})
-        for policy, own in by.items()
-        if policy != BASELINE
-    }
+
+def baseline(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
+    """The baseline's rows by machine and workload."""
+    return {(row.machine, row.workload): row for row in rows if row.policy == BASELINE}
 
 
 def change(own: Sequence[Row], base: Mapping[tuple[str, str], Row], key: str) -> float:

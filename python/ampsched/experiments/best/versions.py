@@ -1,11 +1,12 @@
 """Sections on what the second version has beyond the first, and both side by side."""
 
+from collections.abc import Sequence
 from statistics import fmean, geometric_mean
 
 from ampsched.experiments.best.choice import POLICY
 from ampsched.experiments.best.graphs import ALONE, BESIDE, COUNT
 from ampsched.experiments.best.measured import Measured
-from ampsched.experiments.best.rows import BASELINE, Changes, Row, change, changes
+from ampsched.experiments.best.rows import BASELINE, Changes, Row, baseline, by_policy, change, changes
 from ampsched.experiments.best.runs import BOARD, PRICES, known_lengths
 from ampsched.experiments.best.tables import HEADS, cells
 from ampsched.experiments.best.variants import ablations, with_energy, with_fairness, with_lengths
@@ -72,30 +73,29 @@ def graphs(found: Measured) -> list[str]:
 
 def mean_late_ms(found: Measured) -> dict[str, float]:
     """How late sleepers wake up, by policy."""
-    by: dict[str, list[float]] = {}
-    for row in found.of("sleepers"):
-        by.setdefault(row.policy, []).append(row.late_ms or 0)
-    return {policy: fmean(values) for policy, values in by.items()}
+    return {policy: _late_ms(own) for policy, own in by_policy(found.of("sleepers")).items()}
+
+
+def _late_ms(own: Sequence[Row]) -> float:
+    return fmean(row.late_ms or 0 for row in own)
 
 
 def sleepers(found: Measured, before: Measured) -> list[str]:
     """How late sleepers wake up."""
     of, earlier = found.of("sleepers"), before.of("sleepers")
-    base = {(row.machine, row.workload): row for row in of if row.policy == BASELINE}
+    base = baseline(of)
     left_out = {policy: f"without {name}" for name, policy in ablations().items()}
-    by: dict[str, list[Row]] = {}
-    for row in of:
-        by.setdefault(left_out.get(row.policy, row.policy), []).append(row)
+    by = {left_out.get(policy, policy): own for policy, own in by_policy(of).items()}
     by["the first version"] = [row for row in earlier if row.policy == POLICY]
     lines = [
         [
             name,
-            f"{fmean(row.late_ms or 0 for row in own):.2f}",
+            f"{_late_ms(own):.2f}",
             f"{max(row.late_ms or 0 for row in own):.1f}",
             f"{100 * change(own, base, 'h_antt'):+.1f}",
             f"{100 * change(own, base, 'unfairness'):+.1f}",
         ]
-        for name, own in sorted(by.items(), key=lambda item: fmean(row.late_ms or 0 for row in item[1]))
+        for name, own in sorted(by.items(), key=lambda item: _late_ms(item[1]))
     ]
     return [
         "## Sleepers",
@@ -108,10 +108,7 @@ def sleepers(found: Measured, before: Measured) -> list[str]:
 def energy(found: Measured) -> list[str]:
     """What a price of energy changes on random mixes."""
     of = found.of("energy")
-    base = {(row.machine, row.workload): row for row in of if row.policy == BASELINE}
-    by: dict[str, list[Row]] = {}
-    for row in of:
-        by.setdefault(row.policy, []).append(row)
+    base, by = baseline(of), by_policy(of)
     prices = ", ".join(f"{price:g}" for price in PRICES)
     lines = [
         [

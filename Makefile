@@ -84,11 +84,6 @@ test-live: live-programs ## Load policies into a kernel in an exact virtual mach
 	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadfile \
 		--ignore tests/live/test_arm64.py tests/live
 
-.PHONY: test-quotas
-test-quotas: $(BUILD)/simulator $(BUILD)/dev ## Try the virtual machine by quotas (root, QEMU and virtiofsd)
-	sh tools/check-quotas.sh
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m pytest tests/quotas
-
 .PHONY: test-slurm
 test-slurm: $(BUILD)/simulator $(BUILD)/dev ## Run a sweep on a Slurm of this computer's own (root; installs Debian's packages)
 	sh tools/check-slurm.sh
@@ -204,11 +199,6 @@ bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the n
 	$(BIN)/python benchmarks/epoch_cost.py
 
 PEERS := $(BUILD)/peers/bin
-
-.PHONY: bench-live
-bench-live: $(BUILD)/package $(PEERS)/scx_bpfland ## Measure scheduling in the kernel beside EEVDF and scx_bpfland in a virtual machine (root)
-	sh tools/check-quotas.sh
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PATH="$(abspath $(PEERS)):$$PATH" $(BIN)/python benchmarks/live_overhead.py
 
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site

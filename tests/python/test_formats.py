@@ -25,7 +25,7 @@ from conftest import ROOT, has
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ampsched import Catalog, api, vm
+from ampsched import Catalog, api
 from ampsched.calibration import calibrate
 from ampsched.cli import living, main, render, reproducing
 from ampsched.cli.app import app
@@ -35,7 +35,6 @@ from ampsched.metrics import mix_metrics
 from ampsched.recording import advice, summary
 from ampsched.statistics import Estimate
 from ampsched.training import train
-from ampsched.vm.speeds import Speeds
 
 WIDTHS = (60, 80, 120, None)
 """Columns of the terminal; none: a pipe."""
@@ -293,7 +292,6 @@ CASES: dict[str, Case] = {
     "tasks draw": Case(["run.csv"], scheduled),
     "tasks describe": Case(["ferret"], drawn),
     "live compare": Case(["mix.toml"], lived),
-    "vm quota speeds": Case([], lambda told: (render.count(speed) for speed in told["rounds_per_s"])),
 }
 
 
@@ -311,7 +309,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, function, first_answer(getattr(module, function)))
     monkeypatch.setattr(reproducing, "_reproduce", lambda *_: kept_reproduction())
     monkeypatch.setattr(living, "compare_live", lambda *_, **__: live_comparison())
-    monkeypatch.setattr(vm, "measure", lambda _: Speeds((123456.0, 1234567.0), 10.0))
     return tmp_path
 
 

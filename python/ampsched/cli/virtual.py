@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
-from rich.console import Console
 
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli import opening, options, render
-from ampsched.cli.output import Output, with_format
 from ampsched.vm.kernel import DEFAULT_KERNEL
-
-if TYPE_CHECKING:
-    from ampsched import vm
 
 app = typer.Typer(
     name="vm",
@@ -24,20 +19,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-quota = typer.Typer(
-    name="quota",
-    help="A virtual machine with this computer's files, whose cores are slow because they pause: not exact, but at once "
-    "as fast as the host, and with a shell.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-app.add_typer(quota)
-
-Big = Annotated[
-    str,
-    typer.Option("--big", metavar="CORES:PERCENT", help="Big cores, and the share of a host core of each."),
-]
-Little = Annotated[str, typer.Option("--little", metavar="CORES:PERCENT", help="The same for little cores.")]
 Memory = Annotated[
     int, typer.Option("--memory-mb", parser=options.whole, metavar="MB", help="Memory of the machine.")
 ]
@@ -50,21 +31,6 @@ Limit = Annotated[
         help="This computer's time until it is stopped, in s.",
     ),
 ]
-Steady = Annotated[
-    bool,
-    typer.Option(
-        "--steady", help="Cores use up their share even while they idle, so that waiting makes none faster."
-    ),
-]
-Batch = Annotated[
-    bool,
-    typer.Option(
-        "--batch",
-        help="No core loses its host core because another one wakes up: less jitter, more failures of the kernel.",
-    ),
-]
-
-
 Arch = Literal["x86", "arm64"]
 ARCHITECTURES: dict[Arch, str] = {"x86": "x86_64", "arm64": "aarch64"}
 Kernel = Annotated[
@@ -231,99 +197,6 @@ def run(
     if trace and open_:
         opening.show(trace)
     end(done.code, done.console, done.timed_out, limit_s)
-
-
-@quota.command("run", epilog=render.examples("sudo ampsched vm quota run -- uname -r"))
-def run_by_quota(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Program and arguments.")],
-    big: Big = "2:40",
-    little: Little = "2:16",
-    memory_mb: Memory = 2048,
-    limit_s: Limit = 300.0,
-    throttle: Annotated[
-        bool,
-        typer.Option(help="Give cores their speeds from the start, or when the command calls `throttle`."),
-    ] = True,
-    steady: Steady = False,
-    batch: Batch = False,
-) -> None:
-    """Run a command as root in a virtual machine and pass its output and exit code on.
-
-    The root file system is this computer's, read-only; only `/tmp`, `/run` and `/dev/shm` are new and writable. Needs
-    root, QEMU and virtiofsd; the kernel comes from Debian's archive at the first use.
-    """
-    from ampsched import vm
-
-    shape = _shape(big, little, steady, batch)
-    done = vm.run(
-        command,
-        shape=shape,
-        memory_mb=memory_mb,
-        limit_s=limit_s,
-        throttle=throttle,
-        echo=lambda text: print(text, end="", flush=True),
-    )
-    end(done.code, done.console, done.timed_out, limit_s)
-
-
-@quota.command("shell", epilog=render.examples("sudo ampsched vm quota shell"))
-def shell(
-    big: Big = "2:40",
-    little: Little = "2:16",
-    memory_mb: Memory = 2048,
-    steady: Steady = False,
-    batch: Batch = False,
-) -> None:
-    """Open a root shell in a virtual machine; `throttle` in it gives the cores their speeds."""
-    from ampsched import vm
-
-    sys.exit(vm.shell(shape=_shape(big, little, steady, batch), memory_mb=memory_mb))
-
-
-@quota.command("speeds", epilog=render.examples("sudo ampsched vm quota speeds"))
-@with_format
-def speeds(
-    big: Big = "2:40",
-    little: Little = "2:16",
-    steady: Steady = False,
-    batch: Batch = False,
-    *,
-    output: Output,
-) -> None:
-    """Measure how fast the virtual cores are inside the machine."""
-    from ampsched import vm
-
-    found = vm.measure(_shape(big, little, steady, batch))
-
-    def text(console: Console) -> None:
-        for core, speed in enumerate(found.rounds_per_s):
-            console.print(f"core {core}: {speed:,.0f} rounds/s")
-        if found.ratio is not None:
-            console.print(f"big:little = {found.ratio:.2f}")
-
-    output.show(
-        value=lambda: {"rounds_per_s": list(found.rounds_per_s), "ratio": found.ratio},
-        rows=lambda: [{"core": core, "rounds_per_s": speed} for core, speed in enumerate(found.rounds_per_s)],
-        text=text,
-    )
-
-
-def _shape(big: str, little: str, steady: bool, batch: bool) -> vm.Shape:
-    from ampsched import vm
-
-    return vm.Shape(_kind("--big", big), _kind("--little", little), steady=steady, batch=batch)
-
-
-def _kind(option: str, text: str) -> vm.CoreShape:
-    from ampsched import vm
-
-    count, _, percent = text.partition(":")
-    try:
-        return vm.CoreShape(int(count), float(percent))
-    except ValueError:
-        raise InputError(
-            f'{option} "{text}" is not of the form CORES:PERCENT (two cores of 40 % each are 2:40)'
-        ) from None
 
 
 def end(code: int | None, console: str, timed_out: bool, limit_s: float) -> NoReturn:

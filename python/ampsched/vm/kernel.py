@@ -27,9 +27,6 @@ def kernels(architecture: str = "x86_64") -> dict[str, str]:
     return found
 
 
-KERNEL_RELEASE = kernels()[DEFAULT_KERNEL]
-
-
 @dataclass(frozen=True)
 class Kernel:
     """A kernel in the cache.

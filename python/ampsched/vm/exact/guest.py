@@ -6,8 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ampsched.vm.exact.trace import EVENTS, KERNEL_THREADS
-from ampsched.vm.guest import MOUNTS
 
+MOUNTS = """mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t bpf bpf /sys/fs/bpf
+mount -t cgroup2 cgroup2 /sys/fs/cgroup"""
+"""What a guest shows of its kernel."""
 OWN = Path("/ampsched")
 """Folder of what is not the user's."""
 BUSYBOX = OWN / "busybox"

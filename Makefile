@@ -203,7 +203,6 @@ PEERS := $(BUILD)/peers/bin
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
 	$(BIN)/python -m ampsched.docs docs/reference
-	$(BIN)/python tools/decisions.py
 	$(BIN)/zensical build --strict --clean
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust

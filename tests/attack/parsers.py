@@ -1,5 +1,11 @@
-"""Mutated texts of every format, guided by the code that they reach (libFuzzer)."""
+"""Mutated texts of every format, guided by the code that they reach (libFuzzer).
 
+``corpus.json.gz`` holds what is kept of each format: an object of lists of texts, by the format's name. It is unpacked
+for a run; ``attack.py --parts parsers --keep`` adds what reaches new code, minimises, and packs it again.
+"""
+
+import gzip
+import json
 import os
 import re
 import shutil
@@ -11,7 +17,7 @@ from pathlib import Path
 from progress import Progress
 from workers import ROOT, Done, Failure, cargo, host, total
 
-CORPUS = ROOT / "tests" / "attack" / "corpus"
+CORPUS = ROOT / "tests" / "attack" / "corpus.json.gz"
 COVERAGE = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=3",
@@ -50,6 +56,7 @@ def build_fuzzer() -> Path:
 def run(count: int, seed: int, jobs: int, out: Path, keep: bool, progress: Progress) -> Done:
     """So many texts in all, each format by its share."""
     fuzzer = build_fuzzer()
+    unpack(CORPUS, out / "corpus")
     formats = list_formats(fuzzer, out / "seeds")
     shares = sum(format_.share for format_ in formats)
     with ThreadPoolExecutor(jobs) as pool:
@@ -59,7 +66,29 @@ def run(count: int, seed: int, jobs: int, out: Path, keep: bool, progress: Progr
         ]
         for task in as_completed(tasks):
             progress.add(task.result().count)
+        if keep:
+            pack(out / "corpus", CORPUS)
         return total(task.result() for task in tasks)
+
+
+def unpack(packed: Path, folder: Path) -> None:
+    """Writes each text of a packed corpus to a file, in a folder per format."""
+    for name, texts in json.loads(gzip.decompress(packed.read_bytes())).items():
+        (folder / name).mkdir(parents=True)
+        for number, text in enumerate(texts):
+            (folder / name / f"{number:03}").write_bytes(text.encode())
+
+
+def pack(folder: Path, packed: Path) -> None:
+    """Packs the files below a folder; the same texts give the same bytes.
+
+    Formats read text: bytes that are not UTF-8 become what a format sees of them.
+    """
+    corpus = {
+        each.name: sorted({path.read_bytes().decode(errors="replace") for path in each.iterdir()})
+        for each in sorted(folder.iterdir())
+    }
+    packed.write_bytes(gzip.compress(json.dumps(corpus, indent=0).encode(), mtime=0))
 
 
 def list_formats(fuzzer: Path, seeds: Path) -> list[Format]:
@@ -84,7 +113,7 @@ def one(fuzzer: Path, format_: Format, count: int, seed: int, out: Path, keep: b
             f"-artifact_prefix={failed}/",
             *["-len_control=0", "-reload=0", "-print_final_stats=1", *LIMITS],
         ]
-        folders = [work, out / "seeds" / format_.name, CORPUS / format_.name]
+        folders = [work, out / "seeds" / format_.name, out / "corpus" / format_.name]
         told = fuzz(fuzzer, format_, arguments, [folder for folder in folders if folder.exists()], failed)
         done.count += last_number(r"number_of_executed_units: *(\d+)", told) or last_number(r"#(\d+)\b", told)
         if done.count >= count:
@@ -95,7 +124,7 @@ def one(fuzzer: Path, format_: Format, count: int, seed: int, out: Path, keep: b
     reached = last_number(r"cov: (\d+)", told)
     done.notes = [f"{format_.name}: {done.count:,} texts, {reached:,} places reached"]
     if keep:
-        keep_corpus(fuzzer, format_, work, failed)
+        keep_corpus(fuzzer, format_, work, failed, out / "corpus" / format_.name)
     return done
 
 
@@ -125,17 +154,16 @@ def failure(path: Path, format_: Format, fuzzer: Path) -> Failure:
     )
 
 
-def keep_corpus(fuzzer: Path, format_: Format, work: Path, failed: Path) -> None:
+def keep_corpus(fuzzer: Path, format_: Format, work: Path, failed: Path, kept: Path) -> None:
     """Keeps some of the few texts that reach as much as all."""
     merged = work.with_name(work.name + "-merged")
     merged.mkdir()
-    kept = CORPUS / format_.name
     kept.mkdir(parents=True, exist_ok=True)
     fuzz(fuzzer, format_, ["-merge=1", *LIMITS], [merged, kept, work], failed)
     shutil.rmtree(kept)
     kept.mkdir()
     for path in chosen(merged):
-        shutil.copy(path, kept / path.name[:16])
+        shutil.copy(path, kept)
 
 
 def chosen(folder: Path) -> list[Path]:

@@ -23,7 +23,7 @@ FOLDERS = (
     "truth",
 )
 """Besides what lies beside them."""
-DATA = ("python/ampsched/data", "crates/model/tests/corpus", "fuzz/corpus", "tests/attack/corpus")
+DATA = ("python/ampsched/data", "crates/model/tests/corpus", "crates/model/tests/rtapp")
 """Inputs: written by programs, or wrong on purpose."""
 RUST_TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|b?r(?P<mark>#*)".*?"(?P=mark)|b?"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'', re.DOTALL

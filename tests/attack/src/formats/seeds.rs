@@ -22,16 +22,9 @@ pub fn bytes(file: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What coverage-guided mutation has kept of a format.
+/// What coverage-guided mutation has kept of each format; `tests/attack/parsers.py` packs it.
 #[cfg(test)]
-pub fn corpus(name: &str) -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
-    let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.expect("a folder can be listed").path()).collect();
-    paths.sort();
-    paths
-        .iter()
-        .map(|path| String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned())
-        .collect()
+pub fn corpus() -> std::collections::BTreeMap<String, Vec<String>> {
+    let packed = bytes("tests/attack/corpus.json.gz");
+    serde_json::from_reader(flate2::read::GzDecoder::new(packed.as_slice())).expect("a corpus")
 }

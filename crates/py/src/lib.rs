@@ -5,7 +5,6 @@
 //! be written in Python.
 
 mod catalog;
-mod code;
 mod computer;
 mod counters;
 mod error;
@@ -50,14 +49,16 @@ mod _core {
     #[pymodule_export]
     const TYPICAL_PROFILE: &str = ampsched_recording::TYPICAL_PROFILE;
 
+    /// SHA-256 of the sources that determine results.
+    #[pymodule_export]
+    const CODE_DIGEST: &str = env!("AMPSCHED_CODE");
+
     /// Most features of a model that predicts speed-ups.
     #[pymodule_export]
     const FEATURES_MAX: usize = ampsched_model::limits::FEATURES_MAX;
 
     #[pymodule_export]
     use super::catalog::{Catalog, Machine, Workload};
-    #[pymodule_export]
-    use super::code::code_digests;
     #[pymodule_export]
     use super::computer::{CoreKind, core_kinds, format_cpus, parse_cpus, wakeup_ns};
     #[pymodule_export]

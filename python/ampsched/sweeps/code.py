@@ -1,4 +1,4 @@
-"""Digests of all code that determines a result, so that what an edit touches is computed anew, and nothing else."""
+"""Digests of all code that determines a result, so that an edit computes anew what it may touch."""
 
 import ast
 import functools
@@ -10,7 +10,6 @@ from pathlib import Path
 from ampsched import _core
 from ampsched._core import InputError
 from ampsched.comparison import run_row
-from ampsched.execution import BASELINE_POLICY
 from ampsched.files import read_text
 from ampsched.policy import Policy, PolicySpec
 from ampsched.sweeps.digests import sha
@@ -29,34 +28,25 @@ _ROWS = (
 
 @functools.cache
 def engine() -> str:
-    """Digest of the code that every simulation runs, and of what makes a row of it.
-
-    The baselines' policy belongs to it: every row has metrics that need them.
-    """
-    shared, policies, _ = _core.code_digests()
+    """Digest of the code that every simulation runs, and of what makes a row of it."""
     package = files("ampsched")
     rows = [package.joinpath(name).read_text(encoding="utf-8") for name in _ROWS]
-    return sha(shared, policies[BASELINE_POLICY], inspect.getsource(run_row), *rows)
+    return sha(_core.CODE_DIGEST, inspect.getsource(run_row), *rows)
 
 
 def of_policy(given: str | type[Policy], spec: PolicySpec) -> str:
-    """Digest of a policy's own code: of a Python policy its file, what that imports of its folder, and its base.
+    """Digest of a Python policy's own code: its file, what that imports of its folder, and its base.
+
+    Empty for a shipped policy, whose code belongs to the engine's.
 
     Raises:
         InputError: If the source of a class can't be found.
     """
-    _, policies, _ = _core.code_digests()
     if spec.make is None:
-        return policies[spec.name]
+        return ""
     sources = list(_sources_of(given))
     base = [f"{name}={value:g}" for name, value in spec.params]
-    return sha(policies[spec.name], *base, *sources)
-
-
-def of_governors(names: Iterator[str]) -> str:
-    """Digest of governors' own code."""
-    _, _, governors = _core.code_digests()
-    return sha(*(governors[name] for name in names))
+    return sha(spec.name, *base, *sources)
 
 
 def _sources_of(given: str | type[Policy]) -> Iterator[str]:

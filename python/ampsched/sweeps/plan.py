@@ -10,7 +10,6 @@ from ampsched.api import MachineLike, WorkloadLike, core_orders
 from ampsched.catalog import Catalog, is_path
 from ampsched.factors import Factors
 from ampsched.files import read_text
-from ampsched.governor import Governors
 from ampsched.models import FOLDER as MODELS
 from ampsched.models import SUFFIX as MODEL_SUFFIX
 from ampsched.noise import Noise
@@ -209,11 +208,9 @@ class _Maker:
         given = {**self.wanted.settings, **dict(zip(OPTIONS, texts, strict=True))}
         settings = complete(MixSettings, given)
         options = options_of(settings)
-        governors = Governors.of(settings["governor"])
         means = [
             _model(Factors.of(settings["factors"])),
             Noise.of(settings["noise"]).text,
-            code.of_governors(spec.name for _, spec in governors.entries),
         ]
         shown = [f"{name}={value}" for name, value in options if name not in ("seed", "check")]
         return options, sha(*shown, *means)

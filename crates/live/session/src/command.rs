@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use ampsched_computer::{Proc, path_page};
 use ampsched_model::InputError;
 use ampsched_policy::Needs;
-use nix::unistd::tcgetpgrp;
 use rustix::process::{
     Pid, Signal, WaitOptions, getpgrp, kill_process, setpriority_process, waitpid,
 };
+use rustix::termios::tcgetpgrp;
 
 use crate::identity::keep_capabilities_from;
 use crate::signals::{Asked, Signals};
@@ -117,8 +117,7 @@ fn end(
 /// gets no other.
 fn terminal_has_sent(signal: Signal) -> bool {
     let in_front = || tcgetpgrp(File::open("/dev/tty").ok()?).ok();
-    signal == Signal::INT
-        && in_front().is_some_and(|group| group.as_raw() == getpgrp().as_raw_nonzero().get())
+    signal == Signal::INT && in_front().is_some_and(|group| group == getpgrp())
 }
 
 /// Nice value of a session, if it may have it: it works little, and its decisions are worth less the later they come

@@ -173,6 +173,12 @@ class NoiseSources:
         """Name, kind, core or none for each, and mean pause and duration in ns of each source."""
 
 @final
+class AloneFacts:
+    """What each application does alone, computed once for all jobs that have it: same machine, workload, settings."""
+
+    def __new__(cls) -> AloneFacts: ...
+
+@final
 class Job:
     def __new__(
         cls,
@@ -183,6 +189,7 @@ class Job:
         *,
         seed: int,
         factors: FactorSource,
+        alone: AloneFacts,
         overhead_ns: tuple[int, int],
         governors: Sequence[tuple[str | None, str, Params]],
         noise: NoiseSources | None,

@@ -79,12 +79,16 @@ class _Jobs:
             "limit_ns": round(run["limit_s"] * NS_PER_S),
             "check": run["check"],
         }
+        # By what all policies have in common; the objects are kept, so that no other ones get their numbers.
+        self._alone: dict[tuple[object, ...], tuple[_core.AloneFacts, Machine, Workload]] = {}
 
     def job(
         self, machine: Machine, order: CoreOrder, workload: Workload, policy: PolicySpec, seed: int
     ) -> _core.Job:
         numbered = ordered(machine, order)
         python = policy.make is not None
+        key = (id(machine), order, id(workload), seed)
+        alone, *_ = self._alone.setdefault(key, (_core.AloneFacts(), machine, workload))
         return _core.Job(
             numbered,
             workload.renumbered(machine, numbered),
@@ -92,6 +96,7 @@ class _Jobs:
             () if python else policy.params,
             seed=seed,
             factors=self._factors.source(numbered),
+            alone=alone,
             **self._settings,
         )
 

@@ -86,7 +86,9 @@ mod _core {
     #[pymodule_export]
     use super::registry::{check_governor, check_policy, governors, policies, suggest};
     #[pymodule_export]
-    use super::run::{Compared, FactorSource, Job, Question, Summed, Turns, run_batch, simulate};
+    use super::run::{
+        AloneFacts, Compared, FactorSource, Job, Question, Summed, Turns, run_batch, simulate,
+    };
     #[pymodule_export]
     use super::tasks::{
         TaskGraph, TaskSchedule, TaskWorkers, run_task_graph, task_policies, task_programs,

@@ -8,9 +8,9 @@ use std::thread;
 use ampsched_model::Ns;
 use ampsched_policy::{Policy, build_policy};
 use ampsched_sim::{
-    FactorSource as SimFactorSource, GovernorSpec, Interrupt, Job as SimJob, JobError,
-    NoExplanation, Options, Outcome, Overhead, PerfettoTrace, Predicted, Question as SimQuestion,
-    Trace, Turns as SimTurns,
+    AloneFacts as SimAloneFacts, FactorSource as SimFactorSource, GovernorSpec, Interrupt,
+    Job as SimJob, JobError, NoExplanation, Options, Outcome, Overhead, PerfettoTrace, Predicted,
+    Question as SimQuestion, Trace, Turns as SimTurns,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -70,6 +70,19 @@ impl FactorSource {
     }
 }
 
+/// What each application does alone, as some policies want to know. All jobs that are given one must have the same
+/// machine, workload and settings: it is computed once for them.
+#[pyclass(frozen, module = "ampsched._core")]
+pub struct AloneFacts(SimAloneFacts);
+
+#[pymethods]
+impl AloneFacts {
+    #[new]
+    fn new() -> Self {
+        Self(SimAloneFacts::shared())
+    }
+}
+
 /// Cluster or none for all others, name and parameters of a governor.
 type Governor = (Option<String>, String, Vec<(String, f64)>);
 
@@ -84,7 +97,7 @@ pub struct Job {
 impl Job {
     #[new]
     #[pyo3(signature = (
-        machine, workload, policy, params, *, seed, factors, overhead_ns, governors, noise, energy, until_ns,
+        machine, workload, policy, params, *, seed, factors, alone, overhead_ns, governors, noise, energy, until_ns,
         repetitions, limit_ns, check
     ))]
     #[allow(clippy::too_many_arguments)] // all by keyword in Python
@@ -95,6 +108,7 @@ impl Job {
         params: Vec<(String, f64)>,
         seed: u64,
         factors: &FactorSource,
+        alone: &AloneFacts,
         overhead_ns: (Ns, Ns),
         governors: Vec<Governor>,
         noise: Option<&NoiseSources>,
@@ -111,6 +125,7 @@ impl Job {
         let options = Options {
             seed,
             factors,
+            alone: alone.0.clone(),
             overhead,
             governors,
             noise: noise.map(|noise| noise.inner.clone()),

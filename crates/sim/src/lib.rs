@@ -32,7 +32,7 @@ pub use factors::{FactorSource, Predicted};
 pub use governor::GovernorSpec;
 pub use interrupt::Interrupt;
 pub use metrics::{AppTimes, Comparison, compare, geometric_mean};
-pub use offline::{OfflineFacts, offline_facts};
+pub use offline::{AloneFacts, OfflineFacts, offline_facts};
 pub use optimum::{Effort, Objective, Optimum, OptimumError, Stay, optimum};
 pub use outcome::{
     AppOutcome, ClassOutcome, ClusterEnergy, ClusterOutcome, CoreOutcome, Counts, Outcome, Periods,

@@ -1,5 +1,8 @@
 //! What is known of whole programs, measured beforehand as one would on a real machine.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use ampsched_model::{Machine, Workload};
 use ampsched_policy::build_policy;
 
@@ -22,6 +25,51 @@ pub struct OfflineFacts {
     pub work_ns: f64,
 }
 
+/// Where simulations get [`OfflineFacts`] from. By default each computes its own; those of a shared one, which must have
+/// the same machine, workload and options but for policy and factors, compute them once, when the first needs them.
+#[derive(Clone, Default)]
+pub struct AloneFacts(Option<Arc<Mutex<Option<Facts>>>>);
+
+type Facts = Arc<[OfflineFacts]>;
+
+impl AloneFacts {
+    /// One that simulations share which have a clone of it.
+    pub fn shared() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// The facts. Whoever comes while another one computes them waits; what failed is tried again.
+    pub(crate) fn of(
+        &self,
+        machine: &Machine,
+        workload: &Workload,
+        options: &Options,
+    ) -> Result<Facts, SimError> {
+        let Some(shared) = &self.0 else {
+            return offline_facts(machine, workload, options).map(Facts::from);
+        };
+        let mut known = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(facts) = &*known {
+            return Ok(Arc::clone(facts));
+        }
+        let facts = Facts::from(offline_facts(machine, workload, options)?);
+        Ok(Arc::clone(known.insert(facts)))
+    }
+}
+
+impl fmt::Debug for AloneFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "AloneFacts(shared)" } else { "AloneFacts(own)" })
+    }
+}
+
+/// Where they come from changes no result.
+impl PartialEq for AloneFacts {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// Runs every application of a workload alone on as many cores of the fastest kind as the machine has,
 /// and on as many of the slowest, all at their highest frequency.
 ///
@@ -38,6 +86,7 @@ pub fn offline_facts(
         overhead: Overhead::default(),
         governors: Vec::new(),
         repetitions: None,
+        alone: AloneFacts::default(),
         energy: machine.clusters.iter().all(|cluster| cluster.power.is_known()),
         ..options.clone()
     };

@@ -2,7 +2,10 @@
 
 mod common;
 
-use ampsched_sim::{SimError, offline_facts};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ampsched_sim::{AloneFacts, Interrupt, SimError, offline_facts};
 use common::{Host, ns, workload};
 
 #[test]
@@ -102,6 +105,30 @@ fn a_stated_energy_ratio_takes_the_place_of_the_models() {
     let host = Host::unequal(2, 2, 2.0);
     let facts = offline_facts(&host.machine, &workload(&[text]), &host.options).unwrap();
     assert_eq!(facts[0].energy_ratio, Some(1.8));
+}
+
+#[test]
+fn simulations_that_share_facts_run_applications_alone_once() {
+    let text = "[[threads]]\nname='hog'\ncount=3\nbody=[{run_us=500,profile='unit'}]";
+    let mut host = Host::unequal(2, 2, 2.0);
+    let expected = host.run(text, "hfee");
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&begun);
+    host.options.interrupt = Interrupt::new(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        false
+    });
+    let run = |host: &Host, policy| {
+        begun.store(0, Ordering::Relaxed);
+        let outcome = host.run(text, policy);
+        (outcome, begun.load(Ordering::Relaxed))
+    };
+    assert_eq!(run(&host, "hfee").1, 3, "it, and alone on both kinds of core");
+    host.options.alone = AloneFacts::shared();
+    let (first, second, other) =
+        (run(&host, "hfee"), run(&host, "hfee"), run(&host, "abreast:lengths=1"));
+    assert_eq!((first.1, second.1, other.1), (3, 1, 1));
+    assert_eq!((&first.0, &second.0), (&expected, &expected));
 }
 
 #[test]

@@ -60,7 +60,7 @@ mod watch;
 use ampsched_model::{Machine, SchedClass, ThreadId, Workload, run_loop};
 use ampsched_policy::{Act, GroupId, Policy, Refusal, Sched, Topology};
 
-use crate::{Outcome, SimError, Trace, offline_facts};
+use crate::{Outcome, SimError, Trace};
 use apps::{Apps, VERY_OFTEN};
 use attrs::Asked;
 use clocks::Clocks;
@@ -107,7 +107,7 @@ pub fn simulate_with(
     let mut engine = Engine::new(setup, workload, policy, trace)?;
     let needs = engine.supervisor.needs;
     if needs.offline_speedup || needs.alone || needs.work {
-        engine.supervisor.offline = offline_facts(machine, workload, options)?;
+        engine.supervisor.offline = options.alone.of(machine, workload, options)?;
     }
     engine.run().map_err(|error| *error)?;
     engine.outcome()

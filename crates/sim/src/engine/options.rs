@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ampsched_model::{Noise, Ns};
 
-use crate::{FactorSource, GovernorSpec, Interrupt};
+use crate::{AloneFacts, FactorSource, GovernorSpec, Interrupt};
 
 /// How a simulation is run.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Options {
     pub seed: u64,
     /// Where policies get speed-ups from.
     pub factors: FactorSource,
+    /// Where policies get from what each application does alone.
+    pub alone: AloneFacts,
     /// Stop at this time, whatever still runs.
     pub until_ns: Option<Ns>,
     /// Start applications that have ended anew, and stop when each has ended at least so often
@@ -41,6 +43,7 @@ impl Default for Options {
         Self {
             seed: 1,
             factors: FactorSource::Oracle,
+            alone: AloneFacts::default(),
             overhead: Overhead::default(),
             governors: Vec::new(),
             until_ns: None,

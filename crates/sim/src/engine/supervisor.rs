@@ -1,5 +1,7 @@
 //! The policy and everything that is told to it: its view, its factors, its plan.
 
+use std::sync::Arc;
+
 use ampsched_model::{AppId, ClusterId, CoreId, Machine, Ns, Profile, ThreadId};
 use ampsched_policy::{
     DecidedBy, EnqueueKind, Event, Factor, FactorKind, Factors, FastPlane, Needs, Pick, Plan,
@@ -24,7 +26,7 @@ pub(super) struct Supervisor {
     source: FactorSource,
     service: FactorService,
     /// Per application; empty if the policy does not ask for them.
-    pub offline: Vec<OfflineFacts>,
+    pub offline: Arc<[OfflineFacts]>,
     /// Counters, if speed-ups are predicted from them.
     sampler: Option<Sampler>,
     seed: u64,
@@ -47,7 +49,7 @@ impl Supervisor {
             factors: Vec::new(),
             source: source.clone(),
             service: FactorService::new(source.clone()),
-            offline: Vec::new(),
+            offline: Arc::default(),
             sampler: match source {
                 FactorSource::Predicted(source) => Some(Sampler::new(source, machine)),
                 _ => None,

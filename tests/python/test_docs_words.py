@@ -1,8 +1,8 @@
-"""How much there is to read: at most 45,000 words that people wrote for readers.
+"""How much there is to read: at most 58,000 words that people wrote.
 
-The README and all pages under docs count, with their tables and code. Two kinds do not: pages that a program writes
-as a whole (a row of tools/generated.toml says by which command), which are looked up and not read (executed notebooks
-among them: results as HTML), and the log of decisions, which grows with every decision and is not written anew.
+All pages at the top of the project and under docs count, with their tables and code. Left out are only pages that a
+program writes as a whole (a row of tools/generated.toml says by which command), which are looked up and not read;
+executed notebooks are among them.
 """
 
 import fnmatch
@@ -11,10 +11,17 @@ from pathlib import Path
 from conftest import ROOT
 from tools import bless
 
-LIMIT = 45_000
-ONE_PAGE = {"docs/tutorial": 1_500, "docs/howto": 900, "docs/explanation": 2_000}
-"""Words of a page, code and tables included."""
-LOG = "docs/explanation/DECISIONS.md"
+LIMIT = 58_000
+ONE_PAGE = {
+    "README.md": 800,
+    "CHANGELOG.md": 2_000,
+    "CONTRIBUTING.md": 1_000,
+    "docs/tutorial": 1_500,
+    "docs/howto": 900,
+    "docs/explanation": 2_000,
+    "docs/explanation/DECISIONS.md": 12_000,
+}
+"""Words of a page or of each page of a folder, code and tables included."""
 LOOKED_UP = ("docs/reports/", "docs/reference/", "docs/notebooks/")
 """Where pages that programs write may be. Elsewhere a page counts even if a program writes a part of it."""
 REFERENCE = "docs/reference/*.md"
@@ -34,11 +41,11 @@ def is_generated(page: Path) -> bool:
 
 def counted() -> dict[str, int]:
     """Words by page."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
     return {
-        name: len(page.read_text("utf-8").split())
+        page.relative_to(ROOT).as_posix(): len(page.read_text("utf-8").split())
         for page in pages
-        if (name := page.relative_to(ROOT).as_posix()) != LOG and not is_generated(page)
+        if not is_generated(page)
     }
 
 
@@ -51,20 +58,20 @@ def test_there_is_not_too_much_to_read() -> None:
 
 def test_no_page_is_too_long() -> None:
     for name, words in counted().items():
-        limit = ONE_PAGE.get(Path(name).parent.as_posix())
+        limit = ONE_PAGE.get(name) or ONE_PAGE.get(Path(name).parent.as_posix())
         assert limit is None or words <= limit, (
             f"{name} has {words} words, at most {limit}: split or shorten it"
         )
 
 
 def test_what_counts_is_what_people_wrote() -> None:
-    words = counted()
-    assert {"README.md", "docs/index.md", "docs/explanation/limits.md", "docs/reference/rt-app.md"} <= set(
-        words
+    assert {
+        "README.md",
+        "CHANGELOG.md",
+        "docs/index.md",
+        "docs/explanation/DECISIONS.md",
+        "docs/reference/rt-app.md",
+    } <= set(counted())
+    assert not {"docs/reference/cli.md", "docs/reports/colab/report.md", "docs/reports/truth/linux.md"} & set(
+        counted()
     )
-    assert not {
-        LOG,
-        "docs/reference/cli.md",
-        "docs/reports/colab/report.md",
-        "docs/reports/truth/linux.md",
-    } & set(words)

@@ -190,9 +190,8 @@ fn exceptions(touches: &[Touch]) -> BTreeMap<i32, (ThreadKey, i32)> {
 
 /// What a thread was, or what it would be if those that started it had not been touched.
 fn class_before(exceptions: &BTreeMap<i32, (ThreadKey, i32)>, stat: &ThreadStat) -> i32 {
-    if let Some((own, class)) = exceptions.get(&stat.key.tid)
-        && *own == stat.key
-    {
+    let own = exceptions.get(&stat.key.tid);
+    if let Some((_, class)) = own.filter(|(thread, _)| *thread == stat.key) {
         return *class;
     }
     let inherited = [stat.pid, stat.parent].iter().find_map(|pid| exceptions.get(pid));

@@ -359,9 +359,8 @@ impl<K: FastPlane> Scx<K> {
         for thread in &found {
             // Kernel threads and threads that have just ended cannot be chosen, which is no failure.
             const NO_FAILURE: [i32; 3] = [libc::EPERM, libc::EINVAL, libc::ESRCH];
-            if let Err(error) = chosen.take_in(thread, &mut self.journal)
-                && !error.raw_os_error().is_some_and(|code| NO_FAILURE.contains(&code))
-            {
+            let Err(error) = chosen.take_in(thread, &mut self.journal) else { continue };
+            if !error.raw_os_error().is_some_and(|code| NO_FAILURE.contains(&code)) {
                 session.note("scheduling classes of threads", &error);
             }
         }

@@ -183,10 +183,10 @@ impl Session {
         if let Some(holder) = claims.scheduled_by(proc)? {
             return Ok(Some(("this session itself is among the processes".to_owned(), holder)));
         }
-        if self.settings.allow_dvfs
-            && let Some(holder) = claims.take_clocks()?
-        {
-            return Ok(Some(("--allow-dvfs: the clocks are those".to_owned(), holder)));
+        if self.settings.allow_dvfs {
+            if let Some(holder) = claims.take_clocks()? {
+                return Ok(Some(("--allow-dvfs: the clocks are those".to_owned(), holder)));
+            }
         }
         let taken = match self.in_scope(proc) {
             Some(found) => claims.take(proc, &found)?.into_iter().next(),

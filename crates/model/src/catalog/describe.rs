@@ -60,9 +60,10 @@ fn machine(machine: &Machine) -> String {
     }
     if machine.has_handovers() {
         let (same, cross) = (costs.handover_same_cluster_ns, costs.handover_cross_cluster_ns);
-        let what =
-            format_args!("       hand-over {same} ns in a cluster, {cross} ns between clusters");
-        line(&mut text, what);
+        line(
+            &mut text,
+            format_args!("       hand-over {same} ns in a cluster, {cross} ns between clusters"),
+        );
     }
     if machine.board.board_mw > 0.0 {
         line(&mut text, format_args!("board: {} mW", machine.board.board_mw));

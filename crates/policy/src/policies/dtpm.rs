@@ -111,9 +111,7 @@ impl Dtpm {
 
     /// Puts a core to sleep, unless it is the last one awake.
     fn sleep(&mut self, core: Option<CoreId>, cores: usize) {
-        if let Some(core) = core
-            && self.asleep.len() + 1 < cores
-        {
+        if let Some(core) = core.filter(|_| self.asleep.len() + 1 < cores) {
             self.asleep.push(core);
             self.change += 1;
         }

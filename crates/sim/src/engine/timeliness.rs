@@ -187,10 +187,8 @@ impl Engine<'_> {
             WaitsFor::Object(object) => self.objects.is_mutex(object),
             _ => false,
         };
-        if let Some(periods) = entry.timeliness.periods.as_deref_mut()
-            && !periods.by_timer
-            && !waits_for_mutex
-        {
+        let periods = entry.timeliness.periods.as_deref_mut();
+        if let Some(periods) = periods.filter(|periods| !periods.by_timer && !waits_for_mutex) {
             periods.end(self.events.now_ns());
         }
     }

@@ -212,10 +212,10 @@ impl Kernel {
         at_ns: Ns,
     ) {
         self.last_ns = self.last_ns.max(at_ns);
-        if let Some(left) = left_now.filter(|&left| self.cpus[left].on == tid)
-            && let Some((state, left_ns)) = self.cpus[left].leaving.take()
-        {
-            self.switch(left, state, IDLE, left_ns);
+        if let Some(left) = left_now.filter(|&left| self.cpus[left].on == tid) {
+            if let Some((state, left_ns)) = self.cpus[left].leaving.take() {
+                self.switch(left, state, IDLE, left_ns);
+            }
         }
         let waking = SchedWaking {
             comm: self.comm(tid),

@@ -95,7 +95,7 @@ impl Reference {
             let known = self.by_slot[slot].get_or_insert_with(|| Known {
                 thread: driver.add(AppId(0), seen.weight, None, now_ns),
                 generation: seen.generation,
-                last: Thread { run_ns: [0; _], ready_ns: 0, blame_ns: 0, ..*seen },
+                last: Thread { run_ns: seen.run_ns.map(|_| 0), ready_ns: 0, blame_ns: 0, ..*seen },
                 waited_ns: 0,
             });
             let is_silent = !is_new && signs(seen) == signs(&known.last);

@@ -13,6 +13,7 @@ from rich.console import Console
 from ampsched._core import InputError
 from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
+from ampsched.cli.progress import Phases
 from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
@@ -83,12 +84,11 @@ def advise(
     from ampsched.recording.advice import advise as answer
 
     policies = options.split(policy, "policy") if policy else POLICIES
-    console = render.console()
-    is_data = output.is_data
     with tempfile.TemporaryDirectory(prefix="ampsched-advise-") as folder:
         recording, command = _recorded(target)
         name, where, usual = _machine(machine, Path(folder))
-        with console.status("") as status:
+        phases = Phases(hidden=output.is_data)
+        try:
             found = answer(
                 recording,
                 name,
@@ -97,8 +97,11 @@ def advise(
                 usual_speedup=usual,
                 repeat=repeat,
                 anyway=anyway,
-                step=None if is_data else lambda text: status.update(f"{text} ..."),
+                step=phases.begin,
+                progress=phases.progress,
             )
+        finally:
+            phases.end()
 
     def text(console: Console) -> None:
         for line in lines(found, where, command):

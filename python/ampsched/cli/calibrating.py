@@ -9,6 +9,7 @@ from rich.console import Console
 from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
+from ampsched.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from ampsched.calibration.calibrate import Calibration
@@ -48,7 +49,7 @@ def calibrate(
         raise InputError(f"--window-ms {window_ms:g} is not above 0 and at most {WINDOW_MS_MAX:g}")
     if not 1 <= windows <= WINDOWS_MAX:
         raise InputError(f"--windows {windows} is not within 1 to {WINDOWS_MAX}")
-    with render.progress_bar("Measuring") as step:
+    with progress_bar("Measuring") as step:
         found = measure(out, window_ms=window_ms, windows=windows, step=step)
     output.show(
         value=lambda: {

@@ -13,6 +13,7 @@ from ampsched import api
 from ampsched._core import InputError
 from ampsched.cli import opening, options, render, reporting
 from ampsched.cli.output import Output, with_format
+from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
 from ampsched.comparison import Comparison, SummaryRow, limit_line
@@ -67,7 +68,7 @@ def compare(
     opening.check(open_, trace)
     if open_ and len(policies) > 1:
         raise InputError("--open shows one trace (give one --policy, or leave out --open)")
-    with render.progress_bar("Simulating", hidden=output.is_data) as progress:
+    with progress_bar("Simulating", hidden=output.is_data) as progress:
         result = api.compare(machines, workloads, policies, limits=limits, progress=progress, **settings)
     traces = _write_traces(trace, result, machines[0], workloads[0], policies, settings) if trace else []
 

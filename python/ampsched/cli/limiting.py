@@ -11,6 +11,7 @@ from ampsched import api
 from ampsched._core import InputError, Machine, Workload
 from ampsched.cli import consoles, options, render
 from ampsched.cli.output import Output, with_format
+from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.comparison import SummaryRow
 from ampsched.limits import Limit, Objective, Optimum
@@ -85,7 +86,7 @@ def limit(
     if work != 1.0:
         mix = mix.with_work([work] * len(mix.apps))
     how = only(ReferenceSettings, settings)
-    with render.progress_bar("Simulating", hidden=output.is_data) as progress:
+    with progress_bar("Simulating", hidden=output.is_data) as progress:
         compared = api.compare(on, mix, options.split(policy, "policy"), progress=progress, **settings)
     rows, bound = compared.summary(), compared.runs[0].limit
     assert bound is not None, "compare computes it"

@@ -11,6 +11,7 @@ from ampsched.cli import options as read
 from ampsched.cli import render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.passing import PassedOn, pass_on, with_session_options
+from ampsched.cli.progress import progress_bar
 from ampsched.live import LiveComparison, compare_live, read_mix
 from ampsched.live.commands import subcommands
 
@@ -74,7 +75,7 @@ def compare(
     sum of their progress (higher is better). Changes are against the first policy.
     """
     programs = read_mix(mix)
-    with render.progress_bar("Running", hidden=output.is_data) as progress:
+    with progress_bar("Running", hidden=output.is_data) as progress:
         result = compare_live(
             programs,
             read.split(policy, "policies"),

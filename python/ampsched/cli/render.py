@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +14,6 @@ from ampsched.cli.consoles import errors as errors
 from ampsched.cli.tables import Column, Table
 from ampsched.cli.texts import is_unicode
 from ampsched.cli.texts import visible as visible
-from ampsched.execution import Progress as ProgressCall
 from ampsched.statistics import Estimate
 
 BAR_CELLS = 8
@@ -161,25 +159,3 @@ def milliseconds(ns: float) -> str:
 def count(value: float) -> str:
     """A count."""
     return f"{value:,.0f}"
-
-
-@contextmanager
-def progress_bar(text: str, *, hidden: bool = False) -> Iterator[ProgressCall]:
-    """A progress bar on standard error; nothing if that is no terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    errors = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    shown = errors.is_terminal and not hidden
-    with Progress(*columns, console=errors, transient=True, disable=not shown) as progress:
-        task = progress.add_task(text, total=None)
-
-        def step(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield step

@@ -11,6 +11,7 @@ from rich.console import Console
 from ampsched._core import InputError, suggest
 from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
+from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import with_settings
 from ampsched.cli.tables import Table
 from ampsched.experiments.registry import EXPERIMENTS
@@ -157,7 +158,7 @@ def _reproduce(
     # A folder that cannot be written is better noticed before the simulations than after them.
     folder.mkdir(parents=True, exist_ok=True)
     repeats, max_repeats = how_many
-    with render.progress_bar(f"Simulating {name}") as progress:
+    with progress_bar(f"Simulating {name}") as progress:
         result = EXPERIMENTS[name].load().reproduce(only, jobs, repeats, progress, max_repeats)
     return result, result.write(folder)
 

@@ -13,6 +13,7 @@ from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
+from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.files import check_suffix
 from ampsched.settings import CompareSettings, declared
@@ -184,7 +185,7 @@ def sweep(
     with (
         _executor(dask) as executor,
         _told_where(out),
-        render.progress_bar("Simulating", hidden=output.is_data) as progress,
+        progress_bar("Simulating", hidden=output.is_data) as progress,
     ):
         result = run_sweep(
             machines,
@@ -360,7 +361,7 @@ def _optimise(
             "--optimise needs two policies: one to measure against, and one with ranges to search"
         )
     sets: dict[str, Any] = {"train": options.split(train, "train"), "test": options.split(test, "test")}
-    with _told_where(how["folder"]), render.progress_bar("Optimising", hidden=output.is_data) as progress:
+    with _told_where(how["folder"]), progress_bar("Optimising", hidden=output.is_data) as progress:
         found = run_optimise(
             machines,
             policies[1],

@@ -13,7 +13,7 @@ from ampsched import api
 from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow, change
-from ampsched.execution import Run
+from ampsched.execution import Progress, Run
 from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
 from ampsched.recording.machine import recorded_machine
@@ -228,6 +228,7 @@ def advise(
     jobs: int = 0,
     anyway: bool = False,
     step: Step | None = None,
+    progress: Progress | None = None,
 ) -> Advice:
     """Compares policies for a recorded program on a machine.
 
@@ -241,6 +242,7 @@ def advise(
         jobs: Processors to use; 0: all.
         anyway: Go on even if the replay does not reproduce the recording.
         step: Called with what is done next, in words.
+        progress: Called with the number of finished simulations of that step and of all.
 
     Raises:
         InputError: Something does not exist or is wrong, or the replay misses the recording by more than `MISS_MAX`.
@@ -257,7 +259,7 @@ def advise(
     speedup, known = _speedup(info, catalog, machine, speedup, usual_speedup)
     replay = replayed(catalog, recording, path, speedup=speedup)
     tell(f"comparing {len(names)} policies")
-    settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs}
+    settings: dict[str, Any] = {"noise": NOISE, "jobs": jobs, "progress": progress}
     comparison = api.compare(machine, replay.workload, names, repeat=repeat, **settings)
     rows = comparison.summary()
     choices = _choices(comparison, rows)

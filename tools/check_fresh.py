@@ -5,7 +5,8 @@
     make check-fresh COMMANDS="'make demo'"   other commands
 
 Needs root and debootstrap. Debian comes from the archive that this computer's apt uses; how packages are reached (name
-servers, proxies, certificates, indexes) is taken over from this computer as it is, and so is Rust, if rustup has it.
+servers, proxies, certificates, indexes) is taken over from this computer as it is. Rust is Debian's own; only where
+that is older than the sources allow (Debian 12), this computer's is taken over.
 Nothing of the checkout is used but what is committed.
 """
 
@@ -26,6 +27,8 @@ HERE = platform.machine()
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names."""
 COMMANDS = ["make demo", "make test"]
+RUST_TOO_OLD = {"bookworm"}
+"""Where people install Rust from elsewhere."""
 USER, HOME = "newcomer", "/home/newcomer"
 RUST = "/opt/rust"
 NETWORK = [
@@ -146,9 +149,12 @@ def debian(suite: str, names: list[str], machine: str = HERE) -> Path:
 
 
 def checkout(suite: str) -> Path:
-    """An empty Debian with the README's packages, this computer's Rust, and a clone of the checkout."""
-    root = debian(suite, packages((ROOT / "README.md").read_text()))
-    (root / RUST.strip("/")).mkdir()
+    """An empty Debian with the README's packages, a Rust that is new enough, and a clone of the checkout."""
+    names = packages((ROOT / "README.md").read_text())
+    is_too_old = suite in RUST_TOO_OLD
+    root = debian(suite, [name for name in names if not (is_too_old and name == "cargo")])
+    if is_too_old:
+        (root / RUST.strip("/")).mkdir()
     run("git", "clone", "--quiet", "--no-local", ROOT, root / HOME.strip("/") / "ampsched")
     run("chroot", root, "chown", "-R", f"{USER}:{USER}", HOME)
     return root

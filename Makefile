@@ -102,20 +102,6 @@ live-arm64: $(BUILD)/sysroot ## Build the program that loads policies into a ker
 test-live-arm64: live-programs live-arm64 ## Have policies set clocks and place by energy in a kernel of arm64
 	$(LIVE_TESTS) --numprocesses $(JOBS) tests/live/test_arm64.py
 
-KERNELS ?= all
-
-.PHONY: campaign-kernels
-campaign-kernels: $(BUILD)/package live-programs live-arm64 ## Load every policy into every kernel, x86-64 and arm64, and write docs/reports/kernels [KERNELS=7.3/max,...]
-	KERNELS="$(KERNELS)" REPORT=docs/reports/kernels AMPSCHED_LIVE=$(abspath $(BIN))/ampsched-live $(LIVE_TESTS) \
-		--numprocesses $(JOBS) tests/live/test_kernels.py
-
-CAMPAIGN := colab hsp prop-sp wash cfs
-
-.PHONY: campaign-live
-campaign-live: live-programs ## The policies of the papers and a plain one in a kernel, 60 s each under loads, storms and real programs
-	SECONDS_PER_POLICY=60 $(LIVE_TESTS) --numprocesses $(JOBS) -rP \
-		$(CAMPAIGN:%='tests/live/test_kernel.py::test_a_policy_holds_under_load[%]')
-
 .PHONY: lint-live
 lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only
 	sh tools/check-live.sh
@@ -176,30 +162,6 @@ bless: fresh ## Write all generated files that are committed anew, show what cha
 check-howto: $(BUILD)/libraries ## Follow the how-to for authors of policies in a copy of the checkout, from nothing to the kernel
 	$(BIN)/python tools/check_howto.py
 
-.PHONY: bench
-bench: $(BUILD)/bench ## Measure engine, growth, peers and the loop of an author of policies (some minutes)
-	$(BIN)/python benchmarks/run.py $(if $(REPORT),--report $(REPORT))
-
-.PHONY: bench-runtime
-bench-runtime: $(BUILD)/venv ## Measure the task runtime beside rayon and OpenMP (a minute)
-	$(BIN)/python benchmarks/runtime_speed.py
-
-.PHONY: bench-recordings
-bench-recordings: $(BUILD)/package ## Measure how fast traces are imported, lifted and replayed, and their size (a minute)
-	$(BIN)/python benchmarks/recordings.py --report docs/explanation/performance.md
-
-SWEEP_SIMULATIONS ?= 100000
-
-.PHONY: bench-sweep
-bench-sweep: $(BUILD)/package ## Measure how much of a sweep's CPU time is simulating, and kill a worker and a sweep (15 minutes) [SWEEP_SIMULATIONS=N]
-	$(BIN)/python benchmarks/sweep.py --simulations $(SWEEP_SIMULATIONS) --report docs/explanation/performance.md
-
-.PHONY: bench-epoch
-bench-epoch: $(BUILD)/venv ## Measure what an epoch in the kernel costs by the number of threads (a minute)
-	$(BIN)/python benchmarks/epoch_cost.py
-
-PEERS := $(BUILD)/peers/bin
-
 .PHONY: docs
 docs: $(BUILD)/docs ## Build the documentation into .build/site
 	$(BIN)/python -m ampsched.docs docs/reference
@@ -207,108 +169,6 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"
-
-# Programs of campaigns in exact virtual machines, and what directs them there.
-HOST_PROGRAMS := hogs convoy barrier pipeline sleepers costs
-GUEST_PROGRAMS := director $(HOST_PROGRAMS)
-
-.PHONY: campaign-programs
-campaign-programs: $(GUEST_PROGRAMS:%=$(BUILD)/campaign/x86_64/%) $(GUEST_PROGRAMS:%=$(BUILD)/campaign/aarch64/%) ## Compile the programs of campaigns in exact virtual machines
-
-.PHONY: truth
-truth: $(BUILD)/package campaign-programs ## Compare simulations with kernels in exact virtual machines (JOBS at a time; goes on where it was stopped)
-	sh tools/check-live.sh
-	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.sides.run --programs $(BUILD)/campaign \
-		--results docs/reports/truth --machines truth/machines --jobs $(JOBS) --report docs/reports/truth
-
-.PHONY: truth-host
-truth-host: $(BUILD)/package $(HOST_PROGRAMS:%=$(BUILD)/host/%) ## Compare simulations with this computer's kernel, on two of its CPUs [MORE='--measure --cpus 2,3']
-	$(BIN)/python -m truth.host.run --programs $(BUILD)/host --results docs/reports/truth/host \
-		--report docs/reports/truth/host.md $(MORE)
-
-.PHONY: truth-costs
-truth-costs: $(BUILD)/package $(BUILD)/costs/tasks $(BUILD)/costs/migrate $(BUILD)/costs/spins ## Check mechanisms that cost time or power against published and kept measurements (seconds) [MORE='--measure .build/costs']
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.costs docs/reports/truth/costs.md $(MORE)
-
-$(BUILD)/costs/%: truth/programs/%.c
-	mkdir -p $(@D)
-	cc -O2 -Wall -Wextra -Werror -std=gnu11 -fopenmp -o $@ $<
-
-.PHONY: truth-recordings
-truth-recordings: $(BUILD)/package ## Record and replay Debian's programs on this computer, on two of its CPUs (half an hour, quiet) [MORE='--programs pigz,xz']
-	$(BIN)/python -m truth.recordings.native --inputs $(BUILD)/recordings/inputs --recordings $(BUILD)/recordings \
-		--results docs/reports/recordings --report docs/reports/recordings/report.md $(MORE)
-	$(BIN)/python -m truth.recordings.opening
-
-# As people build programs: dynamic, so that the recorder's library can be loaded.
-RECORDED_PROGRAMS := barrier convoy hogs pipeline sleepers
-
-$(BUILD)/recordings/programs/%: truth/programs/%.c truth/programs/truth.c truth/programs/truth.h
-	@mkdir -p $(@D)
-	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -o $@ $< truth/programs/truth.c
-
-.PHONY: truth-predictions
-truth-predictions: $(BUILD)/package $(RECORDED_PROGRAMS:%=$(BUILD)/recordings/programs/%) ## Predict what make gain has measured, from recordings that are kept (missing ones are made in exact virtual machines)
-	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.recordings.exact \
-		--programs $(BUILD)/recordings/programs --inputs $(BUILD)/gain-inputs \
-		--recordings docs/reports/recordings/exact --results docs/reports/live \
-		--report docs/reports/recordings/report.md
-	$(BIN)/python -m truth.recordings.opening
-
-.PHONY: truth-lifted
-truth-lifted: $(BUILD)/package ## Compare lifted programs with recordings, also with twice the threads (some minutes)
-	$(BIN)/python -m truth.recordings.lifted --inputs $(BUILD)/recordings/inputs \
-		--recordings $(BUILD)/recordings/lifted --results docs/reports/recordings \
-		--report docs/reports/recordings/report.md
-	$(BIN)/python -m truth.recordings.opening
-
-.PHONY: truth-contention
-truth-contention: $(BUILD)/package ## Compare how threads slow each other down with caches and published figures (a minute)
-	$(BIN)/python -m truth.contention.run --page docs/reports/truth/contention.md $(MORE)
-
-CORES_PROGRAMS := director pairs groups wakers build
-
-.PHONY: truth-cores
-truth-cores: $(BUILD)/package $(CORES_PROGRAMS:%=$(BUILD)/cores/%) $(PEERS)/scx_bpfland $(PEERS)/kernel_queues ## Measure what scheduling costs on 4 to 32 cores, ours beside others (an hour; goes on where it was stopped) [JOBS, MORE='--cores 4,8']
-	sh tools/check-live.sh
-	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.cores.run --programs $(BUILD)/cores \
-		--peers $(PEERS) --results docs/reports/cores --jobs $(JOBS) --page docs/reports/truth/cores.md $(MORE)
-
-.PHONY: noise
-noise: $(BUILD)/package $(BUILD)/cores/build ## Record the shipped noise files anew in an exact virtual machine (some minutes)
-	$(clock)
-	mkdir -p $(BUILD)/noise && cp tools/noise.sh $(BUILD)/cores/build $(BUILD)/noise
-	cd $(BUILD)/noise && AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(abspath $(BIN))/ampsched vm run -m 2B2S \
-		--include noise.sh --include build --out traces -- sh -c '$(NOISE_IDLE) && $(NOISE_BUSY)'
-	for load in idle busy; do \
-		$(BIN)/python tools/noise.py $(BUILD)/noise/traces/$$load.txt --fastest 0,1 --kind $$load \
-			>python/ampsched/data/noise/$$load.toml || exit 1; \
-	done
-
-.PHONY: noise-host
-noise-host: $(BUILD)/package ## Record what this computer does beside programs while it idles (root; half a minute)
-	mkdir -p $(BUILD)/noise docs/reports/truth/host
-	sh tools/noise.sh $(BUILD)/noise/host.txt sleep 30
-	$(BIN)/python tools/noise.py $(BUILD)/noise/host.txt --describe "an idle computer, its hypervisor included" \
-		--origin "make noise-host" >docs/reports/truth/host/noise.toml
-
-NOISE_IDLE := sh noise.sh idle.txt sleep 20
-NOISE_BUSY := sh noise.sh busy.txt ./build --jobs 8 --warm-ms 100 --ms 4000
-
-.PHONY: storms
-storms: $(BUILD)/package $(BUILD)/storms/storm ## Storms under policies on 16 cores, two hours of virtual time on each of two kernels (an hour) [JOBS, SEED, MORE='--kernels 7.3 --policies cfs']
-	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.storms.run --programs $(abspath $(BUILD)/storms) \
-		--out docs/reports/storms --logs $(BUILD)/storms/logs --seed $(SEED) --jobs $(JOBS) $(MORE)
-
-.PHONY: gain
-gain: $(BUILD)/package campaign-programs live-arm64 $(PEERS)/scx_bpfland $(PEERS)/scx_lavd ## Measure policies against other schedulers in exact virtual machines; goes on where it stopped (MINUTES, JOBS, GAIN)
-	$(clock)
-	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python -m truth.gain.run --programs $(BUILD)/campaign --peers $(PEERS) \
-		--inputs $(BUILD)/gain-inputs --out docs/reports/live --jobs $(JOBS) $(if $(MINUTES),--minutes $(MINUTES)) $(GAIN)
 
 PARTS ?= simulations,parsers,kills,rounds,tsan
 SEED ?= 1
@@ -356,30 +216,13 @@ EVERY ?= 20
 sweep: $(BUILD)/simulator $(BUILD)/dev ## Run every workload on every machine under every policy with all checks (one combination in EVERY)
 	$(BIN)/python tests/sweep.py --every $(EVERY)
 
-.PHONY: calibrate
-calibrate: $(BUILD)/calibrate ## Derive profiles and program parameters anew from measurements
-	$(BIN)/python calibration/profiles/make_profiles.py
-	$(BIN)/python calibration/fit/fit.py
-	$(BIN)/python calibration/prop_sp/make_programs.py
-	$(BIN)/python calibration/hfee/make_programs.py
-	$(BIN)/python calibration/chronaki/make_programs.py
-	cargo run --locked --quiet -p ampsched-model --example published_ratios -- --write docs/reports/models/core-model.md
-	$(BIN)/python calibration/power/fit_power.py
-	cargo run --locked --quiet -p ampsched-model --example published_power >calibration/power/predicted.csv
-	$(BIN)/python calibration/power/report_power.py
-	$(BIN)/python -m truth.openings $(wildcard docs/reports/models/*.md)
-
-.PHONY: prediction
-prediction: $(BUILD)/simulator $(BUILD)/dev ## Train the shipped models and judge predictions of speed-ups anew
-	$(BIN)/python calibration/prediction/report.py
-
 .PHONY: lock
 lock: $(BUILD)/venv ## Renew constraints.txt: the newest versions that fit together
 	$(PIP) install pip-tools
 	echo maturin >$(BUILD)/build.in
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --no-annotate \
 		--no-emit-find-links --no-emit-index-url --output-file constraints.txt \
-		pyproject.toml benchmarks/requirements.in $(BUILD)/build.in
+		pyproject.toml lab/pyproject.toml lab/benchmarks/requirements.in $(BUILD)/build.in
 
 .PHONY: clean
 clean: ## Remove everything that was built
@@ -443,52 +286,8 @@ $(BUILD)/docs: $(BUILD)/package
 $(BUILD)/wheel-tools: $(BUILD)/venv pyproject.toml
 	@$(call libraries,wheels)
 
-$(BUILD)/bench: $(BUILD)/package benchmarks/requirements.txt
-	@$(PIP) install --constraint constraints.txt --requirement benchmarks/requirements.txt && touch $@
-
-$(BUILD)/calibrate: $(BUILD)/package
-	@$(call install,calibrate)
-
-# Schedulers of others, to compare with.
-# The design that the kernel back end does not have.
-$(PEERS)/kernel_queues: crates/live/scx/bpf/kernel_queues.bpf.c crates/live/scx/examples/kernel_queues.rs
-	cargo build --release --locked --quiet -p ampsched-scx --features ampsched-scx/bpf --example kernel_queues
-	install -D -s $${CARGO_TARGET_DIR:-target}/release/examples/kernel_queues $@
-
-$(PEERS)/scx_%:
-	BPF_CLANG=$${BPF_CLANG:-clang-19} LIBCLANG_PATH=$${LIBCLANG_PATH:-/usr/lib/llvm-19/lib} \
-		cargo install --locked --root $(BUILD)/peers scx_$*@1.1.4
-
 , := ,
 
 # Where Debian's headers and libraries for arm64 are.
 $(BUILD)/sysroot: $(BUILD)/simulator python/ampsched/vm/packages.toml
 	AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) $(BIN)/python tools/fetch_packages.py sysroot-aarch64 >$@
-
-# For guests of this computer's architecture, and of arm64 by clang with Debian's headers and libraries in the cache.
-GUEST_CFLAGS := -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -static
-WITH_THREADS := truth/programs/truth.c truth/programs/truth.h
-
-$(BUILD)/campaign/%/director: truth/campaign/director.c $(BUILD)/sysroot
-	@mkdir -p $(@D)
-	sh tools/guest-cc.sh $* "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $<
-
-$(BUILD)/cores/%: $(BUILD)/campaign/x86_64/%
-	install -D $< $@
-
-$(BUILD)/storms/storm: truth/storms/storm.c truth/storms/targets.c truth/storms/storm.h
-	@mkdir -p $(@D)
-	cc $(GUEST_CFLAGS) -o $@ $(filter %.c,$^)
-
-# Programs of this computer's own kernel.
-$(BUILD)/host/%: truth/programs/%.c $(WITH_THREADS)
-	@mkdir -p $(@D)
-	cc $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c
-
-$(BUILD)/campaign/x86_64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
-	@mkdir -p $(@D)
-	sh tools/guest-cc.sh x86_64 "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c
-
-$(BUILD)/campaign/aarch64/%: truth/programs/%.c $(WITH_THREADS) $(BUILD)/sysroot
-	@mkdir -p $(@D)
-	sh tools/guest-cc.sh aarch64 "$$(cat $(BUILD)/sysroot)" $(GUEST_CFLAGS) -o $@ $< truth/programs/truth.c

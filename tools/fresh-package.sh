@@ -10,6 +10,8 @@ mkdir -p "$folder/ampsched"
 ln -s "$PWD"/python/ampsched/* "$folder/ampsched"
 rm -f "$folder"/ampsched/_core*.so
 ln -s "$core" "$folder/ampsched/_core.abi3.so"
+# The laboratory, which `ampsched reproduce` runs.
+ln -sfn "$PWD/lab/ampsched_lab" "$folder/ampsched_lab"
 # The command, for whoever has FOLDER in PYTHONPATH.
 mkdir -p "$folder/bin"
 printf '#!%s\nfrom ampsched.cli import main\n\nmain()\n' "$PWD/.venv/bin/python" >"$folder/bin/ampsched"

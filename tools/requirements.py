@@ -1,4 +1,4 @@
-"""Prints what the package needs to run, and what optional groups add: `requirements.py test lint`."""
+"""Prints what a package needs to run, and what optional groups add: `requirements.py [--of lab] test lint`."""
 
 import sys
 import tomllib
@@ -6,6 +6,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-groups = [project["optional-dependencies"][name] for name in sys.argv[1:]]
-print(*project["dependencies"], *(each for group in groups for each in group), sep="\n")
+arguments = sys.argv[1:]
+folder = arguments[1] if arguments[:1] == ["--of"] else "."
+project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+groups = [project["optional-dependencies"][name] for name in arguments if name not in ("--of", folder)]
+needed = [*project["dependencies"], *(each for group in groups for each in group)]
+print(*(each for each in needed if each != "ampsched"), sep="\n")

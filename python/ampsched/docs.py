@@ -31,7 +31,7 @@ from ampsched.words import Group, Word, plain, words
 
 NOTE = "<!-- Written by `python -m ampsched.docs`; change the code instead. -->"
 POLICY_PICTURES = "policies"
-"""Folder beside the page of policies; tools/policies_picture.py draws them."""
+"""Folder beside the page of policies."""
 SECTIONS = ("Args", "Returns", "Raises", "Example")
 
 

@@ -197,7 +197,9 @@ def arguments() -> argparse.Namespace:
             f"--{part.unit}", type=int, default=part.count, help=f"{part.title.lower()} ({part.count:,})"
         )
     parser.add_argument(
-        "--keep", action="store_true", help="keep new inputs that reach new code in tests/attack/corpus.json.gz"
+        "--keep",
+        action="store_true",
+        help="keep new inputs that reach new code in tests/attack/corpus.json.gz",
     )
     parser.add_argument("--report", type=Path, default=OUT, help="folder for the page about it (out/attack)")
     chosen = parser.parse_args()

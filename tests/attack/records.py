@@ -3,6 +3,7 @@
 import json
 import platform
 import subprocess
+import sys
 import textwrap
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -11,8 +12,10 @@ from pathlib import Path
 
 from workers import ROOT, Done, Failure
 
-from ampsched.experiments import plots
-from ampsched.experiments.opening import counted, opening
+sys.path.insert(0, str(ROOT / "lab"))
+
+from ampsched_lab.shared import plots
+from ampsched_lab.shared.opening import counted, opening
 
 ATTACKED = ["crates", "python/ampsched/data", "Cargo.lock"]
 """Where what is attacked is."""

@@ -9,7 +9,7 @@ from guest import SOURCE_TEXT
 
 # Every order of queues, and the policies of the papers; others can be asked for.
 POLICIES = os.environ.get("POLICIES", "cfs,rr,eevdf,a-dwrr,colab,hsp,prop-sp,wash").split(",")
-# Time under load per policy; 60 s in the long campaign (make campaign-live).
+# Time under load per policy; 60 s in the long campaign (make -C lab campaign-live).
 SECONDS = os.environ.get("SECONDS_PER_POLICY", "2.4")
 
 

@@ -1,6 +1,6 @@
 """The matrix of kernels: policies load, run a mixed load and let go, or are refused by name. Needs no rights.
 
-A small part runs by default. ``make campaign-kernels`` has every policy on every kernel (``KERNELS=all``) and writes
+A small part runs by default. ``campaign-kernels`` has every policy on every kernel (``KERNELS=all``) and writes
 what it finds into a folder (``REPORT``); ``KERNELS`` may also name columns, such as ``7.3/cortex-a57``.
 """
 
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from truth.kernels import report
-from truth.kernels.matrix import COLUMNS, Column, run
 
 from ampsched import policies
 from ampsched.vm import exact
+from ampsched_lab.kernels import report
+from ampsched_lab.kernels.matrix import COLUMNS, Column, run
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS, REPORT = os.environ.get("KERNELS", ""), os.environ.get("REPORT", "")

@@ -1,13 +1,14 @@
-"""Loads for many cores and storms, a small part of each: `make truth-cores` and `make storms` have the rest."""
+"""Loads for many cores and storms, a small part of each: the laboratory's truth-cores and storms have the rest."""
 
 import subprocess
 from pathlib import Path
 
 from machines import BUILT, ROOT
-from truth.campaign.boot import boot
-from truth.campaign.plan import Run
-from truth.cores.points import SHARED, SOURCES, Point
-from truth.storms.boot import HERE, Plan, Programs, storm
+
+from ampsched_lab.campaign.boot import boot
+from ampsched_lab.campaign.plan import Run
+from ampsched_lab.cores.points import SHARED, SOURCES, Point
+from ampsched_lab.storms.boot import HERE, Plan, Programs, storm
 
 CFLAGS = ("-O2", "-std=gnu11", "-pthread", "-static")
 
@@ -21,7 +22,7 @@ def compiled(folder: Path, name: str, *sources: Path) -> Path:
 def test_loads_for_many_cores_run_under_a_policy(loader: Path, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    compiled(programs, "director", ROOT / "truth/campaign/director.c")
+    compiled(programs, "director", ROOT / "lab/ampsched_lab/campaign/director.c")
     for name in ("pairs", "groups", "wakers", "build"):
         compiled(programs, name, SOURCES / f"{name}.c", SOURCES / SHARED[0])
     point = Point(4, 50.0)

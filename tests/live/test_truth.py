@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from machines import ROOT
-from truth.campaign.boot import Guest, boot, ours
-from truth.campaign.plan import Run
-from truth.sides import run
-from truth.sides.machine import Costs
-from truth.sides.simulated import Simulator
-from truth.sides.workloads import WORKLOADS
 
-SOURCES = {"director": ROOT / "truth/campaign/director.c"}
+from ampsched_lab.campaign.boot import Guest, boot, ours
+from ampsched_lab.campaign.plan import Run
+from ampsched_lab.truth.sides import run
+from ampsched_lab.truth.sides.machine import Costs
+from ampsched_lab.truth.sides.simulated import Simulator
+from ampsched_lab.truth.sides.workloads import WORKLOADS
+
+SOURCES = {"director": ROOT / "lab/ampsched_lab/campaign/director.c"}
 TOLERANCE = {"cfs": 0.02, "wash": 0.05}
 """WASH looks every 10 ms, and at other phases than in the simulation."""
 NAMES = {"cfs": ("hogs-3", "lock-hot"), "wash": ("hogs-3",)}
@@ -25,9 +26,9 @@ def programs(tmp_path: Path) -> Path:
     """The folder of the compiled programs."""
     folder = tmp_path / "programs"
     folder.mkdir()
-    shared = ROOT / "truth/programs/truth.c"
+    shared = ROOT / "lab/ampsched_lab/programs/truth.c"
     for name in ("director", "hogs", "convoy"):
-        own = [SOURCES[name]] if name in SOURCES else [ROOT / f"truth/programs/{name}.c", shared]
+        own = [SOURCES[name]] if name in SOURCES else [ROOT / f"lab/ampsched_lab/programs/{name}.c", shared]
         subprocess.run(
             ["cc", "-O2", "-std=gnu11", "-pthread", "-static", "-o", folder / name, *own], check=True
         )
@@ -40,7 +41,7 @@ def test_a_kernel_does_what_is_simulated(policy: str, loader: Path, programs: Pa
     runs = [Run(workload.mix(), 1) for workload in workloads]
     rows = boot(Guest(run.MACHINE, run.exact_machine(), programs), ours(policy, loader), runs)
     costs = Costs.load(ROOT / "docs/reports/truth/costs-back-end.json")
-    machine = ROOT / "truth/machines/exact-2B2S-back-end.toml"
+    machine = ROOT / "lab/ampsched_lab/truth/machines/exact-2B2S-back-end.toml"
     simulator = Simulator(tmp_path, machine, costs.ns_per_iteration, costs.ratio, costs.start_us)
     for workload, row in zip(workloads, rows, strict=True):
         simulated = simulator.run(workload, workload.mix().starts_us(1), policy)

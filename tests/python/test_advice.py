@@ -149,7 +149,7 @@ def test_recordings_stand_wherever_a_workload_is_asked_for(tmp_path: Path) -> No
 
 
 def test_notes_say_what_a_replay_does_differently(tmp_path: Path) -> None:
-    recording: Recording = import_file(ROOT / "calibration/recordings/ferret_400q.npz.zst")
+    recording: Recording = import_file(ROOT / "lab/calibration/recordings/ferret_400q.npz.zst")
     save(recording, tmp_path / "ferret.ampr")
     notes = Catalog.shipped().notes(str(tmp_path / "ferret.ampr"))
     assert notes == ["conditions are replayed as 9 queues"]

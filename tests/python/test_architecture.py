@@ -226,7 +226,7 @@ SOURCE_LINES_MAX = 500
 
 
 def test_source_files_are_short_enough_to_read_in_one_go() -> None:
-    folders = ("crates", "python", "tests", "truth", "calibration", "benchmarks", "tools")
+    folders = ("crates", "python", "tests", "lab", "tools")
     endings = {".rs", ".c", ".h", ".py", ".pyi", ".sh"}
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in endings]
     assert len(files) > 500, "the sources were not found"
@@ -236,3 +236,19 @@ def test_source_files_are_short_enough_to_read_in_one_go() -> None:
         if len(path.read_text(encoding="utf-8").splitlines()) > SOURCE_LINES_MAX
     }
     assert not too_long, f"files of more than {SOURCE_LINES_MAX} lines: divide them by what they are for"
+
+
+def test_the_product_knows_no_laboratory() -> None:
+    """The laboratory uses the product, never the reverse: the one door is by name and for a command."""
+    words = re.compile(
+        r"ampsched_lab|ampsched\.experiments|docs/reports|claims\.toml|\b[Ff]ig(?:ure|\.)? ?_?\d+\b"
+    )
+    door = "python/ampsched/laboratory.py"
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sorted((ROOT / "python/ampsched").rglob("*.py"))
+        if path.relative_to(ROOT).as_posix() != door
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if words.search(line)
+    ]
+    assert found == [], "the product imports the laboratory, or speaks of a paper's figures"

@@ -165,12 +165,6 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         "gone.toml: cannot be read: No such file or directory",
     ),
     "folder as file": (("describe", "./"), ".: cannot be read: Is a directory"),
-    "unknown paper": (("reproduce", "colap"), "'colap' is not"),
-    "unknown figure": (
-        ("reproduce", "colab", "--only", "fig55"),
-        '--only "fig55" is no part of this experiment (did you mean "fig5"?)',
-    ),
-    "negative repeats": (("reproduce", "colab", "--repeats", "-1"), "--repeats -1 is not within 1 to 1000"),
     "analytic: unknown workload": (
         ("analytic", "-w", "W1,W10"),
         'unknown workload "W10" (did you mean "W1"?)',
@@ -211,22 +205,6 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "analytic: more programs than cores": (
         ("analytic", "--slow", "1"),
         "speedups: 4 programs for 3 cores (fast + slow), but the model has no waiting",
-    ),
-    "analytic: figure of unknown kind": (
-        ("analytic", "--figure", "f.pdf"),
-        "--figure f.pdf does not end with .svg or .png",
-    ),
-    "analytic: data of unknown kind": (
-        ("analytic", "--data", "f.json"),
-        "--data f.json does not end with .csv or .parquet",
-    ),
-    "analytic: figure into nowhere": (
-        ("analytic", "--figure", "no/folder/f.svg"),
-        "no/folder/f.svg: No such file",
-    ),
-    "analytic: data into nowhere": (
-        ("analytic", "--data", "no/folder/d.parquet"),
-        "no/folder/d.parquet: No such file",
     ),
     "rt-app that is TOML": (("import-rtapp", "x.toml"), 'x.toml: rt-app workloads end with ".json"'),
     "missing rt-app": (("import-rtapp", "x.json"), "x.json: cannot be read"),

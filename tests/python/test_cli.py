@@ -39,9 +39,7 @@ def test_help_names_all_commands(ampsched_here: Ampsched) -> None:
             assert f" {command} " in ended.out
 
 
-@pytest.mark.parametrize(
-    "command", ["compare", "simulate", "list", "describe", "import-rtapp", "analytic", "reproduce"]
-)
+@pytest.mark.parametrize("command", ["compare", "simulate", "list", "describe", "import-rtapp", "analytic"])
 def test_help_has_examples(ampsched_here: Ampsched, command: str) -> None:
     ended = ampsched_here(command, "--help")
     assert ended.code == 0

@@ -45,13 +45,3 @@ def test_traces(ampsched_process: Ampsched, tmp_path: Path, policy: str) -> None
         assert ended.code == 0
         contents.add((tmp_path / name).read_bytes())
     assert len(contents) == 1
-
-
-def test_files_of_reproduce(ampsched_process: Ampsched, tmp_path: Path) -> None:
-    arguments = ("reproduce", "colab", "--only", "fig4", "--repeats", "1", "--max-repeats", "1")
-    for jobs in ("1", "2"):
-        ended = ampsched_process(*arguments, "--jobs", jobs, "--out", jobs)
-        assert ended.code == 0, ended.err
-    one, two = digests(tmp_path / "1"), digests(tmp_path / "2")
-    assert len(one) >= 5
-    assert one == two

@@ -8,7 +8,7 @@ from test_docs_links import DOCS, ROOT
 
 from ampsched.markdown import WIDTH
 
-WRITTEN = {*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "calibration").rglob("*.md")}
+WRITTEN = {*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "lab").rglob("*.md")}
 PAGES = sorted(WRITTEN)
 
 

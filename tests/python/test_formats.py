@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -27,7 +26,7 @@ from typer.main import get_command
 
 from ampsched import Catalog, api
 from ampsched.calibration import calibrate
-from ampsched.cli import living, main, render, reproducing
+from ampsched.cli import living, main, render
 from ampsched.cli.app import app
 from ampsched.docs import commands
 from ampsched.live import LiveComparison, LiveRun, Mix, MixProgram
@@ -205,18 +204,6 @@ def trained(told: Mapping[str, Any]) -> Shown:
             yield from (render.share(found["worst"], 0), render.share(found["labels"], 0))
 
 
-def reproduced(told: Mapping[str, Any]) -> Shown:
-    yield from told["title"].split()
-    for row in told["figures"]:
-        yield from row["figure"].split()
-        yield from (str(value) for key, value in row.items() if key != "figure")
-    for row in told["claims"]:
-        yield row["id"]
-        for key in ("claim", "paper", "ours", "verdict", "apart"):
-            yield from (row[key] or "").split()
-    yield from told["files"]
-
-
 def lived(told: Mapping[str, Any]) -> Shown:
     for number, row in enumerate(told["summary"]):
         yield row["policy"]
@@ -286,7 +273,6 @@ CASES: dict[str, Case] = {
     "counters list": Case([], listed),
     "calibrate": Case(["--window-ms", "0.1", "--windows", "1"], measured),
     "train": Case(["-m", "2B2S", "-k", "2"], trained),
-    "reproduce": Case(["colab"], reproduced),
     "tasks run": Case(["fluidanimate:frames=2", "-w", "4xbig,4xlittle", "-p", "fifo,cats:steal=1,heft"], ran),
     "tasks schedule": Case(["fluidanimate:frames=2", "-w", "4xbig,4xlittle", "-p", "heft"], scheduled),
     "tasks draw": Case(["run.csv"], scheduled),
@@ -307,7 +293,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("mix.toml").write_text("[[programs]]\ncommand = 'true'\n")
     for module, function in SLOW:
         monkeypatch.setattr(module, function, first_answer(getattr(module, function)))
-    monkeypatch.setattr(reproducing, "_reproduce", lambda *_: kept_reproduction())
     monkeypatch.setattr(living, "compare_live", lambda *_, **__: live_comparison())
     return tmp_path
 
@@ -338,20 +323,6 @@ task,kind,worker,start_s,end_s,after
 a,POTRF,0,0,0.002,
 "b, c",TRSM,1,0.0021,0.006,a
 """
-
-
-def kept_reproduction() -> tuple[SimpleNamespace, list[Path]]:
-    """The claims of the committed report with the most."""
-    claims = pl.read_csv(ROOT / "docs/reports/colab/claims.csv", infer_schema_length=None).to_dicts()
-    judged = [
-        SimpleNamespace(
-            claim=SimpleNamespace(source=row["source"], apart=row["apart"] or ""),
-            result=SimpleNamespace(verdict=row["verdict"]),
-        )
-        for row in claims
-    ]
-    result = SimpleNamespace(title="COLAB (CGO 2020), reproduced", claims=judged, records=lambda: claims)
-    return result, [Path("out/colab/report.md"), Path("out/colab/claims.csv")]
 
 
 def live_comparison() -> LiveComparison:

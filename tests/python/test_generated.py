@@ -10,7 +10,7 @@ from tools import bless
 
 ROWS = bless.generated(bless.LIST.read_text(encoding="utf-8"))
 # What generators write at the head of a file.
-MARK = re.compile(r"(?i)\b(?:written|generated) by (?:`|calibration/|tools/)|do not edit")
+MARK = re.compile(r"(?i)\b(?:written|generated) by (?:`|lab/|tools/)|do not edit")
 
 
 def matching(row: bless.Generated) -> set[str]:
@@ -46,9 +46,9 @@ def _is_target(path: Path) -> bool:
 
 
 def test_commands_name_targets_and_files_that_exist() -> None:
-    makefile = (ROOT / "Makefile").read_text()
     for row in ROWS:
-        for target in re.findall(r"\bmake ([\w-]+)", row.command):
+        for folder, target in re.findall(r"\bmake (?:-C (\w+) )?([\w-]+)", row.command):
+            makefile = (ROOT / folder / "Makefile").read_text()
             assert f"\n{target}:" in makefile, f"{row.name}: make {target}"
         for test in re.findall(r"--test (\w+)", row.command):
             found = [path for path in (ROOT / "crates").rglob(f"tests/{test}.rs") if _is_target(path)]

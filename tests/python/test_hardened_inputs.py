@@ -132,9 +132,6 @@ def test_low_an_output_may_be_standard_output(tmp_path: Path) -> None:
         ("tasks", "schedule", "{tasks}", "--trace", "{}"),
         ("tasks", "schedule", "{tasks}", "--csv", "{}"),
         ("tasks", "convert", "{tasks}", "{}.dot"),
-        ("analytic", "--workload", "W1", "--data", "{}.csv"),
-        ("analytic", "--workload", "W1", "--data", "{}.parquet"),
-        ("analytic", "--workload", "W1", "--figure", "{}.png"),
         ("counters", "import", "{counters}", "--from", "gem5", "-o", "{}.csv"),
     ],
 )

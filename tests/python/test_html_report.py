@@ -224,20 +224,6 @@ def test_names_of_anybody_stay_text(result: ampsched.Comparison, tmp_path: Path)
         assert found.problems == []
 
 
-def test_the_report_of_colab_is_small_and_complete(ampsched_here: Ampsched, tmp_path: Path) -> None:
-    path = tmp_path / "colab.html"
-    assert ampsched_here("report", str(ROOT / "docs/reports/colab"), "--html", str(path)).code == 0
-    assert path.stat().st_size < BYTES_MAX
-    with opened(path) as found:
-        assert found.problems == []
-        assert found.page.locator(".rich img").evaluate_all("all => all.every(each => each.naturalWidth > 0)")
-        rows = (ROOT / "docs/reports/colab/claims.csv").read_text().count(",reproduced,")
-        found.page.locator(".filter input[value='not reproduced']").uncheck()
-        found.page.locator(".filter input[value='direction only']").uncheck()
-        left = found.page.locator("table.sortable").last.locator("tr[data-group]:visible")
-        assert 0 < left.count() <= rows + 1
-
-
 MIX = """
 [[programs]]
 name = "a"
@@ -250,7 +236,7 @@ RECORDING = ROOT / "docs/reports/recordings/exact/barriers-even.ampr"
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """Every command with ``--html``; reproduce has a test of its own."""
+    """Every command with ``--html``."""
     return {
         "advise": ["advise", str(RECORDING), "-m", "2B2S", "-p", "linux,colab", "-r", "2"],
         "live compare": ["live", "compare", str(folder / "mix.toml"), "-p", "default", "-r", "2"],

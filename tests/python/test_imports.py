@@ -16,7 +16,7 @@ from ampsched.recording.imports import FORMS, import_file
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "crates/recording/tests/samples"
-RECORDINGS = ROOT / "calibration/recordings"
+RECORDINGS = ROOT / "lab/calibration/recordings"
 S, R, X = 1, 0, 16
 
 

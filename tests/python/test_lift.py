@@ -11,7 +11,7 @@ from ampsched import InputError, simulate
 from ampsched.recording import Lifted, lift, save
 from ampsched.recording.imports import import_file
 
-RECORDINGS = Path(__file__).resolve().parents[2] / "calibration" / "recordings"
+RECORDINGS = Path(__file__).resolve().parents[2] / "lab" / "calibration" / "recordings"
 
 # Per recording: numbers of objects of kinds, and the group that shares work with its number.
 KNOWN = {

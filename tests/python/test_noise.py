@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Ampsched
-from tools import noise as tool
 
 import ampsched
 from ampsched import InputError, Noise, noise_names
+from ampsched_lab.noise import noise as tool
 
 MIX = ("2B2S", "sync-1", "cfs")
 OWN = """
@@ -30,12 +30,12 @@ def test_shipped_files_are_named_and_say_where_they_come_from() -> None:
         assert noise == Noise.parse(name)
         assert noise.sources is not None
         assert noise.sources.description
-        assert 'source = "make noise' in noise.text
+        assert 'source = "make -C lab noise' in noise.text
 
 
 def test_what_an_idle_computer_does_is_a_file_of_the_project() -> None:
     noise = Noise.of(str(ROOT / "docs/reports/truth/host/noise.toml"))
-    assert 'source = "make noise-host"' in noise.text
+    assert 'source = "make -C lab noise-host"' in noise.text
     quiet, noisy = (ampsched.simulate(*MIX, noise=each) for each in ("none", noise))
     assert sum(core.noise_ns for core in noisy.cores) > 0
     assert noisy.makespan_ns > quiet.makespan_ns
@@ -191,4 +191,4 @@ def test_quantiles_have_the_mean_of_the_values() -> None:
 
 
 def test_the_recorder_is_a_script_that_every_shell_knows() -> None:
-    assert (ROOT / "tools/noise.sh").read_text().startswith("#!/bin/sh\n")
+    assert (ROOT / "lab/ampsched_lab/noise/noise.sh").read_text().startswith("#!/bin/sh\n")

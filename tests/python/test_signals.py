@@ -71,7 +71,6 @@ COMMANDS = {
         "out/x.csv",
     ),
     "tasks run": ("tasks", "run", "huge.csv", "-w", "2048x10,2048x4", "-p", "heft,peft"),
-    "reproduce": ("reproduce", "colab", "--out", "out"),
     "calibrate": ("calibrate", "--out", "out", "--window-ms", "10000"),
     "train": ("train", "--machine", "2B2S", "--regression", "trees", "-o", "out/model.json"),
     "counters import": ("counters", "import", "perf.csv", "--from", "perf", "-o", "out/x.csv"),
@@ -79,7 +78,7 @@ COMMANDS = {
 }
 SIGNALS = {
     signal.SIGINT: tuple(COMMANDS),
-    signal.SIGTERM: ("simulate", "tasks schedule", "reproduce", "calibrate"),
+    signal.SIGTERM: ("simulate", "tasks schedule", "calibrate"),
     signal.SIGHUP: ("simulate",),
 }
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars
 import pytest
-from benchmarks import graphs
 from conftest import ROOT, Ampsched
 
 import ampsched
 from ampsched import InputError
+from benchmarks import graphs
 
 TOPCUOGLU = ROOT / "crates/sim/tests/task_graphs/topcuoglu.dot"
 EIGHT = "4x10,4x4"

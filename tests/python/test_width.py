@@ -11,16 +11,14 @@ from conftest import ROOT
 from ampsched.markdown import WIDTH
 
 FOLDERS = (
-    "benchmarks",
-    "calibration",
     "crates",
     "docs",
     "fuzz",
+    "lab",
     "packaging",
     "python",
     "tests",
     "tools",
-    "truth",
 )
 """Besides what lies beside them."""
 DATA = ("python/ampsched/data", "crates/model/tests/corpus", "crates/model/tests/rtapp")

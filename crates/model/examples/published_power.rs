@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Nothing measured enters the predictions of power but what a workload does per cycle; temperatures are those
-//! of the thermal network in its steady state. `calibration/power/report_power.py` makes tables and plots of it.
+//! of the thermal network in its steady state. `lab/calibration/power/report_power.py` makes tables and plots of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -243,7 +243,7 @@ fn catalog() -> Catalog {
 }
 
 fn table(name: &str) -> Vec<Row> {
-    let text = read(&root().join("calibration/published").join(name));
+    let text = read(&root().join("lab/calibration/published").join(name));
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     let header = lines.next().expect("a header");
     lines.map(|cells| header.iter().cloned().zip(cells).collect()).collect()
@@ -255,12 +255,12 @@ fn number(row: &Row, column: &str) -> f64 {
 
 #[test]
 fn the_committed_predictions_are_those_of_the_code() {
-    let committed = read(&root().join("calibration/power/predicted.csv"));
+    let committed = read(&root().join("lab/calibration/power/predicted.csv"));
     let changed = predictions()
         .lines()
         .zip(committed.lines())
         .find(|(now, then)| now != then)
         .map(|(now, then)| format!("{now} instead of {then}"));
-    assert_eq!(changed, None, "make calibrate");
+    assert_eq!(changed, None, "make -C lab calibrate");
     assert_eq!(predictions().lines().count(), committed.lines().count());
 }

@@ -2,7 +2,7 @@
 //! threads of 8 applications on 4 big and 4 little cores.
 //!
 //! Prints one line per policy: name, ns per decision, ns per epoch (0 if it has none). Medians of
-//! several rounds, with all policies in each round; with names as arguments, only those. `make bench` shows them
+//! several rounds, with all policies in each round; with names as arguments, only those. `make -C lab bench` shows them
 //! as a table.
 
 use std::hint::black_box;

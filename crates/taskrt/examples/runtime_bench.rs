@@ -1,11 +1,11 @@
-//! Measures the runtime; `make bench-runtime` runs it beside OpenMP and writes the results down.
+//! Measures the runtime; `make -C lab bench-runtime` runs it beside OpenMP and writes the results down.
 //!
 //! `loop|rayon ITERATIONS ROUNDS` — seconds of a loop whose iterations are ROUNDS of a chain of multiplications each,
 //! on two pinned workers, here or with rayon. `tasks|graph NUMBER` — seconds for empty tasks, started while they are
 //! created, or as a graph. `wake NUMBER` — median seconds of a wake-up: half the time of an empty task that is given to
 //! sleeping workers, whose end wakes the caller. `asymmetric OPENMP ITERATIONS ROUNDS SHARES COUNT` — the loop under
-//! CPU quotas such as 0.5,0.2, and the program OPENMP (benchmarks/peers/openmp_loop.c) under the same ones, in turn;
-//! prints a line per measurement: name, seconds.
+//! CPU quotas such as 0.5,0.2, and the program OPENMP (lab/benchmarks/peers/openmp_loop.c) under the same ones, in
+//! turn; prints a line per measurement: name, seconds.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,21 +11,17 @@ from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
-from ampsched.files import check_suffix, write_csv, write_parquet
 
 if TYPE_CHECKING:
     from ampsched.analytic import Mix, Prediction
-    from ampsched.experiments.prop_sp.figures import Tradeoff
 
 EXAMPLES = render.examples(
     "ampsched analytic --workload W6",
     "ampsched analytic --speedups 2.5,2.1,1.6,1.2 --fast 2 --slow 2 --policy rr,prop-sp --weights 2,1,1,1",
-    "ampsched analytic --figure figure1.svg --data figure1.csv",
+    "ampsched analytic --format csv >predictions.csv",
 )
 OWN = "own"
 """Name of the programs of ``--speedups``."""
-FIGURE_SUFFIXES = (".svg", ".png")
-DATA_SUFFIXES = (".csv", ".parquet")
 
 
 def _complete_workload(incomplete: str) -> list[str]:
@@ -83,13 +78,6 @@ def analytic(
             "--weights", metavar="NUMBERS", help="Static weights (priorities) of the programs for prop-sp."
         ),
     ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option("--figure", help="Draw unfairness against aggregate speed-up (.svg or .png)."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Write the points of the figure (.csv or .parquet).")
-    ] = None,
     *,
     output: Output,
 ) -> None:
@@ -102,22 +90,17 @@ def analytic(
     """
     from ampsched.analytic import POLICIES, predict_all
 
-    check_suffix("--figure", figure, *FIGURE_SUFFIXES)
-    check_suffix("--data", data, *DATA_SUFFIXES)
     names = list(POLICIES) if policy is None else options.split(policy, "policy")
     policies = _distinct("policy", names)
     mixes = _mixes(workload, speedups, fast, slow, weights)
     predictions = [predict_all(mix, policies) for mix in mixes]
-    files = _write(mixes, policies, figure, data)
 
     def text(console: Console) -> None:
         for mix, rows in zip(mixes, predictions, strict=True):
             _print(console, mix, rows)
-        for path in files:
-            console.print(f"written: {path}", soft_wrap=True)
 
     output.show(
-        value=lambda: _as_dict(mixes, predictions, files),
+        value=lambda: _as_dict(mixes, predictions),
         rows=lambda: [
             {"workload": mix.name, **asdict(row)}
             for mix, found in zip(mixes, predictions, strict=True)
@@ -155,39 +138,12 @@ def _distinct(what: str, names: list[str]) -> list[str]:
     return names
 
 
-def _write(
-    mixes: Sequence["Mix"], policies: Sequence[str], figure: Path | None, data: Path | None
-) -> list[Path]:
-    """Writes what is wanted; nothing is loaded for it otherwise."""
-    if figure is None and data is None:
-        return []
-    from ampsched.experiments.prop_sp.figures import draw, figure_1
-
-    points = figure_1(mixes, policies)
-    if figure is not None:
-        draw(points, figure)
-    if data is not None:
-        _write_data(points, data)
-    return [path for path in (figure, data) if path is not None]
-
-
-def _write_data(points: "Tradeoff", path: Path) -> None:
-    import polars
-
-    frame = polars.DataFrame(points.records(), infer_schema_length=None)
-    write = write_csv if path.suffix == ".csv" else write_parquet
-    write(path, frame)
-
-
-def _as_dict(
-    mixes: Sequence["Mix"], predictions: Sequence[Sequence["Prediction"]], files: Sequence[Path]
-) -> dict[str, object]:
+def _as_dict(mixes: Sequence["Mix"], predictions: Sequence[Sequence["Prediction"]]) -> dict[str, object]:
     return {
         "mixes": [
             {**asdict(mix), "policies": [asdict(row) for row in rows]}
             for mix, rows in zip(mixes, predictions, strict=True)
         ],
-        "files": [str(path) for path in files],
     }
 
 

@@ -72,7 +72,9 @@ app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
 app.command("calibrate", epilog=calibrating.EXAMPLES)(calibrating.calibrate)
 app.command("train", epilog=training.EXAMPLES)(training.train)
-app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
+app.command("reproduce", epilog=reproducing.EXAMPLES, context_settings=reproducing.PASSED_ON)(
+    reproducing.reproduce
+)
 app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.add_typer(creating.app)
 app.add_typer(tasks.app)

@@ -150,15 +150,3 @@ def schedules(html: Path | None, made: "Sequence[TaskSchedule]", *, quiet: bool)
         return tasks.page([each.to_dict() for each in made], Asked(command()), made)
 
     write(html, make, quiet=quiet)
-
-
-def reproduction(html: Path | None, folders: Sequence[Path], *, quiet: bool) -> None:
-    """The page of ``reproduce``; of several papers it has verdicts and claims only."""
-
-    def make() -> "list[Page]":
-        from ampsched.report import Asked, reproducing
-
-        asked = Asked(command())
-        return [reproducing.page(folder, asked, figures=len(folders) == 1) for folder in folders]
-
-    write(html, make, quiet=quiet)

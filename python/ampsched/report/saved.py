@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ampsched import laboratory
 from ampsched._core import InputError
 from ampsched.files import read_text
-from ampsched.report import advising, comparing, living, reproducing, single, tasks
+from ampsched.report import advising, comparing, living, single, tasks
 from ampsched.report.asked import Asked
 from ampsched.report.page import Page
 
@@ -32,11 +33,8 @@ def page(path: Path) -> Page:
         InputError: If it cannot be read, or is no result of a command.
     """
     if path.is_dir():
-        if reproducing.is_folder(path):
-            return reproducing.page(path, Asked())
-        raise InputError(
-            f"{path}: is no folder that ampsched reproduce has written: it lacks report.md or claims.csv"
-        )
+        page_of_folder: Callable[[Path, Asked], Page] = laboratory.module("shared.html").page
+        return page_of_folder(path, Asked())
     try:
         values = json.loads(read_text(path, BYTES_MAX))
     except (json.JSONDecodeError, RecursionError) as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from polars import col
 
 from ampsched._core import InputError
-from ampsched.experiments.plots import REFERENCE, SERIES, canvas, head
+from ampsched.drawing import REFERENCE, SERIES, canvas, head
 from ampsched.sweeps.measures import measure
 from ampsched.sweeps.result import PLACE, parameters
 

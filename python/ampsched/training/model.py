@@ -58,7 +58,7 @@ class Method:
 
 
 def default_method(counters: int | None = DEFAULT_COUNTERS, *, is_big: bool) -> Method:
-    """The recipe that nested cross-validation chose for counters of big or little cores (docs/reports/prediction)."""
+    """The recipe that nested cross-validation chose for counters of big or little cores."""
     if is_big:
         return Method("cycles", "costs", counters)
     return Method("cycles", "ridge", counters, "log", "forward")

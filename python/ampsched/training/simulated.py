@@ -12,7 +12,7 @@ from ampsched.training.pmu import Pmu
 from ampsched.training.rows import Array, TrainingSet
 
 # Profiles that are one program twice: two versions of one algorithm, or two encoders of one format. They are left out
-# of the training together (calibration/profiles/README.md says what each profile is).
+# of the training together (lab/calibration/profiles/README.md says what each profile is).
 TWINS = {
     "lu_cb": "lu", "lu_ncb": "lu", "ocean_cp": "ocean", "ocean_ncp": "ocean", "water_nsquared": "water",
     "water_spatial": "water", "hmmer2": "hmmer", "hmmer3": "hmmer", "x264": "h264", "h264c": "h264",

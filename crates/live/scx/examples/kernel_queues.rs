@@ -1,5 +1,5 @@
 //! Puts the other design that was measured into the kernel, its own dispatch queues (`bpf/kernel_queues.bpf.c`), until
-//! it is killed. For its speed only: `make truth-cores` has it as one of its schedulers.
+//! it is killed. For its speed only: `make -C lab truth-cores` has it as one of its schedulers.
 
 #![allow(unsafe_code)] // It takes a signal back.
 

@@ -56,15 +56,15 @@ fn number(text: &str) -> f64 {
 impl Published {
     /// Reads everything from the repository.
     pub fn read() -> Published {
-        let (workloads, exynos) = exynos(&read("calibration/published/exynos5422_speed.csv"));
+        let (workloads, exynos) = exynos(&read("lab/calibration/published/exynos5422_speed.csv"));
         Published {
             catalog: catalog(),
-            chronaki: ratios(&read("calibration/published/chronaki_table1.csv")),
-            dhrystone: dhrystone(&read("calibration/published/dhrystone.csv")),
-            gem5: ratios(&read("calibration/published/gem5_ex5.csv")),
+            chronaki: ratios(&read("lab/calibration/published/chronaki_table1.csv")),
+            dhrystone: dhrystone(&read("lab/calibration/published/dhrystone.csv")),
+            gem5: ratios(&read("lab/calibration/published/gem5_ex5.csv")),
             workloads,
             exynos,
-            native: native(&read("calibration/profiles/profiles.csv")),
+            native: native(&read("lab/calibration/profiles/profiles.csv")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Measurements of the engine, one per call, printed as a JSON object; `benchmarks/run.py` calls them.
+//! Measurements of the engine, one per call, printed as a JSON object; `lab/benchmarks/run.py` calls them.
 //!
 //! ```text
 //! engine_bench hogs POLICY CORES THREADS SIM_MS      CPU-bound threads, half of the cores half as fast

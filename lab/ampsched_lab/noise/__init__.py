@@ -1,0 +1,1 @@
+"""What systems do beside programs, recorded from traces."""

@@ -1,0 +1,1 @@
+"""How well speed-ups can be predicted, and what errors cost."""

@@ -1,1 +1,0 @@
-"""Kernels and simulations: what is measured of both (`make truth`, `make gain`)."""

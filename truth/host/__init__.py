@@ -1,1 +1,0 @@
-"""Kernel and simulator side by side on this computer, without a virtual machine: `make truth-host`."""

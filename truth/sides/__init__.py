@@ -1,1 +1,0 @@
-"""Kernel and simulator side by side, on cores that are exactly as unequal in both: `make truth`."""

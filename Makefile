@@ -36,10 +36,14 @@ build: $(BUILD)/package ## Set everything up: .venv with the ampsched command in
 .PHONY: test
 test: rust-test python-test ## Run every test
 
+TEST_TIMES := $(abspath $(BUILD)/test-times)
+
 .PHONY: rust-test
 rust-test: $(BUILD)/venv
-	cargo test --workspace --locked --quiet \
+	@rm -f $(TEST_TIMES)
+	TEST_TIMES=$(TEST_TIMES) cargo test --workspace --locked --quiet \
 		--config 'target."cfg(unix)".runner = ["sh", "$(CURDIR)/tools/timed-test.sh"]'
+	@echo "the slowest of $$(wc -l <$(TEST_TIMES)) programs of tests:" && sort -rn $(TEST_TIMES) | head -n 10
 
 # The checkout's own package as the Rust tests have compiled it, every check of the sources on; nothing is installed.
 TESTED := $(abspath $(BUILD)/tested)
@@ -57,7 +61,7 @@ python-test: $(BUILD)/dev $(TRACE_PROCESSOR) ## Run the Python tests [TESTS='FIL
 	cargo build --locked --quiet -p ampsched-py -p ampsched-live-cli
 	@sh tools/fresh-package.sh $(TESTED) $${CARGO_TARGET_DIR:-target}/debug/lib_core.so
 	AMPSCHED_LIVE="$$(realpath $${CARGO_TARGET_DIR:-target}/debug/ampsched-live)" PYTHONPATH=$(TESTED) \
-		PATH="$(TESTED)/bin:$$PATH" $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(TESTS)
+		PATH="$(TESTED)/bin:$$PATH" $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --durations 10 $(TESTS)
 
 SECONDS ?= 2.4
 

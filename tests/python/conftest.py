@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,27 +19,11 @@ import pytest  # noqa: E402
 from ampsched.cli import main  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-# What takes longer is a campaign (make sweep, fuzz, stress ...), not a test.
-TEST_CAP_S = float(os.environ.get("TEST_CAP_S", "20"))
 
 # Whoever started the tests in the background ignores some of these, and every program that they start would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that passes, but takes too long, fails; so does the preparation of one."""
-    report = yield
-    if report.passed and call.duration > TEST_CAP_S:
-        report.outcome = "failed"
-        report.longrepr = (
-            f"{item.nodeid}: {call.when} took {call.duration:.1f} s, {TEST_CAP_S:g} s are allowed"
-        )
-    return report
 
 
 @dataclass(frozen=True)

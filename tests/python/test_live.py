@@ -206,7 +206,7 @@ def test_signals_end_a_comparison_soon_and_all_that_it_runs(
         _wait_until(lambda: said.exists() and said.read_text().endswith("\n"))
         asked_s = time.monotonic()
         comparison.send_signal(number)
-        code = comparison.wait(10)
+        code = comparison.wait()
         took_s = time.monotonic() - asked_s
     expected = -number if number == signal.SIGKILL else 128 + number
     assert (code, took_s < SOON_S) == (expected, True), took_s
@@ -222,12 +222,12 @@ def _is_gone(cmdline: Path) -> bool:
         return True
 
 
-SOON_S = 2.0
-"""Half a second (0.15 s were measured), and what it takes longer where other tests run, too."""
+SOON_S = 30.0
+"""Half of what the program sleeps; 0.15 s were measured on a quiet computer."""
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + 15
+    until_s = time.monotonic() + 300
     while not holds():
         assert time.monotonic() < until_s
         time.sleep(0.01)

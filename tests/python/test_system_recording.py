@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -41,6 +43,13 @@ raise SystemExit(3)
 def _can_trace() -> bool:
     if os.geteuid():
         return False
+    # Workers of the tests collect at the same time; the first would take the mount with it that the second uses.
+    with Path(tempfile.gettempdir(), "ampsched-tests-tracefs.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _traces()
+
+
+def _traces() -> bool:
     try:
         with tracefs.mounted() as folder, tracefs.Instance.made(folder, system.EVENTS, [], 64):
             return True
@@ -102,7 +111,7 @@ def test_pages_of_a_recorder_that_is_ended_are_recovered(tmp_path: Path, how: si
     out, pages = tmp_path / "x.ampr", tmp_path / "x.ampr.pages"
     recorder = subprocess.Popen([sys.executable, "-c", RECORDER, str(out)], stderr=subprocess.DEVNULL)
     own = f"{tracefs.PREFIX}{recorder.pid}"
-    until_s = time.monotonic() + 10
+    until_s = time.monotonic() + 300
     while not any(file.stat().st_size for file in pages.glob("cpu*")) and time.monotonic() < until_s:
         time.sleep(0.02)
     time.sleep(0.3)

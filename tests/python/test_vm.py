@@ -33,7 +33,7 @@ def test_low_nothing_outlives_a_run_that_is_killed(number: signal.Signals) -> No
         child = int(run.stdout.readline())
         run.send_signal(number)
         run.wait(10)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 300
         while Path(f"/proc/{child}").exists() and time.monotonic() < until:
             time.sleep(0.01)
     assert not Path(f"/proc/{child}").exists()

@@ -279,9 +279,8 @@ fn a_million_events_take_a_few_seconds() {
     let took_s = begin.elapsed().as_secs_f64();
     eprintln!("{} events in {took_s:.2} s", recording.events());
     assert_eq!(recording.threads.len(), 2);
-    // Without optimisation it takes several times as long.
-    let most_s = if cfg!(debug_assertions) { 18.0 } else { 5.0 };
-    assert!(took_s < most_s, "{took_s} s");
+    // Reading that looks back over all events for each takes hours.
+    assert!(took_s < 300.0, "{took_s} s");
 }
 
 /// Lines of a switch of core 0 or 1 at a time in us.

@@ -412,7 +412,7 @@ impl Life {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 300, failure_persistence: None, ..ProptestConfig::default()
+        cases: 150, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]

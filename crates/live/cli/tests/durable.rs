@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::Signal;
@@ -233,10 +233,8 @@ fn m10_a_stopped_guardian_does_not_hang_the_end() {
     kill(guardian, Signal::STOP);
     kill(session.pid(), Signal::TERM);
     kill(session.pid(), Signal::CONT);
-    let started = Instant::now();
     let mut session = session;
     until("the session ends", || session.child.try_wait().unwrap().is_some());
-    assert!(started.elapsed() < Duration::from_secs(5));
     assert!(tree.is_untouched());
     let proc = ampsched_computer::Proc::default();
     assert!(proc.process(guardian).is_none(), "it is gone, too");

@@ -83,7 +83,7 @@ fn a_session_counts_and_predicts() {
     // 30 ms. So it runs for so long that this is little of the whole.
     let is_near = |speedup: f64| (1.45..1.55).contains(&speedup);
     while !speedup.is_some_and(is_near) || ran(&session, &daemon).0 < 1e9 {
-        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", session.status(&daemon));
+        assert!(started.elapsed() < Duration::from_secs(300), "{:?}", session.status(&daemon));
         std::thread::sleep(Duration::from_millis(20));
         session.step(&mut daemon, started.elapsed().as_nanos() as u64).unwrap();
         speedup = session.status(&daemon).threads[0].speedup;

@@ -14,6 +14,7 @@ mod words;
 
 mod affinity;
 mod attrs;
+mod event;
 mod factors;
 mod fair;
 mod fast;
@@ -38,6 +39,7 @@ mod witness;
 
 pub use affinity::{AffinityId, AffinityTable};
 pub use attrs::{GroupId, GroupInfo, Honours, ThreadAttrs, WEIGHT_IDLE};
+pub use event::Event;
 pub use factors::{Factor, FactorKind, Factors, Stalls};
 pub use fair::{Fair, Kernel};
 pub use fast::{Act, FastPlane};
@@ -63,7 +65,7 @@ pub use sched::{
     Turn, cost_points,
 };
 pub use topology::{Board, ClusterInfo, CoreDesign, CoreInfo, StaticPower, Topology};
-pub use traits::{Event, Policy};
+pub use traits::Policy;
 pub use view::View;
 pub use weight::nice_to_weight;
 pub use witness::{DecidedBy, Moved, NoWitness, Reason, ReasonValue, Testimony, Witness};

@@ -3,6 +3,7 @@
 
 use super::Fair;
 use super::state::EntityId;
+use crate::sched::energy;
 use crate::{CostPoint, Sched, Topology, cost_points};
 
 /// Cores of one clock, with what they cost (`struct perf_domain`).
@@ -21,15 +22,6 @@ impl PerfDomain {
         };
         let all: Vec<_> = topology.clusters().iter().map(of).collect();
         if all.iter().all(|domain| !domain.points.is_empty()) { all } else { Vec::new() }
-    }
-
-    /// Energy per time if the busiest core uses `most` and all together `sum`.
-    pub(super) fn energy(&self, most: u64, sum: u64) -> u64 {
-        // A quarter of headroom, as the governor adds it (`sugov_effective_cpu_perf`).
-        let wanted = most + most / 4;
-        let enough = self.points.iter().find(|point| u64::from(point.capacity) >= wanted);
-        let point = enough.or(self.points.last());
-        point.map_or(0, |point| point.cost * sum)
     }
 }
 
@@ -141,6 +133,6 @@ impl Fair {
             capacity += self.cores[core].capacity_max;
         }
         let sum = sum.min(capacity) + on.map_or(0, |_| self.util_of(id));
-        domain.energy(most, sum.min(capacity))
+        energy(&domain.points, most, sum.min(capacity))
     }
 }

@@ -7,15 +7,7 @@ use ampsched_model::Ns;
 use super::state::{CAPACITY_ONE, Core, EntityId, Queue, QueueId};
 use crate::Activity;
 use crate::pelt::Pelt;
-
-/// Margin of a capacity: a utilisation fits if 1280 / 1024 of it does (`fits_capacity`).
-const MARGIN: u64 = 1280;
-
-/// Whether a utilisation leaves a capacity a fifth to spare (`fits_capacity`).
-#[inline]
-pub(super) fn fits(util: u64, capacity: u64) -> bool {
-    util * MARGIN < capacity * CAPACITY_ONE
-}
+use crate::sched::fits;
 
 /// Whether a capacity is greater by more than 5 % (`capacity_greater`).
 pub(super) fn is_greater(one: u64, other: u64) -> bool {

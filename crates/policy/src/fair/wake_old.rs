@@ -114,7 +114,7 @@ impl Fair {
         }
         self.settle(id);
         let share = u64::from(self.entities[id as usize].pelt.util_avg());
-        !super::load::fits(share * self.cores[last].capacity_max / CAPACITY_ONE, least)
+        !crate::sched::fits(share * self.cores[last].capacity_max / CAPACITY_ONE, least)
     }
 
     fn affine(&mut self, this: usize, last: usize, pct: i64) -> Affine {

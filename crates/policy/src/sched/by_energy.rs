@@ -32,6 +32,14 @@ pub fn cost_points(cluster: &ClusterInfo) -> Vec<CostPoint> {
         .collect()
 }
 
+/// Energy of a cluster per time (`em_cpu_energy`) if its busiest core uses `most` and all together `sum`: of the lowest
+/// operating point that has a quarter more than `most`, as the governor adds it (`sugov_effective_cpu_perf`).
+pub(crate) fn energy(points: &[CostPoint], most: u64, sum: u64) -> u64 {
+    let wanted = most + most / 4;
+    let enough = points.iter().find(|point| u64::from(point.capacity) >= wanted);
+    enough.or(points.last()).map_or(0, |point| point.cost * sum)
+}
+
 /// A cluster, and what is used of it without a thread for which a core is sought.
 struct Estimate<'a> {
     points: &'a [CostPoint],
@@ -44,23 +52,16 @@ struct Estimate<'a> {
 }
 
 impl Estimate<'_> {
-    /// Energy of the cluster per time (`em_cpu_energy`): of the lowest operating point that has a quarter more than
-    /// what the busiest core uses.
-    fn energy(&self, most: u32, sum: u32) -> u64 {
-        let enough = self.points.iter().find(|point| point.capacity >= most + most / 4);
-        let point = enough.or(self.points.last()).expect("there is an energy model");
-        point.cost * u64::from(sum)
-    }
-
     /// Without the thread.
     fn before(&self) -> u64 {
-        self.energy(self.most, self.sum)
+        energy(self.points, self.most.into(), self.sum.into())
     }
 
     /// What the thread adds on a core of which so much is used, where it fits.
     fn added(&self, used: u32) -> u64 {
         let with = (used + self.util).min(self.capacity);
-        self.energy(self.most.max(with), self.sum - used + with) - self.before()
+        let (most, sum) = (self.most.max(with), self.sum - used + with);
+        energy(self.points, most.into(), sum.into()) - self.before()
     }
 }
 
@@ -191,7 +192,7 @@ pub(crate) mod tests {
         let little = Estimate { points: &little, capacity: 512, util: 200, most: 400, sum: 500 };
         let big = Estimate { points: &big, capacity: 1024, util: 200, most: 600, sum: 1100 };
         assert_eq!([&little, &big].map(|of| hundredths(of.before())), [292.97, 1432.29]);
-        assert!(!fits(400 + 200, 512), "600 does not fit into 512");
+        assert!(!fits(400_u32 + 200, 512_u32), "600 does not fit into 512");
         assert_eq!(hundredths(little.before() + little.added(100)), 410.16);
         assert_eq!(hundredths(little.added(100)), 117.19);
         assert_eq!(hundredths(big.before() + big.added(500)), 2158.20);

@@ -130,6 +130,6 @@ impl Sched {
 const MARGIN: u64 = 1280;
 
 /// Whether a utilisation leaves a core of some capacity a fifth to spare (fair.c, `fits_capacity`).
-pub(crate) fn fits(util: u32, capacity: u32) -> bool {
-    u64::from(util) * MARGIN < u64::from(capacity) * u64::from(CAPACITY_ONE)
+pub(crate) fn fits(util: impl Into<u64>, capacity: impl Into<u64>) -> bool {
+    util.into() * MARGIN < capacity.into() * u64::from(CAPACITY_ONE)
 }

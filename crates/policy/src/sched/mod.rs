@@ -34,6 +34,7 @@ use crate::{
     AffinityId, AffinityTable, Allocator, ClusterInfo, Factor, GroupInfo, Honours, LoadTracker,
     Needs, Order, Prefer, QueueScope, Rules, ThreadAttrs, ThreadPlan, Topology,
 };
+pub(crate) use by_energy::energy;
 pub use by_energy::{CostPoint, cost_points};
 pub(crate) use load::fits;
 pub use moves::Turn;

@@ -1,7 +1,8 @@
 //! Averages, and what fits where.
 
-use super::super::load::{fits, is_greater};
+use super::super::load::is_greater;
 use super::*;
+use crate::sched::fits;
 
 /// A period of load tracking.
 const PERIOD_NS: Ns = 1024 * 1024;
@@ -67,8 +68,8 @@ fn a_light_new_thread_is_expected_to_use_little() {
 #[test]
 fn a_fifth_is_kept_free() {
     // `fits_capacity`: 819 x 1280 = 1048320 is below 1024 x 1024, 820 x 1280 = 1049600 is not.
-    assert!(fits(819, 1024));
-    assert!(!fits(820, 1024));
+    assert!(fits(819_u64, 1024_u64));
+    assert!(!fits(820_u64, 1024_u64));
 }
 
 #[test]

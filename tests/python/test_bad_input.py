@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Ampsched
 
-CORPUS = ROOT / "crates/model/tests/corpus"
-RTAPP = ROOT / "crates/model/tests/rtapp/bad"
+CASES = ROOT / "crates/model/tests"
 MIX = ("-m", "2B2S", "-w", "sync-1", "-p", "cfs")
 
 # Arguments, and what the line says.
@@ -331,15 +330,27 @@ OTHERWISE = {
 }
 
 
-def malformed() -> list[Path]:
-    """The malformed files whose messages are held word for word."""
-    files = [*CORPUS.glob("*/*.toml"), *RTAPP.glob("*.json")]
-    return sorted(path for path in files if path.with_suffix(".expected").is_file())
+def malformed() -> dict[str, tuple[str, str]]:
+    """Inputs whose messages are held word for word, and these messages, by kind and name."""
+    found = {}
+    for path in [*CASES.glob("corpus/*.cases"), CASES / "rtapp/bad.cases"]:
+        for case in path.read_text().split("=== ")[1:]:
+            name, _, rest = case.partition("\n")
+            text, _, expected = rest.rpartition("--- expected\n")
+            found[f"{path.stem}/{name}"] = text, expected
+    return dict(sorted(found.items()))
 
 
-@pytest.mark.parametrize("file", malformed(), ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_malformed_files(ampsched_here: Ampsched, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    monkeypatch.chdir(file.parent)
-    ended = ampsched_here("import-rtapp" if file.suffix == ".json" else "describe", file.name)
-    expected = " ".join(file.with_suffix(".expected").read_text().split())
-    assert_refused(ended, file.name if file.name in OTHERWISE else expected)
+MALFORMED = malformed()
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_files(
+    ampsched_here: Ampsched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: str
+) -> None:
+    text, expected = MALFORMED[case]
+    name = case.partition("/")[2]
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    ended = ampsched_here("import-rtapp" if name.endswith(".json") else "describe", name)
+    assert_refused(ended, name if name in OTHERWISE else " ".join(expected.split()))

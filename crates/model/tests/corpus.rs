@@ -1,7 +1,9 @@
 //! Malformed files and the message that each must give, word for word.
 //!
-//! `tests/corpus/FOLDER/NAME.toml` is the input, `NAME.expected` the message. With `BLESS=1` in the
-//! environment the messages are written instead of compared; read the difference before committing.
+//! `tests/corpus/KIND.cases` has the inputs and messages. With `BLESS=1` in the environment the messages
+//! are written instead of compared; read the difference before committing.
+
+mod cases;
 
 use std::path::{Path, PathBuf};
 
@@ -46,35 +48,16 @@ fn outcome(base: &Catalog, kind: FileKind, file: &str, text: &str) -> Result<(),
 #[test]
 fn malformed_files_give_the_expected_message() {
     let base = base();
-    let bless = std::env::var_os("BLESS").is_some();
-    let (mut seen, mut wrong) = (0, Vec::new());
+    let mut seen = 0;
     for (kind, folder) in FileKind::FOLDERS {
-        let mut paths: Vec<PathBuf> = std::fs::read_dir(corpus().join(folder))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-            .collect();
-        paths.sort();
-        for path in paths {
-            let file = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let message = match outcome(&base, kind, &file, &read(&path)) {
-                Ok(()) => "accepted".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            let expected = path.with_extension("expected");
-            if bless {
-                std::fs::write(&expected, format!("{message}\n")).unwrap();
-            } else if read(&expected).trim_end_matches('\n') != message {
-                wrong.push(format!(
-                    "{folder}/{file}\n  expected {}  got      {message}",
-                    read(&expected)
-                ));
-            }
-            assert!(!message.contains('\n'), "{folder}/{file}: {message}");
-            assert_ne!(message, "accepted", "{folder}/{file}");
-            seen += 1;
-        }
+        let path = corpus().join(folder).with_extension("cases");
+        cases::check(&path, |case| {
+            let refused = outcome(&base, kind, &case.name, &case.input);
+            let message = refused.expect_err(&case.name).to_string();
+            assert!(!message.contains('\n'), "{}: {message}", case.name);
+            format!("{message}\n")
+        });
+        seen += cases::read(&path).len();
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(seen > 150, "only {seen} files were found");
+    assert!(seen > 150, "only {seen} cases were found");
 }

@@ -1,5 +1,7 @@
 //! No input makes a parser panic, and valid programs become well-formed code.
 
+mod cases;
+
 use std::path::{Path, PathBuf};
 
 use ampsched_model::{Catalog, FileKind, Program};
@@ -26,7 +28,9 @@ fn seeds() -> Vec<(FileKind, String)> {
     let mut seeds = Vec::new();
     for (kind, folder) in FileKind::FOLDERS {
         let shipped = texts(manifest().join("../../python/ampsched/data").join(folder));
-        let malformed = texts(manifest().join("tests/corpus").join(folder));
+        let malformed =
+            cases::read(&manifest().join("tests/corpus").join(folder).with_extension("cases"));
+        let malformed = malformed.into_iter().map(|case| case.input);
         seeds.extend(shipped.into_iter().chain(malformed).map(|text| (kind, text)));
     }
     seeds

@@ -1,8 +1,10 @@
 //! What rt-app files become, and the message that each malformed one must give, word for word.
 //!
-//! `rtapp/good/NAME.json` becomes the program that `NAME.expected` lists; `rtapp/bad/NAME.json` gives
-//! the message in its `NAME.expected`. With `BLESS=1` in the environment the expectations are written
-//! instead of compared; read the difference before committing.
+//! Files in `rtapp/good.cases` become the listed programs; those in `rtapp/bad.cases` give the message.
+//! With `BLESS=1` in the environment the expectations are written instead of compared; read the
+//! difference before committing.
+
+mod cases;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,23 +14,18 @@ use ampsched_model::{
     parse_core_type, speed_ips,
 };
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rtapp").join(name)
-}
-
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The JSON files of a folder, in alphabetical order.
-fn files(name: &str) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder(name))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .collect();
-    paths.sort();
-    paths
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rtapp").join(name)
+}
+
+/// The input of a well-formed case.
+fn input(name: &str) -> String {
+    let cases = cases::read(&file("good.cases"));
+    cases.into_iter().find(|case| case.name == name).expect(name).input
 }
 
 fn cores(set: &CoreSet) -> String {
@@ -88,46 +85,27 @@ fn listing(program: &Program, notes: &[String]) -> String {
     text
 }
 
-/// Compares what a file gives with what stands beside it; the answer is the difference.
-fn compare(path: &Path, got: &str) -> Option<String> {
-    let expected = path.with_extension("expected");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&expected, got).unwrap();
-        return None;
-    }
-    let expected = read(&expected);
-    (expected != got).then(|| format!("{}\n-- expected\n{expected}-- got\n{got}", path.display()))
-}
-
 #[test]
 fn files_become_the_listed_programs() {
-    let paths = files("good");
-    let differences = paths.iter().filter_map(|path| {
-        let file = path.file_name().unwrap().to_str().unwrap();
-        let import = import_rtapp(file, &read(path)).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(import.program.flaw(), None, "{file}");
-        compare(path, &listing(&import.program, &import.notes))
+    let path = file("good.cases");
+    cases::check(&path, |case| {
+        let import =
+            import_rtapp(&case.name, &case.input).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(import.program.flaw(), None, "{}", case.name);
+        listing(&import.program, &import.notes)
     });
-    let differences: Vec<String> = differences.collect();
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
-    assert!(paths.len() >= 14, "only {} files were found", paths.len());
+    assert!(cases::read(&path).len() >= 14);
 }
 
 #[test]
 fn malformed_files_give_the_expected_message() {
-    let paths = files("bad");
-    let differences = paths.iter().filter_map(|path| {
-        let file = path.file_name().unwrap().to_str().unwrap();
-        let message = match import_rtapp(file, &read(path)) {
-            Ok(_) => panic!("{file} was accepted"),
-            Err(error) => error.to_string(),
-        };
+    let path = file("bad.cases");
+    cases::check(&path, |case| {
+        let message = import_rtapp(&case.name, &case.input).expect_err(&case.name).to_string();
         assert!(!message.contains('\n'), "{message}");
-        compare(path, &format!("{message}\n"))
+        format!("{message}\n")
     });
-    let differences: Vec<String> = differences.collect();
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
-    assert!(paths.len() >= 90, "only {} files were found", paths.len());
+    assert!(cases::read(&path).len() >= 90);
 }
 
 /// Instructions per ns of a profile on a core type that is shipped.
@@ -157,8 +135,7 @@ fn run_loop_is_as_fast_as_on_a_juno_board() {
 
 #[test]
 fn memory_is_written_slower_the_less_caches_help() {
-    let import =
-        import_rtapp("memory_and_io.json", &read(&folder("good").join("memory_and_io.json")));
+    let import = import_rtapp("memory_and_io.json", &input("memory_and_io.json"));
     let profiles = import.unwrap().program.profiles;
     for (core_type, mhz) in [("cortex-a57", 2000.0), ("cortex-a53", 1200.0)] {
         // 16 bytes an instruction.

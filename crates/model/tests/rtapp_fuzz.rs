@@ -1,5 +1,7 @@
 //! No text makes the rt-app importer panic, and whatever it accepts is well-formed code.
 
+mod cases;
+
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -32,15 +34,10 @@ fn seeds() -> &'static [String] {
 }
 
 fn read_seeds() -> Vec<String> {
-    let mut paths = Vec::new();
-    for folder in ["good", "bad"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rtapp").join(folder);
-        let entries = std::fs::read_dir(folder).unwrap();
-        paths.extend(entries.map(|entry| entry.unwrap().path()));
-    }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    paths.sort();
-    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rtapp");
+    let cases =
+        ["bad.cases", "good.cases"].into_iter().flat_map(|file| cases::read(&folder.join(file)));
+    cases.map(|case| case.input).collect()
 }
 
 /// Something that means something to the importer.

@@ -15,7 +15,7 @@ pub static MACHINE: Format = Format {
     name: "machine",
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
-        once(&CELL, || of("machines", "machines", "toml"))
+        once(&CELL, || of("machines"))
     },
     read: |text| read(FileKind::Machine, text),
     most: MOST,
@@ -25,7 +25,7 @@ pub static CORE_TYPE: Format = Format {
     name: "core-type",
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
-        once(&CELL, || of("core_types", "core_types", "toml"))
+        once(&CELL, || of("core_types"))
     },
     read: |text| read(FileKind::CoreType, text),
     most: MOST,
@@ -45,7 +45,7 @@ pub static PROGRAM: Format = Format {
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
         once(&CELL, || {
-            let all = of("programs", "programs", "toml").into_iter();
+            let all = of("programs").into_iter();
             // As long as may be: each like it takes a second, which is right but time for thousands of others.
             all.filter(|text| !text.contains("count = 1_000_000")).collect()
         })
@@ -58,7 +58,7 @@ pub static WORKLOAD: Format = Format {
     name: "workload",
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
-        once(&CELL, || of("workloads", "workloads", "toml"))
+        once(&CELL, || of("workloads"))
     },
     read: |text| read(FileKind::Workload, text),
     most: MOST,
@@ -91,10 +91,7 @@ pub static RTAPP: Format = Format {
     seeds: || {
         static CELL: OnceLock<Vec<String>> = OnceLock::new();
         once(&CELL, || {
-            let good = seeds::files("crates/model/tests/rtapp/good", ".json", MOST);
-            good.into_iter()
-                .chain(seeds::files("crates/model/tests/rtapp/bad", ".json", MOST))
-                .collect()
+            ["good", "bad"].map(|kind| seeds::cases(&format!("rtapp/{kind}.cases"), MOST)).concat()
         })
     },
     read: |text| match import_rtapp("input.json", text) {
@@ -106,9 +103,9 @@ pub static RTAPP: Format = Format {
 };
 
 /// Shipped files of a kind, and the wrong ones of the tests.
-fn of(shipped: &str, wrong: &str, ending: &str) -> Vec<String> {
-    let shipped = seeds::files(&format!("python/ampsched/data/{shipped}"), ending, MOST);
-    let wrong = seeds::files(&format!("crates/model/tests/corpus/{wrong}"), ending, MOST);
+fn of(kind: &str) -> Vec<String> {
+    let shipped = seeds::files(&format!("python/ampsched/data/{kind}"), ".toml", MOST);
+    let wrong = seeds::cases(&format!("corpus/{kind}.cases"), MOST);
     shipped.into_iter().chain(wrong).collect()
 }
 

@@ -1,5 +1,8 @@
 //! Texts to start from, out of the checkout.
 
+#[path = "../../../../crates/model/tests/cases/mod.rs"]
+mod cases;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +17,13 @@ pub fn files(folder: &str, ending: &str, most: usize) -> Vec<String> {
     let named = paths.iter().filter(|path| path.to_string_lossy().ends_with(ending));
     let texts = named.filter_map(|path| fs::read_to_string(path).ok());
     texts.filter(|text| text.len() <= most).collect()
+}
+
+/// The inputs in a file of cases of `crates/model/tests`; `most` bytes each at most.
+pub fn cases(file: &str, most: usize) -> Vec<String> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/model/tests");
+    let inputs = cases::read(&tests.join(file)).into_iter().map(|case| case.input);
+    inputs.filter(|text| text.len() <= most).collect()
 }
 
 /// The bytes of a file of the checkout.

@@ -24,14 +24,14 @@ endif
 .PHONY: help
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-		printf '  make %-14s %s\n' "$$name" "$$text"; done
+		printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 .PHONY: demo
-demo: $(BUILD)/package ## Set everything up, run the COLAB experiment and print its tables
+demo: $(BUILD)/package ## Set everything up and print a first answer
 	$(BIN)/ampsched reproduce colab --jobs $(JOBS)
 
 .PHONY: build
-build: $(BUILD)/package ## Set everything up: .venv with the ampsched command in it
+build: $(BUILD)/package ## Set everything up: .venv with the ampsched command
 
 .PHONY: test
 test: rust-test python-test ## Run every test
@@ -55,11 +55,14 @@ $(BUILD)/trace-processor: tools/trace-processor.sh
 	sh tools/trace-processor.sh $@
 	@touch $@
 
-# Files of tests run side by side.
-.PHONY: python-test
-python-test: $(BUILD)/dev $(TRACE_PROCESSOR) ## Run the Python tests [TESTS='FILE ...']
+.PHONY: tested
+tested: $(BUILD)/dev
 	cargo build --locked --quiet -p ampsched-py -p ampsched-live-cli
 	@sh tools/fresh-package.sh $(TESTED) $${CARGO_TARGET_DIR:-target}/debug/lib_core.so
+
+# Files of tests run side by side.
+.PHONY: python-test
+python-test: tested $(TRACE_PROCESSOR) ## Run the Python tests [TESTS='FILE ...']
 	AMPSCHED_LIVE="$$(realpath $${CARGO_TARGET_DIR:-target}/debug/ampsched-live)" PYTHONPATH=$(TESTED) \
 		PATH="$(TESTED)/bin:$$PATH" $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --durations 10 $(TESTS)
 
@@ -69,11 +72,9 @@ SECONDS ?= 2.4
 LIVE := $(abspath $(BUILD)/live)
 
 .PHONY: live-programs
-live-programs: $(BUILD)/dev
+live-programs: tested
 	@sh tools/check-live.sh
-	cargo build --locked --quiet -p ampsched-py -p ampsched-live-cli
 	cargo build --locked --quiet -p ampsched-live-cli -p ampsched-scx --features ampsched-scx/bpf --bins --examples
-	@sh tools/fresh-package.sh $(TESTED) $${CARGO_TARGET_DIR:-target}/debug/lib_core.so
 	@for program in ampsched-live ampsched-live-scx examples/futex_waits; do \
 		install -D -s -m 755 $${CARGO_TARGET_DIR:-target}/debug/$$program $(LIVE)/$$program; done
 	cc -O2 -Wall -Wextra -Werror -std=gnu11 -pthread -static -o $(LIVE)/loads tests/live/loads.c
@@ -83,13 +84,13 @@ LIVE_TESTS = AMPSCHED_VM_CACHE=$(abspath $(BUILD)/vm) PYTHONPATH=$(TESTED) PATH=
 	$(BIN)/python -m pytest
 
 .PHONY: test-live
-test-live: live-programs ## Load policies into a kernel in an exact virtual machine and make it hard for them [SECONDS per policy]
+test-live: live-programs ## Try policies in kernels in an exact virtual machine [SECONDS]
 	cargo test --locked --quiet -p ampsched-scx --features bpf
 	SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) --numprocesses $(JOBS) --dist loadfile \
 		--ignore tests/live/test_arm64.py tests/live
 
 .PHONY: test-slurm
-test-slurm: $(BUILD)/simulator $(BUILD)/dev ## Run a sweep on a Slurm of this computer's own (root; installs Debian's packages)
+test-slurm: $(BUILD)/simulator $(BUILD)/dev # Run a sweep on a Slurm of this computer's own (root; installs Debian's packages)
 	sh tools/check-slurm.sh
 	$(BIN)/python -m pytest tests/slurm
 
@@ -97,17 +98,17 @@ test-slurm: $(BUILD)/simulator $(BUILD)/dev ## Run a sweep on a Slurm of this co
 ARM64 := $(abspath $(VENV))/lib/ampsched/aarch64
 
 .PHONY: live-arm64
-live-arm64: $(BUILD)/sysroot ## Build the program that loads policies into a kernel for virtual machines of arm64
+live-arm64: $(BUILD)/sysroot # Build the program that loads policies into a kernel for virtual machines of arm64
 	sh tools/live-arm64.sh "$$(cat $(BUILD)/sysroot)" --locked --quiet --release
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/aarch64-unknown-linux-gnu/release/ampsched-live-scx \
 		$(ARM64)/ampsched-live-scx
 
 .PHONY: test-live-arm64
-test-live-arm64: live-programs live-arm64 ## Have policies set clocks and place by energy in a kernel of arm64
+test-live-arm64: live-programs live-arm64 # Have policies set clocks and place by energy in a kernel of arm64
 	$(LIVE_TESTS) --numprocesses $(JOBS) tests/live/test_arm64.py
 
 .PHONY: lint-live
-lint-live: $(BUILD)/venv ## Check the style of what is built for kernels only
+lint-live: $(BUILD)/venv # Check the style of what is built for kernels only
 	sh tools/check-live.sh
 	cargo clippy -p ampsched-scx --features bpf --all-targets --locked --quiet -- -D warnings
 
@@ -123,7 +124,7 @@ lint: $(BUILD)/dev ## Check format, style and types
 	$(BIN)/mypy
 
 .PHONY: hooks
-hooks: $(BUILD)/dev ## Let git format what is committed, and run make lint before a push
+hooks: $(BUILD)/dev # Let git format what is committed, and run make lint before a push
 	$(BIN)/pre-commit install
 
 .PHONY: format
@@ -135,35 +136,39 @@ format: $(BUILD)/dev ## Format all sources
 # The checkout's own package, built for short waiting and not installed: an edit of a policy counts after seconds.
 FRESH := PYTHONPATH=$(abspath $(BUILD)/fresh) $(abspath $(BIN)/python)
 
+# Where everything is compiled once, as in continuous integration, that of the tests is as good.
+TRY_PROFILE ?= try
+
 .PHONY: fresh
 fresh: $(BUILD)/libraries
-	@cargo build --profile try --locked --quiet -p ampsched-py
-	@sh tools/fresh-package.sh $(BUILD)/fresh $${CARGO_TARGET_DIR:-target}/try/lib_core.so
+	@cargo build --profile $(TRY_PROFILE) --locked --quiet -p ampsched-py
+	@sh tools/fresh-package.sh $(BUILD)/fresh \
+		$${CARGO_TARGET_DIR:-target}/$(TRY_PROFILE:dev=debug)/lib_core.so
 
 AGAINST ?= cfs
 MACHINE ?= 2B2S
 WORKLOAD ?= sync-2
 
 .PHONY: try
-try: $(if $(POLICY),fresh) ## Compare a policy seconds after its edit: POLICY=NAME or FILE.py [AGAINST, MACHINE, WORKLOAD, MORE='--details']
+try: $(if $(POLICY),fresh) ## Compare a policy after an edit: POLICY=NAME [AGAINST MORE]
 	@[ -n "$(POLICY)" ] || { echo "say which: make try POLICY=rr" >&2; exit 2; }
 	@$(FRESH) -m ampsched compare -m $(MACHINE) -w $(WORKLOAD) -p $(if $(AGAINST),$(AGAINST)$(,))$(POLICY) $(MORE)
 
 .PHONY: new
-new: fresh ## Begin a policy in Rust: POLICY=NAME writes its file, its row and a unit test
+new: fresh ## Begin a policy in Rust: POLICY=NAME
 	@$(FRESH) -m ampsched new policy $(POLICY)
 
 .PHONY: try-live
-try-live: live-programs ## Load a policy into a kernel in an exact virtual machine under load: POLICY=NAME [SECONDS=2.4]
+try-live: live-programs ## Load a policy into a kernel: POLICY=NAME [SECONDS=2.4]
 	@POLICIES=$(POLICY) SECONDS_PER_POLICY=$(SECONDS) $(LIVE_TESTS) tests/live/test_kernel.py \
 		-k test_a_policy_holds_under_load
 
 .PHONY: bless
-bless: fresh ## Write all generated files that are committed anew, show what changed and how to read it [ONLY=golden]
+bless: fresh ## Write all generated files anew and show changes [ONLY=golden]
 	@$(BIN)/python tools/bless.py --fresh "$(FRESH)" $(ONLY)
 
 .PHONY: check-howto
-check-howto: $(BUILD)/libraries ## Follow the how-to for authors of policies in a copy of the checkout, from nothing to the kernel
+check-howto: $(BUILD)/libraries ## Follow the how-to for policies in a copy of the checkout
 	$(BIN)/python tools/check_howto.py
 
 .PHONY: docs
@@ -183,45 +188,47 @@ ROUNDS ?= 1000000
 TSAN ?= 1000000
 
 .PHONY: attack
-attack: $(BUILD)/simulator $(BUILD)/dev ## Attack with random simulations, mutated inputs, kills, runtime rounds (an hour; PARTS, SEED, SIMULATIONS, INPUTS, ...)
+attack: $(BUILD)/simulator $(BUILD)/dev ## Random simulations, inputs, kills (an hour) [PARTS SEED]
 	$(BIN)/python tests/attack/attack.py --parts "$(PARTS)" --seed $(SEED) --jobs $(JOBS) --simulations $(SIMULATIONS) \
 		--inputs $(INPUTS) --kills $(KILLS) --rounds $(ROUNDS) --tsan $(TSAN) $(if $(KEEP),--keep) \
 		--report $(or $(REPORT),docs/reports/attack)
 
 # Without ThreadSanitizer, for which the standard library has to be compiled.
 .PHONY: attack-part
-attack-part: $(BUILD)/simulator $(BUILD)/dev ## A small part of the attack, the same in every run (some minutes)
-	$(BIN)/python tests/attack/attack.py --parts simulations,parsers,kills,rounds --seed 1 --jobs $(JOBS) \
+attack-part: tested # A small part of the attack, the same in every run (some minutes)
+	PYTHONPATH=$(TESTED) $(BIN)/python tests/attack/attack.py --profile dev --seed 1 --jobs $(JOBS) \
+		--parts simulations,parsers,kills,rounds \
 		--simulations 8000 --inputs 200000 --kills 66 --rounds 30000
 
 .PHONY: check-fresh
-check-fresh: ## Follow the README on an empty Debian 12 and 13 as an ordinary user (root; half an hour; SUITES, COMMANDS)
+check-fresh: ## Follow the README on an empty Debian (root) [SUITES COMMANDS]
 	$(PYTHON) tools/check_fresh.py $(if $(SUITES),--suites "$(SUITES)") $(COMMANDS)
 
-# What failed on fresh computers before, on the older Debian.
+# A part of it, with the Rust that Debian 13 has: the demo, all sources, and the tests that run programs.
 .PHONY: check-fresh-part
-check-fresh-part: ## A part of it: the demo, and the tests that run programs
-	$(PYTHON) tools/check_fresh.py --suites bookworm 'make demo' \
+check-fresh-part:
+	$(PYTHON) tools/check_fresh.py --suites trixie 'make demo' \
+		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo check --workspace --locked --quiet' \
 		'make python-test TESTS=tests/python/test_training.py' \
 		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo test --locked --quiet -p ampsched-live-daemon -p ampsched-taskrt'
 
 .PHONY: wheels
-wheels: $(BUILD)/sysroot $(BUILD)/wheel-tools ## Build dist/*.whl for x86-64 and arm64, which need no compiler, with the live programs inside
+wheels: $(BUILD)/sysroot $(BUILD)/wheel-tools ## Build dist/*.whl for x86-64 and arm64
 	PATH="$(abspath $(BIN)):$$PATH" sh tools/wheels.sh "$$(cat $(BUILD)/sysroot)" dist
 
 .PHONY: check-wheel
-check-wheel: ## Install the built wheels by pipx on an empty Debian 12 and 13 without a compiler and use them (root; SUITES, ARCHITECTURES)
+check-wheel: # Install the built wheels by pipx on an empty Debian 12 and 13 without a compiler and use them (root; SUITES, ARCHITECTURES)
 	$(PYTHON) tools/check_wheel.py $(if $(SUITES),--suites "$(SUITES)") \
 		$(if $(ARCHITECTURES),--architectures "$(ARCHITECTURES)")
 
 EVERY ?= 20
 
 .PHONY: sweep
-sweep: $(BUILD)/simulator $(BUILD)/dev ## Run every workload on every machine under every policy with all checks (one combination in EVERY)
-	$(BIN)/python tests/sweep.py --every $(EVERY)
+sweep: tested ## Each workload on each machine, all policies [EVERY=20]
+	PYTHONPATH=$(TESTED) $(BIN)/python tests/sweep.py --every $(EVERY)
 
 .PHONY: lock
-lock: $(BUILD)/venv ## Renew constraints.txt: the newest versions that fit together
+lock: $(BUILD)/venv ## Renew constraints.txt
 	$(PIP) install pip-tools
 	echo maturin >$(BUILD)/build.in
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade --strip-extras --all-extras --no-annotate \

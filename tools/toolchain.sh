@@ -3,7 +3,7 @@
 # another name, so that nothing has to be downloaded. Says nothing if there is no rustup, or if the choice is made
 # already.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 command -v rustup >/dev/null 2>&1 || exit 0
 pin=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
 rustup toolchain list 2>/dev/null | grep -q "^$pin-" && exit 0

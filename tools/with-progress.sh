@@ -8,6 +8,7 @@ log=$(mktemp)
 start=$(date +%s)
 
 heartbeat() {
+    # shellcheck disable=SC2217 # It keeps no pipe open.
     while sleep 4 </dev/null >/dev/null 2>&1; do
         last=$(tail -n 1 "$log" | cut -c 1-60 | sed 's/^ *//')
         echo "$text: $(($(date +%s) - start)) s${last:+, $last}"

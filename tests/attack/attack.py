@@ -202,6 +202,9 @@ def arguments() -> argparse.Namespace:
         help="keep new inputs that reach new code in tests/attack/corpus.json.gz",
     )
     parser.add_argument("--report", type=Path, default=OUT, help="folder for the page about it (out/attack)")
+    parser.add_argument(
+        "--profile", default="attack", help="cargo's profile (attack); dev is that of the tests"
+    )
     chosen = parser.parse_args()
     named = {name for name in chosen.parts.split(",") if name}
     if named - set(PARTS):
@@ -215,6 +218,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Attacks with the chosen parts, in the order of the table."""
     chosen = arguments()
+    os.environ[workers.PROFILE] = chosen.profile
     failed = False
     for name in chosen.parts:
         part = PARTS[name]

@@ -12,6 +12,8 @@ from progress import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"ampsched-live": "ampsched-live-cli"}
+PROFILE = "ATTACK_PROFILE"
+"""Names cargo's profile for programs of this workspace."""
 STARTS_MAX = 50
 """Work that ends processes more often is given up."""
 
@@ -54,16 +56,19 @@ def target_dir() -> Path:
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 
-def cargo(*arguments: str, cwd: Path = ROOT, environment: dict[str, str] | None = None) -> None:
+def cargo(
+    *arguments: str, profile: str = "attack", cwd: Path = ROOT, environment: dict[str, str] | None = None
+) -> None:
     """Builds with optimisation and every check on; what is named of the environment is set in addition."""
-    command = ["cargo", "build", "--locked", "--quiet", "--profile", "attack", *arguments]
+    command = ["cargo", "build", "--locked", "--quiet", "--profile", profile, *arguments]
     subprocess.run(command, cwd=cwd, check=True, env={**os.environ, **(environment or {})})
 
 
 def build(program: str) -> Path:
     """Builds a program of this workspace."""
-    cargo("-p", PACKAGES.get(program, "ampsched-attack"), "--bin", program)
-    return target_dir() / "attack" / program
+    profile = os.environ.get(PROFILE, "attack")
+    cargo("-p", PACKAGES.get(program, "ampsched-attack"), "--bin", program, profile=profile)
+    return target_dir() / {"dev": "debug"}.get(profile, profile) / program
 
 
 def host() -> str:

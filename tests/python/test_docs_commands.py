@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -145,3 +146,10 @@ def test_commands_that_are_wrong_are_found() -> None:
             understand(shlex.split(wrong))
     with pytest.raises(AssertionError, match="nonsense"):
         understand(["make", "nonsense"])
+
+
+def test_help_of_make_fits_a_screen() -> None:
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    told = done.stdout.splitlines()
+    assert 10 < len(told) <= 20
+    assert max(map(len, told)) <= 80

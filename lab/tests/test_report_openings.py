@@ -94,11 +94,11 @@ def of_recordings() -> str:
 
 def of_live() -> str:
     names = (gain.KERNEL, *gain.PEERS, *gain.OURS)
-    return gain.answer(Results.read(Store(REPORTS / "live/runs"), list(gain.MACHINES), names))
+    return gain.answer(Results.read(Store(ROOT / "lab/data/live"), list(gain.MACHINES), names))
 
 
 def of_cores(folder: Path) -> str:
-    results = cores.Results.read(Store(REPORTS / "cores"), folder, folder, folder)
+    results = cores.Results.read(Store(ROOT / "lab/data/cores"), folder, folder, folder)
     return cores.answer(results, "many-cores.svg")
 
 

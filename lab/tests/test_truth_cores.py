@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from ampsched_lab.campaign.boot import KERNEL
 from ampsched_lab.campaign.plan import Run
@@ -140,8 +141,9 @@ def test_figures_are_per_core(store: Store) -> None:
 
 
 def test_what_was_measured_with_other_sources_is_marked(store: Store) -> None:
-    [path] = store.root.rglob("*.jsonl")
-    path.write_text(path.read_text().replace('"digest": "', '"digest": "x'))
+    [path] = store.root.rglob("*.jsonl.zst")
+    text = zstandard.decompress(path.read_bytes()).replace(b'"digest": "', b'"digest": "x')
+    path.write_bytes(zstandard.compress(text))
     text = report.text(results(store), "p.svg")
     assert "| 100.0* |" in text
     assert "other sources than today's" in text

@@ -40,7 +40,7 @@ def test_a_kernel_does_what_is_simulated(policy: str, loader: Path, programs: Pa
     workloads = [workload for workload in WORKLOADS if workload.name in NAMES[policy]]
     runs = [Run(workload.mix(), 1) for workload in workloads]
     rows = boot(Guest(run.MACHINE, run.exact_machine(), programs), ours(policy, loader), runs)
-    costs = Costs.load(ROOT / "docs/reports/truth/costs-back-end.json")
+    costs = Costs.load(ROOT / "lab/data/truth/costs-back-end.json")
     machine = ROOT / "lab/ampsched_lab/truth/machines/exact-2B2S-back-end.toml"
     simulator = Simulator(tmp_path, machine, costs.ns_per_iteration, costs.ratio, costs.start_us)
     for workload, row in zip(workloads, rows, strict=True):

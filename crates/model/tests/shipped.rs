@@ -114,7 +114,7 @@ fn programs_state_a_source_and_are_named_like_their_files() {
 #[test]
 fn the_exynos_idles_as_measured() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../calibration/published/exynos5422_power.csv");
+        .join("../../lab/calibration/published/exynos5422_power.csv");
     let text = std::fs::read_to_string(path).unwrap();
     let machine = catalog().machine("exynos5422").unwrap();
     let mut compared = 0;

@@ -9,7 +9,7 @@ use ampsched_recording::{Kind, Recording};
 use common::{catalog, replayed, run_on};
 
 fn recording(name: &str) -> Recording {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../calibration/recordings");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/calibration/recordings");
     let beside = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
     let bytes = std::fs::read(folder.join(format!("{name}.npz.zst"))).unwrap();
     let options = ImportOptions { beside, ..ImportOptions::default() };

@@ -1,7 +1,7 @@
-"""Results of campaigns in files: a line per run, in order, so that equal campaigns leave equal files.
+"""Results of campaigns in compressed files: a line per run, in order, so that equal campaigns leave equal files.
 
-A file belongs to a machine, a system (architecture and kernel) and a scheduler; its lines to a mix and an offset. A
-line also names a digest of what was run, so that what was measured with other mixes or machines is measured anew.
+A file belongs to a machine; its lines to a system (architecture and kernel), a scheduler, a mix and an offset. A line
+also names a digest of what was run, so that what was measured with other mixes or machines is measured anew.
 """
 
 import hashlib
@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import zstandard
+
 from ampsched_lab.campaign.boot import Guest, Scheduler
 from ampsched_lab.campaign.plan import Run
 
 DIGITS = 12
+LEVEL = 19
+"""Of compression: results are written seldom."""
 CRATES = Path(__file__).resolve().parents[3] / "crates/live"
 CLOCK, IN_KERNEL = CRATES / "exact", CRATES / "scx/bpf"
 """Sources of the clock that makes cores unequal, and of what our policies have in the kernel."""
@@ -29,18 +33,33 @@ class Store:
 
     def read(self, machine: str, system: str, scheduler: str) -> dict[tuple[str, int], dict]:
         """Runs by mix and offset."""
-        path = self._path(machine, system, scheduler)
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        return {(row["mix"], row["offset"]): row for row in map(json.loads, lines)}
+        begin = _begin(system, scheduler)
+        lines = (line for line in self._lines(machine) if line.startswith(begin))
+        rows = (json.loads(f"{{{line.removeprefix(begin)}") for line in lines)
+        return {(row["mix"], row["offset"]): row for row in rows}
 
     def add(self, machine: str, system: str, scheduler: str, rows: Iterable[Mapping]) -> None:
-        """Adds runs, or puts them in the place of earlier ones."""
+        """Adds runs, or puts them in the place of earlier ones. From one thread at a time."""
+        begin = _begin(system, scheduler)
         runs = self.read(machine, system, scheduler) | {(row["mix"], row["offset"]): row for row in rows}
-        path = self._path(machine, system, scheduler)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        own = [begin + json.dumps(runs[key])[1:] for key in sorted(runs)]
+        others = [line for line in self._lines(machine) if not line.startswith(begin)]
+        # Sorted by system and scheduler; the order of an own block is that of its keys.
+        lines = sorted([*others, *own], key=lambda line: line.partition(_END)[0])
+        self.root.mkdir(parents=True, exist_ok=True)
+        path = self.path(machine)
         whole = path.with_suffix(".new")
-        whole.write_text("".join(json.dumps(runs[key]) + "\n" for key in sorted(runs)), "utf-8")
+        text = "".join(f"{line}\n" for line in lines)
+        whole.write_bytes(zstandard.compress(text.encode(), LEVEL))
         whole.rename(path)
+
+    def path(self, machine: str) -> Path:
+        """The file of a machine."""
+        return self.root / f"{machine}.jsonl.zst"
+
+    def _lines(self, machine: str) -> list[str]:
+        path = self.path(machine)
+        return zstandard.decompress(path.read_bytes()).decode().splitlines() if path.exists() else []
 
     def missing(self, guest: Guest, scheduler: Scheduler, runs: Iterable[Run]) -> list[Run]:
         """The runs that have no results yet."""
@@ -73,8 +92,13 @@ class Store:
         path = self.root / FAILED
         return path.read_text("utf-8").splitlines() if path.exists() else []
 
-    def _path(self, machine: str, system: str, scheduler: str) -> Path:
-        return self.root / machine / system / f"{scheduler}.jsonl"
+
+_END = ', "mix": '
+
+
+def _begin(system: str, scheduler: str) -> str:
+    """How the lines of a system and a scheduler begin."""
+    return json.dumps({"system": system, "scheduler": scheduler})[:-1] + ", "
 
 
 def digest(guest: Guest, scheduler: Scheduler, run: Run) -> str:

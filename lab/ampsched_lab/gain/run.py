@@ -1,7 +1,7 @@
 """Measures what policies gain over other schedulers in real kernels, simulates the same, and writes the report.
 
 A measurement, not a test: nothing fails if the figures differ, and nothing is tuned to make them agree. It goes on
-where the last one stopped: results are kept beside the report.
+where the last one stopped: results are kept.
 """
 
 import argparse
@@ -22,7 +22,7 @@ FIRST, LAST = 1, 30
 def main() -> None:
     """Measures until the time is over, unless told only to report, and reports."""
     arguments = parser().parse_args()
-    store = Store(arguments.out / "runs")
+    store = Store(arguments.results)
     if not arguments.only_report:
         loaders = dict(each.split("=", 1) for each in arguments.loader)
         workshop = Workshop(
@@ -49,7 +49,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--programs", type=Path, required=True, help="folder of the compiled C programs")
     options.add_argument("--peers", type=Path, required=True, help="folder of the other schedulers' programs")
     options.add_argument("--inputs", type=Path, required=True, help="folder for what real programs work on")
-    options.add_argument("--out", type=Path, required=True, help="folder of the report and of the results")
+    options.add_argument("--results", type=Path, required=True, help="folder of what is measured")
+    options.add_argument("--out", type=Path, required=True, help="folder of the report")
     options.add_argument(
         "--loader", action="append", default=[], metavar="ARCHITECTURE=FILE",
         help="the program that puts our policies into a kernel (default: the installed one)",

@@ -169,7 +169,7 @@ def _lines(costs: Mapping[str, int]) -> list[str]:
 
 def compare(folder: Path, results: Path) -> list[Row]:
     """All programs of all mixes that are recorded, everywhere."""
-    store, names, rows = Store(results / "runs"), alone_names(), []
+    store, names, rows = Store(results), alone_names(), []
     for machine in PREDICTED:
         for scheduler, policy in POLICIES.items():
             runs = store.read(machine, SYSTEMS[X86], scheduler)

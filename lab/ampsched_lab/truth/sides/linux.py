@@ -25,7 +25,7 @@ from ampsched_lab.truth.sides.systems import POLICY_OF, SYSTEMS, System, speeds_
 from ampsched_lab.truth.sides.workloads import WORKLOADS, Workload
 
 ROOT = Path(__file__).resolve().parents[4]
-RESULTS = ROOT / "docs/reports/truth"
+RESULTS = ROOT / "lab/data/truth"
 MACHINES = ROOT / "lab/ampsched_lab/truth/machines"
 OFFSETS = 10
 SEEDS = 8

@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 BUILD := .build
 SOURCES := $(shell find crates python tools/check-bpf.sh Cargo.toml Cargo.lock pyproject.toml README.md \
 	-type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null)
+# Long steps say every few seconds what they do.
+PROGRESS := sh tools/with-progress.sh
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 # As maturin does: the binding is loaded by a Python and needs no library of Python's.
@@ -26,9 +28,16 @@ help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
 		printf '  make %-11s %s\n' "$$name" "$$text"; done
 
+RECORDED_BUILD := docs/reports/recordings/exact/build-make.ampr
+
 .PHONY: demo
-demo: $(BUILD)/package ## Set everything up and print a first answer
-	$(BIN)/ampsched reproduce colab --jobs $(JOBS)
+demo: $(BUILD)/simulator ## Build, and answer two questions within minutes
+	@echo; echo "What would a recorded build gain on two big and two little cores?"; echo
+	@$(BIN)/ampsched advise $(RECORDED_BUILD) --machine 2B2S
+	@echo; echo "Does COLAB gain what its paper says?"; echo
+	@PYTHONPATH=lab $(BIN)/python -m ampsched_lab.papers.colab.demo
+	@echo; echo "Your own program:  $(BIN)/ampsched advise -- COMMAND   (records it first)"
+	@echo "The whole papers:  $(BIN)/ampsched reproduce all   (an hour; needs pip install ./lab)"
 
 .PHONY: build
 build: $(BUILD)/package ## Set everything up: .venv with the ampsched command
@@ -250,8 +259,8 @@ $(BUILD)/tools: tools/check-tools.sh
 
 $(BUILD)/venv: $(BUILD)/tools constraints.txt
 	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link: what it leads to would be emptied; remove it" >&2; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --constraint constraints.txt maturin
+	@$(PROGRESS) "Setting up Python in $(VENV)" $(PYTHON) -m venv --clear $(VENV)
+	@$(PROGRESS) "Installing what builds the package" $(PIP) install --constraint constraints.txt maturin
 	@touch $@
 
 # $(call libraries,extra ...) installs what the package and optional groups of it need, without the package.
@@ -266,10 +275,11 @@ $(BUILD)/simulator $(BUILD)/package wheels: export AMPSCHED_COMMIT = $(shell \
 	git ls-files --error-unmatch Makefile >/dev/null 2>&1 && git rev-parse --short=12 HEAD)
 
 $(BUILD)/simulator: $(BUILD)/venv $(SOURCES)
-	rm -rf $(BUILD)/wheel
-	$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
-	$(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
-	$(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
+	@rm -rf $(BUILD)/wheel
+	@$(PROGRESS) "Compiling the simulator" \
+		$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(BUILD)/wheel
+	@$(PROGRESS) "Installing what the package needs" $(PIP) install --constraint constraints.txt $(BUILD)/wheel/*.whl
+	@$(PROGRESS) "Installing the package" $(PIP) install --force-reinstall --no-deps $(BUILD)/wheel/*.whl
 	@touch $@
 
 $(BUILD)/package: $(BUILD)/simulator

@@ -18,4 +18,3 @@ ampsched_here = _product.ampsched_here
 ampsched_process = _product.ampsched_process
 command_path = _product.command_path
 has = _product.has
-pytest_runtest_makereport = _product.pytest_runtest_makereport

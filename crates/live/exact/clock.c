@@ -4,8 +4,8 @@
  * runs in that thread, except get_clock(), which the thread of the devices calls, too.
  *
  * Inline counters per CPU would be cheaper than a call per block, but when all share a thread, QEMU 10.0 takes the
- * index of the CPU that translates a block for that of the one that executes it. So the call looks itself who executes.
- */
+ * index of the CPU that translates a block for that of the one that executes it. So the call itself looks which CPU
+ * executes. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@
 
 EXPORTED int qemu_plugin_version = PLUGIN_VERSION;
 
-/* A CPU that has used up its quantum executes a block each time that its turn comes. After so many, the others only
+/* A CPU that has used up its quantum executes a block each time that its turn comes. After this many, the others only
  * spin: they give their turn away again and again (pause, yield) and would never use theirs up. */
 enum { TURNS_OVER_BUDGET = 4 };
-/* If timers are due that only the devices' thread may call, it gets host time after so many looks. */
+/* If timers are due that only the devices' thread may call, it gets host time after this many looks. */
 enum { LOOKS_MAX = 32, LOOKS_WITHOUT_WAITING = 4 };
 static const long WAIT_HOST_NS = 100 * 1000;
 /* Timers that are due earlier than a quantum's end shorten it, down to this. */
@@ -49,7 +49,7 @@ static bool is_a64;
 
 /* Time, in ns */
 static int64_t now_ns;          /* what all have reached */
-static int64_t told_ns;         /* the latest that was told a CPU: the clock never goes back */
+static int64_t told_ns;         /* the latest time that a CPU was given: the clock never goes back */
 static int64_t end_ns;          /* of the quantum */
 
 static bool is_advancing, is_asking, end_is_due;
@@ -64,7 +64,7 @@ static struct counts seen, reported;
 static const char *report;
 static struct timespec began;
 
-/* Who executes, its class, and what is left to it: kept outside of its row, as every block needs them. */
+/* The CPU that executes, its class, and what is left to it: kept outside of its row, as every block needs them. */
 static CPUState *running;
 static int current = -1, class_of_current;
 static int64_t left_to_current;
@@ -139,7 +139,7 @@ static void begin_quantum(void)
     int64_t due_ns = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, QEMU_TIMER_ATTR_ALL);
     if (due_ns > 0 && due_ns < quantum_ns)
         quantum_ns = due_ns > QUANTUM_NS_MIN ? due_ns : QUANTUM_NS_MIN;
-    for (int class = 0; class < machine.classes; class++)
+    for (int class = 0; class < machine.classes; class ++)
         follow_choice(&machine.class[class], &speed_of_class[class]);
     for (int cpu = 0; cpu < known; cpu++)
         refill(cpu, quantum_ns);
@@ -206,7 +206,7 @@ static int64_t get_clock(void)
 
 /* QEMU asks the host for the time in one more place: a CPU's translation buffer grows and shrinks by how full it was in
  * the last 100 ms. An entry that it still has may cost the guest a fault after the kernel has widened rights without
- * flushing. So whoever asks by this function gets the guest's time, which needs the plugin to be loaded before libc. */
+ * flushing. So a caller of this function gets the guest's time, which needs the plugin to be loaded before libc. */
 EXPORTED int gettimeofday(struct timeval *restrict now, void *restrict zone);
 
 EXPORTED int gettimeofday(struct timeval *restrict now, void *restrict zone)
@@ -248,7 +248,7 @@ static bool may_sleep(CPUState *state)
     for (int look = 0; look < LOOKS_MAX; look++) {
         int64_t due_ns = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, QEMU_TIMER_ATTR_ALL);
         if (due_ns < 0)
-            return true; /* no timer at all: only a device can wake somebody up */
+            return true; /* no timer at all: only a device can wake a CPU up */
         seen.jumps++;
         seen.jumped_ns += due_ns;
         advance_to(now_ns + (due_ns ? due_ns : 1));

@@ -43,7 +43,7 @@ static struct row *new_row(const struct machine *machine, const uint16_t *count)
     if (!row)
         give_up("out of memory");
     memcpy(row->count, count, sizeof row->count);
-    for (int class = 0; class < machine->classes; class++)
+    for (int class = 0; class < machine->classes; class ++)
         for (int kind = 0; kind < KINDS; kind++)
             row->shares[class] += count[kind] * machine->class[class].shares[kind];
     return row;

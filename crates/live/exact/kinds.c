@@ -14,7 +14,16 @@ static bool is_in(uint8_t byte, uint8_t first, uint8_t last)
 static bool is_prefix(uint8_t byte)
 {
     switch (byte) {
-    case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: case 0x66: case 0x67: case 0xf0: case 0xf2:
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x64:
+    case 0x65:
+    case 0x66:
+    case 0x67:
+    case 0xf0:
+    case 0xf2:
     case 0xf3:
         return true;
     default:

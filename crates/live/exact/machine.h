@@ -36,7 +36,8 @@ struct choice {
     int64_t rate_kips[MAX_RATES];
 };
 
-struct class {
+struct class
+{
     int64_t rate_kips;     /* thousand instructions of cost 1 per second; at most, if there is a choice */
     int32_t shares[KINDS]; /* cost of an instruction of each kind */
     int64_t l1_kib, l2_kib; /* 0 without caches */

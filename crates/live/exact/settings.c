@@ -55,8 +55,8 @@ static bool read_cache(const char *line, struct machine *machine)
                       &its->l1_kib, &its->l2_kib, &cost->l2, &cost->memory, &cost->l2_stream, &cost->memory_stream,
                       &cost->store);
     const int32_t costs[] = {cost->l2, cost->memory, cost->l2_stream, cost->memory_stream, cost->store};
-    bool is_right = read == 7 && is_in(its->l1_kib, L1_KIB_MIN, CACHE_KIB_MAX) &&
-                    is_in(its->l2_kib, L2_KIB_MIN, CACHE_KIB_MAX);
+    bool is_right =
+        read == 7 && is_in(its->l1_kib, L1_KIB_MIN, CACHE_KIB_MAX) && is_in(its->l2_kib, L2_KIB_MIN, CACHE_KIB_MAX);
     for (size_t i = 0; i < sizeof costs / sizeof *costs && is_right; i++)
         is_right = is_in(costs[i], 0, MISS_SHARES_MAX);
     return is_right;
@@ -103,7 +103,7 @@ bool has_caches(const struct machine *machine)
 
 static bool all_or_none_have_caches(const struct machine *machine)
 {
-    for (int class = 0; class < machine->classes; class++)
+    for (int class = 0; class < machine->classes; class ++)
         if (!machine->class[class].l1_kib != !has_caches(machine))
             return false;
     return true;

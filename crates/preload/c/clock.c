@@ -1,6 +1,6 @@
 /* Time: ticks of the processor between events, the kernel's CPU time of a thread where it may have lost its core.
  *
- * Whether it has is told by the kernel's restartable sequences, which the C library registers for every thread: the
+ * It learns whether it has from the kernel's restartable sequences, which the C library registers for every thread: the
  * pointer to a section is cleared when the thread is interrupted outside of it. The section here holds no code. */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -38,19 +38,22 @@ static const ptrdiff_t *area_offset;
 static volatile uint64_t always_switched;
 static const volatile uint32_t unknown_core = UINT32_MAX;
 
-uint64_t monotonic_ns(void) {
+uint64_t monotonic_ns(void)
+{
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-uint64_t thread_cpu_ns(void) {
+uint64_t thread_cpu_ns(void)
+{
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-struct pair clock_pair(void) {
+struct pair clock_pair(void)
+{
     struct pair best = {0, 0};
     uint64_t shortest = UINT64_MAX;
     for (int attempt = 0; attempt < 3; attempt++) {
@@ -64,7 +67,8 @@ struct pair clock_pair(void) {
 }
 
 /* Whether the processor's ticks pass at one speed, on all cores, in every state of saving power. */
-static int are_ticks_steady(void) {
+static int are_ticks_steady(void)
+{
 #if defined(__x86_64__)
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8);
@@ -76,7 +80,8 @@ static int are_ticks_steady(void) {
 }
 
 /* Decides which clocks are used. AMPSCHED_RECORD_CLOCK=kernel: those that work everywhere. */
-void open_clock(void) {
+void open_clock(void)
+{
     const char *wanted = getenv("AMPSCHED_RECORD_CLOCK");
     if (wanted && !strcmp(wanted, "kernel")) {
         return;
@@ -92,12 +97,14 @@ void open_clock(void) {
     }
 }
 
-/* Whether threads are told that they have lost their core. */
-int sees_switches(void) {
+/* Whether threads can detect that they have lost their core. */
+int sees_switches(void)
+{
     return area_offset != NULL;
 }
 
-static char *thread_pointer(void) {
+static char *thread_pointer(void)
+{
 #if defined(__x86_64__)
     char *pointer; /* GCC has a builtin for it since 11 only */
     __asm__("mov %%fs:0, %0" : "=r"(pointer));
@@ -108,7 +115,8 @@ static char *thread_pointer(void) {
 }
 
 /* Lets the running thread see whether it loses its core. */
-void watch_switches(struct thread *self) {
+void watch_switches(struct thread *self)
+{
     if (!area_offset) {
         self->rseq_cs = &always_switched;
         self->core = &unknown_core;
@@ -120,7 +128,8 @@ void watch_switches(struct thread *self) {
 }
 
 /* A moment at which the thread has had that much CPU time. */
-static struct reading anchor(struct thread *self, uint64_t *now) {
+static struct reading anchor(struct thread *self, uint64_t *now)
+{
     struct reading reading;
     for (int attempt = 0; attempt < 4; attempt++) {
         if (area_offset) {
@@ -138,12 +147,14 @@ static struct reading anchor(struct thread *self, uint64_t *now) {
 #define PAIR_TICKS (1u << 28) /* some tenths of a second */
 
 /* Whether it is how a runtime waits and wakes. */
-static int is_inner(unsigned kind) {
+static int is_inner(unsigned kind)
+{
     return (kind >= LOCK && kind <= SPIN_UNLOCK) || (kind >= FUTEX_WAIT_EVENT && kind <= YIELD) || kind == ANCHOR;
 }
 
 /* Adds an event with a reading; also where there is no room, or a signal's handler runs. */
-void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux) {
+void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux)
+{
     uint32_t was_busy = self->is_busy;
     if (was_busy == HIDDEN && is_inner(kind)) {
         return;
@@ -187,13 +198,15 @@ void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t ob
 #define SLOW_ROUNDS 20
 
 /* What a program does between its calls: a processor overlaps it with some of their cost. */
-static void work(void) {
+static void work(void)
+{
     for (volatile int step = 0; step < 40; step++) {
     }
 }
 
 /* Ticks of pairs of calls of the wrappers or of the functions themselves. */
-static uint64_t pairs_of_calls(int (*lock)(pthread_mutex_t *), int (*unlock)(pthread_mutex_t *)) {
+static uint64_t pairs_of_calls(int (*lock)(pthread_mutex_t *), int (*unlock)(pthread_mutex_t *))
+{
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     uint64_t begin = ticks();
     for (int round = 0; round < ROUNDS; round++) {
@@ -206,7 +219,8 @@ static uint64_t pairs_of_calls(int (*lock)(pthread_mutex_t *), int (*unlock)(pth
 }
 
 /* The median of what the wrappers take more, per event: now and then the core is lost. */
-static uint64_t cost_of_calls(struct thread *scratch) {
+static uint64_t cost_of_calls(struct thread *scratch)
+{
     uint64_t costs[BATCHES];
     for (int batch = 0; batch < BATCHES; batch++) {
         note_slowly(scratch, ANCHOR, 0, 0, 0);
@@ -222,8 +236,9 @@ static uint64_t cost_of_calls(struct thread *scratch) {
     return costs[BATCHES / 2];
 }
 
-/* Measures what an event costs, on a thread that nobody sees: takes some ms. */
-static void measure_costs(void) {
+/* Measures what an event costs, on a thread that is not recorded: takes some ms. */
+static void measure_costs(void)
+{
     size_t bytes = HEAD_BYTES + SCRATCH_BYTES;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -252,7 +267,8 @@ static void measure_costs(void) {
 }
 
 /* What events cost, as the first process of the recording has measured it. */
-void learn_costs(struct control *of_all) {
+void learn_costs(struct control *of_all)
+{
     if (!__atomic_load_n(&of_all->rate.ticks, __ATOMIC_ACQUIRE)) {
         struct pair begin = clock_pair();
         measure_costs();

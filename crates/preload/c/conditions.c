@@ -14,20 +14,24 @@
     after(self, COND_WAKE, 0, condition, error == ETIMEDOUT ? TIME_IS_OVER : 0); \
     return error
 
-EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
     WAIT(condition, mutex, real.pthread_cond_wait(condition, mutex));
 }
 
-EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
+{
     WAIT(condition, mutex, real.pthread_cond_timedwait(condition, mutex, until));
 }
 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until) {
+                                  const struct timespec *until)
+{
     WAIT(condition, mutex, real.pthread_cond_clockwait(condition, mutex, clock, until));
 }
 
-EXPORT int pthread_cond_signal(pthread_cond_t *condition) {
+EXPORT int pthread_cond_signal(pthread_cond_t *condition)
+{
     struct thread *self = current();
     if (LIKELY(self != NULL)) {
         note(self, SIGNAL, 0, hash(condition), 0);
@@ -35,7 +39,8 @@ EXPORT int pthread_cond_signal(pthread_cond_t *condition) {
     return real.pthread_cond_signal(condition);
 }
 
-EXPORT int pthread_cond_broadcast(pthread_cond_t *condition) {
+EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
+{
     struct thread *self = current();
     if (LIKELY(self != NULL)) {
         note(self, BROADCAST, 0, hash(condition), 0);
@@ -43,7 +48,8 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition) {
     return real.pthread_cond_broadcast(condition);
 }
 
-EXPORT int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned parties) {
+EXPORT int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned parties)
+{
     struct thread *self = current();
     int error = real.pthread_barrier_init(barrier, attr, parties);
     if (self && !error) {
@@ -52,7 +58,8 @@ EXPORT int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrie
     return error;
 }
 
-EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier) {
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
     struct thread *self = current();
     if (UNLIKELY(!self)) {
         return real.pthread_barrier_wait(barrier);
@@ -81,19 +88,23 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier) {
     after(self, result ? SLEEP : SEM_WAIT, CONTENDED, semaphore, 0); \
     return result
 
-EXPORT int sem_wait(sem_t *semaphore) {
+EXPORT int sem_wait(sem_t *semaphore)
+{
     TAKE(semaphore, real.sem_wait(semaphore));
 }
 
-EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
+EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
+{
     TAKE(semaphore, real.sem_timedwait(semaphore, until));
 }
 
-EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until) {
+EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
     TAKE(semaphore, real.sem_clockwait(semaphore, clock, until));
 }
 
-EXPORT int sem_trywait(sem_t *semaphore) {
+EXPORT int sem_trywait(sem_t *semaphore)
+{
     struct thread *self = current();
     int result = real.sem_trywait(semaphore);
     if (self) {
@@ -102,7 +113,8 @@ EXPORT int sem_trywait(sem_t *semaphore) {
     return result;
 }
 
-EXPORT int sem_post(sem_t *semaphore) {
+EXPORT int sem_post(sem_t *semaphore)
+{
     struct thread *self = current();
     if (LIKELY(self != NULL)) {
         note(self, SEM_POST, 0, hash(semaphore), 0);

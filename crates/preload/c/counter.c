@@ -11,7 +11,8 @@
 
 static volatile int is_refused; /* what one thread does not get, none does */
 
-void open_counter(struct thread *self) {
+void open_counter(struct thread *self)
+{
     self->counter = -1;
     if (is_refused) {
         return;
@@ -33,13 +34,15 @@ void open_counter(struct thread *self) {
 }
 
 /* Whether the descriptor is still the counter: programs close, and use again, what they have not opened. */
-static int is_counter(int file) {
+static int is_counter(int file)
+{
     char path[48], target[48] = "";
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     return readlink(path, target, sizeof target - 1) > 0 && !strcmp(target, "anon_inode:[perf_event]");
 }
 
-void close_counter(struct thread *self) {
+void close_counter(struct thread *self)
+{
     uint64_t count;
     if (self->counter < 0 || !is_counter(self->counter)) {
         return;

@@ -13,10 +13,38 @@
 
 /* Kinds of crates/recording/src/model.rs; above: only in raw files. */
 enum kind {
-    START = 1, EXIT, CREATE, JOIN, LOCK, TRY_FAIL, UNLOCK, COND_WAIT, COND_WAKE, SIGNAL, BROADCAST, BARRIER,
-    SEM_WAIT, SEM_POST, READ_LOCK, WRITE_LOCK, RW_UNLOCK, SPIN_LOCK, SPIN_UNLOCK, OMP_FORK, OMP_JOIN,
-    OMP_BEGIN, OMP_END, OMP_BARRIER, OMP_CRITICAL, OMP_CRITICAL_END, FUTEX_WAIT_EVENT, FUTEX_WAKE_EVENT,
-    SLEEP, YIELD, BARRIER_INIT, IO,
+    START = 1,
+    EXIT,
+    CREATE,
+    JOIN,
+    LOCK,
+    TRY_FAIL,
+    UNLOCK,
+    COND_WAIT,
+    COND_WAKE,
+    SIGNAL,
+    BROADCAST,
+    BARRIER,
+    SEM_WAIT,
+    SEM_POST,
+    READ_LOCK,
+    WRITE_LOCK,
+    RW_UNLOCK,
+    SPIN_LOCK,
+    SPIN_UNLOCK,
+    OMP_FORK,
+    OMP_JOIN,
+    OMP_BEGIN,
+    OMP_END,
+    OMP_BARRIER,
+    OMP_CRITICAL,
+    OMP_CRITICAL_END,
+    FUTEX_WAIT_EVENT,
+    FUTEX_WAKE_EVENT,
+    SLEEP,
+    YIELD,
+    BARRIER_INIT,
+    IO,
     OMP_CHUNK = 35,
     CREATE_PROCESS = 64, /* object: the process's id as the kernel has it */
     JOIN_PROCESS,        /* the same */
@@ -43,7 +71,7 @@ struct reading {
     uint64_t core;
 };
 
-/* How CPU time is told: by the kernel at every event, or by it only where a thread may have lost its core. */
+/* How CPU time is measured: by the kernel at every event, or by it only where a thread may have lost its core. */
 enum clock { KERNEL_CLOCK, TICKS };
 
 /* The same moment of two clocks. */

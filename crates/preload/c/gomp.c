@@ -11,17 +11,14 @@
 
 typedef void share(void *);
 
-#define PARALLEL_LOOPS(X) \
-    X(dynamic) X(guided) X(nonmonotonic_dynamic) X(nonmonotonic_guided)
-#define PARALLEL_LOOPS_AT_RUN_TIME(X) \
-    X(runtime) X(nonmonotonic_runtime) X(maybe_nonmonotonic_runtime)
+#define PARALLEL_LOOPS(X) X(dynamic) X(guided) X(nonmonotonic_dynamic) X(nonmonotonic_guided)
+#define PARALLEL_LOOPS_AT_RUN_TIME(X) X(runtime) X(nonmonotonic_runtime) X(maybe_nonmonotonic_runtime)
 #define LOOPS(X) X(dynamic) X(guided) X(nonmonotonic_dynamic) X(nonmonotonic_guided)
 #define LOOPS_AT_RUN_TIME(X) X(runtime) X(nonmonotonic_runtime) X(maybe_nonmonotonic_runtime)
 
 #define PARALLEL_PARAMETERS share *, void *, unsigned, long, long, long, long, unsigned
 #define PARALLEL_AT_RUN_TIME_PARAMETERS share *, void *, unsigned, long, long, long, unsigned
-#define TASK_PARAMETERS \
-    share *, void *, void (*)(void *, void *), long, long, bool, unsigned, void **, int, void *
+#define TASK_PARAMETERS share *, void *, void (*)(void *, void *), long, long, bool, unsigned, void **, int, void *
 
 #define GOMP_FUNCTIONS(X) \
     X(void, parallel, (share *, void *, unsigned, unsigned)) \
@@ -73,7 +70,8 @@ struct gomp {
 
 /* LLVM's runtime has these functions, too, for programs that GCC has compiled. It asks for tools when it is called
  * first. */
-static int tells(void *parallel, void *where) {
+static int tells(void *parallel, void *where)
+{
     Dl_info of_parallel = {0}, of_own = {0};
     void *own = dlsym(where, "__kmpc_fork_call");
     int (*get_max_threads)(void);
@@ -86,7 +84,8 @@ static int tells(void *parallel, void *where) {
     return is_told_by_runtime();
 }
 
-static void find(struct gomp *gomp, void *where) {
+static void find(struct gomp *gomp, void *where)
+{
 #define FIND(result, name, parameters) *(void **)&gomp->name = dlsym(where, "GOMP_" #name);
     GOMP_FUNCTIONS(FIND)
 #undef FIND
@@ -104,7 +103,8 @@ static struct gomp global;
 static int is_found, caller_count;
 static volatile char lock;
 
-static struct gomp *of_caller(void *address) {
+static struct gomp *of_caller(void *address)
+{
     Dl_info info = {0};
     if (!dladdr(address, &info)) {
         return &global;
@@ -127,7 +127,8 @@ static struct gomp *of_caller(void *address) {
     return &callers[index].gomp;
 }
 
-static struct gomp *gomp_of(void *address) {
+static struct gomp *gomp_of(void *address)
+{
     if (UNLIKELY(!__atomic_load_n(&is_found, __ATOMIC_ACQUIRE))) {
         find(&global, RTLD_NEXT);
         __atomic_store_n(&is_found, 1, __ATOMIC_RELEASE);
@@ -138,7 +139,8 @@ static struct gomp *gomp_of(void *address) {
 #define GOMP gomp_of(__builtin_return_address(0))
 
 /* The thread whose events are noted here. */
-static struct thread *noting(const struct gomp *gomp) {
+static struct thread *noting(const struct gomp *gomp)
+{
     return UNLIKELY(gomp->tells) ? NULL : current();
 }
 
@@ -154,11 +156,13 @@ static uint32_t regions;
 
 #define PROCESSES_APART 0x9e3779b9u /* so that regions of several processes have different numbers */
 
-uint32_t new_region(void) {
+uint32_t new_region(void)
+{
     return __atomic_add_fetch(&regions, 1, __ATOMIC_RELAXED) + process_number * PROCESSES_APART;
 }
 
-static void run(void *data) {
+static void run(void *data)
+{
     struct region region = *(struct region *)data;
     struct thread *self = current();
     if (!self) {
@@ -190,37 +194,37 @@ static void run(void *data) {
         note(self, OMP_JOIN, WAITED, region.number, 0); \
     }
 
-EXPORT void GOMP_parallel(share *body, void *data, unsigned threads, unsigned flags) {
-    REGION(1, gomp->parallel(shown, given, threads, flags))
-}
+EXPORT void GOMP_parallel(share *body, void *data, unsigned threads,
+                          unsigned flags){REGION(1, gomp -> parallel(shown, given, threads, flags))}
 
-EXPORT unsigned GOMP_parallel_reductions(share *body, void *data, unsigned threads, unsigned flags) {
+EXPORT unsigned GOMP_parallel_reductions(share *body, void *data, unsigned threads, unsigned flags)
+{
     /* Here libgomp reads the data itself, so the shares cannot be seen. */
     unsigned result;
     REGION(1, result = gomp->parallel_reductions(region.body, region.data, threads, flags))
     return result;
 }
 
-EXPORT void GOMP_parallel_sections(share *body, void *data, unsigned threads, unsigned count, unsigned flags) {
-    REGION(1, gomp->parallel_sections(shown, given, threads, count, flags))
-}
+EXPORT void GOMP_parallel_sections(share *body, void *data, unsigned threads, unsigned count, unsigned flags){
+    REGION(1, gomp -> parallel_sections(shown, given, threads, count, flags))}
 
 #define PARALLEL_LOOP(name) \
     EXPORT void GOMP_parallel_loop_##name(share *body, void *data, unsigned threads, long start, long end, \
-                                          long increment, long chunk, unsigned flags) { \
+                                          long increment, long chunk, unsigned flags) \
+    { \
         REGION(increment, gomp->parallel_loop_##name(shown, given, threads, start, end, increment, chunk, flags)) \
     }
 #define PARALLEL_LOOP_AT_RUN_TIME(name) \
     EXPORT void GOMP_parallel_loop_##name(share *body, void *data, unsigned threads, long start, long end, \
-                                          long increment, unsigned flags) { \
+                                          long increment, unsigned flags) \
+    { \
         REGION(increment, gomp->parallel_loop_##name(shown, given, threads, start, end, increment, flags)) \
     }
-PARALLEL_LOOP(static)
-PARALLEL_LOOPS(PARALLEL_LOOP)
-PARALLEL_LOOPS_AT_RUN_TIME(PARALLEL_LOOP_AT_RUN_TIME)
+PARALLEL_LOOP(static) PARALLEL_LOOPS(PARALLEL_LOOP) PARALLEL_LOOPS_AT_RUN_TIME(PARALLEL_LOOP_AT_RUN_TIME)
 
 /* A thread takes a chunk of a loop; a region's end tells it that there is none. */
-static bool took(struct thread *self, bool is_there, const long *start, const long *end) {
+    static bool took(struct thread *self, bool is_there, const long *start, const long *end)
+{
     if (self && is_there) {
         long step = self->omp_increment ? self->omp_increment : 1;
         note(self, OMP_CHUNK, 0, 0, (uint32_t)((*end - *start) / step));
@@ -228,7 +232,8 @@ static bool took(struct thread *self, bool is_there, const long *start, const lo
     return is_there;
 }
 
-static struct thread *in_loop(const struct gomp *gomp, long increment) {
+static struct thread *in_loop(const struct gomp *gomp, long increment)
+{
     struct thread *self = noting(gomp);
     if (self) {
         self->omp_increment = increment;
@@ -237,19 +242,22 @@ static struct thread *in_loop(const struct gomp *gomp, long increment) {
 }
 
 #define NEXT(name) \
-    EXPORT bool GOMP_loop_##name##_next(long *first, long *last) { \
+    EXPORT bool GOMP_loop_##name##_next(long *first, long *last) \
+    { \
         struct gomp *gomp = GOMP; \
         return took(noting(gomp), gomp->loop_##name##_next(first, last), first, last); \
     }
 #define LOOP(name) \
-    EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long chunk, long *first, long *last) { \
+    EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long chunk, long *first, long *last) \
+    { \
         struct gomp *gomp = GOMP; \
         bool is_there = gomp->loop_##name##_start(start, end, increment, chunk, first, last); \
         return took(in_loop(gomp, increment), is_there, first, last); \
     } \
     NEXT(name)
 #define LOOP_AT_RUN_TIME(name) \
-    EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long *first, long *last) { \
+    EXPORT bool GOMP_loop_##name##_start(long start, long end, long increment, long *first, long *last) \
+    { \
         struct gomp *gomp = GOMP; \
         bool is_there = gomp->loop_##name##_start(start, end, increment, first, last); \
         return took(in_loop(gomp, increment), is_there, first, last); \
@@ -258,7 +266,8 @@ static struct thread *in_loop(const struct gomp *gomp, long increment) {
 LOOPS(LOOP)
 LOOPS_AT_RUN_TIME(LOOP_AT_RUN_TIME)
 
-static unsigned took_section(const struct gomp *gomp, unsigned section) {
+static unsigned took_section(const struct gomp *gomp, unsigned section)
+{
     struct thread *self = noting(gomp);
     if (self && section) {
         note(self, OMP_CHUNK, 0, 0, 1);
@@ -266,19 +275,22 @@ static unsigned took_section(const struct gomp *gomp, unsigned section) {
     return section;
 }
 
-EXPORT unsigned GOMP_sections_start(unsigned count) {
+EXPORT unsigned GOMP_sections_start(unsigned count)
+{
     struct gomp *gomp = GOMP;
     return took_section(gomp, gomp->sections_start(count));
 }
 
-EXPORT unsigned GOMP_sections_next(void) {
+EXPORT unsigned GOMP_sections_next(void)
+{
     struct gomp *gomp = GOMP;
     return took_section(gomp, gomp->sections_next());
 }
 
 /* Calls that wait. */
 #define WAITING(name, kind, object, parameters, arguments) \
-    EXPORT void GOMP_##name parameters { \
+    EXPORT void GOMP_##name parameters \
+    { \
         struct gomp *gomp = GOMP; \
         struct thread *self = noting(gomp); \
         if (self) { \
@@ -290,7 +302,8 @@ EXPORT unsigned GOMP_sections_next(void) {
         } \
     }
 #define CANCELLABLE(name) \
-    EXPORT bool GOMP_##name(void) { \
+    EXPORT bool GOMP_##name(void) \
+    { \
         struct gomp *gomp = GOMP; \
         struct thread *self = noting(gomp); \
         if (self) { \
@@ -303,7 +316,8 @@ EXPORT unsigned GOMP_sections_next(void) {
         return result; \
     }
 #define LEAVING(name, object, parameters, arguments) \
-    EXPORT void GOMP_##name parameters { \
+    EXPORT void GOMP_##name parameters \
+    { \
         struct gomp *gomp = GOMP; \
         struct thread *self = noting(gomp); \
         if (self) { \
@@ -334,7 +348,8 @@ struct task {
 
 #define DETACHED (1u << 13) /* libgomp writes into such a task's data itself */
 
-static void run_task(void *data) {
+static void run_task(void *data)
+{
     struct task *task = data;
     struct thread *self = current();
     if (self) {
@@ -343,14 +358,16 @@ static void run_task(void *data) {
     task->body((char *)data + task->offset);
 }
 
-static void copy_task(void *to, void *from) {
+static void copy_task(void *to, void *from)
+{
     struct task *task = from;
     memcpy(to, from, sizeof *task);
     task->copy((char *)to + task->offset, task->source);
 }
 
 EXPORT void GOMP_task(share *body, void *data, void (*copy)(void *, void *), long bytes, long align, bool is_deferred,
-                      unsigned flags, void **depend, int priority, void *detach) {
+                      unsigned flags, void **depend, int priority, void *detach)
+{
     struct gomp *gomp = GOMP;
     if (!noting(gomp) || flags & DETACHED || align > 4096 || align < 1) {
         gomp->task(body, data, copy, bytes, align, is_deferred, flags, depend, priority, detach);

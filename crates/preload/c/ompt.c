@@ -24,9 +24,21 @@ struct start_tool_result {
 };
 
 enum callback {
-    THREAD_BEGIN = 1, THREAD_END = 2, PARALLEL_BEGIN = 3, PARALLEL_END = 4, TASK_CREATE = 5, TASK_SCHEDULE = 6,
-    IMPLICIT_TASK = 7, SYNC_REGION_WAIT = 16, MUTEX_RELEASED = 17, WORK = 20, SYNC_REGION = 23, MUTEX_ACQUIRE = 26,
-    MUTEX_ACQUIRED = 27, NEST_LOCK = 28, DISPATCH = 32
+    THREAD_BEGIN = 1,
+    THREAD_END = 2,
+    PARALLEL_BEGIN = 3,
+    PARALLEL_END = 4,
+    TASK_CREATE = 5,
+    TASK_SCHEDULE = 6,
+    IMPLICIT_TASK = 7,
+    SYNC_REGION_WAIT = 16,
+    MUTEX_RELEASED = 17,
+    WORK = 20,
+    SYNC_REGION = 23,
+    MUTEX_ACQUIRE = 26,
+    MUTEX_ACQUIRED = 27,
+    NEST_LOCK = 28,
+    DISPATCH = 32
 };
 
 enum { WORKER = 2 };                                /* threads */
@@ -36,10 +48,20 @@ enum { LEAGUE = 0x40000000 };                       /* a flag of regions: teams,
 enum { LOOP_DYNAMIC = 11, LOOP_OTHER = 13 };        /* work that is taken; guided is between them */
 enum { LOOP_CHUNK = 3 };                            /* what is dispatched */
 enum {                                              /* why threads meet */
-    BARRIER_IMPLICIT = 2, TASKWAIT = 5, TASKGROUP = 6, REDUCTION = 7, BARRIER_OF_REGION = 9
+       BARRIER_IMPLICIT = 2,
+       TASKWAIT = 5,
+       TASKGROUP = 6,
+       REDUCTION = 7,
+       BARRIER_OF_REGION = 9
 };
 enum {                                              /* mutexes; from OF_CRITICAL on they are no locks */
-    BY_LOCK = 1, BY_TEST_LOCK, BY_NEST_LOCK, BY_TEST_NEST_LOCK, OF_CRITICAL, OF_ATOMIC, OF_ORDERED
+       BY_LOCK = 1,
+       BY_TEST_LOCK,
+       BY_NEST_LOCK,
+       BY_TEST_NEST_LOCK,
+       OF_CRITICAL,
+       OF_ATOMIC,
+       OF_ORDERED
 };
 
 struct chunk {
@@ -56,36 +78,42 @@ struct chunk {
 
 static int is_told;
 
-int is_told_by_runtime(void) {
+int is_told_by_runtime(void)
+{
     return __atomic_load_n(&is_told, __ATOMIC_ACQUIRE);
 }
 
 /* Whether the thread that runs is inside the runtime. */
-static void hide(struct thread *self, int is_hidden) {
+static void hide(struct thread *self, int is_hidden)
+{
     self->is_busy = is_hidden ? HIDDEN : 0;
 }
 
-static void hide_this(int is_hidden) {
+static void hide_this(int is_hidden)
+{
     struct thread *self = current();
     if (self) {
         hide(self, is_hidden);
     }
 }
 
-static void begin_worker(int type, union data *data) {
+static void begin_worker(int type, union data *data)
+{
     (void)data;
     if (type == WORKER) {
         hide_this(1);
     }
 }
 
-static void end_worker(union data *data) {
+static void end_worker(union data *data)
+{
     (void)data;
     hide_this(0);
 }
 
 static void begin_region(union data *task, const void *frame, union data *region, unsigned threads, int flags,
-                         const void *code) {
+                         const void *code)
+{
     (void)task, (void)frame, (void)threads;
     struct thread *self = flags & LEAGUE ? NULL : current();
     uint32_t number = new_region();
@@ -96,7 +124,8 @@ static void begin_region(union data *task, const void *frame, union data *region
     }
 }
 
-static void end_region(union data *region, union data *task, int flags, const void *code) {
+static void end_region(union data *region, union data *task, int flags, const void *code)
+{
     (void)task, (void)code;
     struct thread *self = flags & LEAGUE ? NULL : current();
     if (self) {
@@ -105,12 +134,14 @@ static void end_region(union data *region, union data *task, int flags, const vo
     }
 }
 
-static void begin_share(struct thread *self, const union data *task) {
+static void begin_share(struct thread *self, const union data *task)
+{
     hide(self, 0);
     note(self, OMP_BEGIN, WAITED, (uint32_t)task->value, 0);
 }
 
-static void end_share(struct thread *self, const union data *task) {
+static void end_share(struct thread *self, const union data *task)
+{
     struct slot *before = self->next;
     note(self, OMP_END, 0, (uint32_t)task->value, 0);
     int is_read = self->next != before + 1;
@@ -121,7 +152,8 @@ static void end_share(struct thread *self, const union data *task) {
 
 /* A thread that waits for the others at the end of its share takes a task: the share goes on. What was noted last is
  * its end, which becomes a mere moment. */
-static void continue_share(struct thread *self) {
+static void continue_share(struct thread *self)
+{
     struct slot *end = self->omp_end;
     if (end && self->next == self->behind_omp_end) {
         uint64_t rest = end->head & ~(uint64_t)UINT8_MAX;
@@ -132,7 +164,8 @@ static void continue_share(struct thread *self) {
 
 /* Workers hear of the end late, when the next region begins: their share is over where they wait for the others. */
 static void change_implicit_task(int endpoint, union data *region, union data *task, unsigned threads, unsigned index,
-                                 int flags) {
+                                 int flags)
+{
     (void)threads, (void)index;
     struct thread *self = flags & INITIAL_TASK || !task ? NULL : current();
     if (!self) {
@@ -148,12 +181,14 @@ static void change_implicit_task(int endpoint, union data *region, union data *t
 }
 
 /* Before 5.1, all implicit barriers were of one kind: that of a region stands where the region does, or nowhere. */
-static int is_end_of_region(int kind, const union data *region, const void *code) {
+static int is_end_of_region(int kind, const union data *region, const void *code)
+{
     return kind == BARRIER_OF_REGION ||
            (kind == BARRIER_IMPLICIT && (!code || (region && region->value >> 32 == hash(code))));
 }
 
-static void wait_for_tasks(struct thread *self, int endpoint) {
+static void wait_for_tasks(struct thread *self, int endpoint)
+{
     if (endpoint == SCOPE_BEGIN) {
         before(self);
     }
@@ -161,7 +196,8 @@ static void wait_for_tasks(struct thread *self, int endpoint) {
 }
 
 /* A group of tasks is a region from its begin on; it waits only at its end. */
-static void wait_in_region(int kind, int endpoint, union data *region, union data *task, const void *code) {
+static void wait_in_region(int kind, int endpoint, union data *region, union data *task, const void *code)
+{
     (void)region, (void)task, (void)code;
     struct thread *self = kind == TASKGROUP ? current() : NULL;
     if (self) {
@@ -169,7 +205,8 @@ static void wait_in_region(int kind, int endpoint, union data *region, union dat
     }
 }
 
-static void meet(int kind, int endpoint, union data *region, union data *task, const void *code) {
+static void meet(int kind, int endpoint, union data *region, union data *task, const void *code)
+{
     struct thread *self = kind == REDUCTION || kind == TASKGROUP ? NULL : current();
     if (!self) {
         return;
@@ -195,7 +232,8 @@ static void meet(int kind, int endpoint, union data *region, union data *task, c
 }
 
 static void create_task(union data *task, const void *frame, union data *made, int flags, int has_dependences,
-                        const void *code) {
+                        const void *code)
+{
     (void)task, (void)frame, (void)has_dependences;
     if (flags & EXPLICIT_TASK) {
         made->value = IS_EXPLICIT | hash(code);
@@ -203,7 +241,8 @@ static void create_task(union data *task, const void *frame, union data *made, i
 }
 
 /* A thread goes on with another task. */
-static void switch_tasks(union data *prior, int status, union data *next) {
+static void switch_tasks(union data *prior, int status, union data *next)
+{
     (void)status;
     struct thread *self = next ? current() : NULL;
     if (!self) {
@@ -232,16 +271,17 @@ static void switch_tasks(union data *prior, int status, union data *next) {
     next->value &= ~IS_INSIDE;
 }
 
-static void begin_work(int type, int endpoint, union data *region, union data *task, uint64_t count,
-                       const void *code) {
+static void begin_work(int type, int endpoint, union data *region, union data *task, uint64_t count, const void *code)
+{
     (void)region, (void)count, (void)code;
     if (task && type >= LOOP_DYNAMIC && type <= LOOP_OTHER) {
         task->value = endpoint == SCOPE_BEGIN ? task->value | TAKES_CHUNKS : task->value & ~TAKES_CHUNKS;
     }
 }
 
-/* Blocks of static loops, and Clang's sections, are told, too, but nobody takes them. */
-static void dispatch(union data *region, union data *task, int kind, union data instance) {
+/* Blocks of static loops, and Clang's sections, are reported, too, but the recorder does not use them. */
+static void dispatch(union data *region, union data *task, int kind, union data instance)
+{
     (void)region;
     int is_taken = task && task->value & TAKES_CHUNKS && kind == LOOP_CHUNK;
     struct thread *self = is_taken ? current() : NULL;
@@ -251,12 +291,14 @@ static void dispatch(union data *region, union data *task, int kind, union data 
     }
 }
 
-static int is_test(int kind) {
+static int is_test(int kind)
+{
     return kind == BY_TEST_LOCK || kind == BY_TEST_NEST_LOCK;
 }
 
-/* Nobody tells when a test fails. */
-static void acquire_mutex(int kind, unsigned hint, unsigned how, uint64_t id, const void *code) {
+/* The runtime does not report failed tests. */
+static void acquire_mutex(int kind, unsigned hint, unsigned how, uint64_t id, const void *code)
+{
     (void)hint, (void)how, (void)id, (void)code;
     struct thread *self = is_test(kind) ? NULL : current();
     if (self) {
@@ -265,7 +307,8 @@ static void acquire_mutex(int kind, unsigned hint, unsigned how, uint64_t id, co
     }
 }
 
-static void have_mutex(int kind, uint64_t id, const void *code) {
+static void have_mutex(int kind, uint64_t id, const void *code)
+{
     (void)code;
     struct thread *self = current();
     if (!self) {
@@ -278,7 +321,8 @@ static void have_mutex(int kind, uint64_t id, const void *code) {
     }
 }
 
-static void release_mutex(int kind, uint64_t id, const void *code) {
+static void release_mutex(int kind, uint64_t id, const void *code)
+{
     (void)code;
     struct thread *self = kind == OF_ORDERED ? NULL : current();
     if (self) {
@@ -287,14 +331,16 @@ static void release_mutex(int kind, uint64_t id, const void *code) {
 }
 
 /* A lock that the thread has already: only the first time and the last one are events. */
-static void nest_lock(int endpoint, uint64_t id, const void *code) {
+static void nest_lock(int endpoint, uint64_t id, const void *code)
+{
     (void)id, (void)code;
     if (endpoint == SCOPE_BEGIN) {
         hide_this(0);
     }
 }
 
-static int initialize(lookup find, int device, union data *tool) {
+static int initialize(lookup find, int device, union data *tool)
+{
     (void)device, (void)tool;
     hide_this(0);
     set_callback set = (set_callback)find("ompt_set_callback");
@@ -322,14 +368,16 @@ static int initialize(lookup find, int device, union data *tool) {
     return 1;
 }
 
-static void finalize(union data *tool) {
+static void finalize(union data *tool)
+{
     (void)tool;
 }
 
 /* A tool of the program's own comes first. One in the program itself is found before this library; one in a library
  * that is visible to all is asked here; those that OMP_TOOL_LIBRARIES names would be asked after this one, so this one
  * stands back. Only a tool in a library that is loaded privately, together with a runtime of its own, is not found. */
-EXPORT struct start_tool_result *ompt_start_tool(unsigned version, const char *runtime) {
+EXPORT struct start_tool_result *ompt_start_tool(unsigned version, const char *runtime)
+{
     static struct start_tool_result result = {initialize, finalize, {0}};
     struct start_tool_result *(*next)(unsigned, const char *);
     *(void **)&next = dlsym(RTLD_NEXT, "ompt_start_tool");

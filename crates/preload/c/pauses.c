@@ -16,27 +16,33 @@
     after(self, kind, 0, NULL, aux); \
     return result
 
-EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest) {
+EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest)
+{
     PAUSE(int, SLEEP, 0, real.nanosleep(wanted, rest));
 }
 
-EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest) {
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest)
+{
     PAUSE(int, SLEEP, !!(flags & TIMER_ABSTIME), real.clock_nanosleep(clock, flags, wanted, rest));
 }
 
-EXPORT int usleep(useconds_t us) {
+EXPORT int usleep(useconds_t us)
+{
     PAUSE(int, SLEEP, 0, real.usleep(us));
 }
 
-EXPORT unsigned sleep(unsigned seconds) {
+EXPORT unsigned sleep(unsigned seconds)
+{
     PAUSE(unsigned, SLEEP, 0, real.sleep(seconds));
 }
 
-EXPORT int sched_yield(void) {
+EXPORT int sched_yield(void)
+{
     PAUSE(int, YIELD, 0, real.sched_yield());
 }
 
-static long futex(struct thread *self, const long given[6]) {
+static long futex(struct thread *self, const long given[6])
+{
     long command = given[1] & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
     int waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
     if (waits) {
@@ -52,7 +58,8 @@ static long futex(struct thread *self, const long given[6]) {
     return result;
 }
 
-EXPORT long syscall(long number, ...) {
+EXPORT long syscall(long number, ...)
+{
     va_list list;
     long given[6];
     va_start(list, number);

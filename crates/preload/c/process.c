@@ -23,7 +23,8 @@ static struct thread *free_threads; /* those of ended threads are used again */
 static struct thread *running;
 static volatile char pool_lock;
 
-void resolve(void) {
+void resolve(void)
+{
 #define FIND(result, name, parameters) \
     if (!real.name) { \
         *(void **)&real.name = dlsym(RTLD_NEXT, #name); \
@@ -43,7 +44,8 @@ void resolve(void) {
 }
 
 /* An empty record of a thread; NULL if there is no memory. No malloc: the program may have its own. */
-static struct thread *take_record(void) {
+static struct thread *take_record(void)
+{
     while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
         real.sched_yield();
     }
@@ -64,7 +66,8 @@ static struct thread *take_record(void) {
     return taken;
 }
 
-static void give_record(struct thread *record) {
+static void give_record(struct thread *record)
+{
     while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
         real.sched_yield();
     }
@@ -73,7 +76,8 @@ static void give_record(struct thread *record) {
     __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
 }
 
-static void add_running(struct thread *self) {
+static void add_running(struct thread *self)
+{
     while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
         real.sched_yield();
     }
@@ -86,7 +90,8 @@ static void add_running(struct thread *self) {
     __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
 }
 
-static void remove_running(struct thread *self) {
+static void remove_running(struct thread *self)
+{
     while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
         real.sched_yield();
     }
@@ -103,8 +108,9 @@ static void remove_running(struct thread *self) {
 
 #define TRIES 1000 /* a handler of signals may end the process while its thread has the lock */
 
-/* What other threads have worked by the end of their process: nobody else will tell. */
-static void stop_running(void) {
+/* What other threads have worked by the end of their process: no other thread can report it. */
+static void stop_running(void)
+{
     for (int attempt = 0; __atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE); attempt++) {
         if (attempt == TRIES) {
             return;
@@ -123,7 +129,8 @@ static void stop_running(void) {
 }
 
 /* A thread that will begin; NULL if none can be recorded. */
-struct thread *new_thread(uint32_t creator) {
+struct thread *new_thread(uint32_t creator)
+{
     struct thread *made = control ? take_record() : NULL;
     if (made) {
         made->number = __atomic_fetch_add(&control->process[process_number].threads, 1, __ATOMIC_RELAXED);
@@ -134,7 +141,8 @@ struct thread *new_thread(uint32_t creator) {
 }
 
 /* The running thread is that one from here on. */
-void begin_thread(struct thread *self, int is_continued) {
+void begin_thread(struct thread *self, int is_continued)
+{
     self_ = NO_THREAD; /* what is called below may call wrappers, as the program's own malloc does */
     if (!open_thread(self, is_continued)) {
         __atomic_fetch_add(&control->unused, 1, __ATOMIC_RELAXED);
@@ -150,7 +158,8 @@ void begin_thread(struct thread *self, int is_continued) {
     note_slowly(self, START, 0, hash((void *)(uintptr_t)self->head->identity), self->creator);
 }
 
-void end_thread(struct thread *self) {
+void end_thread(struct thread *self)
+{
     remove_running(self);
     note_slowly(self, EXIT, 0, 0, 0);
     close_counter(self);
@@ -163,7 +172,8 @@ void end_thread(struct thread *self) {
 }
 
 /* Other destructors of the thread's data may still call wrappers; so this one asks to be called late. */
-static void destroy(void *value) {
+static void destroy(void *value)
+{
     struct thread *self = value;
     if (self_ != self) {
         return;
@@ -176,7 +186,8 @@ static void destroy(void *value) {
 }
 
 /* The first call of a wrapper by a thread that no wrapper has created. */
-struct thread *enter(void) {
+struct thread *enter(void)
+{
     if (UNLIKELY(!__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE))) {
         resolve();
     }
@@ -193,7 +204,8 @@ struct thread *enter(void) {
 }
 
 /* The process's number: a new one, unless it is known and has executed this program. */
-static int find_process(void) {
+static int find_process(void)
+{
     uint32_t pid = (uint32_t)getpid(), count = __atomic_load_n(&control->processes, __ATOMIC_ACQUIRE);
     for (uint32_t index = count < PROCESSES_MAX ? count : PROCESSES_MAX; index-- > 0;) {
         if (control->process[index].pid == pid && !control->process[index].is_ended) {
@@ -210,7 +222,8 @@ static int find_process(void) {
     return 0;
 }
 
-static struct control *map_control(void) {
+static struct control *map_control(void)
+{
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/control", folder);
     int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -218,20 +231,22 @@ static struct control *map_control(void) {
         return NULL;
     }
     void *mapped = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    /* Writes to mapped memory leave no date, and who collects what has changed goes by dates. */
+    /* Writes to mapped memory leave no date, and tools that collect changed files go by dates. */
     futimens(file, NULL);
     close(file);
     return mapped == MAP_FAILED || memcmp(mapped, FORM_MAGIC, 8) ? NULL : mapped;
 }
 
 /* The C library forks by itself, as in daemon(). */
-static void forked(void) {
+static void forked(void)
+{
     if (!is_forking) {
         after_fork(self_);
     }
 }
 
-__attribute__((constructor)) static void open_process(void) {
+__attribute__((constructor)) static void open_process(void)
+{
     const char *where = getenv("AMPSCHED_RECORD");
     uint64_t begin_ns = thread_cpu_ns();
     if (!is_resolved) {
@@ -264,7 +279,8 @@ __attribute__((constructor)) static void open_process(void) {
 }
 
 /* The end of a process; other threads may still run. */
-__attribute__((destructor)) void end_process(void) {
+__attribute__((destructor)) void end_process(void)
+{
     if (!control) {
         return;
     }
@@ -276,7 +292,8 @@ __attribute__((destructor)) void end_process(void) {
 }
 
 /* In a child: only the thread lives that has called fork, `self`. What is mapped is still its parent's. */
-void after_fork(struct thread *self) {
+void after_fork(struct thread *self)
+{
     __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
     if (!control) {
         return;
@@ -293,7 +310,8 @@ void after_fork(struct thread *self) {
     }
 }
 
-EXPORT void _exit(int code) {
+EXPORT void _exit(int code)
+{
     if (!is_resolved) {
         resolve();
     }
@@ -305,6 +323,7 @@ EXPORT void _exit(int code) {
     __builtin_unreachable();
 }
 
-EXPORT void _Exit(int code) {
+EXPORT void _Exit(int code)
+{
     _exit(code);
 }

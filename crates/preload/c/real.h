@@ -59,10 +59,12 @@
     X(long, syscall, (long, ...)) \
     X(pid_t, fork, (void)) \
     X(pid_t, _Fork, (void)) \
-    X(int, posix_spawn, (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
-        char *const[], char *const[])) \
-    X(int, posix_spawnp, (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
-        char *const[], char *const[])) \
+    X(int, posix_spawn, \
+      (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], \
+       char *const[])) \
+    X(int, posix_spawnp, \
+      (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], \
+       char *const[])) \
     X(void, _exit, (int)) \
     X(pid_t, wait, (int *)) \
     X(pid_t, waitpid, (pid_t, int *, int)) \

@@ -58,7 +58,8 @@ void next_window(struct thread *self);
 uint64_t monotonic_ns(void);
 uint64_t thread_cpu_ns(void);
 
-static inline struct thread *current(void) {
+static inline struct thread *current(void)
+{
     struct thread *self = self_;
     if (UNLIKELY((uintptr_t)self <= (uintptr_t)NO_THREAD)) {
         return enter();
@@ -66,7 +67,8 @@ static inline struct thread *current(void) {
     return self;
 }
 
-static inline uint64_t ticks(void) {
+static inline uint64_t ticks(void)
+{
 #if defined(__x86_64__)
     if (LIKELY(has_ticks)) {
         return __builtin_ia32_rdtsc();
@@ -80,17 +82,20 @@ static inline uint64_t ticks(void) {
 }
 
 /* 32 bits that differ for different addresses, as good as always. */
-static inline uint32_t hash(const void *address) {
+static inline uint32_t hash(const void *address)
+{
     uint64_t value = (uint64_t)(uintptr_t)address * 0x9e3779b97f4a7c15u;
     return (uint32_t)(value >> 32) | 1;
 }
 
-static inline int is_unswitched(const struct thread *self) {
+static inline int is_unswitched(const struct thread *self)
+{
     return *self->rseq_cs == (uintptr_t)&mark;
 }
 
 /* Adds an event that ends now. */
-static inline void note(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux) {
+static inline void note(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux)
+{
     if (LIKELY(is_unswitched(self) && !self->is_busy && self->next < self->end)) {
         self->is_busy = 1;
         __asm__ volatile("" ::: "memory");
@@ -109,14 +114,16 @@ static inline void note(struct thread *self, unsigned kind, unsigned flags, uint
 }
 
 /* Before a call that may block: from here on, time without a core is the call's. */
-static inline void before(struct thread *self) {
+static inline void before(struct thread *self)
+{
     if (UNLIKELY(!is_unswitched(self))) {
         note_slowly(self, ANCHOR, 0, 0, 0);
     }
 }
 
 /* After a call that may have blocked. */
-static inline void after(struct thread *self, unsigned kind, unsigned flags, const void *object, uint32_t aux) {
+static inline void after(struct thread *self, unsigned kind, unsigned flags, const void *object, uint32_t aux)
+{
     note(self, kind, flags | WAITED, hash(object), aux);
 }
 

@@ -20,7 +20,8 @@ uint32_t process_number;
 char folder[PATH_MAX];
 
 /* Whether the recording may take that many bytes more. */
-static int may_take(uint64_t bytes) {
+static int may_take(uint64_t bytes)
+{
     if (__atomic_add_fetch(&control->bytes, bytes, __ATOMIC_RELAXED) <= control->bytes_max) {
         return 1;
     }
@@ -29,13 +30,15 @@ static int may_take(uint64_t bytes) {
 }
 
 /* Whether files may become that long: beyond the limit, a signal ends the program. */
-static int may_grow_to(uint64_t bytes) {
+static int may_grow_to(uint64_t bytes)
+{
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
 /* Adds bytes at a file's end, for sure there, and maps them; NULL if there are none. */
-static char *extend(const struct thread *self, uint64_t offset, uint64_t bytes) {
+static char *extend(const struct thread *self, uint64_t offset, uint64_t bytes)
+{
     char path[PATH_MAX + 32];
     if (!may_grow_to(offset + bytes) || !may_take(bytes)) {
         return NULL;
@@ -57,14 +60,16 @@ static char *extend(const struct thread *self, uint64_t offset, uint64_t bytes) 
     return window;
 }
 
-static void use(struct thread *self, char *window, uint64_t skipped, uint64_t bytes) {
+static void use(struct thread *self, char *window, uint64_t skipped, uint64_t bytes)
+{
     self->next = (struct slot *)(window + skipped);
     self->end = (struct slot *)(window + bytes) - KEPT_SLOTS;
     self->file_bytes += bytes;
 }
 
 /* Makes a thread's file; whether there is one. */
-int open_thread(struct thread *self, int is_continued) {
+int open_thread(struct thread *self, int is_continued)
+{
     char *window = extend(self, 0, FIRST_BYTES);
     if (!window) {
         return 0;
@@ -92,14 +97,15 @@ int open_thread(struct thread *self, int is_continued) {
 }
 
 /* Goes on behind what is full. The caller is busy and has kept two slots. */
-void next_window(struct thread *self) {
+void next_window(struct thread *self)
+{
     uint64_t begin = ticks(), cpu_ns = thread_cpu_ns();
     char *window = extend(self, self->file_bytes, NEXT_BYTES);
     if (!window) {
         self->end = self->next;
         return;
     }
-    /* The time until here is the program's, but for what this has taken: both are told. */
+    /* The time until here is the program's, but for what this has taken: both are recorded. */
     struct slot *slot = self->next;
     struct reading reading = {cpu_ns, *self->core};
     memcpy(slot + 1, &reading, sizeof reading);
@@ -125,7 +131,8 @@ void next_window(struct thread *self) {
 }
 
 /* Lets go of what is mapped of a thread's file. */
-void forget_thread(struct thread *self) {
+void forget_thread(struct thread *self)
+{
     if (self->window) {
         munmap(self->window, self->window_bytes);
     }

@@ -2,7 +2,8 @@
 #include "real.h"
 
 /* The creating thread has made the record; the new one fills it. */
-static void *run(void *argument) {
+static void *run(void *argument)
+{
     struct thread *self = argument;
     void *(*routine)(void *) = self->routine;
     void *given = self->argument;
@@ -10,7 +11,8 @@ static void *run(void *argument) {
     return routine(given);
 }
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
+{
     struct thread *self = current();
     struct thread *made = self ? new_thread(self->number + 1) : NULL;
     if (!made) {
@@ -23,14 +25,16 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     return real.pthread_create(thread, attr, run, made);
 }
 
-static int joined(struct thread *self, pthread_t thread, int error) {
+static int joined(struct thread *self, pthread_t thread, int error)
+{
     if (self && !error) {
         note(self, JOIN, WAITED, hash((void *)(uintptr_t)thread), 0);
     }
     return error;
 }
 
-EXPORT int pthread_join(pthread_t thread, void **value) {
+EXPORT int pthread_join(pthread_t thread, void **value)
+{
     struct thread *self = current();
     if (self) {
         before(self);
@@ -38,12 +42,14 @@ EXPORT int pthread_join(pthread_t thread, void **value) {
     return joined(self, thread, real.pthread_join(thread, value));
 }
 
-EXPORT int pthread_tryjoin_np(pthread_t thread, void **value) {
+EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
+{
     struct thread *self = current();
     return joined(self, thread, real.pthread_tryjoin_np(thread, value));
 }
 
-EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until) {
+EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until)
+{
     struct thread *self = current();
     if (self) {
         before(self);
@@ -52,7 +58,8 @@ EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct tim
 }
 
 /* What handlers of fork do in the child must not be written into what is mapped of its parent. */
-static pid_t fork_by(pid_t (*function)(void)) {
+static pid_t fork_by(pid_t (*function)(void))
+{
     struct thread *self = current(), *set_aside = self_;
     is_forking = 1;
     self_ = NO_THREAD;
@@ -71,19 +78,22 @@ static pid_t fork_by(pid_t (*function)(void)) {
     return child;
 }
 
-EXPORT pid_t fork(void) {
+EXPORT pid_t fork(void)
+{
     current();
     return fork_by(real.fork);
 }
 
-EXPORT pid_t _Fork(void) {
+EXPORT pid_t _Fork(void)
+{
     current();
     return fork_by(real._Fork);
 }
 
 #define SPAWN(name) \
     EXPORT int name(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions, \
-                    const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) { \
+                    const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) \
+    { \
         struct thread *self = current(); \
         pid_t number = 0; \
         int error = real.name(&number, path, actions, attributes, arguments, environment); \
@@ -99,14 +109,16 @@ EXPORT pid_t _Fork(void) {
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
 
-static pid_t reaped(struct thread *self, pid_t child) {
+static pid_t reaped(struct thread *self, pid_t child)
+{
     if (self && child > 0) {
         note(self, JOIN_PROCESS, WAITED, (uint32_t)child, 0);
     }
     return child;
 }
 
-static struct thread *waiting(void) {
+static struct thread *waiting(void)
+{
     struct thread *self = current();
     if (self) {
         before(self);
@@ -114,27 +126,32 @@ static struct thread *waiting(void) {
     return self;
 }
 
-EXPORT pid_t wait(int *status) {
+EXPORT pid_t wait(int *status)
+{
     struct thread *self = waiting();
     return reaped(self, real.wait(status));
 }
 
-EXPORT pid_t waitpid(pid_t child, int *status, int options) {
+EXPORT pid_t waitpid(pid_t child, int *status, int options)
+{
     struct thread *self = waiting();
     return reaped(self, real.waitpid(child, status, options));
 }
 
-EXPORT pid_t wait3(int *status, int options, struct rusage *usage) {
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
     struct thread *self = waiting();
     return reaped(self, real.wait3(status, options, usage));
 }
 
-EXPORT pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
+EXPORT pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
+{
     struct thread *self = waiting();
     return reaped(self, real.wait4(child, status, options, usage));
 }
 
-EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
+EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
     struct thread *self = waiting();
     int error = real.waitid(type, id, info, options);
     if (!error && info && !(options & WNOWAIT)) {

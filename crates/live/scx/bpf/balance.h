@@ -6,56 +6,56 @@
 #include "by_load.h"
 #include "lock.h"
 
-inlined bool is_in(sched_t *s, group_t *group, u32 core)
+static __always_inline bool is_in(sched_t *s, group_t *group, u32 core)
 {
     return has(&s->online, core) && (group->kind == PREFER_ANY || core_of(s, core)->kind == group->kind);
 }
 
-inlined u64 core_load(sched_t *s, u32 core)
+static __always_inline u64 core_load(sched_t *s, u32 core)
 {
     return scaled_load(queue_of(s, core));
 }
 
-inlined u64 tolerated(group_t *group, u64 load)
+static __always_inline u64 tolerated(group_t *group, u64 load)
 {
     return load * (100 + group->tolerance_percent) / 100;
 }
 
 /* What a queue lacks of a load, as the sum over its cores of load x rating. */
-inlined u64 room(u64 source_load, queue_t *target)
+static __always_inline u64 headroom(u64 source_load, queue_t *target)
 {
-    return less(source_load, scaled_load(target)) * target->capacity;
+    return sat_sub(source_load, scaled_load(target)) * target->capacity;
 }
 
-inlined u64 rated(u32 weight)
+static __always_inline u64 rated(u32 weight)
 {
     return (u64)weight * SPEED_ONE;
 }
 
 /* Whether a queue with one more thread is still less loaded than a source with that load. */
-inlined bool helps(u32 weight, u64 source_load, queue_t *target)
+static __always_inline bool helps(u32 weight, u64 source_load, queue_t *target)
 {
-    return rated(weight) < room(source_load, target);
+    return rated(weight) < headroom(source_load, target);
 }
 
 /* Whether a thread waits and loads differ by more than the tolerance. */
-once bool is_uneven(shared sched_t *s, shared group_t *group)
+global_subprog bool is_uneven(__arg_arena sched_t *s, __arg_arena group_t *group)
 {
-    u64 least = unknown(s, NEVER), most = s->zero;
+    u64 least = opaque(s, NEVER), most = s->zero;
     u32 waiting = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {
         if (!is_in(s, group, core))
             continue;
-        least = least_of(least, core_load(s, core));
-        most = greatest_of(most, core_load(s, core));
-        waiting |= somebody_waits(s, core_of(s, core)->queue);
+        least = min(least, core_load(s, core));
+        most = max(most, core_load(s, core));
+        waiting |= has_waiting(s, core_of(s, core)->queue);
     }
     group->least = least;
     group->most = most;
     return waiting && least < most && tolerated(group, least) < most;
 }
 
-inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
+static __always_inline bool is_earlier_target(sched_t *s, u32 a, u32 b)
 {
     u64 one = core_load(s, a), other = core_load(s, b);
     if (one != other)
@@ -66,15 +66,15 @@ inlined bool is_earlier_target(sched_t *s, u32 a, u32 b)
 
 /* Sorts the cores of a group into `targets`: least loaded first, of equal ones that to which no rotation has come
  * for longest. */
-once u32 sort_targets(shared sched_t *s, shared group_t *group)
+global_subprog u32 sort_targets(__arg_arena sched_t *s, __arg_arena group_t *group)
 {
     u32 count = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {
         if (!is_in(s, group, core))
             continue;
         u32 place = count;
         count += s->one;
-        for (; place > 0 && can_go_on && is_earlier_target(s, core, at(s->targets, place - 1)); place -= s->one)
+        for (; place > 0 && can_loop && is_earlier_target(s, core, at(s->targets, place - 1)); place -= s->one)
             at(s->targets, place) = at(s->targets, place - 1);
         at(s->targets, place) = core;
     }
@@ -82,15 +82,15 @@ once u32 sort_targets(shared sched_t *s, shared group_t *group)
 }
 
 /* Sorts the cores whose queues can spare a thread and hold more than a load into `sources`, most loaded first. */
-once u32 sort_sources(shared sched_t *s, shared group_t *group, u64 above)
+global_subprog u32 sort_sources(__arg_arena sched_t *s, __arg_arena group_t *group, u64 above)
 {
     u32 count = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {
         if (!is_in(s, group, core) || core_load(s, core) <= above || !can_spare(queue_of(s, core)))
             continue;
         u32 place = count;
         count += s->one;
-        for (; place > 0 && can_go_on && core_load(s, core) > core_load(s, at(s->sources, place - 1)); place -= s->one)
+        for (; place > 0 && can_loop && core_load(s, core) > core_load(s, at(s->sources, place - 1)); place -= s->one)
             at(s->sources, place) = at(s->sources, place - 1);
         at(s->sources, place) = core;
     }
@@ -98,7 +98,7 @@ once u32 sort_sources(shared sched_t *s, shared group_t *group, u64 above)
 }
 
 /* Whether a waiting thread may use the target and has not just come to its own cluster from another. */
-inlined bool may_move(sched_t *s, u32 thread, u32 target, group_t *group)
+static __always_inline bool may_move(sched_t *s, u32 thread, u32 target, group_t *group)
 {
     thread_t *own = thread_of(s, thread);
     bool settled = own->migrations == 0 || own->migrated_at_ns <= group->settled_ns;
@@ -107,7 +107,7 @@ inlined bool may_move(sched_t *s, u32 thread, u32 target, group_t *group)
 }
 
 /* Whose turn it is to move, least first: by preference if that matters. */
-inlined u32 reluctance(sched_t *s, u32 thread, u32 target, group_t *group)
+static __always_inline u32 reluctance(sched_t *s, u32 thread, u32 target, group_t *group)
 {
     thread_t *own = thread_of(s, thread);
     u32 to = core_of(s, target)->kind;
@@ -117,14 +117,15 @@ inlined u32 reluctance(sched_t *s, u32 thread, u32 target, group_t *group)
 }
 
 /* The waiting thread of a queue whose turn it is to move: one whose move helps, or only swaps the imbalance. */
-once u32 candidate(shared sched_t *s, shared queue_t *source, u32 target, shared group_t *group, bool swap)
+global_subprog u32 candidate(__arg_arena sched_t *s, __arg_arena queue_t *source, u32 target,
+                             __arg_arena group_t *group, bool swap)
 {
-    u32 best = unknown(s, NONE), best_reluctance = s->zero;
-    u64 room_left = room(scaled_load(source), queue_of(s, target));
-    for (u32 thread = source->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
+    u32 best = opaque(s, NONE), best_reluctance = s->zero;
+    u64 headroom_left = headroom(scaled_load(source), queue_of(s, target));
+    for (u32 thread = source->first; thread != NONE && can_loop; thread = thread_of(s, thread)->next) {
         thread_t *own = thread_of(s, thread);
-        bool fitting = swap ? rated(own->weight) <= room_left && source->newcomer != thread
-                            : rated(own->weight) < room_left;
+        bool fitting = swap ? rated(own->weight) <= headroom_left && source->newcomer != thread
+                            : rated(own->weight) < headroom_left;
         if (!fitting || !may_move(s, thread, target, group))
             continue;
         u32 turn = reluctance(s, thread, target, group);
@@ -138,22 +139,22 @@ once u32 candidate(shared sched_t *s, shared queue_t *source, u32 target, shared
 }
 
 /* The least weight of a waiting thread. */
-once u32 lightest_waiting(shared sched_t *s)
+global_subprog u32 lightest_waiting(__arg_arena sched_t *s)
 {
-    u32 least = unknown(s, NONE);
-    for (u32 i = s->zero; i < s->queue_count && can_go_on; i += s->one)
-        for (u32 thread = at(s->queues, i).first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind)
-            least = least_of(least, thread_of(s, thread)->weight);
+    u32 least = opaque(s, NONE);
+    for (u32 i = s->zero; i < s->queue_count && can_loop; i += s->one)
+        for (u32 thread = at(s->queues, i).first; thread != NONE && can_loop; thread = thread_of(s, thread)->next)
+            least = min(least, thread_of(s, thread)->weight);
     return least;
 }
 
 /* Moves the thread that has been found to a target, if it still waits when both are locked. Returns whether it did. */
-once bool move_to(shared sched_t *s, shared group_t *group, u32 target, u64 now_ns)
+global_subprog bool move_to(__arg_arena sched_t *s, __arg_arena group_t *group, u32 target, u64 now_ns)
 {
     u32 thread = group->thread;
-    locks_t held = lock_thread_and(s, thread, target);
+    locks_t held = lock_thread_and_core(s, thread, target);
     thread_t *own = thread_of(s, thread);
-    bool waits = own->state == STATE_READY && !own->taken_out && own->bound_to == NONE && allows(s, thread, target) &&
+    bool waits = own->state == STATE_READY && !own->dequeued && own->bound_to == NONE && allows(s, thread, target) &&
                  core_of(s, own->core)->queue == core_of(s, group->source)->queue;
     record_at(s, target, what_of(RECORD_MOVE, waits, thread, target), now_ns, group->source);
     if (waits) {
@@ -165,20 +166,20 @@ once bool move_to(shared sched_t *s, shared group_t *group, u32 target, u64 now_
 }
 
 /* Finds a move that helps: the thread, noted with its source in the group. Returns the target, or NONE. */
-once u32 find_move(shared sched_t *s, shared group_t *group)
+global_subprog u32 find_move(__arg_arena sched_t *s, __arg_arena group_t *group)
 {
     if (!is_uneven(s, group))
         return NONE;
     u32 lightest = lightest_waiting(s);
     u32 sources = sort_sources(s, group, tolerated(group, group->least));
     u32 targets = sort_targets(s, group);
-    for (u32 i = s->zero; i < targets && can_go_on; i += s->one) {
+    for (u32 i = s->zero; i < targets && can_loop; i += s->one) {
         u32 target = at(s->targets, i);
         u64 limit = tolerated(group, core_load(s, target));
         /* Loads ascend, so the first target that nothing can help ends the search. */
         if (limit >= group->most || !helps(lightest, group->most, queue_of(s, target)))
             return NONE;
-        for (u32 j = s->zero; j < sources && can_go_on && core_load(s, at(s->sources, j)) > limit; j += s->one) {
+        for (u32 j = s->zero; j < sources && can_loop && core_load(s, at(s->sources, j)) > limit; j += s->one) {
             u32 thread = candidate(s, queue_of(s, at(s->sources, j)), target, group, false);
             if (thread == NONE)
                 continue;
@@ -192,10 +193,10 @@ once u32 find_move(shared sched_t *s, shared group_t *group)
 
 /* Finds a thread that swaps an imbalance with a target: noted with its source in the group, which then gives no other.
  * Returns whether there is one. */
-apart bool find_swap(sched_t *s, group_t *group, u32 target, u32 sources)
+static __noinline bool find_swap(sched_t *s, group_t *group, u32 target, u32 sources)
 {
     u64 limit = tolerated(group, core_load(s, target));
-    for (u32 i = s->zero; i < sources && can_go_on; i += s->one) {
+    for (u32 i = s->zero; i < sources && can_loop; i += s->one) {
         u32 from = at(s->sources, i);
         if (from == NONE || core_load(s, from) <= limit)
             continue;
@@ -211,11 +212,11 @@ apart bool find_swap(sched_t *s, group_t *group, u32 target, u32 sources)
 }
 
 /* Swaps imbalances that cannot be removed: each queue gives and receives at most one thread. */
-apart void rotate(sched_t *s, group_t *group, u64 now_ns)
+static __noinline void rotate(sched_t *s, group_t *group, u64 now_ns)
 {
     u32 sources = sort_sources(s, group, 0);
     u32 targets = sort_targets(s, group);
-    for (u32 i = s->zero; i < targets && can_go_on; i += s->one) {
+    for (u32 i = s->zero; i < targets && can_loop; i += s->one) {
         u32 target = at(s->targets, i);
         if (!find_swap(s, group, target, sources) || !move_to(s, group, target, now_ns))
             continue;
@@ -226,20 +227,20 @@ apart void rotate(sched_t *s, group_t *group, u64 now_ns)
     }
 }
 
-once done_t balance_group(shared sched_t *s, u32 kind, bool due, u64 now_ns)
+global_subprog done_t balance_group(__arg_arena sched_t *s, u32 kind, bool due, u64 now_ns)
 {
-    struct balance arena *periodic = &s->rules.balance;
+    struct balance __arena *periodic = &s->rules.balance;
     group_t *group = &s->group;
-    group->settled_ns = less(now_ns, periodic->min_resident_ns);
+    group->settled_ns = sat_sub(now_ns, periodic->min_resident_ns);
     group->kind = kind;
     group->tolerance_percent = periodic->tolerance_percent;
     group->by_preference = rule(s, balance.by_preference);
     if (!is_uneven(s, group))
         return DONE;
     u32 moves = s->zero;
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one)
         moves += is_in(s, group, core);
-    for (; moves > 0 && can_go_on; moves -= s->one) {
+    for (; moves > 0 && can_loop; moves -= s->one) {
         u32 target = find_move(s, group);
         if (target == NONE || !move_to(s, group, target, now_ns))
             break;
@@ -250,8 +251,8 @@ once done_t balance_group(shared sched_t *s, u32 kind, bool due, u64 now_ns)
     return DONE;
 }
 
-/* Moves waiting threads from the most to the least loaded queues; the group then knows who received one. */
-apart void balance(sched_t *s, u64 now_ns)
+/* Moves waiting threads from the most to the least loaded queues; the group then lists the receiving cores. */
+static __noinline void balance(sched_t *s, u64 now_ns)
 {
     bool due = now_ns >= s->rotation_due_ns;
     empty(s, &s->group.receivers);

@@ -5,9 +5,9 @@
  * The kernel itself matches waiters and wakers by the futex's address, so it is asked where it has done so.
  * futex_wake_mark() is called by the waker for each waiter that it takes off a futex, whatever the calls: WAIT,
  * WAIT_BITSET and futex_waitv wait; WAKE, WAKE_BITSET, both halves of WAKE_OP, the first half of REQUEUE and
- * CMP_REQUEUE wake; who was moved to another futex is charged to who wakes it there. A thread that ends wakes those
- * that join it, and is blamed as the simulator does. Time-outs and signals do not come by there and blame nobody, and
- * neither do other wake-ups. Calls that nobody waits for cost nothing.
+ * CMP_REQUEUE wake; a thread that was moved to another futex is charged to its waker there. A thread that ends wakes
+ * those that join it, and is blamed as the simulator does. Time-outs, signals and other wake-ups do not pass through it
+ * and blame no thread. Calls for which no thread waits cost nothing.
  *
  * Futexes with inheritance of priority end in a real-time mutex instead, of which a futex sees the beginning and the
  * end only: there the address decides, of LOCK_PI against that of UNLOCK_PI. */
@@ -24,7 +24,7 @@ struct wake_q_head;
 
 /* A thread of ours lets another one go on, which has waited since it blocked. One that has not blocked yet has not
  * waited. */
-inlined void blame(u32 waker, u32 wakee)
+static __always_inline void blame(u32 waker, u32 wakee)
 {
     if (waker == NONE || wakee == NONE || waker == wakee)
         return;
@@ -33,7 +33,7 @@ inlined void blame(u32 waker, u32 wakee)
     /* It is charged by itself only, and what is seen of the other one may be over in a moment. */
     thread_t *own = thread_of(s, wakee);
     if (own->state == STATE_BLOCKED) {
-        thread_of(s, waker)->blame_ns += less(now_ns, own->since_ns);
+        thread_of(s, waker)->blame_ns += sat_sub(now_ns, own->since_ns);
         note_change(s, waker);
     }
 }
@@ -58,13 +58,13 @@ struct {
     __type(value, struct pi_call);
 } pi_calls SEC(".maps");
 
-inlined s32 make_room_for_calls(struct task_struct *p)
+static __always_inline s32 alloc_pi_call(struct task_struct *p)
 {
     return bpf_task_storage_get(&pi_calls, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12 /* ENOMEM */;
 }
 
 /* What the calling thread is inside of; no address: of neither. */
-inlined int pi_call(u64 locks, u64 unlocks)
+static __always_inline int pi_call(u64 locks, u64 unlocks)
 {
     struct pi_call *call = bpf_task_storage_get(&pi_calls, bpf_get_current_task_btf(), 0, 0);
     if (call) {
@@ -99,7 +99,7 @@ int BPF_PROG(ampsched_futex_unlocked, void *address)
 }
 
 /* A thread wakes another one, which is not yet runnable. Processes that share a futex map it where they like. */
-inlined void blame_for_pi(struct task_struct *waker, struct task_struct *wakee)
+static __always_inline void blame_for_pi(struct task_struct *waker, struct task_struct *wakee)
 {
     struct pi_call *by = bpf_task_storage_get(&pi_calls, waker, 0, 0);
     struct pi_call *of = bpf_task_storage_get(&pi_calls, wakee, 0, 0);

@@ -14,89 +14,89 @@ struct estimate {
     u64 util; /* of the thread */
     u32 cluster;
     u32 core; /* the one with the most capacity to spare of those where the thread may run and fits, or NONE */
-    u64 before; /* energy of the cluster without the thread */
+    u64 base; /* energy of the cluster without the thread */
     u64 added; /* what it adds on that core, or TOO_MUCH */
     u64 stay; /* on its previous one */
 };
 
 /* Energy per time of a cluster, by the greatest utilisation of its cores and their sum: of the lowest operating point
  * that has a quarter more. */
-once u64 energy(shared sched_t *s, shared domain_t *domain, u64 most, u64 sum)
+global_subprog u64 energy(__arg_arena sched_t *s, __arg_arena domain_t *domain, u64 most, u64 sum)
 {
     u32 i = s->zero;
-    while (i + 1 < domain->count && can_go_on && at(domain->points, i).capacity < most + most / 4)
+    while (i + 1 < domain->count && can_loop && at(domain->points, i).capacity < most + most / 4)
         i += s->one;
     return at(domain->points, i).cost * sum;
 }
 
 /* The utilisation of a core without what a thread has left there. */
-once u64 util_without(shared sched_t *s, u32 core, u32 thread, u64 now_ns)
+global_subprog u64 util_without(__arg_arena sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
     tracked_core_t *own = &core_of(s, core)->tracked;
     tracked_thread_t *its = &thread_of(s, thread)->tracked;
-    u64 is_there = -(u64)its->attached & if_below(its->core ^ core, 1), time_ns = core_time_at(own, now_ns);
+    u64 is_there = -(u64)its->attached & mask_below(its->core ^ core, 1), time_ns = core_time_at(own, now_ns);
     struct elapsed past;
     elapse(&past, &its->pelt, time_ns, s->unit_ns);
     u64 its_sum = decayed(its->pelt.util_sum, &past) + its->running * CAPACITY_ONE * past.active;
     elapse(&past, &own->pelt, time_ns, s->unit_ns);
     u64 sum = decayed(own->pelt.util_sum, &past) + own->running * CAPACITY_ONE * past.active;
-    u64 used = rest(sum, its_sum & is_there) / divider_at(past.part);
+    u64 used = sat_sub_branchless(sum, its_sum & is_there) / divider_at(past.part);
     u64 estimates = own->estimates - (its->estimate * (u64)its->runnable & is_there);
-    return least_of(greatest_of(used, estimates), own->capacity);
+    return min(max(used, estimates), own->capacity);
 }
 
 /* What a thread adds to the energy of a cluster on a core of which so much is used; TOO_MUCH on none. */
-inlined u64 added(sched_t *s, struct estimate *of, u64 used, u64 most, u64 sum)
+static __always_inline u64 added(sched_t *s, struct estimate *of, u64 used, u64 most, u64 sum)
 {
     domain_t *domain = &at(s->domains, of->cluster);
-    u64 with = least_of(used + of->util, domain->capacity);
-    u64 all = energy(s, domain, greatest_of(most, with), sum - used + with);
-    return either(if_below(used, TOO_MUCH), all - of->before, TOO_MUCH);
+    u64 with = min(used + of->util, domain->capacity);
+    u64 all = energy(s, domain, max(most, with), sum - used + with);
+    return select_by(mask_below(used, TOO_MUCH), all - of->base, TOO_MUCH);
 }
 
 /* Without branches, as what is kept from round to round would differ by them. */
-apart void estimate_energy(sched_t *s, u32 thread, struct estimate *of)
+static __noinline void estimate_energy(sched_t *s, u32 thread, struct estimate *of)
 {
     domain_t *domain = &at(s->domains, of->cluster);
     u32 previous = thread_of(s, thread)->core;
-    u64 most = s->zero, sum = s->zero, best = unknown(s, NONE);
-    u64 least = unknown(s, TOO_MUCH), there = unknown(s, TOO_MUCH);
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+    u64 most = s->zero, sum = s->zero, best = opaque(s, NONE);
+    u64 least = opaque(s, TOO_MUCH), there = opaque(s, TOO_MUCH);
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {
         if (core_of(s, core)->cluster != of->cluster)
             continue;
         u64 used = util_without(s, core, thread, of->now_ns);
-        u64 fits = if_below((used + of->util) * FITS_MARGIN, domain->capacity * CAPACITY_ONE);
-        u64 may = fits & -(u64)allows(s, thread, core), takes = may & if_below(used, least);
-        most = either(if_below(most, used), used, most);
+        u64 fits = mask_below((used + of->util) * FITS_MARGIN, domain->capacity * CAPACITY_ONE);
+        u64 may = fits & -(u64)allows(s, thread, core), takes = may & mask_below(used, least);
+        most = select_by(mask_below(most, used), used, most);
         sum += used;
-        there = either(may & if_below(core ^ previous, 1), used, there);
-        least = either(takes, used, least);
-        best = either(takes, core, best);
+        there = select_by(may & mask_below(core ^ previous, 1), used, there);
+        least = select_by(takes, used, least);
+        best = select_by(takes, core, best);
     }
     of->core = best;
-    of->before = energy(s, domain, most, sum);
+    of->base = energy(s, domain, most, sum);
     of->added = added(s, of, least, most, sum);
     of->stay = added(s, of, there, most, sum);
 }
 
 /* The core for a thread that wakes up; NONE if it is to be placed as without energies. */
-apart u32 cheapest(sched_t *s, u32 thread, u64 now_ns)
+static __noinline u32 cheapest(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     if (own->state == STATE_NEW || !s->knows_energy || is_overutilised(s, now_ns))
         return NONE;
     u32 previous = allows(s, thread, own->core) ? own->core : NONE;
-    u64 least = unknown(s, TOO_MUCH), stay = unknown(s, TOO_MUCH), total = s->zero, best = unknown(s, NONE);
-    struct estimate of = { .now_ns = now_ns, .util = util_of(s, thread, now_ns) };
+    u64 least = opaque(s, TOO_MUCH), stay = opaque(s, TOO_MUCH), total = s->zero, best = opaque(s, NONE);
+    struct estimate of = {.now_ns = now_ns, .util = util_of(s, thread, now_ns)};
     if (of.util == 0)
         return previous;
-    for (u32 i = s->zero; i < s->domain_count && can_go_on; i += s->one) {
+    for (u32 i = s->zero; i < s->domain_count && can_loop; i += s->one) {
         of.cluster = i;
         estimate_energy(s, thread, &of);
-        total += of.before;
-        stay = either(if_below(of.stay, stay), of.stay, stay);
-        best = either(if_below(of.added, least), of.core, best);
-        least = either(if_below(of.added, least), of.added, least);
+        total += of.base;
+        stay = select_by(mask_below(of.stay, stay), of.stay, stay);
+        best = select_by(mask_below(of.added, least), of.core, best);
+        least = select_by(mask_below(of.added, least), of.added, least);
     }
     if (least == TOO_MUCH)
         return previous;
@@ -107,7 +107,7 @@ apart u32 cheapest(sched_t *s, u32 thread, u64 now_ns)
 }
 
 /* ALLOCATOR_BY_ENERGY */
-inlined u32 place_by_energy(sched_t *s, u32 thread, u32 waker, u64 now_ns)
+static __always_inline u32 place_by_energy(sched_t *s, u32 thread, u32 waker, u64 now_ns)
 {
     u32 core = cheapest(s, thread, now_ns);
     return core != NONE ? core : place_wake_affine(s, thread, waker);

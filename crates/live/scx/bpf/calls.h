@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the scheduler in the kernel does when it is called; runnable.h has what is about one thread that comes or goes.
- * Who calls these holds no lock (lock.h); host.h has what is done with locks. */
+ * Callers hold no lock (lock.h); host.h has what is done with locks. */
 #ifndef AMPSCHED_CALLS_H
 #define AMPSCHED_CALLS_H
 
 #include "runnable.h"
 
 /* The running thread that has left its core for where the plan wants it comes there: at once in the books, so that all
- * changes of a plan see those before them, as in the simulator; in fact when its core lets it go. Until then nobody
- * picks it, and an idle core where it waits looks for nobody else. */
-apart void send_away(sched_t *s, call_t *c, u32 thread, u32 from)
+ * changes of a plan see those before them, as in the simulator; in fact when its core lets it go. Until then no core
+ * picks it, and an idle core where it waits looks for no other thread. */
+static __noinline void migrate(sched_t *s, call_t *c, u32 thread, u32 from)
 {
     thread_t *own = thread_of(s, thread);
     u32 to = find_place(s, c, thread, NONE);
     if (to == NONE)
         to = from;
-    locks_t held = lock_thread_and(s, thread, to);
-    if (own->state == STATE_READY && own->taken_out) {
-        come_in(s, thread, to, c->now_ns);
-        bind(s, thread, NOBODY);
+    locks_t held = lock_thread_and_core(s, thread, to);
+    if (own->state == STATE_READY && own->dequeued) {
+        enqueue_thread(s, thread, to, c->now_ns);
+        bind(s, thread, NO_CORE);
         release_puller(s, c, thread);
-        own->comes = true;
-        queue_of(s, to)->coming++;
+        own->arriving = true;
+        queue_of(s, to)->arriving++;
     }
     unlock_both(s, held);
 }
 
 /* A thread that the plan, or its program, wants elsewhere. */
-once done_t relocate(shared sched_t *s, shared call_t *c, u32 thread)
+global_subprog done_t relocate(__arg_arena sched_t *s, __arg_arena call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     u32 held = lock_thread(s, thread);
@@ -40,20 +40,20 @@ once done_t relocate(shared sched_t *s, shared call_t *c, u32 thread)
             charge_up_to(s, core, c->now_ns);
             own->charged_ns = OFF_CPU;
             stop(s, core, STATE_READY, c->now_ns);
-            wait_out(s, thread, c->now_ns);
-            own->taken_out = true;
+            track_dequeued(s, thread, c->now_ns);
+            own->dequeued = true;
         }
-    } else if (own->state == STATE_READY && !own->taken_out) {
+    } else if (own->state == STATE_READY && !own->dequeued) {
         if (own->bound_to != NONE) {
-            own->moves = true; /* The kernel will hand it over in a moment. */
+            own->must_move = true; /* The kernel will hand it over in a moment. */
         } else {
             dequeue(s, thread);
-            own->taken_out = is_placed = true;
+            own->dequeued = is_placed = true;
         }
     }
     unlock(s, held);
     if (is_sent)
-        send_away(s, c, thread, core);
+        migrate(s, c, thread, core);
     c->back = true;
     if (is_placed)
         make_runnable(s, c, thread);
@@ -61,7 +61,7 @@ once done_t relocate(shared sched_t *s, shared call_t *c, u32 thread)
 }
 
 /* Records a change of the plan. */
-inlined void record_plan(sched_t *s, struct operation arena *op, bool moves)
+static __always_inline void record_plan(sched_t *s, struct operation __arena *op, bool moves)
 {
     u32 core = thread_of(s, op->thread)->core, change = op->kind - OP_CHANGE;
     if (change == CHANGE_AFFINITY)
@@ -70,12 +70,12 @@ inlined void record_plan(sched_t *s, struct operation arena *op, bool moves)
 }
 
 /* Carries out a change of the plan, unless the thread has ended since. */
-inlined void change_plan(sched_t *s, call_t *c, struct operation arena *op)
+static __always_inline void change_plan(sched_t *s, call_t *c, struct operation __arena *op)
 {
     thread_t *own = thread_of(s, op->thread);
     u32 held = lock_thread(s, op->thread);
     bool is_there = own->in_use && own->generation == op->generation;
-    bool moves = is_there && change(s, op);
+    bool moves = is_there && apply_change(s, op);
     if (is_there)
         record_plan(s, op, moves);
     unlock(s, held);
@@ -83,13 +83,13 @@ inlined void change_plan(sched_t *s, call_t *c, struct operation arena *op)
         relocate(s, c, op->thread);
 }
 
-inlined void record_pace(sched_t *s, u32 core, u64 now_ns)
+static __always_inline void record_pace(sched_t *s, u32 core, u64 now_ns)
 {
     record_at(s, core, what_of(RECORD_PACE, 0, NONE, core), now_ns, core_of(s, core)->tracked.present);
 }
 
 /* A core runs at `part / whole` of its highest frequency from now on. */
-apart void change_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
+static __noinline void change_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
 {
     u32 held = lock_core(s, core);
     set_pace(s, core, part, whole, now_ns);
@@ -98,7 +98,7 @@ apart void change_pace(sched_t *s, u32 core, u64 part, u64 whole, u64 now_ns)
 }
 
 /* The kernel says at which pace a core runs. */
-apart void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
+static __noinline void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
 {
     if (!is_new_pace(s, core, pace))
         return;
@@ -109,7 +109,7 @@ apart void see_pace(sched_t *s, u32 core, u64 pace, u64 now_ns)
 }
 
 /* The program restricts its thread to cores. */
-inlined void restrict_to(sched_t *s, call_t *c, u32 thread, set_t *cores)
+static __always_inline void restrict_to(sched_t *s, call_t *c, u32 thread, set_t *cores)
 {
     u32 held = lock_thread(s, thread);
     bool moves = restrict_user(s, thread, cores);
@@ -121,7 +121,7 @@ inlined void restrict_to(sched_t *s, call_t *c, u32 thread, set_t *cores)
 }
 
 /* The program changes its thread's weight. */
-apart void weigh(sched_t *s, u32 thread, u32 weight)
+static __noinline void change_weight(sched_t *s, u32 thread, u32 weight)
 {
     u32 held = lock_thread(s, thread);
     reweigh(s, thread, weight);
@@ -129,31 +129,30 @@ apart void weigh(sched_t *s, u32 thread, u32 weight)
     unlock(s, held);
 }
 
-/* Whether a core need not look for work: nobody waits anywhere, nobody is on the way, and it has been told nothing. Who
- * comes a moment later tells it. */
-inlined bool has_no_work(sched_t *s, u32 core)
+/* Whether a core need not look for work: no thread waits anywhere or is on the way, and it has not been kicked. A
+ * thread that comes a moment later kicks it. */
+static __always_inline bool has_no_work(sched_t *s, u32 core)
 {
     core_t *cpu = core_of(s, core);
-    return !anybody_waits(s) && cpu->running == NONE && !get(cpu->looks) && get(cpu->recheck_ns) == NEVER &&
-           !s->pulls_running;
+    return !any_queue_waits(s) && cpu->running == NONE && !READ_ONCE(cpu->need_resched) &&
+           READ_ONCE(cpu->recheck_ns) == NEVER && !s->pulls_running;
 }
 
-/* A core whose own queue has nobody for it looks elsewhere, first without locks. Of queues that are locked it takes
- * nobody; if there is nobody but in those, it looks again. Returns a thread to run there, which
- * has begun, or NONE. */
-apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
+/* A core whose own queue has no thread for it searches other queues, first without locks. It skips queues that are
+ * locked; if only those have threads, it searches again. Returns a thread to run there, which has begun, or NONE. */
+static __noinline u32 pick_remote(sched_t *s, call_t *c, u32 core)
 {
     core_t *cpu = core_of(s, core);
     pick_t *pick = &c->pick;
     search(s, pick, !has_rounds(s));
     if (pick->kind == PICK_IDLE) {
-        put(cpu->recheck_ns, pick->recheck_ns);
+        WRITE_ONCE(cpu->recheck_ns, pick->recheck_ns);
         if (pick->passed)
             wake_core(s, c, core);
         return NONE;
     }
-    locks_t held = lock_thread_and(s, pick->thread, core);
-    /* Who has begun here meanwhile is on the way; whoever waits here comes first. */
+    locks_t held = lock_thread_and_core(s, pick->thread, core);
+    /* A thread that has been started here meanwhile is on the way; a thread that waits here comes first. */
     bool acts = cpu->running == NONE && first_of(s, queue_of(s, core), core, NONE) == NONE && act(s, c);
     unlock_both(s, held);
     if (!acts)
@@ -161,33 +160,33 @@ apart u32 look_elsewhere(sched_t *s, call_t *c, u32 core)
     return acts && pick->kind == PICK_RUN ? pick->thread : NONE;
 }
 
-/* A core without work looks for some. `before` has run there until now and, if it is still there in the books, gives
- * way (NONE: nobody). Returns a thread to run there, which has begun, or NONE. */
-apart u32 look(sched_t *s, call_t *c, u32 core, u32 before)
+/* A core without work looks for some. `prev` has run there until now and, if it is still there in the books, gives way
+ * (NONE: no thread). Returns a thread to run there, which has begun, or NONE. */
+static __noinline u32 pick_next(sched_t *s, call_t *c, u32 core, u32 prev)
 {
     core_t *cpu = core_of(s, core);
     u32 held = lock_core(s, core), thread = NONE;
     bool elsewhere = false;
-    if (before != NONE && cpu->running == before)
-        give_way(s, core, c->now_ns);
+    if (prev != NONE && cpu->running == prev)
+        put_prev(s, core, c->now_ns);
     /* Otherwise a thread is on its way here. */
     if (cpu->running == NONE) {
-        put(cpu->looks, false);
-        if (!waits_for_coming(s, core, c->now_ns)) {
-            put(cpu->recheck_ns, NEVER);
+        WRITE_ONCE(cpu->need_resched, false);
+        if (!waits_for_arrivals(s, core, c->now_ns)) {
+            WRITE_ONCE(cpu->recheck_ns, NEVER);
             elsewhere = !pick_own(s, &c->pick, core, c->now_ns);
             if (!elsewhere && act(s, c) && c->pick.kind == PICK_RUN)
                 thread = c->pick.thread;
         }
     }
-    if (thread != NONE && thread == before)
+    if (thread != NONE && thread == prev)
         thread_of(s, thread)->charged_ns = c->now_ns;
     unlock(s, held);
-    return elsewhere ? look_elsewhere(s, c, core) : thread;
+    return elsewhere ? pick_remote(s, c, core) : thread;
 }
 
 /* A thread that has begun on a core cannot be found by the kernel: it is about to disappear. */
-apart void give_up(sched_t *s, call_t *c, u32 core, u32 thread)
+static __noinline void abort_start(sched_t *s, call_t *c, u32 core, u32 thread)
 {
     if (core_of(s, core)->running == thread)
         suspend(s, c, thread);
@@ -195,7 +194,7 @@ apart void give_up(sched_t *s, call_t *c, u32 core, u32 thread)
 }
 
 /* The kernel takes a thread off its CPU for a task that is not ours; it is charged. */
-apart void lose_cpu(sched_t *s, u32 thread, u64 now_ns)
+static __noinline void charge_off_cpu(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u32 held = lock_thread(s, thread);
@@ -208,11 +207,11 @@ apart void lose_cpu(sched_t *s, u32 thread, u64 now_ns)
 }
 
 /* Whether the turn of a thread is over, which the kernel runs. */
-apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
+static __noinline bool tick_ends_turn(sched_t *s, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u32 held = lock_thread(s, thread);
-    bool over = own->comes;
+    bool over = own->arriving;
     if (own->state == STATE_RUNNING) {
         charge_up_to(s, own->core, now_ns);
         over = core_of(s, own->core)->interrupted || turn_is_over(s, own->core, now_ns);
@@ -222,35 +221,35 @@ apart bool is_over(sched_t *s, u32 thread, u64 now_ns)
 }
 
 /* What is done every few milliseconds: balancing, and idle cores whose time to look again has come. */
-inlined void look_after(sched_t *s, call_t *c, bool balances)
+static __always_inline void run_periodic(sched_t *s, call_t *c, bool balances)
 {
     if (balances)
         balance(s, c->now_ns);
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
-        if (idles(s, core) &&
-            ((balances && has(&s->group.receivers, core)) || c->now_ns >= get(core_of(s, core)->recheck_ns)))
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one)
+        if (is_core_idle(s, core) &&
+            ((balances && has(&s->group.receivers, core)) || c->now_ns >= READ_ONCE(core_of(s, core)->recheck_ns)))
             wake_core(s, c, core);
 }
 
 /* Gives a slot to a new thread; NONE if all are taken. */
-apart u32 welcome(sched_t *s, u32 weight, set_t *cores)
+static __noinline u32 init_thread(sched_t *s, u32 weight, set_t *cores)
 {
     lock(s, SLOTS_LOCK);
     u32 thread = free_slot(s);
     unlock(s, SLOTS_LOCK);
     if (thread == NONE)
         return NONE;
-    locks_t held = lock_thread_and(s, thread, 0);
+    locks_t held = lock_thread_and_core(s, thread, 0);
     clear_thread(s, thread, weight, cores);
     unlock_both(s, held);
     return thread;
 }
 
 /* A thread is no more. */
-apart void bid_farewell(sched_t *s, call_t *c, u32 thread)
+static __noinline void exit_thread(sched_t *s, call_t *c, u32 thread)
 {
     u32 held = lock_thread(s, thread);
-    take_out_of(s, c, thread, STATE_EXITED);
+    dequeue_locked(s, c, thread, STATE_EXITED);
     thread_of(s, thread)->in_use = false;
     unlock(s, held);
     lock(s, SLOTS_LOCK);

@@ -5,15 +5,15 @@
 
 #include "host.h"
 
-apart void record_place(sched_t *s, call_t *c, u32 thread, u32 waker, u32 core)
+static __noinline void record_place(sched_t *s, call_t *c, u32 thread, u32 waker, u32 core)
 {
     record_found(s, &c->pick, what_of(RECORD_PLACE, 0, thread, waker), c->now_ns, core);
 }
 
 /* The core for a thread, without a lock. */
-inlined u32 find_place(sched_t *s, call_t *c, u32 thread, u32 waker)
+static __always_inline u32 find_place(sched_t *s, call_t *c, u32 thread, u32 waker)
 {
-    look_begins(s, &c->pick);
+    begin_search(s, &c->pick);
     u32 core = place(s, thread, waker, c->now_ns);
     if (records(s))
         record_place(s, c, thread, waker, core);
@@ -22,7 +22,7 @@ inlined u32 find_place(sched_t *s, call_t *c, u32 thread, u32 waker)
 
 /* Where a thread that wakes up, or is new, shall wait, without a lock: what this sees may have changed until the thread
  * gets there in any case. NONE: nowhere yet. */
-inlined u32 choose_core(sched_t *s, call_t *c, u32 thread, u32 waker)
+static __always_inline u32 choose_core(sched_t *s, call_t *c, u32 thread, u32 waker)
 {
     thread_t *own = thread_of(s, thread);
     u32 core = own->held ? NONE : find_place(s, c, thread, waker);
@@ -31,7 +31,7 @@ inlined u32 choose_core(sched_t *s, call_t *c, u32 thread, u32 waker)
 }
 
 /* Where a thread shall go that is in no queue, without a lock; NONE: nowhere. */
-inlined u32 where_to(sched_t *s, call_t *c, u32 thread)
+static __always_inline u32 where_to(sched_t *s, call_t *c, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     if (own->held)

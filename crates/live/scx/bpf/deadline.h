@@ -6,19 +6,19 @@
 #include "vtime.h"
 
 /* Whether a thread has had no more than its share. */
-inlined bool is_eligible(thread_t *thread, queue_t *queue)
+static __always_inline bool is_eligible(thread_t *thread, queue_t *queue)
 {
     return (s64)(thread->vruntime - queue->base) * (s64)queue->load <= queue->weighted;
 }
 
-inlined u64 request_virtual(sched_t *s, thread_t *thread)
+static __always_inline u64 request_virtual(sched_t *s, thread_t *thread)
 {
     u64 request_ns = rule(s, slice) == SLICE_REQUEST ? rule(s, base_ns) : 0;
     return to_virtual(thread->slice_ns > 0 ? thread->slice_ns : request_ns, thread->weight);
 }
 
 /* The lag of a sleeping thread that owes time, had it stayed in its queue without running. */
-inlined s64 remaining_debt(sched_t *s, thread_t *thread)
+static __always_inline s64 remaining_debt(sched_t *s, thread_t *thread)
 {
     queue_t *queue = queue_of(s, thread->core);
     s64 gap = mean_vruntime(queue) - (s64)thread->vruntime;
@@ -29,14 +29,14 @@ inlined s64 remaining_debt(sched_t *s, thread_t *thread)
 }
 
 /* What a thread is owed when it comes to a queue. */
-inlined s64 kept_lag(sched_t *s, thread_t *thread, u32 kind)
+static __always_inline s64 kept_lag(sched_t *s, thread_t *thread, u32 kind)
 {
     if (kind == ENQUEUE_FORK)
         return 0;
     return kind == ENQUEUE_WAKE && thread->lag < 0 ? remaining_debt(s, thread) : thread->lag;
 }
 
-once done_t place_deadline(shared sched_t *s, u32 thread, u32 core, u32 kind)
+global_subprog done_t place_deadline(__arg_arena sched_t *s, u32 thread, u32 core, u32 kind)
 {
     thread_t *own = thread_of(s, thread);
     queue_t *queue = queue_of(s, core);
@@ -49,14 +49,14 @@ once done_t place_deadline(shared sched_t *s, u32 thread, u32 core, u32 kind)
     if (kind == ENQUEUE_FORK)
         request /= 2;
     else if (kind == ENQUEUE_REQUEUE)
-        request = less(own->deadline, own->vruntime);
+        request = sat_sub(own->deadline, own->vruntime);
     own->vruntime = vruntime < 0 ? 0 : (u64)vruntime;
     own->deadline = own->vruntime + request;
     return DONE;
 }
 
 /* Remembers how much time a thread that leaves its queue is owed; a request that is used up is renewed. */
-apart void keep_lag(sched_t *s, u32 thread, queue_t *queue)
+static __noinline void keep_lag(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
     u64 request = request_virtual(s, own);

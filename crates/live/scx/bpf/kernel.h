@@ -12,16 +12,6 @@
 #define BPF_RB_NO_WAKEUP 1
 #define BPF_F_MMAPABLE (1u << 10)
 
-/* Types that libbpf's headers expect. */
-typedef u8 __u8;
-typedef u16 __u16, __be16;
-typedef u32 __u32, __be32, __wsum;
-typedef u64 __u64;
-typedef s32 __s32;
-typedef s64 __s64;
-
-#include <bpf/bpf_helpers.h>
-
 /* The arena lies at the same address for loader and programs; the scheduler's state is at its beginning, operations
  * of the loader are behind it. The loader sets the size. */
 struct {
@@ -32,20 +22,20 @@ struct {
 } arena_map SEC(".maps");
 
 /* Those that do not come from a CPU with interrupts off (the timer, the plan) keep them away while they hold locks of
- * lock.h: whoever interrupted a holder would wait for it for ever. */
+ * lock.h: a callback that interrupted a holder would wait for it for ever. */
 void bpf_local_irq_save(unsigned long *before) __ksym;
 void bpf_local_irq_restore(unsigned long *before) __ksym;
 
-inlined sched_t *shared_state(void)
+static __always_inline sched_t *shared_state(void)
 {
     /* A program may use an arena only if it refers to its map. */
     asm volatile("" : : "r"(&arena_map));
     return (sched_t *)ARENA_AT;
 }
 
-inlined struct operation arena *operations(void)
+static __always_inline struct operation __arena *operations(void)
 {
-    return (struct operation arena *)(ARENA_AT + shared_state()->operations_at);
+    return (struct operation __arena *)(ARENA_AT + shared_state()->operations_at);
 }
 
 char terms[] SEC("license") = "GPL";

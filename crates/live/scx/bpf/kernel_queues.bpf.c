@@ -22,7 +22,7 @@ struct cpu {
 } __attribute__((aligned(64)));
 struct cpu cpus[CPUS_MAX] SEC(".data.cpus");
 
-inlined struct cpu *of(s32 cpu)
+static __always_inline struct cpu *of(s32 cpu)
 {
     return &cpus[cpu & (CPUS_MAX - 1)];
 }
@@ -41,9 +41,9 @@ SEC("struct_ops/enqueue")
 void BPF_PROG(queues_enqueue, struct task_struct *p, u64 enq_flags)
 {
     s32 cpu = scx_bpf_task_cpu(p);
-    u64 vruntime = greatest_of(p->scx.dsq_vtime, less(get(of(cpu)->min_vruntime), SLICE_NS / 2));
+    u64 vruntime = max(p->scx.dsq_vtime, sat_sub(READ_ONCE(of(cpu)->min_vruntime), SLICE_NS / 2));
     scx_bpf_dsq_insert_vtime(p, cpu, SLICE_NS, vruntime, enq_flags);
-    if (vruntime + GRANULARITY_NS < get(of(cpu)->running_vruntime)) {
+    if (vruntime + GRANULARITY_NS < READ_ONCE(of(cpu)->running_vruntime)) {
         scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
         return;
     }
@@ -57,7 +57,7 @@ void BPF_PROG(queues_dispatch, s32 cpu, struct task_struct *prev)
 {
     if (scx_bpf_dsq_move_to_local(cpu))
         return;
-    for (u32 other = 0; other < cpu_count && can_go_on; other++)
+    for (u32 other = 0; other < cpu_count && can_loop; other++)
         if (other != (u32)cpu && scx_bpf_dsq_nr_queued(other) > 0 && scx_bpf_dsq_move_to_local(other))
             return;
 }
@@ -67,26 +67,26 @@ void BPF_PROG(queues_running, struct task_struct *p)
 {
     struct cpu *own = of(scx_bpf_task_cpu(p));
     u64 vruntime = p->scx.dsq_vtime;
-    put(own->running_vruntime, vruntime);
-    put(own->min_vruntime, greatest_of(get(own->min_vruntime), vruntime));
+    WRITE_ONCE(own->running_vruntime, vruntime);
+    WRITE_ONCE(own->min_vruntime, max(READ_ONCE(own->min_vruntime), vruntime));
 }
 
 SEC("struct_ops/stopping")
 void BPF_PROG(queues_stopping, struct task_struct *p, bool runnable)
 {
-    p->scx.dsq_vtime += less(SLICE_NS, p->scx.slice);
+    p->scx.dsq_vtime += sat_sub(SLICE_NS, p->scx.slice);
 }
 
 SEC("struct_ops/enable")
 void BPF_PROG(queues_enable, struct task_struct *p)
 {
-    p->scx.dsq_vtime = get(of(scx_bpf_task_cpu(p))->min_vruntime);
+    p->scx.dsq_vtime = READ_ONCE(of(scx_bpf_task_cpu(p))->min_vruntime);
 }
 
 SEC("struct_ops.s/init")
 s32 BPF_PROG(queues_init)
 {
-    for (u32 cpu = 0; cpu < cpu_count && can_go_on; cpu++) {
+    for (u32 cpu = 0; cpu < cpu_count && can_loop; cpu++) {
         s32 error = scx_bpf_create_dsq(cpu, -1);
         if (error)
             return error;

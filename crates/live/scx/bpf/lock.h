@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who may change what. Each queue has a lock; it guards the queue, the cores that it serves, and all threads whose core
- * is one of these, whatever their state. Who moves a thread from one queue to another holds both locks, and takes
- * that of the queue with the lower number first. With rounds, which are the same for all queues, one lock is for all.
- * Slots for threads have a lock of their own, within which no other is taken.
+/* What each lock guards. Each queue has one; it guards the queue, the cores that it serves, and all threads whose core
+ * is one of these, whatever their state. To move a thread from one queue to another takes both locks, first that of the
+ * queue with the lower number. With rounds, which are the same for all queues, one lock is for all. Slots for threads
+ * have a lock of their own, within which no other is taken.
  *
- * Whoever holds a lock has interrupts off: a callback of the kernel's that interrupted it would wait for ever.
+ * Interrupts are off while a lock is held: a callback of the kernel's that interrupted the holder would wait for ever.
  * Callbacks of CPUs have them off anyway; the timer and the plan see to it themselves (kernel.h). These two are like
  * two more CPUs otherwise: each has a call of its own, the kernel lets no timer run twice at a time, and there is one
  * loader. What only balancing needs (`group`, `targets`, `sources`, rotations and newcomers) is the timer's.
  *
- * Who looks without a lock (where to put a thread, whom to steal) may see what is over in a moment, so it decides
- * nothing: who acts on it looks again when it has the locks. */
+ * A search without a lock (where to put a thread, which one to steal) may see a state that is stale a moment later, so
+ * it decides nothing: its result is checked again under the locks before it is acted on. */
 #ifndef AMPSCHED_LOCK_H
 #define AMPSCHED_LOCK_H
 
@@ -34,33 +34,33 @@ extern struct lock_word lock_words[LOCKS];
 #endif
 
 /* Notes how many records there are when a lock is taken. */
-inlined done_t count_records(sched_t *s, u32 index)
+static __always_inline done_t count_records(sched_t *s, u32 index)
 {
     if (records(s))
-        lock_words[index & (LOCKS - 1)].begun = get(record_count.given);
+        lock_words[index & (LOCKS - 1)].begun = READ_ONCE(record_count.given);
     return DONE;
 }
 
-/* Waits until nobody holds a lock, and takes it. Interrupts are off, here and wherever it is held. Gives up when the
- * kernel's patience is at an end, which ends the scheduler. */
-once done_t lock(shared sched_t *s, u32 index)
+/* Takes a lock as soon as it is free. Interrupts are off, here and wherever it is held. Gives up when the kernel's
+ * patience is at an end, which ends the scheduler. */
+global_subprog done_t lock(__arg_arena sched_t *s, u32 index)
 {
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
     do {
-        if (get(*held) == 0 && __sync_val_compare_and_swap(held, 0, 1) == 0)
+        if (READ_ONCE(*held) == 0 && __sync_val_compare_and_swap(held, 0, 1) == 0)
             return count_records(s, index);
-    } while (can_go_on);
+    } while (can_loop);
     s->stuck++;
     return DONE;
 }
 
-/* Whether somebody holds a lock just now. */
-inlined bool is_locked(u32 index)
+/* Whether a lock is held just now. */
+static __always_inline bool is_locked(u32 index)
 {
-    return get(lock_words[index & (LOCKS - 1)].held);
+    return READ_ONCE(lock_words[index & (LOCKS - 1)].held);
 }
 
-inlined void unlock(sched_t *s, u32 index)
+static __always_inline void unlock(sched_t *s, u32 index)
 {
     (void)s;
     u32 *held = &lock_words[index & (LOCKS - 1)].held;
@@ -72,7 +72,7 @@ inlined void unlock(sched_t *s, u32 index)
 }
 
 /* The lock of the queue of a core. */
-inlined u32 lock_of(sched_t *s, u32 core)
+static __always_inline u32 lock_of(sched_t *s, u32 core)
 {
     return rule(s, order) == ORDER_ROUNDS ? 0 : core_of(s, core)->queue;
 }
@@ -80,7 +80,7 @@ inlined u32 lock_of(sched_t *s, u32 core)
 /* Two locks that are held, or one twice: the lower in the lower half. */
 typedef u64 locks_t;
 
-inlined locks_t lock_both(sched_t *s, u32 a, u32 b)
+static __always_inline locks_t lock_both(sched_t *s, u32 a, u32 b)
 {
     u32 low = a < b ? a : b, high = a < b ? b : a;
     lock(s, low);
@@ -89,7 +89,7 @@ inlined locks_t lock_both(sched_t *s, u32 a, u32 b)
     return (u64)high << 32 | low;
 }
 
-inlined void unlock_both(sched_t *s, locks_t held)
+static __always_inline void unlock_both(sched_t *s, locks_t held)
 {
     if (held >> 32 != (u32)held)
         unlock(s, held >> 32);
@@ -97,56 +97,56 @@ inlined void unlock_both(sched_t *s, locks_t held)
 }
 
 /* Locks a thread, wherever it is, and a core. */
-once locks_t lock_thread_and(shared sched_t *s, u32 thread, u32 core)
+global_subprog locks_t lock_thread_and_core(__arg_arena sched_t *s, u32 thread, u32 core)
 {
     for (;;) {
-        u32 own = lock_of(s, get(thread_of(s, thread)->core));
+        u32 own = lock_of(s, READ_ONCE(thread_of(s, thread)->core));
         locks_t held = lock_both(s, own, lock_of(s, core));
-        if (lock_of(s, get(thread_of(s, thread)->core)) == own || !can_go_on)
+        if (lock_of(s, READ_ONCE(thread_of(s, thread)->core)) == own || !can_loop)
             return held;
         unlock_both(s, held);
     }
 }
 
 /* Locks a thread, wherever it is. Returns the lock. */
-apart u32 lock_thread(sched_t *s, u32 thread)
+static __noinline u32 lock_thread(sched_t *s, u32 thread)
 {
     for (;;) {
-        u32 own = lock_of(s, get(thread_of(s, thread)->core));
+        u32 own = lock_of(s, READ_ONCE(thread_of(s, thread)->core));
         lock(s, own);
-        if (lock_of(s, get(thread_of(s, thread)->core)) == own || !can_go_on)
+        if (lock_of(s, READ_ONCE(thread_of(s, thread)->core)) == own || !can_loop)
             return own;
         unlock(s, own);
     }
 }
 
-inlined u32 lock_core(sched_t *s, u32 core)
+static __always_inline u32 lock_core(sched_t *s, u32 core)
 {
     u32 own = lock_of(s, core);
     lock(s, own);
     return own;
 }
 
-apart void record_locked(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
+static __noinline void record_locked(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
 {
     append_record(s, lock_words[lock_of(s, core) & (LOCKS - 1)].begun, what, now_ns, value);
 }
 
 /* Records what has been done, or decided, with the lock of a core; `what` as what_of() has it. */
-inlined void record_at(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
+static __always_inline void record_at(sched_t *s, u32 core, u64 what, u64 now_ns, u64 value)
 {
     if (records(s))
         record_locked(s, core, what, now_ns, value);
 }
 
 /* Records a set of cores, of which the next record of a thread, whose lock is held, speaks. */
-apart void record_words(sched_t *s, u32 thread, set_t *cores)
+static __noinline void record_words(sched_t *s, u32 thread, set_t *cores)
 {
-    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one)
+    for (u32 i = s->zero; i < s->words && can_loop; i += s->one)
         record_at(s, thread_of(s, thread)->core, what_of(RECORD_CORES, 0, thread, i), 0, at(cores->words, i));
 }
 
-inlined void record_cores(sched_t *s, u32 thread, set_t *cores)
+static __always_inline void record_cores(sched_t *s, u32 thread, set_t *cores)
 {
     if (records(s))
         record_words(s, thread, cores);

@@ -8,7 +8,7 @@
 #include "rounds.h"
 
 /* Sets the virtual run time of a thread that comes to a core's queue from elsewhere. */
-inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
+static __always_inline void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
 {
     if (rule(s, order) == ORDER_DEADLINE) {
         place_deadline(s, thread, core, kind);
@@ -28,11 +28,11 @@ inlined void place_vruntime(sched_t *s, u32 thread, u32 core, u32 kind)
     }
     /* Virtual run times mean something only relative to their queue's least one. */
     u64 source = queue_of(s, own->core)->min_vruntime;
-    u64 floor = kind == ENQUEUE_WAKE ? less(target, rule(s, sleeper_credit_ns)) : 0;
-    own->vruntime = greatest_of(less(target + own->vruntime, source), floor);
+    u64 floor = kind == ENQUEUE_WAKE ? sat_sub(target, rule(s, sleeper_credit_ns)) : 0;
+    own->vruntime = max(sat_sub(target + own->vruntime, source), floor);
 }
 
-inlined void count_in(sched_t *s, u32 thread, queue_t *queue)
+static __always_inline void join_queue(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
     if (rule(s, order) == ORDER_DEADLINE) {
@@ -43,7 +43,7 @@ inlined void count_in(sched_t *s, u32 thread, queue_t *queue)
     queue->load += own->weight;
 }
 
-inlined void leave_queue(sched_t *s, u32 thread, queue_t *queue)
+static __always_inline void leave_queue(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
     if (rule(s, order) == ORDER_DEADLINE) {
@@ -55,25 +55,25 @@ inlined void leave_queue(sched_t *s, u32 thread, queue_t *queue)
     queue->load -= own->weight;
 }
 
-/* A thread has left a queue for good or to sleep. If nobody runs there, whoever waits first has the least virtual
+/* A thread has left a queue for good or to sleep. If no thread runs there, the first waiting one has the least virtual
  * run time now; else that is seen when the running thread is charged. */
-inlined void raise_least(sched_t *s, queue_t *queue)
+static __always_inline void update_min_vruntime(sched_t *s, queue_t *queue)
 {
     u64 order = rule(s, order);
     if (queue->running == 0 && queue->len > 0 && order != ORDER_FIFO && order != ORDER_DEADLINE)
-        queue->min_vruntime = greatest_of(queue->min_vruntime, queue_least(s, queue));
+        queue->min_vruntime = max(queue->min_vruntime, queue_least(s, queue));
 }
 
-inlined void count_wait(thread_t *thread, u64 waited_ns)
+static __always_inline void count_wait(thread_t *thread, u64 waited_ns)
 {
     thread->ready_ns += waited_ns;
-    thread->ready_ns_max = greatest_of(thread->ready_ns_max, waited_ns);
+    thread->ready_ns_max = max(thread->ready_ns_max, waited_ns);
 }
 
-inlined void leave_state(thread_t *thread, u64 now_ns)
+static __always_inline void leave_state(thread_t *thread, u64 now_ns)
 {
-    /* Whoever has had to wait for a lock comes with a time before that of who had it. */
-    u64 waited_ns = less(now_ns, thread->since_ns);
+    /* A CPU that has had to wait for a lock comes with an earlier time than the lock's last holder. */
+    u64 waited_ns = sat_sub(now_ns, thread->since_ns);
     if (thread->state == STATE_READY || thread->state == STATE_HELD)
         count_wait(thread, waited_ns);
     else if (thread->state == STATE_BLOCKED) {
@@ -82,13 +82,13 @@ inlined void leave_state(thread_t *thread, u64 now_ns)
     }
 }
 
-inlined void enter_state(thread_t *thread, u32 state, u64 now_ns)
+static __always_inline void enter_state(thread_t *thread, u32 state, u64 now_ns)
 {
     thread->state = state;
     thread->since_ns = now_ns;
 }
 
-inlined void push(sched_t *s, u32 thread, queue_t *queue)
+static __always_inline void push(sched_t *s, u32 thread, queue_t *queue)
 {
     thread_t *own = thread_of(s, thread);
     queue->serial++;
@@ -98,7 +98,7 @@ inlined void push(sched_t *s, u32 thread, queue_t *queue)
 }
 
 /* Puts a thread that is not in a queue into the queue of a core. */
-once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
+global_subprog done_t enqueue(__arg_arena sched_t *s, u32 thread, u32 core, u32 kind, u64 now_ns)
 {
     note_change(s, thread);
     thread_t *own = thread_of(s, thread);
@@ -108,7 +108,7 @@ once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_n
     enter_state(own, STATE_READY, now_ns);
     own->core = core;
     queue_t *queue = queue_of(s, core);
-    count_in(s, thread, queue);
+    join_queue(s, thread, queue);
     push(s, thread, queue);
     track(s, thread, core, ACTIVITY_WAITING, now_ns);
     if (has_rounds(s))
@@ -118,18 +118,18 @@ once done_t enqueue(shared sched_t *s, u32 thread, u32 core, u32 kind, u64 now_n
 }
 
 /* Puts a waiting thread on a core. */
-apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
+static __noinline void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
     note_change(s, thread);
     thread_t *own = thread_of(s, thread);
     core_t *cpu = core_of(s, core);
     queue_t *old = queue_of(s, own->core), *new = queue_of(s, core);
-    count_wait(own, less(now_ns, own->since_ns));
+    count_wait(own, sat_sub(now_ns, own->since_ns));
     queue_remove(s, old, thread);
     if (old != new) {
         leave_queue(s, thread, old);
         place_vruntime(s, thread, core, ENQUEUE_REQUEUE);
-        count_in(s, thread, new);
+        join_queue(s, thread, new);
     }
     if (has_rounds(s)) {
         count_in_round(s, thread, -1);
@@ -143,7 +143,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
         own->migrated_at_ns = now_ns;
     }
     own->ran_on = core;
-    put(at(s->idle, core), false);
+    WRITE_ONCE(at(s->idle, core), false);
     /* Another thread may have had the slot before. */
     own->switches += cpu->last != thread || cpu->last_generation != own->generation;
     cpu->last_generation = own->generation;
@@ -155,7 +155,7 @@ apart void start(sched_t *s, u32 core, u32 thread, u64 now_ns)
 }
 
 /* Takes the running thread off a core; it is then in no queue. */
-apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
+static __noinline void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
 {
     core_t *cpu = core_of(s, core);
     queue_t *queue = queue_of(s, core);
@@ -163,13 +163,13 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
     note_change(s, thread);
     cpu->running = NONE;
     cpu->since_ns = now_ns;
-    put(at(s->idle, core), has(&s->online, core));
+    WRITE_ONCE(at(s->idle, core), has(&s->online, core));
     queue->running--;
     leave_queue(s, thread, queue);
     if (has_rounds(s))
         end_in_round(s, thread);
     if (state != STATE_READY)
-        raise_least(s, queue);
+        update_min_vruntime(s, queue);
     enter_state(thread_of(s, thread), state, now_ns);
     /* One that is ready is queued or held back at once, which is tracked then. */
     if (state != STATE_READY)
@@ -178,7 +178,7 @@ apart void stop(sched_t *s, u32 core, u32 state, u64 now_ns)
 }
 
 /* The running thread loses its core and waits in the core's queue again. */
-inlined void requeue(sched_t *s, u32 core, u64 now_ns)
+static __always_inline void requeue(sched_t *s, u32 core, u64 now_ns)
 {
     u32 thread = core_of(s, core)->running;
     stop(s, core, STATE_READY, now_ns);
@@ -186,7 +186,7 @@ inlined void requeue(sched_t *s, u32 core, u64 now_ns)
 }
 
 /* Takes a waiting thread out of its queue. */
-apart void dequeue(sched_t *s, u32 thread)
+static __noinline void dequeue(sched_t *s, u32 thread)
 {
     queue_t *queue = queue_of(s, thread_of(s, thread)->core);
     queue_remove(s, queue, thread);
@@ -197,7 +197,7 @@ apart void dequeue(sched_t *s, u32 thread)
 }
 
 /* Holds back, or ends, a thread that is in no queue and on no core. */
-inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
+static __always_inline void block(sched_t *s, u32 thread, u32 state, u64 now_ns)
 {
     note_change(s, thread);
     thread_t *own = thread_of(s, thread);
@@ -205,7 +205,7 @@ inlined void leave_for(sched_t *s, u32 thread, u32 state, u64 now_ns)
     enter_state(own, state, now_ns);
     track_rest(s, thread, state, now_ns);
     if (state == STATE_EXITED)
-        raise_least(s, queue_of(s, own->core));
+        update_min_vruntime(s, queue_of(s, own->core));
     record_at(s, own->core, what_of(RECORD_LEAVE, state, thread, 0), now_ns, own->vruntime);
 }
 

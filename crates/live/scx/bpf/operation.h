@@ -43,7 +43,7 @@ struct operation {
 };
 
 /* A change of the plan; returns whether the thread must be moved. */
-apart bool change(sched_t *s, struct operation arena *op)
+static __noinline bool apply_change(sched_t *s, struct operation __arena *op)
 {
     u32 thread = op->thread;
     switch (op->kind - OP_CHANGE) {
@@ -72,7 +72,7 @@ apart bool change(sched_t *s, struct operation arena *op)
 }
 
 /* A question. */
-inlined u64 ask(sched_t *s, struct operation arena *op)
+static __always_inline u64 query(sched_t *s, struct operation __arena *op)
 {
     switch (op->kind) {
     case OP_BALANCE:
@@ -94,7 +94,7 @@ inlined u64 ask(sched_t *s, struct operation arena *op)
 }
 
 /* Something happens. */
-apart u64 happen(sched_t *s, struct operation arena *op)
+static __noinline u64 apply_event(sched_t *s, struct operation __arena *op)
 {
     switch (op->kind) {
     case OP_ADD:
@@ -118,7 +118,7 @@ apart u64 happen(sched_t *s, struct operation arena *op)
         dequeue(s, op->thread);
         break;
     case OP_LEAVE:
-        leave_for(s, op->thread, op->a, op->now_ns);
+        block(s, op->thread, op->a, op->now_ns);
         break;
     case OP_USER_AFFINITY:
         return restrict_user(s, op->thread, &op->cores);
@@ -128,14 +128,14 @@ apart u64 happen(sched_t *s, struct operation arena *op)
     return 0;
 }
 
-inlined void operate(sched_t *s, struct operation arena *op)
+static __always_inline void operate(sched_t *s, struct operation __arena *op)
 {
     if (op->kind >= OP_CHANGE)
-        op->value = change(s, op);
+        op->value = apply_change(s, op);
     else if (op->kind >= OP_BALANCE && op->kind <= OP_PREEMPTS)
-        op->value = ask(s, op);
+        op->value = query(s, op);
     else
-        op->value = happen(s, op);
+        op->value = apply_event(s, op);
 }
 
 #endif

@@ -64,16 +64,16 @@ struct tracked_core {
     u32 estimates; /* sum over the runnable ones */
     u32 capacity; /* at the highest frequency */
     u32 present; /* at the present one */
-    u32 told; /* at that which the policy has set */
+    u32 requested; /* at that which the policy has set */
 };
 
-typedef struct pelt arena pelt_t;
-typedef struct tracked_thread arena tracked_thread_t;
-typedef struct tracked_core arena tracked_core_t;
+typedef struct pelt __arena pelt_t;
+typedef struct tracked_thread __arena tracked_thread_t;
+typedef struct tracked_core __arena tracked_core_t;
 
 /* Arithmetic without branches: the kernel's verifier follows each branch by itself, and load is tracked at every change
  * of state. Numbers are below 2^63. All bits if a < b, else none. */
-inlined u64 if_below(u64 a, u64 b)
+static __always_inline u64 mask_below(u64 a, u64 b)
 {
     u64 mask = a - b;
     /* Out of the compiler's sight, which would make branches of it. */
@@ -84,12 +84,12 @@ inlined u64 if_below(u64 a, u64 b)
 }
 
 /* a - b, or 0. */
-inlined u64 rest(u64 a, u64 b)
+static __always_inline u64 sat_sub_branchless(u64 a, u64 b)
 {
-    return (a - b) & if_below(b, a);
+    return (a - b) & mask_below(b, a);
 }
 
-inlined u64 either(u64 mask, u64 a, u64 b)
+static __always_inline u64 select_by(u64 mask, u64 a, u64 b)
 {
     return b ^ ((a ^ b) & mask);
 }
@@ -104,23 +104,23 @@ struct elapsed {
 };
 
 /* Rounded down. BPF has no products of 128 bits. */
-inlined u64 decayed(u64 sum, const struct elapsed *past)
+static __always_inline u64 decayed(u64 sum, const struct elapsed *past)
 {
     u64 halved = sum >> past->halvings;
     return (halved >> 32) * past->factor + ((halved & 0xffffffff) * past->factor >> 32);
 }
 
 /* 2^32 for no period, 0 for too many. */
-inlined u64 decay_factor(u64 periods)
+static __always_inline u64 decay_factor(u64 periods)
 {
-    u64 factor = pelt_y[periods & (PELT_HALF_LIFE - 1)] + (if_below(periods, 1) & 1);
-    return factor & if_below(periods, PELT_FORGOTTEN + 1);
+    u64 factor = pelt_y[periods & (PELT_HALF_LIFE - 1)] + (mask_below(periods, 1) & 1);
+    return factor & mask_below(periods, PELT_FORGOTTEN + 1);
 }
 
-inlined void elapse(struct elapsed *past, pelt_t *pelt, u64 now_ns, u64 unit_ns)
+static __always_inline void elapse(struct elapsed *past, pelt_t *pelt, u64 now_ns, u64 unit_ns)
 {
     u64 begun = pelt->part;
-    u64 units = rest(now_ns, pelt->updated_ns) / unit_ns;
+    u64 units = sat_sub_branchless(now_ns, pelt->updated_ns) / unit_ns;
     u64 periods = (begun + units) / PELT_UNITS;
     past->updated_ns = pelt->updated_ns + units * unit_ns;
     past->part = (begun + units) % PELT_UNITS;
@@ -131,13 +131,13 @@ inlined void elapse(struct elapsed *past, pelt_t *pelt, u64 now_ns, u64 unit_ns)
 }
 
 /* Greatest sum at that place in the period. */
-inlined u64 divider_at(u64 part)
+static __always_inline u64 divider_at(u64 part)
 {
     return PELT_SUM_MAX - PELT_UNITS + part;
 }
 
 /* Books what has been done since the last update. */
-inlined void pelt_update(pelt_t *pelt, u64 now_ns, u64 unit_ns, u64 load, u64 runnable, u64 running)
+static __always_inline void pelt_update(pelt_t *pelt, u64 now_ns, u64 unit_ns, u64 load, u64 runnable, u64 running)
 {
     struct elapsed past;
     elapse(&past, pelt, now_ns, unit_ns);
@@ -148,24 +148,24 @@ inlined void pelt_update(pelt_t *pelt, u64 now_ns, u64 unit_ns, u64 load, u64 ru
     pelt->part = past.part;
 }
 
-inlined u64 util_avg(pelt_t *pelt)
+static __always_inline u64 util_avg(pelt_t *pelt)
 {
     return pelt->util_sum / divider_at(pelt->part);
 }
 
-inlined u64 runnable_avg(pelt_t *pelt)
+static __always_inline u64 runnable_avg(pelt_t *pelt)
 {
     return pelt->runnable_sum / divider_at(pelt->part);
 }
 
 /* All bits if a core has never been idle as far as the sums tell. */
-inlined u64 if_saturated(pelt_t *pelt)
+static __always_inline u64 mask_saturated(pelt_t *pelt)
 {
-    return ~if_below(pelt->util_sum, (PELT_SUM_MAX - PELT_UNITS) * CAPACITY_ONE - PELT_SUM_MAX);
+    return ~mask_below(pelt->util_sum, (PELT_SUM_MAX - PELT_UNITS) * CAPACITY_ONE - PELT_SUM_MAX);
 }
 
 /* Averages without a past but for these: fully loaded, with a utilisation and as much runnable time. */
-inlined void begin_averages(pelt_t *pelt, u64 now_ns, u64 util)
+static __always_inline void begin_averages(pelt_t *pelt, u64 now_ns, u64 util)
 {
     pelt->updated_ns = now_ns;
     pelt->part = 0;
@@ -174,33 +174,33 @@ inlined void begin_averages(pelt_t *pelt, u64 now_ns, u64 util)
 }
 
 /* The utilisation of a new thread on a core, next to its present threads: at most half of what it has left. */
-inlined u64 forked_util(pelt_t *core, u32 weight, u64 capacity)
+static __always_inline u64 forked_util(pelt_t *core, u32 weight, u64 capacity)
 {
-    u64 used = util_avg(core), limit = rest(capacity, used) / 2;
+    u64 used = util_avg(core), limit = sat_sub_branchless(capacity, used) / 2;
     u64 like_others = used * weight / (core->load_sum / divider_at(core->part) + 1);
-    return either(if_below(0, used) & if_below(like_others, limit), like_others, limit);
+    return select_by(mask_below(0, used) & mask_below(like_others, limit), like_others, limit);
 }
 
 /* A thread comes to a core. Both are up to date, each in its own time. */
-inlined void attach_averages(pelt_t *core, pelt_t *own, u32 weight)
+static __always_inline void attach_averages(pelt_t *core, pelt_t *own, u32 weight)
 {
-    u64 before = divider_at(own->part), divider = divider_at(core->part);
+    u64 old_divider = divider_at(own->part), divider = divider_at(core->part);
     own->updated_ns = core->updated_ns;
     own->part = core->part;
-    own->load_sum = own->load_sum * divider / before;
-    own->runnable_sum = own->runnable_sum * divider / before;
-    own->util_sum = own->util_sum * divider / before;
+    own->load_sum = own->load_sum * divider / old_divider;
+    own->runnable_sum = own->runnable_sum * divider / old_divider;
+    own->util_sum = own->util_sum * divider / old_divider;
     core->load_sum += weight * own->load_sum;
     core->runnable_sum += own->runnable_sum;
     core->util_sum += own->util_sum;
 }
 
 /* A thread leaves a core. Both are up to date, in the core's time. */
-inlined void detach_averages(pelt_t *core, pelt_t *own, u32 weight)
+static __always_inline void detach_averages(pelt_t *core, pelt_t *own, u32 weight)
 {
-    core->load_sum = rest(core->load_sum, weight * own->load_sum);
-    core->runnable_sum = rest(core->runnable_sum, own->runnable_sum);
-    core->util_sum = rest(core->util_sum, own->util_sum);
+    core->load_sum = sat_sub_branchless(core->load_sum, weight * own->load_sum);
+    core->runnable_sum = sat_sub_branchless(core->runnable_sum, own->runnable_sum);
+    core->util_sum = sat_sub_branchless(core->util_sum, own->util_sum);
 }
 
 #endif

@@ -6,17 +6,17 @@
 #include "by_load.h"
 
 /* Whether a waiting thread may be run by a core. */
-inlined bool fits(sched_t *s, u32 thread, u32 core, u32 except)
+static __always_inline bool fits(sched_t *s, u32 thread, u32 core, u32 except)
 {
     thread_t *own = thread_of(s, thread);
     return allows(s, thread, core) && own->prefer != except && (own->bound_to == NONE || own->bound_to == core);
 }
 
 /* EEVDF: the earliest deadline among the eligible, else among all. */
-once u32 earliest_eligible(shared sched_t *s, shared queue_t *queue, u32 core, u32 except)
+global_subprog u32 earliest_eligible(__arg_arena sched_t *s, __arg_arena queue_t *queue, u32 core, u32 except)
 {
     u32 best = NONE, any = NONE;
-    for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
+    for (u32 thread = queue->first; thread != NONE && can_loop; thread = thread_of(s, thread)->next) {
         if (!fits(s, thread, core, except))
             continue;
         thread_t *own = thread_of(s, thread);
@@ -34,12 +34,12 @@ once u32 earliest_eligible(shared sched_t *s, shared queue_t *queue, u32 core, u
     return best != NONE ? best : any;
 }
 
-/* The highest rank among the threads within the fair window; beyond it only if nobody within may run there. */
-once u32 highest_rank(shared sched_t *s, shared queue_t *queue, u32 core, u32 except)
+/* The highest rank among the threads within the fair window; beyond it only if no thread within may run there. */
+global_subprog u32 highest_rank(__arg_arena sched_t *s, __arg_arena queue_t *queue, u32 core, u32 except)
 {
-    u64 limit = plus(queue_least(s, queue), rule(s, fair_window_ns));
+    u64 limit = sat_add(queue_least(s, queue), rule(s, fair_window_ns));
     u32 best = NONE;
-    for (u32 thread = queue->first; thread != NONE && can_go_on; thread = thread_of(s, thread)->behind) {
+    for (u32 thread = queue->first; thread != NONE && can_loop; thread = thread_of(s, thread)->next) {
         thread_t *own = thread_of(s, thread);
         if (own->key > limit && best != NONE)
             break;
@@ -55,20 +55,20 @@ once u32 highest_rank(shared sched_t *s, shared queue_t *queue, u32 core, u32 ex
 }
 
 /* The first waiting thread of a queue that a core may run, but for those with the preference `except`. */
-inlined u32 first_of(sched_t *s, queue_t *queue, u32 core, u32 except)
+static __always_inline u32 first_of(sched_t *s, queue_t *queue, u32 core, u32 except)
 {
     if (rule(s, order) == ORDER_DEADLINE)
         return earliest_eligible(s, queue, core, except);
     if (rule(s, order) == ORDER_HIGHEST_RANK)
         return highest_rank(s, queue, core, except);
     u32 thread = queue->first;
-    while (thread != NONE && can_go_on && !fits(s, thread, core, except))
-        thread = thread_of(s, thread)->behind;
+    while (thread != NONE && can_loop && !fits(s, thread, core, except))
+        thread = thread_of(s, thread)->next;
     return thread;
 }
 
 /* Highest rank first; ties: the thread that has been in its state longest. */
-inlined bool ranks_before(sched_t *s, u32 a, u32 b)
+static __always_inline bool ranks_before(sched_t *s, u32 a, u32 b)
 {
     thread_t *one = thread_of(s, a), *other = thread_of(s, b);
     if (one->rank != other->rank)
@@ -79,7 +79,7 @@ inlined bool ranks_before(sched_t *s, u32 a, u32 b)
 }
 
 /* Whether a thread that waits elsewhere is taken rather than the best one found so far. */
-inlined bool is_better(sched_t *s, u32 thread, u32 best)
+static __always_inline bool is_better(sched_t *s, u32 thread, u32 best)
 {
     if (best == NONE)
         return true;
@@ -91,22 +91,22 @@ inlined bool is_better(sched_t *s, u32 thread, u32 best)
 }
 
 /* Whether a waiting thread is in no earlier round than the one that the core would run otherwise. */
-inlined bool can_wait(sched_t *s, u32 thread, u32 instead_of)
+static __always_inline bool can_wait(sched_t *s, u32 thread, u32 instead_of)
 {
     return instead_of != NONE && round_of(s, thread) >= round_of(s, instead_of);
 }
 
 /* A waiting thread of another core's queue. */
-once done_t waiting_elsewhere(shared sched_t *s, shared pick_t *pick, shared steal_t *step)
+global_subprog done_t waiting_elsewhere(__arg_arena sched_t *s, __arg_arena pick_t *pick, __arg_arena steal_t *step)
 {
     u32 core = pick->core;
-    for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
-        if (rule(s, queues) == QUEUES_PER_CORE && !some_of_eight(s->waiting, other)) {
+    for (u32 other = s->zero; other < s->core_count && can_loop; other += s->one) {
+        if (rule(s, queues) == QUEUES_PER_CORE && !any_of_eight(s->waiting, other)) {
             other += 7 * s->one;
             continue;
         }
         bool same_cluster = core_of(s, other)->cluster == core_of(s, core)->cluster;
-        if (!somebody_waits(s, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
+        if (!has_waiting(s, core_of(s, other)->queue) || core_of(s, other)->queue == core_of(s, core)->queue ||
             same_cluster != (step->from == STEAL_FROM_OWN_CLUSTER) || passes_over(s, pick, other))
             continue;
         queue_t *queue = queue_of(s, other);
@@ -119,28 +119,28 @@ once done_t waiting_elsewhere(shared sched_t *s, shared pick_t *pick, shared ste
     return DONE;
 }
 
-inlined bool gains(sched_t *s, u32 thread, u32 from, u32 to, steal_t *step)
+static __always_inline bool gains(sched_t *s, u32 thread, u32 from, u32 to, steal_t *step)
 {
     thread_t *own = thread_of(s, thread);
-    u64 gain = (u64)speed_on(s, thread, to) * SPEED_ONE / greatest_of(speed_on(s, thread, from), 1);
+    u64 gain = (u64)speed_on(s, thread, to) * SPEED_ONE / max(speed_on(s, thread, from), 1);
     return allows(s, thread, to) && own->prefer != step->except && gain >= step->min_gain;
 }
 
 /* Whether the thread that runs on core `from` would be two rounds behind the one that the core would run otherwise,
  * which may take its place. */
-inlined bool is_far_behind(sched_t *s, u32 thread, u32 from, pick_t *pick)
+static __always_inline bool is_far_behind(sched_t *s, u32 thread, u32 from, pick_t *pick)
 {
     u32 own = pick->instead_of;
     return own == NONE || (round_now(s, thread, from, pick->now_ns) + 1 < round_of(s, own) && allows(s, own, from));
 }
 
 /* A thread that runs on a core of a slower class. */
-once done_t running_on_slower(shared sched_t *s, shared pick_t *pick, shared steal_t *step)
+global_subprog done_t running_on_slower(__arg_arena sched_t *s, __arg_arena pick_t *pick, __arg_arena steal_t *step)
 {
     u32 core = pick->core;
     u64 recheck_ns = pick->recheck_ns;
     pick->thread = NONE;
-    for (u32 other = s->zero; other < s->core_count && can_go_on; other += s->one) {
+    for (u32 other = s->zero; other < s->core_count && can_loop; other += s->one) {
         u32 thread = core_of(s, other)->running;
         if (thread == NONE || core_of(s, other)->class >= core_of(s, core)->class || passes_over(s, pick, other))
             continue;
@@ -149,7 +149,7 @@ once done_t running_on_slower(shared sched_t *s, shared pick_t *pick, shared ste
             continue;
         u64 due_ns = own->migrations == 0 ? pick->now_ns : own->migrated_at_ns + step->min_resident_ns;
         if (pick->now_ns < due_ns)
-            pick->recheck_ns = least_of(pick->recheck_ns, due_ns);
+            pick->recheck_ns = min(pick->recheck_ns, due_ns);
         else if (pick->thread == NONE || ranks_before(s, thread, pick->thread))
             pick->thread = thread;
     }
@@ -160,13 +160,13 @@ once done_t running_on_slower(shared sched_t *s, shared pick_t *pick, shared ste
     return DONE;
 }
 
-inlined bool may_try(sched_t *s, u32 core, steal_t *step)
+static __always_inline bool may_try(sched_t *s, u32 core, steal_t *step)
 {
     return step->who == PREFER_ANY || step->who == core_of(s, core)->kind;
 }
 
 /* What a step yields, now or when. */
-inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
+static __always_inline void try_steal(sched_t *s, pick_t *pick, steal_t *step)
 {
     if (step->load != STEAL_LOAD_ANY)
         return steal_by_load(s, pick, step);
@@ -176,29 +176,29 @@ inlined void try_steal(sched_t *s, pick_t *pick, steal_t *step)
     }
     pick->thread = NONE;
     pick->except = step->except;
-    if (anybody_waits(s))
+    if (any_queue_waits(s))
         waiting_elsewhere(s, pick, step);
     if (pick->thread == NONE)
         return;
     u64 due_ns = core_of(s, pick->core)->since_ns + step->min_idle_ns;
     if (pick->now_ns < due_ns)
-        pick->recheck_ns = least_of(pick->recheck_ns, due_ns);
+        pick->recheck_ns = min(pick->recheck_ns, due_ns);
     else
         pick->kind = PICK_RUN;
 }
 
 /* What the steal steps yield. It only looks, so that no lock is needed but those of rounds. */
-once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
+global_subprog done_t pick_elsewhere(__arg_arena sched_t *s, __arg_arena pick_t *pick)
 {
     pick->kind = PICK_IDLE;
     pick->passed = false;
     pick->recheck_ns = NEVER;
     if (!may_balance(s, pick->now_ns)) {
         pick->thread = NONE;
-        pick->recheck_ns = looks_again_ns(s, pick->now_ns);
+        pick->recheck_ns = search_again_ns(s, pick->now_ns);
         return DONE;
     }
-    for (u32 i = s->zero; i < rule(s, steps) && can_go_on && pick->kind == PICK_IDLE && !pick->passed; i += s->one)
+    for (u32 i = s->zero; i < rule(s, steps) && can_loop && pick->kind == PICK_IDLE && !pick->passed; i += s->one)
         if (may_try(s, pick->core, &at(s->rules.steal, i)))
             try_steal(s, pick, &at(s->rules.steal, i));
     if (pick->kind == PICK_IDLE)
@@ -207,18 +207,18 @@ once done_t pick_elsewhere(shared sched_t *s, shared pick_t *pick)
 }
 
 /* The same of a core that acts on it; `passes`: without queues that are locked. */
-inlined void search(sched_t *s, pick_t *pick, bool passes)
+static __always_inline void search(sched_t *s, pick_t *pick, bool passes)
 {
     pick->passes = passes;
-    look_begins(s, pick);
+    begin_search(s, pick);
     pick_elsewhere(s, pick);
-    record_look(s, pick, what_of(RECORD_ELSEWHERE, pick->kind | pick->passed << 7, pick->thread, pick->core),
-                pick->now_ns, pick->instead_of);
+    record_search(s, pick, what_of(RECORD_ELSEWHERE, pick->kind | pick->passed << 7, pick->thread, pick->core),
+                  pick->now_ns, pick->instead_of);
     pick->passes = false;
 }
 
 /* Whether a core looks elsewhere before it enters the round of its own next thread. */
-inlined bool looks_elsewhere(sched_t *s, u32 own)
+static __always_inline bool searches_others_first(sched_t *s, u32 own)
 {
     if (!has_rounds(s))
         return false;
@@ -228,7 +228,7 @@ inlined bool looks_elsewhere(sched_t *s, u32 own)
 
 /* What a core without a running thread does next if that is in its own queue. Returns whether it need not look
  * elsewhere. */
-once bool pick_own(shared sched_t *s, shared pick_t *pick, u32 core, u64 now_ns)
+global_subprog bool pick_own(__arg_arena sched_t *s, __arg_arena pick_t *pick, u32 core, u64 now_ns)
 {
     u32 own = first_of(s, queue_of(s, core), core, NONE);
     pick->core = core;
@@ -237,7 +237,7 @@ once bool pick_own(shared sched_t *s, shared pick_t *pick, u32 core, u64 now_ns)
     record_at(s, core, what_of(RECORD_FIRST, 0, own, core), now_ns, 0);
     if (own == NONE)
         return false;
-    if (looks_elsewhere(s, own)) {
+    if (searches_others_first(s, own)) {
         search(s, pick, false);
         if (pick->kind != PICK_IDLE)
             return true;
@@ -249,26 +249,26 @@ once bool pick_own(shared sched_t *s, shared pick_t *pick, u32 core, u64 now_ns)
 }
 
 /* What a core without a running thread does next. */
-inlined void pick_by_rules(sched_t *s, pick_t *pick, u32 core, u64 now_ns)
+static __always_inline void pick_by_rules(sched_t *s, pick_t *pick, u32 core, u64 now_ns)
 {
     if (!pick_own(s, pick, core, now_ns))
         pick_elsewhere(s, pick);
 }
 
-/* When the thread that runs on a core has to let others run; NEVER if nobody waits. It must have been charged up to
+/* When the thread that runs on a core has to let others run; NEVER if no thread waits. It must have been charged up to
  * now. */
-inlined u64 expiry_ns(sched_t *s, u32 core, u64 now_ns)
+static __always_inline u64 expiry_ns(sched_t *s, u32 core, u64 now_ns)
 {
     if (has_rounds(s))
         return expiry_in_rounds(s, core, now_ns);
     u32 thread = core_of(s, core)->running;
     if (queue_of(s, core)->len == 0 || thread == NONE)
         return NEVER;
-    return at_tick(s, greatest_of(slice_end_ns(s, core, thread, now_ns), now_ns));
+    return at_tick(s, max(slice_end_ns(s, core, thread, now_ns), now_ns));
 }
 
 /* EEVDF: whether choosing anew would yield the woken thread, or the request of the running one is used up anyway. */
-inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
+static __always_inline bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
 {
     queue_t *queue = queue_of(s, core);
     thread_t *current = thread_of(s, running);
@@ -282,7 +282,7 @@ inlined bool is_fresh_pick(sched_t *s, u32 woken, u32 running, u32 core)
 
 /* Whether a woken thread, already in the core's queue, interrupts the one that runs there, which must have been
  * charged. */
-apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
+static __noinline bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
 {
     if (rule(s, preempt) == PREEMPT_NEVER)
         return false;
@@ -293,10 +293,10 @@ apart bool preempts(sched_t *s, u32 woken, u32 running, u32 core)
     if (rule(s, preempt) == PREEMPT_SCALED_VRUNTIME_GAP) {
         granularity_ns = rule(s, scaled_granularity_ns);
         /* Only the part above the queue's least has a meaning. */
-        u64 floor = least_of(queue_of(s, core)->min_vruntime, compared);
-        compared = floor + (compared - floor) * SPEED_ONE / greatest_of(speed_on(s, running, core), 1);
+        u64 floor = min(queue_of(s, core)->min_vruntime, compared);
+        compared = floor + (compared - floor) * SPEED_ONE / max(speed_on(s, running, core), 1);
     }
-    return less(compared, own->vruntime) > to_virtual(granularity_ns, own->weight);
+    return sat_sub(compared, own->vruntime) > to_virtual(granularity_ns, own->weight);
 }
 
 #endif

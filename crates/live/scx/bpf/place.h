@@ -5,55 +5,55 @@
 
 #include "moves.h"
 
-inlined bool allows(sched_t *s, u32 thread, u32 core)
+static __always_inline bool allows(sched_t *s, u32 thread, u32 core)
 {
     return has(&thread_of(s, thread)->affinity, core);
 }
 
-inlined bool is_preferred(sched_t *s, u32 thread, u32 core)
+static __always_inline bool is_preferred(sched_t *s, u32 thread, u32 core)
 {
     u32 prefer = thread_of(s, thread)->prefer;
     return prefer == PREFER_ANY || prefer == core_of(s, core)->kind;
 }
 
 /* Whether there is a core of the kind that a thread prefers which it may use. */
-once bool may_use_preferred(shared sched_t *s, u32 thread)
+global_subprog bool may_use_preferred(__arg_arena sched_t *s, u32 thread)
 {
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one)
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one)
         if (is_preferred(s, thread, core) && allows(s, thread, core))
             return true;
     return false;
 }
 
-inlined bool is_idle(sched_t *s, u32 core)
+static __always_inline bool is_core_free(sched_t *s, u32 core)
 {
-    return idles(s, core) && queue_of(s, core)->len == 0;
+    return is_core_idle(s, core) && queue_of(s, core)->len == 0;
 }
 
 /* Weight per rated core of the core's queue, a core without a thread first: (load, running) as one number. */
-inlined u64 load_with(sched_t *s, u32 core, u32 weight)
+static __always_inline u64 load_with(sched_t *s, u32 core, u32 weight)
 {
     queue_t *queue = queue_of(s, core);
-    return unknown(s, scaled(queue, queue->load + weight) << 1 | (core_of(s, core)->running != NONE));
+    return opaque(s, scaled(queue, queue->load + weight) << 1 | (core_of(s, core)->running != NONE));
 }
 
-inlined u64 load_on(sched_t *s, u32 core)
+static __always_inline u64 load_on(sched_t *s, u32 core)
 {
     return load_with(s, core, 0);
 }
 
 /* The first of the least loaded cores that the thread may use, of those that it prefers if `preferred`; of equal
  * ones `favourite`. */
-apart u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool preferred, u32 favourite)
+static __noinline u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool preferred, u32 favourite)
 {
-    u32 best = unknown(s, NONE);
-    u64 best_load = unknown(s, NEVER);
-    for (u32 core = s->zero; core < s->core_count && can_go_on; core += s->one) {
+    u32 best = opaque(s, NONE);
+    u64 best_load = opaque(s, NEVER);
+    for (u32 core = s->zero; core < s->core_count && can_loop; core += s->one) {
         if (!allows(s, thread, core) || (preferred && !is_preferred(s, thread, core)))
             continue;
         u64 load = load_with(s, core, weight);
         if (load < best_load || (load == best_load && core == favourite)) {
-            best = unknown(s, core);
+            best = opaque(s, core);
             best_load = load;
         }
     }
@@ -61,22 +61,22 @@ apart u32 least_loaded(sched_t *s, u32 thread, u32 weight, bool preferred, u32 f
 }
 
 /* An idle core that the thread may use and that shares a cluster with `near`, itself first. */
-apart u32 idle_near(sched_t *s, u32 thread, u32 near)
+static __noinline u32 idle_near(sched_t *s, u32 thread, u32 near)
 {
-    if (is_idle(s, near) && allows(s, thread, near))
+    if (is_core_free(s, near) && allows(s, thread, near))
         return near;
     u32 cluster = core_of(s, near)->cluster, last = core_of(s, near)->cluster_last;
-    for (u32 core = core_of(s, near)->cluster_first; core <= last && can_go_on; core += s->one) {
-        if (!some_of_eight(s->idle, core))
+    for (u32 core = core_of(s, near)->cluster_first; core <= last && can_loop; core += s->one) {
+        if (!any_of_eight(s->idle, core))
             core += 7 * s->one;
-        else if (idles(s, core) && core_of(s, core)->cluster == cluster && is_idle(s, core) &&
+        else if (is_core_idle(s, core) && core_of(s, core)->cluster == cluster && is_core_free(s, core) &&
                  allows(s, thread, core))
             return core;
     }
     return NONE;
 }
 
-inlined u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
+static __always_inline u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
 {
     thread_t *own = thread_of(s, thread);
     if (own->state == STATE_NEW)
@@ -94,18 +94,18 @@ inlined u32 place_wake_affine(sched_t *s, u32 thread, u32 waker)
 }
 
 /* The next core after the last choice: any of the preferred kind, or the least loaded of all. */
-apart u32 place_in_turn(sched_t *s, u32 thread)
+static __noinline u32 place_in_turn(sched_t *s, u32 thread)
 {
     u32 prefer = thread_of(s, thread)->prefer;
     bool preferred = may_use_preferred(s, thread);
-    u32 core = at(s->cursors, prefer), best = unknown(s, NONE);
-    u64 best_load = unknown(s, NEVER);
-    for (u32 i = s->zero; i < s->core_count && can_go_on; i += s->one) {
+    u32 core = at(s->cursors, prefer), best = opaque(s, NONE);
+    u64 best_load = opaque(s, NEVER);
+    for (u32 i = s->zero; i < s->core_count && can_loop; i += s->one) {
         if (core >= s->core_count)
             core = s->zero;
         u64 load = prefer == PREFER_ANY ? load_on(s, core) : 0;
         if (allows(s, thread, core) && (!preferred || is_preferred(s, thread, core)) && load < best_load) {
-            best = unknown(s, core);
+            best = opaque(s, core);
             best_load = load;
             if (load == 0)
                 break; /* None is less. It is not for the others alone that this ends soon: until then, all that wake
@@ -118,11 +118,11 @@ apart u32 place_in_turn(sched_t *s, u32 thread)
 }
 
 /* by_load.h, by_energy.h */
-apart u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_ns);
-inlined u32 place_by_energy(sched_t *s, u32 thread, u32 waker, u64 now_ns);
+static __noinline u32 place_by_load(sched_t *s, u32 thread, u32 waker, u64 now_ns);
+static __always_inline u32 place_by_energy(sched_t *s, u32 thread, u32 waker, u64 now_ns);
 
 /* The core for a thread that starts or wakes, woken by a thread on core `waker` (or NONE); one that it may use. */
-once u32 place(shared sched_t *s, u32 thread, u32 waker, u64 now_ns)
+global_subprog u32 place(__arg_arena sched_t *s, u32 thread, u32 waker, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     switch (rule(s, allocator)) {

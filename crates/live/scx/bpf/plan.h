@@ -6,59 +6,59 @@
 #include "place.h"
 
 /* A slot for a new thread; NONE if all are taken. */
-inlined u32 free_slot(sched_t *s)
+static __always_inline u32 free_slot(sched_t *s)
 {
     u32 thread = s->free_slot;
     if (thread != NONE)
-        s->free_slot = thread_of(s, thread)->behind;
-    else if (s->thread_count < get(s->slots))
+        s->free_slot = thread_of(s, thread)->next;
+    else if (s->thread_count < READ_ONCE(s->slots))
         thread = s->thread_count++;
     return thread;
 }
 
 /* What a thread may use follows the cores that are online. If none of those that its program allows is, it stays bound
  * to the last one: there the kernel finds it, and then allows it others. Returns whether the plan wants fewer. */
-once bool follow_online(shared sched_t *s, u32 thread)
+global_subprog bool follow_online(__arg_arena sched_t *s, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
-    if (!have_common(s, &own->allowed, &s->online))
+    if (!intersects(s, &own->allowed, &s->online))
         return false;
-    meet(s, &own->user_affinity, &own->allowed, &s->online);
+    intersect(s, &own->user_affinity, &own->allowed, &s->online);
     copy(s, &own->affinity, &own->user_affinity);
-    return meet(s, &own->affinity, &own->wanted, &own->user_affinity);
+    return intersect(s, &own->affinity, &own->wanted, &own->user_affinity);
 }
 
 /* A program allows its thread some cores: it may use those of them that are online, all that are if none is. What the
  * plan wanted before is over. */
-inlined void allow(sched_t *s, u32 thread, set_t *cores)
+static __always_inline void allow(sched_t *s, u32 thread, set_t *cores)
 {
     thread_t *own = thread_of(s, thread);
     copy(s, &own->allowed, cores);
     fill(s, &own->wanted);
-    meet(s, &own->user_affinity, cores, &s->online);
+    intersect(s, &own->user_affinity, cores, &s->online);
     copy(s, &own->affinity, &own->user_affinity);
 }
 
 /* A new thread gets a slot. */
-apart void clear_thread(sched_t *s, u32 thread, u32 weight, set_t *cores)
+static __noinline void clear_thread(sched_t *s, u32 thread, u32 weight, set_t *cores)
 {
     thread_t *own = thread_of(s, thread);
     u32 generation = own->generation + 1;
-    for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_go_on; i += s->one)
-        at((u64 arena *)own, i) = 0;
+    for (u32 i = s->zero; i < sizeof(struct thread) / sizeof(u64) && can_loop; i += s->one)
+        at((u64 __arena *)own, i) = 0;
     own->generation = generation;
     own->in_use = true;
     own->weight = weight;
     allow(s, thread, cores);
-    for (u32 i = s->zero; i < CLASSES_MAX && can_go_on; i += s->one)
+    for (u32 i = s->zero; i < CLASSES_MAX && can_loop; i += s->one)
         at(own->speed, i) = SPEED_ONE;
-    own->ran_on = own->before = own->behind = own->pull_to = own->bound_to = own->chosen = NONE;
+    own->ran_on = own->prev = own->next = own->pull_to = own->bound_to = own->chosen = NONE;
     note_change(s, thread);
     record_cores(s, thread, &own->user_affinity);
     record_at(s, own->core, what_of(RECORD_ADD, 0, thread, 0), 0, weight);
 }
 
-inlined u32 add_thread(sched_t *s, u32 weight, set_t *cores)
+static __always_inline u32 add_thread(sched_t *s, u32 weight, set_t *cores)
 {
     u32 thread = free_slot(s);
     if (thread != NONE)
@@ -66,19 +66,19 @@ inlined u32 add_thread(sched_t *s, u32 weight, set_t *cores)
     return thread;
 }
 
-inlined void free_thread(sched_t *s, u32 thread)
+static __always_inline void free_thread(sched_t *s, u32 thread)
 {
-    thread_of(s, thread)->behind = s->free_slot;
+    thread_of(s, thread)->next = s->free_slot;
     s->free_slot = thread;
     note_change(s, thread);
 }
 
-inlined bool is_runnable(thread_t *thread)
+static __always_inline bool is_runnable(thread_t *thread)
 {
     return thread->state == STATE_READY || thread->state == STATE_RUNNING;
 }
 
-apart void reweigh(sched_t *s, u32 thread, u32 weight)
+static __noinline void reweigh(sched_t *s, u32 thread, u32 weight)
 {
     thread_t *own = thread_of(s, thread);
     u32 old = own->weight;
@@ -87,7 +87,7 @@ apart void reweigh(sched_t *s, u32 thread, u32 weight)
         return;
     begin_turn_anew(s, thread);
     /* What the kernel has taken out for a moment is in no queue. */
-    if (!is_runnable(own) || own->taken_out)
+    if (!is_runnable(own) || own->dequeued)
         return;
     queue_t *queue = queue_of(s, own->core);
     queue->load += own->weight - (u64)old;
@@ -95,29 +95,29 @@ apart void reweigh(sched_t *s, u32 thread, u32 weight)
         queue->weighted += ((s64)own->weight - (s64)old) * (s64)(own->vruntime - queue->base);
 }
 
-inlined bool is_misplaced(sched_t *s, u32 thread)
+static __always_inline bool is_misplaced(sched_t *s, u32 thread)
 {
     thread_t *own = thread_of(s, thread);
     return is_runnable(own) && !allows(s, thread, own->core);
 }
 
 /* Restricts a thread to cores within what its program allows. Returns whether it is now where it may not be. */
-inlined bool restrict_plan(sched_t *s, u32 thread, set_t *cores)
+static __always_inline bool restrict_plan(sched_t *s, u32 thread, set_t *cores)
 {
     thread_t *own = thread_of(s, thread);
     copy(s, &own->wanted, cores);
-    return meet(s, &own->affinity, cores, &own->user_affinity) && is_misplaced(s, thread);
+    return intersect(s, &own->affinity, cores, &own->user_affinity) && is_misplaced(s, thread);
 }
 
 /* The program itself restricts its thread. */
-inlined bool restrict_user(sched_t *s, u32 thread, set_t *cores)
+static __always_inline bool restrict_user(sched_t *s, u32 thread, set_t *cores)
 {
     allow(s, thread, cores);
     return is_misplaced(s, thread);
 }
 
 /* Prefers a kind of core; with `now`, returns whether the thread is on the wrong kind though it need not be. */
-inlined bool prefer(sched_t *s, u32 thread, u32 kind, bool now)
+static __always_inline bool prefer(sched_t *s, u32 thread, u32 kind, bool now)
 {
     thread_t *own = thread_of(s, thread);
     own->prefer = kind;
@@ -125,7 +125,7 @@ inlined bool prefer(sched_t *s, u32 thread, u32 kind, bool now)
 }
 
 /* Sets the predicted speed of a thread on a class of cores. */
-inlined void set_speed(sched_t *s, u32 thread, u32 class, u32 speed)
+static __always_inline void set_speed(sched_t *s, u32 thread, u32 class, u32 speed)
 {
     thread_t *own = thread_of(s, thread);
     if (at(own->speed, class) == speed)
@@ -135,7 +135,7 @@ inlined void set_speed(sched_t *s, u32 thread, u32 class, u32 speed)
 }
 
 /* Holds a thread back or lets it go on; returns whether it has to be moved for that. */
-inlined bool set_held(sched_t *s, u32 thread, bool held)
+static __always_inline bool set_held(sched_t *s, u32 thread, bool held)
 {
     thread_t *own = thread_of(s, thread);
     own->held = held;

@@ -2,14 +2,14 @@
 /* What happens and what is decided, written down in one order, so that the interpreter in Rust can be asked whether it
  * decides the same (src/replay.rs says what of it is compared).
  *
- * Each record has a number. Whoever changes something takes it while the locks are held (lock.h), after the change, and
- * so does whoever decides under locks. Of two that concern the same queue, core or thread, one had the lock first, and
- * has the lower number: carried out in the order of numbers, each sees what it saw.
+ * Each record has a number. A change takes it while the locks are held (lock.h), after it has been made; so does a
+ * decision under locks. Of two that concern the same queue, core or thread, one had the lock first, and has the lower
+ * number: carried out in the order of numbers, each sees what it saw.
  *
- * Whoever looks without locks takes a number when the look is over. Each record also says how many numbers had been
- * given out when its lock was taken, or the look began. What was changed by one whose lock was taken before a look
- * ended, and whose number was given out after it began, the look may have seen or not; all else it has seen as the
- * order of numbers says.
+ * A search without locks takes a number when it is over. Each record also says how many numbers had been given out when
+ * its lock was taken, or the look began. What was changed by one whose lock was taken before a look ended, and whose
+ * number was given out after it began, the look may have seen or not; all else it has seen as the order of numbers
+ * says.
  *
  * If nothing is recorded, that is a constant: the kernel's verifier leaves all this out. */
 #ifndef AMPSCHED_RECORD_H
@@ -41,7 +41,7 @@ enum record_kind {
     RECORD_MOVE, /* thread, core, value: the core from whose queue, flag: whether balancing moves it there */
     /* Looks without locks */
     RECORD_PLACE, /* thread, core: the waker's, value: where it shall go */
-    RECORD_ELSEWHERE, /* core, value: instead of whom, flag: PICK_, + 0x80 if locked queues were passed over, thread */
+    RECORD_ELSEWHERE, /* core, value: instead of which thread, flag: PICK_, + 0x80 if it skipped locked queues, thread */
     /* Nothing is decided by it */
     RECORD_OTHERS, /* core, flag: whether a task that is not ours runs there */
 };
@@ -75,50 +75,49 @@ extern const volatile u32 constant_recording;
 #define records(s) ((void)(s), false)
 #endif
 
-/* Writes a record. If there is no room for it, the recording ends; whoever reads it sees that, as a number is missing.
- */
-inlined void append_record(sched_t *s, u64 begun, u64 what, u64 now_ns, u64 value)
+/* Writes a record. If there is no room for it, the recording ends; its reader sees that, as a number is missing. */
+static __always_inline void append_record(sched_t *s, u64 begun, u64 what, u64 now_ns, u64 value)
 {
-    if (get(s->records_lost))
+    if (READ_ONCE(s->records_lost))
         return;
     u64 number = __sync_fetch_and_add(&record_count.given, 1);
-    if (number - get(s->records_read) >= s->records_max) {
-        put(s->records_lost, 1);
+    if (number - READ_ONCE(s->records_read) >= s->records_max) {
+        WRITE_ONCE(s->records_lost, 1);
         return;
     }
-    struct record arena *all = (struct record arena *)&at((u8 arena *)s, s->records_at);
-    struct record arena *own = &at(all, number % s->records_max);
+    struct record __arena *all = (struct record __arena *)&at((u8 __arena *)s, s->records_at);
+    struct record __arena *own = &at(all, number % s->records_max);
     own->begun = begun;
     own->now_ns = now_ns;
     own->value = value;
     own->what = what;
-    put(own->number, number + 1);
+    WRITE_ONCE(own->number, number + 1);
 }
 
-inlined u64 what_of(u32 kind, u32 flag, u32 thread, u32 core)
+static __always_inline u64 what_of(u32 kind, u32 flag, u32 thread, u32 core)
 {
     return (u64)kind << 56 | (u64)(flag & 0xff) << 48 | (u64)(core & 0xffff) << 32 | thread;
 }
 
 /* A look without locks begins. It sees all that is done up to the records that there are: they are counted in a way
  * that is a barrier. */
-apart void count_before_look(pick_t *pick)
+static __noinline void count_before_search(pick_t *pick)
 {
     pick->begun = __sync_fetch_and_add(&record_count.given, 0);
 }
 
-inlined void look_begins(sched_t *s, pick_t *pick)
+static __always_inline void begin_search(sched_t *s, pick_t *pick)
 {
     if (records(s))
-        count_before_look(pick);
+        count_before_search(pick);
 }
 
-apart void record_found(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
+static __noinline void record_found(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
 {
     append_record(s, pick->begun, what, now_ns, value);
 }
 
-inlined void record_look(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
+static __always_inline void record_search(sched_t *s, pick_t *pick, u64 what, u64 now_ns, u64 value)
 {
     if (records(s))
         record_found(s, pick, what, now_ns, value);

@@ -18,12 +18,12 @@ SEC("syscall")
 int replay(struct replay_arguments *arguments)
 {
     sched_t *s = shared_state();
-    unsigned long before;
-    for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
-        struct operation arena *op = &at(operations(), i);
-        bpf_local_irq_save(&before);
+    unsigned long irq_flags;
+    for (u64 i = s->zero; i < arguments->count && can_loop; i += s->one) {
+        struct operation __arena *op = &at(operations(), i);
+        bpf_local_irq_save(&irq_flags);
         operate(s, op);
-        bpf_local_irq_restore(&before);
+        bpf_local_irq_restore(&irq_flags);
     }
     return 0;
 }

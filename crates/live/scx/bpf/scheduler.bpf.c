@@ -15,13 +15,13 @@
 
 /* Set by the loader. src/kernel.rs has the same in Rust. */
 struct settings {
-    u64 look_period_ns; /* period of look_after() */
+    u64 timer_period_ns; /* period of run_periodic() */
     u64 epoch_limit_ns; /* longest time without a sign of life of the policy's slow plane; 0: no limit */
     u16 cpu_of_core[CORES_MAX];
     u16 core_of_cpu[CPUS_MAX];
     u32 weight_of_nice[64]; /* from nice -20 to 19, the rest is not used */
-    u32 blames; /* whether the policy wants to know who lets whom wait */
-    u32 session; /* process whose threads are not ours: like interrupts, they wait for nobody; 0: none */
+    u32 blames; /* whether the policy wants to know which thread lets which wait */
+    u32 session; /* process whose threads are not ours: like interrupts, they wait for no thread; 0: none */
 };
 const volatile struct settings settings SEC(".rodata.settings");
 

@@ -11,8 +11,8 @@
 #define DOMAINS_MAX 16 /* clusters, of a machine whose energy is known */
 #define POINTS_MAX 32
 #define NONE 0xffffffffu
-#define NOBODY 0xfffffffeu
-#define CALL_OF_LOOK CORES_MAX /* by a timer */
+#define NO_CORE 0xfffffffeu
+#define CALL_OF_TIMER CORES_MAX /* by a timer */
 #define CALL_OF_PLAN (CORES_MAX + 1) /* by the loader */
 #define CALLS (CORES_MAX + 2)
 #define NEVER (~0ull)
@@ -45,8 +45,8 @@ struct thread {
     /* Its place in a queue */
     u64 key;
     u64 serial;
-    u32 before;
-    u32 behind;
+    u32 prev;
+    u32 next;
     /* Counters */
     u64 run_ns[CLASSES_MAX];
     u64 ready_ns;
@@ -69,9 +69,9 @@ struct thread {
     u32 generation; /* how often this slot was given away */
     u32 execs; /* how many programs its process has executed */
     u8 in_use;
-    u8 taken_out; /* ready, but in no queue: the kernel has taken it out for a moment */
-    u8 moves; /* must be placed anew when it leaves its core */
-    u8 comes; /* waits where the plan has put it, but the core on which it ran has not let it go yet */
+    u8 dequeued; /* ready, but in no queue: the kernel has taken it out for a moment */
+    u8 must_move; /* must be placed anew when it leaves its core */
+    u8 arriving; /* waits where the plan has put it, but the core on which it ran has not let it go yet */
     /* Whether or not cores are online (follow_online) */
     struct set allowed; /* by its program */
     struct set wanted; /* by the plan */
@@ -91,11 +91,11 @@ struct core {
     u32 cluster_last; /* its highest core */
     u32 class;
     u32 kind; /* big or little */
-    u32 looks; /* has been told to look for work */
+    u32 need_resched; /* has been kicked: it has to pick a thread */
     u32 interrupted; /* what runs has to give way */
     u32 others_run; /* whether a task that is not ours runs there */
     u32 last_generation; /* of the slot of the thread that ran last */
-    u32 unheard; /* at how many looks in a row it has had to look (scheduler/session.h) */
+    u32 unanswered; /* at how many looks in a row it has had to look (scheduler/session.h) */
     u64 others_due_ns; /* when a task that is not ours and waits here comes before ours, or NEVER */
     struct tracked_core tracked;
 };
@@ -114,7 +114,7 @@ struct queue {
     u32 cores;
     u32 capacity;
     u32 newcomer;
-    u32 coming; /* how many of its waiting threads have yet to be let go by another core */
+    u32 arriving; /* how many of its waiting threads have yet to be let go by another core */
     u32 index; /* its own */
     u32 unused;
 };
@@ -167,12 +167,12 @@ struct call {
     struct set wake; /* idle cores that must look for work, when no lock is held any more */
     struct set interrupt; /* cores that must look for other work than what they run */
     struct set cores; /* on which the kernel lets a thread run */
-    u32 names; /* whether any core is in the first two */
+    u32 has_kicks; /* whether any core is in the first two */
     u32 wake_idle; /* whether all idle cores must, if the rules say so */
-    u32 remind_idle; /* whether those must that wait for nothing */
+    u32 rekick_idle; /* whether those must that wait for nothing */
     u32 here; /* the core on whose CPU the kernel has put the thread that it hands over, or NONE */
     u32 here_idles; /* whether that CPU has been idle */
-    u32 begun; /* whether the thread has begun there */
+    u32 started; /* whether the thread has begun there */
     u32 back; /* whether the thread that becomes runnable comes back into a queue, or wakes up */
     u32 unused;
 };
@@ -220,13 +220,13 @@ struct sched {
     u64 unit_ns; /* of load tracking: PELT_UNIT_NS, or as many times longer as the policy's time is dilated */
     u64 marks_at; /* where marks of threads begin (note_change), in bytes from here */
     u32 words; /* of a set of this machine's cores */
-    u32 slots; /* for so many threads there is memory */
-    u32 stranded; /* a core for which somebody else has to look, or NONE */
+    u32 slots; /* capacity in threads of the memory that is mapped */
+    u32 stranded; /* a core for which another one has to look, or NONE */
     u32 unused;
     u32 tracking;
     u32 knows_energy; /* whether powers of all clusters are known */
-    u8 idle[CORES_MAX]; /* cores: online, and nobody runs there */
-    u8 waiting[CORES_MAX]; /* queues: somebody waits there */
+    u8 idle[CORES_MAX]; /* cores: online, and without a running thread */
+    u8 waiting[CORES_MAX]; /* queues: a thread waits there */
     struct rounds rounds;
     struct core cores[CORES_MAX];
     struct queue queues[CORES_MAX];
@@ -239,16 +239,16 @@ struct sched {
     struct thread threads[];
 };
 
-typedef struct sched arena sched_t;
-typedef struct set arena set_t;
-typedef struct thread arena thread_t;
-typedef struct core arena core_t;
-typedef struct queue arena queue_t;
-typedef struct group arena group_t;
-typedef struct domain arena domain_t;
-typedef struct pick arena pick_t;
-typedef struct call arena call_t;
-typedef struct steal arena steal_t;
+typedef struct sched __arena sched_t;
+typedef struct set __arena set_t;
+typedef struct thread __arena thread_t;
+typedef struct core __arena core_t;
+typedef struct queue __arena queue_t;
+typedef struct group __arena group_t;
+typedef struct domain __arena domain_t;
+typedef struct pick __arena pick_t;
+typedef struct call __arena call_t;
+typedef struct steal __arena steal_t;
 
 /* A rule. To a program for one policy they are constants, and the verifier leaves out what they rule out. */
 #ifdef CONSTANT_RULES

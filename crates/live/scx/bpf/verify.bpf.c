@@ -5,7 +5,7 @@
 #include "kernel.h"
 
 #include "hotplug.h"
-#include "room.h"
+#include "slots.h"
 
 const volatile struct rules constant_rules SEC(".rodata.rules");
 
@@ -20,13 +20,13 @@ struct arguments {
     u32 some;
 };
 
-/* Calls by somebody who does not come from a CPU with interrupts off. */
+/* Calls from contexts in which interrupts are on. */
 #define UNINTERRUPTED(calls) \
     { \
-        unsigned long before; \
-        bpf_local_irq_save(&before); \
+        unsigned long irq_flags; \
+        bpf_local_irq_save(&irq_flags); \
         calls; \
-        bpf_local_irq_restore(&before); \
+        bpf_local_irq_restore(&irq_flags); \
     }
 
 /* A program, named after the one in scheduler/ whose calls it has. */
@@ -45,72 +45,72 @@ struct arguments {
 
 VERIFIED(select_cpu, {
     core = wake_up(s, c, thread, core);
-    collect(s, c);
+    collect_kicks(s, c);
 })
 
 VERIFIED(enqueue_task, {
     c->here = core;
     c->here_idles = some;
     core = hand_over(s, c, thread);
-    collect(s, c);
+    collect_kicks(s, c);
 })
 
 VERIFIED(dispatch, {
     some = has_no_work(s, core);
-    goes_on(s, c, thread, core);
-    thread = look(s, c, core, thread);
-    collect(s, c);
-    give_up(s, c, core, thread);
+    continue_exiting(s, c, thread, core);
+    thread = pick_next(s, c, core, thread);
+    collect_kicks(s, c);
+    abort_start(s, c, core, thread);
 })
 
 VERIFIED(tick, {
     if (tracking(s) == TRACKING_BY_WORK)
         see_pace(s, core, some, now_ns);
-    some = is_over(s, thread, now_ns);
+    some = tick_ends_turn(s, thread, now_ns);
 })
 
 VERIFIED(running, {
-    is_running(s, c, thread, core);
-    collect(s, c);
+    note_running(s, c, thread, core);
+    collect_kicks(s, c);
 })
 
-VERIFIED(stopping, lose_cpu(s, thread, now_ns))
+VERIFIED(stopping, charge_off_cpu(s, thread, now_ns))
 
 VERIFIED(quiescent, {
     if (some)
-        take_out(s, c, thread, STATE_BLOCKED);
+        dequeue_thread(s, c, thread, STATE_BLOCKED);
     else
         suspend(s, c, thread);
 })
 
-VERIFIED(set_weight, weigh(s, thread, some))
+VERIFIED(set_weight, change_weight(s, thread, some))
 
 VERIFIED(set_cpumask, {
     restrict_to(s, c, thread, &c->cores);
-    collect(s, c);
+    collect_kicks(s, c);
 })
 
 VERIFIED(hotplug, {
     UNINTERRUPTED(change_core(s, core, some));
     UNINTERRUPTED(follow_cores(s, c, thread));
-    collect(s, c);
+    collect_kicks(s, c);
 })
 
-VERIFIED(init_task, some = make_room(s))
+VERIFIED(init_task, some = reserve_slot(s))
 
-VERIFIED(enable, thread = welcome(s, some, &c->cores))
+VERIFIED(enable, thread = init_thread(s, some, &c->cores))
 
-VERIFIED(disable, bid_farewell(s, c, thread))
+VERIFIED(disable, exit_thread(s, c, thread))
 
-VERIFIED(on_look, UNINTERRUPTED(look_after(s, c, some)))
+VERIFIED(on_timer, UNINTERRUPTED(run_periodic(s, c, some)))
 
 VERIFIED(apply, {
-    struct operation arena *op = &at(operations(), some);
+    struct operation __arena *op = &at(operations(), some);
     UNINTERRUPTED({
         if (op->kind == OP_PACE)
             change_pace(s, op->core, op->a, op->b, now_ns);
         else
             change_plan(s, c, op);
     })
-    collect(s, c);
+    collect_kicks(s, c);
 })

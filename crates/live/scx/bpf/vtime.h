@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Virtual time: what running costs, how long a slice lasts, who may interrupt whom. After
+/* Virtual time: what running costs, how long a slice lasts, which thread may interrupt which. After
  * crates/policy/src/sched/time.rs. */
 #ifndef AMPSCHED_VTIME_H
 #define AMPSCHED_VTIME_H
 
 #include "queue.h"
 
-inlined u64 to_virtual(u64 ns, u32 weight)
+static __always_inline u64 to_virtual(u64 ns, u32 weight)
 {
     return weight == WEIGHT_ONE ? ns : ns * WEIGHT_ONE / weight;
 }
 
-inlined u64 to_real(u64 virtual_ns, u32 weight)
+static __always_inline u64 to_real(u64 virtual_ns, u32 weight)
 {
-    return weight == WEIGHT_ONE ? virtual_ns : div_up(virtual_ns * weight, WEIGHT_ONE);
+    return weight == WEIGHT_ONE ? virtual_ns : div_round_up(virtual_ns * weight, WEIGHT_ONE);
 }
 
-inlined u64 run_ns_total(thread_t *thread)
+static __always_inline u64 run_ns_total(thread_t *thread)
 {
     return thread->run_ns[0] + thread->run_ns[1] + thread->run_ns[2] + thread->run_ns[3];
 }
 
-inlined u32 speed_on(sched_t *s, u32 thread, u32 core)
+static __always_inline u32 speed_on(sched_t *s, u32 thread, u32 core)
 {
     return at(thread_of(s, thread)->speed, core_of(s, core)->class);
 }
 
 /* How much faster than real time a thread of weight 1024 is charged on a core. */
-inlined u32 pace_on(sched_t *s, u32 thread, u32 core)
+static __always_inline u32 pace_on(sched_t *s, u32 thread, u32 core)
 {
     switch (rule(s, charge)) {
     case CHARGE_TIME:
@@ -39,20 +39,20 @@ inlined u32 pace_on(sched_t *s, u32 thread, u32 core)
     }
 }
 
-inlined u64 counted_ns(sched_t *s, u32 thread, u32 core, u64 ran_ns)
+static __always_inline u64 counted_ns(sched_t *s, u32 thread, u32 core, u64 ran_ns)
 {
     return ran_ns * pace_on(s, thread, core) / SPEED_ONE;
 }
 
 /* A turn begins, of which nothing has been charged yet. */
-inlined void begin_turn(core_t *cpu)
+static __always_inline void begin_turn(core_t *cpu)
 {
-    cpu->turn_ns = nothing();
-    cpu->turn_virtual_ns = nothing();
+    cpu->turn_ns = opaque_zero();
+    cpu->turn_virtual_ns = opaque_zero();
 }
 
 /* The pace at which a thread is charged changes: what it has run so far has been charged for. */
-inlined void begin_turn_anew(sched_t *s, u32 thread)
+static __always_inline void begin_turn_anew(sched_t *s, u32 thread)
 {
     core_t *cpu = core_of(s, thread_of(s, thread)->core);
     if (cpu->running == thread)
@@ -60,7 +60,7 @@ inlined void begin_turn_anew(sched_t *s, u32 thread)
 }
 
 /* Charges the thread that runs on a core. */
-apart void charge(sched_t *s, u32 core, u64 ran_ns)
+static __noinline void charge(sched_t *s, u32 core, u64 ran_ns)
 {
     core_t *cpu = core_of(s, core);
     u32 thread = cpu->running;
@@ -81,28 +81,28 @@ apart void charge(sched_t *s, u32 core, u64 ran_ns)
         queue->weighted += (s64)own->weight * (s64)delta;
         rebase(queue);
     } else {
-        u64 least = least_of(queue_least(s, queue), own->vruntime);
-        queue->min_vruntime = greatest_of(queue->min_vruntime, least);
+        u64 least = min(queue_least(s, queue), own->vruntime);
+        queue->min_vruntime = max(queue->min_vruntime, least);
     }
 }
 
 /* The part of the period of a queue's core that belongs to a weight, `more` threads of that weight added. */
-inlined u64 share_ns(sched_t *s, queue_t *queue, u32 weight, u32 more)
+static __always_inline u64 share_ns(sched_t *s, queue_t *queue, u32 weight, u32 more)
 {
-    u64 threads = div_up((u64)queue->len + queue->running, greatest_of(queue->cores, 1)) + more;
+    u64 threads = div_round_up((u64)queue->len + queue->running, max(queue->cores, 1)) + more;
     u64 load = load_per_core(queue) + (u64)weight * more;
-    u64 period_ns = greatest_of(rule(s, latency_ns), threads * rule(s, min_granularity_ns));
-    return period_ns * weight / greatest_of(load, weight);
+    u64 period_ns = max(rule(s, latency_ns), threads * rule(s, min_granularity_ns));
+    return period_ns * weight / max(load, weight);
 }
 
 /* The length of a slice or request that the rules state. */
-inlined u64 stated_slice_ns(sched_t *s)
+static __always_inline u64 stated_slice_ns(sched_t *s)
 {
     return rule(s, slice) == SLICE_REQUEST ? rule(s, base_ns) : rule(s, slice_ns);
 }
 
 /* How long a thread may run on a core while others wait. */
-apart u64 slice_by_rules(sched_t *s, u32 thread, u32 core)
+static __noinline u64 slice_by_rules(sched_t *s, u32 thread, u32 core)
 {
     thread_t *own = thread_of(s, thread);
     if (own->slice_ns > 0)
@@ -111,17 +111,17 @@ apart u64 slice_by_rules(sched_t *s, u32 thread, u32 core)
     if (rule(s, slice) == SLICE_LATENCY_SHARE)
         slice_ns = share_ns(s, queue_of(s, core), own->weight, 0);
     if (rule(s, slice_by_speed))
-        slice_ns = slice_ns * SPEED_ONE / greatest_of(speed_on(s, thread, core), 1);
+        slice_ns = slice_ns * SPEED_ONE / max(speed_on(s, thread, core), 1);
     return slice_ns;
 }
 
 /* When the slice of the thread that runs on a core ends. */
-inlined u64 slice_end_ns(sched_t *s, u32 core, u32 thread, u64 now_ns)
+static __always_inline u64 slice_end_ns(sched_t *s, u32 core, u32 thread, u64 now_ns)
 {
     thread_t *own = thread_of(s, thread);
     u64 since_ns = core_of(s, core)->since_ns;
     if (rule(s, slice) == SLICE_REQUEST)
-        return now_ns + to_real(less(own->deadline, own->vruntime), own->weight);
+        return now_ns + to_real(sat_sub(own->deadline, own->vruntime), own->weight);
     u64 slice_ns = slice_by_rules(s, thread, core);
     u64 by_share = since_ns + slice_ns;
     if (rule(s, slice) == SLICE_FIXED)
@@ -130,15 +130,15 @@ inlined u64 slice_end_ns(sched_t *s, u32 core, u32 thread, u64 now_ns)
     queue_t *queue = queue_of(s, core);
     if (rule(s, order) != ORDER_VRUNTIME || queue->len == 0)
         return by_share;
-    u64 ahead = less(queue_least(s, queue) + slice_ns, own->vruntime);
+    u64 ahead = sat_sub(queue_least(s, queue) + slice_ns, own->vruntime);
     u64 by_gap = now_ns + to_real(ahead, own->weight);
-    return least_of(by_share, greatest_of(since_ns + rule(s, min_granularity_ns), by_gap));
+    return min(by_share, max(since_ns + rule(s, min_granularity_ns), by_gap));
 }
 
-inlined u64 at_tick(sched_t *s, u64 due_ns)
+static __always_inline u64 at_tick(sched_t *s, u64 due_ns)
 {
     u64 tick_ns = rule(s, tick_ns);
-    return tick_ns == 0 ? due_ns : div_up(due_ns, tick_ns) * tick_ns;
+    return tick_ns == 0 ? due_ns : div_round_up(due_ns, tick_ns) * tick_ns;
 }
 
 #endif

@@ -103,7 +103,7 @@ impl Crowd {
     fn join(&mut self, threads: usize, others: Others) {
         let pid = std::process::id();
         for _ in 0..threads {
-            let thread = self.native.welcome(1024, &Set::ALL);
+            let thread = self.native.init_thread(1024, &Set::ALL);
             let own = self.native.thread_mut(thread);
             (own.pid, own.process, own.since_ns) = (pid, pid, self.now_ns);
         }

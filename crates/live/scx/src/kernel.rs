@@ -55,7 +55,7 @@ const SWITCH_PARTIAL: u64 = 1 << 3;
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Settings {
-    look_period_ns: u64,
+    timer_period_ns: u64,
     epoch_limit_ns: u64,
     cpu_of_core: [u16; CORES_MAX],
     core_of_cpu: [u16; CPUS_MAX],
@@ -206,7 +206,7 @@ impl Shared {
             open.load().map_err(|error| failed("the kernel refuses the programs", error))?;
         let base = ARENA_AT as *mut u8;
         // SAFETY: libbpf has mapped the arena, `bytes` long, at this address. Writing makes the kernel provide its
-        // pages, which most programs cannot do themselves (`bpf/room.h`).
+        // pages, which most programs cannot do themselves (`bpf/slots.h`).
         let (state, operations) = unsafe {
             let marks = initial.marks_at as usize..marks_end;
             for used in [0..threads_end, marks, records_at..bytes] {
@@ -429,7 +429,7 @@ fn settings(
         *slot = cpu as u16;
     }
     Ok(Settings {
-        look_period_ns: rules.balance.map_or(LOOK_NS, |balance| balance.period_ns.min(LOOK_NS)),
+        timer_period_ns: rules.balance.map_or(LOOK_NS, |balance| balance.period_ns.min(LOOK_NS)),
         epoch_limit_ns: options.epoch_limit_ns,
         cpu_of_core,
         core_of_cpu,

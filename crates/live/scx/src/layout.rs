@@ -58,7 +58,7 @@ pub struct TrackedCore {
     pub estimates: u32,
     pub capacity: u32,
     pub present: u32,
-    pub told: u32,
+    pub requested: u32,
 }
 
 /// A set of cores.
@@ -115,8 +115,8 @@ pub struct Thread {
     pub since_ns: u64,
     pub key: u64,
     pub serial: u64,
-    pub before: u32,
-    pub behind: u32,
+    pub prev: u32,
+    pub next: u32,
     pub run_ns: [u64; MAX_CLASSES],
     pub ready_ns: u64,
     pub ready_ns_max: u64,
@@ -137,9 +137,9 @@ pub struct Thread {
     pub generation: u32,
     pub execs: u32,
     pub in_use: u8,
-    pub taken_out: u8,
-    pub moves: u8,
-    pub comes: u8,
+    pub dequeued: u8,
+    pub must_move: u8,
+    pub arriving: u8,
     pub allowed: Set,
     pub wanted: Set,
 }
@@ -161,11 +161,11 @@ pub struct Core {
     pub cluster_last: u32,
     pub class: u32,
     pub kind: u32,
-    pub looks: u32,
+    pub need_resched: u32,
     pub interrupted: u32,
     pub others_run: u32,
     pub last_generation: u32,
-    pub unheard: u32,
+    pub unanswered: u32,
     pub others_due_ns: u64,
     pub tracked: TrackedCore,
 }
@@ -187,7 +187,7 @@ pub struct Queue {
     pub cores: u32,
     pub capacity: u32,
     pub newcomer: u32,
-    pub coming: u32,
+    pub arriving: u32,
     pub index: u32,
     pub unused: u32,
 }
@@ -254,19 +254,19 @@ pub struct Call {
     pub wake: Set,
     pub interrupt: Set,
     pub cores: Set,
-    pub names: u32,
+    pub has_kicks: u32,
     pub wake_idle: u32,
-    pub remind_idle: u32,
+    pub rekick_idle: u32,
     pub here: u32,
     pub here_idles: u32,
-    pub begun: u32,
+    pub started: u32,
     pub back: u32,
     pub unused: u32,
 }
 
 /// The calls of timers, and those of the loader; lower ones are those of cores.
-pub const CALL_OF_LOOK: u32 = CORES_MAX as u32;
-pub const CALL_OF_PLAN: u32 = CALL_OF_LOOK + 1;
+pub const CALL_OF_TIMER: u32 = CORES_MAX as u32;
+pub const CALL_OF_PLAN: u32 = CALL_OF_TIMER + 1;
 const CALLS: usize = CORES_MAX + 2;
 
 /// Cores that are balanced among themselves.

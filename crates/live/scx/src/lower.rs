@@ -98,11 +98,11 @@ pub fn state(
             cluster_last: alike().max().unwrap_or(core).0.into(),
             class: place.class.0.into(),
             kind: topology.kind(core).number(),
-            looks: 0,
+            need_resched: 0,
             interrupted: 0,
             others_run: 0,
             last_generation: 0,
-            unheard: 0,
+            unanswered: 0,
             others_due_ns: layout::NEVER,
             tracked: layout::TrackedCore::default(),
         }
@@ -123,7 +123,7 @@ pub fn state(
         cores: 0,
         capacity: 0,
         newcomer: NONE,
-        coming: 0,
+        arriving: 0,
         index: 0,
         unused: 0,
     };
@@ -239,7 +239,7 @@ pub fn track_load(state: &mut layout::Sched, how: LoadTracking, topology: &Topol
         state.cores[core.index()].tracked = layout::TrackedCore {
             capacity,
             present: capacity,
-            told: capacity,
+            requested: capacity,
             ..layout::TrackedCore::default()
         };
     }

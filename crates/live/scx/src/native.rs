@@ -134,26 +134,26 @@ macro_rules! host {
 
 host! {
     call_of = ampsched_host_call_of(core: u32, now_ns: u64) -> Caller;
-    collect = ampsched_host_collect(call: Caller);
+    collect_kicks = ampsched_host_collect_kicks(call: Caller);
     hand_over = ampsched_host_hand_over(call: Caller, thread: u32) -> u32;
     wake_up = ampsched_host_wake_up(call: Caller, thread: u32, waker: u32) -> u32;
-    has_got_there = ampsched_host_has_got_there(thread: u32, core: u32, now_ns: u64) -> bool;
+    note_arrival = ampsched_host_note_arrival(thread: u32, core: u32, now_ns: u64) -> bool;
     has_no_work = ampsched_host_has_no_work(core: u32) -> bool;
-    is_running = ampsched_host_is_running(call: Caller, thread: u32, core: u32);
-    goes_on = ampsched_host_goes_on(call: Caller, thread: u32, core: u32);
-    look = ampsched_host_look(call: Caller, core: u32, before: u32) -> u32;
-    give_up = ampsched_host_give_up(call: Caller, core: u32, thread: u32);
-    is_over = ampsched_host_is_over(thread: u32, now_ns: u64) -> bool;
-    lose_cpu = ampsched_host_lose_cpu(thread: u32, now_ns: u64);
-    look_after = ampsched_host_look_after(call: Caller, balances: bool);
-    take_out = ampsched_host_take_out(call: Caller, thread: u32, state: u32);
+    note_running = ampsched_host_note_running(call: Caller, thread: u32, core: u32);
+    continue_exiting = ampsched_host_continue_exiting(call: Caller, thread: u32, core: u32);
+    pick_next = ampsched_host_pick_next(call: Caller, core: u32, prev: u32) -> u32;
+    abort_start = ampsched_host_abort_start(call: Caller, core: u32, thread: u32);
+    tick_ends_turn = ampsched_host_tick_ends_turn(thread: u32, now_ns: u64) -> bool;
+    charge_off_cpu = ampsched_host_charge_off_cpu(thread: u32, now_ns: u64);
+    run_periodic = ampsched_host_run_periodic(call: Caller, balances: bool);
+    dequeue_thread = ampsched_host_dequeue_thread(call: Caller, thread: u32, state: u32);
     suspend = ampsched_host_suspend(call: Caller, thread: u32);
     change_plan = ampsched_host_change_plan(call: Caller, operation: &mut Operation);
     restrict_to = ampsched_host_restrict_to(call: Caller, thread: u32, cores: &Set);
-    weigh = ampsched_host_weigh(thread: u32, weight: u32);
-    welcome = ampsched_host_welcome(weight: u32, cores: &Set) -> u32;
-    change_core = ampsched_host_change_core(core: u32, comes: bool);
-    look_for = ampsched_host_look_for(call: Caller, core: u32) -> u32;
+    change_weight = ampsched_host_change_weight(thread: u32, weight: u32);
+    init_thread = ampsched_host_init_thread(weight: u32, cores: &Set) -> u32;
+    change_core = ampsched_host_change_core(core: u32, online: bool);
+    pick_for = ampsched_host_pick_for(call: Caller, core: u32) -> u32;
     follow_cores = ampsched_host_follow_cores(call: Caller, thread: u32);
-    bid_farewell = ampsched_host_bid_farewell(call: Caller, thread: u32);
+    exit_thread = ampsched_host_exit_thread(call: Caller, thread: u32);
 }

@@ -45,13 +45,13 @@ fn fill(c: &mut Native, core: u32, waiting: usize) -> Vec<u32> {
     let call = c.call_of(core, NOW_NS);
     let mut threads: Vec<u32> = (0..=waiting)
         .map(|_| {
-            let thread = c.welcome(1024, &Set::from_iter([CoreId(core as u16)]));
+            let thread = c.init_thread(1024, &Set::from_iter([CoreId(core as u16)]));
             c.hand_over(call, thread);
             thread
         })
         .collect();
-    let first = c.look(call, core, NONE);
-    assert!(c.has_got_there(first, core, NOW_NS));
+    let first = c.pick_next(call, core, NONE);
+    assert!(c.note_arrival(first, core, NOW_NS));
     for &thread in &threads {
         c.restrict_to(call, thread, &Set::ALL);
     }
@@ -65,7 +65,7 @@ fn taken(c: &mut Native, held: u32) -> u32 {
     let lock = unsafe { &lock_words[held as usize].held };
     lock.store(1, Ordering::SeqCst);
     let call = c.call_of(IDLE, 2 * NOW_NS);
-    let thread = c.look(call, IDLE, NONE);
+    let thread = c.pick_next(call, IDLE, NONE);
     lock.store(0, Ordering::SeqCst);
     thread
 }
@@ -88,5 +88,5 @@ fn locked_queues_are_passed_over() {
     assert_eq!(taken(&mut c, BUSIEST), NONE);
     assert!(!c.has_no_work(IDLE));
     let call = c.call_of(IDLE, 2 * NOW_NS);
-    assert_eq!([c.look(call, IDLE, NONE)], *only);
+    assert_eq!([c.pick_next(call, IDLE, NONE)], *only);
 }

@@ -17,7 +17,7 @@ struct Books {
     queues: [Queue; 2],
     /// The queue of its core, to be changed by whoever holds both locks.
     queue: AtomicUsize,
-    /// `taken_out`: it is in no queue. Guarded by the lock of its queue.
+    /// `dequeued`: it is in no queue. Guarded by the lock of its queue.
     is_out: AtomicBool,
 }
 
@@ -147,7 +147,7 @@ fn three_who_move_a_thread_do_not_wait_for_each_other_for_ever() {
 /// A core that idles, and a thread that comes to wait in another queue.
 struct Idling {
     idle: AtomicBool,
-    looks: AtomicBool,
+    need_resched: AtomicBool,
     waiting: AtomicU32,
     kicks: AtomicU32,
 }
@@ -156,7 +156,7 @@ impl Idling {
     fn new(looks: bool) -> Self {
         Self {
             idle: AtomicBool::new(false),
-            looks: AtomicBool::new(looks),
+            need_resched: AtomicBool::new(looks),
             waiting: AtomicU32::new(0),
             kicks: AtomicU32::new(0),
         }
@@ -169,12 +169,12 @@ impl Idling {
 
     /// `look`: whether it has found the thread.
     fn look(&self) -> bool {
-        self.looks.store(false, RELAXED);
+        self.need_resched.store(false, RELAXED);
         Self::lock_or_unlock();
         self.waiting.load(RELAXED) > 0
     }
 
-    /// `take_out`, of the thread that ran here, and `look`.
+    /// `dequeue_thread`, of the thread that ran here, and `pick_next`.
     fn becomes_idle(&self) -> bool {
         self.idle.store(true, RELAXED);
         Self::lock_or_unlock();
@@ -185,14 +185,14 @@ impl Idling {
     fn wake_somebody(&self) {
         self.waiting.store(1, RELAXED);
         Self::lock_or_unlock();
-        if self.idle.load(RELAXED) && !self.looks.load(RELAXED) {
-            self.looks.store(true, RELAXED);
+        if self.idle.load(RELAXED) && !self.need_resched.load(RELAXED) {
+            self.need_resched.store(true, RELAXED);
             self.kicks.fetch_add(1, RELAXED);
         }
     }
 }
 
-/// `looks`: the core has been told to look before, and has not got that far.
+/// `need_resched`: the core has been told to look before, and has not got that far.
 fn no_thread_waits_beside_an_idle_core(looks: bool) {
     loom::model(move || {
         let core = Arc::new(Idling::new(looks));

@@ -23,15 +23,15 @@ fn a_turn_is_over_at_the_first_tick_after_its_request() {
     assert_eq!(rules.tick_ns, Some(TICK_NS));
     let wire = lower::rules("eevdf", &Needs::default(), &rules, &topology).unwrap();
     let mut c = Native::new(&lower::state(wire, &rules, &topology, 4));
-    let [first, second] = [(); 2].map(|()| c.welcome(1024, &Set::ALL));
+    let [first, second] = [(); 2].map(|()| c.init_thread(1024, &Set::ALL));
     let call = c.call_of(0, TICK_NS);
     c.hand_over(call, first);
-    assert_eq!(c.look(call, 0, NONE), first);
-    assert!(c.has_got_there(first, 0, TICK_NS));
+    assert_eq!(c.pick_next(call, 0, NONE), first);
+    assert!(c.note_arrival(first, 0, TICK_NS));
     // Its request is not used up yet, so it is not interrupted.
     let call = c.call_of(0, TICK_NS + 100_000);
     c.hand_over(call, second);
-    assert!(!c.is_over(first, TICK_NS + 200_000));
+    assert!(!c.tick_ends_turn(first, TICK_NS + 200_000));
     let tick = |number: u64| number * TICK_NS + LATE_NS;
-    assert!((2..10).any(|number| c.is_over(first, tick(number))), "it never ends");
+    assert!((2..10).any(|number| c.tick_ends_turn(first, tick(number))), "it never ends");
 }

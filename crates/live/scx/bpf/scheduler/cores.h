@@ -9,31 +9,31 @@
 #define OURS (1ull << 16)
 #define OTHERS (1ull << 17)
 
-inlined u32 core_at(s32 cpu)
+static __always_inline u32 core_at(s32 cpu)
 {
     return settings.core_of_cpu[cpu & (CPUS_MAX - 1)];
 }
 
-inlined s32 cpu_at(u32 core)
+static __always_inline s32 cpu_at(u32 core)
 {
     return settings.cpu_of_core[core & (CORES_MAX - 1)];
 }
 
 /* Whether a CPU is in a class. */
-inlined bool is_ours(s32 cpu)
+static __always_inline bool is_ours(s32 cpu)
 {
     return cpu_at(core_at(cpu)) == cpu;
 }
 
 /* What a call by the kernel on this CPU works with. Interrupts are off, so there is one at a time. */
-inlined call_t *own_call(sched_t *s)
+static __always_inline call_t *own_call(sched_t *s)
 {
     return call_of(s, core_at(bpf_get_smp_processor_id()), bpf_ktime_get_ns());
 }
 
 /* The lowest core in a word of a set. The verifier is to see that cpu_at() keeps within bounds, not what the compiler
  * knows. */
-inlined u32 lowest(u64 cores)
+static __always_inline u32 lowest(u64 cores)
 {
     u32 core = __builtin_ctzll(cores);
     asm("" : "+r"(core));
@@ -41,22 +41,22 @@ inlined u32 lowest(u64 cores)
 }
 
 /* Tells cores from `first` on. */
-inlined void kick(u32 first, u64 cores, u64 how)
+static __always_inline void kick(u32 first, u64 cores, u64 how)
 {
-    for (; cores && can_go_on; cores &= cores - 1)
+    for (; cores && can_loop; cores &= cores - 1)
         scx_bpf_kick_cpu(cpu_at(first + lowest(cores)), how);
 }
 
 /* Tells the cores that a call has named; no lock is held. */
-apart void tell_named(sched_t *s, call_t *c)
+static __noinline void kick_collected(sched_t *s, call_t *c)
 {
-    if (!c->names)
+    if (!c->has_kicks)
         return;
-    c->names = false;
-    for (u32 i = s->zero; i < s->words && can_go_on; i += s->one) {
+    c->has_kicks = false;
+    for (u32 i = s->zero; i < s->words && can_loop; i += s->one) {
         u64 wake = at(c->wake.words, i), interrupt = at(c->interrupt.words, i);
-        at(c->wake.words, i) = nothing();
-        at(c->interrupt.words, i) = nothing();
+        at(c->wake.words, i) = opaque_zero();
+        at(c->interrupt.words, i) = opaque_zero();
         if (interrupt)
             kick(i * 64, interrupt, SCX_KICK_PREEMPT);
         if (wake)
@@ -65,14 +65,14 @@ apart void tell_named(sched_t *s, call_t *c)
 }
 
 /* Tells the cores that a call has collected; no lock is held. */
-inlined void tell(sched_t *s, call_t *c)
+static __always_inline void kick_cores(sched_t *s, call_t *c)
 {
-    collect(s, c);
-    tell_named(s, c);
+    collect_kicks(s, c);
+    kick_collected(s, c);
 }
 
 /* The core of the thread that wakes another one, if one of ours does. */
-inlined u32 waker_core(sched_t *s, u32 waker, s32 cpu)
+static __always_inline u32 waker_core(sched_t *s, u32 waker, s32 cpu)
 {
     u32 core = core_at(cpu);
     return waker != NONE && core_of(s, core)->running == waker ? core : NONE;

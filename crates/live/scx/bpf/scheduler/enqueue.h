@@ -18,8 +18,8 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     u32 core = wake_up(s, c, thread, waker_core(s, waker, bpf_get_smp_processor_id()));
     if (core == NONE)
         return prev_cpu;
-    bool begins = c->begun;
-    tell(s, c);
+    bool begins = c->started;
+    kick_cores(s, c);
     if (begins)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
     return cpu_at(core);
@@ -27,7 +27,7 @@ s32 BPF_PROG(ampsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 
 /* A task that is not ours: at once to its core, where it interrupts what runs; if it has used up its time, behind one
  * of ours. */
-inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
+static __always_inline void enqueue_other(struct task_struct *p, u64 enq_flags)
 {
     s32 cpu = scx_bpf_task_cpu(p);
     /* A CPU that is in no class has no queues; the scheduler is about to end. */
@@ -37,14 +37,14 @@ inlined void enqueue_other(struct task_struct *p, u64 enq_flags)
     }
     core_t *core = core_of(shared_state(), core_at(cpu));
     scx_bpf_dsq_insert(p, OTHERS | cpu, SCX_SLICE_DFL, enq_flags);
-    put(core->others_due_ns, least_of(get(core->others_due_ns), bpf_ktime_get_ns() + SCX_SLICE_DFL));
+    WRITE_ONCE(core->others_due_ns, min(READ_ONCE(core->others_due_ns), bpf_ktime_get_ns() + SCX_SLICE_DFL));
     scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 SEC("struct_ops/enqueue")
 void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
 {
-    /* Who has ended may have no number any more, by which a CPU would find it. */
+    /* A task that has ended may have no number any more, by which a CPU would find it. */
     if (p->exit_state)
         forget(p);
     u32 thread = thread_of_task(p);
@@ -59,14 +59,14 @@ void BPF_PROG(ampsched_enqueue, struct task_struct *p, u64 enq_flags)
     c->here = core_at(cpu);
     c->here_idles = is_idle;
     u32 core = hand_over(s, c, thread);
-    if (c->begun) {
+    if (c->started) {
         /* It is on that CPU's run queue already and has not to migrate. */
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | (is_idle ? 0 : SCX_ENQ_PREEMPT));
     } else if (core != NONE) {
         scx_bpf_dsq_insert(p, OURS | cpu_at(core), SCX_SLICE_INF, enq_flags);
         scx_bpf_kick_cpu(cpu_at(core), SCX_KICK_IDLE);
     }
-    tell(s, c);
+    kick_cores(s, c);
 }
 
 /* The kernel takes a task out that waits here. From Linux 7.1 on it also calls this, without a flag, for a thread that
@@ -80,7 +80,7 @@ void BPF_PROG(ampsched_dequeue, struct task_struct *p, u64 deq_flags)
     sched_t *s = shared_state();
     call_t *c = own_call(s);
     suspend(s, c, thread);
-    tell_named(s, c);
+    kick_collected(s, c);
 }
 
 #endif

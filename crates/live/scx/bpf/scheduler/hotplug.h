@@ -4,18 +4,18 @@
 #define AMPSCHED_SCHEDULER_HOTPLUG_H
 
 /* A core has come, or goes. Interrupts are off for a thread at a time. */
-inlined void hotplug(sched_t *s, u32 core, bool comes)
+static __always_inline void hotplug(sched_t *s, u32 core, bool online)
 {
-    unsigned long before;
-    bpf_local_irq_save(&before);
-    change_core(s, core, comes);
-    bpf_local_irq_restore(&before);
-    for (u32 thread = s->zero; thread < get(s->thread_count) && can_go_on; thread += s->one) {
-        bpf_local_irq_save(&before);
+    unsigned long irq_flags;
+    bpf_local_irq_save(&irq_flags);
+    change_core(s, core, online);
+    bpf_local_irq_restore(&irq_flags);
+    for (u32 thread = s->zero; thread < READ_ONCE(s->thread_count) && can_loop; thread += s->one) {
+        bpf_local_irq_save(&irq_flags);
         call_t *c = own_call(s);
         follow_cores(s, c, thread);
-        tell(s, c);
-        bpf_local_irq_restore(&before);
+        kick_cores(s, c);
+        bpf_local_irq_restore(&irq_flags);
     }
 }
 
@@ -33,7 +33,7 @@ void BPF_PROG(ampsched_cpu_online, s32 cpu)
     if (is_ours(cpu))
         return hotplug(shared_state(), core_at(cpu), true);
     static char text[] = "CPU %llu has come online and is in no class; name it with --big, --middle or --little";
-    unsigned long long arguments[] = { cpu };
+    unsigned long long arguments[] = {cpu};
     scx_bpf_exit_bstr(0, text, arguments, sizeof(arguments));
 }
 

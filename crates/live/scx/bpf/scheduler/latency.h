@@ -25,12 +25,12 @@ struct latency {
 u64 latencies_lost SEC(".data.lost");
 
 /* A thread gets a CPU. */
-inlined void note_latency(struct task_struct *p, thread_t *thread, u64 now_ns)
+static __always_inline void note_latency(struct task_struct *p, thread_t *thread, u64 now_ns)
 {
     if (!thread->woken_ns)
         return;
     struct latency latency = {
-        .ns = less(now_ns, thread->woken_ns),
+        .ns = sat_sub(now_ns, thread->woken_ns),
         .process = p->tgid,
         .thread = p->pid,
     };

@@ -8,7 +8,7 @@ struct apply_arguments {
 };
 
 /* Carries out a change of the plan, or takes note of the pace of a core. */
-inlined void apply_one(sched_t *s, call_t *c, struct operation arena *op)
+static __always_inline void apply_one(sched_t *s, call_t *c, struct operation __arena *op)
 {
     if (op->kind == OP_PACE)
         change_pace(s, op->core, op->a, op->b, c->now_ns);
@@ -23,15 +23,15 @@ int apply(struct apply_arguments *arguments)
 {
     sched_t *s = shared_state();
     call_t *c = call_of(s, CALL_OF_PLAN, bpf_ktime_get_ns());
-    unsigned long before;
-    for (u64 i = s->zero; i < arguments->count && can_go_on; i += s->one) {
-        struct operation arena *op = &at(operations(), i);
-        bpf_local_irq_save(&before);
+    unsigned long irq_flags;
+    for (u64 i = s->zero; i < arguments->count && can_loop; i += s->one) {
+        struct operation __arena *op = &at(operations(), i);
+        bpf_local_irq_save(&irq_flags);
         apply_one(s, c, op);
-        bpf_local_irq_restore(&before);
+        bpf_local_irq_restore(&irq_flags);
     }
-    /* Nobody looks before all is as the plan says. */
-    tell(s, c);
+    /* Cores are kicked only when the whole plan is in force. */
+    kick_cores(s, c);
     return 0;
 }
 

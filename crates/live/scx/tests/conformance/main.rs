@@ -64,7 +64,7 @@ fn layouts_agree() {
         size_of::<Queue>(),
         offset_of!(Queue, newcomer),
         size_of::<Call>(),
-        offset_of!(Call, begun),
+        offset_of!(Call, started),
         size_of::<Sched>(),
         offset_of!(Sched, idle),
         offset_of!(Sched, cores),
@@ -94,7 +94,7 @@ fn the_state_in_the_arena_needs_no_atomic_instructions() {
     sources(std::path::Path::new("bpf"), &mut found);
     assert!(found.len() > 20, "these are not all of them: {found:?}");
     for (path, text) in found.into_iter().filter(|(path, _)| {
-        let outside = ["latency.h", "lock.h", "platform.h", "record.h", "room.h"];
+        let outside = ["latency.h", "lock.h", "platform.h", "record.h", "slots.h"];
         !outside.iter().any(|name| path.ends_with(name))
     }) {
         let atomic =

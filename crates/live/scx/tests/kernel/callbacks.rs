@@ -1,7 +1,7 @@
 //! What the programs in `bpf/scheduler` do when the kernel calls them, line by line.
 
 use ampsched_policy::{Choice, RunState};
-use ampsched_scx::layout::{CALL_OF_LOOK, CALL_OF_PLAN, NONE, Operation, Set};
+use ampsched_scx::layout::{CALL_OF_TIMER, CALL_OF_PLAN, NONE, Operation, Set};
 
 use crate::machine::{Machine, Place, SLICE_DFL, SLICE_INF};
 
@@ -13,7 +13,7 @@ impl Machine {
     /// `tell`, for the call of a core, or another one.
     pub fn tell(&mut self, caller: u32) {
         let call = self.c.call_of(caller, self.now_ns);
-        self.c.collect(call);
+        self.c.collect_kicks(call);
         let call = &mut self.c.state_mut().calls[caller as usize];
         let wake = std::mem::take(&mut call.wake);
         let interrupt = std::mem::take(&mut call.interrupt);
@@ -45,7 +45,7 @@ impl Machine {
         if core == NONE {
             return (home, false);
         }
-        let begins = self.c.state().calls[caller as usize].begun != 0;
+        let begins = self.c.state().calls[caller as usize].started != 0;
         self.tell(caller);
         (core as usize, begins)
     }
@@ -70,7 +70,7 @@ impl Machine {
         let state = &mut self.c.state_mut().calls[cpu];
         (state.here, state.here_idles) = (here, is_idle.into());
         let core = self.c.hand_over(call, thread);
-        let begins = self.c.state().calls[cpu].begun != 0;
+        let begins = self.c.state().calls[cpu].started != 0;
         self.tell_story(format!("task {task} handed over at CPU {cpu}: {core:x}, {begins}"));
         if begins {
             self.insert_local(task, SLICE_INF, !is_idle);
@@ -155,7 +155,7 @@ impl Machine {
         if let Some(task) = prev.filter(|&task| before.is_some() && self.tasks[task].exiting) {
             self.tasks[task].slice = SLICE_INF;
             let call = self.c.call_of(core, self.now_ns);
-            self.c.goes_on(call, before.expect("it is there"), core);
+            self.c.continue_exiting(call, before.expect("it is there"), core);
             return self.tell(core);
         }
         self.help_stranded(cpu);
@@ -166,7 +166,7 @@ impl Machine {
             return self.fetch(cpu, prev);
         }
         let call = self.c.call_of(core, self.now_ns);
-        let thread = self.c.look(call, core, before.unwrap_or(NONE));
+        let thread = self.c.pick_next(call, core, before.unwrap_or(NONE));
         self.tell_story(format!("CPU {cpu} looks: thread {thread:x}"));
         self.tell(core);
         if before == Some(thread) {
@@ -176,7 +176,7 @@ impl Machine {
             return;
         }
         if thread != NONE && !self.send(thread, cpu) {
-            self.c.give_up(call, core, thread);
+            self.c.abort_start(call, core, thread);
             self.tell(core);
         }
         self.fetch(cpu, prev);
@@ -185,7 +185,7 @@ impl Machine {
     pub fn ops_tick(&mut self, task: usize) {
         let Some(thread) = self.thread_of(task) else { return };
         let (own, cpu) = (*self.c.thread(thread), self.tasks[task].cpu);
-        let over = self.c.is_over(thread, self.now_ns);
+        let over = self.c.tick_ends_turn(thread, self.now_ns);
         let has_run_long = self.now_ns.saturating_sub(own.on_since_ns) >= SLICE_DFL;
         let others_wait =
             !self.cpus[cpu].local.is_empty() || (has_run_long && !self.cpus[cpu].others.is_empty());
@@ -197,9 +197,9 @@ impl Machine {
     pub fn ops_running(&mut self, task: usize) {
         let Some(thread) = self.thread_of(task) else { return };
         let core = self.tasks[task].cpu as u32;
-        if !self.c.has_got_there(thread, core, self.now_ns) {
+        if !self.c.note_arrival(thread, core, self.now_ns) {
             let call = self.c.call_of(core, self.now_ns);
-            self.c.is_running(call, thread, core);
+            self.c.note_running(call, thread, core);
             self.tell(core);
         }
     }
@@ -208,7 +208,7 @@ impl Machine {
     pub fn ops_stopping(&mut self, task: usize) {
         let Some(thread) = self.thread_of(task) else { return };
         if is_in(self.c.thread(thread).state, RunState::Running) {
-            self.c.lose_cpu(thread, self.now_ns);
+            self.c.charge_off_cpu(thread, self.now_ns);
         }
     }
 
@@ -219,13 +219,13 @@ impl Machine {
         }
         let cpu = self.tasks[task].cpu as u32;
         let call = self.c.call_of(cpu, self.now_ns);
-        self.c.take_out(call, thread, RunState::Blocked.number());
+        self.c.dequeue_thread(call, thread, RunState::Blocked.number());
         self.tell(cpu);
     }
 
     pub fn ops_set_weight(&mut self, task: usize, weight: u32) {
         if let Some(thread) = self.thread_of(task) {
-            self.c.weigh(thread, weight);
+            self.c.change_weight(thread, weight);
         }
     }
 
@@ -243,7 +243,7 @@ impl Machine {
         self.tasks[task].thread = NONE;
         let cpu = self.tasks[task].cpu as u32;
         let call = self.c.call_of(cpu, self.now_ns);
-        self.c.bid_farewell(call, thread);
+        self.c.exit_thread(call, thread);
         self.tell(cpu);
     }
 
@@ -257,10 +257,10 @@ impl Machine {
         self.c.change_plan(call, &mut operation);
     }
 
-    pub fn on_look(&mut self, balances: bool) {
-        let call = self.c.call_of(CALL_OF_LOOK, self.now_ns);
-        self.c.look_after(call, balances);
-        self.tell(CALL_OF_LOOK);
+    pub fn on_timer(&mut self, balances: bool) {
+        let call = self.c.call_of(CALL_OF_TIMER, self.now_ns);
+        self.c.run_periodic(call, balances);
+        self.tell(CALL_OF_TIMER);
         self.find_stranded();
     }
 }

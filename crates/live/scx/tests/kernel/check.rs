@@ -5,8 +5,8 @@ use ampsched_scx::layout::{NONE, Queue, Thread};
 
 use crate::machine::{Machine, Place};
 
-/// `NOBODY`
-const NOBODY: u32 = NONE - 1;
+/// `NO_CORE`
+const NO_CORE: u32 = NONE - 1;
 
 /// A fault, as a sentence.
 pub type Found = Result<(), String>;
@@ -21,7 +21,7 @@ fn is(thread: &Thread, state: RunState) -> bool {
 
 /// What must be in a queue.
 fn waits(thread: &Thread) -> bool {
-    thread.in_use != 0 && is(thread, RunState::Ready) && thread.taken_out == 0
+    thread.in_use != 0 && is(thread, RunState::Ready) && thread.dequeued == 0
 }
 
 impl Machine {
@@ -35,13 +35,13 @@ impl Machine {
 
     /// Every link of a queue in both directions, and its members in order.
     fn members(&self, index: u32, queue: &Queue) -> Result<Vec<u32>, String> {
-        let (mut members, mut before, mut next) = (Vec::new(), NONE, queue.first);
+        let (mut members, mut prev, mut next) = (Vec::new(), NONE, queue.first);
         while next != NONE {
             let thread = self.c.thread(next);
             expect(members.len() < queue.len as usize, || {
                 format!("queue {index} is longer than its length")
             })?;
-            expect(thread.before == before, || {
+            expect(thread.prev == prev, || {
                 format!("thread {next} in queue {index} is linked wrongly")
             })?;
             expect(waits(thread), || {
@@ -51,9 +51,9 @@ impl Machine {
                 format!("thread {next} is in queue {index} by mistake")
             })?;
             members.push(next);
-            (before, next) = (next, thread.behind);
+            (prev, next) = (next, thread.next);
         }
-        expect(queue.last == before, || format!("queue {index} ends with {:x}", queue.last))?;
+        expect(queue.last == prev, || format!("queue {index} ends with {:x}", queue.last))?;
         expect(queue.len as usize == members.len(), || {
             format!("queue {index} is shorter than its length")
         })?;
@@ -69,11 +69,11 @@ impl Machine {
         let running: Vec<u32> = cores.iter().filter(runs).map(|core| core.running).collect();
         let all = members.iter().chain(&running);
         let load: u64 = all.map(|&thread| u64::from(self.c.thread(thread).weight)).sum();
-        let coming = members.iter().filter(|&&thread| self.c.thread(thread).comes != 0).count();
-        let found = (queue.running as usize, queue.load, queue.coming as usize);
-        let expected = (running.len(), load, coming);
+        let arriving = members.iter().filter(|&&thread| self.c.thread(thread).arriving != 0).count();
+        let found = (queue.running as usize, queue.load, queue.arriving as usize);
+        let expected = (running.len(), load, arriving);
         expect(found == expected, || {
-            format!("queue {index} has (running, load, coming) {found:?}, not {expected:?}")
+            format!("queue {index} has (running, load, arriving) {found:?}, not {expected:?}")
         })?;
         let is_told = state.waiting[index as usize] != 0;
         expect(is_told != members.is_empty(), || format!("queue {index}: {is_told} is told"))?;
@@ -142,7 +142,7 @@ impl Machine {
         if self.tasks[task].place != Place::Custody {
             return Ok(());
         }
-        let unseen = own.bound_to == NOBODY || own.comes != 0;
+        let unseen = own.bound_to == NO_CORE || own.arriving != 0;
         let lost = is(own, RunState::Running) || (waits(own) && unseen);
         expect(!lost, || {
             format!("task {task} is lost: the kernel waits for it to be sent, {own:?}")

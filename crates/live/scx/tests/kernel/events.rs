@@ -100,7 +100,7 @@ impl Events {
             18 => self.change_weight(),
             19 => self.change_cores(),
             20 => self.hijack(),
-            21 => self.machine.on_look(self.balances),
+            21 => self.machine.on_timer(self.balances),
             22 if self.chance(4) => self.exit(),
             23 if self.chance(2) => self.hotplug(),
             _ => self.end_wake(),
@@ -130,7 +130,7 @@ impl Events {
         let nice = if self.chance(2) { 0 } else { self.below(40) as i32 - 20 };
         let allowed = if self.chance(4) { self.some_cores() } else { Set::ALL };
         let weight = nice_to_weight(nice);
-        let thread = self.machine.c.welcome(weight, &allowed);
+        let thread = self.machine.c.init_thread(weight, &allowed);
         self.machine.c.thread_mut(thread).since_ns = self.machine.now_ns;
         self.add_task(thread, allowed, false);
     }
@@ -344,7 +344,7 @@ impl Events {
     fn pass(&mut self) -> Found {
         self.machine.now_ns += TICK_NS;
         self.tick();
-        self.machine.on_look(self.balances);
+        self.machine.on_timer(self.balances);
         let (count, first) = (self.machine.cpus.len(), self.some_cpu());
         for cpu in (first..count).chain(0..first) {
             self.machine.deliver(cpu);

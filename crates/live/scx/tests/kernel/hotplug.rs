@@ -103,10 +103,10 @@ impl Machine {
 
     /// `find_stranded`
     pub fn find_stranded(&mut self) {
-        let looks = |cpu: usize| self.c.state().cores[cpu].looks != 0;
+        let need_resched = |cpu: usize| self.c.state().cores[cpu].need_resched != 0;
         let comes =
             |cpu: usize| !self.cpus[cpu].ours.is_empty() || !self.cpus[cpu].others.is_empty();
-        let stranded = |cpu: &usize| self.cpus[*cpu].offline && (looks(*cpu) || comes(*cpu));
+        let stranded = |cpu: &usize| self.cpus[*cpu].offline && (need_resched(*cpu) || comes(*cpu));
         let Some(cpu) = (0..self.cpus.len()).rfind(stranded) else { return };
         self.c.state_mut().stranded = cpu as u32;
         let helper = self.online().cores().last().expect("a CPU is online").index();
@@ -126,7 +126,7 @@ impl Machine {
             self.release(task);
         }
         let call = self.c.call_of(helper as u32, self.now_ns);
-        let thread = self.c.look_for(call, core);
+        let thread = self.c.pick_for(call, core);
         self.tell(helper as u32);
         let found = self.tasks.iter().position(|task| thread != NONE && task.thread == thread);
         if let Some(task) = found.filter(|&task| self.tasks[task].place == Place::Custody) {

@@ -71,7 +71,7 @@ impl Crowd {
 
     /// A thread comes into the table.
     pub fn come(&mut self, pid: u32) -> u32 {
-        let slot = self.native.welcome(1024, &Set::ALL);
+        let slot = self.native.init_thread(1024, &Set::ALL);
         let own = self.native.thread_mut(slot);
         (own.pid, own.process, own.since_ns) = (pid, std::process::id(), self.now_ns);
         slot
@@ -101,7 +101,7 @@ impl Crowd {
         match self.below(10) {
             0 => {
                 let call = self.native.call_of(core, self.now_ns);
-                self.native.bid_farewell(call, slot);
+                self.native.exit_thread(call, slot);
             }
             1..=3 => self.operate(Op::Requeue, slot, core, 0),
             _ => self.operate(Op::Stop, slot, core, RunState::Blocked.number().into()),

@@ -12,13 +12,13 @@
 
 static void pause_ms(int ms)
 {
-    struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l };
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
     nanosleep(&pause, NULL);
 }
 
 static void change_something(unsigned int *seed, int task)
 {
-    struct operation op = { .thread = tasks[task].thread, .generation = tasks[task].generation };
+    struct operation op = {.thread = tasks[task].thread, .generation = tasks[task].generation};
     switch (rand_r(seed) % 6) {
     case 0:
         op.kind = OP_CHANGE + CHANGE_AFFINITY;
@@ -57,11 +57,11 @@ static void *change_plans(void *pointer)
             change_something(&seed, rand_r(&seed) % task_count);
         }
         tell_cores(call_of(s, CALL_OF_PLAN, now_ns()));
-        struct timespec pause = { .tv_nsec = 20000 };
+        struct timespec pause = {.tv_nsec = 20000};
         nanosleep(&pause, NULL);
     }
     for (int task = 0; task < task_count; task++) {
-        struct operation op = { .kind = OP_CHANGE + CHANGE_HOLD, .thread = tasks[task].thread };
+        struct operation op = {.kind = OP_CHANGE + CHANGE_HOLD, .thread = tasks[task].thread};
         op.generation = tasks[task].generation;
         change_plan(s, call_of(s, CALL_OF_PLAN, now_ns()), &op);
     }
@@ -69,15 +69,15 @@ static void *change_plans(void *pointer)
     return NULL;
 }
 
-/* scheduler/session.h: on_look() */
+/* scheduler/session.h: on_timer() */
 static void *look_after_all(void *pointer)
 {
     (void)pointer;
     while (!atomic_load(&is_over_for_all)) {
-        call_t *c = call_of(s, CALL_OF_LOOK, now_ns());
-        look_after(s, c, s->rules.balance.period_ns > 0);
+        call_t *c = call_of(s, CALL_OF_TIMER, now_ns());
+        run_periodic(s, c, s->rules.balance.period_ns > 0);
         tell_cores(c);
-        struct timespec pause = { .tv_nsec = 200000 };
+        struct timespec pause = {.tv_nsec = 200000};
         nanosleep(&pause, NULL);
     }
     return NULL;
@@ -104,7 +104,7 @@ static void read_state(const char *path)
 /* Records up to the first that has found no room, and the books in the end. */
 static void write_recording(const char *path)
 {
-    u64 count = least_of(record_count.given, RECORDS_MAX);
+    u64 count = min(record_count.given, RECORDS_MAX);
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(&count, sizeof(count), 1, file) != 1 ||
         fwrite((u8 *)s + s->records_at, sizeof(struct record), count, file) != count ||
@@ -115,8 +115,8 @@ static void write_recording(const char *path)
 /* Whether a core idles though its rules let it run a thread that waits. */
 static bool idles_in_vain(u32 core)
 {
-    struct pick pick = { .now_ns = now_ns(), .core = core, .instead_of = NONE };
-    if (!idles(s, core))
+    struct pick pick = {.now_ns = now_ns(), .core = core, .instead_of = NONE};
+    if (!is_core_idle(s, core))
         return false;
     if (first_of(s, queue_of(s, core), core, NONE) != NONE)
         return true;
@@ -124,7 +124,7 @@ static bool idles_in_vain(u32 core)
     return pick.kind == PICK_RUN;
 }
 
-/* Nothing happens any more but what has begun: soon no core idles that could run somebody. */
+/* Nothing happens any more but what has begun: soon no core idles that could run a thread. */
 static void check_calm(void)
 {
     atomic_store(&is_calm, true);
@@ -139,16 +139,16 @@ static void check_calm(void)
     atomic_store(&is_calm, false);
 }
 
-/* Everybody sleeps, and the books say so. */
+/* All tasks sleep, and the books say so. */
 static void check(void)
 {
     if (s->stuck)
         fail("a lock was never free");
     for (u32 i = 0; i < s->queue_count; i++) {
         queue_t *queue = &s->queues[i];
-        if (queue->len || queue->running || queue->load || queue->coming || queue->first != NONE || s->waiting[i])
+        if (queue->len || queue->running || queue->load || queue->arriving || queue->first != NONE || s->waiting[i])
             fail("queue %u: len %u, running %u, load %llu, coming %u", i, queue->len, queue->running,
-                 (unsigned long long)queue->load, queue->coming);
+                 (unsigned long long)queue->load, queue->arriving);
     }
     for (int core = 0; core < cpu_count; core++)
         if (s->cores[core].running != NONE || !s->idle[core])
@@ -170,7 +170,7 @@ static void tell_who_is_lost(void)
         if (atomic_load(&tasks[task].place) != ASLEEP)
             fprintf(stderr, "task %d on CPU %d is at %d: state %u, core %u, bound to %x, out %u, comes %u, held %u\n",
                     task, atomic_load(&tasks[task].cpu), atomic_load(&tasks[task].place), own->state, own->core,
-                    own->bound_to, own->taken_out, own->comes, own->held);
+                    own->bound_to, own->dequeued, own->arriving, own->held);
     }
     fail("lost");
 }

@@ -30,7 +30,7 @@ struct task {
     atomic_int cpu;
     _Atomic u32 thread;
     _Atomic u32 generation;
-    bool over; /* its turn: of whoever has its run queue's lock */
+    bool over; /* its turn: guarded by its run queue's lock */
     u64 turns;
 };
 
@@ -56,9 +56,9 @@ static struct cpu cpus[CPUS_MAX];
 static struct task tasks[TASKS_MAX];
 static int cpu_count, task_count;
 static atomic_int task_of[TASKS_MAX]; /* by thread */
-static atomic_bool ends; /* nobody wakes up any more, and the plan is as at first */
+static atomic_bool ends; /* no task wakes up any more, and the plan is as at first */
 static atomic_bool is_over_for_all;
-static atomic_bool is_calm; /* nobody wakes up, sleeps or is changed */
+static atomic_bool is_calm; /* no task wakes up, sleeps or is changed */
 
 static void fail(const char *format, ...)
 {
@@ -99,7 +99,7 @@ static int take_first(struct list *list)
 /* scheduler/threads.h: enable() */
 static void begin_task(int task, u32 weight, struct set *cores)
 {
-    u32 thread = welcome(s, weight, cores);
+    u32 thread = init_thread(s, weight, cores);
     if (thread == NONE)
         fail("no room for a thread");
     atomic_store(&task_of[thread], task);
@@ -116,10 +116,10 @@ static void draw_cores(unsigned int *seed, struct set *cores)
     include(cores, rand_r(seed) % cpu_count);
 }
 
-/* scheduler/cores.h: tell() */
+/* scheduler/cores.h: kick_cores() */
 static void tell_cores(call_t *c)
 {
-    collect(s, c);
+    collect_kicks(s, c);
     for (int cpu = 0; cpu < cpu_count; cpu++) {
         if (has(&c->interrupt, cpu))
             atomic_store(&cpus[cpu].interrupted, true);
@@ -145,7 +145,7 @@ static void ops_enqueue(int here, int task, bool wakeup)
     c->here = home;
     c->here_idles = wakeup && atomic_exchange(&cpus[home].idle, false);
     u32 core = hand_over(s, c, tasks[task].thread);
-    if (c->begun) {
+    if (c->started) {
         atomic_store(&tasks[task].place, LOCAL);
         append(&cpus[home].local, task);
         atomic_store(c->here_idles ? &cpus[home].kicked : &cpus[home].interrupted, true);
@@ -201,15 +201,15 @@ static bool receive(int cpu)
 /* scheduler/dispatch.h. Returns whether the task that has run until now goes on. */
 static bool ops_dispatch(int cpu, int previous)
 {
-    u32 before = previous == NO_TASK ? NONE : tasks[previous].thread;
-    if (before == NONE && has_no_work(s, cpu)) {
+    u32 prev = previous == NO_TASK ? NONE : tasks[previous].thread;
+    if (prev == NONE && has_no_work(s, cpu)) {
         receive(cpu);
         return false;
     }
     call_t *c = call_on(cpu);
-    u32 thread = look(s, c, cpu, before);
+    u32 thread = pick_next(s, c, cpu, prev);
     tell_cores(c);
-    if (thread != NONE && thread == before)
+    if (thread != NONE && thread == prev)
         return !receive(cpu);
     if (thread != NONE)
         send(atomic_load(&task_of[thread]), cpu);
@@ -221,10 +221,10 @@ static bool ops_dispatch(int cpu, int previous)
 static void ops_running(int here, int cpu, int task)
 {
     u32 thread = tasks[task].thread;
-    if (has_got_there(s, thread, cpu, now_ns()))
+    if (note_arrival(s, thread, cpu, now_ns()))
         return;
     call_t *c = call_on(here);
-    is_running(s, c, thread, cpu);
+    note_running(s, c, thread, cpu);
     tell_cores(c);
 }
 
@@ -235,15 +235,15 @@ static void choose(int cpu)
     int previous = own->current;
     if (previous != NO_TASK && !tasks[previous].over)
         return;
-    bool goes_on = false;
-    for (int i = 0; i < 3 && own->local.count == 0 && !goes_on; i++)
-        goes_on = ops_dispatch(cpu, previous);
-    if (goes_on) {
+    bool continue_exiting = false;
+    for (int i = 0; i < 3 && own->local.count == 0 && !continue_exiting; i++)
+        continue_exiting = ops_dispatch(cpu, previous);
+    if (continue_exiting) {
         tasks[previous].over = false;
         return;
     }
     if (previous != NO_TASK) {
-        lose_cpu(s, tasks[previous].thread, now_ns());
+        charge_off_cpu(s, tasks[previous].thread, now_ns());
         own->current = NO_TASK;
         ops_enqueue(cpu, previous, false);
     }
@@ -258,12 +258,12 @@ static void choose(int cpu)
 }
 
 /* The task on a CPU sleeps. */
-static void block(int cpu)
+static void block_task(int cpu)
 {
     struct cpu *own = &cpus[cpu];
     int task = own->current;
     call_t *c = call_on(cpu);
-    take_out(s, c, tasks[task].thread, STATE_BLOCKED);
+    dequeue_thread(s, c, tasks[task].thread, STATE_BLOCKED);
     tell_cores(c);
     own->current = NO_TASK;
     atomic_store(&tasks[task].place, ASLEEP);
@@ -279,7 +279,7 @@ static void wake(int here, int task)
     int home = atomic_load(&tasks[task].cpu);
     call_t *c = call_on(here);
     u32 core = wake_up(s, c, thread, here);
-    bool begins = c->begun;
+    bool begins = c->started;
     if (core != NONE) {
         home = (int)core;
         tell_cores(c);
@@ -304,7 +304,7 @@ static void end_task(int here, int task, unsigned int *seed)
     if (!atomic_compare_exchange_strong(&tasks[task].place, &expected, WAKING))
         return;
     call_t *c = call_on(here);
-    bid_farewell(s, c, tasks[task].thread);
+    exit_thread(s, c, tasks[task].thread);
     tell_cores(c);
     struct set cores;
     draw_cores(seed, &cores);
@@ -320,7 +320,7 @@ static bool set_something(int here, int task, unsigned int *seed)
     call_t *c = call_on(here);
     bool weighs = chance(seed, 3);
     if (weighs)
-        weigh(s, tasks[task].thread, 15 + (u32)rand_r(seed) % 5000);
+        change_weight(s, tasks[task].thread, 15 + (u32)rand_r(seed) % 5000);
     else
         restrict_to(s, c, tasks[task].thread, &cores);
     tell_cores(c);
@@ -339,11 +339,12 @@ static void disturb(int here, int task, unsigned int *seed)
     int home = atomic_load(&tasks[task].cpu);
     pthread_mutex_lock(&cpus[home].queue);
     expected = CUSTODY;
-    bool runs = cpus[home].current == task, waits = !runs && atomic_load(&tasks[task].cpu) == home &&
-                atomic_compare_exchange_strong(&tasks[task].place, &expected, QUEUEING);
+    bool runs = cpus[home].current == task,
+         waits = !runs && atomic_load(&tasks[task].cpu) == home &&
+                 atomic_compare_exchange_strong(&tasks[task].place, &expected, QUEUEING);
     if (runs || waits) {
         if (runs)
-            lose_cpu(s, tasks[task].thread, now_ns());
+            charge_off_cpu(s, tasks[task].thread, now_ns());
         call_t *c = call_on(here);
         suspend(s, c, tasks[task].thread);
         tell_cores(c);
@@ -380,10 +381,10 @@ static void *run_cpu(void *pointer)
         atomic_exchange(&own->kicked, false);
         bool interrupted = atomic_exchange(&own->interrupted, false);
         if (own->current != NO_TASK && !calm && (ending || chance(&own->seed, 3)))
-            block(cpu);
+            block_task(cpu);
         else if (own->current != NO_TASK)
             tasks[own->current].over |=
-                interrupted || (!calm && is_over(s, tasks[own->current].thread, now_ns()));
+                interrupted || (!calm && tick_ends_turn(s, tasks[own->current].thread, now_ns()));
         choose(cpu);
         pthread_mutex_unlock(&own->queue);
         if (!ending && !calm)

@@ -131,6 +131,7 @@ lint: $(BUILD)/dev ## Check format, style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	sh tools/check-c.sh
 
 .PHONY: hooks
 hooks: $(BUILD)/dev # Let git format what is committed, and run make lint before a push
@@ -139,6 +140,7 @@ hooks: $(BUILD)/dev # Let git format what is committed, and run make lint before
 .PHONY: format
 format: $(BUILD)/dev ## Format all sources
 	$(RUSTFMT) {} +
+	sh tools/check-c.sh format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -4,7 +4,7 @@ set -eu
 for tool in clang-format-19 clang-tidy-19; do
     command -v "$tool" >/dev/null || { echo "$tool is missing (Debian: apt install $tool)" >&2; exit 1; }
 done
-sources=$(git ls-files '*.c' '*.h' '*.cpp')
+sources=$(git ls-files '*.c' '*.h' '*.cpp' ':!tests/python/data' ':!crates/recording/tests/samples')
 if [ "${1-}" = format ]; then
     # shellcheck disable=SC2086 # Names without spaces.
     exec clang-format-19 -i $sources

@@ -37,41 +37,49 @@ static struct {
     _Atomic unsigned goes_on;
 } *shared;
 
-static void die(const char *what) {
+static void die(const char *what)
+{
     fprintf(stderr, "loads: %s: %s\n", what, strerror(errno));
     _exit(1);
 }
 
-static void check(int holds, const char *what) {
-    if (!holds) die(what);
+static void check(int holds, const char *what)
+{
+    if (!holds)
+        die(what);
 }
 
-static int over(void) {
+static int over(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const struct timespec *until = &shared->until;
     return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
-static void send_int(int pipe_end, int value) {
+static void send_int(int pipe_end, int value)
+{
     check(write(pipe_end, &value, sizeof value) == sizeof value, "write");
 }
 
 /* False at the end of the pipe. */
-static int receive_int(int pipe_end, int *value) {
+static int receive_int(int pipe_end, int *value)
+{
     ssize_t got = read(pipe_end, value, sizeof *value);
     check(got == 0 || got == sizeof *value, "read");
     return got > 0;
 }
 
-static pid_t child(void) {
+static pid_t child(void)
+{
     pid_t pid = fork();
     check(pid >= 0, "fork");
     return pid;
 }
 
 /* Waits for a child, -1: any. */
-static void join(pid_t pid) {
+static void join(pid_t pid)
+{
     int status;
     check(waitpid(pid, &status, 0) > 0, "waitpid");
     errno = 0;
@@ -79,38 +87,48 @@ static void join(pid_t pid) {
 }
 
 /* A sum of squares, against its formula. */
-static void sum_up(void) {
+static void sum_up(void)
+{
     volatile unsigned long sum = 0;
     unsigned long n = 20000;
-    for (unsigned long i = 1; i <= n; i++) sum += i * i;
+    for (unsigned long i = 1; i <= n; i++)
+        sum += i * i;
     errno = 0;
     check(sum == n * (n + 1) * (2 * n + 1) / 6, "a sum is wrong");
 }
 
-static void compute(int worker) {
-    for (; !over(); shared->done[worker]++) sum_up();
+static void compute(int worker)
+{
+    for (; !over(); shared->done[worker]++)
+        sum_up();
 }
 
-static void burst(void) {
+static void burst(void)
+{
     const struct timespec rest = {.tv_nsec = 1000000};
     while (!over()) {
-        for (int i = 0; i < 40; i++) sum_up();
+        for (int i = 0; i < 40; i++)
+            sum_up();
         nanosleep(&rest, NULL);
     }
 }
 
-static void yield(int worker) {
-    for (; !over(); shared->done[worker]++) sched_yield();
+static void yield(int worker)
+{
+    for (; !over(); shared->done[worker]++)
+        sched_yield();
 }
 
 /* A number goes to a child and comes back, one more. */
-static void take_turns_by_pipes(int worker) {
+static void take_turns_by_pipes(int worker)
+{
     int there[2], back[2], value = 0, answer;
     check(pipe(there) == 0 && pipe(back) == 0, "pipe");
     pid_t pid = child();
     if (pid == 0) {
         close(there[1]);
-        while (receive_int(there[0], &value)) send_int(back[1], value + 1);
+        while (receive_int(there[0], &value))
+            send_int(back[1], value + 1);
         _exit(0);
     }
     for (; !over(); shared->done[worker]++) {
@@ -122,50 +140,60 @@ static void take_turns_by_pipes(int worker) {
     join(pid);
 }
 
-static void futex(_Atomic unsigned *word, int operation, unsigned value) {
+static void futex(_Atomic unsigned *word, int operation, unsigned value)
+{
     long result = syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
     check(result >= 0 || errno == EAGAIN || errno == EINTR, "futex");
 }
 
 /* Even turns are the parent's, odd ones the child's; UINT_MAX ends it. */
-static void take_turns_by_futex(int worker) {
+static void take_turns_by_futex(int worker)
+{
     _Atomic unsigned *turn = &shared->turn[worker];
     const unsigned last = UINT_MAX;
     pid_t pid = child();
     unsigned mine = pid == 0;
     for (;;) {
         unsigned now = atomic_load(turn);
-        if (now == last) break;
+        if (now == last)
+            break;
         if (now % 2 != mine) {
             futex(turn, FUTEX_WAIT, now);
             continue;
         }
-        if (mine == 0) shared->done[worker]++;
+        if (mine == 0)
+            shared->done[worker]++;
         atomic_store(turn, mine == 0 && over() ? last : now + 1);
         futex(turn, FUTEX_WAKE, 1);
     }
-    if (pid == 0) _exit(0);
+    if (pid == 0)
+        _exit(0);
     join(pid);
 }
 
-static void come_and_go(int worker) {
+static void come_and_go(int worker)
+{
     for (; !over(); shared->done[worker]++) {
         pid_t pid = child();
-        if (pid == 0) _exit(0);
+        if (pid == 0)
+            _exit(0);
         join(pid);
     }
 }
 
-static void come_and_go_by_vfork(int worker) {
+static void come_and_go_by_vfork(int worker)
+{
     for (; !over(); shared->done[worker]++) {
         pid_t pid = vfork();
         check(pid >= 0, "vfork");
-        if (pid == 0) _exit(0);
+        if (pid == 0)
+            _exit(0);
         join(pid);
     }
 }
 
-static void execute(int worker) {
+static void execute(int worker)
+{
     for (; !over(); shared->done[worker]++) {
         pid_t pid = child();
         if (pid == 0) {
@@ -176,40 +204,50 @@ static void execute(int worker) {
     }
 }
 
-static void *count_one(void *count) {
+static void *count_one(void *count)
+{
     atomic_fetch_add((_Atomic int *)count, 1);
     return NULL;
 }
 
-static void come_and_go_as_threads(int worker) {
+static void come_and_go_as_threads(int worker)
+{
     for (; !over(); shared->done[worker]++) {
         pthread_t threads[4];
         _Atomic int count = 0;
-        for (int i = 0; i < 4; i++) check(pthread_create(&threads[i], NULL, count_one, &count) == 0, "pthread_create");
-        for (int i = 0; i < 4; i++) check(pthread_join(threads[i], NULL) == 0, "pthread_join");
+        for (int i = 0; i < 4; i++)
+            check(pthread_create(&threads[i], NULL, count_one, &count) == 0, "pthread_create");
+        for (int i = 0; i < 4; i++)
+            check(pthread_join(threads[i], NULL) == 0, "pthread_join");
         errno = 0;
         check(atomic_load(&count) == 4, "a thread did not run");
     }
 }
 
 /* As many receivers as senders; everyone sends LOOPS messages to every receiver. */
-static void one_group(void) {
+static void one_group(void)
+{
     int pipes[PEERS][2];
-    for (int i = 0; i < PEERS; i++) check(pipe(pipes[i]) == 0, "pipe");
+    for (int i = 0; i < PEERS; i++)
+        check(pipe(pipes[i]) == 0, "pipe");
     pid_t pids[2 * PEERS];
     char message[MESSAGE_BYTES] = {0};
     for (int i = 0; i < PEERS; i++) {
-        if ((pids[i] = child())) continue;
-        for (int k = 0; k < PEERS; k++) close(pipes[k][1]);
+        if ((pids[i] = child()))
+            continue;
+        for (int k = 0; k < PEERS; k++)
+            close(pipes[k][1]);
         long bytes = 0;
         ssize_t got;
-        while ((got = read(pipes[i][0], message, sizeof message)) > 0) bytes += got;
+        while ((got = read(pipes[i][0], message, sizeof message)) > 0)
+            bytes += got;
         check(got == 0, "read");
         check(bytes == (long)PEERS * LOOPS * MESSAGE_BYTES, "messages are lost");
         _exit(0);
     }
     for (int i = PEERS; i < 2 * PEERS; i++) {
-        if ((pids[i] = child())) continue;
+        if ((pids[i] = child()))
+            continue;
         for (int loop = 0; loop < LOOPS; loop++)
             for (int k = 0; k < PEERS; k++)
                 check(write(pipes[k][1], message, sizeof message) == sizeof message, "write");
@@ -219,50 +257,61 @@ static void one_group(void) {
         close(pipes[i][0]);
         close(pipes[i][1]);
     }
-    for (int i = 0; i < 2 * PEERS; i++) join(pids[i]);
+    for (int i = 0; i < 2 * PEERS; i++)
+        join(pids[i]);
 }
 
-static void send_messages(int worker) {
-    for (; !over(); shared->done[worker]++) one_group();
+static void send_messages(int worker)
+{
+    for (; !over(); shared->done[worker]++)
+        one_group();
 }
 
-static void *wait_in_the_crowd(void *unused) {
+static void *wait_in_the_crowd(void *unused)
+{
     (void)unused;
     atomic_fetch_add(&shared->crowd, 1);
-    while (!atomic_load(&shared->goes_on)) futex(&shared->goes_on, FUTEX_WAIT, 0);
+    while (!atomic_load(&shared->goes_on))
+        futex(&shared->goes_on, FUTEX_WAIT, 0);
     sum_up();
     atomic_fetch_sub(&shared->crowd, 1);
     return NULL;
 }
 
 /* A process with some of the crowd's threads. */
-static void be_part_of_the_crowd(long count) {
+static void be_part_of_the_crowd(long count)
+{
     pthread_t threads[CROWD_OF_ONE];
     pthread_attr_t small;
     pthread_attr_init(&small);
     check((errno = pthread_attr_setstacksize(&small, STACK_BYTES)) == 0, "pthread_attr_setstacksize");
     for (long i = 0; i < count; i++)
         check((errno = pthread_create(&threads[i], &small, wait_in_the_crowd, NULL)) == 0, "pthread_create");
-    for (long i = 0; i < count; i++) check(pthread_join(threads[i], NULL) == 0, "pthread_join");
+    for (long i = 0; i < count; i++)
+        check(pthread_join(threads[i], NULL) == 0, "pthread_join");
     _exit(0);
 }
 
-static void crowd(long count) {
+static void crowd(long count)
+{
     const struct timespec moment = {.tv_nsec = 10000000};
     int unused;
     pid_t last = 0;
     for (long begun = 0; begun < count; begun += CROWD_OF_ONE)
-        if ((last = child()) == 0) be_part_of_the_crowd(count - begun < CROWD_OF_ONE ? count - begun : CROWD_OF_ONE);
+        if ((last = child()) == 0)
+            be_part_of_the_crowd(count - begun < CROWD_OF_ONE ? count - begun : CROWD_OF_ONE);
     while (atomic_load(&shared->crowd) < count) {
         nanosleep(&moment, NULL);
         check(waitpid(-1, &unused, WNOHANG) == 0, "a part of the crowd has ended");
     }
     printf("%ld are there\n", count);
     fflush(stdout);
-    while (receive_int(STDIN_FILENO, &unused)) {}
+    while (receive_int(STDIN_FILENO, &unused)) {
+    }
     atomic_store(&shared->goes_on, 1);
     futex(&shared->goes_on, FUTEX_WAKE, INT_MAX);
-    for (long begun = 0; begun < count; begun += CROWD_OF_ONE) join(-1);
+    for (long begun = 0; begun < count; begun += CROWD_OF_ONE)
+        join(-1);
     errno = 0;
     check(last > 0 && atomic_load(&shared->crowd) == 0, "somebody did nothing");
 }
@@ -287,7 +336,8 @@ static const struct part PARTS[] = {
 };
 
 /* The time begins now. */
-static void begin(double seconds) {
+static void begin(double seconds)
+{
     struct timespec *until = &shared->until;
     clock_gettime(CLOCK_MONOTONIC, until);
     long ns = until->tv_nsec + (long)(seconds * 1e9);
@@ -296,14 +346,16 @@ static void begin(double seconds) {
 }
 
 /* Workers begin together, so that who is started last has as much time as others: when nobody can write any more. */
-static void wait_for_all(const int *gate) {
+static void wait_for_all(const int *gate)
+{
     int unused;
     close(gate[1]);
     receive_int(gate[0], &unused);
     close(gate[0]);
 }
 
-int main(int count, char **words) {
+int main(int count, char **words)
+{
     if (count != 3) {
         fprintf(stderr, "usage: loads stress|messaging|storm|bursts|nothing SECONDS, or loads crowd THREADS\n");
         return 2;
@@ -333,12 +385,14 @@ int main(int count, char **words) {
     begin(seconds);
     close(gate[0]);
     close(gate[1]);
-    for (int i = 0; i < workers; i++) join(pids[i]);
+    for (int i = 0; i < workers; i++)
+        join(pids[i]);
     int idle = 0;
     for (int i = 0; i < workers; i++) {
         printf("%ld%c", shared->done[i], i == workers - 1 ? '\n' : ' ');
         idle += shared->done[i] == 0;
     }
-    if (idle > 0) fprintf(stderr, "loads: %d of %d workers did nothing\n", idle, workers);
+    if (idle > 0)
+        fprintf(stderr, "loads: %d of %d workers did nothing\n", idle, workers);
     return idle > 0;
 }

@@ -234,7 +234,7 @@ static struct control *map_control(void)
     /* Writes to mapped memory leave no date, and tools that collect changed files go by dates. */
     futimens(file, NULL);
     close(file);
-    return mapped == MAP_FAILED || memcmp(mapped, FORM_MAGIC, 8) ? NULL : mapped;
+    return mapped == MAP_FAILED || memcmp(mapped, FORM_MAGIC, 8) != 0 ? NULL : mapped;
 }
 
 /* The C library forks by itself, as in daemon(). */

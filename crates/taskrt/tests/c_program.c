@@ -6,24 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(what)                                                                       \
-    do {                                                                                  \
-        if (!(what)) {                                                                    \
+#define CHECK(what) \
+    do { \
+        if (!(what)) { \
             fprintf(stderr, "line %d: %s; %s\n", __LINE__, #what, ampsched_last_error()); \
-            exit(1);                                                                      \
-        }                                                                                 \
+            exit(1); \
+        } \
     } while (0)
 
 #define COUNT 10000
 
-static int square(size_t first, size_t end, void *context) {
+static int square(size_t first, size_t end, void *context)
+{
     long *squares = context;
     for (size_t i = first; i < end; i++)
         squares[i] += (long)(i * i);
     return 0;
 }
 
-static int stop(size_t first, size_t end, void *context) {
+static int stop(size_t first, size_t end, void *context)
+{
     (void)end, (void)context;
     return first >= 100;
 }
@@ -31,13 +33,29 @@ static int stop(size_t first, size_t end, void *context) {
 /* a = 1; b = a + 1 and c = a + 2, in any order; d = b * c. */
 static int a, b, c, d, not_run;
 
-static void set_a(void *context) { (void)context, a = 1; }
-static void set_b(void *context) { (void)context, b = a + 1; }
-static void set_c(void *context) { c = a + *(int *)context; }
-static void set_d(void *context) { (void)context, d = b * c; }
-static void fail(void *context) { (void)context, not_run = 1; }
+static void set_a(void *context)
+{
+    (void)context, a = 1;
+}
+static void set_b(void *context)
+{
+    (void)context, b = a + 1;
+}
+static void set_c(void *context)
+{
+    c = a + *(int *)context;
+}
+static void set_d(void *context)
+{
+    (void)context, d = b * c;
+}
+static void fail(void *context)
+{
+    (void)context, not_run = 1;
+}
 
-static void create(ampsched_scope *scope, void *context) {
+static void create(ampsched_scope *scope, void *context)
+{
     ampsched_access write_a[] = {{&a, 1}}, read_a_write_b[] = {{&a, 0}, {&b, 1}};
     ampsched_access read_a_write_c[] = {{&a, 0}, {&c, 1}}, read_write_d[] = {{&b, 0}, {&c, 0}, {&d, 1}};
     CHECK(ampsched_task(scope, "set", 1e-6, write_a, 1, set_a, NULL) == AMPSCHED_OK);
@@ -48,13 +66,15 @@ static void create(ampsched_scope *scope, void *context) {
     CHECK(!strcmp(ampsched_last_error(), "cost NaN s of a \"set\" task is not a time"));
 }
 
-static void create_and_cancel(ampsched_scope *scope, void *context) {
+static void create_and_cancel(ampsched_scope *scope, void *context)
+{
     (void)context;
     CHECK(ampsched_task(scope, NULL, -1, NULL, 0, fail, NULL) == AMPSCHED_OK);
     ampsched_cancel(scope);
 }
 
-int main(void) {
+int main(void)
+{
     CHECK(ampsched_runtime_new("big", NULL) == NULL);
     CHECK(strstr(ampsched_last_error(), "cores \"big\": \"big\" is not a class of cores"));
     CHECK(ampsched_runtime_new(NULL, "fifi") == NULL);

@@ -255,8 +255,8 @@ static void prepare(struct run *run)
     for (int i = 0; i < run->count; i++) {
         struct program *program = &run->programs[i];
         empty_folder(below_root(program, program->name));
-        program->output = program->reports ? memfd_create(program->name, MFD_CLOEXEC)
-                                           : open("/dev/null", O_WRONLY | O_CLOEXEC);
+        program->output =
+            program->reports ? memfd_create(program->name, MFD_CLOEXEC) : open("/dev/null", O_WRONLY | O_CLOEXEC);
         check(program->output >= 0, program->name);
     }
 }
@@ -370,7 +370,7 @@ static void print_run(struct run *run, int64_t begin_ns)
         if (run->is_traced) {
             printf(", \"moves\": %lld, \"far_moves\": %lld, \"switches\": %lld", (long long)program->moves,
                    (long long)program->far_moves, (long long)program->switches);
-            for (int class = 0; class < classes; class++)
+            for (int class = 0; class < classes; class ++)
                 printf("%s%lld", class ? ", " : ", \"on_class_us\": [", (long long)program->on_class_us[class]);
             printf("]");
         }

@@ -93,8 +93,14 @@ static void say(const char *benchmark, int class, double ns)
     fflush(stdout);
 }
 
-static int first_of(int class) { return cpus[2 * class]; }
-static int second_of(int class) { return cpus[2 * class + 1]; }
+static int first_of(int class)
+{
+    return cpus[2 * class];
+}
+static int second_of(int class)
+{
+    return cpus[2 * class + 1];
+}
 
 /* Work --------------------------------------------------------------------------------------------------------- */
 
@@ -374,7 +380,7 @@ int main(int argc, char **argv)
     cpu_count = split_numbers(text_argument(argc, argv, "--cpus", "0,1"), cpus, 2 * CLASSES_MAX);
     double tick_ns = (double)number_argument(argc, argv, "--tick-ns", 4000000);
     int classes = cpu_count / 2;
-    for (int class = 0; class < classes; class++) {
+    for (int class = 0; class < classes; class ++) {
         in_child(start_threads, class);
         start_programs(class, argv[0]);
         iteration(class);

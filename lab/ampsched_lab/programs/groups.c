@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     atomic_store(&shared->is_over, true);
     bool well = have_ended();
     int64_t lost = total(shared->sent, groups * senders) - total(shared->received, groups * receivers);
-    printf("{\"groups\": %d, \"messages\": %lld, \"lost\": %lld, \"ns\": %lld}\n", groups,
-           (long long)(after - before), (long long)lost, (long long)took_ns);
+    printf("{\"groups\": %d, \"messages\": %lld, \"lost\": %lld, \"ns\": %lld}\n", groups, (long long)(after - before),
+           (long long)lost, (long long)took_ns);
     return well && lost == 0 ? 0 : 1;
 }

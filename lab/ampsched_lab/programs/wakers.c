@@ -49,8 +49,8 @@ static int64_t work, rest_us;
 
 static void futex(struct word *word, int operation, unsigned value)
 {
-    if (syscall(SYS_futex, &word->value, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0) < 0 &&
-        errno != EAGAIN && errno != EINTR)
+    if (syscall(SYS_futex, &word->value, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0) < 0 && errno != EAGAIN &&
+        errno != EINTR)
         fail("futex");
 }
 

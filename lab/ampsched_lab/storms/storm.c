@@ -25,10 +25,9 @@
 
 enum { THREADS = 4, LATE_S = 60 };
 
-static const char *const NAMES[EVENTS] = {
-    "forks", "vforks", "threads", "execs", "thread_execs", "pipe_turns", "futex_turns", "pi_locks", "yields", "sums",
-    "sleeps", "affinities", "nices", "classes", "stops", "kills"
-};
+static const char *const NAMES[EVENTS] = {"forks",       "vforks",   "threads", "execs", "thread_execs", "pipe_turns",
+                                          "futex_turns", "pi_locks", "yields",  "sums",  "sleeps",       "affinities",
+                                          "nices",       "classes",  "stops",   "kills"};
 
 struct shared *shared;
 
@@ -332,11 +331,18 @@ static const struct part {
     void (*work)(int self);
     int most;
 } PARTS[] = {
-    {"torment", torment, 4}, {"compute", compute, 4}, {"come and go", come_and_go, 4},
-    {"come and go by vfork", come_and_go_by_vfork, 2}, {"come and go as threads", come_and_go_as_threads, 3},
-    {"execute", execute, 3}, {"execute from threads", execute_from_threads, 2},
-    {"turns by pipes", take_turns_by_pipes, 4}, {"turns by futex", take_turns_by_futex, 4}, {"inherit", inherit, 2},
-    {"yield", yield, 2}, {"sleep and work", sleep_and_work, 8},
+    {"torment", torment, 4},
+    {"compute", compute, 4},
+    {"come and go", come_and_go, 4},
+    {"come and go by vfork", come_and_go_by_vfork, 2},
+    {"come and go as threads", come_and_go_as_threads, 3},
+    {"execute", execute, 3},
+    {"execute from threads", execute_from_threads, 2},
+    {"turns by pipes", take_turns_by_pipes, 4},
+    {"turns by futex", take_turns_by_futex, 4},
+    {"inherit", inherit, 2},
+    {"yield", yield, 2},
+    {"sleep and work", sleep_and_work, 8},
 };
 
 static void *wait_for_ever(void *unused)

@@ -76,17 +76,22 @@ static void do_something(int self, pid_t *targets)
 {
     int target = (int)draw(TARGETS);
     switch (draw(10)) {
-    case 0: case 1: case 2: case 3:
+    case 0:
+    case 1:
+    case 2:
+    case 3:
         change_affinity(targets[target]);
         break;
-    case 4: case 5:
+    case 4:
+    case 5:
         check(setpriority(PRIO_PROCESS, (id_t)targets[target], (int)draw(40) - 20) == 0, "setpriority");
         count(NICES);
         break;
     case 6:
         change_class(targets[target]);
         break;
-    case 7: case 8:
+    case 7:
+    case 8:
         stop_for_a_while(targets[target]);
         break;
     default:

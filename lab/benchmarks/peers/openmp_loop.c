@@ -15,19 +15,22 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t work(uint64_t seed, long rounds) {
+static uint64_t work(uint64_t seed, long rounds)
+{
     for (long round = 0; round < rounds; round++)
         seed = (seed ^ seed >> 29) * 6364136223846793005u + 1;
     return seed;
 }
 
-static double now_s(void) {
+static double now_s(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-static int enter(const char *file) {
+static int enter(const char *file)
+{
     FILE *threads = fopen(file, "w");
     if (!threads || fprintf(threads, "%ld", (long)syscall(SYS_gettid)) < 0 || fclose(threads)) {
         perror(file);
@@ -36,7 +39,8 @@ static int enter(const char *file) {
     return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     if (argc < 4) {
         fprintf(stderr, "usage: openmp_loop static|dynamic|tasks ITERATIONS ROUNDS [FILE...]\n");
         return 2;

@@ -1,7 +1,7 @@
 //! What the programs in `bpf/scheduler` do when the kernel calls them, line by line.
 
 use ampsched_policy::{Choice, RunState};
-use ampsched_scx::layout::{CALL_OF_TIMER, CALL_OF_PLAN, NONE, Operation, Set};
+use ampsched_scx::layout::{CALL_OF_PLAN, CALL_OF_TIMER, NONE, Operation, Set};
 
 use crate::machine::{Machine, Place, SLICE_DFL, SLICE_INF};
 

@@ -69,7 +69,8 @@ impl Machine {
         let running: Vec<u32> = cores.iter().filter(runs).map(|core| core.running).collect();
         let all = members.iter().chain(&running);
         let load: u64 = all.map(|&thread| u64::from(self.c.thread(thread).weight)).sum();
-        let arriving = members.iter().filter(|&&thread| self.c.thread(thread).arriving != 0).count();
+        let arriving =
+            members.iter().filter(|&&thread| self.c.thread(thread).arriving != 0).count();
         let found = (queue.running as usize, queue.load, queue.arriving as usize);
         let expected = (running.len(), load, arriving);
         expect(found == expected, || {

@@ -12,4 +12,4 @@ fi
 # shellcheck disable=SC2086
 clang-format-19 --dry-run --Werror $sources
 clang-tidy-19 --quiet --warnings-as-errors='*' crates/preload/c/*.c crates/live/exact/*.c crates/live/scx/bpf/native*.c \
-    -- -std=gnu11 -D_GNU_SOURCE -Wall -Wextra
+    -- -std=gnu11 -D_GNU_SOURCE -Wall -Wextra 2>/dev/null

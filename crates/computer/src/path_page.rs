@@ -48,7 +48,7 @@ pub fn slots(page: &[u8]) -> Option<usize> {
 }
 
 /// Threads and their paths, as far as a page tells any; nothing if it is none, or shorter than it says.
-pub fn told(page: &[u8]) -> impl Iterator<Item = (i32, Ns)> {
+pub fn stated_paths(page: &[u8]) -> impl Iterator<Item = (i32, Ns)> {
     let page = slots(page).and_then(|slots| page.get(HEADER_BYTES..bytes(slots)));
     let slots = page.unwrap_or_default().chunks_exact(SLOT_WORDS * WORD_BYTES);
     let told = |slot| {
@@ -75,7 +75,7 @@ mod tests {
     fn who_executes_something_is_told() {
         let page = page(3, &[7, 1_000, 8, 0, 9 | 1 << 40, u64::MAX]);
         assert_eq!(page.len(), bytes(3));
-        assert_eq!(told(&page).collect::<Vec<_>>(), [(7, 1_000), (9, u64::MAX)]);
+        assert_eq!(stated_paths(&page).collect::<Vec<_>>(), [(7, 1_000), (9, u64::MAX)]);
         assert_eq!(&page[..8], b"amp-path");
         let little_endian = [1, 0, 0, 0, 3, 0, 0, 0];
         assert!(cfg!(target_endian = "big") || page[8..16] == little_endian);
@@ -85,12 +85,12 @@ mod tests {
     fn nonsense_tells_nothing() {
         let good = page(2, &[7, 1_000, 8, 2_000]);
         for length in 0..good.len() {
-            assert_eq!(told(&good[..length]).count(), 0, "{length} bytes");
+            assert_eq!(stated_paths(&good[..length]).count(), 0, "{length} bytes");
         }
         for byte in 0..HEADER_BYTES {
             let mut bad = good.clone();
             bad[byte] ^= 0x80;
-            assert_eq!(told(&bad).count(), 0, "byte {byte} of the header");
+            assert_eq!(stated_paths(&bad).count(), 0, "byte {byte} of the header");
         }
         assert_eq!(slots(&page(SLOTS_MAX, &[])), Some(SLOTS_MAX));
         assert_eq!(slots(&page(SLOTS_MAX + 1, &[])), None);

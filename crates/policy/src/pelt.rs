@@ -12,17 +12,17 @@
 
 mod clock;
 mod estimate;
+mod reported;
 #[cfg(test)]
 mod tests;
-mod told;
 mod tracker;
 
 use ampsched_model::Ns;
 
 pub use clock::PeltClock;
 pub use estimate::{UtilEst, core_util, core_util_boosted};
-pub(crate) use told::Told;
-pub use told::{CoreLoad, KeptLoad, ThreadLoad};
+pub(crate) use reported::ReportedLoads;
+pub use reported::{CoreLoad, KeptLoad, ThreadLoad};
 pub use tracker::{LoadTracker, LoadTracking};
 
 /// Length of a period: 1024 units of 1024 ns (pelt.c, `___update_load_sum`).

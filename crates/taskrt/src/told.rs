@@ -108,7 +108,7 @@ mod tests {
             let mut page = vec![0; path_page::bytes(3) + 1];
             let length = file.read_at(&mut page, 0).unwrap();
             assert_eq!(length, path_page::bytes(3));
-            path_page::told(&page[..length]).collect::<Vec<_>>()
+            path_page::stated_paths(&page[..length]).collect::<Vec<_>>()
         };
         assert_eq!(read(), [(70, 5), (90, u64::MAX)]);
         told.tell(WorkerId(0), 0);

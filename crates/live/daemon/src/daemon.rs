@@ -19,7 +19,7 @@ use rustix::process::{Pid, set_child_subreaper};
 use serde::Serialize;
 
 use crate::freezer::{Freezer, WentOn};
-use crate::restore::{mattering, restore};
+use crate::restore::{outstanding, restore};
 use crate::roster::{Member, Roster};
 use crate::system::{set_cpus, set_nice};
 use crate::touch::{Cpus, Instance, Touch};
@@ -190,8 +190,8 @@ impl Backend for Daemon {
         Some(&mut self.journal)
     }
 
-    fn mattering(touches: Vec<Touch>) -> Vec<Touch> {
-        mattering(touches, &Proc::default())
+    fn outstanding(touches: Vec<Touch>) -> Vec<Touch> {
+        outstanding(touches, &Proc::default())
     }
 
     /// Nobody reads its traces any more, without which their folder could not be removed.

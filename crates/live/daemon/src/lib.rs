@@ -13,5 +13,5 @@ mod touch;
 
 pub use daemon::{Daemon, Outcome};
 pub use freezer::{Freezer, WentOn, members};
-pub use restore::{Restored, mattering, restore};
+pub use restore::{Restored, outstanding, restore};
 pub use touch::{Cpus, Group, Instance, OwnGroup, Touch};

@@ -70,7 +70,7 @@ pub fn restore(touches: &[Touch], root: &Root) -> Restored {
 
 /// What of a journal still has to be put back: all but what concerns threads and processes that have ended. What a
 /// process was given others may have inherited.
-pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
+pub fn outstanding(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
     let is_same =
         |key: &ThreadKey, stat: Option<ThreadStat>| stat.is_some_and(|stat| stat.key == *key);
     let runs = |key: &ThreadKey| is_same(key, proc.task(key.tid));

@@ -12,7 +12,7 @@ use ampsched_computer::{
     Capabilities, CgroupVersion, Delegation, Proc, Root, ThreadKey, format_cpus, parse_cpus,
 };
 use ampsched_live_daemon::{
-    Cpus, Freezer, Group, OwnGroup, Restored, Touch, mattering, members, restore,
+    Cpus, Freezer, Group, OwnGroup, Restored, Touch, members, outstanding, restore,
 };
 use ampsched_live_session::{ClockTouch, JournalFile, Limit};
 use rustix::process::{Pid, Signal, kill_process};
@@ -383,7 +383,7 @@ fn low_only_what_has_ended_does_not_matter() {
         Touch::Stopped { process: gone },
     ];
     let all = [&kept[..], &left_out].concat();
-    assert_eq!(mattering(all, &Proc::default()), kept);
+    assert_eq!(outstanding(all, &Proc::default()), kept);
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub struct Driver {
     /// Number of looks so far.
     looks: u64,
     /// Threads of which something may have changed since the last epoch, in any order.
-    told: Told,
+    changed: ChangedThreads,
     dilation: Dilation,
     /// The last look, in the policy's time.
     seen_ns: Ns,
@@ -103,7 +103,7 @@ impl Driver {
             displaced: BTreeMap::new(),
             mentioned: Vec::new(),
             looks: 0,
-            told: Told::default(),
+            changed: ChangedThreads::default(),
             dilation,
             seen_ns: 0,
             epochs: 0,
@@ -171,7 +171,7 @@ impl Driver {
         let thread = self.sched.add(app, weight, cores);
         self.factors.push(Factors::default());
         self.mentioned.push(0);
-        self.told.add(thread);
+        self.changed.add(thread);
         if self.places_by_load() {
             let kind = self.kind_of(self.sched.place_by_rules(thread, now_ns));
             self.moves.push((thread, kind));
@@ -183,12 +183,12 @@ impl Driver {
     /// Says that a thread belongs to another application from now on.
     pub fn set_app(&mut self, thread: ThreadId, app: AppId) {
         self.sched.set_app(thread, app);
-        self.told.add(thread);
+        self.changed.add(thread);
     }
 
     /// Says what is known of a thread; rates are per real s, times are real.
     pub fn set_factors(&mut self, thread: ThreadId, factors: Factors) {
-        self.told.add(thread);
+        self.changed.add(thread);
         let dilation = self.dilation;
         let at = |factor: Factor| Factor { at_ns: dilation.to_policy(factor.at_ns), ..factor };
         let time =
@@ -244,13 +244,13 @@ impl Driver {
         self.looks += 1;
         for seen in observations {
             self.mentioned[seen.thread.index()] = self.looks;
-            self.told.add(seen.thread);
+            self.changed.add(seen.thread);
             self.sched.blame(seen.thread, self.dilation.to_policy(seen.blame_ns));
         }
         let mut live = self.not_where_they_were();
         let (scheduled, rest): (Vec<Observation>, Vec<Observation>) =
             observations.iter().partition(|seen| is_scheduled(seen.state));
-        live.iter().for_each(|seen| self.told.add(seen.thread));
+        live.iter().for_each(|seen| self.changed.add(seen.thread));
         live.extend(scheduled);
         for gone in rest {
             self.charge(&gone);
@@ -326,10 +326,10 @@ impl Driver {
     pub fn epoch(&mut self) -> Result<Vec<Decision>, Refusal> {
         let now_ns = self.seen_ns;
         if now_ns >= self.due_ns {
-            let recent = self.sched.few_recent(&self.told.threads);
+            let recent = self.sched.few_recent(&self.changed.threads);
             let view = View::new(&self.sched, &self.factors, now_ns).with_recent(recent.as_deref());
             self.policy.epoch(&view, &mut self.plan);
-            self.told.clear();
+            self.changed.clear();
             self.epochs += 1;
             let period_ns = self.needs.epoch_ns.unwrap_or(Ns::MAX).max(1);
             // Epochs that were missed are not made up for.
@@ -352,13 +352,13 @@ impl Driver {
         self.sched.check(&self.plan)?;
         let mut decisions: Vec<Decision> = Vec::new();
         for (thread, kind) in self.moves.drain(..) {
-            self.told.add(thread);
+            self.changed.add(thread);
             let change = Change::Move(kind);
             self.sched.apply(thread, &change);
             decisions.push(Decision::Thread(thread, change));
         }
         for (thread, change) in self.plan.drain() {
-            self.told.add(thread);
+            self.changed.add(thread);
             self.sched.apply(thread, &change);
             decisions.push(Decision::Thread(thread, self.dilation.change_to_real(change)));
         }
@@ -433,7 +433,7 @@ impl Driver {
             return;
         }
         let seen = if state.state.is_runnable() { RunState::Ready } else { state.state };
-        self.told.add(thread);
+        self.changed.add(thread);
         self.moves.push((thread, kind));
         self.displaced.entry(thread).or_insert(state.core);
         self.sched.observe(thread, seen, core, self.seen_ns);
@@ -442,13 +442,13 @@ impl Driver {
 
 /// Threads of which something was told, each once.
 #[derive(Default)]
-struct Told {
+struct ChangedThreads {
     threads: Vec<ThreadId>,
     /// By thread.
     is_told: Vec<bool>,
 }
 
-impl Told {
+impl ChangedThreads {
     fn add(&mut self, thread: ThreadId) {
         if self.is_told.len() <= thread.index() {
             self.is_told.resize(thread.index() + 1, false);

@@ -169,7 +169,7 @@ pub fn put_clocks_back(touches: &[Touch], root: &Root) -> (usize, Vec<String>) {
 }
 
 /// What of a journal still has to be put back: all but exceptions that have ended.
-pub fn mattering(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
+pub fn outstanding(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
     touches.retain(|touch| match touch {
         Touch::Choosing | Touch::Clock(_) => true,
         Touch::Exception { thread, .. } => {

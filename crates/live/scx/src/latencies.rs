@@ -7,7 +7,7 @@ use ampsched_live_session::Scheduled;
 use ampsched_model::{Distribution, Histogram};
 use serde::Serialize;
 
-use crate::FastPlane;
+use crate::KernelPlane;
 
 /// A wake-up of a thread: `struct latency` in `bpf/scheduler/latency.h`.
 #[repr(C)]
@@ -76,7 +76,7 @@ pub struct ThreadLatency {
 
 impl Latencies {
     /// Takes what the kernel has measured since the last time.
-    pub fn take(&mut self, kernel: &mut impl FastPlane) {
+    pub fn take(&mut self, kernel: &mut impl KernelPlane) {
         kernel.read_latencies(&mut self.read);
         for one in &self.read {
             self.of.entry((one.process, one.thread)).or_default().count(one.ns);
@@ -84,7 +84,7 @@ impl Latencies {
     }
 
     /// The same, and nothing will come from that scheduler any more.
-    pub fn leave(&mut self, kernel: &mut impl FastPlane) {
+    pub fn leave(&mut self, kernel: &mut impl KernelPlane) {
         self.take(kernel);
         self.lost += kernel.latencies_lost();
     }
@@ -99,7 +99,7 @@ impl Latencies {
     }
 
     /// For the results.
-    pub fn told(&self) -> LatencyOutcome {
+    pub fn summary(&self) -> LatencyOutcome {
         let (mut all, mut programs) = (Histogram::default(), BTreeMap::new());
         let name = |process: u32| self.programs.get(&process).map_or("", String::as_str);
         for ((process, _), own) in &self.of {
@@ -167,14 +167,14 @@ mod tests {
         put(&mut all.programs, 1, "sh");
         put(&mut all.programs, 1, "ferret");
         put(&mut all.names, (1, 2), "worker");
-        let told = all.told();
-        let programs: Vec<(&str, u64, u64)> = told
+        let summary = all.summary();
+        let programs: Vec<(&str, u64, u64)> = summary
             .programs
             .iter()
             .map(|one| (one.program.as_str(), one.latency.count, one.latency.max_ns))
             .collect();
         assert_eq!(programs, [("", 1, 7), ("ferret", 3, 300)]);
-        let names: Vec<&str> = told.threads.iter().map(|one| one.thread.as_str()).collect();
-        assert_eq!((names, told.all.count), (vec!["", "worker", ""], 4));
+        let names: Vec<&str> = summary.threads.iter().map(|one| one.thread.as_str()).collect();
+        assert_eq!((names, summary.all.count), (vec!["", "worker", ""], 4));
     }
 }

@@ -26,7 +26,7 @@ mod scx;
 pub mod table;
 
 #[cfg(feature = "bpf")]
-pub use scx::{FastPlane, Scx, ScxOutcome};
+pub use scx::{KernelPlane, Scx, ScxOutcome};
 
 /// Why a policy does not run inside the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

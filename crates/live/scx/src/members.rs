@@ -205,8 +205,8 @@ pub struct Members {
     newcomers: Vec<Place>,
     /// Whose names are to be read, in the order in which that became due.
     unread: VecDeque<Place>,
-    /// Of whom the last look has told something.
-    told: Vec<u32>,
+    /// Slots of threads that changed at the last observation.
+    changed: Vec<u32>,
     /// By their numbers: those of a table that is gone, who may be in the new one.
     before: BTreeMap<u32, Member>,
     /// What has been decided of them and is to be carried out there.
@@ -219,10 +219,10 @@ impl Members {
         self.by_slot.iter().flatten().map(Member::scheduled)
     }
 
-    /// Those of whom the last look has told something.
-    pub fn told(&self) -> impl Iterator<Item = Scheduled<'_>> {
+    /// Threads that changed at the last observation.
+    pub fn changed(&self) -> impl Iterator<Item = Scheduled<'_>> {
         let member = |&slot: &u32| self.by_slot[slot as usize].as_ref();
-        self.told.iter().filter_map(member).map(Member::scheduled)
+        self.changed.iter().filter_map(member).map(Member::scheduled)
     }
 
     /// The thread in a slot.
@@ -236,7 +236,7 @@ impl Members {
         self.before.extend(all.map(|member| (member.tid, member)));
         self.newcomers.clear();
         self.unread.clear();
-        self.told.clear();
+        self.changed.clear();
     }
 
     /// What threads have done that have changed since the last look, by their slots. New ones are made known to the
@@ -249,7 +249,7 @@ impl Members {
         span: Span,
         mut sign_of_life: impl FnMut(),
     ) -> Vec<Observation> {
-        self.told.clear();
+        self.changed.clear();
         let newcomers = std::mem::take(&mut self.newcomers);
         let mut observations = Vec::with_capacity(changed.len());
         for (slot, seen) in changed {
@@ -264,7 +264,7 @@ impl Members {
             sign_of_life();
             let Some(member) = member_at(&mut self.by_slot, place) else { continue };
             member.identify(session, &self.proc, member.execs, span.now_ns);
-            self.told.push(place.slot);
+            self.changed.push(place.slot);
         }
         self.read_names(session, span.now_ns);
         observations
@@ -312,7 +312,7 @@ impl Members {
             observations.push(member.observe(session, counters, span));
         }
         if has_changed || has_executed {
-            self.told.push(slot);
+            self.changed.push(slot);
         }
         is_new
     }
@@ -327,7 +327,7 @@ impl Members {
                 true => member.identify(session, &self.proc, member.execs, now_ns),
                 false => member.read_name(session, &self.proc, now_ns),
             }
-            self.told.push(place.slot);
+            self.changed.push(place.slot);
         }
     }
 

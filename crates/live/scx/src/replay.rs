@@ -106,10 +106,10 @@ pub struct Replay {
     tally: Tally,
 }
 
-type Outcome = Result<(), String>;
+type Checked = Result<(), String>;
 
 /// An error unless two things are the same.
-fn same<T: PartialEq + fmt::Debug>(what: &str, recorded: T, ours: T) -> Outcome {
+fn same<T: PartialEq + fmt::Debug>(what: &str, recorded: T, ours: T) -> Checked {
     if recorded == ours {
         return Ok(());
     }
@@ -178,7 +178,7 @@ impl Replay {
         done || begun_later.is_some_and(|begun| begun < record.number)
     }
 
-    fn carry_out(&mut self, record: &Record, is_overtaken: bool) -> Outcome {
+    fn carry_out(&mut self, record: &Record, is_overtaken: bool) -> Checked {
         let kind = record.kind().ok_or("there is no such record")?;
         *self.tally.records.entry(kind).or_default() += 1;
         self.now_ns = self.now_ns.max(record.now_ns);

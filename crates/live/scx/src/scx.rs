@@ -31,7 +31,7 @@ const EPOCH_LIMIT_NS: Ns = 5_000_000_000;
 /// How often a session of a policy without a slow plane looks (ours): several times per `status --watch`.
 const WATCH_NS: Ns = 250_000_000;
 /// A policy's fast plane, with what a session needs of it.
-pub trait FastPlane: Sized {
+pub trait KernelPlane: Sized {
     /// Loads the policy of a session.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ pub trait FastPlane: Sized {
     }
 }
 
-impl FastPlane for Kernel {
+impl KernelPlane for Kernel {
     fn load(session: &Session) -> Result<Self, InputError> {
         load(session)
     }
@@ -151,13 +151,13 @@ impl Outcome for ScxOutcome {
 }
 
 /// Who runs, who waits and for how long is the kernel's word, not the mirror's.
-impl<K: FastPlane> Observed for Scx<K> {
+impl<K: KernelPlane> Observed for Scx<K> {
     fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>> {
         self.members.all()
     }
 
-    fn told(&self) -> impl Iterator<Item = Scheduled<'_>> {
-        self.members.told()
+    fn changed(&self) -> impl Iterator<Item = Scheduled<'_>> {
+        self.members.changed()
     }
 
     fn running(&self, _session: &Session, core: CoreId) -> Option<ThreadId> {
@@ -184,7 +184,7 @@ impl<K: FastPlane> Observed for Scx<K> {
     }
 }
 
-impl<K: FastPlane> Backend for Scx<K> {
+impl<K: KernelPlane> Backend for Scx<K> {
     const NAME: &'static str = "scx";
     const PROGRAM: &'static str = "ampsched-live-scx";
     /// Whoever gives no sign of life is ended, so that its looks must not become rare.
@@ -249,7 +249,7 @@ impl<K: FastPlane> Backend for Scx<K> {
         let alive = || kernel.sign_of_life();
         let observations = self.members.look(session, &self.changed, span, alive);
         self.latencies.take(kernel);
-        self.latencies.name(self.members.told());
+        self.latencies.name(self.members.changed());
         self.tell_loads(session);
         observations
     }
@@ -314,7 +314,7 @@ impl<K: FastPlane> Backend for Scx<K> {
         ScxOutcome {
             busy_s: session.cores.topology().cores().map(busy_s).collect(),
             queued: self.cores.queues.iter().map(|queue| queue.serial).sum(),
-            latency: self.latencies.told(),
+            latency: self.latencies.summary(),
         }
     }
 
@@ -322,8 +322,8 @@ impl<K: FastPlane> Backend for Scx<K> {
         Some(&mut self.journal)
     }
 
-    fn mattering(touches: Vec<Touch>) -> Vec<Touch> {
-        class::mattering(touches, &Proc::default())
+    fn outstanding(touches: Vec<Touch>) -> Vec<Touch> {
+        class::outstanding(touches, &Proc::default())
     }
 
     /// Whoever is left in the class would count as one that was there before.
@@ -343,7 +343,7 @@ impl<K: FastPlane> Backend for Scx<K> {
     }
 }
 
-impl<K: FastPlane> Scx<K> {
+impl<K: KernelPlane> Scx<K> {
     /// The fast plane; none while it is loaded anew.
     pub fn fast_plane(&mut self) -> Option<&mut K> {
         self.kernel.as_mut()

@@ -99,7 +99,7 @@ pub trait Backend: Observed + Sized {
     fn journal(&mut self) -> Option<&mut Journal<Self::Touch>>;
 
     /// What of a journal still has to be put back in the end: all but what has ended, or will end by itself.
-    fn mattering(touches: Vec<Self::Touch>) -> Vec<Self::Touch>;
+    fn outstanding(touches: Vec<Self::Touch>) -> Vec<Self::Touch>;
 
     /// Ends; what it has touched is put back afterwards.
     fn finish(self, session: &mut Session) -> Self::Outcome;

@@ -46,7 +46,7 @@ pub struct Claims {
 
 /// What a session says in its file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Card {
+pub struct Registration {
     boot: Option<String>,
     /// Within which its number, and those of the bytes, are meant.
     pid_namespace: Option<PathBuf>,
@@ -62,7 +62,7 @@ struct Other {
     file: File,
     path: PathBuf,
     user: u32,
-    card: Card,
+    registration: Registration,
 }
 
 /// A process that another session has.
@@ -100,7 +100,7 @@ impl Claims {
     }
 
     fn join_in(folder: &Path, own: ThreadKey, journal: &Path) -> io::Result<Self> {
-        let card = Card {
+        let registration = Registration {
             boot: boot_id(&Root::default()),
             pid_namespace: pid_namespace(),
             pid: own.tid,
@@ -114,7 +114,7 @@ impl Claims {
                 continue;
             }
             file.as_file().set_permissions(Permissions::from_mode(0o644))?;
-            file.write_all(serde_json::to_string(&card)?.as_bytes())?;
+            file.write_all(serde_json::to_string(&registration)?.as_bytes())?;
             return Ok(Self { file, own: own.tid, taken: BTreeMap::new() });
         }
     }
@@ -213,11 +213,11 @@ impl Claims {
             if !set_lock(&file, libc::F_WRLCK, ALIVE, 1).ok()? {
                 return None;
             }
-            if !other.card.is_of_here() || !other.card.journal.exists() {
+            if !other.registration.is_of_here() || !other.registration.journal.exists() {
                 let _ = fs::remove_file(&other.path);
                 return None;
             }
-            Some(other.card.journal)
+            Some(other.registration.journal)
         });
         left.collect()
     }
@@ -241,7 +241,7 @@ impl Claims {
         let users = [Some(0), Some(rustix::process::geteuid().as_raw()), proc.user(pid)];
         let above = self.ancestors(proc, pid);
         for other in others.iter().filter(|other| users.contains(&Some(other.user))) {
-            if above.contains(&other.card.pid) || other.has(pid.into())? {
+            if above.contains(&other.registration.pid) || other.has(pid.into())? {
                 return Ok(Some(other.taken()));
             }
         }
@@ -260,7 +260,8 @@ impl Claims {
 
     /// The other sessions that are there.
     fn others(&self) -> Vec<Other> {
-        let is_alive = |other: &Other| other.card.is_of_here() && other.has(ALIVE).unwrap_or(true);
+        let is_alive =
+            |other: &Other| other.registration.is_of_here() && other.has(ALIVE).unwrap_or(true);
         self.files().filter(is_alive).collect()
     }
 
@@ -277,7 +278,7 @@ impl Claims {
     }
 }
 
-impl Card {
+impl Registration {
     /// Whether its numbers mean the same here and now.
     fn is_of_here(&self) -> bool {
         self.boot == boot_id(&Root::default()) && self.pid_namespace == pid_namespace()
@@ -293,7 +294,7 @@ impl Other {
         }
         let mut text = String::new();
         (&file).take(TEXT_MAX).read_to_string(&mut text)?;
-        Ok(Self { card: serde_json::from_str(&text)?, file, path, user: metadata.uid() })
+        Ok(Self { registration: serde_json::from_str(&text)?, file, path, user: metadata.uid() })
     }
 
     /// Whether it has locked a byte.
@@ -304,7 +305,7 @@ impl Other {
     }
 
     fn taken(&self) -> Taken {
-        Taken { by: self.card.pid, user: self.user }
+        Taken { by: self.registration.pid, user: self.user }
     }
 }
 

@@ -131,7 +131,7 @@ pub fn prefer_own() {
 }
 
 /// Takes note of the ends of orphans, but leaves the ends of `own` children to whoever started them.
-pub fn bury_orphans(proc: &Proc, own: &[i32]) {
+pub fn reap_orphans(proc: &Proc, own: &[i32]) {
     for pid in proc.children(std::process::id() as i32) {
         let is_orphan = !own.contains(&pid) && proc.process(pid).is_some_and(|stat| stat.is_dead());
         if let Some(pid) = Pid::from_raw(pid).filter(|_| is_orphan) {

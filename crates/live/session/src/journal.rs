@@ -238,12 +238,12 @@ impl<T: Serialize> Journal<T> {
         self.end > 2 * self.mattered + GROWTH_MIN
     }
 
-    /// Leaves out what does not matter any more; `mattering` says what does.
+    /// Leaves out what does not matter any more; `outstanding` says what does.
     ///
     /// # Errors
     ///
     /// The shorter one cannot be written, or entries of this one are lost; it stays as it is until it is long again.
-    pub fn shorten(&mut self, mattering: impl FnOnce(Vec<T>) -> Vec<T>) -> io::Result<()>
+    pub fn shorten(&mut self, outstanding: impl FnOnce(Vec<T>) -> Vec<T>) -> io::Result<()>
     where
         T: DeserializeOwned,
     {
@@ -255,7 +255,7 @@ impl<T: Serialize> Journal<T> {
         let place = &self.held.place;
         let (folder, shorter) = (&place.folder, place.shorter());
         let _ = folder.remove(&shorter.name);
-        let written = shorter.begin(&mattering(contents.entries))?;
+        let written = shorter.begin(&outstanding(contents.entries))?;
         if let Err(error) = folder.rename(&shorter.name, &place.name) {
             let _ = folder.remove(&shorter.name);
             return Err(error);

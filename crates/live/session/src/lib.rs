@@ -39,7 +39,7 @@ mod tell;
 mod whole_file;
 
 pub use backend::{Backend, End, Outcome, PutBack};
-pub use claims::Card;
+pub use claims::Registration;
 pub use clocks::{ClockTouch, Clocks, Limit};
 pub use guardian::keep_watch;
 pub use identity::Identity;

@@ -33,8 +33,8 @@ pub trait Observed {
     /// The scheduled threads.
     fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>>;
 
-    /// Those of whom the last look may have told something new: what it has seen of them, their program or their group.
-    fn told(&self) -> impl Iterator<Item = Scheduled<'_>> {
+    /// Threads that may have changed at the last observation: what was seen of them, their program or their group.
+    fn changed(&self) -> impl Iterator<Item = Scheduled<'_>> {
         self.scheduled()
     }
 

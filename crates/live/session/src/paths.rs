@@ -93,7 +93,7 @@ impl Process {
         self.told.clear();
         for page in &mut self.pages {
             let length = page.file.read_at(&mut page.bytes, 0).unwrap_or(0);
-            self.told.extend(path_page::told(&page.bytes[..length]));
+            self.told.extend(path_page::stated_paths(&page.bytes[..length]));
         }
     }
 }

@@ -79,12 +79,12 @@ pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
     let service = Service::from_environment();
     service.begun();
     session.own.begins(&Proc::default());
-    let mut around = Around { child, guardian, service, started: Instant::now() };
-    let ended = around.until_it_ends(&mut session, &mut backend, &mut record, &mut signals);
+    let mut supervision = Supervision { child, guardian, service, started: Instant::now() };
+    let ended = supervision.until_it_ends(&mut session, &mut backend, &mut record, &mut signals);
     if let Err(error) = &ended {
         tell(B::PROGRAM, format_args!("{error}; the policy is ended"));
     }
-    let Around { child, guardian, service, .. } = around;
+    let Supervision { child, guardian, service, .. } = supervision;
     service.ends();
     let put_back = || restore::put_back::<B>(&held);
     let summary = summary::Summary::finish(backend, &mut session, put_back);
@@ -122,13 +122,13 @@ fn undo<B: Backend>(held: &Held) {
 /// Leaves out of a long journal what has ended; otherwise that would fill the disk within days.
 ///
 /// Errors: it has been removed. Only this session can still put back what it names, and it had better do that now.
-fn tend_journal<B: Backend>(session: &mut Session, backend: &mut B) -> Result<(), InputError> {
+fn compact_journal<B: Backend>(session: &mut Session, backend: &mut B) -> Result<(), InputError> {
     let Some(journal) = backend.journal() else { return Ok(()) };
     if journal.is_gone() {
         let path = journal.path().display().to_string();
         return Err(InputError::new(path, "", "somebody has removed the session's journal"));
     }
-    let shortened = if journal.is_long() { journal.shorten(B::mattering) } else { Ok(()) };
+    let shortened = if journal.is_long() { journal.shorten(B::outstanding) } else { Ok(()) };
     if let Err(error) = shortened {
         session.note("shortening the journal", &error);
     }
@@ -143,15 +143,15 @@ enum Ended {
     Stopped(Option<ExitStatus>),
 }
 
-/// What there is around a session.
-struct Around {
+/// What runs beside a session.
+struct Supervision {
     child: Option<Child>,
     guardian: Guardian,
     service: Service,
     started: Instant,
 }
 
-impl Around {
+impl Supervision {
     fn until_it_ends<B: Backend>(
         &mut self,
         session: &mut Session,
@@ -167,8 +167,8 @@ impl Around {
             if record.step(session, backend, &decisions, now_ns) {
                 let child = self.child.as_ref().map(|child| child.id() as i32);
                 let own: Vec<i32> = child.into_iter().chain([self.guardian.pid()]).collect();
-                command::bury_orphans(&Proc::default(), &own);
-                tend_journal(session, backend)?;
+                command::reap_orphans(&Proc::default(), &own);
+                compact_journal(session, backend)?;
             }
             if let Some(end) = backend.end() {
                 tell(B::PROGRAM, end.why);

@@ -303,7 +303,7 @@ impl Session {
     /// Says what is known of threads and the programs that they run now. Of the others nothing has changed.
     fn tell_factors(&mut self, backend: &impl Backend, now_ns: Ns) {
         let ratio = self.cores.speed_ratio();
-        for member in backend.told() {
+        for member in backend.changed() {
             let mut factors = self.facts.factors(member.program, ratio, now_ns);
             let measured =
                 |ns: Ns| Factor { value: ns as f64, kind: FactorKind::Measured, at_ns: now_ns };

@@ -183,7 +183,7 @@ impl Backend for Watcher {
         Some(&mut self.journal)
     }
 
-    fn mattering(touches: Vec<String>) -> Vec<String> {
+    fn outstanding(touches: Vec<String>) -> Vec<String> {
         touches
     }
 

@@ -155,7 +155,7 @@ impl Backend for Nobody {
         Some(&mut self.journal)
     }
 
-    fn mattering(touches: Vec<String>) -> Vec<String> {
+    fn outstanding(touches: Vec<String>) -> Vec<String> {
         touches
     }
 

@@ -3,7 +3,7 @@
 use ampsched_model::Ns;
 
 use super::cfs::CfsRules;
-use super::support::claims::{Claims, Low};
+use super::support::claims::{Bids, Low};
 use super::support::seats::{self, seat};
 use crate::{Needs, ParamInfo, Params, Plan, Policy, PolicyInfo, Rules, StealFrom, Topology, View};
 use accounts::{Accounts, Program};
@@ -48,7 +48,7 @@ how far they are. `tick_ms` = 4 is a tick at 250 Hz. CFS's constants are those o
 To the others results hardly react: 100 ms, during which a new program's slowdown counts \
 less; 200 ms; 10 %. What runs elsewhere than on the slowest kind of core is on a fast one. An unknown speed-up is the ratio of the cores' capacities.
 
-**Example.** One fast core, speed-ups 2 both. A has one thread, S = 1.2; B has three, S = 1.5. Claims on the fast core with \
+**Example.** One fast core, speed-ups 2 both. A has one thread, S = 1.2; B has three, S = 1.5. Bids on the fast core with \
 `fairness` = 5: A 2.49 x 0.5, B 7.59 / 3 x 0.5 for each thread: B has it, narrowly. When two of B's threads wait for the third, r is 1 and it \
 claims three times as much.
 
@@ -147,12 +147,12 @@ impl Abreast {
     }
 
     /// The claims of the runnable threads on fast cores.
-    fn claims(&mut self, view: &View, unknown: f64) -> Claims<Low> {
+    fn claims(&mut self, view: &View, unknown: f64) -> Bids<Low> {
         let programs: Vec<f64> =
             self.accounts.programs().iter().map(|program| self.claim(program)).collect();
         let longest_ns =
             if self.knows_lengths { longest_paths_ns(view, programs.len()) } else { Vec::new() };
-        let mut claims = Claims::new();
+        let mut claims = Bids::new();
         for thread in view.runnable() {
             let speedup = view.factors(thread).speedup.or(unknown).max(1.0);
             let gain = if self.has.gain { 1.0 - 1.0 / speedup } else { 1.0 };

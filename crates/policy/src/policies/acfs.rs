@@ -1,7 +1,7 @@
 //! ACFS: CFS for unequal cores, equal progress instead of equal time.
 
 use super::cfs;
-use super::support::claims::{Claims, Low};
+use super::support::claims::{Bids, Low};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, Speedups};
@@ -129,7 +129,7 @@ impl SeatRule for Acfs {
         self.speedups.needs()
     }
 
-    fn claims(&mut self, view: &View, _fast_cores: usize) -> Claims<Low> {
+    fn claims(&mut self, view: &View, _fast_cores: usize) -> Bids<Low> {
         self.speedups.update(view);
         self.advance(view);
         let threads = &mut self.threads;

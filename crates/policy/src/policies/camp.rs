@@ -1,7 +1,7 @@
 //! CAMP: fast cores by classes of utility.
 
 use super::cfs;
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::rotation::{self, Rotation, Turn};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
@@ -162,7 +162,7 @@ impl SeatRule for Camp {
         self.speedups.needs()
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Self::Claim> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Self::Claim> {
         self.speedups.update(view);
         self.classify(view, fast_cores);
         let classes = &mut self.classes;

@@ -1,7 +1,7 @@
 //! Equal progress: fast cores for those who are furthest behind.
 
 use super::cfs;
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::progress::Slowdowns;
 use super::support::ranking::{Place, Ranking};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
@@ -81,7 +81,7 @@ impl SeatRule for EqualProgress {
         self.speedups.needs()
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Place> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Place> {
         self.speedups.update(view);
         self.slowdowns.update(view, &mut self.speedups);
         self.ranking.claims(self.slowdowns.of_runnable(view), self.hysteresis, fast_cores)

@@ -1,6 +1,6 @@
 //! Guaranteed fairness: throughput as long as fairness permits.
 
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::progress::Slowdowns;
 use super::support::ranking::{Place, Ranking};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
@@ -80,7 +80,7 @@ impl SeatRule for GuaranteedFairness {
         self.speedups.needs()
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Place> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Place> {
         self.speedups.update(view);
         self.slowdowns.update(view, &mut self.speedups);
         let (values, hysteresis) = if self.slowdowns.fairness(view) >= self.target {

@@ -1,7 +1,7 @@
 //! HSP: the fast cores for those who gain most.
 
 use super::cfs;
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::ranking::{Place, Ranking};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
@@ -76,7 +76,7 @@ impl SeatRule for Hsp {
         self.speedups.needs()
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Place> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Place> {
         self.speedups.update(view);
         let gains = app_gains(view, &mut self.speedups, self.sharing, fast_cores);
         self.ranking.claims(gains, self.hysteresis, fast_cores)

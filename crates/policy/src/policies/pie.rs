@@ -5,7 +5,7 @@ mod estimate;
 use ampsched_model::{ClassId, ClusterId, StallCounters, ThreadId};
 
 use super::cfs;
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats::is_on_fast;
 use super::support::window::PerThread;
@@ -133,7 +133,7 @@ impl SeatRule for Pie {
         unknown.then(|| "the design of the cores is not known: it predicts nothing".to_owned())
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<usize> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<usize> {
         self.predict_all(view);
         self.with_best_exchange(view, fast_cores).into_iter().enumerate().collect()
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use ampsched_model::{Ns, ThreadId};
 
 use super::cfs;
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
 use super::support::speedup::{self, ActiveApp, Sharing, Speedups};
@@ -189,7 +189,7 @@ impl PropSp {
 
     /// Who keeps or gets a fast core: those on one that have credits; then those that have most; then
     /// those on one that have none, whom nobody replaces.
-    fn by_credits(&mut self, view: &View) -> Claims<(u8, Reverse<i64>)> {
+    fn by_credits(&mut self, view: &View) -> Bids<(u8, Reverse<i64>)> {
         let claim = |thread| {
             let credits_ns = self.accounts.of(thread);
             let place = match (credits_ns > 0, seats::is_on_fast(view, thread)) {
@@ -242,7 +242,7 @@ impl SeatRule for PropSp {
         Needs { events, ..self.speedups.needs() }
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Self::Claim> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Self::Claim> {
         self.speedups.update(view);
         // Who has slept has nothing to pay for.
         for &thread in view.recent().iter() {

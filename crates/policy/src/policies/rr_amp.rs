@@ -1,7 +1,7 @@
 //! Asymmetry-aware round robin: equal time on fast cores.
 
 use super::cfs;
-use super::support::claims::Claims;
+use super::support::claims::Bids;
 use super::support::rotation::{self, Rotation, Turn};
 use super::support::seat_policy::{SeatPolicy, SeatRule};
 use super::support::seats;
@@ -44,7 +44,7 @@ struct RrAmp(Rotation);
 impl SeatRule for RrAmp {
     type Claim = Turn<u8>;
 
-    fn claims(&mut self, view: &View, _fast_cores: usize) -> Claims<Self::Claim> {
+    fn claims(&mut self, view: &View, _fast_cores: usize) -> Bids<Self::Claim> {
         self.0.claims(view, |_| 0)
     }
 }

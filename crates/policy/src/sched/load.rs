@@ -18,21 +18,21 @@ impl Sched {
     }
 
     /// Tells the averages of a thread, by a host that tracks load by itself, if the thread does something else than
-    /// when that was told last; none before its start. From now on nothing is tracked here.
+    /// when that was reported last; none before its start. From now on nothing is tracked here.
     pub fn tell_load(&mut self, thread: ThreadId, load: Option<KeptLoad>) {
-        self.told.get_or_insert_default().set_thread(thread, load);
+        self.reported.get_or_insert_default().set_thread(thread, load);
     }
 
     /// Tells the averages of a core now, as [`Sched::tell_load`], and what the time is in which those of its threads
     /// are kept.
     pub fn tell_core_load(&mut self, core: CoreId, load: CoreLoad, time_ns: Ns) {
-        self.told.get_or_insert_default().set_core(core, load, time_ns);
+        self.reported.get_or_insert_default().set_core(core, load, time_ns);
     }
 
     /// A thread does something else from now on.
     #[inline]
     pub(super) fn track(&mut self, thread: ThreadId, core: CoreId, done: Activity, now_ns: Ns) {
-        if let (Some(load), None) = (self.load.as_deref_mut(), &self.told) {
+        if let (Some(load), None) = (self.load.as_deref_mut(), &self.reported) {
             load.becomes(thread, core, done, self.plans[thread.index()].weight, now_ns);
         }
     }
@@ -57,16 +57,16 @@ impl Sched {
 
     /// The share of time in which a thread has been runnable lately, 0 to 1024; 0 if load is not tracked.
     pub fn load_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
-        if let Some(told) = &self.told {
-            return told.thread(thread).load;
+        if let Some(reported) = &self.reported {
+            return reported.thread(thread).load;
         }
         self.load.as_deref().map_or(0, |load| load.load(thread, now_ns))
     }
 
     /// What a thread uses of the fastest core, 0 to 1024 ([`LoadTracker::util`]); 0 if load is not tracked.
     pub fn util_of(&self, thread: ThreadId, now_ns: Ns) -> u32 {
-        if let Some(told) = &self.told {
-            return told.thread(thread).util;
+        if let Some(reported) = &self.reported {
+            return reported.thread(thread).util;
         }
         self.load.as_deref().map_or(0, |load| load.util(thread, now_ns))
     }
@@ -80,8 +80,8 @@ impl Sched {
 
     /// The averages of a thread; none if load is not tracked.
     pub fn thread_load(&self, thread: ThreadId, now_ns: Ns) -> Option<ThreadLoad> {
-        if let Some(told) = &self.told {
-            return Some(told.thread(thread));
+        if let Some(reported) = &self.reported {
+            return Some(reported.thread(thread));
         }
         let tracker = self.load.as_deref()?;
         Some(tracker.averages(thread, now_ns))
@@ -89,18 +89,18 @@ impl Sched {
 
     /// A core's utilisation, 0 to its capacity ([`LoadTracker::core_util`]); 0 if load is not tracked.
     pub fn core_util(&self, core: CoreId, now_ns: Ns) -> u32 {
-        if let Some(told) = &self.told {
-            return told.core(core).util;
+        if let Some(reported) = &self.reported {
+            return reported.core(core).util;
         }
         self.load.as_deref().map_or(0, |load| load.core_util(core, now_ns))
     }
 
     /// The same without what a thread has left there.
     pub fn core_util_without(&self, core: CoreId, thread: ThreadId, now_ns: Ns) -> u32 {
-        if let Some(told) = &self.told {
+        if let Some(reported) = &self.reported {
             let is_there = self.thread(thread).core == core;
-            let own = if is_there { told.thread(thread).util } else { 0 };
-            return told.core(core).util.saturating_sub(own);
+            let own = if is_there { reported.thread(thread).util } else { 0 };
+            return reported.core(core).util.saturating_sub(own);
         }
         self.load.as_deref().map_or(0, |load| load.core_util_without(core, thread, now_ns))
     }
@@ -108,8 +108,8 @@ impl Sched {
     /// A core's utilisation as governors read it ([`LoadTracker::core_util_boosted`]); 0 if load is not
     /// tracked.
     pub fn core_util_boosted(&self, core: CoreId, now_ns: Ns) -> u32 {
-        if let Some(told) = &self.told {
-            return told.core(core).boosted;
+        if let Some(reported) = &self.reported {
+            return reported.core(core).boosted;
         }
         self.load.as_deref().map_or(0, |load| load.core_util_boosted(core, now_ns))
     }

@@ -27,7 +27,7 @@ use std::cell::Cell;
 
 use ampsched_model::{AppId, ClusterId, CoreId, CoreSet, MAX_CLASSES, Ns, ThreadId};
 
-use crate::pelt::Told;
+use crate::pelt::ReportedLoads;
 use crate::queue::RunQueue;
 use crate::words::Contract;
 use crate::{
@@ -88,7 +88,7 @@ pub struct Sched {
     /// None: load is not tracked.
     load: Option<Box<LoadTracker>>,
     /// What the host says of load that it tracks by itself; none: it is tracked here.
-    told: Option<Box<Told>>,
+    reported: Option<Box<ReportedLoads>>,
     /// Operating points of each cluster, if threads are placed by energy.
     costs: Vec<Vec<CostPoint>>,
     /// What the policy's needs name; nothing else is shown to it.
@@ -163,7 +163,7 @@ impl Sched {
             idle_cores,
             rotation_due_ns,
             load: None,
-            told: None,
+            reported: None,
             costs,
             needs: Needs::default(),
             contract: None,

@@ -6,7 +6,7 @@ use ampsched_model::InputError;
 
 use super::Options;
 use super::event::Story;
-use super::stream::{Builder, SPEED_UNITS, Seen, Told};
+use super::stream::{Builder, Built, SPEED_UNITS, Seen};
 use super::track::Track;
 use crate::{Core, Event, Info, Kind, Recording, Thread, Wake};
 
@@ -338,7 +338,7 @@ fn place(event: &mut Event, places: &HashMap<u32, u32>) -> bool {
 }
 
 fn info(
-    told: &Told,
+    told: &Built,
     story: &Story,
     options: &Options,
     order: &[usize],

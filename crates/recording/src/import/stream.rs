@@ -60,7 +60,7 @@ pub struct Builder<'a> {
 
 /// What a builder has made.
 #[derive(Debug)]
-pub struct Told {
+pub struct Built {
     /// The threads, in the order in which they were seen first.
     pub tracks: Vec<Track>,
     /// Kinds of events.
@@ -147,14 +147,14 @@ impl<'a> Builder<'a> {
     }
 
     /// Ends the building.
-    pub fn finish(mut self) -> Told {
+    pub fn finish(mut self) -> Built {
         for index in 0..self.tracks.len() {
             if self.tracks[index].is_exiting && !self.tracks[index].has_ended {
                 let at_ns = self.tracks[index].last_ns;
                 self.end(index as u32, at_ns);
             }
         }
-        Told { tracks: self.tracks, seen: self.seen, cores: self.cpus.len() }
+        Built { tracks: self.tracks, seen: self.seen, cores: self.cpus.len() }
     }
 
     fn tid_on(&self, cpu: usize) -> u32 {

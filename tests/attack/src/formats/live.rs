@@ -5,7 +5,7 @@ use std::fs;
 use ampsched_live_daemon::Touch;
 use ampsched_live_driver::Facts;
 use ampsched_live_factors::Blame;
-use ampsched_live_session::{Card, FolderSettings, JournalFile, RunDir, Status};
+use ampsched_live_session::{FolderSettings, JournalFile, Registration, RunDir, Status};
 
 use super::folder::with_folder;
 use super::{Format, check_refusal, one_line};
@@ -56,7 +56,7 @@ pub static STATUS: Format = Format {
     share: 1,
 };
 pub static CARD: Format = Format {
-    name: "card",
+    name: "registration",
     seeds: || {
         vec![
             r#"{"boot":"0-1","pid_namespace":"pid:[4026531836]","pid":7,"journal":"/run/ampsched/journal-7"}"#
@@ -64,9 +64,13 @@ pub static CARD: Format = Format {
         ]
     },
     read: |text| {
-        if let Ok(card) = serde_json::from_str::<Card>(text) {
-            let written = serde_json::to_string(&card).expect("plain data");
-            assert_eq!(serde_json::from_str::<Card>(&written).ok(), Some(card), "{written}");
+        if let Ok(registration) = serde_json::from_str::<Registration>(text) {
+            let written = serde_json::to_string(&registration).expect("plain data");
+            assert_eq!(
+                serde_json::from_str::<Registration>(&written).ok(),
+                Some(registration),
+                "{written}"
+            );
         }
     },
     most: 500,

@@ -3,7 +3,7 @@
 use ampsched_model::{CoreId, ThreadId};
 use ampsched_policy::{Choice, CoreLoad, RunState};
 
-use super::{Outcome, Replay, same};
+use super::{Checked, Replay, same};
 use crate::layout::{NONE, Sched, Thread};
 use crate::loads;
 
@@ -17,7 +17,7 @@ impl Replay {
     /// # Errors
     ///
     /// Something differs.
-    pub fn compare(&self, state: &Sched, threads: &[Thread]) -> Outcome {
+    pub fn compare(&self, state: &Sched, threads: &[Thread]) -> Checked {
         for (&slot, own) in &self.slots {
             let found = threads.get(slot as usize).ok_or(format!("there is no slot {slot}"))?;
             self.compare_thread(own.thread, found).map_err(|why| format!("slot {slot}: {why}"))?;
@@ -28,7 +28,7 @@ impl Replay {
         self.compare_loads(state, threads)
     }
 
-    fn compare_core(&self, core: CoreId, state: &Sched) -> Outcome {
+    fn compare_core(&self, core: CoreId, state: &Sched) -> Checked {
         let (ours, theirs) = (self.rust.core(core), &state.cores[core.index()]);
         let running = ours.running.map_or(NONE, |thread| thread.0);
         same("who runs", theirs.running, running)?;
@@ -38,7 +38,7 @@ impl Replay {
         same("waiting threads", queue.len as usize, self.rust.queue_len(core))
     }
 
-    fn compare_thread(&self, thread: ThreadId, theirs: &Thread) -> Outcome {
+    fn compare_thread(&self, thread: ThreadId, theirs: &Thread) -> Checked {
         let (state, stats, plan) =
             (self.rust.thread(thread), self.rust.stats(thread), self.rust.plan(thread));
         same("state", theirs.state, state.state.number())?;
@@ -66,7 +66,7 @@ impl Replay {
     }
 
     /// What load tracking says of threads and cores.
-    fn compare_loads(&self, state: &Sched, threads: &[Thread]) -> Outcome {
+    fn compare_loads(&self, state: &Sched, threads: &[Thread]) -> Checked {
         if self.rust.load_tracking().is_none() {
             return Ok(());
         }

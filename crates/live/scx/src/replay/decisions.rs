@@ -3,7 +3,7 @@
 use ampsched_model::{CoreId, CoreSet, ThreadId};
 use ampsched_policy::{Change, Choice, Pick, Sched};
 
-use super::{Outcome, Place, Replay, core_number, same};
+use super::{Checked, Place, Replay, core_number, same};
 use crate::layout::{NEVER, NONE};
 use crate::record::{Kind, Record};
 
@@ -12,7 +12,7 @@ const RUN: u8 = 1;
 const PULL: u8 = 2;
 
 impl Replay {
-    pub(super) fn decide(&mut self, kind: Kind, record: &Record) -> Outcome {
+    pub(super) fn decide(&mut self, kind: Kind, record: &Record) -> Checked {
         let core = self.core(record.core())?;
         match kind {
             Kind::First => {
@@ -48,7 +48,7 @@ impl Replay {
         }
     }
 
-    pub(super) fn look(&mut self, kind: Kind, record: &Record, is_overtaken: bool) -> Outcome {
+    pub(super) fn look(&mut self, kind: Kind, record: &Record, is_overtaken: bool) -> Checked {
         match kind {
             Kind::Place => self.place(record, is_overtaken),
             _ if is_overtaken => Ok(()),
@@ -56,7 +56,7 @@ impl Replay {
         }
     }
 
-    fn preempts(&mut self, record: &Record, core: CoreId) -> Outcome {
+    fn preempts(&mut self, record: &Record, core: CoreId) -> Checked {
         let woken = self.thread_in(record.thread(), Place::Waits)?;
         let running = self.rust.core(core).running.ok_or("nobody runs there")?;
         let preempts = self.ask(core, |rust| rust.preempts_by_rules(woken, running, core));
@@ -106,7 +106,7 @@ impl Replay {
 
     /// Where a thread shall go. If something changed meanwhile, only the allocator's turn follows; where that stood is
     /// not known then, and told by the next place that is found.
-    fn place(&mut self, record: &Record, is_overtaken: bool) -> Outcome {
+    fn place(&mut self, record: &Record, is_overtaken: bool) -> Checked {
         let thread = self.slot(record.thread())?.thread;
         let core = self.core(record.value as u16)?;
         let prefer = self.rust.plan(thread).prefer;
@@ -124,7 +124,7 @@ impl Replay {
         Ok(())
     }
 
-    fn look_elsewhere(&mut self, record: &Record) -> Outcome {
+    fn look_elsewhere(&mut self, record: &Record) -> Checked {
         let core = self.core(record.core())?;
         let own = (record.value as u32 != NONE).then_some(record.value as u32);
         let own = own.map(|slot| self.slot(slot).map(|slot| slot.thread)).transpose()?;

@@ -5,7 +5,7 @@ use ampsched_policy::{
     Change, ChangeKind, Choice, EnqueueKind, Prefer, RunState, SPEED_ONE, Source,
 };
 
-use super::{Outcome, Place, Replay, Slot, core_number, same};
+use super::{Checked, Place, Replay, Slot, core_number, same};
 use crate::record::{Kind, Record};
 
 fn run_state(number: u8) -> RunState {
@@ -17,7 +17,7 @@ fn preference(number: u64) -> Prefer {
 }
 
 impl Replay {
-    pub(super) fn happen(&mut self, kind: Kind, record: &Record) -> Outcome {
+    pub(super) fn happen(&mut self, kind: Kind, record: &Record) -> Checked {
         match kind {
             Kind::Cores => self.note_word(record),
             Kind::Add => self.add(record),
@@ -52,7 +52,7 @@ impl Replay {
         }
     }
 
-    fn note_reserved(&mut self, slot: u32) -> Outcome {
+    fn note_reserved(&mut self, slot: u32) -> Checked {
         let own = self.slot(slot)?;
         if own.bound_to.is_some() || own.pull_to.is_some() {
             self.reserved.insert(slot);
@@ -62,14 +62,14 @@ impl Replay {
         Ok(())
     }
 
-    fn note_word(&mut self, record: &Record) -> Outcome {
+    fn note_word(&mut self, record: &Record) -> Checked {
         let words = &mut self.sets.entry(record.thread()).or_default().words;
         let word = words.get_mut(usize::from(record.core())).ok_or("there is no such word")?;
         *word = record.value;
         Ok(())
     }
 
-    fn add(&mut self, record: &Record) -> Outcome {
+    fn add(&mut self, record: &Record) -> Checked {
         let slot = record.thread();
         if self.slots.contains_key(&slot) {
             let before = self.rust.thread(ThreadId(slot)).state;
@@ -83,19 +83,19 @@ impl Replay {
         self.note_reserved(slot)
     }
 
-    fn moved(&mut self, record: &Record, thread: ThreadId, place: Place) -> Outcome {
+    fn moved(&mut self, record: &Record, thread: ThreadId, place: Place) -> Checked {
         self.slot_mut(record.thread())?.place = place;
         same("virtual run time", record.value, self.rust.thread(thread).vruntime)
     }
 
-    fn enqueue(&mut self, record: &Record) -> Outcome {
+    fn enqueue(&mut self, record: &Record) -> Checked {
         let thread = self.thread_in(record.thread(), Place::Out)?;
         let kind = EnqueueKind::from_number(record.flag().into(), &mut Source::defaults());
         self.rust.enqueue(thread, self.core(record.core())?, kind, record.now_ns);
         self.moved(record, thread, Place::Waits)
     }
 
-    fn start(&mut self, record: &Record) -> Outcome {
+    fn start(&mut self, record: &Record) -> Checked {
         let thread = self.thread_in(record.thread(), Place::Waits)?;
         let core = self.core(record.core())?;
         same("thread on the core", None, self.rust.core(core).running)?;
@@ -113,27 +113,27 @@ impl Replay {
         Ok(thread)
     }
 
-    fn charge(&mut self, record: &Record) -> Outcome {
+    fn charge(&mut self, record: &Record) -> Checked {
         self.running(record)?;
         self.rust.charge(self.core(record.core())?, record.value, 0);
         Ok(())
     }
 
-    fn stop(&mut self, record: &Record) -> Outcome {
+    fn stop(&mut self, record: &Record) -> Checked {
         let thread = self.running(record)?;
         let core = self.core(record.core())?;
         self.rust.stop(core, run_state(record.flag()), record.now_ns);
         self.moved(record, thread, Place::Out)
     }
 
-    fn dequeue(&mut self, record: &Record) -> Outcome {
+    fn dequeue(&mut self, record: &Record) -> Checked {
         let thread = self.thread_in(record.thread(), Place::Waits)?;
         self.rust.dequeue(thread);
         self.slot_mut(record.thread())?.place = Place::Out;
         Ok(())
     }
 
-    fn leave(&mut self, record: &Record) -> Outcome {
+    fn leave(&mut self, record: &Record) -> Checked {
         let thread = self.thread_in(record.thread(), Place::Out)?;
         match run_state(record.flag()) {
             RunState::Ready => self.rust.set_aside(thread, record.now_ns),
@@ -145,14 +145,14 @@ impl Replay {
         self.moved(record, thread, Place::Out)
     }
 
-    fn restrict_user(&mut self, record: &Record) -> Outcome {
+    fn restrict_user(&mut self, record: &Record) -> Checked {
         let cores = self.take_set(record.thread())?;
         let thread = self.slot(record.thread())?.thread;
         let moves = self.rust.restrict_user(thread, &cores).moves;
         same("whether it must be moved", record.flag() != 0, moves)
     }
 
-    fn change(&mut self, record: &Record) -> Outcome {
+    fn change(&mut self, record: &Record) -> Checked {
         let thread = self.slot(record.thread())?.thread;
         let [kind, class] = record.core().to_le_bytes().map(usize::from);
         let kind = ChangeKind::ALL.get(kind).copied().ok_or("there is no such change")?;

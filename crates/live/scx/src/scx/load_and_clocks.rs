@@ -3,11 +3,11 @@
 use ampsched_live_driver::Decision;
 use ampsched_live_session::Session;
 
-use super::{FastPlane, Scx, load_unit_ns};
+use super::{KernelPlane, Scx, load_unit_ns};
 use crate::layout::Operation;
 use crate::{loads, lower};
 
-impl<K: FastPlane> Scx<K> {
+impl<K: KernelPlane> Scx<K> {
     /// Tells the policy's mirror what the kernel's load tracking says now: of all cores, and of the threads that have
     /// changed. Loads of others rise and fall with their cores' time alone.
     pub(super) fn tell_loads(&self, session: &mut Session) {

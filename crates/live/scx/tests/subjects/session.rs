@@ -9,7 +9,7 @@ use ampsched_policy::{Needs, PELT_UNIT_NS};
 use ampsched_scx::layout::{Op, Operation, Thread};
 use ampsched_scx::native::Native;
 use ampsched_scx::table::Cores;
-use ampsched_scx::{FastPlane, ScxError, lower};
+use ampsched_scx::{KernelPlane, ScxError, lower};
 
 /// Most threads at a time.
 const THREADS_MAX: u32 = 10_000;
@@ -65,7 +65,7 @@ impl<T> Table<T> {
     }
 }
 
-impl<T: Default> FastPlane for Table<T> {
+impl<T: Default> KernelPlane for Table<T> {
     fn load(session: &Session) -> Result<Self, InputError> {
         let (rules, topology) = (session.driver.rules(), session.cores.topology());
         let lowered = lower::rules(&session.name, &Needs::default(), &rules, topology);

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use ampsched_model::ThreadId;
 
 /// What threads put forward for a fast core, in any order. The least comes first, and no two are equal.
-pub type Claims<C> = Vec<(C, ThreadId)>;
+pub type Bids<C> = Vec<(C, ThreadId)>;
 
 /// A number that comes before greater ones.
 #[derive(Clone, Copy, Debug)]

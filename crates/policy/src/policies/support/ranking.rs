@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ampsched_model::ThreadId;
 
-use super::claims::{Claims, Low, least};
+use super::claims::{Bids, Low, least};
 use super::window::PerThread;
 
 /// A value and the place in the list.
@@ -25,13 +25,13 @@ impl Ranking {
         values: Vec<(f64, ThreadId)>,
         hysteresis: f64,
         fast_cores: usize,
-    ) -> Claims<Place> {
+    ) -> Bids<Place> {
         let claim = |(place, (value, thread))| {
             let holds = std::mem::take(self.holds.slot(thread));
             let value = if holds { value * (1.0 + hysteresis) } else { value };
             ((Reverse(Low(value)), place), thread)
         };
-        let claims: Claims<Place> = values.into_iter().enumerate().map(claim).collect();
+        let claims: Bids<Place> = values.into_iter().enumerate().map(claim).collect();
         for (_, thread) in least(claims.iter().copied(), fast_cores, |_| true) {
             *self.holds.slot(thread) = true;
         }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ampsched_model::{Ns, ThreadId};
 
-use super::claims::Claims;
+use super::claims::Bids;
 use super::seats::{self, FastTime};
 use crate::{ParamInfo, Params, View};
 
@@ -40,7 +40,7 @@ impl Rotation {
         &mut self,
         view: &View,
         mut rank: impl FnMut(ThreadId) -> R,
-    ) -> Claims<Turn<R>> {
+    ) -> Bids<Turn<R>> {
         let rotates = view.now_ns() >= self.due_ns;
         if rotates {
             self.due_ns = view.now_ns() + self.period_ns;

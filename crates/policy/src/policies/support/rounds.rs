@@ -8,7 +8,7 @@
 
 use ampsched_model::{Ns, ThreadId};
 
-use super::claims::{Claims, Low};
+use super::claims::{Bids, Low};
 use super::seats;
 use super::usage::{Meter, Usage};
 use super::window::PerThread;
@@ -131,7 +131,7 @@ impl Rounds {
     }
 
     /// The claims of the runnable threads; who is least ahead should be on a fast core.
-    pub fn claims(&mut self, view: &View) -> Claims<Low> {
+    pub fn claims(&mut self, view: &View) -> Bids<Low> {
         seats::least_first(view, self.lead_ns, |thread| self.accounts.slot(thread).ahead_ns)
     }
 }

@@ -3,7 +3,7 @@
 use ampsched_model::Ns;
 
 use super::super::cfs::CfsRules;
-use super::claims::Claims;
+use super::claims::Bids;
 use super::seats::{self, seat};
 use crate::{Event, Needs, Params, Plan, Policy, Rules, Topology, View};
 
@@ -24,7 +24,7 @@ pub trait SeatRule: Send {
 
     /// The claims of the runnable threads; the least should have one of the `fast_cores`, of which there is at least
     /// one. Asked at every tick.
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Self::Claim>;
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Self::Claim>;
 
     /// Hears how many threads had to change to a fast core for the last claims.
     fn seated(&mut self, _changes: usize) {}

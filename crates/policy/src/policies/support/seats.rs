@@ -7,7 +7,7 @@
 use ampsched_model::{CoreId, Ns, ThreadId};
 
 use super::super::cfs::CfsRules;
-use super::claims::{Claims, Low, least};
+use super::claims::{Bids, Low, least};
 use super::window::PerThread;
 use crate::{
     Allocator, Balance, Change, ParamInfo, Plan, Prefer, Rules, Steal, StealFrom, ThreadStats,
@@ -58,7 +58,7 @@ pub fn fast_ns(stats: &ThreadStats) -> Ns {
 
 /// The claims of the runnable threads by a value, the least first. Who is on a fast core gives way only to a
 /// thread whose value is less by more than `lead`.
-pub fn least_first(view: &View, lead: f64, mut value: impl FnMut(ThreadId) -> f64) -> Claims<Low> {
+pub fn least_first(view: &View, lead: f64, mut value: impl FnMut(ThreadId) -> f64) -> Bids<Low> {
     let claim = |thread| {
         let head_start = if is_on_fast(view, thread) { lead } else { 0.0 };
         (Low(value(thread) - head_start), thread)
@@ -89,7 +89,7 @@ pub fn seat<C: Ord + Copy>(
         !is_settled(view, claim.1, Prefer::Little, rest(claim.1))
             && seated.binary_search(claim).is_err()
     };
-    let mut leaving: Claims<C> = claims().filter(has_to_go).collect();
+    let mut leaving: Bids<C> = claims().filter(has_to_go).collect();
     leaving.sort_unstable();
     for (_, thread) in leaving {
         leave(view, plan, thread, rest(thread));

@@ -1,7 +1,7 @@
 //! The frame of Kim & Huh's policies (IEEE TC 2018): they differ only in how shares follow from
 //! speed-ups.
 
-use super::claims::{Claims, Low};
+use super::claims::{Bids, Low};
 use super::rounds::{Rounds, Share};
 use super::seat_policy::{SeatPolicy, SeatRule};
 use super::shares::{Base, Contest};
@@ -96,7 +96,7 @@ impl<R: ShareRule> SeatRule for Shares<R> {
         self.speedups.needs()
     }
 
-    fn claims(&mut self, view: &View, fast_cores: usize) -> Claims<Low> {
+    fn claims(&mut self, view: &View, fast_cores: usize) -> Bids<Low> {
         self.speedups.update(view);
         self.rounds.settle(view);
         self.assign_shares(view, fast_cores);

@@ -56,13 +56,13 @@ impl KeptLoad {
 /// What a host has told last of threads and cores; nothing of those that it has not named. Threads' averages are
 /// computed when somebody asks: they rise and fall with time alone, and few are asked about.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedLoads {
     threads: Vec<Option<KeptLoad>>,
     /// With what the core's time is.
     cores: Vec<(CoreLoad, Ns)>,
 }
 
-impl Told {
+impl ReportedLoads {
     pub fn set_thread(&mut self, thread: ThreadId, load: Option<KeptLoad>) {
         *slot(&mut self.threads, thread.index()) = load;
     }

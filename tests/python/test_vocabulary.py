@@ -44,7 +44,9 @@ def found(name: str, text: str) -> list[str]:
 
 def test_private_words_do_not_come_back() -> None:
     folders = ["crates/live", "crates/preload", "crates/computer"]
-    listed = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     names = [name for name in listed.stdout.split("\0") if name.endswith(C + RUST) and (ROOT / name).exists()]
     assert len(names) > 100
     bad = [line for name in names for line in found(name, (ROOT / name).read_text("utf-8"))]

@@ -18,7 +18,7 @@ BANNED = [
     (C, r"\bleave_for\b", "block()"),
     (C, r"->(?:before|behind)\b", "prev or next"),
     (C, r"->looks\b", "need_resched"),
-    (C + RUST, r"\bNOBODY\b", "NO_CORE"),
+    (C, r"\bNOBODY\b", "NO_CORE"),
     (RUST, r"\bmattering\b", "outstanding"),
     (RUST, r"\bbury_orphans\b", "reap_orphans"),
     (RUST, r"\btend_journal\b", "compact_journal"),

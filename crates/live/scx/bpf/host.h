@@ -53,7 +53,7 @@ static __always_inline void note_core(sched_t *s, u32 thread, u32 __arena *word,
         record_if(s, thread, kind, core, changes);
 }
 
-/* Says which core only may pick a waiting thread: one, NOBODY, or NONE for all. */
+/* Says which core only may pick a waiting thread: one, NO_CORE, or NONE for all. */
 static __always_inline void bind(sched_t *s, u32 thread, u32 core)
 {
     note_core(s, thread, &thread_of(s, thread)->bound_to, core, RECORD_BIND);

@@ -30,7 +30,7 @@ enum record_kind {
     RECORD_USER_AFFINITY, /* thread, flag: must be moved; cores */
     RECORD_CHANGE, /* thread, core: CHANGE_ + 256 x class, flag: must be moved, value; cores */
     RECORD_PACE, /* core, value: its capacity from now on */
-    RECORD_BIND, /* thread, core: the only one that may pick it, NOBODY or NONE as 16 bits */
+    RECORD_BIND, /* thread, core: the only one that may pick it, NO_CORE or NONE as 16 bits */
     RECORD_PULL_TO, /* thread, core: that has chosen to pull it, or NONE */
     /* Decisions with locks */
     RECORD_FIRST, /* core, thread: the first that it may run of its queue */

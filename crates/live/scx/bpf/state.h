@@ -63,7 +63,7 @@ struct thread {
     u64 on_since_ns; /* since when the kernel has run it without a break */
     u32 pid;
     u32 process;
-    u32 bound_to; /* the only core that may pick it now, NOBODY, or NONE if all may */
+    u32 bound_to; /* the only core that may pick it now, NO_CORE, or NONE if all may */
     u32 chosen; /* where it shall wait, decided before the kernel hands it over, or NONE */
     u32 pull_to; /* an idle core that waits for it, or NONE */
     u32 generation; /* how often this slot was given away */

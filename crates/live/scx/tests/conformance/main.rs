@@ -331,7 +331,7 @@ fn the_kernel_s_bpf_machine_decides_the_same() {
 const LOOKED_AT_MAX: u32 = 117_000;
 
 /// What the verifier of this kernel looks at grows with the rules of a policy, and with functions that it follows on
-/// each path to them (`once` in bpf/platform.h). Needs root.
+/// each path to them (`global_subprog` in bpf/platform.h). Needs root.
 #[cfg(feature = "bpf")]
 #[test]
 fn the_kernel_s_verifier_accepts_every_policy() {

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ampsched.vm.error import VmError
 from ampsched.vm.exact import Exact, Work, core_options, run
@@ -107,7 +108,9 @@ class Guest:
         return f"{self.exact.architecture}-{self.exact.kernel}"
 
 
-def boot(guest: Guest, scheduler: Scheduler, runs: Sequence[Run], traces: Path | None = None) -> list[dict]:
+def boot(
+    guest: Guest, scheduler: Scheduler, runs: Sequence[Run], traces: Path | None = None
+) -> list[dict[str, Any]]:
     """What the director says of each run, see director.c.
 
     Args:

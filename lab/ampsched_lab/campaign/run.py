@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 from ampsched.vm.error import VmError
 from ampsched_lab.campaign.boot import Guest, Scheduler, boot
@@ -45,7 +46,7 @@ def carry_out(
     *,
     jobs: int = 1,
     until_s: float | None = None,
-    keep: Callable[[dict], dict] = lambda row: row,
+    keep: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
     tell: Tell = print,
 ) -> list[str]:
     """Runs what the store does not have yet: the first block of offsets for all groups, then the second, and so on.
@@ -68,7 +69,7 @@ def carry_out(
     work = _todo(groups, blocks, store)
     failures: list[str] = []
     with ThreadPoolExecutor(jobs) as pool:
-        running: dict[Future[list[dict]], tuple[Group, list[Run], float]] = {}
+        running: dict[Future[list[dict[str, Any]]], tuple[Group, list[Run], float]] = {}
         while True:
             while len(running) < jobs and (until_s is None or time.monotonic() < until_s):
                 group, runs = next(work, (None, []))
@@ -100,7 +101,11 @@ def _todo(
 
 
 def _keep(
-    store: Store, group: Group, runs: Sequence[Run], found: Sequence[dict], keep: Callable[[dict], dict]
+    store: Store,
+    group: Group,
+    runs: Sequence[Run],
+    found: Sequence[dict[str, Any]],
+    keep: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> None:
     rows = []
     for run, row in zip(runs, found, strict=True):

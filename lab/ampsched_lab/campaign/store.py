@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import zstandard
 
@@ -31,14 +32,14 @@ class Store:
 
     root: Path
 
-    def read(self, machine: str, system: str, scheduler: str) -> dict[tuple[str, int], dict]:
+    def read(self, machine: str, system: str, scheduler: str) -> dict[tuple[str, int], dict[str, Any]]:
         """Runs by mix and offset."""
         begin = _begin(system, scheduler)
         lines = (line for line in self._lines(machine) if line.startswith(begin))
         rows = (json.loads(f"{{{line.removeprefix(begin)}") for line in lines)
         return {(row["mix"], row["offset"]): row for row in rows}
 
-    def add(self, machine: str, system: str, scheduler: str, rows: Iterable[Mapping]) -> None:
+    def add(self, machine: str, system: str, scheduler: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Adds runs, or puts them in the place of earlier ones. From one thread at a time."""
         begin = _begin(system, scheduler)
         runs = self.read(machine, system, scheduler) | {(row["mix"], row["offset"]): row for row in rows}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from ampsched.markdown import ALL_BUT_FIRST, page, table
 from ampsched_lab.campaign.boot import KERNEL
@@ -32,6 +33,9 @@ from ampsched_lab.cores.points import (
 )
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.opening import opening
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHOWN = {
     KERNEL: ("EEVDF", plots.GREY, "o"),
@@ -249,7 +253,7 @@ def draw(results: Results, path: Path) -> None:
         plots.head(whole, "What scheduling costs", axes[0][0])
 
 
-def _draw_panel(panel, results: Results, figure: Figure, quantum_us: float) -> str:
+def _draw_panel(panel: "Axes", results: Results, figure: Figure, quantum_us: float) -> str:
     """Draws one load at one quantum; returns what is on the y axis."""
     what, as_cost = figure.cost or ("", _same)
     for name in SCHEDULERS:

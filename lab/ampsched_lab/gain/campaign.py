@@ -1,6 +1,7 @@
 """The campaign behind the report: what is run, and what is kept of it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ampsched_lab.campaign.plan import Mix
 from ampsched_lab.campaign.run import Group
@@ -61,12 +62,12 @@ def mixed(
     ]
 
 
-def kept(row: dict) -> dict:
+def kept(row: dict[str, Any]) -> dict[str, Any]:
     """What the report needs of a run: of what programs say themselves, how late they were."""
     return {**row, "programs": [_kept_program(program) for program in row["programs"]]}
 
 
-def _kept_program(program: dict) -> dict:
+def _kept_program(program: dict[str, Any]) -> dict[str, Any]:
     report = program.get("report") or {}
     own = {
         name: report[name] for name in ("sleeps", "missed", "late_p50_ns", "late_p99_ns") if name in report

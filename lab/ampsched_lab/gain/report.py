@@ -1,10 +1,11 @@
 """The report: what was measured, with intervals, and what the simulator says of the same mixes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from ampsched.files import writing
 from ampsched.markdown import wrapped
@@ -20,6 +21,9 @@ from ampsched_lab.gain.simulated import Simulator
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.opening import opening
 from ampsched_lab.truth.sides.report import table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 AIM, WORST = 0.10, 0.03
 OFFSETS_AIM = 30
@@ -273,7 +277,12 @@ def draw(results: Results, simulated: dict[tuple[str, str, str, str], dict[int, 
         plots.head(whole, "Schedulers in a kernel, and simulated", *panels)
 
 
-def _draw_machine(panel, results: Results, simulated: dict, machine: str) -> None:
+def _draw_machine(
+    panel: "Axes",
+    results: Results,
+    simulated: Mapping[tuple[str, str, str, str], Mapping[int, float]],
+    machine: str,
+) -> None:
     for number, ((architecture, scheduler), (name, colour, mark)) in enumerate(SHOWN.items()):
         shift = (number - (len(SHOWN) - 1) / 2) * 0.09
         for row, mix in enumerate(MIXES):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ampsched.metrics import slowdowns, stp, unfairness
 from ampsched.statistics import Estimate, estimate
@@ -30,7 +31,7 @@ class Cell:
     architecture: str
     scheduler: str
     mix: str
-    rows: Mapping[int, Mapping]
+    rows: Mapping[int, Mapping[str, Any]]
     alone_ns: Sequence[float]
 
     @cached_property
@@ -136,13 +137,13 @@ class Results:
         return estimate([first.h_antt[n] / second.h_antt[n] - 1 for n in both]) if both else None
 
 
-def _alone_ns(mix: Chosen, alone: Mapping[tuple[str, int], Mapping]) -> list[float]:
+def _alone_ns(mix: Chosen, alone: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[float]:
     names = alone_names()
     rows = [alone[names[mix.name, program], 0] for program in mix.programs]
     return [float(row["programs"][0]["turnaround_ns"]) for row in rows]
 
 
-def _unit_us(alone: Mapping[tuple[str, int], Mapping]) -> float:
+def _unit_us(alone: Mapping[tuple[str, int], Mapping[str, Any]]) -> float:
     """From the hogs' CPU time: 3 threads of integer work."""
     program = alone[alone_names()["hogs", "hogs"], 0]["programs"][0]
     return float(program["cpu_ns"] / US_NS / HOGS_UNITS / 3)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from ampsched.vm.exact import Work, core_options, run
 from ampsched_lab.shared.halves import halves
@@ -101,7 +102,7 @@ class Outcome:
     faults: tuple[str, ...] = ()
 
     @classmethod
-    def load(cls, saved: dict) -> "Outcome":
+    def load(cls, saved: dict[str, Any]) -> "Outcome":
         """What was saved as JSON."""
         values = {each.name: saved[each.name] for each in fields(cls)}
         tuples = {name: tuple(values[name]) for name in ("threads", "seen", "faults")}

@@ -72,7 +72,8 @@ def _run(program: Path, l2_kib: int, patterns: Sequence[str]) -> list[tuple[floa
         *patterns,
     ]
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    return [tuple(map(float, line.split())) for line in text.splitlines()]
+    rows = (map(float, line.split()) for line in text.splitlines())
+    return [(first, second, third) for first, second, third in rows]
 
 
 def _profile(program: Path, pattern: str) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.vm.exact import Exact, Work, run
-from ampsched_lab import halves
+from ampsched_lab.shared import halves
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -6,6 +6,7 @@ The rule is here and nowhere else: :data:`MISS` says what is a miss, :func:`caus
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
+from typing import Any
 
 from ampsched.statistics import estimate
 from ampsched_lab.truth.sides.linux_report import Row
@@ -104,8 +105,8 @@ def _joined(row: Row, parts: Sequence[Row]) -> Row:
     )
 
 
-def _mean_ns(runs: Sequence) -> float:
-    return mean(run.turnaround_ns for run in runs)
+def _mean_ns(runs: Sequence[Any]) -> float:
+    return float(mean(run.turnaround_ns for run in runs))
 
 
 def misses(

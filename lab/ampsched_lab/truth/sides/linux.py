@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ampsched_lab.campaign.boot import KERNEL, Scheduler
 from ampsched_lab.campaign.run import Group, carry_out_all
@@ -162,7 +163,7 @@ def pairs(workloads: Sequence[Workload], kernel: Sides, others: Sides) -> list[r
     ]
 
 
-def _ended(programs: Sequence[dict]) -> list[Ended]:
+def _ended(programs: Sequence[dict[str, Any]]) -> list[Ended]:
     """What the director says of a run's programs."""
     found = []
     for program in programs:

@@ -123,8 +123,9 @@ class Costs:
 
 def tick_ns(exact: Exact) -> int:
     """Period of the tick of an exact machine's kernel."""
-    config = fetch_kernel(exact.kernel, exact.architecture, exact.archive).config.read_text("utf-8")
-    found = re.search(r"^CONFIG_HZ=(\d+)$", config, re.MULTILINE)
+    config = fetch_kernel(exact.kernel, exact.architecture, exact.archive).config
+    assert config, "kernels of Debian come with their configuration"
+    found = re.search(r"^CONFIG_HZ=(\d+)$", config.read_text("utf-8"), re.MULTILINE)
     assert found, "every kernel is built with some CONFIG_HZ"
     return NS_PER_S // int(found[1])
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ampsched.markdown import page
 from ampsched.vm.exact import Exact, loader
@@ -131,7 +132,7 @@ def _cell(
     workload: Workload,
     number: int,
     policy: str,
-    kernel: Sequence[list[dict]],
+    kernel: Sequence[list[dict[str, Any]]],
     simulated: Sequence[list[list[Ended]]],
 ) -> report.Cell:
     real = [programs[number] for programs in kernel]

@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ampsched import Told
 from ampsched_lab.campaign.boot import KERNEL, Scheduler, boot
@@ -29,7 +30,7 @@ INTERRUPTED = frozenset("hHsZz")
 """Flags of what an interrupt did, whoever ran meanwhile."""
 
 
-def threads_of(lines: Iterable[str], programs: Sequence[Mapping]) -> dict[int, str]:
+def threads_of(lines: Iterable[str], programs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """Names of a run's threads by number: those that the director has started, and theirs.
 
     Args:
@@ -37,7 +38,7 @@ def threads_of(lines: Iterable[str], programs: Sequence[Mapping]) -> dict[int, s
         programs: What the director says of the programs, in the order of the plan.
     """
     waiting = sorted(programs, key=lambda program: program["start_ns"])
-    owners: dict[int, Mapping] = {}
+    owners: dict[int, Mapping[str, Any]] = {}
     names: dict[int, str] = {}
     started: Counter[str] = Counter()
     for line in lines:
@@ -62,7 +63,7 @@ def threads_of(lines: Iterable[str], programs: Sequence[Mapping]) -> dict[int, s
     return names
 
 
-def text_of(lines: Sequence[str], run: Mapping, limit: int) -> Iterator[str]:
+def text_of(lines: Sequence[str], run: Mapping[str, Any], limit: int) -> Iterator[str]:
     """The events of a run.
 
     Args:
@@ -178,7 +179,7 @@ def _decisions(events: Sequence[tuple[Told, str]]) -> Iterator[Line]:
 
 def record(
     found: System, workloads: Sequence[Workload], offset: int, programs: Path
-) -> list[tuple[dict, list[str]]]:
+) -> list[tuple[dict[str, Any], list[str]]]:
     """Runs workloads after one boot: what the director says of each, and the kernel's trace."""
     runs = [Run(workload.mix(), offset) for workload in workloads]
     with tempfile.TemporaryDirectory(prefix="ampsched-traces-") as name:

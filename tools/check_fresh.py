@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,11 +149,11 @@ def debian(suite: str, names: list[str], machine: str = HERE) -> Path:
     return root
 
 
-def checkout(suite: str) -> Path:
-    """An empty Debian with the README's packages, a Rust that is new enough, and a clone of the checkout."""
+def checkout(suite: str, more: Sequence[str] = ()) -> Path:
+    """An empty Debian with the README's and more packages, a Rust that is new enough, and a clone of the checkout."""
     names = packages((ROOT / "README.md").read_text())
     is_too_old = suite in RUST_TOO_OLD
-    root = debian(suite, [name for name in names if not (is_too_old and name == "cargo")])
+    root = debian(suite, [name for name in names if not (is_too_old and name == "cargo")] + [*more])
     if is_too_old:
         (root / RUST.strip("/")).mkdir()
     run("git", "clone", "--quiet", "--no-local", ROOT, root / HOME.strip("/") / "ampsched")
@@ -201,11 +202,12 @@ def main() -> int:
         "commands", nargs="*", default=COMMANDS, help="what is run there (make demo, make test)"
     )
     parser.add_argument("--suites", default=" ".join(SUITES), help="which versions of Debian")
+    parser.add_argument("--packages", default="", help="packages beside the README's")
     arguments = parser.parse_args()
     need_root()
     failed = []
     for suite in arguments.suites.split():
-        root = checkout(suite)
+        root = checkout(suite, arguments.packages.split())
         failed += attempt(root, arguments.commands)
         remove(root)
     return 1 if failed else 0

@@ -24,21 +24,21 @@ enum { WAIT_SHARES = 140 * SHARES };
 
 /* What an access that misses the L1 costs beside its instruction. */
 struct miss_shares {
-    int32_t l2, memory;               /* a load that hits the L2; one that does not */
+    int32_t l2, memory; /* a load that hits the L2; one that does not */
     int32_t l2_stream, memory_stream; /* the same behind a line that was used just before */
-    int32_t store;                    /* a store that misses the L2, too */
+    int32_t store; /* a store that misses the L2, too */
 };
 
 /* Rates among which the guest chooses, by their number in a word of its memory. */
 struct choice {
     uint64_t address; /* physical, a multiple of 4 */
-    int rates;        /* 0 without a choice */
+    int rates; /* 0 without a choice */
     int64_t rate_kips[MAX_RATES];
 };
 
 struct class
 {
-    int64_t rate_kips;     /* thousand instructions of cost 1 per second; at most, if there is a choice */
+    int64_t rate_kips; /* thousand instructions of cost 1 per second; at most, if there is a choice */
     int32_t shares[KINDS]; /* cost of an instruction of each kind */
     int64_t l1_kib, l2_kib; /* 0 without caches */
     struct miss_shares miss; /* at that rate */
@@ -81,7 +81,7 @@ enum { LINE_BYTES = 64 };
 
 struct cache {
     uint64_t *lines; /* sets of ways, the last used first; addresses / LINE_BYTES, 0 for none */
-    int64_t sets;    /* a power of two */
+    int64_t sets; /* a power of two */
     int ways;
 };
 

@@ -55,7 +55,7 @@ pub static STATUS: Format = Format {
     most: 3000,
     share: 1,
 };
-pub static CARD: Format = Format {
+pub static REGISTRATION: Format = Format {
     name: "registration",
     seeds: || {
         vec![

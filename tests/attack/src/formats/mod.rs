@@ -38,7 +38,6 @@ pub struct Format {
 
 /// All formats, in the order of their names.
 pub static FORMATS: &[&Format] = &[
-    &live::CARD,
     &computer::CGROUPS,
     &catalog::CORE_TYPE,
     &specs::CORES,
@@ -62,6 +61,7 @@ pub static FORMATS: &[&Format] = &[
     &catalog::PROFILE,
     &catalog::PROGRAM,
     &graphs::RECORDING,
+    &live::REGISTRATION,
     &catalog::RTAPP,
     &specs::RULE,
     &computer::SENSORS,

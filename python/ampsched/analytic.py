@@ -10,18 +10,16 @@ Example:
     ['hsp 2.6000 1.6000', 'prop-sp 2.2706 1.2272']
 """
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from math import fsum
 from numbers import Integral, Real
-
-import numpy as np
-import numpy.typing as npt
 
 from ampsched import metrics
 from ampsched._core import InputError, suggest
-
-Array = npt.NDArray[np.float64]
-"""One number per program."""
 
 # Far beyond any processor, and nearer to 1 than anybody can measure. Within these limits rounding errors of shares,
 # which are losses divided by gains, stay below 1e-9.
@@ -99,18 +97,9 @@ class Mix:
         """What their shares of slow-core time add up to."""
         return len(self.speedups) - self.fast_time
 
-    def speedup_array(self) -> Array:
-        """The speed-ups."""
-        return np.array(self.speedups, dtype=np.float64)
-
-    def weight_array(self) -> Array:
-        """The static weights."""
-        return np.array(self.weights or [1.0] * len(self.speedups), dtype=np.float64)
-
-    def gains(self) -> Array:
+    def gains(self) -> list[float]:
         """1 - 1/speed-up of each program: the part of its speed that it loses on a slow core, 0 to 1."""
-        speedup = self.speedup_array()
-        return (speedup - 1.0) / speedup
+        return [_gain(speedup) for speedup in self.speedups]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,25 +133,30 @@ def table_1(name: str, fast: int = 2, slow: int = 2, weights: tuple[float, ...] 
 # From a share of time to throughput and fairness -------------------------------------------------
 
 
-def instruction_shares(fast_shares: Array, speedups: Array) -> Array:
+def instruction_shares(fast_shares: Sequence[float], speedups: Sequence[float]) -> list[float]:
     """Share f of its instructions that each program retires on a fast core, F SF / (1 + F (SF - 1)).
 
     In a unit of time it retires F SF on fast cores and 1 - F on slow ones, in units of what a slow core does.
     """
-    return fast_shares * speedups / (1.0 + fast_shares * (speedups - 1.0))
+    return [
+        share * speedup / (1.0 + share * (speedup - 1.0))
+        for share, speedup in zip(fast_shares, speedups, strict=True)
+    ]
 
 
-def slowdowns(instruction_share: Array, speedups: Array) -> Array:
+def slowdowns(instruction_share: Sequence[float], speedups: Sequence[float]) -> list[float]:
     """Completion time / completion time alone on a fast core, f + (1 - f) SF (Table 2 of the paper).
 
     An instruction takes 1 on a fast core and SF on a slow one.
     """
-    return instruction_share + (1.0 - instruction_share) * speedups
+    return [
+        share + (1.0 - share) * speedup for share, speedup in zip(instruction_share, speedups, strict=True)
+    ]
 
 
-def aggregate_speedup(slowdown: Array, speedups: Array) -> float:
+def aggregate_speedup(slowdown: Sequence[float], speedups: Sequence[float]) -> float:
     """ASP: the sum of CT_slow / CT_sched - 1 (Equation 3 of the paper), where CT_slow / CT_sched = SF / slowdown."""
-    return float(np.sum(speedups / slowdown - 1.0))
+    return fsum(speedup / slow - 1.0 for slow, speedup in zip(slowdown, speedups, strict=True))
 
 
 def predict(mix: Mix, policy: str) -> Prediction:
@@ -174,16 +168,15 @@ def predict(mix: Mix, policy: str) -> Prediction:
     if policy not in POLICIES:
         raise InputError(f'unknown policy "{policy}" ({suggest(policy, list(POLICIES))})')
     fast_share = _checked(mix, POLICIES[policy](mix))
-    speedup = mix.speedup_array()
-    instruction_share = instruction_shares(fast_share, speedup)
-    slowdown = slowdowns(instruction_share, speedup)
+    instruction_share = instruction_shares(fast_share, mix.speedups)
+    slowdown = slowdowns(instruction_share, mix.speedups)
     return Prediction(
         policy=policy,
-        fast_shares=tuple(fast_share.tolist()),
-        instruction_shares=tuple(instruction_share.tolist()),
-        slowdowns=tuple(slowdown.tolist()),
-        asp=aggregate_speedup(slowdown, speedup),
-        unfairness=metrics.unfairness(slowdown.tolist()),
+        fast_shares=tuple(fast_share),
+        instruction_shares=tuple(instruction_share),
+        slowdowns=tuple(slowdown),
+        asp=aggregate_speedup(slowdown, mix.speedups),
+        unfairness=metrics.unfairness(slowdown),
     )
 
 
@@ -199,32 +192,35 @@ def predict_all(mix: Mix, policies: Sequence[str] | None = None) -> list[Predict
 # Policies: shares of fast-core time ---------------------------------------------------------------
 
 
-def hsp(mix: Mix) -> Array:
+def hsp(mix: Mix) -> list[float]:
     """HSP: the programs with the greatest speed-ups stay on fast cores; among equals the first ones.
 
     No other shares have a higher ASP, which is the sum of F (SF - 1).
     """
-    shares = np.zeros(len(mix.speedups))
-    shares[np.argsort(-mix.speedup_array(), kind="stable")[: mix.fast_time]] = 1.0
-    return shares
+    fast = set(_greatest_first(mix.speedups)[: mix.fast_time])
+    return [1.0 if place in fast else 0.0 for place in range(len(mix.speedups))]
 
 
-def rr(mix: Mix) -> Array:
+def rr(mix: Mix) -> list[float]:
     """RR: every program has the same share."""
-    return np.full(len(mix.speedups), mix.fast_time / len(mix.speedups))
+    return [mix.fast_time / len(mix.speedups)] * len(mix.speedups)
 
 
-def prop_sp(mix: Mix) -> Array:
+def prop_sp(mix: Mix) -> list[float]:
     """Prop-SP: shares in proportion to (speed-up - 1) x static weight, the dynamic weight of section 3.
 
     A single-threaded program cannot use more than one core. What becomes of the rest is a reconstruction, as the paper
     does not say: the others have it in the same proportion. If no program gains from a fast core, all have the same
     share.
     """
-    return capped_shares(mix.fast_time, (mix.speedup_array() - 1.0) * mix.weight_array())
+    weights = mix.weights or [1.0] * len(mix.speedups)
+    return capped_shares(
+        mix.fast_time,
+        [(speedup - 1.0) * weight for speedup, weight in zip(mix.speedups, weights, strict=True)],
+    )
 
 
-def opt_unfairness(mix: Mix) -> Array:
+def opt_unfairness(mix: Mix) -> list[float]:
     """Opt-Unfairness: the shares with the least unfairness, exactly.
 
     A program with share F has the progress (1 / slowdown) 1 - (1 - F) g, where g = 1 - 1/SF. Let everybody lose the
@@ -236,20 +232,19 @@ def opt_unfairness(mix: Mix) -> Array:
     take slow-core time first), so there is no ASP to choose by.
     """
     gains = mix.gains()
-    alike = gains == 0.0
-    taken = min(mix.slow_time, int(np.sum(alike)))
-    slow = np.zeros(len(gains))
-    slow[alike] = capped_shares(taken, gains[alike])
-    slow[~alike] = capped_shares(mix.slow_time - taken, 1.0 / gains[~alike])
-    return 1.0 - slow
+    alike = gains.count(0.0)
+    taken = min(mix.slow_time, alike)
+    first = iter(capped_shares(taken, [0.0] * alike))
+    others = iter(capped_shares(mix.slow_time - taken, [1.0 / gain for gain in gains if gain != 0.0]))
+    return [1.0 - next(first if gain == 0.0 else others) for gain in gains]
 
 
-def opt_asp_ref(mix: Mix) -> Array:
+def opt_asp_ref(mix: Mix) -> list[float]:
     """Opt-ASP-Ref: the shares with the highest ASP that are not less fair than Prop-SP's, exactly."""
     return most_asp(mix, predict(mix, "prop-sp").unfairness)
 
 
-def most_asp(mix: Mix, unfairness_max: float) -> Array:
+def most_asp(mix: Mix, unfairness_max: float) -> list[float]:
     """The shares of fast-core time with the highest ASP under a limit on unfairness, exactly.
 
     Fix the greatest loss of progress, D. Unfairness at most u means that everybody's loss is within max(0, 1 - u (1 -
@@ -272,27 +267,26 @@ def most_asp(mix: Mix, unfairness_max: float) -> Array:
             f"unfairness_max = {unfairness_max:g} is below {least_possible:g}, the least that is possible"
         )
     # One column per distinct speed-up, in ascending order.
-    _, first, member, count = np.unique(
-        mix.speedup_array(), return_index=True, return_inverse=True, return_counts=True
-    )
-    gain, price = mix.gains()[first], mix.speedup_array()[first] - 1.0
+    members = sorted(Counter(mix.speedups).items())
+    gain, count = [_gain(speedup) for speedup, _ in members], [number for _, number in members]
+    price = [speedup - 1.0 for speedup, _ in members]
     knots = _kinks(gain, unfairness_max)
-    least, most = _slow_limits(knots, gain, unfairness_max)
-    # Slow-core time taken if the first k columns are at their upper limits, the others at their lower ones: grows with
-    # D.
-    filled = _sums_before(most * count) + _sums_from(least * count)
-    ends = np.array([np.interp(mix.slow_time, column, knots) for column in filled.T])
-    losses = np.unique(np.clip(np.concatenate([knots, ends]), ends[-1], ends[0]))
-    least, most = _slow_limits(losses, gain, unfairness_max)
-    room = (most - least) * count
-    left = mix.slow_time - np.sum(least * count, axis=1, keepdims=True)
-    slow = least * count + np.clip(left - _sums_before(room)[:, :-1], 0.0, room)
-    # Rounded, so that equally good ones are recognised as such.
-    best = np.argmin(np.round(slow @ price, 12))
-    return np.asarray(1.0 - (slow[best] / count)[member], dtype=np.float64)
+    filled = [_filled(_slow_limits(loss, gain, unfairness_max), count) for loss in knots]
+    # One per column and one more, as they fall.
+    ends = [_where(mix.slow_time, column, knots) for column in zip(*filled, strict=True)]
+    losses = sorted({min(max(loss, ends[-1]), ends[0]) for loss in [*knots, *ends]})
+    cost, best = float("inf"), [0.0]
+    for loss in losses:
+        slow = _cheapest(mix.slow_time, _slow_limits(loss, gain, unfairness_max), count)
+        # Rounded, so that equally good ones are recognised as such.
+        here = round(fsum(map(float.__mul__, slow, price)), 12)
+        if here < cost:
+            cost, best = here, slow
+    share = {speedup: 1.0 - slow / number for (speedup, number), slow in zip(members, best, strict=True)}
+    return [share[speedup] for speedup in mix.speedups]
 
 
-POLICIES: dict[str, Callable[[Mix], Array]] = {
+POLICIES: dict[str, Callable[[Mix], list[float]]] = {
     "hsp": hsp,
     "rr": rr,
     "prop-sp": prop_sp,
@@ -302,7 +296,7 @@ POLICIES: dict[str, Callable[[Mix], Array]] = {
 """The policies of section 2 by name: each gives the share of fast-core time of each program of a mix."""
 
 
-def capped_shares(total: float, weights: Array) -> Array:
+def capped_shares(total: float, weights: Sequence[float]) -> list[float]:
     """Divides a number of cores in proportion to weights, at most one core each: min(1, level x weight).
 
     What is above one core goes to the others in the same proportion, and to weights of 0, equally, when all others have
@@ -312,58 +306,93 @@ def capped_shares(total: float, weights: Array) -> Array:
         total: Cores, 0 to the number of weights.
         weights: 0 or more.
     """
-    shares = np.zeros(len(weights))
-    order = np.argsort(-weights, kind="stable")
+    shares = [0.0] * len(weights)
+    order = _greatest_first(weights)
+    # What the weights of each rank and those below it add up to.
+    sums = list(accumulate(weights[place] for place in reversed(order)))[::-1]
     left = float(total)
     # In descending order nobody is capped after the first one who is not, so one pass is enough.
     for rank, place in enumerate(order):
-        rest = weights[order[rank:]]
-        part = weights[place] / np.sum(rest) if weights[place] > 0.0 else 1.0 / len(rest)
+        part = weights[place] / sums[rank] if weights[place] > 0.0 else 1.0 / (len(order) - rank)
         shares[place] = min(1.0, left * part)
         left -= shares[place]
     return shares
 
 
-def _kinks(gain: Array, unfairness: float) -> Array:
+def _gain(speedup: float) -> float:
+    return (speedup - 1.0) / speedup
+
+
+def _greatest_first(values: Sequence[float]) -> list[int]:
+    """The places of values from the greatest to the smallest; equal ones stay in order."""
+    return sorted(range(len(values)), key=lambda place: -values[place])
+
+
+def _kinks(gain: list[float], unfairness: float) -> list[float]:
     """Greatest losses D at which a limit of `_slow_limits` has a kink, and both ends of D's range, in ascending order.
 
     Beyond the upper end the least gain is below the lower limit of losses.
     """
     end = 1.0 - (1.0 - gain[0]) / unfairness
-    inner = np.append(gain, 1.0 - 1.0 / unfairness)
-    return np.unique(np.concatenate([[0.0], inner[(inner > 0.0) & (inner < end)], [end]]))
+    inner = [*gain, 1.0 - 1.0 / unfairness]
+    return sorted({0.0, end, *(loss for loss in inner if 0.0 < loss < end)})
 
 
-def _slow_limits(losses: Array, gain: Array, unfairness: float) -> tuple[Array, Array]:
-    """The least and greatest slow-core share of each gain (columns) for each greatest loss D (rows)."""
-    greatest = losses[:, np.newaxis]
-    smallest = np.maximum(0.0, 1.0 - unfairness * (1.0 - greatest))
-    most = _slow_share(greatest, gain)
-    least = np.where(gain > 0.0, np.minimum(_slow_share(smallest, gain), most), 0.0)
-    return least, most
+Limits = list[tuple[float, float]]
+"""The least and greatest slow-core share of each gain."""
 
 
-def _slow_share(loss: Array, gain: Array) -> Array:
+def _slow_limits(loss: float, gain: list[float], unfairness: float) -> Limits:
+    """The limits at one greatest loss D."""
+    smallest = max(0.0, 1.0 - unfairness * (1.0 - loss))
+    return [(_least(smallest, loss, each), _slow_share(loss, each)) for each in gain]
+
+
+def _least(smallest: float, greatest: float, gain: float) -> float:
+    return min(_slow_share(smallest, gain), _slow_share(greatest, gain)) if gain > 0.0 else 0.0
+
+
+def _slow_share(loss: float, gain: float) -> float:
     """The slow-core share at which a loss is reached; 1 if it never is."""
-    ones = np.ones(np.broadcast_shapes(loss.shape, gain.shape))
-    return np.divide(loss, gain, out=ones, where=loss < gain)
+    return loss / gain if loss < gain else 1.0
 
 
-def _sums_before(values: Array) -> Array:
-    """For each place of a row, and the end, the sum of what is before it."""
-    return np.pad(np.cumsum(values, axis=1), ((0, 0), (1, 0)))
+def _filled(limits: Limits, count: list[int]) -> list[float]:
+    """Slow-core time taken if the first k columns are at their upper limits, the others at lower ones, for each k.
+
+    Each grows with D.
+    """
+    before = accumulate((most * number for (_, most), number in zip(limits, count, strict=True)), initial=0.0)
+    least = [low * number for (low, _), number in zip(limits, count, strict=True)]
+    after = list(accumulate(reversed(least), initial=0.0))[::-1]
+    return [taken + rest for taken, rest in zip(before, after, strict=True)]
 
 
-def _sums_from(values: Array) -> Array:
-    """For each place of a row, and the end, the sum of what is from there on."""
-    return _sums_before(values[:, ::-1])[:, ::-1]
+def _cheapest(total: float, limits: Limits, count: list[int]) -> list[float]:
+    """Slow-core time of each column within its limits, as much as possible to the first ones."""
+    slow = [low * number for (low, _), number in zip(limits, count, strict=True)]
+    left = total - fsum(slow)
+    for place, ((low, most), number) in enumerate(zip(limits, count, strict=True)):
+        more = min(max(left, 0.0), (most - low) * number)
+        slow[place] += more
+        left -= more
+    return slow
 
 
-def _checked(mix: Mix, shares: Array) -> Array:
+def _where(value: float, rising: Sequence[float], knots: list[float]) -> float:
+    """Where a function, given at knots and straight between them, reaches a value; the nearer end if it never does."""
+    at = bisect_left(rising, value)
+    if at in (0, len(knots)):
+        return knots[min(at, len(knots) - 1)]
+    part = (value - rising[at - 1]) / (rising[at] - rising[at - 1])
+    return knots[at - 1] + part * (knots[at] - knots[at - 1])
+
+
+def _checked(mix: Mix, shares: list[float]) -> list[float]:
     """The shares without rounding errors beyond 0 and 1."""
-    assert abs(np.sum(shares) - mix.fast_time) < TOLERANCE * len(shares), "fast cores are used up"
-    assert np.all((shares > -TOLERANCE) & (shares < 1.0 + TOLERANCE)), "a share is within 0 and 1"
-    return np.clip(shares, 0.0, 1.0)
+    assert abs(fsum(shares) - mix.fast_time) < TOLERANCE * len(shares), "fast cores are used up"
+    assert all(-TOLERANCE < share < 1.0 + TOLERANCE for share in shares), "a share is within 0 and 1"
+    return [min(max(share, 0.0), 1.0) for share in shares]
 
 
 def _check(place: str, value: float, low: float, high: float, *, whole: bool = False) -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ampsched._core import InputError
 from ampsched.files import writing
 
 if TYPE_CHECKING:
@@ -39,6 +41,16 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+def check_matplotlib() -> None:
+    """Refuses to draw without Matplotlib, which only figures need.
+
+    Raises:
+        InputError: If it is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need Matplotlib: pip install 'ampsched[figures]'")
+
+
 @contextmanager
 def canvas(
     path: Path,
@@ -55,7 +67,11 @@ def canvas(
         shape: Rows and columns of axes.
         height_in: Height in inches.
         how: What else `pyplot.subplots` takes, such as `sharex`.
+
+    Raises:
+        InputError: If Matplotlib is not installed.
     """
+    check_matplotlib()
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -90,7 +90,7 @@ def test_order_of_the_policies(seed: int) -> None:
 def test_opt_unfairness_is_what_linear_programming_finds(seed: int) -> None:
     """Least greatest progress for a least progress of 1, all scaled by t: F t, t and the greatest progress."""
     mix = random_mix(seed)
-    count, gains = len(mix.speedups), mix.gains()
+    count, gains = len(mix.speedups), np.array(mix.gains())
     # Progress of each program times t is (1 - g) t + g (F t).
     progress = np.hstack([np.diag(gains), (1 - gains)[:, None], np.zeros((count, 1))])
     greatest = np.hstack([np.zeros((count, count + 1)), np.ones((count, 1))])
@@ -115,7 +115,7 @@ def test_most_asp_is_what_linear_programming_finds(seed: int, policy: str) -> No
     """
     mix = random_mix(seed)
     limit = predict(mix, policy).unfairness
-    count, gains = len(mix.speedups), mix.gains()
+    count, gains = len(mix.speedups), np.array(mix.gains())
     speedups = np.array(mix.speedups)
     found = linprog(
         np.append(1.0 - speedups, 0.0),
@@ -131,7 +131,7 @@ def test_most_asp_is_what_linear_programming_finds(seed: int, policy: str) -> No
         bounds=[(0, 1)] * (count + 1),
     )
     assert found.status == 0
-    shares = most_asp(mix, limit)
+    shares = np.array(most_asp(mix, limit))
     assert np.sum(shares) == pytest.approx(mix.fast_time, abs=1e-9)
     assert np.sum(shares * (speedups - 1)) == pytest.approx(-found.fun, rel=SOLVER, abs=SOLVER)
     progress = 1 - (1 - shares) * gains

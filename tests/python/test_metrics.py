@@ -94,7 +94,34 @@ def test_interval_is_students() -> None:
     assert measured.half_width == pytest.approx(4.302653 / math.sqrt(3), abs=1e-5)
     assert not measured.excludes_zero
     assert estimate([5.0, 5.1]).excludes_zero
-    assert t_quantile(1) == pytest.approx(12.7062, abs=1e-4)
+
+
+# scipy.special.stdtrit(degrees, 0.975) of scipy 1.17.1.
+QUANTILES = {
+    1: 12.706204736174694,
+    2: 4.302652729749462,
+    3: 3.1824463052837078,
+    4: 2.7764451051977934,
+    5: 2.5705818356363146,
+    7: 2.364624251592784,
+    9: 2.262157162798205,
+    10: 2.228138851986274,
+    19: 2.0930240544083087,
+    20: 2.085963447265864,
+    29: 2.045229642132703,
+    49: 2.0095752371292392,
+    50: 2.008559112100761,
+    99: 1.9842169515864174,
+    100: 1.9839715185235518,
+    199: 1.9719565442517533,
+    999: 1.9623414611334493,
+    10_000: 1.960201239890626,
+}
+
+
+@pytest.mark.parametrize(("degrees", "quantile"), QUANTILES.items())
+def test_quantiles_are_scipys(degrees: int, quantile: float) -> None:
+    assert t_quantile(degrees) == pytest.approx(quantile, rel=1e-11)
 
 
 def test_one_seed_has_no_interval() -> None:

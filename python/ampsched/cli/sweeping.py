@@ -15,6 +15,7 @@ from ampsched.cli.completing import listed
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
+from ampsched.drawing import check_matplotlib
 from ampsched.files import check_suffix
 from ampsched.settings import CompareSettings, declared
 from ampsched.statistics import Estimate
@@ -169,6 +170,8 @@ def sweep(
     for name in fronts:
         measure(name)
     check_suffix("--plot", plot, ".svg", ".png")
+    if plot:
+        check_matplotlib()
     machines, policies = options.split(machine, "machine"), options.split(policy, "policy")
     how: dict[str, Any] = {**settings, "files": catalog or [], "folder": out}
     if optimise is not None:

@@ -207,7 +207,7 @@ attack: $(BUILD)/simulator $(BUILD)/dev ## Random simulations, inputs, kills (an
 # Without ThreadSanitizer, for which the standard library has to be compiled.
 .PHONY: attack-part
 attack-part: tested # A small part of the attack, the same in every run (some minutes)
-	PYTHONPATH=$(TESTED) $(BIN)/python tests/attack/attack.py --profile dev --seed 1 --jobs $(JOBS) \
+	PYTHONPATH=$(TESTED) $(BIN)/python tests/attack/attack.py --seed 1 --jobs $(JOBS) \
 		--parts simulations,parsers,kills,rounds \
 		--simulations 8000 --inputs 200000 --kills 66 --rounds 30000
 

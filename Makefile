@@ -166,8 +166,8 @@ try: $(if $(POLICY),fresh) ## Compare a policy after an edit: POLICY=NAME [AGAIN
 	@$(FRESH) -m ampsched compare -m $(MACHINE) -w $(WORKLOAD) -p $(if $(AGAINST),$(AGAINST)$(,))$(POLICY) $(MORE)
 
 .PHONY: new
-new: fresh ## Begin a policy in Rust: POLICY=NAME
-	@$(FRESH) -m ampsched new policy $(POLICY)
+new: ## Begin a policy in Rust: POLICY=NAME
+	@$(PYTHON) -I python/ampsched/scaffold.py $(POLICY)
 
 .PHONY: try-live
 try-live: live-programs ## Load a policy into a kernel: POLICY=NAME [SECONDS=2.4]

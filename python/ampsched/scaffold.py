@@ -1,11 +1,13 @@
-"""New policies from templates: a Rust file with its row in the registry, or a Python file."""
+"""New policies from templates: a Rust file with its row in the registry, or a Python file.
+
+This file also runs alone, on Python's own library: ``python3 -I python/ampsched/scaffold.py NAME`` (``make new``)
+begins a policy in Rust where nothing is built yet.
+"""
 
 import keyword
 import re
+import sys
 from pathlib import Path
-
-from ampsched._core import InputError
-from ampsched.files import read_text, write_text
 
 POLICIES = Path("crates/policy/src/policies")
 REGISTRY = POLICIES / "mod.rs"
@@ -18,6 +20,12 @@ RUST_WORDS = re.compile(
     "self|static|struct|super|trait|true|try|type|typeof|unsafe|unsized|use|virtual|where|while|"
     "yield"
 )
+
+
+class ScaffoldError(ValueError):
+    """A policy cannot be begun; the text is one line."""
+
+
 _ROW = re.compile(r"^(?P<indent> +)(?P<module>\w+)(?: \+ \w+)*,$", re.MULTILINE)
 
 
@@ -25,12 +33,12 @@ def checkout(start: Path) -> Path:
     """The checkout of the project in which a folder is.
 
     Raises:
-        InputError: If it is in none.
+        ScaffoldError: If it is in none.
     """
     for folder in (start, *start.parents):
         if (folder / REGISTRY).is_file() and (folder / TEMPLATE).is_file():
             return folder
-    raise InputError(
+    raise ScaffoldError(
         f"{start} is not in a checkout of ampsched, where policies in Rust are written "
         "(clone the project, or write one in Python: ampsched new policy --python NAME)"
     )
@@ -44,23 +52,23 @@ def new_rust_policy(root: Path, name: str) -> tuple[Path, Path]:
         name: Name in the registry, such as ``big-first``.
 
     Raises:
-        InputError: If the name cannot be used, or there is such a policy.
+        ScaffoldError: If the name cannot be used, or there is such a policy.
     """
     module, title = _names(name)
     if RUST_WORDS.fullmatch(module):
-        raise InputError(f'policy name "{name}" is a word of Rust')
+        raise ScaffoldError(f'policy name "{name}" is a word of Rust')
     file, registry = root / POLICIES / f"{module}.rs", root / REGISTRY
-    text = read_text(registry)
+    text = _read(registry)
     rows = [(_name_of(root, row["module"]), row) for row in _ROW.finditer(text)]
     if file.exists() or module in re.findall(r"\bmod (\w+)", text) or name in (known for known, _ in rows):
-        raise InputError(f'policy "{name}" exists already ({file})')
+        raise ScaffoldError(f'policy "{name}" exists already ({file})')
     if not rows:
-        raise InputError(f"{registry}: no rows found; add the policy by hand")
+        raise ScaffoldError(f"{registry}: no rows found; add the policy by hand")
     later = [row for known, row in rows if known > name]
     position = later[0].start() if later else rows[-1][1].end() + 1
     row = f"{rows[0][1]['indent']}{module},\n"
-    _write_new(file, _filled(read_text(root / TEMPLATE), name, module, title))
-    write_text(registry, text[:position] + row + text[position:])
+    _write_new(file, _filled(_read(root / TEMPLATE), name, module, title))
+    registry.write_text(text[:position] + row + text[position:], encoding="utf-8")
     return file, registry
 
 
@@ -68,20 +76,51 @@ def new_python_policy(folder: Path, name: str) -> tuple[Path, str]:
     """Writes a policy in Python; returns the file and the name of its class.
 
     Raises:
-        InputError: If the name cannot be used, or the file exists.
+        ScaffoldError: If the name cannot be used, or the file exists.
     """
     module, title = _names(name)
     if keyword.iskeyword(module):
-        raise InputError(f'policy name "{name}" is a word of Python')
+        raise ScaffoldError(f'policy name "{name}" is a word of Python')
     file = folder / f"{module}.py"
-    _write_new(file, _filled(read_text(PYTHON_TEMPLATE), name, module, title))
+    _write_new(file, _filled(_read(PYTHON_TEMPLATE), name, module, title))
     return file, title
+
+
+def begin(here: Path, name: str) -> list[str]:
+    """Begins a policy in Rust in the checkout in which a folder is; returns what to tell its author, in lines.
+
+    Raises:
+        ScaffoldError: As of `checkout` and `new_rust_policy`.
+    """
+    root = checkout(here)
+    new, changed = (path.relative_to(root) for path in new_rust_policy(root, name))
+    return [
+        f"written: {new}",
+        f"row added: {changed}",
+        "then:",
+        f"  make try POLICY={name}    after each edit: compares it with cfs",
+        f"  cargo test -p ampsched-policy {new.stem}    its unit test",
+        "  make bless    writes what is generated anew and shows the differences",
+        "  make lint test",
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Begins the policy in Rust of that name; returns the exit code."""
+    try:
+        if len(arguments) != 1:
+            raise ScaffoldError("name one policy: make new POLICY=big-first")
+        print("\n".join(begin(Path.cwd(), arguments[0])))
+    except ScaffoldError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def _names(name: str) -> tuple[str, str]:
     """The names of module and type: ``big_first`` and ``BigFirst`` for ``big-first``."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > NAME_MAX:
-        raise InputError(
+        raise ScaffoldError(
             f'policy name "{name}" is not made of lower-case words joined by "-", such as big-first '
             f"(at most {NAME_MAX} characters)"
         )
@@ -97,9 +136,16 @@ def _filled(template: str, name: str, module: str, title: str) -> str:
 def _name_of(root: Path, module: str) -> str:
     """The registered name of a module's policy, by which rows are ordered."""
     found = re.search(
-        r': PolicyInfo = PolicyInfo \{\s*name: "([^"]+)"', read_text(root / POLICIES / f"{module}.rs")
+        r': PolicyInfo = PolicyInfo \{\s*name: "([^"]+)"', _read(root / POLICIES / f"{module}.rs")
     )
     return found[1] if found else module.replace("_", "-")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScaffoldError(f"{path}: cannot be read: {error}") from None
 
 
 def _write_new(file: Path, text: str) -> None:
@@ -107,4 +153,8 @@ def _write_new(file: Path, text: str) -> None:
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise InputError(f"{file} exists already") from None
+        raise ScaffoldError(f"{file} exists already") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,8 @@
 """``ampsched new policy``: files to begin with."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,27 @@ def test_a_policy_in_rust_is_one_file_and_one_row(checkout: Path, ampsched_here:
     names = sorted([*(info.name for info in policies()), name])
     with_second_rows = [n for n in names if n != "hfee-as-published"]
     assert rows(checkout) == [{"static": "pinned"}.get(n, n.replace("-", "_")) for n in with_second_rows]
+
+
+def test_make_new_needs_nothing_that_is_built(checkout: Path, ampsched_here: Ampsched) -> None:
+    def alone(*names: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-S", ROOT / "python/ampsched/scaffold.py", *names]
+        return subprocess.run(command, cwd=checkout, check=False, capture_output=True, text=True)
+
+    done = alone("big-first")
+    assert done.returncode == 0, done.stderr
+    file = checkout / scaffold.POLICIES / "big_first.rs"
+    written, registry = file.read_text(), (checkout / scaffold.REGISTRY).read_text()
+    for name, text in {"big-first": "exists already", "yield": "is a word of Rust"}.items():
+        refused = alone(name)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert text in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+    assert alone().stderr == "error: name one policy: make new POLICY=big-first\n"
+    file.unlink()
+    shutil.copy(ROOT / scaffold.REGISTRY, checkout / scaffold.REGISTRY)
+    assert ampsched_here("new", "policy", "big-first").out == done.stdout
+    assert (file.read_text(), (checkout / scaffold.REGISTRY).read_text()) == (written, registry)
 
 
 def test_every_registered_policy_has_a_row_that_is_read(checkout: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ampsched import scaffold
+from ampsched._core import InputError
 from ampsched.cli import render
 
 app = typer.Typer(
@@ -31,19 +32,13 @@ def policy(
     ] = False,
 ) -> None:
     """Write a small policy to change: in a checkout a Rust file, its unit test and its row in the registry."""
-    here = Path.cwd()
-    if python:
-        file, _ = scaffold.new_python_policy(Path(), name)
-        written, then = [f"written: {file}"], [f"ampsched compare -m 2B2S -w sync-2 -p cfs,{file}"]
-    else:
-        root = scaffold.checkout(here)
-        new, changed = (path.relative_to(root) for path in scaffold.new_rust_policy(root, name))
-        written = [f"written: {new}", f"row added: {changed}"]
-        then = [
-            f"make try POLICY={name}    after each edit: compares it with cfs",
-            f"cargo test -p ampsched-policy {new.stem}    its unit test",
-            "make bless    writes what is generated anew and shows the differences",
-            "make lint test",
-        ]
-    for line in [*written, "then:", *(f"  {each}" for each in then)]:
+    try:
+        if python:
+            file, _ = scaffold.new_python_policy(Path(), name)
+            lines = [f"written: {file}", "then:", f"  ampsched compare -m 2B2S -w sync-2 -p cfs,{file}"]
+        else:
+            lines = scaffold.begin(Path.cwd(), name)
+    except scaffold.ScaffoldError as error:
+        raise InputError(str(error)) from None
+    for line in lines:
         typer.echo(line)

@@ -11,5 +11,6 @@ if [ "${1-}" = format ]; then
 fi
 # shellcheck disable=SC2086
 clang-format-19 --dry-run --Werror $sources
-clang-tidy-19 --quiet --warnings-as-errors='*' crates/preload/c/*.c crates/live/exact/*.c crates/live/scx/bpf/native*.c \
-    -- -std=gnu11 -D_GNU_SOURCE -Wall -Wextra 2>/dev/null
+clang-tidy-19 --quiet --warnings-as-errors='*' \
+    crates/preload/c/*.c crates/live/exact/*.c crates/live/scx/bpf/native*.c -- \
+    -std=gnu11 -D_GNU_SOURCE -Wall -Wextra 2>/dev/null

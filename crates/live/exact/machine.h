@@ -18,8 +18,8 @@ enum { SHARES = 64, MAX_CPUS = 512, MAX_CLASSES = 16, MAX_RATES = 32 };
 enum kind { INTEGER, MEMORY, BRANCH, FLOAT, SIMD, WAIT, KINDS };
 enum { STATED_KINDS = WAIT };
 
-/* Intel's optimization manual (2.5.4 for Skylake client): pause takes up to 140 cycles. Without such a cost, a thread that
- * spins would look a hundred times as often as on real cores, and QEMU would change turns with every look. */
+/* Intel's optimization manual (2.5.4 for Skylake client): pause takes up to 140 cycles. Without such a cost, a thread
+ * that spins would look a hundred times as often as on real cores, and QEMU would change turns with every look. */
 enum { WAIT_SHARES = 140 * SHARES };
 
 /* What an access that misses the L1 costs beside its instruction. */

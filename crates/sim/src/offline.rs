@@ -25,8 +25,9 @@ pub struct OfflineFacts {
     pub work_ns: f64,
 }
 
-/// Where simulations get [`OfflineFacts`] from. By default each computes its own; those of a shared one, which must have
-/// the same machine, workload and options but for policy and factors, compute them once, when the first needs them.
+/// Where simulations get [`OfflineFacts`] from. By default each computes its own; those of a shared one, which must
+/// have the same machine, workload and options but for policy and factors, compute them once, when the first needs
+/// them.
 #[derive(Clone, Default)]
 pub struct AloneFacts(Option<Arc<Mutex<Option<Facts>>>>);
 

@@ -41,7 +41,7 @@ enum record_kind {
     RECORD_MOVE, /* thread, core, value: the core from whose queue, flag: whether balancing moves it there */
     /* Looks without locks */
     RECORD_PLACE, /* thread, core: the waker's, value: where it shall go */
-    RECORD_ELSEWHERE, /* core, value: instead of which thread, flag: PICK_, + 0x80 if it skipped locked queues, thread */
+    RECORD_ELSEWHERE, /* core, value: instead of which thread, flag: PICK_, + 0x80 if queues were locked, thread */
     /* Nothing is decided by it */
     RECORD_OTHERS, /* core, flag: whether a task that is not ours runs there */
 };

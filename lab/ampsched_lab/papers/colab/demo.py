@@ -5,7 +5,6 @@ nothing but what the product needs; `ampsched reproduce colab` does the rest: mo
 speed-ups, conditions, figures.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -56,4 +55,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

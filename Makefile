@@ -218,8 +218,9 @@ check-fresh: ## Follow the README on an empty Debian (root) [SUITES COMMANDS]
 # A part of it, with the Rust that Debian 13 has: the demo, all sources, and the tests that run programs.
 .PHONY: check-fresh-part
 check-fresh-part:
-	$(PYTHON) tools/check_fresh.py --suites trixie 'make demo' \
+	$(PYTHON) tools/check_fresh.py --suites trixie --packages 'clang libelf-dev zlib1g-dev pkg-config' 'make demo' \
 		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo check --workspace --locked --quiet' \
+		'cargo check -p ampsched-scx --features bpf --locked --quiet' \
 		'make python-test TESTS=tests/python/test_training.py' \
 		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo test --locked --quiet -p ampsched-live-daemon -p ampsched-taskrt'
 

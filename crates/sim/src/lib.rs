@@ -20,7 +20,7 @@ mod streams;
 mod tasks;
 
 pub use ampsched_trace::{
-    Decision, ExplainError, Explanation, PerfettoTrace, Question, Told, ToldValue, Trace,
+    Decision, ExplainError, Explanation, PerfettoTrace, Question, Step, StepValue, Trace,
     TraceCore, TraceMachine, TraceThread, TurnEnd, Turns,
 };
 pub use batch::{Job, JobError, run_batch};

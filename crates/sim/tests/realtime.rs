@@ -318,12 +318,12 @@ fn slices_of_threads_are_requests_under_eevdf() {
 
 /// What a trace is told of why turns of one thread begin and end.
 #[derive(Default)]
-struct Told {
+struct TurnReasons {
     fair: Option<ThreadId>,
     reasons: Vec<String>,
 }
 
-impl Trace for Told {
+impl Trace for TurnReasons {
     fn thread(&mut self, thread: TraceThread) {
         if thread.name == "fair" {
             self.fair = Some(thread.id);
@@ -353,16 +353,16 @@ impl Trace for Told {
 #[test]
 fn a_trace_says_why_threads_of_classes_above_run() {
     let program = hog("fair", "", 5.0) + &hog("rt", "class='fifo'\npriority=2\nstart_us=1000", 2.0);
-    let mut told = Told::default();
+    let mut seen = TurnReasons::default();
     let host = Host::symmetric(1);
     let policy = build_policy("cfs", &[]).unwrap();
     let workload = workload(&[&program]);
-    simulate_with(&host.machine, &workload, "cfs", policy, &host.options, Some(&mut told)).unwrap();
+    simulate_with(&host.machine, &workload, "cfs", policy, &host.options, Some(&mut seen)).unwrap();
     let expected = [
         "fair stops: a thread of a class above the policy's takes the core",
         "runs: the most urgent thread of the classes above the policy's",
         "above stops: it has ended",
         "fair stops: it has ended",
     ];
-    assert_eq!(told.reasons, expected);
+    assert_eq!(seen.reasons, expected);
 }

@@ -39,7 +39,7 @@ void ampsched_runtime_free(ampsched_runtime *runtime);
 /* Number of workers. */
 size_t ampsched_workers(const ampsched_runtime *runtime);
 
-/* Measures the workers' speeds for so many seconds and writes one number per worker; the slowest is 1. */
+/* Measures the workers' speeds, for `seconds`, and writes one number per worker; the slowest is 1. */
 int ampsched_measure_speeds(const ampsched_runtime *runtime, double seconds, double *speeds);
 
 /* Executes `body` for the iterations from first to end - 1, in parts. A body that returns other than 0 ends the

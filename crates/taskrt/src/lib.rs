@@ -45,6 +45,7 @@ mod error;
 mod graph_job;
 mod loop_job;
 mod parker;
+mod path_publisher;
 mod policy_text;
 mod quota;
 mod ranges;
@@ -54,7 +55,6 @@ mod runtime;
 mod scope;
 mod shared;
 mod sync;
-mod told;
 
 pub use ampsched_task::{Recording, TaskId, WorkerId};
 pub use cores::{CoreClass, Cores};

@@ -17,11 +17,11 @@ use crate::erase::{self, Parts};
 use crate::graph_job::{GraphJob, NewTask, Scheduling, Stop};
 use crate::loop_job::LoopJob;
 use crate::parker::Parker;
+use crate::path_publisher::PathPublisher;
 use crate::policy_text::parse_policy;
 use crate::recording::recording;
 use crate::scope::Scope;
 use crate::shared::{Shared, wake_all};
-use crate::told::Told;
 use crate::{Cores, Error, Recording};
 
 /// Stack of a worker: that of a program's main thread on Linux; waits may be nested on it.
@@ -90,9 +90,10 @@ impl Runtime {
         let parkers: Vec<Arc<Parker>> =
             started.iter().map(|(_, (_, parker))| Arc::clone(parker)).collect();
         let thread_ids: Vec<u32> = started.into_iter().map(|(_, (id, _))| id).collect();
-        let told = Told::if_asked(&thread_ids)?;
+        let publisher = PathPublisher::if_asked(&thread_ids)?;
         let dispatcher = Dispatcher::new(workers, parkers.clone());
-        let shared = Shared::new(dispatcher, parkers, (policy, build, params), config.record, told);
+        let shared =
+            Shared::new(dispatcher, parkers, (policy, build, params), config.record, publisher);
         let shared = Arc::new(shared);
         let mut threads = Vec::new();
         for (thread, begin) in team {

@@ -12,8 +12,8 @@ use crate::dispatcher::{Dispatcher, Job, Serial, ToWake, WAKE_S, Waiter, Work};
 use crate::graph_job::{Body, Executions};
 use crate::loop_job::{LoopJob, Step};
 use crate::parker::Parker;
+use crate::path_publisher::PathPublisher;
 use crate::rates::Rates;
-use crate::told::Told;
 
 thread_local! {
     /// The runtime (by its address) and the worker that this thread is.
@@ -40,7 +40,7 @@ pub struct Shared {
     /// Whether executions are recorded.
     pub is_recorded: bool,
     /// Where workers tell their paths, if anybody has asked for it.
-    told: Option<Told>,
+    publisher: Option<PathPublisher>,
     zero: Instant,
 }
 
@@ -51,10 +51,10 @@ impl Shared {
         parkers: Vec<Arc<Parker>>,
         (policy, build, params): (&'static str, Build, Params),
         is_recorded: bool,
-        told: Option<Told>,
+        publisher: Option<PathPublisher>,
     ) -> Self {
         let (dispatcher, zero) = (Mutex::new(dispatcher), Instant::now());
-        Self { dispatcher, parkers, build, params, policy, is_recorded, told, zero }
+        Self { dispatcher, parkers, build, params, policy, is_recorded, publisher, zero }
     }
 
     /// The dispatcher.
@@ -65,14 +65,14 @@ impl Shared {
 
     /// Bottom levels for a new graph, if workers tell their paths.
     pub fn levels(&self, workers: &Workers) -> Option<BottomLevels> {
-        let levels = |_: &Told| BottomLevels::new(Weight::Cost(workers.fastest_class()));
-        self.told.as_ref().map(levels)
+        let levels = |_: &PathPublisher| BottomLevels::new(Weight::Cost(workers.fastest_class()));
+        self.publisher.as_ref().map(levels)
     }
 
     /// Tells the path of what a worker does from now on, if workers tell; 0: none.
     fn tell(&self, me: WorkerId, path_ns: u64) {
-        if let Some(told) = &self.told {
-            told.tell(me, path_ns);
+        if let Some(publisher) = &self.publisher {
+            publisher.tell(me, path_ns);
         }
     }
 
@@ -135,7 +135,7 @@ impl Shared {
     /// Executes what the policies have for a worker, nothing older than `from`, until `is_over`.
     fn serve(&self, me: WorkerId, from: Serial, is_over: impl Fn(&Dispatcher) -> bool) {
         let mut to_wake = ToWake::new();
-        let outer_ns = self.told.as_ref().map_or(0, |told| told.path_ns(me));
+        let outer_ns = self.publisher.as_ref().map_or(0, |publisher| publisher.path_ns(me));
         let mut dispatcher = self.lock();
         while !is_over(&dispatcher) {
             let mut work = dispatcher.feed(Some((me, from)), &mut to_wake);
@@ -149,8 +149,8 @@ impl Shared {
                 work = dispatcher.given(me);
             }
             let Some(work) = work else { continue };
-            if let Some(told) = &self.told {
-                told.tell(me, dispatcher.path_ns(&work));
+            if let Some(publisher) = &self.publisher {
+                publisher.tell(me, dispatcher.path_ns(&work));
             }
             drop(dispatcher);
             wake_all(&mut to_wake);

@@ -57,7 +57,7 @@ pub enum ExplainError {
 
 /// One thing that happened to the thread, or instead of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Told {
+pub struct Step {
     /// When, in ns since the start.
     pub at_ns: Ns,
     /// What, in a word: `starts`, `woken`, `placed`, `interrupts`, `runs`, `stops`, `moved`, `planned`, `held`,
@@ -74,13 +74,13 @@ pub struct Told {
     /// Why, in words.
     pub because: Option<&'static str>,
     /// The values that counted, by name; the unit comes last in the name.
-    pub values: BTreeMap<&'static str, ToldValue>,
+    pub values: BTreeMap<&'static str, StepValue>,
 }
 
 /// A value that counted, with threads and cores by name and number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum ToldValue {
+pub enum StepValue {
     /// A time in ns.
     Ns(i64),
     /// A number, a load, a rank, a core.
@@ -115,7 +115,7 @@ pub struct Explanation {
     /// The same in a sentence.
     pub summary: String,
     /// What happened, in the order of time.
-    pub events: Vec<Told>,
+    pub events: Vec<Step>,
 }
 
 #[derive(Clone, Debug)]
@@ -146,9 +146,9 @@ pub struct Explainer {
     /// The state at the moment, once time has passed it.
     at_moment: Option<State>,
     /// The last change of the thread's plan before the window.
-    plan: Option<Told>,
-    before: VecDeque<Told>,
-    told: Vec<Told>,
+    plan: Option<Step>,
+    before: VecDeque<Step>,
+    steps: Vec<Step>,
 }
 
 impl Explainer {
@@ -166,7 +166,7 @@ impl Explainer {
             at_moment: None,
             plan: None,
             before: VecDeque::new(),
-            told: Vec::new(),
+            steps: Vec::new(),
         }
     }
 
@@ -183,9 +183,9 @@ impl Explainer {
         };
         let state = self.at_moment.as_ref().unwrap_or(&self.state);
         let summary = self.summary(about, state);
-        let mut events: Vec<Told> =
-            self.plan.iter().chain(&self.before).chain(&self.told).cloned().collect();
-        events.sort_by_key(|told| told.at_ns);
+        let mut events: Vec<Step> =
+            self.plan.iter().chain(&self.before).chain(&self.steps).cloned().collect();
+        events.sort_by_key(|step| step.at_ns);
         Ok(Explanation {
             thread: about.0,
             name: self.name(about),
@@ -260,13 +260,13 @@ impl Explainer {
         }
     }
 
-    fn told(&self, what: &'static str, sentence: String, why: Option<&Reason>, at_ns: Ns) -> Told {
+    fn step(&self, what: &'static str, sentence: String, why: Option<&Reason>, at_ns: Ns) -> Step {
         let sentence = match why {
             Some(why) => format!("{sentence}: {}", why.because),
             None => sentence,
         };
         let values = why.into_iter().flat_map(|why| &why.values);
-        Told {
+        Step {
             at_ns,
             what,
             sentence,
@@ -278,32 +278,32 @@ impl Explainer {
         }
     }
 
-    fn value(&self, value: &ReasonValue) -> ToldValue {
+    fn value(&self, value: &ReasonValue) -> StepValue {
         match value {
-            ReasonValue::Ns(ns) => ToldValue::Ns(*ns),
-            ReasonValue::Count(count) => ToldValue::Count(*count),
-            ReasonValue::Real(real) => ToldValue::Real(*real),
-            ReasonValue::Core(core) => ToldValue::Count(core.0.into()),
-            ReasonValue::Thread(thread) => ToldValue::Word(self.name(*thread)),
-            ReasonValue::Word(word) => ToldValue::Word(word.clone()),
+            ReasonValue::Ns(ns) => StepValue::Ns(*ns),
+            ReasonValue::Count(count) => StepValue::Count(*count),
+            ReasonValue::Real(real) => StepValue::Real(*real),
+            ReasonValue::Core(core) => StepValue::Count(core.0.into()),
+            ReasonValue::Thread(thread) => StepValue::Word(self.name(*thread)),
+            ReasonValue::Word(word) => StepValue::Word(word.clone()),
             ReasonValue::Loads(loads) => {
-                ToldValue::Loads(loads.iter().map(|(core, load)| (core.0, *load)).collect())
+                StepValue::Loads(loads.iter().map(|(core, load)| (core.0, *load)).collect())
             }
         }
     }
 
     /// Keeps something: all of it in the window, before that what leads to its beginning.
-    fn keep(&mut self, told: Told) {
-        if told.at_ns > self.question.end_ns() {
+    fn keep(&mut self, step: Step) {
+        if step.at_ns > self.question.end_ns() {
             return;
         }
-        if told.at_ns >= self.begin_ns() {
-            self.told.push(told);
+        if step.at_ns >= self.begin_ns() {
+            self.steps.push(step);
             return;
         }
-        match told.what {
+        match step.what {
             "planned" => {
-                self.plan = Some(told);
+                self.plan = Some(step);
                 return;
             }
             // What was before the last turn or sleep explains nothing any more.
@@ -313,10 +313,10 @@ impl Explainer {
         if self.before.len() == KEPT_BEFORE {
             // Who else ran matters least.
             let mut before = self.before.iter();
-            let others = before.position(|told| matches!(told.what, "instead" | "passed"));
+            let others = before.position(|step| matches!(step.what, "instead" | "passed"));
             self.before.remove(others.unwrap_or(0));
         }
-        self.before.push_back(told);
+        self.before.push_back(step);
     }
 
     /// The sentence of a decision about the thread itself.
@@ -372,25 +372,25 @@ impl Trace for Explainer {
             self.about = Some(thread.id);
             (self.state, self.plan) = (NOT_STARTED, None);
             self.before.clear();
-            self.told.clear();
+            self.steps.clear();
         }
     }
 
     fn run(&mut self, core: CoreId, thread: ThreadId, why: Option<&Reason>, at_ns: Ns) {
         self.passes(at_ns);
         self.running[core.index()] = Some(thread);
-        let told = if self.is_about(thread) {
+        let step = if self.is_about(thread) {
             self.becomes("running", Some(core), at_ns);
-            self.told("runs", format!("It runs on {}", self.core(core)), why, at_ns)
+            self.step("runs", format!("It runs on {}", self.core(core)), why, at_ns)
         } else if self.waits_on(core) {
             self.state.rival = Some(thread);
             let other = self.name(thread);
             let sentence = format!("{} runs {other}", capital(&self.core(core)));
-            Told { other: Some(other), ..self.told("instead", sentence, why, at_ns) }
+            Step { other: Some(other), ..self.step("instead", sentence, why, at_ns) }
         } else {
             return;
         };
-        self.keep(Told { core: Some(core.0), ..told });
+        self.keep(Step { core: Some(core.0), ..step });
     }
 
     fn stop(&mut self, core: CoreId, thread: ThreadId, end: TurnEnd, at_ns: Ns) {
@@ -409,14 +409,14 @@ impl Trace for Explainer {
             _ => ("waiting", format!("It loses {on}")),
         };
         self.becomes(state, Some(core), at_ns);
-        let told = self.told("stops", sentence, end.why, at_ns);
-        let object = told.values.get("object").and_then(|value| match value {
-            ToldValue::Word(word) => Some(format!(" ({word})")),
+        let step = self.step("stops", sentence, end.why, at_ns);
+        let object = step.values.get("object").and_then(|value| match value {
+            StepValue::Word(word) => Some(format!(" ({word})")),
             _ => None,
         });
         self.state.waits_for =
-            told.because.map(|because| format!("{because}{}", object.unwrap_or_default()));
-        self.keep(Told { core: Some(core.0), ..told });
+            step.because.map(|because| format!("{because}{}", object.unwrap_or_default()));
+        self.keep(Step { core: Some(core.0), ..step });
     }
 
     fn wake(&mut self, waker: Option<ThreadId>, woken: ThreadId, _core: Option<CoreId>, at_ns: Ns) {
@@ -436,31 +436,31 @@ impl Trace for Explainer {
             (None, "woken") => "It is woken by a timer or a device".to_owned(),
             (None, _) => format!("It {verb}"),
         };
-        self.keep(Told { other, ..self.told(what, sentence, None, at_ns) });
+        self.keep(Step { other, ..self.step(what, sentence, None, at_ns) });
     }
 
     fn decided(&mut self, thread: ThreadId, decision: Decision, why: Option<&Reason>, at_ns: Ns) {
         self.passes(at_ns);
-        let told = match decision {
+        let step = match decision {
             Decision::Interrupts { running, core, yes } if self.is_about(running) => {
                 let (woken, core) = (self.name(thread), self.core(core));
                 let verb = if yes { "interrupts it" } else { "does not interrupt it" };
                 let sentence = format!("{woken}, just woken, {verb} on {core}");
-                Told { other: Some(woken), ..self.told("interrupts", sentence, why, at_ns) }
+                Step { other: Some(woken), ..self.step("interrupts", sentence, why, at_ns) }
             }
             _ if !self.is_about(thread) => return,
             decision => {
                 let (what, sentence) = self.own_decision(decision);
-                self.told(what, sentence, why, at_ns)
+                self.step(what, sentence, why, at_ns)
             }
         };
         let (core, other) = match decision {
             Decision::Placed(core) | Decision::Moved { to: core, .. } => {
                 self.becomes("waiting", Some(core), at_ns);
-                (Some(core), told.other.clone())
+                (Some(core), step.other.clone())
             }
             Decision::Interrupts { running, core, .. } => {
-                (Some(core), told.other.clone().or_else(|| Some(self.name(running))))
+                (Some(core), step.other.clone().or_else(|| Some(self.name(running))))
             }
             Decision::PassedOver(core) => (Some(core), None),
             Decision::Held => {
@@ -473,7 +473,7 @@ impl Trace for Explainer {
             }
             Decision::Planned(_) => (None, None),
         };
-        self.keep(Told { core: core.map(|core| core.0), other, ..told });
+        self.keep(Step { core: core.map(|core| core.0), other, ..step });
     }
 
     fn frequency(&mut self, _cluster: ClusterId, _mhz: u32, at_ns: Ns) {

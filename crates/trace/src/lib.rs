@@ -8,7 +8,7 @@ mod perfetto;
 mod trace;
 mod turns;
 
-pub use explain::{ExplainError, Explainer, Explanation, Question, Told, ToldValue};
+pub use explain::{ExplainError, Explainer, Explanation, Question, Step, StepValue};
 pub use perfetto::{PerfettoTrace, SpanTrace, TraceCore, TraceMachine};
 pub use trace::{Decision, SystemIds, Trace, TraceThread, TurnEnd};
 pub use turns::{TurnThread, Turns};

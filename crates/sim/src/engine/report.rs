@@ -38,7 +38,7 @@ impl Engine<'_> {
                 completions_ns: app.completions_ns.clone(),
                 threads: app.threads,
                 latency: latencies.into(),
-                periods: periods.told(),
+                periods: periods.summary(),
             })
             .collect();
         let caveat = self.supervisor.caveat(&self.sched, self.setup.options.energy);
@@ -197,7 +197,7 @@ impl Engine<'_> {
             migrations: stats.migrations,
             energy_uj: self.meters.as_deref().map(|meters| meters.thread_uj(id)),
             latency: (&thread.timeliness.latency).into(),
-            periods: thread.timeliness.periods.as_deref().and_then(Periods::told),
+            periods: thread.timeliness.periods.as_deref().and_then(Periods::summary),
         }
     }
 

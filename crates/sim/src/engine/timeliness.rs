@@ -10,7 +10,7 @@ use ampsched_model::{Histogram, Ns, SchedClass, ThreadId};
 use super::Engine;
 use super::threads::WaitsFor;
 use super::timers::NEVER;
-use crate::Periods as Told;
+use crate::Periods as PeriodSummary;
 
 /// What is counted of one thread.
 #[derive(Debug)]
@@ -129,8 +129,8 @@ impl Periods {
     }
 
     /// For the results; none if there was no period.
-    pub fn told(&self) -> Option<Told> {
-        (self.count() > 0).then(|| Told {
+    pub fn summary(&self) -> Option<PeriodSummary> {
+        (self.count() > 0).then(|| PeriodSummary {
             count: self.count(),
             missed: self.late.len(),
             slack_p50_ns: self.slack_p50_ns(),

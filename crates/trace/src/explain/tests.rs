@@ -3,7 +3,7 @@
 use ampsched_model::{CoreId, Ns, ThreadId};
 use ampsched_policy::{DecidedBy, Reason, RunState};
 
-use super::{ExplainError, Explainer, Explanation, Question, ToldValue};
+use super::{ExplainError, Explainer, Explanation, Question, StepValue};
 use crate::{Decision, Trace, TraceCore, TraceMachine, TraceThread, TurnEnd};
 
 const MS: Ns = 1_000_000;
@@ -64,7 +64,7 @@ fn explain(thread: &str, at_ms: Ns, window_ms: Ns) -> Explanation {
 
 fn sentences(explanation: &Explanation) -> Vec<(f64, &str)> {
     let each = explanation.events.iter();
-    each.map(|told| (told.at_ns as f64 / 1e6, told.sentence.as_str())).collect()
+    each.map(|step| (step.at_ns as f64 / 1e6, step.sentence.as_str())).collect()
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn a_waiting_thread_hears_who_runs_and_why_it_does_not() {
     let instead = &explanation.events[3];
     assert_eq!((instead.what, instead.other.as_deref()), ("instead", Some("a/main")));
     assert_eq!(instead.rule.as_deref(), Some("order"));
-    assert_eq!(instead.values["waited_ns"], ToldValue::Ns(3_000_000));
-    assert_eq!(explanation.events[2].values["first"], ToldValue::Word("a/main".to_owned()));
+    assert_eq!(instead.values["waited_ns"], StepValue::Ns(3_000_000));
+    assert_eq!(explanation.events[2].values["first"], StepValue::Word("a/main".to_owned()));
 }
 
 #[test]

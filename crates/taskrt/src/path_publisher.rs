@@ -20,7 +20,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::Error;
 
 /// A page with a slot for each worker.
-pub struct Told {
+pub struct PathPublisher {
     start: NonNull<AtomicU64>,
     words: usize,
     /// Who watches the process finds the page by this.
@@ -28,11 +28,11 @@ pub struct Told {
 }
 
 // SAFETY: the page is unmapped only when this is dropped, and all accesses to it are atomic.
-unsafe impl Send for Told {}
+unsafe impl Send for PathPublisher {}
 // SAFETY: as above.
-unsafe impl Sync for Told {}
+unsafe impl Sync for PathPublisher {}
 
-impl Told {
+impl PathPublisher {
     /// A page for workers with these threads if the environment asks for one.
     ///
     /// Errors: there is no memory or no file descriptor.
@@ -52,15 +52,18 @@ impl Told {
         // SAFETY: the kernel chooses where, so nothing else is there.
         let start = unsafe { mmap(ptr::null_mut(), bytes, access, flags, &file, 0)? };
         let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
-        let told = Self { start, words: bytes / size_of::<AtomicU64>(), _file: file };
-        for (slot, &thread_id) in told.words()[HEADER_WORDS..].chunks(SLOT_WORDS).zip(thread_ids) {
+        let publisher = Self { start, words: bytes / size_of::<AtomicU64>(), _file: file };
+        for (slot, &thread_id) in
+            publisher.words()[HEADER_WORDS..].chunks(SLOT_WORDS).zip(thread_ids)
+        {
             slot[0].store(u64::from(thread_id), Ordering::Relaxed);
         }
         // Without the first word the rest counts for nothing.
-        for (word, value) in told.words().iter().zip(path_page::header(thread_ids.len())).rev() {
+        for (word, value) in publisher.words().iter().zip(path_page::header(thread_ids.len())).rev()
+        {
             word.store(value, Ordering::Release);
         }
-        Ok(told)
+        Ok(publisher)
     }
 
     fn words(&self) -> &[AtomicU64] {
@@ -83,7 +86,7 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for PathPublisher {
     fn drop(&mut self) {
         let bytes = self.words * size_of::<AtomicU64>();
         // SAFETY: nobody has a reference into the page any more. If it fails the page stays, which harms nobody.
@@ -99,11 +102,11 @@ mod tests {
 
     #[test]
     fn others_read_what_is_told_by_the_descriptor() {
-        let told = Told::new(&[70, 80, 90]).unwrap();
-        told.tell(WorkerId(0), 5);
-        told.tell(WorkerId(2), u64::MAX);
-        assert_eq!([0, 1, 2].map(|worker| told.path_ns(WorkerId(worker))), [5, 0, u64::MAX]);
-        let file = File::from(told._file.try_clone().unwrap());
+        let publisher = PathPublisher::new(&[70, 80, 90]).unwrap();
+        publisher.tell(WorkerId(0), 5);
+        publisher.tell(WorkerId(2), u64::MAX);
+        assert_eq!([0, 1, 2].map(|worker| publisher.path_ns(WorkerId(worker))), [5, 0, u64::MAX]);
+        let file = File::from(publisher._file.try_clone().unwrap());
         let read = || {
             let mut page = vec![0; path_page::bytes(3) + 1];
             let length = file.read_at(&mut page, 0).unwrap();
@@ -111,7 +114,7 @@ mod tests {
             path_page::stated_paths(&page[..length]).collect::<Vec<_>>()
         };
         assert_eq!(read(), [(70, 5), (90, u64::MAX)]);
-        told.tell(WorkerId(0), 0);
+        publisher.tell(WorkerId(0), 0);
         assert_eq!(read(), [(90, u64::MAX)]);
     }
 }

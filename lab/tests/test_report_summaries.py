@@ -16,7 +16,7 @@ from ampsched_lab.best import report as best
 from ampsched_lab.optimum import report as optimum
 from ampsched_lab.papers import claims
 from ampsched_lab.prediction import degradation
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 sys.path[:0] = [str(ROOT / "tests/attack"), str(ROOT / "lab/calibration/prediction")]
 import opening as prediction  # noqa: E402
@@ -29,7 +29,7 @@ from ampsched_lab.gain.results import Results  # noqa: E402
 from ampsched_lab.kernels import report as kernels  # noqa: E402
 from ampsched_lab.recordings import exact, lifted, native  # noqa: E402
 from ampsched_lab.recordings import opening as recordings  # noqa: E402
-from ampsched_lab.shared import openings  # noqa: E402
+from ampsched_lab.shared import summaries  # noqa: E402
 from ampsched_lab.storms import report as storms  # noqa: E402
 
 REPORTS = ROOT / "docs/reports"
@@ -129,12 +129,12 @@ def test_the_sentences_on_many_cores_are_those_of_the_data(tmp_path: Path) -> No
     assert wrapped(of_cores(tmp_path)).split("\n\n") == [paragraph, figure]
 
 
-@pytest.mark.parametrize("name", openings.PAGES)
+@pytest.mark.parametrize("name", summaries.PAGES)
 def test_the_sentences_on_errors_are_those_of_the_tables(name: str) -> None:
-    text, kind = (ROOT / name).read_text("utf-8"), openings.PAGES[name]
-    assert len(openings.errors(text, kind)) >= 7
-    assert openings.opened(text, kind) == text, f"run: python -m ampsched_lab.shared.openings {name}"
-    assert openings.opened(openings.opened(text, kind), kind) == text
+    text, kind = (ROOT / name).read_text("utf-8"), summaries.PAGES[name]
+    assert len(summaries.errors(text, kind)) >= 7
+    assert summaries.opened(text, kind) == text, f"run: python -m ampsched_lab.shared.summaries {name}"
+    assert summaries.opened(summaries.opened(text, kind), kind) == text
 
 
 def test_errors_are_read_from_tables() -> None:
@@ -152,19 +152,19 @@ def test_errors_are_read_from_tables() -> None:
 |---|---:|
 | four | 5 % |
 """
-    kind = openings.Kind("x.svg", "cases", 0.5, leaves_out=r"\(sets ")
-    found = openings.errors(text, kind)
+    kind = summaries.Kind("x.svg", "cases", 0.5, leaves_out=r"\(sets ")
+    found = summaries.errors(text, kind)
     assert [(each.group, each.name, each.value) for each in found] == [
         ("A section", "one", 1.0),
         ("A section", "two", -0.25),
         ("A section", "two", 0.25),
     ]
-    page = openings.opened(text, kind)
+    page = summaries.opened(text, kind)
     assert "**Of 3 cases 2 are within 50% of what was measured, and the mean is 50.0% off.**" in page
     assert "The worst single one is *one* (A section), +100.0%." in page
     worse = page.replace("+100 %", "+200 %")
-    assert "*one* (A section), +200.0%." in openings.opened(worse, kind)
-    assert openings.opened(worse, kind).count("**Of ") == 1
+    assert "*one* (A section), +200.0%." in summaries.opened(worse, kind)
+    assert summaries.opened(worse, kind).count("**Of ") == 1
 
 
 def test_an_opening_has_three_sentences() -> None:

@@ -15,11 +15,11 @@ from ampsched_lab.campaign.boot import Guest, Scheduler
 from ampsched_lab.campaign.plan import SETTLE_US
 from ampsched_lab.campaign.store import Store
 from ampsched_lab.shared.page import replace_region
-from ampsched_lab.truth.sides import quanta, run
-from ampsched_lab.truth.sides.machine import FIELDS, Costs, machine_file, read, read_look_us
-from ampsched_lab.truth.sides.report import Cell, summary
-from ampsched_lab.truth.sides.simulated import Simulator
-from ampsched_lab.truth.sides.workloads import WORKLOADS, Program, Workload
+from ampsched_lab.truth.pairs import quanta, run
+from ampsched_lab.truth.pairs.machine import FIELDS, Costs, machine_file, read, read_look_us
+from ampsched_lab.truth.pairs.report import Cell, summary
+from ampsched_lab.truth.pairs.simulated import Simulator
+from ampsched_lab.truth.pairs.workloads import WORKLOADS, Program, Workload
 
 SOURCES = Path(__file__).resolve().parents[2] / "lab/ampsched_lab/programs"
 LEAST = {"rounds": 3, "items": 5, "period-us": 500, "step-us": 100}

@@ -10,7 +10,7 @@ from ampsched_lab.truth.host import run
 from ampsched_lab.truth.host.measure import FOREIGN_MAX, Host, Run
 from ampsched_lab.truth.host.report import Pair, disturbed, text_of
 from ampsched_lab.truth.host.scenarios import SCENARIOS, arguments, cpus_of
-from ampsched_lab.truth.sides.machine import FIELDS, Costs
+from ampsched_lab.truth.pairs.machine import FIELDS, Costs
 
 HOST = Host("6.18.44", 250, "none", "some CPU", is_virtual=True)
 REAL = Run(turnaround_ns=1_000_000_000, ns_per_iteration=1.0, switches=300, foreign=0.01)

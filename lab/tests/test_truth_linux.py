@@ -10,13 +10,13 @@ from ampsched import Catalog
 from ampsched_lab.campaign.boot import KERNEL
 from ampsched_lab.campaign.plan import Run, plan
 from ampsched_lab.campaign.store import Store
-from ampsched_lab.truth.sides import causes, linux, run
-from ampsched_lab.truth.sides import linux_report as report
-from ampsched_lab.truth.sides.machine import Costs
-from ampsched_lab.truth.sides.simulated import Ended
-from ampsched_lab.truth.sides.systems import POLICY_OF, SYSTEMS, system
-from ampsched_lab.truth.sides.traces import simulated_text, text_of
-from ampsched_lab.truth.sides.workloads import WORKLOADS
+from ampsched_lab.truth.pairs import causes, linux, run
+from ampsched_lab.truth.pairs import linux_report as report
+from ampsched_lab.truth.pairs.machine import Costs
+from ampsched_lab.truth.pairs.simulated import Ended
+from ampsched_lab.truth.pairs.systems import POLICY_OF, SYSTEMS, system
+from ampsched_lab.truth.pairs.traces import simulated_text, text_of
+from ampsched_lab.truth.pairs.workloads import WORKLOADS
 
 
 def ended(

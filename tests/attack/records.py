@@ -15,7 +15,7 @@ from workers import ROOT, Done, Failure
 sys.path.insert(0, str(ROOT / "lab"))
 
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import counted, opening
+from ampsched_lab.shared.summary import counted, opening
 
 ATTACKED = ["crates", "python/ampsched/data", "Cargo.lock"]
 """Where what is attacked is."""

@@ -9,10 +9,10 @@ from machines import ROOT
 
 from ampsched_lab.campaign.boot import Guest, boot, ours
 from ampsched_lab.campaign.plan import Run
-from ampsched_lab.truth.sides import run
-from ampsched_lab.truth.sides.machine import Costs
-from ampsched_lab.truth.sides.simulated import Simulator
-from ampsched_lab.truth.sides.workloads import WORKLOADS
+from ampsched_lab.truth.pairs import run
+from ampsched_lab.truth.pairs.machine import Costs
+from ampsched_lab.truth.pairs.simulated import Simulator
+from ampsched_lab.truth.pairs.workloads import WORKLOADS
 
 SOURCES = {"director": ROOT / "lab/ampsched_lab/campaign/director.c"}
 TOLERANCE = {"cfs": 0.02, "wash": 0.05}

@@ -13,7 +13,7 @@ from conftest import ROOT
 from tools.pages import IN_A_CHECKOUT, IN_A_VM, Block, blocks, lines
 
 from ampsched.cli.app import app
-from ampsched.cli.passing import PassedOn
+from ampsched.cli.forwarding import PassedOn
 from ampsched.live.commands import subcommands
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

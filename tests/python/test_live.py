@@ -13,7 +13,7 @@ import pytest
 from conftest import Ampsched
 
 from ampsched import InputError
-from ampsched.cli.passing import session_options
+from ampsched.cli.forwarding import session_options
 from ampsched.live import (
     LiveComparison,
     LiveRun,

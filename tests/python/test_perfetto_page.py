@@ -13,7 +13,7 @@ import pytest
 from conftest import Ampsched
 
 from ampsched import InputError
-from ampsched.cli import opening
+from ampsched.cli import perfetto
 
 CONTENT = bytes(range(256)) * 5000
 
@@ -22,7 +22,7 @@ CONTENT = bytes(range(256)) * 5000
 def browsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """No browser, but what it would be told."""
     links: list[str] = []
-    monkeypatch.setattr(opening, "_browse", links.append)
+    monkeypatch.setattr(perfetto, "_browse", links.append)
     return links
 
 
@@ -31,7 +31,7 @@ def served(tmp_path: Path, browsed: list[str]) -> Iterator[tuple[int, threading.
     """A trace that is being served: the port, and the thread that serves it until it has been fetched."""
     trace = tmp_path / "my trace.pftrace"
     trace.write_bytes(CONTENT)
-    thread = threading.Thread(target=opening.show, args=(trace, 0), daemon=True)
+    thread = threading.Thread(target=perfetto.show, args=(trace, 0), daemon=True)
     thread.start()
     while not browsed:
         time.sleep(0.01)
@@ -42,7 +42,7 @@ def served(tmp_path: Path, browsed: list[str]) -> Iterator[tuple[int, threading.
 
 
 def ask(port: int, method: str, path: str, host: str | None = None) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(opening.HOST, port, timeout=5)
+    connection = http.client.HTTPConnection(perfetto.HOST, port, timeout=5)
     try:
         connection.request(method, path, headers={"Host": host} if host else {})
         answer = connection.getresponse()
@@ -94,19 +94,19 @@ def test_the_page_may_ask_before(served: tuple[int, threading.Thread]) -> None:
 
 def test_a_connection_that_says_nothing_keeps_nobody_waiting(served: tuple[int, threading.Thread]) -> None:
     port, thread = served
-    with socket.create_connection((opening.HOST, port)):
+    with socket.create_connection((perfetto.HOST, port)):
         assert ask(port, "GET", "/my%20trace.pftrace")[0] == 200
         thread.join(5)
         assert not thread.is_alive()
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    with socket.create_server((opening.HOST, 0)) as other:
+    with socket.create_server((perfetto.HOST, 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(
             InputError, match=rf"--open: cannot serve .*x on 127.0.0.1:{port}: Address already in use"
         ):
-            opening.show(tmp_path / "x", port)
+            perfetto.show(tmp_path / "x", port)
 
 
 def test_open_needs_one_trace(ampsched_here: Ampsched) -> None:
@@ -121,11 +121,11 @@ def test_open_needs_one_trace(ampsched_here: Ampsched) -> None:
 
 def test_a_command_serves_what_it_has_written(tmp_path: Path) -> None:
     """The whole way, on a free port instead of the page's one."""
-    with socket.create_server((opening.HOST, 0)) as free:
+    with socket.create_server((perfetto.HOST, 0)) as free:
         port = free.getsockname()[1]
     script = (
-        "import sys; from ampsched.cli import main, opening; opening._browse = lambda link: None;"
-        f" opening.show.__defaults__ = ({port},);"
+        "import sys; from ampsched.cli import main, perfetto; perfetto._browse = lambda link: None;"
+        f" perfetto.show.__defaults__ = ({port},);"
         " sys.argv = ['ampsched', 'simulate', '-m', '2B2S', '-w', 'sync-1', '--trace', 'x.pftrace', '--open', '--json'];"
         " main()"
     )

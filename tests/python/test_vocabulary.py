@@ -43,7 +43,7 @@ def found(name: str, text: str) -> list[str]:
 
 
 def test_private_words_do_not_come_back() -> None:
-    folders = ["crates/live", "crates/preload", "crates/computer"]
+    folders = ["crates"]
     listed = subprocess.run(
         ["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -51,6 +51,18 @@ def test_private_words_do_not_come_back() -> None:
     assert len(names) > 100
     bad = [line for name in names for line in found(name, (ROOT / name).read_text("utf-8"))]
     assert not bad, "\n".join(bad)
+
+
+MODULES = {"passing": "forwarding", "openings": "summaries", "sides": "pairs", "halves": "two_kinds"}
+"""Names that files and folders had, and what they are called."""
+
+
+def test_private_names_of_modules_do_not_come_back() -> None:
+    command = ["git", "ls-files", "-z", "*.py", "*.rs"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    parts = {part.partition(".")[0] for name in listed.split("\0") for part in name.split("/")}
+    assert "ampsched_lab" in parts
+    assert parts & MODULES.keys() == set()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ampsched_lab.best.tables import HEADS, best_other, cells, first, places, ra
 from ampsched_lab.best.variants import ablations, with_fairness
 from ampsched_lab.optimum import report as optimum
 from ampsched_lab.papers.colab.setup import CORES, threads_of
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 FIGURE = "frontier.svg"
 AIMS = Changes(h_antt=-0.29, h_stp=0.26, makespan=-0.36, unfairness=-0.34)

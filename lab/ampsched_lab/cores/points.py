@@ -12,7 +12,7 @@ from pathlib import Path
 from ampsched.vm.exact import loader
 from ampsched_lab.campaign.boot import KERNEL, Guest, Scheduler, ours
 from ampsched_lab.campaign.plan import Mix, Program
-from ampsched_lab.shared.halves import halves
+from ampsched_lab.shared.two_kinds import two_kinds
 
 CORES = (4, 8, 16, 32)
 QUANTA_US = (2.0, 4.0, 50.0)
@@ -53,7 +53,7 @@ class Point:
 
     def guest(self, folder: Path, programs: Path) -> Guest:
         """The machine; its file is put into a folder."""
-        exact = halves(folder, self.name, self.cores, (MIPS, MIPS), quantum_us=self.quantum_us)
+        exact = two_kinds(folder, self.name, self.cores, (MIPS, MIPS), quantum_us=self.quantum_us)
         return Guest(self.name, exact, programs)
 
     def scheduler(self, name: str, peers: Path, program: Path | None = None) -> Scheduler:

@@ -32,7 +32,7 @@ from ampsched_lab.cores.points import (
     points,
 )
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from ampsched_lab.gain.machines import ARM, EARLIER, MACHINES, OURS, PEERS, X86,
 from ampsched_lab.gain.mixes import MIXES
 from ampsched_lab.gain.results import Results
 from ampsched_lab.gain.simulated import Simulator
-from ampsched_lab.truth.sides.report import table
+from ampsched_lab.truth.pairs.report import table
 
 BETTER, WORST, APART = 0.10, 0.03, 0.03
 """H_ANTT: so much lower on average, nowhere more than so much higher; simulated, and measured, within so much."""

@@ -19,8 +19,8 @@ from ampsched_lab.gain.mixes import MIXES, Chosen
 from ampsched_lab.gain.results import METRICS, Cell, Results
 from ampsched_lab.gain.simulated import Simulator
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
-from ampsched_lab.truth.sides.report import table
+from ampsched_lab.shared.summary import opening
+from ampsched_lab.truth.pairs.report import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from statistics import median
 from ampsched import markdown
 from ampsched_lab.kernels.matrix import COLUMNS, MACHINE, Cell, Column, Result
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 DATA, PAGE, FIGURE = "measured.json", "report.md", "kernels.svg"
 NOT_TRIED = ""

@@ -14,7 +14,7 @@ from ampsched.limits import Objective
 from ampsched.markdown import page
 from ampsched_lab.optimum.cases import MACHINES, MIXES, SEEDS, TARGET_MS, Case, cases
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 POLICIES = ("cfs", "linux", "wash", "colab", "max-fair", "abreast", "abreast:lengths=1")
 OBJECTIVES: tuple[Objective, ...] = ("h_antt", "makespan")

@@ -14,7 +14,7 @@ from ampsched_lab.papers.registry import EXPERIMENTS
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.claims.dependence import HOLDS
 from ampsched_lab.shared.constants import Constant, constants
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 REPORTS = Path(__file__).resolve().parents[3] / "docs/reports"
 PAGE = REPORTS / "claims.md"

@@ -12,7 +12,7 @@ from ampsched.statistics import Estimate
 from ampsched_lab.papers.colab.setup import workloads
 from ampsched_lab.shared import plots
 from ampsched_lab.shared.normalised import Normalised
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 MACHINES = ("2B2S", "4B4S")
 POLICIES = ("wash", "colab", "camp", "hsp", "prop-sp")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ampsched_lab.recordings import exact, lifted, native
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
 from ampsched_lab.shared.page import replace_region
+from ampsched_lab.shared.summary import opening
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -1,6 +1,6 @@
 """What pages begin with that compare simulations with measurements.
 
-``python -m ampsched_lab.shared.openings PAGE ...`` writes it.
+``python -m ampsched_lab.shared.summaries PAGE ...`` writes it.
 
 Their data are the errors in their tables. From these the opening is made, three sentences and a figure; a page that has
 one gets it anew.
@@ -15,7 +15,7 @@ from statistics import mean
 
 from ampsched.markdown import plain, wrapped
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 ROOT = Path(__file__).resolve().parents[3]
 PER_CENT = re.compile(r"([+-]?\d+(?:\.\d+)?) ?%")

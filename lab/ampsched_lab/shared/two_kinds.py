@@ -29,7 +29,7 @@ wakeup_latency_ns = 0
 """
 
 
-def halves(folder: Path, name: str, cores: int, mips: tuple[int, int], **settings: Any) -> Exact:
+def two_kinds(folder: Path, name: str, cores: int, mips: tuple[int, int], **settings: Any) -> Exact:
     """A machine, whose file is put into a folder.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ampsched.vm.exact import Work, core_options, run
-from ampsched_lab.shared.halves import halves
+from ampsched_lab.shared.two_kinds import two_kinds
 
 HERE = Path(__file__).parent
 GUEST = HERE / "guest.sh"
@@ -125,7 +125,7 @@ def storm(
     Raises:
         VmError: The machine cannot be booted.
     """
-    exact = halves(folder, f"{plan.cores}-cores", plan.cores, MIPS, kernel=kernel)
+    exact = two_kinds(folder, f"{plan.cores}-cores", plan.cores, MIPS, kernel=kernel)
     files = [GUEST, programs.loader, programs.live, programs.storm]
     words = ["sh", *map(str, files), *plan.words(), *core_options(exact), "--", policy]
     done = run(exact, Work(words, files=files, cwd=Path("/tmp")), limit_s=LIMIT_S, echo=tell)

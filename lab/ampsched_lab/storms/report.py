@@ -11,7 +11,7 @@ from pathlib import Path
 from ampsched import markdown
 from ampsched_lab.campaign.store import CLOCK, IN_KERNEL, files_digest, sources_digest
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import counted, opening
+from ampsched_lab.shared.summary import counted, opening
 from ampsched_lab.storms.boot import HERE, MIPS, PARKED, Outcome, Plan
 
 DATA, PAGE, FIGURE = "measured.json", "report.md", "storms.svg"

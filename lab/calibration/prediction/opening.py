@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ampsched_lab.shared import plots
-from ampsched_lab.shared.opening import opening
+from ampsched_lab.shared.summary import opening
 
 FIGURE = "errors.svg"
 CELL = re.compile(r"(\d+(?:\.\d+)?) %")

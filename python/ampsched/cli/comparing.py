@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ampsched import api
 from ampsched._core import InputError
-from ampsched.cli import opening, options, render, reporting
+from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import progress_bar
 from ampsched.cli.settings import SIMULATION, with_settings
@@ -46,7 +46,7 @@ def compare(
             help="Write a Perfetto trace of the first seed and core order; with several policies one file each.",
         ),
     ] = None,
-    open_: opening.Open = False,
+    open_: perfetto.Open = False,
     details: Annotated[
         bool, typer.Option("--details", help="Print switches, migrations, waiting, fairness.")
     ] = False,
@@ -65,7 +65,7 @@ def compare(
     policies = [PolicySpec.of(each) for each in options.split(policy, "policy")]
     if trace and (len(machines) > 1 or len(workloads) > 1):
         raise InputError("--trace needs a single machine and a single workload")
-    opening.check(open_, trace)
+    perfetto.check(open_, trace)
     if open_ and len(policies) > 1:
         raise InputError("--open shows one trace (give one --policy, or leave out --open)")
     with progress_bar("Simulating", hidden=output.is_data) as progress:
@@ -84,7 +84,7 @@ def compare(
     )
     reporting.comparison(html, result, machines, workloads, policies, settings, quiet=output.is_data)
     if open_:
-        opening.show(traces[0])
+        perfetto.show(traces[0])
 
 
 def _write_traces(

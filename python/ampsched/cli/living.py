@@ -9,8 +9,8 @@ from rich.console import Console
 
 from ampsched.cli import options as read
 from ampsched.cli import render, reporting
+from ampsched.cli.forwarding import PassedOn, pass_on, with_session_options
 from ampsched.cli.output import Output, with_format
-from ampsched.cli.passing import PassedOn, pass_on, with_session_options
 from ampsched.cli.progress import progress_bar
 from ampsched.live import LiveComparison, compare_live, read_mix
 from ampsched.live.commands import subcommands

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from ampsched import api
-from ampsched.cli import opening, options, render, reporting
+from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import SIMULATION, with_settings
 from ampsched.cli.tables import Table
@@ -32,12 +32,12 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="Write a Perfetto trace to this file.")
     ] = None,
-    open_: opening.Open = False,
+    open_: perfetto.Open = False,
     html: options.Html = None,
     output: Output,
 ) -> None:
     """Simulate one workload under one policy and print what every program, thread and core did."""
-    opening.check(open_, trace)
+    perfetto.check(open_, trace)
     outcome = api.simulate(machine, workload, policy, trace=trace, **settings)
 
     def text(console: Console) -> None:
@@ -52,7 +52,7 @@ def simulate(
     output.show(value=outcome.to_dict, rows=lambda: outcome.to_polars().to_dicts(), text=text)
     reporting.simulation(html, outcome, machine, workload, policy, settings, quiet=output.is_data)
     if trace and open_:
-        opening.show(trace)
+        perfetto.show(trace)
 
 
 def _print(console: Console, outcome: Outcome) -> None:

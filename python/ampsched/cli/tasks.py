@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ampsched._core import InputError, TaskGraph
-from ampsched.cli import opening, options, render, reporting
+from ampsched.cli import options, perfetto, render, reporting
 from ampsched.cli.completing import parametrised
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
@@ -149,7 +149,7 @@ def schedule(
     settings: TaskSettings,
     gantt: Gantt = None,
     trace: Trace = None,
-    open_: opening.Open = False,
+    open_: perfetto.Open = False,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", help="Write one line per execution: task, kind, worker, start, end."),
@@ -159,7 +159,7 @@ def schedule(
 ) -> None:
     """Execute a task graph under one task policy; print what each worker does, draw it or write it down."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
-    opening.check(open_, trace)
+    perfetto.check(open_, trace)
     loaded = task_graph(graph, **only(GraphSettings, settings))
     made = run_tasks(loaded, workers, policy, **settings)
     _show(made, f"{loaded.name} under {made.policy}", _Files(gantt, trace, csv, opens=open_), output)
@@ -184,7 +184,7 @@ def draw(
     ],
     gantt: Gantt = None,
     trace: Trace = None,
-    open_: opening.Open = False,
+    open_: perfetto.Open = False,
     graph: Annotated[
         Path | None,
         typer.Option(
@@ -196,7 +196,7 @@ def draw(
 ) -> None:
     """Show what real workers have executed: print it, draw it, or make a task graph of it that can be simulated."""
     check_suffix("--gantt", gantt, *GANTT_SUFFIXES)
-    opening.check(open_, trace)
+    perfetto.check(open_, trace)
     made = read_recording(recording)
     if graph:
         write_task_graph(made.graph, graph)
@@ -244,7 +244,7 @@ def _show(made: TaskSchedule, title: str, files: _Files, output: Output) -> None
         text=text,
     )
     if files.trace and files.opens:
-        opening.show(files.trace)
+        perfetto.show(files.trace)
 
 
 @app.command(

@@ -10,7 +10,7 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
-from ampsched.cli import opening, options, render
+from ampsched.cli import options, perfetto, render
 from ampsched.vm.kernel import DEFAULT_KERNEL
 
 app = typer.Typer(
@@ -144,7 +144,7 @@ def run(
             "traced, into another one as text of Linux's function tracer. https://ui.perfetto.dev opens both.",
         ),
     ] = None,
-    open_: opening.Open = False,
+    open_: perfetto.Open = False,
     cpu: CpuModel = None,
     mips: Mips = 1000.0,
     quantum_us: Quantum = 50.0,
@@ -162,7 +162,7 @@ def run(
     from ampsched.vm import exact
     from ampsched.vm.archive import Archive
 
-    opening.check(open_, trace)
+    perfetto.check(open_, trace)
     archive = Archive(mirror=mirror) if mirror else Archive()
     guest = exact.Exact(
         Catalog.shipped().machine(machine),
@@ -195,7 +195,7 @@ def run(
     if done.lost_events:
         print(f"ampsched: the trace lacks the first {done.lost_events:,} events", file=sys.stderr)
     if trace and open_:
-        opening.show(trace)
+        perfetto.show(trace)
     end(done.code, done.console, done.timed_out, limit_s)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ampsched_lab.truth.contention.simulated import Site, speeds
-from ampsched_lab.truth.sides.report import table
+from ampsched_lab.truth.pairs.report import table
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 
 from ampsched_lab.truth.contention.simulated import Site, speeds
-from ampsched_lab.truth.sides.report import table
+from ampsched_lab.truth.pairs.report import table
 
 EXACT = Path(__file__).parents[4] / "crates/live/exact"
 L2_KIB, L2_CYCLES, MEMORY_CYCLES = 1024, 20, 100

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ampsched.markdown import page
-from ampsched_lab.shared import openings
+from ampsched_lab.shared import summaries
 from ampsched_lab.truth.contention import bandwidth, l2, smt
 
 HEAD = """\
@@ -66,7 +66,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             blocks += [head, section(Path(folder)), rest]
         print("\n\n".join(blocks[-3:]) + "\n")
-    openings.write(arguments.page, page(*blocks), openings.kind_of(Path("contention.md")))
+    summaries.write(arguments.page, page(*blocks), summaries.kind_of(Path("contention.md")))
 
 
 if __name__ == "__main__":

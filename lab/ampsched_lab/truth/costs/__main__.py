@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 from ampsched.markdown import page
-from ampsched_lab.shared import openings
+from ampsched_lab.shared import summaries
 from ampsched_lab.truth.costs import devices, handover, power, refill, spins, windows
 
 HEAD = """\
@@ -33,7 +33,7 @@ def main() -> None:
     text = "\n\n".join(part.text() for part in SECTIONS)
     print(text)
     if arguments.page:
-        openings.write(arguments.page, page(HEAD, text), openings.kind_of(Path("costs.md")))
+        summaries.write(arguments.page, page(HEAD, text), summaries.kind_of(Path("costs.md")))
 
 
 if __name__ == "__main__":

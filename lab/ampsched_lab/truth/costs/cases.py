@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampsched.vm.exact import Exact, Work, run
-from ampsched_lab.shared import halves
+from ampsched_lab.shared import two_kinds
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -20,13 +20,13 @@ F = TypeVar("F", bound="DataclassInstance")
 
 def exact_machine(folder: Path, kind: str, cores: int, **settings: Any) -> Exact:
     """So many cores of a kind in ``SPEEDS``."""
-    return halves.halves(folder, "halves", cores, SPEEDS[kind], **settings)
+    return two_kinds.two_kinds(folder, "halves", cores, SPEEDS[kind], **settings)
 
 
 def machine_text(kind: str, cores: int) -> str:
     """The same as a machine's file for the simulator, with which equal cores are of one class."""
     first, second = SPEEDS[kind]
-    text = halves.MACHINE.format(name="halves", cores=cores, half=cores // 2, first=first, second=second)
+    text = two_kinds.MACHINE.format(name="halves", cores=cores, half=cores // 2, first=first, second=second)
     return text.replace("class = 1", "class = 0") if first == second else text
 
 

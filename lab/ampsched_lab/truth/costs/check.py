@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ampsched
-from ampsched_lab.truth.sides.report import table
+from ampsched_lab.truth.pairs.report import table
 
 AIM = 0.10
 """How far off a figure may be."""

@@ -14,8 +14,8 @@ from time import monotonic, sleep
 
 from ampsched.recording.disturbance import Disturbance, busy_s
 from ampsched_lab.truth.host.scenarios import arguments, cpus_of
-from ampsched_lab.truth.sides.machine import NS_PER_S, Costs, Measured, read
-from ampsched_lab.truth.sides.workloads import Workload
+from ampsched_lab.truth.pairs.machine import NS_PER_S, Costs, Measured, read
+from ampsched_lab.truth.pairs.workloads import Workload
 
 TRIES_MAX = 15
 FOREIGN_MAX = 0.02

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import mean
 
 from ampsched_lab.truth.host.measure import FOREIGN_MAX, Host, Run
-from ampsched_lab.truth.sides.machine import FIELDS, Costs
-from ampsched_lab.truth.sides.report import table
-from ampsched_lab.truth.sides.workloads import Workload
+from ampsched_lab.truth.pairs.machine import FIELDS, Costs
+from ampsched_lab.truth.pairs.report import table
+from ampsched_lab.truth.pairs.workloads import Workload
 
 TURNAROUND_AIM = 0.05
 SWITCHES_AIM = 1.5

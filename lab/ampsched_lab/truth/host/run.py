@@ -17,14 +17,14 @@ from statistics import mean, median
 
 from ampsched import Catalog, InputError, _core
 from ampsched.markdown import page
-from ampsched_lab.shared import openings
+from ampsched_lab.shared import summaries
 from ampsched_lab.truth.host import measure
 from ampsched_lab.truth.host.measure import Host, Run
 from ampsched_lab.truth.host.report import INTRODUCTION, Pair, text_of
 from ampsched_lab.truth.host.scenarios import SCENARIOS
-from ampsched_lab.truth.sides.machine import Costs, machine_file
-from ampsched_lab.truth.sides.simulated import Simulator
-from ampsched_lab.truth.sides.workloads import Workload
+from ampsched_lab.truth.pairs.machine import Costs, machine_file
+from ampsched_lab.truth.pairs.simulated import Simulator
+from ampsched_lab.truth.pairs.workloads import Workload
 
 REPETITIONS = 5
 SEEDS = 8
@@ -138,7 +138,7 @@ def main() -> None:
     print(text)
     if arguments.report:
         whole = page("# The kernel of a computer as it is", INTRODUCTION, text)
-        openings.write(arguments.report, whole, openings.kind_of(Path("host.md")))
+        summaries.write(arguments.report, whole, summaries.kind_of(Path("host.md")))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ampsched_lab.truth.sides.workloads import Program, Workload
+from ampsched_lab.truth.pairs.workloads import Program, Workload
 
 
 def arguments(program: Program, cpus: Sequence[int]) -> list[str]:

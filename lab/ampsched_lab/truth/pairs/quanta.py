@@ -7,8 +7,8 @@ from statistics import mean
 from ampsched_lab.campaign.boot import Guest, Scheduler
 from ampsched_lab.campaign.run import Group, carry_out_all
 from ampsched_lab.campaign.store import Store
-from ampsched_lab.truth.sides.report import table
-from ampsched_lab.truth.sides.workloads import WORKLOADS
+from ampsched_lab.truth.pairs.report import table
+from ampsched_lab.truth.pairs.workloads import WORKLOADS
 
 QUANTA_US = (2.0, 10.0, 50.0)
 NAMES = ("hogs-7", "lock-hot", "lock-cool", "barrier", "pipeline-sink", "lock+pipeline+hogs")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from ampsched_lab.truth.sides.machine import FIELDS, Costs
+from ampsched_lab.truth.pairs.machine import FIELDS, Costs
 
 SLACK = 0.02
 """Of a run that lies within a range."""

@@ -1,6 +1,6 @@
 """Linux's own scheduler: what kernels make of the workloads, and what the simulator makes of them.
 
-``python -m ampsched_lab.truth.sides.linux`` simulates workloads on one system, prints them beside what was measured;
+``python -m ampsched_lab.truth.pairs.linux`` simulates workloads on one system, prints them beside what was measured;
 it boots nothing.
 """
 
@@ -17,13 +17,13 @@ from typing import Any
 from ampsched_lab.campaign.boot import KERNEL, Scheduler
 from ampsched_lab.campaign.run import Group, carry_out_all
 from ampsched_lab.campaign.store import Store
-from ampsched_lab.truth.sides import causes
-from ampsched_lab.truth.sides import linux_report as report
-from ampsched_lab.truth.sides.machine import Costs, machine_file, measure
-from ampsched_lab.truth.sides.report import costs_table
-from ampsched_lab.truth.sides.simulated import Ended, Simulator
-from ampsched_lab.truth.sides.systems import POLICY_OF, SYSTEMS, System, speeds_of, system
-from ampsched_lab.truth.sides.workloads import WORKLOADS, Workload
+from ampsched_lab.truth.pairs import causes
+from ampsched_lab.truth.pairs import linux_report as report
+from ampsched_lab.truth.pairs.machine import Costs, machine_file, measure
+from ampsched_lab.truth.pairs.report import costs_table
+from ampsched_lab.truth.pairs.simulated import Ended, Simulator
+from ampsched_lab.truth.pairs.systems import POLICY_OF, SYSTEMS, System, speeds_of, system
+from ampsched_lab.truth.pairs.workloads import WORKLOADS, Workload
 
 ROOT = Path(__file__).resolve().parents[4]
 RESULTS = ROOT / "lab/data/truth"

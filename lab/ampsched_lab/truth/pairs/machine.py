@@ -202,7 +202,7 @@ def machine_file(
     """
     lines = [f'name = "{name}"', f'description = "{what}"', ""]
     lines += [
-        "# Written by `make -C lab truth` from micro-benchmarks (lab/ampsched_lab/truth/sides/machine.py); nothing is fitted."
+        "# Written by `make -C lab truth` from micro-benchmarks (lab/ampsched_lab/truth/pairs/machine.py); nothing is fitted."
     ]
     ranks = sorted(set(speeds), reverse=True)
     for number, ((cluster, _, cores, _, class_), mips) in enumerate(

@@ -20,12 +20,12 @@ from ampsched.vm.exact import Exact, loader
 from ampsched_lab.campaign.boot import KERNEL, Guest, Scheduler, ours
 from ampsched_lab.campaign.run import Group, carry_out_all
 from ampsched_lab.campaign.store import Store
-from ampsched_lab.shared import openings
-from ampsched_lab.truth.sides import linux, quanta, report
-from ampsched_lab.truth.sides.machine import FIELDS, Costs, look_us, machine_file, measure
-from ampsched_lab.truth.sides.simulated import Ended, Simulator
-from ampsched_lab.truth.sides.systems import BESIDE, MACHINE, MIPS, SYSTEMS, exact_machine
-from ampsched_lab.truth.sides.workloads import CHOSEN, WORKLOADS, Workload
+from ampsched_lab.shared import summaries
+from ampsched_lab.truth.pairs import linux, quanta, report
+from ampsched_lab.truth.pairs.machine import FIELDS, Costs, look_us, machine_file, measure
+from ampsched_lab.truth.pairs.simulated import Ended, Simulator
+from ampsched_lab.truth.pairs.systems import BESIDE, MACHINE, MIPS, SYSTEMS, exact_machine
+from ampsched_lab.truth.pairs.workloads import CHOSEN, WORKLOADS, Workload
 
 PAGES = {
     "sides": ("kernel.md", "Our policies in a kernel and in the simulator", report.INTRODUCTION),
@@ -303,7 +303,7 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
     """Writes the page of each part."""
     for name, text in texts.items():
         file, title, introduction = PAGES[name]
-        openings.write(folder / file, page(f"# {title}", introduction, text), openings.kind_of(Path(file)))
+        summaries.write(folder / file, page(f"# {title}", introduction, text), summaries.kind_of(Path(file)))
 
 
 if __name__ == "__main__":

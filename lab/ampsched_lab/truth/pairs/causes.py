@@ -9,8 +9,8 @@ from statistics import mean
 from typing import Any
 
 from ampsched.statistics import estimate
-from ampsched_lab.truth.sides.linux_report import Row
-from ampsched_lab.truth.sides.report import table
+from ampsched_lab.truth.pairs.linux_report import Row
+from ampsched_lab.truth.pairs.report import table
 
 MISS = 0.05
 """A program whose mean turnaround differs by more has a row."""

@@ -9,7 +9,7 @@ import ampsched
 from ampsched import Explanation, Machine, Outcome, Overhead
 from ampsched.settings import SimulateSettings
 from ampsched_lab.campaign.plan import SETTLE_US
-from ampsched_lab.truth.sides.workloads import Workload
+from ampsched_lab.truth.pairs.workloads import Workload
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 NS_PER_MS = 1_000_000

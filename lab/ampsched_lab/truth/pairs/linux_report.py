@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
 
-from ampsched_lab.truth.sides.report import table
-from ampsched_lab.truth.sides.simulated import Ended
+from ampsched_lab.truth.pairs.report import table
+from ampsched_lab.truth.pairs.simulated import Ended
 
 MEAN_AIM, WORST_AIM = 0.04, 0.1
 """Of turnaround: on average and at worst."""

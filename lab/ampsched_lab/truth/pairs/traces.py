@@ -1,5 +1,5 @@
 """What a kernel's own scheduler did in single runs, and what stands for it in the simulator, as texts to be laid side
-by side: ``python -m ampsched_lab.truth.sides.traces``; with ``--simulated`` the simulator's alone, in a second.
+by side: ``python -m ampsched_lab.truth.pairs.traces``; with ``--simulated`` the simulator's alone, in a second.
 
 A line per event, in the order of time: ms since the run's begin, CPU, who ran there, what happened. Recording who wakes
 whom takes a bit of time of its own, so such a run is not exactly one of the campaign.
@@ -17,10 +17,10 @@ from typing import Any
 from ampsched import Told
 from ampsched_lab.campaign.boot import KERNEL, Scheduler, boot
 from ampsched_lab.campaign.plan import SETTLE_US, Run
-from ampsched_lab.truth.sides.linux import MACHINES, RESULTS, simulator_of
-from ampsched_lab.truth.sides.simulated import Simulator
-from ampsched_lab.truth.sides.systems import POLICY_OF, SYSTEMS, System, system
-from ampsched_lab.truth.sides.workloads import WORKLOADS, Workload
+from ampsched_lab.truth.pairs.linux import MACHINES, RESULTS, simulator_of
+from ampsched_lab.truth.pairs.simulated import Simulator
+from ampsched_lab.truth.pairs.systems import POLICY_OF, SYSTEMS, System, system
+from ampsched_lab.truth.pairs.workloads import WORKLOADS, Workload
 
 LINE = re.compile(
     r"^\s*(?P<comm>.+)-(?P<pid>\d+) +\[(?P<cpu>\d+)\] (?P<flags>\S+) +(?P<s>\d+)\.(?P<us>\d{6}): (?P<event>\w+): (?P<rest>.*)$"

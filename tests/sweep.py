@@ -9,6 +9,7 @@ What fails is printed, as the command that repeats it; the exit code is 1 then.
 import argparse
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 from rich.progress import track
@@ -22,9 +23,10 @@ UNTIL_MS = 2000.0
 """Long programs are stopped then: they repeat themselves."""
 
 
-def commands(machine: str, workload: str, catalog: Catalog) -> list[str]:
+def commands(case: tuple[str, str]) -> list[str]:
     """Runs a workload on a machine under every policy; the commands that failed, with their errors."""
-    settings = RunSettings(check=True, until_ms=UNTIL_MS)
+    machine, workload = case
+    settings, catalog = RunSettings(check=True, until_ms=UNTIL_MS), Catalog.shipped()
     where, what = catalog.machine(machine), catalog.workload(workload)
     failed = []
     for info in policies():
@@ -44,14 +46,17 @@ def main() -> int:
     )
     parser.add_argument("--every", type=int, default=20, help="one combination in so many (20)")
     parser.add_argument("--first", type=int, default=0, help="number of the first one (0)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (one per CPU)")
     arguments = parser.parse_args()
     catalog = Catalog.shipped()
     machines = [entry.name for entry in catalog.entries("machine")]
     workloads = [entry.name for kind in ("workload", "program") for entry in catalog.entries(kind)]
     chosen = list(product(machines, workloads))[arguments.first :: arguments.every]
     failed = []
-    for machine, workload in track(chosen, "Simulating", disable=not sys.stderr.isatty()):
-        failed += commands(machine, workload, catalog)
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        done = pool.map(commands, chosen)
+        for lines in track(done, "Simulating", len(chosen), disable=not sys.stderr.isatty()):
+            failed += lines
     print(
         f"{len(chosen)} of {len(machines) * len(workloads)} combinations under {len(policies())} policies: {len(failed)} failed"
     )

@@ -46,7 +46,7 @@ impl ByHand {
         Ok(lists)
     }
 
-    /// Relative speed of each of so many classes, the slowest first; not known if no ratio is stated.
+    /// Relative speed of each class, for a given number of classes, the slowest first; unknown if no ratio is stated.
     pub(crate) fn speeds(&self, count: usize) -> Result<Speeds, InputError> {
         if self.ratios.is_empty() {
             // A single class is as fast as the fastest: itself.

@@ -23,9 +23,9 @@ pub struct Capabilities {
     pub bpf: bool,
     /// Hardware PMUs of cores.
     pub pmus: Vec<String>,
-    /// Whether retired instructions of threads can be counted; false until somebody has tried.
+    /// Whether retired instructions of threads can be counted; false until it has been tried.
     pub counts_instructions: bool,
-    /// Whether stalls of threads can be counted; false until somebody has tried.
+    /// Whether stalls of threads can be counted; false until it has been tried.
     pub counts_stalls: bool,
     /// Clocks: name, governors, whether this process may set them.
     pub cpufreq: Vec<Cpufreq>,

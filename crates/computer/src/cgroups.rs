@@ -16,7 +16,7 @@ pub enum CgroupVersion {
     V2,
 }
 
-/// A cgroup of this process; below it others can be made by whoever may write there.
+/// A cgroup of this process; a process that may write there can make others below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Delegation {
     /// Of which interface.

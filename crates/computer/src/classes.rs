@@ -3,7 +3,7 @@
 //! A *class* is a set of CPUs of about the same speed; classes have an order. Evidence, the strongest first, all of it
 //! of Linux:
 //!
-//! 1. *Stated by hand* ([`ByHand`]). Whoever says it knows better than the kernel; nothing else is looked at.
+//! 1. *Stated by hand* ([`ByHand`]). The user knows better than the kernel; nothing else is looked at.
 //! 2. *`cpu_capacity`* (Documentation/ABI/testing/sysfs-devices-system-cpu): what the kernel's own scheduler goes by.
 //!    It is a speed, so it also says how much faster a class is.
 //! 3. *The PMUs* `cpu_core`, `cpu_atom` and `cpu_lowpower` (arch/x86/events/intel/core.c): Intel's hybrid processors
@@ -16,8 +16,8 @@
 //! are Arm's part numbers (they name kinds of core, see [`crate::core_kinds`], but not which is faster) and CPPC's
 //! `highest_perf` (on AMD it ranks equal cores, too: Documentation/admin-guide/pm/amd-pstate.rst).
 //!
-//! Classes are those of all CPUs that are online, whoever may use them: one that is confined to some has its share of
-//! them ([`CpuClasses::among`]), and calls a CPU slow even if it may use no faster one.
+//! Classes are those of all CPUs that are online, whether this process may use them or not: one that is confined to
+//! some has its share of them ([`CpuClasses::among`]), and calls a CPU slow even if it may use no faster one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -93,7 +93,7 @@ impl CpuClasses {
     /// The classes of some CPUs, usually [`online_cpus`], as the kernel shows them.
     ///
     /// Errors: files that cannot be understood, sources that contradict each other, values between which no line
-    /// can be drawn. Whoever knows how classes are stated by hand adds that as a hint.
+    /// can be drawn. The caller that knows how classes are stated by hand adds that as a hint.
     pub fn find(root: &Root, cpus: &BTreeSet<usize>) -> Result<Self, InputError> {
         let by_capacity = by_values(root, cpus, CAPACITY)?;
         let by_pmus = by_pmus(root, cpus)?;

@@ -33,7 +33,7 @@ pub fn header(slots: usize) -> [u64; HEADER_WORDS] {
     [MAGIC, u64::from(VERSION) | (slots as u64) << u32::BITS]
 }
 
-/// Bytes of a page with so many slots.
+/// Size of a page in bytes for a given number of slots.
 pub fn bytes(slots: usize) -> usize {
     HEADER_BYTES + slots * SLOT_WORDS * WORD_BYTES
 }

@@ -82,7 +82,7 @@ impl Kernel {
         Some(Self { work })
     }
 
-    /// Does so many rounds; the result is a check sum, so that nothing can be left out.
+    /// Does a number of rounds; the result is a check sum, so that nothing can be left out.
     pub fn run(&mut self, rounds: u64) -> u64 {
         match &mut self.work {
             Work::Function(function) => function(rounds),

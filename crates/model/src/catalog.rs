@@ -1,7 +1,7 @@
 //! The catalogue: machines, core types, profiles, programs and workloads by name, and how names
 //! resolve to values.
 //!
-//! Pure: whoever owns the files (Python package, test, benchmark) hands over their texts. A file is
+//! Pure: the owner of the files (Python package, test, benchmark) hands over their texts. A file is
 //! parsed when it is added; names in it are looked up when a value is asked for, so files can be added
 //! in any order. A later file of the same kind and name takes the place of an earlier one, as a user's
 //! own file takes the place of a shipped one.
@@ -163,7 +163,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Adds a program that somebody else makes.
+    /// Adds a program that the caller makes.
     pub fn add_made(&mut self, name: &str, program: Arc<dyn MadeProgram>) {
         self.programs.insert(name.to_owned(), ProgramFile::Made(program));
     }

@@ -104,7 +104,7 @@ impl Costs {
     }
 }
 
-/// What the class at a place among so many is called, 0 being the slowest: `big` and `little`, with `middle` between
+/// What the class at a place among `count` is called, 0 being the slowest: `big` and `little`, with `middle` between
 /// them (`middle1`, `middle2` if there are two); `all` if there is only one.
 pub fn class_name(place: usize, count: usize) -> String {
     match (place, count) {

@@ -68,7 +68,7 @@ impl NoiseSource {
         self.duration.mean / (self.duration.mean + self.pause.mean)
     }
 
-    /// Whether it happens on that one of so many cores.
+    /// Whether it happens on a given core of a machine with a given number of cores.
     pub fn is_on(&self, core: usize, cores: usize) -> bool {
         self.core.is_none_or(|own| usize::from(own) % cores == core)
     }

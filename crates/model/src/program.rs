@@ -63,7 +63,7 @@ pub enum ObjectKind {
 
 /// A parallel region: a task graph, and the task policy that feeds the threads that work on it.
 ///
-/// This crate knows neither task graphs nor their policies: the names are resolved by whoever runs the program.
+/// This crate knows neither task graphs nor their policies: the names are resolved by the crate that runs the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     /// Where it is declared, `FILE:LINE: KEY`, for messages.
@@ -351,7 +351,7 @@ pub struct Program {
     /// Time after which the whole program stops (rt-app `duration`), if it does not end by itself.
     pub duration_ns: Option<Ns>,
     /// (Instructions per joule on the fastest kind of core) / (the same on the slowest), both at their
-    /// highest frequencies, if somebody measured it; else it is what the machine's power model says.
+    /// highest frequencies, if it was measured; else it is what the machine's power model says.
     pub energy_ratio: Option<f64>,
 }
 
@@ -396,7 +396,7 @@ impl Program {
         program
     }
 
-    /// The same program with other stated ratios of speeds: what exceeds 1 is so many times as much.
+    /// The same program with other stated ratios of speeds: what exceeds 1 is multiplied by the factor.
     #[must_use]
     pub fn with_net_ratios(&self, factor: f64) -> Program {
         let mut program = self.clone();

@@ -34,7 +34,7 @@ impl Sensor {
     /// What the sensor shows for a sample of a true value.
     ///
     /// `random` is the stream of this sensor; a sample's noise depends on it and on the sample's number
-    /// only, so it is the same whoever reads it and how often.
+    /// only, so it is the same whichever policy reads it and how often.
     pub fn reading(&self, value: f64, sample: u64, random: &Draw) -> f64 {
         let noisy = value + self.noise * random.child(sample).normal();
         if self.resolution == 0.0 {

@@ -1,7 +1,7 @@
 //! What threads ask of the scheduler beside affinity and weight: class, slice, utilisation clamps, group.
 //!
-//! The host hands them to the interpreter ([`Sched::set_attrs`]), which gives them to whoever can honour them. What a
-//! policy does not honour is said with the result ([`Honours`]).
+//! The host hands them to the interpreter ([`Sched::set_attrs`]), which gives them to the part that can honour them.
+//! What a policy does not honour is said with the result ([`Honours`]).
 
 use ampsched_model::{CLAMP_MAX, CoreId, Ns, SHARES_DEFAULT, SchedClass, ThreadId};
 

@@ -167,7 +167,7 @@ impl Pelt {
         Self::with_averages(now_ns, util)
     }
 
-    /// Averages with these sums after so many units of the current period, at time 0: as a kernel shows them that
+    /// Averages with these sums after a number of units of the current period, at time 0: as a kernel shows them that
     /// keeps them by itself.
     pub fn of_sums(part: u64, load_sum: u64, runnable_sum: u64, util_sum: u64) -> Self {
         Self { updated_ns: 0, part, load_sum, runnable_sum, util_sum }

@@ -144,7 +144,7 @@ impl Plan {
     }
 
     /// Limits a cluster to the highest operating point of at most so many MHz, or to its lowest; `u32::MAX`
-    /// lifts the limit. Whoever chooses the frequency goes on doing so, and its choice is cut.
+    /// lifts the limit. The governor or policy that chooses the frequency goes on doing so, and its choice is cut.
     pub fn limit_frequency(&mut self, cluster: ClusterId, mhz: u32) {
         self.limits.push((cluster, mhz));
     }

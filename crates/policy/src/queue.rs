@@ -47,7 +47,7 @@ enum Store {
     Heap(BinaryHeap<Reverse<Entry>>),
     /// Served by something that changes while waiting, so it is searched.
     Bag(Vec<Entry>),
-    /// Entered and left in any order, by the words of whoever schedules.
+    /// Entered and left in any order, as the scheduler says.
     Watched(Box<Watched>),
 }
 

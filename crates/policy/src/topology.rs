@@ -111,7 +111,7 @@ impl Board {
         if machine.without_power().is_some() {
             return None;
         }
-        // A network that cannot be is an error of whoever simulates it; a policy then knows none.
+        // A network that cannot be is an error of the host that simulates it; a policy then knows none.
         let heat = ThermalNetwork::new(machine.thermal.as_ref()?, machine).ok()?;
         Some(Board { power: machine.clusters.iter().map(StaticPower::from).collect(), heat })
     }

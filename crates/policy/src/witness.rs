@@ -10,7 +10,7 @@ use ampsched_model::{CoreId, Ns, ThreadId};
 
 use crate::{Change, Choice, Event, Factor, FactorKind, Factors, Prefer, Rules};
 
-/// Who decided: a part of [`Rules`], or somebody else.
+/// What decided: a part of [`Rules`], or something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DecidedBy {
     /// [`Rules::order`].

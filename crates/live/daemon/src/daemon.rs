@@ -349,7 +349,7 @@ fn listed(cpus: &BTreeSet<usize>) -> io::Result<Cpus> {
 /// What failures of tracing are called.
 const TRACING: &str = "tracing of futexes";
 
-/// Remembers that somebody could not go on, or not where it was before.
+/// Remembers that a thread could not go on, or not where it was before.
 fn note_release(session: &mut Session, done: io::Result<Option<WentOn>>) {
     match done {
         Ok(None) => {}

@@ -1,6 +1,6 @@
 //! Holding threads back: a frozen cgroup of either version, or SIGSTOP.
 //!
-//! One cgroup is always frozen; whoever goes there stops, and runs on when it leaves (Linux,
+//! One cgroup is always frozen; a thread that is moved there stops, and runs on when it leaves (Linux,
 //! kernel/cgroup/legacy_freezer.c and freezer.c). Version 1 takes single threads. Version 2 and SIGSTOP take
 //! processes, which are held while all their threads are wanted held.
 
@@ -116,7 +116,7 @@ impl Freezer {
             Means::Stop => system::set_stopped(key.tid, true)?,
             Means::Cgroup { version, folder, is_made, .. } => {
                 let entered = enter(*version, folder, key.tid);
-                // If somebody has removed it, it is made anew for the next.
+                // If it has been removed, it is made anew for the next thread.
                 *is_made = folder.exists();
                 entered?;
             }

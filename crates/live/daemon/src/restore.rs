@@ -1,4 +1,4 @@
-//! Putting back what was touched. It can be done twice, and by whoever has the journal.
+//! Putting back what was touched. It can be done twice, and by any process that has the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -163,7 +163,7 @@ impl System {
         }
     }
 
-    /// Thaws a cgroup of the session's, sends whoever is left to the one above it and removes it.
+    /// Thaws a cgroup of the session's, moves the threads that are left to the one above it and removes it.
     fn remove_cgroup(&self, touch: &Touch, restored: &mut Restored) {
         let Touch::Cgroup { version, group } = touch else { return };
         let Some(folder) = self.own_folder(*version, group).filter(|folder| folder.exists()) else {
@@ -215,7 +215,7 @@ struct Given {
 }
 
 impl Given {
-    /// Puts back what of this a thread has; what it, or somebody else, has changed since stays.
+    /// Puts back what of this a thread has; what the thread, or another process, has changed since stays.
     fn put_back(&self, stat: &ThreadStat, before: &Before, restored: &mut Restored) {
         let tid = stat.key.tid;
         // The kernel itself leaves out CPUs that a cgroup forbids.

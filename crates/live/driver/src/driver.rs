@@ -1,4 +1,4 @@
-//! The driver: a policy's slow plane on a system that somebody else schedules.
+//! The driver: a policy's slow plane on a system that another scheduler runs.
 //!
 //! A back end tells it what it has seen of the threads ([`Driver::look`]), lets it decide ([`Driver::epoch`]) and
 //! carries the decisions out. The policy sees the same [`View`] as in the simulator.

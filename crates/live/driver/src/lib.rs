@@ -1,4 +1,4 @@
-//! A policy's slow plane on a system that somebody else schedules: the driver, with its mirror of what was seen; its
+//! A policy's slow plane on a system that another scheduler runs: the driver, with its mirror of what was seen; its
 //! clock; what is known of programs beforehand; and what policies demand of the means by which they run.
 //!
 //! Architecture invariant: nothing here touches the system. Observations come in, decisions go out, so that the same

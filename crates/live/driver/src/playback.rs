@@ -45,7 +45,7 @@ pub fn play(done: &[Done], from_ns: Ns, to_ns: Ns) -> Vec<Step> {
         let ran_ns: Ns = turn.iter().map(|&index| done[index].ran_ns).sum();
         let last = turn[turn.len() - 1];
         let runs_still = done[last].is_runnable && done[last].ran_ns > 0;
-        // The core idles before its first turn if somebody runs at the end, else after its last.
+        // The core idles before its first turn if a thread runs at the end, else after its last.
         let idle_ns = (to_ns - from_ns).saturating_sub(ran_ns);
         let mut free_ns = if runs_still { from_ns + idle_ns } else { from_ns };
         for &index in turn {

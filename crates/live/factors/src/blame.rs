@@ -177,7 +177,7 @@ mod tests {
         for lines in [
             // Woken by a timer.
             vec![wait.clone(), wake(5, 7, "d.h2.", "3.000000")],
-            // A timer's interrupt while the other wakes somebody else.
+            // A timer's interrupt while the other thread wakes a third one.
             vec![wait.clone(), waking.clone(), wake(5, 7, "d.h2.", "3.000000")],
             // A thread that is not, or no longer, in a call that wakes.
             vec![wait.clone(), wake(5, 7, "d..2.", "3.000000")],
@@ -187,7 +187,7 @@ mod tests {
                 leave(5, "2.500000"),
                 wake(5, 7, "d..2.", "3.000000"),
             ],
-            // Whoever has left does not wait.
+            // A thread that has left does not wait.
             vec![wait, leave(7, "1.500000"), waking, wake(5, 7, "d..2.", "3.000000")],
         ] {
             assert_eq!(blamed(&lines), [], "{lines:?}");

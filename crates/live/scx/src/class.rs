@@ -1,4 +1,4 @@
-//! Threads in the kernel's extensible class: who is put there, and how they get back, whoever is killed.
+//! Threads in the kernel's extensible class: which are put there, and how they get back, whichever process is killed.
 //!
 //! A session that schedules chosen threads puts them into the class SCHED_EXT, which all that they start inherit.
 //! Without a scheduler the kernel runs them like all others; but the next scheduler would get them. As the kernel has

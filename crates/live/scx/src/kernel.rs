@@ -435,7 +435,7 @@ fn settings(
         core_of_cpu,
         weight_of_nice: std::array::from_fn(|index| nice_to_weight(index as i32 - 20)),
         blames: blames.into(),
-        // Chosen threads are scheduled, whoever has chosen them.
+        // Chosen threads are scheduled, whichever process has chosen them.
         session: if options.scope != Scope::Chosen { std::process::id() } else { 0 },
     })
 }

@@ -113,7 +113,7 @@ impl Kind {
         self < Self::First && self != Self::Cores
     }
 
-    /// Whether it says what somebody has found who held no lock.
+    /// Whether it says what a CPU has found that held no lock.
     pub fn looks(self) -> bool {
         matches!(self, Self::Place | Self::Elsewhere)
     }

@@ -4,7 +4,7 @@
 //! first in a queue, who interrupts whom, when turns end, whether a core may take or pull the thread that it has
 //! found, what a change of the plan moves; and with each thread that is queued, starts or stops its virtual run time.
 //! What was found without locks (where a thread shall go, what other queues have for an idle core) must be the same if
-//! nothing changed while it was looked for; if something did, or a queue was passed over because somebody held its
+//! nothing changed while it was looked for; if something did, or a queue was passed over because another CPU held its
 //! lock, only what came of it is compared, which was decided with locks. What balancing finds is not compared, only
 //! whether what it moved could be moved.
 
@@ -96,7 +96,7 @@ pub struct Replay {
     sets: BTreeMap<u32, Set>,
     /// The thread that each core has chosen last.
     chosen: Vec<Option<u32>>,
-    /// Since when each core has idled though it could run somebody.
+    /// Since when each core has idled although a thread could run there.
     in_vain: Vec<Option<Idled>>,
     /// Whether a task that is not ours runs on each core.
     others: Vec<bool>,

@@ -187,7 +187,7 @@ impl<K: KernelPlane> Observed for Scx<K> {
 impl<K: KernelPlane> Backend for Scx<K> {
     const NAME: &'static str = "scx";
     const PROGRAM: &'static str = "ampsched-live-scx";
-    /// Whoever gives no sign of life is ended, so that its looks must not become rare.
+    /// A session that gives no sign of life is ended, so its looks must not become rare.
     const CPU_SHARE_MAX: f64 = 1.0;
     type Outcome = ScxOutcome;
     type Touch = Touch;
@@ -326,7 +326,7 @@ impl<K: KernelPlane> Backend for Scx<K> {
         class::outstanding(touches, &Proc::default())
     }
 
-    /// Whoever is left in the class would count as one that was there before.
+    /// A thread that is left in the class would count as one that was there before.
     fn concerns(touches: &[Touch], _threads: &BTreeSet<ThreadKey>) -> bool {
         touches.contains(&Touch::Choosing)
     }

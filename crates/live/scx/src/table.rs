@@ -10,7 +10,7 @@ use crate::layout::{Core, Queue, Sched, Thread};
 /// Bytes in which memory comes to a table inside the kernel.
 pub const PAGE: usize = 4096;
 
-/// Bytes of a table with room for so many threads: the state, the threads, and a mark for each.
+/// Size in bytes of a table for a given number of threads: the state, the threads, and a mark for each.
 pub fn bytes(threads_max: u32) -> usize {
     marks_at(threads_max) + (threads_max as usize).next_multiple_of(size_of::<u64>())
 }
@@ -26,7 +26,7 @@ pub fn slots_beside_state() -> u32 {
     ((state.next_multiple_of(PAGE) - state) / size_of::<Thread>()) as u32
 }
 
-/// For how many threads there is room in so many bytes.
+/// Capacity in threads for a given buffer size in bytes.
 pub fn threads_within(bytes: usize) -> u32 {
     let left = bytes.saturating_sub(size_of::<Sched>() + 2 * PAGE);
     (left / (size_of::<Thread>() + 1)) as u32
@@ -148,7 +148,7 @@ impl Cores {
     pub unsafe fn read(&mut self, table: NonNull<Sched>) {
         self.cores.clear();
         self.queues.clear();
-        // SAFETY: there are so many, and every pattern of bits is a `Core` or a `Queue`.
+        // SAFETY: the buffer has that many, and every pattern of bits is a `Core` or a `Queue`.
         unsafe {
             let state = table.as_ptr();
             let core_count = (&raw const (*state).core_count).read_volatile() as usize;

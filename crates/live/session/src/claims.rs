@@ -6,8 +6,8 @@
 //! open file). Anybody can ask for them and nobody else can take them away, and as the guardian has the same open
 //! file, they last until session and guardian have ended: until all is put back.
 //!
-//! A lock counts only if whoever made it may schedule the process: root, its own user, and whoever asks. So nobody
-//! keeps others from scheduling their programs.
+//! A lock counts only if its owner may schedule the process: root, the process's own user, or the asking user. So
+//! nobody keeps others from scheduling their programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
@@ -109,7 +109,7 @@ impl Claims {
         loop {
             let mut file = Builder::new().prefix(NAME).tempfile_in(folder)?;
             let is_locked = set_lock(file.as_file(), libc::F_WRLCK, ALIVE, 1)?;
-            // Somebody may have taken it for one that a session has left.
+            // Another session may have taken it for one that a session has left.
             if !is_locked || file.as_file().metadata()?.nlink() == 0 {
                 continue;
             }
@@ -208,7 +208,7 @@ impl Claims {
         let own_user = rustix::process::geteuid().as_raw();
         let own = self.files().filter(|other| other.user == own_user);
         let left = own.filter_map(|other| {
-            // Whoever removes it has its lock, which a session wants that has just made it.
+            // The process that removes it has its lock, which a session wants that has just made it.
             let file = open(&other.path, true).ok()?;
             if !set_lock(&file, libc::F_WRLCK, ALIVE, 1).ok()? {
                 return None;
@@ -236,7 +236,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Whose a process is: whoever has locked it, or has started it or those above it.
+    /// Whose a process is: the session that has locked it, or has started it or one of its ancestors.
     fn holder(&self, proc: &Proc, others: &[Other], pid: i32) -> io::Result<Option<Taken>> {
         let users = [Some(0), Some(rustix::process::geteuid().as_raw()), proc.user(pid)];
         let above = self.ancestors(proc, pid);

@@ -137,7 +137,7 @@ impl Clocks {
         Ok(Some(mhz))
     }
 
-    /// Limits a domain to its highest frequency of at most so many MHz, or to its lowest; `u32::MAX` lifts the limit.
+    /// Limits a domain to its highest frequency of at most `mhz`, or to its lowest; `u32::MAX` lifts the limit.
     fn limit<T: Serialize + From<ClockTouch>>(
         &mut self,
         domain: &Domain,

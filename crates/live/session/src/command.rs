@@ -48,7 +48,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     code.unwrap_or_else(|| exit_code_of(status.signal().unwrap_or(0)))
 }
 
-/// The exit code of whoever was ended by a signal, as shells give it.
+/// The exit code of a process that was ended by a signal, as shells give it.
 fn exit_code_of(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
@@ -130,7 +130,7 @@ pub fn prefer_own() {
     let _ = setpriority_process(None, OWN_NICE);
 }
 
-/// Takes note of the ends of orphans, but leaves the ends of `own` children to whoever started them.
+/// Takes note of the ends of orphans, but leaves the ends of `own` children to the code that started them.
 pub fn reap_orphans(proc: &Proc, own: &[i32]) {
     for pid in proc.children(std::process::id() as i32) {
         let is_orphan = !own.contains(&pid) && proc.process(pid).is_some_and(|stat| stat.is_dead());

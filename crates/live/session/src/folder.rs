@@ -1,6 +1,6 @@
 //! A folder in which nobody but its owner can write, by descriptor.
 //!
-//! Whoever could write a session's journal could have threads touched in that session's name. So a folder is opened
+//! A user who could write a session's journal could have threads touched in that session's name. So a folder is opened
 //! once, as no link, and looked at: its owner and who else can write there. Files are opened below its descriptor, as
 //! no links either, and looked at in the same way.
 
@@ -40,7 +40,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// It is a link or no folder, belongs to somebody else, or others can write there.
+    /// It is a link or no folder, belongs to another user, or others can write there.
     pub fn open(path: &Path, owner: Owner) -> Result<Option<Self>, InputError> {
         // Without a slash or a dot at the end, behind which a link would be followed.
         let path: PathBuf = path.components().collect();
@@ -103,7 +103,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// There is none, it is a link or no regular file, or somebody else owns or can write it.
+    /// There is none, it is a link or no regular file, or another user owns it or can write it.
     pub fn read(&self, name: &str, owner: Owner) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY, owner)
     }

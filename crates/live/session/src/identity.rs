@@ -32,7 +32,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Who is meant by the settings: `--user`, else under sudo whoever has called it. None: the session's user.
+    /// Who is meant by the settings: `--user`, else under sudo the user who has called it. None: the session's user.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@
 //! could not be written is not touched.
 //!
 //! A journal that has become long is exchanged for one without what has ended meanwhile: that is written beside it as a
-//! whole, and takes its name in one step, so that whoever reads it finds the one or the other.
+//! whole, and takes its name in one step, so that a reader finds the one or the other.
 //!
 //! The file is not synchronised with a disk: it has to survive the process, not the computer, which forgets all
 //! that is touched here when it starts anew.
@@ -37,7 +37,7 @@ const OTHERS_TAKE: Duration = Duration::from_secs(10);
 const DAMAGED: &str = "damaged-";
 /// How the name of a journal begins that is about to take the place of a longer one.
 const SHORTER: &str = "shorter-";
-/// A journal becomes long when it has so many bytes more than twice what mattered of it last (ours): some 100 entries.
+/// A journal is long when it exceeds twice what was outstanding last by this many bytes (ours): some 100 entries.
 const GROWTH_MIN: u64 = 16 * 1024;
 
 /// Where a journal is.
@@ -51,7 +51,7 @@ pub struct JournalFile {
 #[derive(Debug)]
 pub struct Held {
     place: JournalFile,
-    /// Whoever writes it exchanges it for a shorter one now and then.
+    /// The session that writes it exchanges it for a shorter one now and then.
     file: RefCell<File>,
 }
 
@@ -98,7 +98,7 @@ impl JournalFile {
     ///
     /// # Errors
     ///
-    /// Somebody else can write in its folder.
+    /// Another user can write in its folder.
     pub fn at(path: &Path) -> Result<Option<Self>, InputError> {
         let (Some(above), Some(name)) =
             (path.parent(), path.file_name().and_then(|name| name.to_str()))
@@ -153,7 +153,7 @@ impl JournalFile {
     ///
     /// # Errors
     ///
-    /// It is not one's own file, or somebody else keeps it.
+    /// It is another user's file, or another process keeps it.
     pub fn hold(&self) -> Result<Option<Held>, InputError> {
         let started = Instant::now();
         loop {
@@ -228,7 +228,7 @@ impl<T: Serialize> Journal<T> {
         self.held.place.path()
     }
 
-    /// Whether somebody has removed it, so that nobody else could put back any more what it names.
+    /// Whether it has been removed, so that no other process could put back any more what it names.
     pub fn is_gone(&self) -> bool {
         self.held.file.borrow().metadata().is_ok_and(|found| found.nlink() == 0)
     }
@@ -295,7 +295,7 @@ impl Held {
         }
     }
 
-    /// Removes what whoever wrote it, and was killed, did not finish; all that it says is here, too.
+    /// Removes the entry that a killed writer did not finish; all that it says is here, too.
     fn remove_shorter(&self) {
         let _ = self.place.folder.remove(&self.place.shorter().name);
     }

@@ -99,7 +99,7 @@ impl LiveTrace {
             }
         }
         for (core, thread) in now {
-            // Whoever moves while it is looked at may seem to be on two cores.
+            // A thread that moves while it is looked at may seem to be on two cores.
             if !self.running.values().any(|&other| other == thread) {
                 self.running.insert(core, thread);
                 self.trace.run(core, thread, None, now_ns);

@@ -98,9 +98,9 @@ impl Process {
     }
 }
 
-/// Some of a process's pages, at most so many.
+/// Some of a process's pages, up to a limit.
 fn pages(pid: i32, device: Device, most: usize) -> Vec<Page> {
-    // It may have ended, or be somebody else's.
+    // It may have ended, or be another user's.
     let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let links = links.take(LINKS_MAX).map(|link| link.path());
     let is_named =
@@ -123,7 +123,7 @@ fn page(link: &Path, device: Device) -> io::Result<Option<Page>> {
     Ok(path_page::slots(&header[..length]).map(page))
 }
 
-/// What a file is and where, without asking whoever serves its file system.
+/// What a file is and where, without asking the process that serves its file system.
 fn stat(file: impl AsFd) -> io::Result<(FileType, Device)> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = statx(file, "", flags, StatxFlags::TYPE)?;

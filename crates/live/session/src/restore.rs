@@ -1,4 +1,4 @@
-//! Putting back what a session has touched, from its journal: at its end, by its guardian, or by whoever comes later.
+//! Putting back what a session has touched, from its journal: at its end, by its guardian, or by a later session.
 //!
 //! Each back end restores from its own journals only; the name of a journal says which program that is.
 
@@ -66,7 +66,7 @@ pub fn report<B: Backend>(restored: &PutBack) {
     }
 }
 
-/// The exit code of whoever only restores.
+/// The exit code of a command that only restores.
 pub fn exit_code(restored: &PutBack) -> ExitCode {
     if restored.failures.is_empty() { ExitCode::SUCCESS } else { not_put_back() }
 }

@@ -61,7 +61,7 @@ pub fn run<B: Backend>(setup: Setup) -> Result<ExitCode, InputError> {
     if !is_quiet {
         session.tell_what_it_knows(&backend);
     }
-    // Whoever has asked to end by now wants nothing to begin.
+    // If the session has been asked to end by now, nothing begins.
     let words = match signals.asked() {
         Some(_) => &[],
         None => session.settings.scope.command.as_slice(),
@@ -139,7 +139,7 @@ fn compact_journal<B: Backend>(session: &mut Session, backend: &mut B) -> Result
 enum Ended {
     /// The back end cannot go on.
     ByItself,
-    /// The command has ended, with a status; or somebody has asked to stop, or nobody is left, without.
+    /// The command has ended, with a status; or the session was asked to stop, or no process is left, without.
     Stopped(Option<ExitStatus>),
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Left {
     pub program: String,
 }
 
-/// The folder while a session has it, or while somebody puts back what sessions have left there.
+/// The folder while a session has it, or while a process puts back what sessions have left there.
 #[derive(Debug)]
 pub struct Lock {
     folder: Arc<Folder>,

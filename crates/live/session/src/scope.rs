@@ -28,7 +28,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The threads that settings mean; none: all that run here. Errors: they mean nobody, or somebody who is not there.
+    /// The threads that settings mean; none: all that run here. Errors: they mean no thread, or one that is not there.
     pub fn of(settings: &ScopeSettings, root: &Root) -> Result<Option<Self>, InputError> {
         if let Some(folder) = &settings.cgroup {
             return Self::cgroup(root, folder).map(Some);

@@ -16,7 +16,7 @@ use signal_hook::low_level::pipe;
 /// Asks a session to end its policy, and to let its command go on.
 pub const END_POLICY: Signal = Signal::USR1;
 
-/// What somebody has asked of the session.
+/// What the session has been asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// To end the policy; the command goes on ([`END_POLICY`]).

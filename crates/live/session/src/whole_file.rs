@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ampsched_model::InputError;
 
-/// Reads a text that somebody has named. Of a file without end, such as `/dev/zero`, no more than may be is read.
+/// Reads a text that a user has named. Of a file without end, such as `/dev/zero`, no more than may be is read.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub fn read(file: &Path, most_bytes: usize) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// Writes a file: whoever looks at it, whenever this process ends, finds what was there before or all of the text. What
+/// Writes a file: a reader finds what was there before or all of the text, whenever this process ends. What
 /// is no regular file, such as a pipe, is written as it is.
 ///
 /// # Errors

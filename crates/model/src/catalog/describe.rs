@@ -251,7 +251,7 @@ fn threads(text: &mut String, program: &Program) {
     }
 }
 
-/// So many objects of a kind have a line each; recordings may have thousands.
+/// Up to this number of objects of a kind have a line each; recordings may have thousands.
 const LISTED_MAX: usize = 8;
 /// Names that stand for the others then.
 const NAMED: usize = 3;

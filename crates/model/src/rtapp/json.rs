@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
         self.take(rest.find(|c| !fits(c)).unwrap_or(rest.len()))
     }
 
-    /// Takes so many bytes, whole characters.
+    /// Takes a number of bytes, whole characters.
     fn take(&mut self, length: usize) -> &'t str {
         let taken = &self.rest()[..length];
         self.position += length;

@@ -40,7 +40,7 @@ pub fn run_loop() -> Profile {
     }
 }
 
-/// The loop that `mem` executes, on a buffer of which so many bytes are written again and again.
+/// The loop that `mem` executes, on a buffer of a given size in bytes, which is written again and again.
 ///
 /// A cache that is smaller than them misses every line (least recently used, in order), one that is
 /// larger none. Stores of 16 bytes a cycle bound both kinds of core: one cycle an instruction, which the

@@ -44,7 +44,7 @@ pub(crate) enum DeclKind {
 pub(crate) struct RegionDecl {
     pub graph: String,
     pub graph_spot: Spot,
-    /// The text of the file, if the graph is one and somebody has read it.
+    /// The text of the file, if the graph is one and has been read.
     pub text: Option<Arc<str>>,
     pub policy: String,
     pub workers: Option<Expr>,

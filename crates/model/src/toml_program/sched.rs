@@ -218,7 +218,7 @@ impl Generator<'_> {
         Ok(expr.whole(self.scope(), 0, CLAMP_MAX.into())? as u16)
     }
 
-    /// The number of a group, which exists as soon as somebody names it; none for the root group.
+    /// The number of a group, which exists as soon as a thread names it; none for the root group.
     pub fn group(&mut self, path: &str, spot: &Spot) -> Result<Option<u16>, InputError> {
         if path == "/" {
             return Ok(None);

@@ -20,7 +20,7 @@ const PINNED_INTERVAL: u64 = 512;
 /// What a search for threads has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pulled {
-    /// So many threads have come.
+    /// A number of threads have come.
     Threads(u64),
     /// None could come.
     Nothing { all_are_bound: bool },

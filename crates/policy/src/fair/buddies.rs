@@ -5,7 +5,7 @@ use super::kernel::Order;
 use super::state::{Buddies, EntityId};
 use super::{Fair, QueueId};
 
-/// With so many threads in a queue, an interrupted one is to come back soon (`sched_nr_latency`).
+/// From this number of threads in a queue on, an interrupted one is to come back soon (`sched_nr_latency`).
 const LAST_MATTERS: u32 = 8;
 
 impl Buddies {

@@ -83,7 +83,7 @@ impl Fair {
     /// A thread that waits or runs in the books does so here.
     fn check_books(&self, sched: &Sched, thread: ThreadId) -> Result<(), String> {
         let Some(&id) = self.entity_of.get(thread.index()) else { return Ok(()) };
-        // To the fair class, whoever is in a class above sleeps.
+        // To the fair class, a thread in a class above sleeps.
         if sched.is_above(thread) {
             return Ok(());
         }

@@ -112,7 +112,7 @@ impl Kernel {
         self.balancing == Balancing::LoadAndThreads
     }
 
-    /// A constant for a machine with so many cores: x (1 + log2(min(cores, 8)))
+    /// A constant for a machine by its number of cores: x (1 + log2(min(cores, 8)))
     /// (fair.c, `get_update_sysctl_factor`).
     pub fn scale(constant_ns: Ns, cores: usize) -> Ns {
         constant_ns * (1 + Ns::from(cores.clamp(1, 8).ilog2()))

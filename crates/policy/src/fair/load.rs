@@ -81,7 +81,7 @@ impl Fair {
     }
 
     /// Brings the averages of a sleeping thread up to when those of its core were kept last: an idle core's stay as
-    /// they are until somebody looks (`sync_entity_load_avg`).
+    /// they are until they are read (`sync_entity_load_avg`).
     pub(super) fn sync(&mut self, id: EntityId) {
         let entity = &mut self.entities[id as usize];
         if entity.is_attached && !entity.is_queued {

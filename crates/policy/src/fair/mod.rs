@@ -106,7 +106,7 @@ pub struct Fair {
     idle_balance_due: u64,
     /// The core on which the last wake-up happened.
     waking_core: usize,
-    /// The core on which somebody runs who starts a program just now.
+    /// The core of the thread that starts a program just now.
     starter: Option<usize>,
     stamps: u64,
     /// Goes down where threads come to the end of those that balancing looks at.
@@ -180,7 +180,7 @@ impl Fair {
         Self { groups_sessions, ..self }
     }
 
-    /// A constant of the kernel as it is with so many cores.
+    /// A constant of the kernel as it is with this machine's number of cores.
     fn scaled(&self, constant_ns: Ns) -> Ns {
         Kernel::scale(constant_ns, self.cores.len())
     }

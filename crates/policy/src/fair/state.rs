@@ -62,7 +62,7 @@ pub(super) struct Entity {
     pub stamp: u64,
     /// The core on which it ran before the last one (`recent_used_cpu`).
     pub recent_core: u16,
-    /// How often it has woken somebody else than before, lately; whom; when that was halved (`wakee_flips`).
+    /// How often it has woken another thread than before, lately; whom; when that was halved (`wakee_flips`).
     pub flips: u32,
     pub last_woken: Option<ThreadId>,
     pub flips_halved_ns: Ns,

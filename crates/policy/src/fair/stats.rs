@@ -42,7 +42,7 @@ pub(super) enum Moves {
     Load,
     /// Threads of so much utilisation.
     Util,
-    /// So many threads.
+    /// Number of threads.
     Threads,
     /// The thread that is too big.
     Misfit,

@@ -314,7 +314,7 @@ impl Fair {
         let mut stats = GroupStats { misfit_load: u64::from(asymmetric), ..GroupStats::default() };
         for index in 0..self.domains.all[domain].groups[group].cores.len() {
             let core = self.domains.all[domain].groups[group].cores[index];
-            // Idle cores' averages decay unseen until somebody looks; the kernel looks here as they are.
+            // Idle cores' averages decay unseen until they are read; the kernel looks here as they are.
             stats.load += self.load_on(core);
             stats.util += self.util_without(core, id);
             stats.runnable += self.runnable_on(core);

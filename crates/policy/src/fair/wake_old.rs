@@ -12,7 +12,7 @@ use crate::Sched;
 const SCAN_COST_NS: Ns = 40;
 /// Part of a core's mean idle time that a search may take, as a divisor (`select_idle_cpu`).
 const SCAN_FUZZ: Ns = 512;
-/// A searching core looks at least at so many cores, less one (`SIS_PROP`).
+/// A searching core looks at least at this number of cores, less one (`SIS_PROP`).
 const SCAN_LEAST: u64 = 4;
 
 /// What waking on the waker's core or on the last one comes to (`wake_affine`).

@@ -54,7 +54,7 @@ impl KeptLoad {
 }
 
 /// What a host has told last of threads and cores; nothing of those that it has not named. Threads' averages are
-/// computed when somebody asks: they rise and fall with time alone, and few are asked about.
+/// computed when they are read: they rise and fall with time alone, and few are asked about.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportedLoads {
     threads: Vec<Option<KeptLoad>>,

@@ -238,8 +238,8 @@ impl Sched {
         self.count_out(thread, queue);
     }
 
-    /// A thread has left a queue for good or to sleep. If nobody runs there, whoever waits first has the least virtual
-    /// run time now; else that is seen when the running thread is charged (Linux `update_min_vruntime` in
+    /// A thread has left a queue for good or to sleep. If no thread runs there, the first that waits has the least
+    /// virtual run time now; else that is seen when the running thread is charged (Linux `update_min_vruntime` in
     /// `dequeue_entity`). So threads that start later come behind those that wait, not where one was that never ran.
     #[inline]
     fn raise_least(&mut self, queue: usize) {

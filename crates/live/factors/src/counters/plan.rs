@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::{Encoding, Pmu, Source};
 
-/// What is tried when somebody asks what there is: all that policies read, and what models are trained on.
+/// What is tried when a caller asks what there is: all that policies read, and what models are trained on.
 pub const WANTED: [&str; 14] = [
     "instructions",
     "cycles",

@@ -86,7 +86,7 @@ impl Room {
         unsafe { (&raw mut (*self.0.state.as_ptr()).threads_max).write_volatile(threads_max) }
     }
 
-    /// So many tasks come from each of some threads at the same time. Returns whether there is room for all.
+    /// A number of tasks come from each of some threads at the same time. Returns whether there is room for all.
     pub fn make(&self, threads: u32, each: u32) -> bool {
         let program = self.0.object.progs().find(|program| program.name() == "init_task");
         let file = program.expect("it is in the object").as_fd().as_raw_fd();

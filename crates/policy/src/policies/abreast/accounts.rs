@@ -14,7 +14,7 @@ const MEMORY_NS: f64 = 200e6;
 /// Who could run for less than this share of a window has slept in it; counters are read one after the other.
 const AWAKE: f64 = 0.9;
 
-/// What somebody has done, and what it could have done.
+/// What a program or thread has done, and what it could have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
     /// Time in which it could run.

@@ -19,7 +19,7 @@ struct Wanted {
     power_mw: f64,
 }
 
-/// Threads, cores and what is drawn whoever runs where. Kept from epoch to epoch for its memory.
+/// Threads, cores and what is drawn whichever thread runs where. Kept from epoch to epoch for its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
     /// The kind of each core, and how many there are: threads do the same on all cores of a kind.
@@ -175,7 +175,7 @@ struct Assignment<'p> {
     problem: &'p Problem,
     /// The core of each thread.
     cores: Vec<usize>,
-    /// The threads on each core that want to run, as bits, so many words per core.
+    /// The threads on each core that want to run, as bits, a fixed number of words per core.
     members: Vec<u64>,
     words: usize,
     /// What each core does.

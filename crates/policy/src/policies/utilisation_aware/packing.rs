@@ -89,7 +89,7 @@ impl<'a> Packing<'a> {
         if count <= few {
             return None;
         }
-        // Whoever finds more room than this comes before all others. Half a step and more are left to rounding.
+        // A core with more room than this comes before all others. Half a step and more are left to rounding.
         let level = self.level(&there, util, count) + 1.5 * f64::from(util);
         let parts: Vec<usize> =
             there.iter().map(|&core| self.first_below(core, util, level, true)).collect();

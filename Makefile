@@ -220,8 +220,8 @@ check-fresh: ## Follow the README on an empty Debian (root) [SUITES COMMANDS]
 check-fresh-part:
 	$(PYTHON) tools/check_fresh.py --suites trixie --packages 'clang libelf-dev zlib1g-dev pkg-config' 'make demo' \
 		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo check --workspace --locked --quiet' \
-		'cargo check -p ampsched-scx --features bpf --locked --quiet' \
-		'make python-test TESTS=tests/python/test_training.py' \
+		'cargo check -p ampsched-scx --features bpf --locked --quiet'
+	$(PYTHON) tools/check_fresh.py --suites bookworm 'make python-test TESTS=tests/python/test_training.py' \
 		'PYO3_PYTHON=$$PWD/.venv/bin/python cargo test --locked --quiet -p ampsched-live-daemon -p ampsched-taskrt'
 
 .PHONY: wheels

@@ -6,17 +6,15 @@ speed-ups, conditions, figures.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from ampsched.api import compare
 from ampsched.catalog import Catalog
 from ampsched.cli.progress import progress_bar
 from ampsched.comparison import Comparison
 from ampsched.execution import Progress
-from ampsched_lab.papers.colab.measurements import MEASUREMENTS, Facts, Tested
+from ampsched_lab.papers.colab.report import CLAIMS
 from ampsched_lab.papers.colab.setup import BASELINE, MACHINES, POLICIES, workloads
 from ampsched_lab.shared.claims.judging import measure
-from ampsched_lab.shared.claims.reading import read_claims
 from ampsched_lab.shared.normalised import Normalised
 from ampsched_lab.shared.progress import shares
 
@@ -36,9 +34,7 @@ def run(progress: Progress | None = None) -> Comparison:
 def lines(comparison: Comparison) -> Iterator[str]:
     """The table: each claim, the paper's value, and ours with its 95 % interval over seeds."""
     data = Normalised(comparison, linux=BASELINE.policy)
-    facts = [fact.name for each in (Facts, Tested) for fact in fields(each)]
-    claims = read_claims(__package__, MEASUREMENTS, facts, ("claims.toml",))
-    by_id = {claim.id: claim for claim in claims.all}
+    by_id = {claim.id: claim for claim in CLAIMS.all}
     yield f"{'COLAB (CGO 2020), 26 mixes on 4 machines':<46}{'paper':>7}  here [95 % interval]"
     for name in SHOWN:
         claim = by_id[name]

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import injections
 import kills
 import parsers
 import records
@@ -99,6 +100,12 @@ def live(task: Task) -> Done:
     return kills.run(workers.build("ampsched-live"), task.count, task.seed, task.out, task.progress)
 
 
+def injected(task: Task) -> Done:
+    """A fault at a single system call."""
+    program = workers.build("ampsched-live")
+    return injections.run(program, task.count, task.seed, task.jobs, task.out, task.progress)
+
+
 PARTS: dict[str, Part] = {
     "simulations": Part(
         "Simulations",
@@ -124,6 +131,15 @@ PARTS: dict[str, Part] = {
         "kills",
         2_000,
         live,
+    ),
+    "injections": Part(
+        "Injections",
+        "One system call fails, once or from then on, while a session runs, its guardian or `restore` puts back, a "
+        "program is recorded, or a sweep runs. Nobody panics or hangs, whoever says that all is well is right, and "
+        "once calls work again, what was touched is put back and what was recorded is saved.",
+        "injections",
+        20_000,
+        injected,
     ),
     "rounds": Part(
         "Rounds of the task runtime",

@@ -141,7 +141,7 @@ class Process(subprocess.Popen[bytes]):
 class Trial:
     """Threads, a session of a policy for them, and where it writes."""
 
-    def __init__(self, program: Path, number: int, seed: int) -> None:
+    def __init__(self, program: Path, number: int, seed: int, victim: str = VICTIM) -> None:
         self.program = program
         self.dice = random.Random(f"{seed}-{number}")
         self.folder, self.other_folder = (Path(tempfile.mkdtemp(prefix="ampsched-attack-")) for _ in range(2))
@@ -149,7 +149,7 @@ class Trial:
         self.places = self.dice.choice(CPUS)
         self.output = self.other_folder.with_suffix(".said")
         self.processes: list[Process] = []
-        self.threads = self.start_process(*LOW, *SCHEDULED, output=subprocess.PIPE)
+        self.threads = self.start_process(*LOW, *SCHEDULED[:-1], victim, output=subprocess.PIPE)
         self.victim = self.threads.pid
         assert self.threads.stdout
         self.threads.stdout.readline()

@@ -190,20 +190,21 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"
 
-PARTS ?= simulations,parsers,kills,injections,rounds,tsan
+PARTS ?= simulations,parsers,kills,injections,surroundings,rounds,tsan
 SEED ?= 1
 SIMULATIONS ?= 1000000
 INPUTS ?= 10000000
 KILLS ?= 2000
 INJECTIONS ?= 20000
+SURROUNDINGS ?= 1500
 ROUNDS ?= 1000000
 TSAN ?= 1000000
 
 .PHONY: attack
 attack: $(BUILD)/simulator $(BUILD)/dev ## Random simulations, inputs, kills (an hour) [PARTS SEED]
 	$(BIN)/python tests/attack/attack.py --parts "$(PARTS)" --seed $(SEED) --jobs $(JOBS) --simulations $(SIMULATIONS) \
-		--inputs $(INPUTS) --kills $(KILLS) --injections $(INJECTIONS) --rounds $(ROUNDS) --tsan $(TSAN) \
-		$(if $(KEEP),--keep) --report $(or $(REPORT),docs/reports/attack)
+		--inputs $(INPUTS) --kills $(KILLS) --injections $(INJECTIONS) --surroundings $(SURROUNDINGS) \
+		--rounds $(ROUNDS) --tsan $(TSAN) $(if $(KEEP),--keep) --report $(or $(REPORT),docs/reports/attack)
 
 # Without ThreadSanitizer, for which the standard library has to be compiled.
 .PHONY: attack-part

@@ -25,6 +25,7 @@ import injections
 import kills
 import parsers
 import records
+import surroundings
 import tsan as thread_sanitizer
 import workers
 from progress import Progress, length
@@ -106,6 +107,12 @@ def injected(task: Task) -> Done:
     return injections.run(program, task.count, task.seed, task.jobs, task.out, task.progress)
 
 
+def odd_surroundings(task: Task) -> Done:
+    """Every command with limits, other users, other namespaces, odd names, or twice at once."""
+    program = workers.build("ampsched-live")
+    return surroundings.run(program, task.count, task.seed, task.jobs, task.out, task.progress)
+
+
 PARTS: dict[str, Part] = {
     "simulations": Part(
         "Simulations",
@@ -140,6 +147,15 @@ PARTS: dict[str, Part] = {
         "injections",
         20_000,
         injected,
+    ),
+    "surroundings": Part(
+        "Surroundings",
+        "Commands under limits of each resource, as other users, in other namespaces, with names, arguments and "
+        "variables of random bytes, with closed and full streams, and two at once. Each works or says what is wrong: "
+        "no traceback, no panic, no signal, no hang.",
+        "surroundings",
+        1_500,
+        odd_surroundings,
     ),
     "rounds": Part(
         "Rounds of the task runtime",

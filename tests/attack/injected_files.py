@@ -1,4 +1,7 @@
-"""Scenes of the recorder and of sweeps in which system calls fail."""
+"""Scenes of the recorder and of sweeps in which system calls fail.
+
+They fail in the command's first thread: libraries' own threads, such as those of polars, hang where theirs fail.
+"""
 
 import os
 import random
@@ -13,7 +16,7 @@ from injection import Plan
 
 AMPSCHED = (sys.executable, "-m", "ampsched")
 Ran = subprocess.CompletedProcess[bytes]
-ENDED_S = 30.0
+ENDED_S = 120.0
 RAN = "ran"
 PROGRAM = ("sh", "-c", f"echo once >>{RAN}; echo out; echo problem >&2; exit 3")
 """Says that it has run, and has its own streams and exit code."""
@@ -38,9 +41,6 @@ SWEEP = (
 
 class Files:
     """A folder in which a command is run again and again."""
-
-    all_processes = False
-    """Whether calls fail in processes that it starts, too."""
 
     def __init__(self, program: Path, folder: Path) -> None:
         self.place, self.told = folder / "place", folder / "told"
@@ -85,7 +85,7 @@ class Files:
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir()
         self.told.unlink(missing_ok=True)
-        return [*injection.traced(options, self.told, self.all_processes), *command]
+        return [*injection.traced(options, self.told, all_processes=False), *command]
 
     def run(self, command: Sequence[str]) -> Ran:
         """Runs a command there."""
@@ -147,7 +147,6 @@ class Recorder(Files):
 class Sweep(Files):
     """A sweep with two workers; the same sweep goes on afterwards."""
 
-    all_processes = True
     expected = b""
 
     def commands(self) -> list[tuple[Sequence[str], int]]:

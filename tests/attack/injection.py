@@ -44,8 +44,10 @@ ERRORS: dict[str, Sequence[str]] = {
         ["clock_gettime", "getrandom", "uname", "sysinfo", "timerfd_create"], ("EINTR", "EPERM", "ENOSYS")
     ),
 }
-"""What each call may fail with, by its page of the Linux manual and by sandboxes, which forbid what they like. Calls for
-memory, of signals and of locks are left out: if these fail, C's and Rust's own libraries end a process."""
+"""What each call may fail with, by its page of the Linux manual and by sandboxes, which forbid what they like.
+
+Calls for memory, of signals and of locks are left out: if these fail, C's and Rust's own libraries end a process.
+"""
 
 LASTING_SHARE = 0.3
 """How often a call fails from then on, and not once."""
@@ -88,7 +90,7 @@ def missing() -> str | None:
 
 
 def traced(options: Iterable[str], told: Path, all_processes: bool) -> list[str]:
-    """The command that traces the command behind it, or all processes that that starts; where calls are told."""
+    """The command that tells the calls of the first thread of the command behind it, or of all that it starts."""
     # -DDD: the tracer is nobody's child, so that what is started is our own child and signals reach it alone.
     follow = ["-f", "--seccomp-bpf"] if all_processes else []
     return ["strace", "-DDD", *follow, "-qqq", "-o", str(told), *options]

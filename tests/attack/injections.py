@@ -29,7 +29,7 @@ from progress import Progress
 from workers import Done, Failure
 
 SIDE_BY_SIDE = 5
-"""Scenes per CPU: sessions wait most of the time."""
+"""Scenes per CPU: sessions wait most of the time, while others work, of which there is one per CPU."""
 
 WITHOUT_MIN = 0.5
 """At least this share of the plans of a scenario has to meet a call, or the scenario tries little."""
@@ -58,6 +58,7 @@ class Scenario:
     weight: int
     """How often in a round of all scenarios: what begins faster is played more often."""
     live: bool
+    """Whether it waits most of the time."""
     make: Callable[[Path, Path], Scene]
     """A place in an empty folder, for a program that runs sessions."""
 
@@ -80,8 +81,9 @@ def name_of(number: int) -> str:
 class Stage:
     """Places for scenes, each used by one thread at a time and left behind when something was wrong there."""
 
-    def __init__(self, program: Path, out: Path) -> None:
+    def __init__(self, program: Path, out: Path, jobs: int) -> None:
         self.program, self.out = program, out
+        self.working = threading.Semaphore(jobs)
         self.free: dict[str, list[Scene]] = {name: [] for name in SCENARIOS}
         self.profiles: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
         self.lock = threading.Lock()
@@ -113,7 +115,8 @@ class Stage:
         """One time; what was wrong, and whether a call has failed."""
         scene = self.scene(name)
         try:
-            wrong, met = scene.play(plan, dice), scene.injected()
+            with contextlib.nullcontext() if SCENARIOS[name].live else self.working:
+                wrong, met = scene.play(plan, dice), scene.injected()
         except Exception as error:
             wrong, met = f"{type(error).__name__}: {error}", True
         if wrong:
@@ -142,7 +145,7 @@ def run(program: Path, count: int, seed: int, jobs: int, out: Path, progress: Pr
     if why:
         return Done(skipped=count, notes=[f"SKIPPED: {why}"])
     done, played, met = Done(), Counter[str](), Counter[str]()
-    stage = Stage(program, out / "scenes")
+    stage = Stage(program, out / "scenes", jobs)
 
     def one(number: int) -> tuple[str, Plan, str | None, bool]:
         name = name_of(number)
@@ -182,7 +185,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--out", type=Path, default=workers.ROOT / "out" / "attack" / "again")
     chosen = parser.parse_args()
-    stage = Stage(chosen.program.resolve(), chosen.out)
+    stage = Stage(chosen.program.resolve(), chosen.out, 1)
     try:
         results = [
             stage.play(chosen.only, chosen.plan, random.Random(str(turn))) for turn in range(chosen.times)

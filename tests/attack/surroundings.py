@@ -130,7 +130,8 @@ def odd_folder(case: Case, dice: random.Random) -> None:
 
 def odd_argument(case: Case, dice: random.Random) -> None:
     """Odd bytes in place of an argument, or behind one."""
-    at = dice.randrange(len(AMPSCHED) if case.command[0] != case.command[-1] else 1, len(case.command))
+    begin = len(AMPSCHED) if case.command[0] == os.fsencode(AMPSCHED[0]) else 1
+    at = dice.randrange(begin, len(case.command))
     word = dice.choice([odd_bytes(dice), case.command[at] + odd_bytes(dice), b""])
     case.command[at] = word
     case.names.append(f"argument {at} is {word!r}")

@@ -1,7 +1,11 @@
 /* Input and output that may block. It is an event only if it takes long: most of it does not block. */
 #include "real.h"
 
-enum io { READS, WRITES, POLLS, OTHER };
+/* As in crates/recording/src/model.rs. */
+enum io { READS, WRITES, POLLS, OTHER, INTERRUPTED };
+
+/* Whether a signal, or the end of all who could write to a pipe, has ended a call: perhaps a child has ended. */
+#define IS_ENDED(result, aux) (((result) < 0 && errno == EINTR) || ((aux) == READS && (result) == 0))
 
 #define CALL(type, aux, object, call) \
     struct thread *self = current(); \
@@ -12,7 +16,7 @@ enum io { READS, WRITES, POLLS, OTHER };
     uint64_t begin = ticks(); \
     type result = call; \
     if (ticks() - begin >= short_ticks) { \
-        note(self, IO, WAITED, (uint32_t)(object), aux); \
+        note(self, IO, WAITED, (uint32_t)(object), IS_ENDED(result, aux) ? INTERRUPTED : aux); \
     } \
     return result
 
@@ -84,17 +88,28 @@ EXPORT ssize_t sendfile64(int to, int from, off64_t *at, size_t bytes)
 {
     CALL(ssize_t, WRITES, to, real.sendfile64(to, from, at, bytes));
 }
+/* How a wait for several files has ended: if the other end of a pipe was closed, perhaps a child has ended. */
+static unsigned polled(const struct pollfd *files, nfds_t count, int found)
+{
+    for (nfds_t index = 0; found > 0 && index < count; index++) {
+        if (files[index].revents & POLLHUP) {
+            return INTERRUPTED;
+        }
+    }
+    return POLLS;
+}
+
 EXPORT int poll(struct pollfd *files, nfds_t count, int ms)
 {
-    CALL(int, POLLS, 0, real.poll(files, count, ms));
+    CALL(int, polled(files, count, result), 0, real.poll(files, count, ms));
 }
 EXPORT int __poll_chk(struct pollfd *files, nfds_t count, int ms, size_t room)
 {
-    CALL(int, POLLS, 0, real.__poll_chk(files, count, ms, room));
+    CALL(int, polled(files, count, result), 0, real.__poll_chk(files, count, ms, room));
 }
 EXPORT int ppoll(struct pollfd *files, nfds_t count, const struct timespec *time, const sigset_t *mask)
 {
-    CALL(int, POLLS, 0, real.ppoll(files, count, time, mask));
+    CALL(int, polled(files, count, result), 0, real.ppoll(files, count, time, mask));
 }
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *errors, struct timeval *time)
 {
@@ -145,11 +160,16 @@ EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
     CALL(int, OTHER, 0, real.sigwaitinfo(set, info));
 }
+EXPORT int sigsuspend(const sigset_t *mask)
+{
+    CALL(int, OTHER, 0, real.sigsuspend(mask));
+}
 EXPORT int pause(void)
 {
     CALL(int, OTHER, 0, real.pause());
 }
 EXPORT int system(const char *command)
 {
-    CALL(int, OTHER, 0, real.system(command));
+    /* It waits for a child of its own. */
+    CALL(int, INTERRUPTED, 0, real.system(command));
 }

@@ -103,6 +103,7 @@
     X(int, sigwait, (const sigset_t *, int *)) \
     X(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *)) \
     X(int, sigwaitinfo, (const sigset_t *, siginfo_t *)) \
+    X(int, sigsuspend, (const sigset_t *)) \
     X(int, pause, (void)) \
     X(int, system, (const char *))
 

@@ -100,7 +100,7 @@ kinds! {
     Yield = 30, "yield";
     /// A barrier is made. `aux`: its parties.
     BarrierInit = 31, "make barrier";
-    /// It returns from input or output. `aux`: 0 read, 1 write, 2 poll, 3 other.
+    /// It returns from input or output. `aux`: 0 read, 1 write, 2 poll, or `IO_OTHER`, `IO_INTERRUPTED`.
     Io = 32, "input or output";
     /// As the kernel tells it: this thread wakes a blocked one. `object`: that thread's index.
     Wake = 33, "wake";
@@ -110,6 +110,12 @@ kinds! {
     /// It takes a chunk of a dynamic loop or a task of OpenMP. `aux`: iterations.
     OmpChunk = 35, "take chunk";
 }
+
+/// Detail of [`Kind::Io`]: neither reading, writing nor polling.
+pub const IO_OTHER: u32 = 3;
+/// Detail of [`Kind::Io`]: perhaps the end of a child has ended the wait. It was ended by a signal or by the end of a
+/// pipe, or the call has waited for a child that it had created itself.
+pub const IO_INTERRUPTED: u32 = 4;
 
 /// The core of an event if nobody has told it.
 pub const UNKNOWN_CORE: u16 = u16::MAX;
@@ -154,6 +160,11 @@ impl Event {
             work_ns,
             wait_ns: 0,
         }
+    }
+
+    /// When the wait inside the call began, in ns: when the event was, if there was none.
+    pub fn waits_from_ns(&self) -> u64 {
+        self.at_ns.saturating_sub(self.wait_ns)
     }
 }
 
@@ -330,13 +341,17 @@ impl Recording {
         events.filter(|event| event.is_blocked || event.kind == Kind::Block).count()
     }
 
-    /// Time that threads were blocked, in ns: in all, and with a cause that is known.
+    /// Time that threads were blocked, in ns: in all, and with a cause that is known. Of input and output it is not:
+    /// who has written what was waited for may be a device, a person or a thread.
     pub fn blocked_ns(&self) -> (u64, u64) {
         let mut sums: (u64, u64) = (0, 0);
         for event in self.threads.iter().flat_map(|thread| &thread.events) {
             sums.0 = sums.0.saturating_add(event.wait_ns);
-            let is_known = event.kind != Kind::Block
-                || !matches!(Wake::from_aux(event.aux), Wake::Unknown | Wake::Outside);
+            let is_known = match event.kind {
+                Kind::Io => false,
+                Kind::Block => !matches!(Wake::from_aux(event.aux), Wake::Unknown | Wake::Outside),
+                _ => true,
+            };
             sums.1 = sums.1.saturating_add(if is_known { event.wait_ns } else { 0 });
         }
         sums

@@ -3,6 +3,7 @@
 //! The form of the files is declared in `crates/preload/c/form.h`. A program that was killed leaves files without an
 //! end: what stands there counts.
 
+mod children;
 mod read;
 mod resolve;
 #[cfg(test)]

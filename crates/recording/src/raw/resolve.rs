@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use super::children::{self, Child};
 use super::read::{CREATE_PROCESS, Head, JOIN_PROCESS, RawThread};
 use super::times::{Scale, Timed, recorder_ns, timed};
+use crate::model::IO_OTHER;
 use crate::{Core, Event, Info, Kind, Recording, Thread};
-
-/// [`Kind::Io`]'s detail for what is neither reading, writing nor polling.
-const IO_OTHER: u32 = 3;
 
 /// The threads by what names them.
 struct Names {
@@ -65,6 +64,17 @@ impl Names {
         let is_first = self.processes.get(&head.pid).is_some_and(|all| all.contains(&index));
         let parents = self.processes.get(&head.parent_pid).filter(|_| is_first);
         parents.and_then(|all| all.last()).map_or(0, |parent| parent + 1)
+    }
+
+    /// Processes whose parents were recorded, in the order of their begin.
+    fn children(&self, raw: &[RawThread<'_>]) -> Vec<Child> {
+        let firsts = raw.iter().zip(&self.index).filter(|(thread, _)| !thread.head.is_continued);
+        let parents = firsts.map(|(thread, index)| (*index, self.parent(&thread.head, *index)));
+        let found = parents.filter_map(|(thread, parent)| {
+            let parent = parent.checked_sub(1)?;
+            (parent != thread).then_some(Child { thread, parent })
+        });
+        found.collect()
     }
 
     /// The thread that had this `pthread_t` last, when a call that ended then waited for it.
@@ -175,13 +185,14 @@ impl Resolver<'_> {
             wait_ns: event.wait_ns,
         }
     }
+}
 
-    fn tell_creators(&mut self) {
-        for (thread, creator) in self.threads.iter_mut().zip(&self.creators) {
-            let first = thread.events.first_mut();
-            if let Some(start) = first.filter(|event| event.kind == Kind::Start) {
-                start.aux = *creator;
-            }
+/// Each thread's first event tells who created it.
+fn tell_creators(threads: &mut [Thread], creators: &[u32]) {
+    for (thread, creator) in threads.iter_mut().zip(creators) {
+        let first = thread.events.first_mut();
+        if let Some(start) = first.filter(|event| event.kind == Kind::Start) {
+            start.aux = *creator;
         }
     }
 }
@@ -201,9 +212,12 @@ pub fn recording(info: Info, raw: &[RawThread<'_>], scale: &Scale) -> Recording 
     for (file, thread) in raw.iter().enumerate() {
         resolver.add(file, thread, scale);
     }
-    resolver.tell_creators();
-    let Resolver { names, mut threads, .. } = resolver;
+    let Resolver { names, mut threads, mut creators, .. } = resolver;
     let info = completed(info, raw, &names, &mut threads, scale);
+    let family = names.children(raw);
+    children::await_ends(&mut threads, &family);
+    children::add_creations(&mut threads, &mut creators, &family);
+    tell_creators(&mut threads, &creators);
     Recording { info, threads, is_cut_off: false }
 }
 

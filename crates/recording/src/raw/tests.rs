@@ -240,3 +240,86 @@ fn an_end_that_was_taken_back_is_no_event_and_its_time_goes_on() {
         [(Kind::OmpBegin, 1_000, 0), (Kind::OmpChunk, 2_400, 8_999_600), (Kind::OmpEnd, 600, 0)]
     );
 }
+
+/// A process with this parent.
+fn child(process: u32, parent: u32, begin: u64) -> File {
+    let mut file = File::new(process, 0, 1, begin);
+    file.put(20, &(100 + parent).to_ne_bytes());
+    started(file)
+}
+
+const IO: u8 = 32;
+const WAITED: u8 = 4;
+
+impl File {
+    /// The last event's detail.
+    fn aux(mut self, aux: u32) -> Self {
+        // Behind it stands its reading.
+        let at = self.0.len() - 20;
+        self.put(at, &aux.to_ne_bytes());
+        self
+    }
+}
+
+fn of_thread(found: &Recording, thread: usize) -> Vec<(Kind, u32, u64, u64)> {
+    let events = found.threads[thread].events.iter();
+    events.map(|event| (event.kind, event.object, event.at_ns, event.cpu_ns)).collect()
+}
+
+#[test]
+fn h35_1_children_of_vfork_are_created_by_who_waits_for_them() {
+    // It works for 40,000 ns, then waits from 40,000 to 300,000 for its child, which was recorded from 50,000 on.
+    let parent = started(File::new(0, 0, 1, 0)).slow(65, WAITED, 300_000, 101, 500 + 40_000).slow(
+        2,
+        0,
+        5_000,
+        0,
+        500 + 45_000,
+    );
+    let child = child(1, 0, 50_000).slow(2, 0, 200_000, 0, 500 + 200_000);
+    let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+    assert_eq!(
+        of_thread(&found, 0),
+        [
+            (Kind::Start, 0, 0, 0),
+            (Kind::Create, 1, 40_000, 40_000),
+            (Kind::Join, 1, 300_000, 0),
+            (Kind::Exit, 0, 305_000, 5_000)
+        ]
+    );
+    assert_eq!(found.threads[1].events[0].aux, 1, "it knows its creator");
+}
+
+#[test]
+fn h35_1_a_child_that_begins_while_its_creator_works_divides_that_work() {
+    let parent = started(File::new(0, 0, 1, 0)).slow(2, 0, 100_000, 0, 500 + 100_000);
+    let child = child(1, 0, 30_000).slow(2, 0, 10_000, 0, 500 + 10_000);
+    let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+    let events = of_thread(&found, 0);
+    assert_eq!(events[1], (Kind::Create, 1, 30_000, 30_000));
+    assert_eq!(events[2], (Kind::Exit, 0, 100_000, 70_000));
+}
+
+#[test]
+fn h35_1_waits_that_the_end_of_a_child_has_ended_wait_for_it() {
+    let waits = |aux, later: u64| {
+        let parent = started(File::new(0, 0, 1, 0))
+            .slow(IO, WAITED, 300_000 + later, 7, 500 + 40_000)
+            .aux(aux);
+        let child = child(1, 0, 20_000).slow(2, 0, 230_000, 0, 500 + 200_000);
+        let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+        found.threads[0].events.iter().find(|event| event.wait_ns > 0).unwrap().kind
+    };
+    assert_eq!(waits(4, 0), Kind::Join);
+    assert_eq!(waits(0, 0), Kind::Io, "nothing says so");
+    assert_eq!(waits(4, 200_000_000), Kind::Io, "too late");
+}
+
+#[test]
+fn h35_1_who_creates_and_is_recorded_creates_once() {
+    let parent = started(File::new(0, 0, 1, 0)).fast(64, 0, 10_000, 101);
+    let child = child(1, 0, 30_000).slow(2, 0, 10_000, 0, 500 + 10_000);
+    let found = read(vec![("0.0.raw", parent), ("1.0.raw", child)]);
+    let created = found.threads[0].events.iter().filter(|event| event.kind == Kind::Create);
+    assert_eq!(created.count(), 1);
+}

@@ -133,9 +133,8 @@ def test_every_way_to_wait_is_seen(build: Build, tmp_path: Path, clock: dict[str
         "futex wake": 1,
     }
     blocked_ns, known_ns = recording.blocked_ns
-    assert blocked_ns == known_ns > 40e6, (
-        "main waits for two threads, one of which waits for one that sleeps for 20 ms"
-    )
+    assert known_ns > 40e6, "main waits for two threads, one of which waits for one that sleeps for 20 ms"
+    assert blocked_ns - known_ns > 15e6, "nobody knows who has written what is read after 20 ms"
 
 
 REGIONS = {

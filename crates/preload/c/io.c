@@ -4,8 +4,12 @@
 /* As in crates/recording/src/model.rs. */
 enum io { READS, WRITES, POLLS, OTHER, INTERRUPTED };
 
-/* Whether a signal, or the end of all who could write to a pipe, has ended a call: perhaps a child has ended. */
-#define IS_ENDED(result, aux) (((result) < 0 && errno == EINTR) || ((aux) == READS && (result) == 0))
+/* How a call has ended: by a signal or the end of all who could write to a pipe, perhaps a child has ended. */
+static enum io ended(ssize_t result, enum io aux)
+{
+    int is_ended = (result < 0 && errno == EINTR) || (aux == READS && result == 0);
+    return is_ended ? INTERRUPTED : aux;
+}
 
 #define CALL(type, aux, object, call) \
     struct thread *self = current(); \
@@ -16,7 +20,7 @@ enum io { READS, WRITES, POLLS, OTHER, INTERRUPTED };
     uint64_t begin = ticks(); \
     type result = call; \
     if (ticks() - begin >= short_ticks) { \
-        note(self, IO, WAITED, (uint32_t)(object), IS_ENDED(result, aux) ? INTERRUPTED : aux); \
+        note(self, IO, WAITED, (uint32_t)(object), ended(result, aux)); \
     } \
     return result
 
@@ -89,7 +93,7 @@ EXPORT ssize_t sendfile64(int to, int from, off64_t *at, size_t bytes)
     CALL(ssize_t, WRITES, to, real.sendfile64(to, from, at, bytes));
 }
 /* How a wait for several files has ended: if the other end of a pipe was closed, perhaps a child has ended. */
-static unsigned polled(const struct pollfd *files, nfds_t count, int found)
+static enum io polled(const struct pollfd *files, nfds_t count, int found)
 {
     for (nfds_t index = 0; found > 0 && index < count; index++) {
         if (files[index].revents & POLLHUP) {

@@ -72,8 +72,9 @@ def simulations(task: Task) -> Done:
 def references(task: Task) -> Done:
     """Simulations beside references, and beside each other."""
     done = workers.references(task.seed, task.count, task.jobs, task.out, task.progress)
-    done.notes = [f"{kind}: {compared:,} values compared" for kind, compared in done.kinds.items()]
-    idle = [kind for kind, compared in done.kinds.items() if not compared]
+    kinds = done.kinds.items()
+    done.notes = [f"{kind}: {told['cases']:,} cases, {told['values']:,} values" for kind, told in kinds]
+    idle = [kind for kind, told in kinds if not told["values"]]
     done.failures += [Failure(f"{kind}: nothing was compared", "PARTS=references") for kind in idle]
     return done
 

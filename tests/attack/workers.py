@@ -38,8 +38,8 @@ class Done:
     """Not done, because it cannot be done here; a note says why."""
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    kinds: Counter[str] = field(default_factory=Counter)
-    """Comparisons of each kind, if the program tells kinds."""
+    kinds: dict[str, Counter[str]] = field(default_factory=dict)
+    """Of each kind the cases, and the values that were compared, if the program tells kinds."""
 
 
 def total(parts: Iterable[Done]) -> Done:
@@ -51,7 +51,8 @@ def total(parts: Iterable[Done]) -> Done:
         all_.skipped += part.skipped
         all_.failures += part.failures
         all_.notes += part.notes
-        all_.kinds.update(part.kinds)
+        for kind, counts in part.kinds.items():
+            all_.kinds.setdefault(kind, Counter()).update(counts)
     return all_
 
 
@@ -165,7 +166,8 @@ class Worker:
         for _, failed, policy, what in (line for line in lines if line[0] == "FAILED"):
             whose = "" if policy == "-" else f"{policy}: "
             done.failures.append(Failure(f"{whose}{what}", job.repeat(int(failed))))
-        done.kinds.update({line[1]: int(line[3]) for line in lines if line[0] == "KIND"})
+        for _, kind, cases, values in (line for line in lines if line[0] == "KIND"):
+            done.kinds.setdefault(kind, Counter()).update(cases=int(cases), values=int(values))
         ended = [line for line in lines if line[0] == "DONE"]
         if ended:
             done.count += int(ended[0][1])

@@ -73,7 +73,7 @@ def test_kinds_are_added_up_and_one_that_compares_nothing_fails(
     monkeypatch.setattr(workers, "build", lambda _: program)
     done = attack.references(attack.Task(8, 1, 2, tmp_path, False, Progress("work", 8)))
     assert done.count == 8
-    assert done.notes == ["one: 14 values compared", "other: 0 values compared"]
+    assert done.notes == ["one: 4 cases, 14 values", "other: 4 cases, 0 values"]
     assert [failure.what for failure in done.failures] == ["other: nothing was compared"]
 
 

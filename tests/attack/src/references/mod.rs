@@ -8,7 +8,9 @@
 mod barriers;
 mod deadlines;
 mod devices;
+mod eevdf;
 mod energy;
+mod fair;
 mod graphs;
 mod heft;
 mod locks;
@@ -51,6 +53,8 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "round robin on one core", run: round_robin::run },
     Kind { name: "real-time priorities on one core", run: priorities::run },
     Kind { name: "shares of fair threads on one core", run: shares::run },
+    Kind { name: "CFS on one core", run: fair::run },
+    Kind { name: "EEVDF on one core", run: eevdf::run },
     Kind { name: "pipelines of bounded queues", run: pipeline::run },
     Kind { name: "devices that serve in order", run: devices::run },
     Kind { name: "a mutex handed over in order", run: locks::run },

@@ -50,7 +50,9 @@ pub fn run(case: &mut Case) -> Verdict {
         let (period, is_absolute) = (dice.whole(10..=4_000_000), dice.once_in(2));
         let (periods, first) = (dice.whole(1..=12), dice.whole(1..=3_000_000));
         let most = period * dice.whole(30..=160) / 100;
-        let works: Vec<u64> = (0..periods).map(|_| dice.whole(1..=most)).collect();
+        // Some work ends just when it is due.
+        let mut work = |_| if dice.once_in(6) { period } else { dice.whole(1..=most) };
+        let works: Vec<u64> = (0..periods).map(&mut work).collect();
         if !schedule(first, &works, period, is_absolute).in_time {
             continue;
         }

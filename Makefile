@@ -190,9 +190,10 @@ docs: $(BUILD)/docs ## Build the documentation into .build/site
 	rm -rf $(BUILD)/site/rust && cp -r target/doc $(BUILD)/site/rust
 	@echo "open $(BUILD)/site/index.html"
 
-PARTS ?= simulations,parsers,kills,injections,surroundings,rounds,tsan
+PARTS ?= simulations,references,parsers,kills,injections,surroundings,rounds,tsan
 SEED ?= 1
 SIMULATIONS ?= 1000000
+REFERENCES ?= 100000
 INPUTS ?= 10000000
 KILLS ?= 2000
 INJECTIONS ?= 20000
@@ -203,15 +204,16 @@ TSAN ?= 1000000
 .PHONY: attack
 attack: $(BUILD)/simulator $(BUILD)/dev ## Random simulations, inputs, kills (an hour) [PARTS SEED]
 	$(BIN)/python tests/attack/attack.py --parts "$(PARTS)" --seed $(SEED) --jobs $(JOBS) --simulations $(SIMULATIONS) \
-		--inputs $(INPUTS) --kills $(KILLS) --injections $(INJECTIONS) --surroundings $(SURROUNDINGS) \
-		--rounds $(ROUNDS) --tsan $(TSAN) $(if $(KEEP),--keep) --report $(or $(REPORT),docs/reports/attack)
+		--references $(REFERENCES) --inputs $(INPUTS) --kills $(KILLS) --injections $(INJECTIONS) \
+		--surroundings $(SURROUNDINGS) --rounds $(ROUNDS) --tsan $(TSAN) $(if $(KEEP),--keep) \
+		--report $(or $(REPORT),docs/reports/attack)
 
 # Without ThreadSanitizer, for which the standard library has to be compiled.
 .PHONY: attack-part
 attack-part: tested # A small part of the attack, the same in every run (some minutes)
 	PYTHONPATH=$(TESTED) $(BIN)/python tests/attack/attack.py --seed 1 --jobs $(JOBS) \
-		--parts simulations,parsers,kills,rounds \
-		--simulations 8000 --inputs 200000 --kills 66 --rounds 30000
+		--parts simulations,references,parsers,kills,rounds \
+		--simulations 8000 --references 1500 --inputs 200000 --kills 66 --rounds 30000
 
 .PHONY: check-fresh
 check-fresh: ## Follow the README on an empty Debian (root) [SUITES COMMANDS]

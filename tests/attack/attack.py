@@ -1,4 +1,4 @@
-"""The attack: random simulations, mutated inputs, kills and faults, and rounds of the task runtime.
+"""The attack: random simulations, references, mutated inputs, kills and faults, and rounds of the task runtime.
 
     make attack                     the long run; docs/reports/attack/report.md tells of it
     make attack-part                a small part of each, the same in every run
@@ -71,6 +71,16 @@ def simulations(task: Task) -> Done:
     return done
 
 
+def references(task: Task) -> Done:
+    """Simulations beside references, and beside each other."""
+    done = workers.references(task.seed, task.count, task.jobs, task.out, task.progress)
+    kinds = done.kinds.items()
+    done.notes = [f"{kind}: {told['cases']:,} cases, {told['values']:,} values" for kind, told in kinds]
+    idle = [kind for kind, told in kinds if not told["values"]]
+    done.failures += [Failure(f"{kind}: nothing was compared", "PARTS=references") for kind in idle]
+    return done
+
+
 def inputs(task: Task) -> Done:
     """Mutated texts of every format."""
     return parsers.run(task.count, task.seed, task.jobs, task.out, task.keep, task.progress)
@@ -122,6 +132,15 @@ PARTS: dict[str, Part] = {
         "simulations",
         1_000_000,
         simulations,
+    ),
+    "references": Part(
+        "References",
+        "Random parameters of what can be reckoned otherwise: textbook schedulers that share nothing with the "
+        "simulator, and simulations whose results must change in a known way when what is simulated does. Times must "
+        "be equal to the nanosecond, but where a tolerance has a reason.",
+        "references",
+        100_000,
+        references,
     ),
     "parsers": Part(
         "Mutated inputs",

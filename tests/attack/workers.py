@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ class Done:
     """Not done, because it cannot be done here; a note says why."""
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    kinds: dict[str, Counter[str]] = field(default_factory=dict)
+    """Of each kind the cases, and the values that were compared, if the program tells kinds."""
 
 
 def total(parts: Iterable[Done]) -> Done:
@@ -48,6 +51,8 @@ def total(parts: Iterable[Done]) -> Done:
         all_.skipped += part.skipped
         all_.failures += part.failures
         all_.notes += part.notes
+        for kind, counts in part.kinds.items():
+            all_.kinds.setdefault(kind, Counter()).update(counts)
     return all_
 
 
@@ -161,6 +166,8 @@ class Worker:
         for _, failed, policy, what in (line for line in lines if line[0] == "FAILED"):
             whose = "" if policy == "-" else f"{policy}: "
             done.failures.append(Failure(f"{whose}{what}", job.repeat(int(failed))))
+        for _, kind, cases, values in (line for line in lines if line[0] == "KIND"):
+            done.kinds.setdefault(kind, Counter()).update(cases=int(cases), values=int(values))
         ended = [line for line in lines if line[0] == "DONE"]
         if ended:
             done.count += int(ended[0][1])
@@ -213,14 +220,28 @@ def simulations(seed: int, count: int, jobs: int, out: Path, progress: Progress)
     )
 
 
-def rounds(program: Path, seed: int, count: int, jobs: int, out: Path, progress: Progress) -> Done:
-    """Rounds of the task runtime; each process has a range of them."""
+def ranges(
+    program: Path, unit: str, alone: str, of: tuple[int, int, int], out: Path, progress: Progress
+) -> Done:
+    """Numbered work of a seed, so much of it, in so many processes: each has a range of numbers."""
+    seed, count, jobs = of
     sizes = shares(count, jobs)
-    alone = "--first {} --rounds 1"
     return together(
         [
-            Job(program, seed, sum(sizes[:job]), 1, "--rounds", size, alone, out / f"at-{job}")
+            Job(program, seed, sum(sizes[:job]), 1, unit, size, alone, out / f"at-{job}")
             for job, size in enumerate(sizes)
         ],
         progress,
     )
+
+
+def references(seed: int, count: int, jobs: int, out: Path, progress: Progress) -> Done:
+    """Cases whose results are known beforehand; each process has a range of them."""
+    return ranges(
+        build("attack-references"), "--references", "--only --first {}", (seed, count, jobs), out, progress
+    )
+
+
+def rounds(program: Path, seed: int, count: int, jobs: int, out: Path, progress: Progress) -> Done:
+    """Rounds of the task runtime; each process has a range of them."""
+    return ranges(program, "--rounds", "--first {} --rounds 1", (seed, count, jobs), out, progress)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "tests" / "attack"))
 
 import attack  # noqa: E402
 import records  # noqa: E402
+import workers  # noqa: E402
 from progress import Progress  # noqa: E402
 from workers import Done, Failure, Job, Worker, shares, together  # noqa: E402
 
@@ -61,6 +62,19 @@ def test_work_goes_on_behind_what_crashes_and_all_is_counted(program: Path) -> N
     assert done.count == 3 * whole + len(crashed)
     assert done.count >= 120
     assert done.refused == whole
+
+
+def test_kinds_are_added_up_and_one_that_compares_nothing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nprintf 'KIND\\tone\\t2\\t7\\nKIND\\tother\\t2\\t0\\nDONE\\t4\\t0\\n'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(workers, "build", lambda _: program)
+    done = attack.references(attack.Task(8, 1, 2, tmp_path, False, Progress("work", 8)))
+    assert done.count == 8
+    assert done.notes == ["one: 4 cases, 14 values", "other: 4 cases, 0 values"]
+    assert [failure.what for failure in done.failures] == ["other: nothing was compared"]
 
 
 def test_who_always_crashes_is_given_up(program: Path) -> None:

@@ -8,6 +8,8 @@ pub mod dice;
 pub mod formats;
 pub mod mutate;
 pub mod panics;
+#[cfg(feature = "simulations")]
+pub mod references;
 pub mod rounds;
 pub mod shipped;
 pub mod work;

@@ -407,6 +407,7 @@ def test_bad_input_is_one_line(build: Build, tmp_path: Path) -> None:
         "--recover needs -o FILE": ["--recover", "x"],
         "x: is no folder of a recorder": ["--recover", "x", "-o", "r.ampr"],
         "at least 1 is needed": ["--limit-mb", "0", "--", "true"],
+        "and at most 1048576": ["--limit-mb", "9999999999", "--", "true"],
     }
     for text, arguments in cases.items():
         done = run(tmp_path, *arguments)

@@ -291,3 +291,9 @@ def test_h34_low_a_temporary_folder_that_cannot_be_removed_is_no_error(
 def test_h34_05_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no folder of a recorder"):
         preload.recover(tmp_path)
+    room.prepare(tmp_path / "parts", {"name": "none", "cores": [{"speed": 1.0}]}, 1)
+    with (tmp_path / "parts" / room.CONTROL).open("r+b") as control:
+        control.seek(16)
+        control.write(b"\xff" * 8)  # more chunks are said to be taken than any file has
+    with pytest.raises(InputError, match="no thread was recorded"):
+        preload.recover(tmp_path / "parts")

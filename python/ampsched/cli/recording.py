@@ -13,7 +13,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.kinds import RECORDING
-from ampsched.recording.files import LIMIT_MB
+from ampsched.recording.files import LIMIT_MB, LIMIT_MB_MAX
 
 if TYPE_CHECKING:
     from ampsched.recording import Recording
@@ -97,8 +97,8 @@ def record(
         return 0
     if not command:
         raise InputError("which program? ampsched record -- COMMAND...")
-    if limit_mb < 1:
-        raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed")
+    if not 1 <= limit_mb <= LIMIT_MB_MAX:
+        raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed, and at most {LIMIT_MB_MAX}")
     kinds = kinds_here() if each_kind else []
     out = out or default_out(command)
     check_replaceable(out)

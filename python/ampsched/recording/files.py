@@ -11,6 +11,8 @@ from ampsched.files import writing
 
 LIMIT_MB = 1024
 """Most that the files of a recorder's working folder may take, in MiB: what does not fit is counted as lost."""
+LIMIT_MB_MAX = 1 << 20
+"""More than that no program could map."""
 
 
 def load(path: Path) -> Recording:

@@ -164,9 +164,7 @@ def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
     name = as_text(folder)
     try:
         info: dict[str, Any] = json.loads((folder / room.INFO).read_text(encoding="utf-8"))
-        control = (folder / room.CONTROL).read_bytes()
-        with (folder / room.EVENTS).open("rb") as file:
-            events = file.read(room.taken_bytes(folder))
+        control, events = room.read(folder)
     except FileNotFoundError as error:
         raise InputError(f"{name}: is no folder of a recorder: {error.strerror}") from None
     except OSError as error:

@@ -78,7 +78,32 @@ def taken_bytes(folder: Path) -> int:
     """How much of the file of events threads have taken, in bytes."""
     with (folder / CONTROL).open("rb") as control:
         words = memoryview(control.read(32).ljust(32, b"\0")).cast("I")
-    return words[_TAKEN] * _CHUNK_BYTES
+    return min(words[_TAKEN] * _CHUNK_BYTES, (folder / EVENTS).stat().st_size)
+
+
+def read(folder: Path) -> tuple[bytes, bytes]:
+    """What the processes of a working folder share, and the events of their threads.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    with (folder / CONTROL).open("rb") as control, (folder / EVENTS).open("rb") as events:
+        return control.read(_CONTROL_BYTES), events.read(taken_bytes(folder))
+
+
+def check_path(path: Path) -> Path:
+    """Refuses a path of a library that the dynamic linker would take for several, or for another one.
+
+    Raises:
+        InputError: It is one.
+    """
+    if _is_loadable(path):
+        return path
+    raise InputError(f'{path}: the dynamic linker takes no path with a space, ":", ";" or "$"')
+
+
+def _is_loadable(path: Path) -> bool:
+    return _NOT_IN_PRELOAD.isdisjoint(os.fsencode(path))
 
 
 @contextmanager
@@ -89,15 +114,11 @@ def reachable(folder: Path) -> Iterator[Path]:
         InputError: Not even that for temporary files is one.
     """
     path = folder.absolute()
-    if _NOT_IN_PRELOAD.isdisjoint(os.fsencode(path)):
+    if _is_loadable(path):
         yield path
         return
     with temporary_folder("ampsched-") as safe:
-        if not _NOT_IN_PRELOAD.isdisjoint(os.fsencode(safe)):
-            raise InputError(
-                f'{safe}: the dynamic linker takes no path with a space, ":", ";" or "$" (set TMPDIR to another folder)'
-            )
-        link = safe / "parts"
+        link = check_path(safe) / "parts"
         link.symlink_to(path)
         try:
             yield link

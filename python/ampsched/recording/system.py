@@ -121,7 +121,8 @@ def record(
         raise InputError(f"{folder}: exists, with pages of a recorder that was ended ({hint})")
     check_writable(out)
     folder.mkdir(mode=0o700)
-    with keeping(folder, lambda: any(file.stat().st_size for file in folder.glob("cpu*"))):
+    run: _Run | None = None
+    with keeping(folder, lambda: run is not None and run.has_begun):
         with mounted() as tracefs:
             remove_left(tracefs)
             with Instance.made(
@@ -180,6 +181,7 @@ class _Run:
             "recorder": "system",
             "kernel": os.uname().release,
         }
+        self.has_begun = False
         self.exit_code = 0
         self.took_s = 0.0
         self.cpu_s = 0.0
@@ -198,6 +200,7 @@ class _Run:
                 disturbance = Disturbance()
                 try:
                     child.release()
+                    self.has_begun = True
                     while not child.has_ended(PERIOD_S):
                         self._drain(files)
                     self.took_s = time.monotonic() - begin_s

@@ -138,7 +138,7 @@ def _calls(
         "cores": [{"speed": 1.0} for cluster in exact.clusters() for _ in range(cluster.cores)],
         "machine": machine,
     }
-    parts = work.cwd.absolute() / PARTS
+    parts = room.check_path(work.cwd.absolute() / PARTS)
     with temporary_folder("ampsched-record-") as folder:
         here, left = folder / "here", folder / "left"
         room.prepare(here, info, LIMIT_MB, is_alone=True)

@@ -180,6 +180,15 @@ def test_h34_05_outputs_are_tried_before_the_program_runs(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]
 
 
+def test_h34_05_a_machine_does_not_start_for_an_output_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["vm", "record", "-o", str(tmp_path / "none/r.ampr"), "--", "no-such-program"])
+    assert ended.value.code == 2
+    assert "none/r.ampr: No such file or directory" in capsys.readouterr().err
+
+
 def test_h34_05_a_limit_to_files_is_named_as_what_it_is(tmp_path: Path) -> None:
     limit = resource.prlimit(0, resource.RLIMIT_FSIZE)
     resource.prlimit(0, resource.RLIMIT_FSIZE, (100_000, limit[1]))  # of the child, which inherits it

@@ -382,7 +382,7 @@ class Recording:
 
 def preload_library() -> bytes: ...
 def recording_from_raw(
-    folder: str, info: str, files: list[tuple[str, bytes]], took_ns: int, cpu_ns: int
+    folder: str, info: str, control: bytes, events: bytes, whole_ns: tuple[int, int]
 ) -> Recording: ...
 def lift(
     recording: Recording,

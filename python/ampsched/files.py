@@ -4,7 +4,9 @@ import contextlib
 import io
 import os
 import secrets
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,6 +88,33 @@ def _beside(target: Path, mode: int | None) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
+
+
+class _NotWrittenError(Exception):
+    """It was only tried."""
+
+
+def check_writable(path: Path) -> None:
+    """Tries whether `writing` could write a file: before work whose outcome would be lost.
+
+    Raises:
+        OSError: If not; the error names `path`.
+    """
+    with contextlib.suppress(_NotWrittenError), writing(path):
+        raise _NotWrittenError
+
+
+@contextmanager
+def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """A new folder that is gone afterwards.
+
+    What cannot be removed stays: ``tempfile.TemporaryDirectory`` recurses without end there (Python 3.11).
+    """
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

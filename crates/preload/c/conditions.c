@@ -70,19 +70,23 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
     return result;
 }
 
-/* Takes from a semaphore by a try, else by `call`, both of which set errno. A wait that ends without is a sleep. */
-#define TAKE(semaphore, call) \
+/* Takes from a semaphore by a try, else by `call`, both of which set errno. A wait that ends without is a sleep. What
+ * the C library would refuse, it is asked first; `begin` is what it does before its own try. */
+#define TAKE(semaphore, is_possible, begin, call) \
     struct thread *self = current(); \
     if (UNLIKELY(!self)) { \
         return call; \
     } \
-    int error = errno; \
-    int result = real.sem_trywait(semaphore); \
-    if (LIKELY(!result)) { \
-        note(self, SEM_WAIT, 0, hash(semaphore), 0); \
-        return result; \
+    int error = errno, result = -1; \
+    if (LIKELY(is_possible)) { \
+        begin; \
+        result = real.sem_trywait(semaphore); \
+        if (LIKELY(!result)) { \
+            note(self, SEM_WAIT, 0, hash(semaphore), 0); \
+            return result; \
+        } \
+        errno = error; \
     } \
-    errno = error; \
     before(self); \
     result = call; \
     after(self, result ? SLEEP : SEM_WAIT, CONTENDED, semaphore, 0); \
@@ -90,17 +94,17 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 
 EXPORT int sem_wait(sem_t *semaphore)
 {
-    TAKE(semaphore, real.sem_wait(semaphore));
+    TAKE(semaphore, 1, pthread_testcancel(), real.sem_wait(semaphore));
 }
 
 EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
 {
-    TAKE(semaphore, real.sem_timedwait(semaphore, until));
+    TAKE(semaphore, is_moment(CLOCK_REALTIME, until), pthread_testcancel(), real.sem_timedwait(semaphore, until));
 }
 
 EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
 {
-    TAKE(semaphore, real.sem_clockwait(semaphore, clock, until));
+    TAKE(semaphore, is_moment(clock, until), (void)0, real.sem_clockwait(semaphore, clock, until));
 }
 
 EXPORT int sem_trywait(sem_t *semaphore)

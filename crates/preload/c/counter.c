@@ -1,8 +1,6 @@
 /* Instructions of a thread, where the processor's counters are there and permitted. */
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "real.h"
@@ -14,7 +12,7 @@ static volatile int is_refused; /* what one thread does not get, none does */
 void open_counter(struct thread *self)
 {
     self->counter = -1;
-    if (is_refused) {
+    if (is_refused || is_sandboxed) {
         return;
     }
     struct perf_event_attr wanted = {
@@ -29,28 +27,31 @@ void open_counter(struct thread *self)
         is_refused = 1;
         return;
     }
-    self->counter = fcntl(low, F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR);
-    close(low);
+    self->counter = (int)real.syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR);
+    real.syscall(SYS_close, low);
+    if (real.syscall(SYS_ioctl, self->counter, PERF_EVENT_IOC_ID, &self->counter_id)) {
+        self->counter_id = 0;
+    }
 }
 
 /* Whether the descriptor is still the counter: programs close, and use again, what they have not opened. */
-static int is_counter(int file)
+static int is_counter(const struct thread *self)
 {
-    char path[48], target[48] = "";
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    return readlink(path, target, sizeof target - 1) > 0 && !strcmp(target, "anon_inode:[perf_event]");
+    uint64_t id = 0;
+    return real.syscall(SYS_ioctl, self->counter, PERF_EVENT_IOC_ID, &id) == 0 && id == self->counter_id;
 }
 
+/* By system calls as such: the C library's functions may be the end of a thread that is cancelled. */
 void close_counter(struct thread *self)
 {
     uint64_t count;
-    if (self->counter < 0 || !is_counter(self->counter)) {
+    if (self->counter < 0 || is_sandboxed || !is_counter(self)) {
         return;
     }
-    if (real.read(self->counter, &count, sizeof count) == sizeof count) {
+    if (real.syscall(SYS_read, self->counter, &count, sizeof count) == sizeof count) {
         self->head->instructions = count;
         self->head->has_instructions = 1;
     }
-    close(self->counter);
+    real.syscall(SYS_close, self->counter);
     self->counter = -1;
 }

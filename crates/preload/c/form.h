@@ -1,14 +1,16 @@
-/* What a recorded program leaves in the working folder. The reader is crates/recording/src/raw.rs.
+/* What a recorded program leaves in the working folder. The reader is crates/recording/src/raw.
  *
- * `control`: one for all processes; `PROCESS.THREAD.raw`: the events of one thread. Both are mapped and shared, so
- * whatever a thread has stored is in the file, however the program ends. Numbers have the computer's byte order. */
+ * `control`: one for all processes; `events`: chunks, each of one thread. Both are mapped and shared, so whatever a
+ * thread has stored is in the file, however the program ends. The recording process makes room: it adds chunks ahead,
+ * and a thread takes the next one. Numbers have the computer's byte order. */
 #ifndef AMPSCHED_FORM_H
 #define AMPSCHED_FORM_H
 
 #include <stdint.h>
 
-#define FORM_MAGIC "AMPRAW1\n"
-#define HEAD_BYTES 4096
+#define FORM_MAGIC "AMPRAW2\n"
+#define CONTROL_BYTES 4096 /* of `control`, before the processes */
+#define CHUNK_BYTES 65536u
 #define PROCESSES_MAX 65535
 
 /* Kinds of crates/recording/src/model.rs; above: only in raw files. */
@@ -80,7 +82,12 @@ struct pair {
     uint64_t ns;
 };
 
-/* The first bytes of a thread's file. */
+/* The first bytes of a chunk. Those of a thread follow one another by `sequence`, and slots fill the rest. */
+struct chunk {
+    uint32_t process, thread, sequence, unused[13];
+};
+
+/* What stands in a thread's first chunk after that. */
 struct head {
     char magic[8];
     uint32_t process, thread, pid, parent_pid;
@@ -97,25 +104,30 @@ struct head {
     uint32_t startup_us; /* CPU time of the very first thread before it was recorded: loading the program */
     char name[16];
     struct pair stopped; /* if it still ran at the end of its process: when, and its CPU time by then */
+    uint32_t is_sandboxed; /* from some moment on, CPU time was not read but told by ticks */
 };
+
+#define FIRST_SLOTS 1024 /* where slots begin in a thread's first chunk: between, the recorder keeps its own things */
 
 /* A process, by the number that it has in the recording. */
 struct process {
     uint32_t pid;
     uint32_t threads;
     uint32_t is_ended;
-    uint32_t unused;
+    uint32_t is_sandboxed;
 };
 
 /* The file `control`. */
 struct control {
     char magic[8];
     uint32_t processes;
-    uint32_t unused;
-    uint64_t bytes, bytes_max;
-    struct pair rate; /* rate.ticks is 0 until the first process has measured what follows */
+    uint32_t refused;          /* threads for which there was no room */
+    uint32_t taken, available; /* chunks */
+    uint32_t chunks_max;
+    uint32_t is_alone; /* there is no recording process beside the program, so the library makes room itself */
+    struct pair rate;  /* rate.ticks is 0 until the first process has measured what follows */
     uint64_t fast_cost, slow_cost;
-    char rest[HEAD_BYTES - 64];
+    char rest[CONTROL_BYTES - 64];
     struct process process[PROCESSES_MAX];
 };
 

@@ -101,30 +101,28 @@ static struct caller {
 } callers[CALLERS];
 static struct gomp global;
 static int is_found, caller_count;
-static volatile char lock;
 
+/* Two threads may both find the same: no lock is held, as a fork would leave it held in the child. */
 static struct gomp *of_caller(void *address)
 {
     Dl_info info = {0};
     if (!dladdr(address, &info)) {
         return &global;
     }
-    for (int index = __atomic_load_n(&caller_count, __ATOMIC_ACQUIRE); index-- > 0;) {
-        if (callers[index].base == info.dli_fbase) {
+    int count = __atomic_load_n(&caller_count, __ATOMIC_ACQUIRE);
+    for (int index = count < CALLERS ? count : CALLERS; index-- > 0;) {
+        if (__atomic_load_n(&callers[index].base, __ATOMIC_ACQUIRE) == info.dli_fbase) {
             return &callers[index].gomp;
         }
     }
-    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
-    }
-    int index = caller_count < CALLERS ? caller_count : CALLERS - 1;
     void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    int index = __atomic_fetch_add(&caller_count, 1, __ATOMIC_ACQ_REL);
+    struct caller *caller = &callers[index < CALLERS ? index : CALLERS - 1];
     if (library) {
-        callers[index].base = info.dli_fbase;
-        find(&callers[index].gomp, library);
-        __atomic_store_n(&caller_count, index + 1, __ATOMIC_RELEASE);
+        find(&caller->gomp, library);
+        __atomic_store_n(&caller->base, info.dli_fbase, __ATOMIC_RELEASE);
     }
-    __atomic_clear(&lock, __ATOMIC_RELEASE);
-    return &callers[index].gomp;
+    return &caller->gomp;
 }
 
 static struct gomp *gomp_of(void *address)
@@ -346,6 +344,7 @@ struct task {
     long offset;
 };
 
+#define LARGE 1024 /* a task's data is copied on the stack, of which there may be little */
 #define DETACHED (1u << 13) /* libgomp writes into such a task's data itself */
 
 static void run_task(void *data)
@@ -369,7 +368,7 @@ EXPORT void GOMP_task(share *body, void *data, void (*copy)(void *, void *), lon
                       unsigned flags, void **depend, int priority, void *detach)
 {
     struct gomp *gomp = GOMP;
-    if (!noting(gomp) || flags & DETACHED || align > 4096 || align < 1) {
+    if (!noting(gomp) || flags & DETACHED || bytes > LARGE || align > 64 || align < 1) {
         gomp->task(body, data, copy, bytes, align, is_deferred, flags, depend, priority, detach);
         return;
     }

@@ -31,14 +31,19 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     TAKE(LOCK, mutex, real.pthread_mutex_trylock(mutex), real.pthread_mutex_lock(mutex));
 }
 
+/* What the C library would refuse, it is asked first: a try does not look at it. */
+#define TAKE_UNTIL(kind, lock, clock, until, try, call) TAKE(kind, lock, is_moment(clock, until) ? try : EBUSY, call)
+
 EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-    TAKE(LOCK, mutex, real.pthread_mutex_trylock(mutex), real.pthread_mutex_timedlock(mutex, until));
+    TAKE_UNTIL(LOCK, mutex, CLOCK_REALTIME, until, real.pthread_mutex_trylock(mutex),
+               real.pthread_mutex_timedlock(mutex, until));
 }
 
 EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
-    TAKE(LOCK, mutex, real.pthread_mutex_trylock(mutex), real.pthread_mutex_clocklock(mutex, clock, until));
+    TAKE_UNTIL(LOCK, mutex, clock, until, real.pthread_mutex_trylock(mutex),
+               real.pthread_mutex_clocklock(mutex, clock, until));
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -71,12 +76,14 @@ EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 
 EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
-    TAKE(READ_LOCK, lock, real.pthread_rwlock_tryrdlock(lock), real.pthread_rwlock_timedrdlock(lock, until));
+    TAKE_UNTIL(READ_LOCK, lock, CLOCK_REALTIME, until, real.pthread_rwlock_tryrdlock(lock),
+               real.pthread_rwlock_timedrdlock(lock, until));
 }
 
 EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)
 {
-    TAKE(READ_LOCK, lock, real.pthread_rwlock_tryrdlock(lock), real.pthread_rwlock_clockrdlock(lock, clock, until));
+    TAKE_UNTIL(READ_LOCK, lock, clock, until, real.pthread_rwlock_tryrdlock(lock),
+               real.pthread_rwlock_clockrdlock(lock, clock, until));
 }
 
 EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
@@ -86,12 +93,14 @@ EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 
 EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
-    TAKE(WRITE_LOCK, lock, real.pthread_rwlock_trywrlock(lock), real.pthread_rwlock_timedwrlock(lock, until));
+    TAKE_UNTIL(WRITE_LOCK, lock, CLOCK_REALTIME, until, real.pthread_rwlock_trywrlock(lock),
+               real.pthread_rwlock_timedwrlock(lock, until));
 }
 
 EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)
 {
-    TAKE(WRITE_LOCK, lock, real.pthread_rwlock_trywrlock(lock), real.pthread_rwlock_clockwrlock(lock, clock, until));
+    TAKE_UNTIL(WRITE_LOCK, lock, clock, until, real.pthread_rwlock_trywrlock(lock),
+               real.pthread_rwlock_clockwrlock(lock, clock, until));
 }
 
 static int tried(struct thread *self, unsigned kind, void *lock, int error)

@@ -64,7 +64,7 @@ enum {                                              /* mutexes; from OF_CRITICAL
        OF_ORDERED
 };
 
-struct chunk {
+struct iterations {
     uint64_t start, iterations;
 };
 
@@ -286,7 +286,7 @@ static void dispatch(union data *region, union data *task, int kind, union data 
     int is_taken = task && task->value & TAKES_CHUNKS && kind == LOOP_CHUNK;
     struct thread *self = is_taken ? current() : NULL;
     if (self) {
-        const struct chunk *chunk = instance.ptr;
+        const struct iterations *chunk = instance.ptr;
         note(self, OMP_CHUNK, 0, 0, (uint32_t)chunk->iterations);
     }
 }

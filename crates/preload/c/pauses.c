@@ -1,6 +1,7 @@
 /* Sleeping, yielding, and futexes that the program uses itself. */
 #include <linux/futex.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "real.h"
@@ -70,6 +71,9 @@ EXPORT long syscall(long number, ...)
     struct thread *self = current();
     if (number == SYS_futex && self) {
         return futex(self, given);
+    }
+    if (UNLIKELY(number == SYS_seccomp || (number == SYS_prctl && given[0] == PR_SET_SECCOMP))) {
+        notice_sandbox();
     }
     return real.syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
 }

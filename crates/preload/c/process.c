@@ -1,29 +1,20 @@
 /* Beginning and end of processes and threads. */
-#include <sys/stat.h>
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "real.h"
 
-#define POOL_THREADS 64
-#define DESTRUCTOR_ROUNDS 3
-
 __thread struct thread *self_ LIBRARY_LOCAL;
 __thread int is_forking LIBRARY_LOCAL; /* the wrapper of fork is at work */
+uint32_t process_number;
 struct real real;
 static int is_resolved;
-static pthread_key_t end_key;
-static struct thread *free_threads; /* those of ended threads are used again */
-static struct thread *running;
-static volatile char pool_lock;
+static struct thread *recorded; /* of this process, the last one first */
 
-void resolve(void)
+static void resolve(void)
 {
 #define FIND(result, name, parameters) \
     if (!real.name) { \
@@ -43,154 +34,112 @@ void resolve(void)
     __atomic_store_n(&is_resolved, 1, __ATOMIC_RELEASE);
 }
 
-/* An empty record of a thread; NULL if there is no memory. No malloc: the program may have its own. */
-static struct thread *take_record(void)
+void resolve_once(void)
 {
-    while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
-        real.sched_yield();
+    if (UNLIKELY(!__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE))) {
+        resolve();
     }
-    if (!free_threads) {
-        size_t bytes = POOL_THREADS * sizeof(struct thread);
-        struct thread *pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        for (int index = 0; pool != MAP_FAILED && index < POOL_THREADS; index++) {
-            pool[index].next_free = free_threads;
-            free_threads = &pool[index];
-        }
-    }
-    struct thread *taken = free_threads;
-    if (taken) {
-        free_threads = taken->next_free;
-        memset(taken, 0, sizeof *taken);
-    }
-    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
-    return taken;
 }
 
-static void give_record(struct thread *record)
+static void read_name(struct head *head)
 {
-    while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
-        real.sched_yield();
+    if (!is_sandboxed) {
+        real.prctl(PR_GET_NAME, (unsigned long)head->name, 0UL, 0UL, 0UL);
     }
-    record->next_free = free_threads;
-    free_threads = record;
-    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
 }
 
-static void add_running(struct thread *self)
+/* The CPU clock of a thread of this process, as the kernel numbers them. */
+static clockid_t clock_of(int tid)
 {
-    while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
-        real.sched_yield();
-    }
-    self->previous = NULL;
-    self->following = running;
-    if (running) {
-        running->previous = self;
-    }
-    running = self;
-    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
+    return (clockid_t)(~(unsigned)tid << 3 | 6);
 }
-
-static void remove_running(struct thread *self)
-{
-    while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {
-        real.sched_yield();
-    }
-    if (self->previous) {
-        self->previous->following = self->following;
-    } else if (running == self) {
-        running = self->following;
-    }
-    if (self->following) {
-        self->following->previous = self->previous;
-    }
-    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
-}
-
-#define TRIES 1000 /* a handler of signals may end the process while its thread has the lock */
 
 /* What other threads have worked by the end of their process: no other thread can report it. */
 static void stop_running(void)
 {
-    for (int attempt = 0; __atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE); attempt++) {
-        if (attempt == TRIES) {
-            return;
-        }
-        real.sched_yield();
-    }
-    for (struct thread *each = running; each; each = each->following) {
-        clockid_t clock;
+    struct thread *each = is_sandboxed ? NULL : __atomic_load_n(&recorded, __ATOMIC_ACQUIRE);
+    for (; each; each = each->prev) {
         struct timespec cpu;
-        if (!pthread_getcpuclockid((pthread_t)each->head->identity, &clock) && !clock_gettime(clock, &cpu)) {
+        if (!each->head->is_ended && each->tid && !clock_gettime(clock_of(each->tid), &cpu)) {
             uint64_t cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
             each->head->stopped = (struct pair){ticks(), cpu_ns};
         }
     }
-    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
 }
 
 /* A thread that will begin; NULL if none can be recorded. */
 struct thread *new_thread(uint32_t creator)
 {
-    struct thread *made = control ? take_record() : NULL;
-    if (made) {
-        made->number = __atomic_fetch_add(&control->process[process_number].threads, 1, __ATOMIC_RELAXED);
-        made->creator = creator;
-        made->counter = -1;
+    if (!control) {
+        return NULL;
     }
+    uint32_t number = __atomic_fetch_add(&control->process[process_number].threads, 1, __ATOMIC_RELAXED);
+    struct thread *made = first_chunk(number);
+    if (!made) {
+        __atomic_fetch_add(&control->refused, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    made->creator = creator;
     return made;
+}
+
+static void fill_head(struct thread *self, int is_continued)
+{
+    struct head *head = self->head;
+    head->process = process_number;
+    head->thread = self->number;
+    head->pid = control->process[process_number].pid;
+    if (!is_sandboxed) {
+        head->parent_pid = (uint32_t)getppid();
+        self->tid = (int)real.syscall(SYS_gettid);
+    }
+    head->creator = self->creator;
+    head->is_continued = (uint32_t)is_continued;
+    head->identity = (uint64_t)pthread_self();
+    head->fast_cost = fast_cost;
+    head->slow_cost = slow_cost;
+    head->rate = rate;
+    head->clock = sees_switches() ? TICKS : KERNEL_CLOCK;
+    head->begin = head->last = clock_pair();
+    read_name(head);
+    __asm__ volatile("" ::: "memory");
+    memcpy(head->magic, FORM_MAGIC, sizeof head->magic);
 }
 
 /* The running thread is that one from here on. */
 void begin_thread(struct thread *self, int is_continued)
 {
-    self_ = NO_THREAD; /* what is called below may call wrappers, as the program's own malloc does */
-    if (!open_thread(self, is_continued)) {
-        __atomic_fetch_add(&control->unused, 1, __ATOMIC_RELAXED);
-        give_record(self);
-        return;
-    }
+    int error = errno;
+    self_ = NO_THREAD; /* what is called below may call wrappers */
+    fill_head(self, is_continued);
     watch_switches(self);
-    add_running(self);
-    self->last = self->head->begin.ticks;
-    pthread_setspecific(end_key, self);
+    self->last = self->read_ticks = self->head->begin.ticks;
+    self->prev = __atomic_load_n(&recorded, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&recorded, &self->prev, self, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
     open_counter(self);
     self_ = self;
     note_slowly(self, START, 0, hash((void *)(uintptr_t)self->head->identity), self->creator);
+    errno = error;
 }
 
+/* What destructors of the thread's data still do is noted behind it: only the last end counts. */
 void end_thread(struct thread *self)
 {
-    remove_running(self);
+    int error = errno;
+    self->is_busy = 0;
     note_slowly(self, EXIT, 0, 0, 0);
     close_counter(self);
     self->head->last = clock_pair();
-    prctl(PR_GET_NAME, self->head->name);
+    read_name(self->head);
     self->head->is_ended = 1;
-    self_ = NO_THREAD;
-    forget_thread(self);
-    give_record(self);
-}
-
-/* Other destructors of the thread's data may still call wrappers; so this one asks to be called late. */
-static void destroy(void *value)
-{
-    struct thread *self = value;
-    if (self_ != self) {
-        return;
-    }
-    if (++self->rounds < DESTRUCTOR_ROUNDS) {
-        pthread_setspecific(end_key, self);
-    } else {
-        end_thread(self);
-    }
+    errno = error;
 }
 
 /* The first call of a wrapper by a thread that no wrapper has created. */
 struct thread *enter(void)
 {
-    if (UNLIKELY(!__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE))) {
-        resolve();
-    }
+    resolve_once();
     if (self_ == NO_THREAD || !control) {
         return NULL;
     }
@@ -200,18 +149,28 @@ struct thread *enter(void)
         return NULL;
     }
     begin_thread(self, 0);
-    return self_ == NO_THREAD ? NULL : self_;
+    return self;
 }
 
-/* The process's number: a new one, unless it is known and has executed this program. */
-static int find_process(void)
+/* The process of an id that has not ended; its number, or PROCESSES_MAX. */
+static uint32_t process_of(uint32_t pid)
 {
-    uint32_t pid = (uint32_t)getpid(), count = __atomic_load_n(&control->processes, __ATOMIC_ACQUIRE);
+    uint32_t count = __atomic_load_n(&control->processes, __ATOMIC_ACQUIRE);
     for (uint32_t index = count < PROCESSES_MAX ? count : PROCESSES_MAX; index-- > 0;) {
         if (control->process[index].pid == pid && !control->process[index].is_ended) {
-            process_number = index;
-            return 1;
+            return index;
         }
+    }
+    return PROCESSES_MAX;
+}
+
+/* The process's number: a new one, unless it is known and has executed this program. Whether it is known. */
+static int find_process(void)
+{
+    uint32_t pid = (uint32_t)getpid(), known = process_of(pid);
+    if (known < PROCESSES_MAX) {
+        process_number = known;
+        return 1;
     }
     process_number = __atomic_fetch_add(&control->processes, 1, __ATOMIC_ACQ_REL);
     if (process_number >= PROCESSES_MAX) {
@@ -222,60 +181,60 @@ static int find_process(void)
     return 0;
 }
 
-static struct control *map_control(void)
+/* A program that a sandboxed one executes is in its sandbox. */
+static void inherit_sandbox(int is_continued)
 {
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/control", folder);
-    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0) {
-        return NULL;
+    uint32_t from = is_continued ? process_number : process_of((uint32_t)getppid());
+    if (from < PROCESSES_MAX && control->process[from].is_sandboxed) {
+        notice_sandbox();
     }
-    void *mapped = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    /* Writes to mapped memory leave no date, and tools that collect changed files go by dates. */
-    futimens(file, NULL);
-    close(file);
-    return mapped == MAP_FAILED || memcmp(mapped, FORM_MAGIC, 8) != 0 ? NULL : mapped;
 }
 
 /* The C library forks by itself, as in daemon(). */
 static void forked(void)
 {
     if (!is_forking) {
-        after_fork(self_);
+        after_fork();
+    }
+}
+
+static void open_recording(const char *folder)
+{
+    uint64_t begin_ns = thread_cpu_ns();
+    struct control *opened = open_store(folder);
+    if (!opened) {
+        return;
+    }
+    open_clock();
+    learn_costs(opened);
+    control = opened;
+    int is_continued = find_process();
+    if (!control) {
+        return;
+    }
+    inherit_sandbox(is_continued);
+    pthread_atfork(NULL, NULL, forked);
+    struct thread *self = new_thread(0);
+    if (!self) {
+        return;
+    }
+    begin_thread(self, is_continued);
+    if (!is_continued && process_number == 0) {
+        self->head->startup_us = (uint32_t)(begin_ns / 1000);
+    } else { /* the very first program's is over when the recording begins */
+        self->head->own_ns += thread_cpu_ns() - begin_ns;
     }
 }
 
 __attribute__((constructor)) static void open_process(void)
 {
-    const char *where = getenv("AMPSCHED_RECORD");
-    uint64_t begin_ns = thread_cpu_ns();
-    if (!is_resolved) {
-        resolve();
+    int error = errno;
+    const char *folder = getenv("AMPSCHED_RECORD");
+    resolve_once();
+    if (folder) {
+        open_recording(folder);
     }
-    if (!where || strlen(where) >= sizeof folder || pthread_key_create(&end_key, destroy)) {
-        return;
-    }
-    strcpy(folder, where);
-    struct control *mapped = map_control();
-    if (!mapped) {
-        return;
-    }
-    open_clock();
-    learn_costs(mapped);
-    control = mapped;
-    int is_continued = find_process();
-    pthread_atfork(NULL, NULL, forked);
-    struct thread *self = new_thread(0);
-    if (self) {
-        begin_thread(self, is_continued);
-    }
-    if ((uintptr_t)self_ > (uintptr_t)NO_THREAD && !is_continued && process_number == 0) {
-        self_->head->startup_us = (uint32_t)(begin_ns / 1000);
-    }
-    /* That of the very first program is over when the recording begins. */
-    if ((uintptr_t)self_ > (uintptr_t)NO_THREAD && (is_continued || process_number > 0)) {
-        self_->head->own_ns += thread_cpu_ns() - begin_ns;
-    }
+    errno = error;
 }
 
 /* The end of a process; other threads may still run. */
@@ -286,22 +245,23 @@ __attribute__((destructor)) void end_process(void)
     }
     if ((uintptr_t)self_ > (uintptr_t)NO_THREAD) {
         end_thread(self_);
+        self_ = NO_THREAD; /* what other libraries do to end is nobody's event */
     }
+    int error = errno;
     stop_running();
+    errno = error;
     control->process[process_number].is_ended = 1;
 }
 
-/* In a child: only the thread lives that has called fork, `self`. What is mapped is still its parent's. */
-void after_fork(struct thread *self)
+/* In a child: only the thread lives that has called fork. What it has written into is still its parent's. A sandbox's
+ * child cannot even ask who it is. */
+void after_fork(void)
 {
-    __atomic_clear(&pool_lock, __ATOMIC_RELEASE);
-    if (!control) {
-        return;
-    }
+    recorded = NULL;
     self_ = NO_THREAD;
-    running = NULL;
-    if ((uintptr_t)self > (uintptr_t)NO_THREAD) {
-        forget_thread(self);
+    if (!control || is_sandboxed) {
+        control = NULL;
+        return;
     }
     find_process();
     struct thread *child = new_thread(0);
@@ -312,11 +272,9 @@ void after_fork(struct thread *self)
 
 EXPORT void _exit(int code)
 {
-    if (!is_resolved) {
-        resolve();
-    }
+    resolve_once();
     /* After vfork, a child that cannot execute its program ends inside its parent's memory. */
-    if (control && control->process[process_number].pid == (uint32_t)getpid()) {
+    if (control && !is_sandboxed && control->process[process_number].pid == (uint32_t)getpid()) {
         end_process();
     }
     real._exit(code);

@@ -16,9 +16,12 @@
 
 #include "recorder.h"
 
+struct __jmp_buf_tag;
+
 /* Functions of the C library that are always there: result, name, parameters. */
 #define LIBC_FUNCTIONS(X) \
     X(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
+    X(void, pthread_exit, (void *)) \
     X(int, pthread_join, (pthread_t, void **)) \
     X(int, pthread_tryjoin_np, (pthread_t, void **)) \
     X(int, pthread_timedjoin_np, (pthread_t, void **, const struct timespec *)) \
@@ -57,6 +60,11 @@
     X(unsigned, sleep, (unsigned)) \
     X(int, sched_yield, (void)) \
     X(long, syscall, (long, ...)) \
+    X(int, prctl, (int, ...)) \
+    X(void, longjmp, (struct __jmp_buf_tag *, int)) \
+    X(void, _longjmp, (struct __jmp_buf_tag *, int)) \
+    X(void, siglongjmp, (struct __jmp_buf_tag *, int)) \
+    X(void, __longjmp_chk, (struct __jmp_buf_tag *, int)) \
     X(pid_t, fork, (void)) \
     X(pid_t, _Fork, (void)) \
     X(int, posix_spawn, \

@@ -18,27 +18,26 @@
 #define LIBRARY_LOCAL __attribute__((tls_model("initial-exec")))
 #define CALLS_SHORTER_NS 20000 /* input and output that takes less is no event */
 
-/* A recorded thread. */
+/* A recorded thread. It lives in the thread's first chunk, for ever. */
 struct thread {
     uint64_t last;                /* ticks of its last event */
     volatile uint64_t *rseq_cs;   /* the kernel clears it when the thread loses its core */
     const volatile uint32_t *core;
-    struct slot *next, *end;      /* the free part of what is mapped */
+    struct slot *next, *end;      /* the free part of its chunk */
     volatile uint32_t is_busy;    /* a signal's handler finds this thread inside the recorder; or HIDDEN */
-    uint32_t number;
-    uint32_t rounds;              /* of destructors of thread-specific data */
+    uint32_t number, sequence;    /* of its chunks */
+    uint32_t creator;
     int counter;                  /* file descriptor of the instructions' counter, or -1 */
+    uint64_t counter_id;
+    int tid;                      /* 0 if it is not known */
     struct head *head;
-    char *window;                 /* what is mapped apart from the head's window, or NULL */
-    uint64_t window_bytes, head_window_bytes, file_bytes;
+    uint64_t read_ticks, read_ns; /* its last reading */
     int64_t omp_increment;
     uint32_t omp_region;          /* of libgomp, in which the thread has a share */
     struct slot *omp_end, *behind_omp_end; /* the end of a share of LLVM's runtime, and what follows it */
     void *(*routine)(void *);
     void *argument;
-    uint32_t creator;
-    struct thread *next_free;
-    struct thread *previous, *following; /* of those that run */
+    struct thread *prev;          /* which this process has recorded */
 };
 
 #define HIDDEN 2      /* inside a runtime whose own ways to wait and to wake are no events */
@@ -54,7 +53,7 @@ extern uint64_t short_ticks;   /* CALLS_SHORTER_NS */
 
 struct thread *enter(void);
 void note_slowly(struct thread *self, unsigned kind, unsigned flags, uint32_t object, uint32_t aux);
-void next_window(struct thread *self);
+void next_chunk(struct thread *self);
 uint64_t monotonic_ns(void);
 uint64_t thread_cpu_ns(void);
 
@@ -127,29 +126,37 @@ static inline void after(struct thread *self, unsigned kind, unsigned flags, con
     note(self, kind, flags | WAITED, hash(object), aux);
 }
 
-/* threads.c: a recorded thread's begin and end; `creator` is 1 + the creating thread's number. */
-void begin_process(void);
+/* process.c: a recorded thread's begin and end; `creator` is 1 + the creating thread's number. */
 struct thread *new_thread(uint32_t creator);
 void begin_thread(struct thread *self, int is_continued);
 void end_thread(struct thread *self);
-void forget_thread(struct thread *self);
-int open_thread(struct thread *self, int is_continued);
 void end_process(void);
-void after_fork(struct thread *self);
+void after_fork(void);
+void resolve_once(void);
 extern __thread int is_forking LIBRARY_LOCAL;
+extern uint32_t process_number;
+
+/* store.c: memory for events. */
+struct control *open_store(const char *folder);
+struct thread *first_chunk(uint32_t number);
+extern struct control *control;
+
+/* clock.c, counter.c */
 void learn_costs(struct control *of_all);
 void open_clock(void);
 void watch_switches(struct thread *self);
-void open_counter(struct thread *self);
-void close_counter(struct thread *self);
+struct reading read_cpu(struct thread *self, uint64_t now, unsigned flags);
 struct pair clock_pair(void);
-void resolve(void);
-extern struct control *control;
-extern uint32_t process_number;
-extern char folder[PATH_MAX];
+int is_moment(clockid_t clock, const struct timespec *until);
+int sees_switches(void);
 extern uint64_t fast_cost, slow_cost;
 extern struct pair rate;
-int sees_switches(void);
+void open_counter(struct thread *self);
+void close_counter(struct thread *self);
+
+/* sandbox.c: whether the process may be killed for system calls that it does not make itself. */
+extern int is_sandboxed;
+void notice_sandbox(void);
 
 /* Regions of OpenMP are numbered (gomp.c); LLVM's runtime tells what it does (ompt.c). */
 uint32_t new_region(void);

@@ -1,146 +1,171 @@
-/* The files of the events. Nothing is held open: a program may close, or run out of, whatever it likes. */
+/* Memory for events: all of it is mapped when the program starts, and what a thread takes is there already. Nothing is
+ * held open, and where threads run nothing is called: a thread may have little stack, be cancelled, or be in a handler
+ * of signals. */
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "real.h"
 
-#define FIRST_BYTES (64u << 10)
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#define NEXT_BYTES (1u << 20)
-#define KEPT_SLOTS 8 /* for what says that a window is full, and handlers of signals just before */
+#define PAGE_BYTES 4096u
+#define KEPT_SLOTS 8      /* for what says that a chunk is full, and handlers of signals just before */
+#define SHARE_OF_ROOM 4   /* of a limited address space, no more than a quarter is mapped */
+#define CHUNKS_ALONE 16u  /* added at a time */
 
 struct control *control;
-uint32_t process_number;
-char folder[PATH_MAX];
+static char *chunks;
+static uint32_t mapped_chunks;
+static char events_path[PATH_MAX]; /* used without a recording process only */
 
-/* Whether the recording may take that many bytes more. */
-static int may_take(uint64_t bytes)
+static void *map(const char *path, uint64_t bytes)
 {
-    if (__atomic_add_fetch(&control->bytes, bytes, __ATOMIC_RELAXED) <= control->bytes_max) {
-        return 1;
-    }
-    __atomic_sub_fetch(&control->bytes, bytes, __ATOMIC_RELAXED);
-    return 0;
-}
-
-/* Whether files may become that long: beyond the limit, a signal ends the program. */
-static int may_grow_to(uint64_t bytes)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
-}
-
-/* Adds bytes at a file's end, for sure there, and maps them; NULL if there are none. */
-static char *extend(const struct thread *self, uint64_t offset, uint64_t bytes)
-{
-    char path[PATH_MAX + 32];
-    if (!may_grow_to(offset + bytes) || !may_take(bytes)) {
-        return NULL;
-    }
-    snprintf(path, sizeof path, "%s/%u.%u.raw", folder, process_number, self->number);
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) {
         return NULL;
     }
-    char *window = MAP_FAILED;
-    if (fallocate(file, 0, (off_t)offset, (off_t)bytes) == 0) {
-        window = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)offset);
-    }
+    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    /* Writes to mapped memory leave no date, and tools that collect changed files go by dates. */
+    futimens(file, NULL);
     close(file);
-    if (window == MAP_FAILED) {
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* How many chunks may be mapped: a program with a limit to its address space keeps most of it. */
+static uint32_t chunks_that_fit(uint32_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) {
+        return wanted;
+    }
+    uint64_t most = limit.rlim_cur / SHARE_OF_ROOM / CHUNK_BYTES;
+    return most < wanted ? (uint32_t)most : wanted;
+}
+
+/* Maps the files of the working folder, as the program starts; NULL if they are not there. */
+struct control *open_store(const char *folder)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/control", folder) >= sizeof path) {
         return NULL;
     }
-    madvise(window, bytes, MADV_POPULATE_WRITE); /* before Linux 5.14, pages come when they are written */
-    return window;
+    struct control *mapped = map(path, sizeof(struct control));
+    if (!mapped || memcmp(mapped->magic, FORM_MAGIC, sizeof mapped->magic) != 0) {
+        return NULL;
+    }
+    snprintf(events_path, sizeof events_path, "%s/events", folder);
+    mapped_chunks = chunks_that_fit(mapped->chunks_max);
+    chunks = mapped_chunks ? map(events_path, (uint64_t)mapped_chunks * CHUNK_BYTES) : NULL;
+    if (!chunks) {
+        return NULL;
+    }
+    return mapped;
 }
 
-static void use(struct thread *self, char *window, uint64_t skipped, uint64_t bytes)
+/* Adds chunks up to one that is wanted, where no recording process does: in a virtual machine. */
+static int add_alone(uint32_t index)
 {
-    self->next = (struct slot *)(window + skipped);
-    self->end = (struct slot *)(window + bytes) - KEPT_SLOTS;
-    self->file_bytes += bytes;
-}
-
-/* Makes a thread's file; whether there is one. */
-int open_thread(struct thread *self, int is_continued)
-{
-    char *window = extend(self, 0, FIRST_BYTES);
-    if (!window) {
+    uint64_t count = index / CHUNKS_ALONE * CHUNKS_ALONE + CHUNKS_ALONE;
+    count = count > control->chunks_max ? control->chunks_max : count;
+    int file = (int)real.syscall(SYS_openat, AT_FDCWD, events_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (file < 0) {
         return 0;
     }
-    self->head = (struct head *)window;
-    self->head_window_bytes = FIRST_BYTES;
-    use(self, window, HEAD_BYTES, FIRST_BYTES);
-    struct head *head = self->head;
-    head->process = process_number;
-    head->thread = self->number;
-    head->pid = (uint32_t)getpid();
-    head->parent_pid = (uint32_t)getppid();
-    head->creator = self->creator;
-    head->is_continued = (uint32_t)is_continued;
-    head->identity = (uint64_t)pthread_self();
-    head->fast_cost = fast_cost;
-    head->slow_cost = slow_cost;
-    head->rate = rate;
-    head->clock = sees_switches() ? TICKS : KERNEL_CLOCK;
-    head->begin = head->last = clock_pair();
-    prctl(PR_GET_NAME, head->name);
-    __asm__ volatile("" ::: "memory");
-    memcpy(head->magic, FORM_MAGIC, sizeof head->magic);
-    return 1;
+    int is_there = real.syscall(SYS_fallocate, file, 0, 0L, (long)(count * CHUNK_BYTES)) == 0;
+    real.syscall(SYS_close, file);
+    uint32_t known = __atomic_load_n(&control->available, __ATOMIC_ACQUIRE);
+    while (is_there && known < count &&
+           !__atomic_compare_exchange_n(&control->available, &known, (uint32_t)count, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
+    }
+    return is_there;
+}
+
+/* Whether memory stands behind a chunk: beyond it, a write would end the program. */
+static int is_there(uint32_t index)
+{
+    return index < mapped_chunks && (index < __atomic_load_n(&control->available, __ATOMIC_ACQUIRE) ||
+                                     (UNLIKELY(control->is_alone) && !is_sandboxed && add_alone(index)));
+}
+
+/* The next chunk, for a thread; NULL if there is none now. */
+static struct chunk *take_chunk(uint32_t thread, uint32_t sequence)
+{
+    uint32_t index = __atomic_load_n(&control->taken, __ATOMIC_RELAXED);
+    do {
+        if (!is_there(index)) {
+            return NULL;
+        }
+    } while (!__atomic_compare_exchange_n(&control->taken, &index, index + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    struct chunk *chunk = (struct chunk *)(chunks + (uint64_t)index * CHUNK_BYTES);
+    chunk->process = process_number;
+    chunk->thread = thread;
+    chunk->sequence = sequence;
+    return chunk;
+}
+
+/* Events meet memory that is there, so that they take the time that an event takes. */
+static void touch(struct chunk *chunk)
+{
+    for (uint32_t at = PAGE_BYTES; at < CHUNK_BYTES; at += PAGE_BYTES) {
+        *((volatile char *)chunk + at) = 0;
+    }
+}
+
+static void use(struct thread *self, struct chunk *chunk, uint32_t skipped)
+{
+    touch(chunk);
+    self->next = (struct slot *)((char *)chunk + skipped);
+    self->end = (struct slot *)((char *)chunk + CHUNK_BYTES) - KEPT_SLOTS;
+}
+
+/* A thread's record in a chunk of its own; NULL if there is no room. */
+struct thread *first_chunk(uint32_t number)
+{
+    _Static_assert(sizeof(struct chunk) + sizeof(struct head) + sizeof(struct thread) <= FIRST_SLOTS, "both fit");
+    struct chunk *chunk = take_chunk(number, 0);
+    if (!chunk) {
+        return NULL;
+    }
+    struct head *head = (struct head *)(chunk + 1);
+    struct thread *self = (struct thread *)(head + 1);
+    self->head = head;
+    self->number = number;
+    self->counter = -1;
+    use(self, chunk, FIRST_SLOTS);
+    return self;
+}
+
+static void append_reading(struct thread *self, unsigned kind, uint64_t now, struct reading reading)
+{
+    struct slot *slot = self->next;
+    memcpy(slot + 1, &reading, sizeof reading);
+    slot->object = slot->aux = 0;
+    __atomic_store_n(&slot->head, kind | READING << 8 | (now - self->last) << 16, __ATOMIC_RELEASE);
+    self->last = now;
+    self->next = slot + 2;
 }
 
 /* Goes on behind what is full. The caller is busy and has kept two slots. */
-void next_window(struct thread *self)
+void next_chunk(struct thread *self)
 {
-    uint64_t begin = ticks(), cpu_ns = thread_cpu_ns();
-    char *window = extend(self, self->file_bytes, NEXT_BYTES);
-    if (!window) {
+    uint64_t begin = ticks();
+    struct chunk *chunk = take_chunk(self->number, self->sequence + 1);
+    if (!chunk) {
         self->end = self->next;
         return;
     }
+    self->sequence++;
     /* The time until here is the program's, but for what this has taken: both are recorded. */
-    struct slot *slot = self->next;
-    struct reading reading = {cpu_ns, *self->core};
-    memcpy(slot + 1, &reading, sizeof reading);
-    slot->object = slot->aux = 0;
-    __atomic_store_n(&slot->head, ANCHOR | READING << 8 | (begin - self->last) << 16, __ATOMIC_RELEASE);
-    if (self->window) {
-        munmap(self->window, self->window_bytes);
-    }
-    self->window = window;
-    self->window_bytes = NEXT_BYTES;
-    use(self, window, 0, NEXT_BYTES);
+    struct reading reading = read_cpu(self, begin, 0);
+    uint64_t cpu_ns = reading.cpu_ns;
+    append_reading(self, ANCHOR, begin < self->last ? self->last : begin, reading);
+    use(self, chunk, sizeof *chunk);
     self->head->last = clock_pair();
-    prctl(PR_GET_NAME, self->head->name);
-    slot = self->next;
     uint64_t end = ticks();
-    reading = (struct reading){thread_cpu_ns(), *self->core};
-    memcpy(slot + 1, &reading, sizeof reading);
-    slot->object = slot->aux = 0;
-    __atomic_store_n(&slot->head, OWN_TIME | READING << 8 | (end - begin) << 16, __ATOMIC_RELEASE);
-    self->next = slot + 2;
-    self->last = end;
+    reading = read_cpu(self, end, 0);
+    append_reading(self, OWN_TIME, end < self->last ? self->last : end, reading);
     self->head->own_ns += reading.cpu_ns - cpu_ns;
-}
-
-/* Lets go of what is mapped of a thread's file. */
-void forget_thread(struct thread *self)
-{
-    if (self->window) {
-        munmap(self->window, self->window_bytes);
-    }
-    if (self->head) {
-        munmap(self->head, self->head_window_bytes);
-    }
-    self->window = NULL;
-    self->head = NULL;
-    self->next = self->end = NULL;
-    self->file_bytes = 0;
 }

@@ -1,14 +1,34 @@
 /* Threads and processes: creating them and waiting for their end. */
 #include "real.h"
 
-/* The creating thread has made the record; the new one fills it. */
+static void end(void *self)
+{
+    end_thread(self);
+}
+
+/* The creating thread has made the record; the new one fills it. Its end is seen without thread-specific data, of which
+ * a program may need all. */
 static void *run(void *argument)
 {
     struct thread *self = argument;
     void *(*routine)(void *) = self->routine;
-    void *given = self->argument;
+    void *given = self->argument, *result;
     begin_thread(self, 0);
-    return routine(given);
+    pthread_cleanup_push(end, self);
+    result = routine(given);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+/* The thread of main() has not been created by a wrapper. */
+EXPORT void pthread_exit(void *value)
+{
+    struct thread *self = current();
+    if (self) {
+        end_thread(self);
+    }
+    real.pthread_exit(value);
+    __builtin_unreachable();
 }
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
@@ -57,7 +77,7 @@ EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct tim
     return joined(self, thread, real.pthread_timedjoin_np(thread, value, until));
 }
 
-/* What handlers of fork do in the child must not be written into what is mapped of its parent. */
+/* What handlers of fork do in the child must not be written into its parent's memory. */
 static pid_t fork_by(pid_t (*function)(void))
 {
     struct thread *self = current(), *set_aside = self_;
@@ -67,7 +87,7 @@ static pid_t fork_by(pid_t (*function)(void))
     int error = errno;
     is_forking = 0;
     if (child == 0) {
-        after_fork(set_aside);
+        after_fork();
     } else {
         self_ = set_aside;
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ampsched_model::InputError;
 use ampsched_recording as recording;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::error::input;
 use crate::interrupt::interruptible;
@@ -16,20 +17,21 @@ pub fn preload_library() -> Cow<'static, [u8]> {
     Cow::Borrowed(ampsched_preload::LIBRARY)
 }
 
-/// A recording of the files (name, bytes) that a recorded program left; `info` is JSON, `folder` is for messages;
-/// `took_ns` and `cpu_ns` are time and CPU time of the whole as seen from outside, 0 if not known.
+/// A recording of what a recorded program left: what its processes share, and the events; `info` is JSON, `folder` is
+/// for messages; `took_ns` and `cpu_ns` are time and CPU time of the whole as seen from outside, 0 if not known.
 #[pyfunction]
 pub fn recording_from_raw(
     py: Python<'_>,
     folder: String,
     info: &str,
-    files: Vec<(String, Vec<u8>)>,
-    took_ns: u64,
-    cpu_ns: u64,
+    control: PyBackedBytes,
+    events: PyBackedBytes,
+    whole_ns: (u64, u64),
 ) -> PyResult<Recording> {
     let info = serde_json::from_str(info)
         .map_err(|error| input(&InputError::new(&folder, "info", error.to_string())))?;
-    let whole = recording::Whole { took_ns, cpu_ns };
-    let made = interruptible(py, move |_| recording::from_raw(&folder, info, &files, whole))?;
+    let whole = recording::Whole { took_ns: whole_ns.0, cpu_ns: whole_ns.1 };
+    let made =
+        interruptible(py, move |_| recording::from_raw(&folder, info, &control, &events, whole))?;
     made.map(Recording::from).map_err(|error| input(&error))
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +13,7 @@ from ampsched._core import InputError
 from ampsched.cli import options, render, reporting
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.progress import Phases
+from ampsched.files import temporary_folder
 from ampsched.kinds import RECORDING
 
 if TYPE_CHECKING:
@@ -68,7 +68,11 @@ def advise(
         int, typer.Option("--repeat", "-r", parser=options.whole, metavar="N", help="Number of seeds.")
     ] = 5,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Answer even if the replay does not reproduce the recording.")
+        bool,
+        typer.Option(
+            "--anyway",
+            help="Answer even if the replay does not reproduce the recording, or the program has failed.",
+        ),
     ] = False,
     html: options.Html = None,
     *,
@@ -78,15 +82,16 @@ def advise(
 
     The recording is replayed on the machine under each policy: work and dependences, beside the system's own noise.
     First it is replayed on the cores that it was made on; if that takes more than 10 % longer or shorter than the
-    recording, there is no advice.
+    recording, there is no advice; nor if the program has failed, or has hardly worked.
     """
-    from ampsched.recording.advice import POLICIES
+    from ampsched.recording.advice import POLICIES, check_request
     from ampsched.recording.advice import advise as answer
 
     policies = options.split(policy, "policy") if policy else POLICIES
-    with tempfile.TemporaryDirectory(prefix="ampsched-advise-") as folder:
+    check_request(machine, policies)
+    with temporary_folder("ampsched-advise-") as folder:
         recording, command = _recorded(target)
-        name, where, usual = _machine(machine, Path(folder))
+        name, where, usual = _machine(machine, folder)
         phases = Phases(hidden=output.is_data)
         try:
             found = answer(
@@ -120,10 +125,7 @@ def _recorded(target: list[str]) -> tuple[Path, list[str]]:
 
     out = default_out(target)
     check_replaceable(out)
-    outcome = record(target, out)
-    tell(outcome.recording, out)
-    if outcome.exit_code != 0:
-        render.errors().print(f"note: {target[0]} has ended with exit code {outcome.exit_code}")
+    tell(record(target, out).recording, out)
     return out, target
 
 

@@ -66,7 +66,7 @@ app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_names)
 app.command("describe", epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
 app.command("import", epilog=importing.IMPORT_EXAMPLES)(importing.import_trace)
 app.command("import-rtapp", epilog=importing.EXAMPLES)(importing.import_rtapp)
-app.command("record", epilog=recording.EXAMPLES)(recording.record)
+app.command("record", epilog=recording.EXAMPLES, context_settings=recording.COMMAND_LAST)(recording.record)
 app.command("lift", epilog=lifting.EXAMPLES)(lifting.lift)
 app.command("analytic", epilog=analysing.EXAMPLES)(analysing.analytic)
 app.add_typer(counting.app, name="counters")
@@ -146,7 +146,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
         sys.stdout.flush()
     except (ampsched.InputError, typer.TyperException) as error:
-        text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        text = _words(error) if isinstance(error, typer.TyperException) else str(error)
         if not text:  # a group of commands without one of them has shown its help
             sys.exit(BAD_INPUT)
         notes = getattr(error, "__notes__", [])
@@ -156,6 +156,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     except typer.Abort:
         _fail("aborted")
     return code if isinstance(code, int) else 0
+
+
+def _words(error: typer.TyperException) -> str:
+    """What is wrong with the arguments; of options of a command to execute, where they belong."""
+    text = error.format_message()
+    context = getattr(error, "ctx", None)
+    if not hasattr(error, "option_name") or context is None:
+        return text
+    if any("-- COMMAND" in (getattr(each, "metavar", "") or "") for each in context.command.params):
+        return f"{text} (those of a command to execute stand behind --: {context.command_path} -- COMMAND...)"
+    return text
 
 
 def _end_after(error: OSError) -> NoReturn:

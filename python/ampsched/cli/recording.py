@@ -13,7 +13,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.cli import options, render
 from ampsched.kinds import RECORDING
-from ampsched.recording.files import LIMIT_MB
+from ampsched.recording.files import LIMIT_MB, LIMIT_MB_MAX
 
 if TYPE_CHECKING:
     from ampsched.recording import Recording
@@ -23,6 +23,8 @@ EXAMPLES = render.examples(
     "ampsched record -o run.ampr -- make -j4 test",
     "ampsched record --recover run.ampr.parts -o run.ampr",
 )
+COMMAND_LAST = {"allow_interspersed_args": False}
+"""What follows the first word that is no option belongs to the command, as its options do."""
 _MAGIC = b"AMPREC"
 _HOW = "How"
 
@@ -95,8 +97,8 @@ def record(
         return 0
     if not command:
         raise InputError("which program? ampsched record -- COMMAND...")
-    if limit_mb < 1:
-        raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed")
+    if not 1 <= limit_mb <= LIMIT_MB_MAX:
+        raise InputError(f"--limit-mb {limit_mb}: at least 1 is needed, and at most {LIMIT_MB_MAX}")
     kinds = kinds_here() if each_kind else []
     out = out or default_out(command)
     check_replaceable(out)
@@ -157,6 +159,8 @@ def tell(recording: Recording, out: Path) -> None:
         _say(f"  the recorder made it about {info['slowdown']:.2f} times as long")
     if kinds := info.get("speedup_kinds"):
         _say(f"  {info['speedup']:.2f} times as fast on {kinds[0]} as on {kinds[1]}, by CPU time")
+    if end := summary.ending(info["exit_code"]):
+        _say(f"  the program {end}")
     for sentence in info["unknown"]:
         _say(f"  not known: {sentence}")
     _say(f"next: ampsched advise {out}")

@@ -88,7 +88,7 @@ def print_table(console: Console, title: str, table: Table) -> None:
 
 def print_head(console: Console, kind: str, rest: str, end: str = "\n") -> None:
     """Prints what kind of thing it is, in bold, and the rest of the line."""
-    shown = f"**{kind}**" if is_markdown(console) else kind
+    shown = f"**{visible(kind)}**" if is_markdown(console) else visible(kind)
     console.print(Text.assemble((shown, "bold"), f" {visible(rest)}"), soft_wrap=True, end=end)
 
 

@@ -8,6 +8,7 @@ import typer
 
 from ampsched.catalog import Catalog
 from ampsched.cli import options, recorded, render, virtual
+from ampsched.files import check_writable
 from ampsched.kinds import RECORDING
 from ampsched.recording import files
 from ampsched.vm.kernel import DEFAULT_KERNEL
@@ -61,6 +62,7 @@ def record(
     from ampsched.vm import exact
     from ampsched.vm.archive import Archive
 
+    check_writable(recording)
     archive = Archive(mirror=mirror) if mirror else Archive()
     guest = exact.Exact(
         Catalog.shipped().machine(machine),

@@ -8,7 +8,6 @@ import random
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ampsched._core import InputError
 from ampsched.children import ended_by_signals
 from ampsched.execution import Progress
+from ampsched.files import temporary_folder
 from ampsched.live import _under
 from ampsched.live.mix import Mix, MixProgram
 from ampsched.live.program import core_classes, live_program, refusal
@@ -336,8 +336,7 @@ class _Host:
     def _run(
         self, policy: str, programs: Sequence[MixProgram], cpus: Sequence[int]
     ) -> tuple[tuple[float, ...], dict[str, Any]]:
-        with tempfile.TemporaryDirectory(prefix="ampsched-live-") as name:
-            folder = Path(name)
+        with temporary_folder("ampsched-live-") as folder:
             try:
                 times_s = run_programs(programs, cpus, self.limit_s, self._session(policy, folder))
             except InputError as error:

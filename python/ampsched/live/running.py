@@ -5,13 +5,13 @@ import json
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ampsched._core import InputError
 from ampsched.children import end, with_parent
+from ampsched.files import temporary_folder
 from ampsched.live.mix import MixProgram
 from ampsched.live.program import error_of
 
@@ -36,8 +36,7 @@ def run_programs(
     Raises:
         InputError: If a program cannot be run, fails, or does not end, or if ``under`` fails.
     """
-    with tempfile.TemporaryDirectory(prefix="ampsched-live-") as name:
-        folder = Path(name)
+    with temporary_folder("ampsched-live-") as folder:
         logs = [folder / f"{number}.log" for number in range(len(programs))]
         rows = [
             dataclasses.asdict(program) | {"log": str(log)}

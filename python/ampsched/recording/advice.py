@@ -14,11 +14,12 @@ from ampsched._core import TYPICAL_PROFILE, InputError, Machine, Recording
 from ampsched.catalog import Catalog
 from ampsched.comparison import Comparison, SummaryRow, change
 from ampsched.execution import Progress, Run
+from ampsched.policy import PolicySpec
 from ampsched.recording.counting import predicted_speedup
 from ampsched.recording.files import load
 from ampsched.recording.machine import recorded_machine
 from ampsched.recording.replay import replayed
-from ampsched.recording.summary import coverage
+from ampsched.recording.summary import coverage, ending
 from ampsched.statistics import Estimate
 
 BASELINE = "linux"
@@ -51,6 +52,8 @@ SLOWDOWN_MAX = 1.1
 """If recording took more than so many times as long, that is named."""
 MISS_MAX = 0.10
 """A replay whose turnaround on the recording's own cores differs by more is not a basis of advice."""
+WORK_MIN_NS = 20_000_000
+"""CPU time, in ns; a program that has worked less is mostly its own start, which no policy changes."""
 SHARED_MIN = 0.2
 """Share of a program's work that must be in loops for advice on them."""
 SLOW_PROFILE, FAST_PROFILE = "canneal", "freqmine"
@@ -217,6 +220,36 @@ def makespan_s(machine: Machine, workload: api.WorkloadLike, policy: str, seeds:
     return fmean(outcome.makespan_ns for outcome in outcomes) / 1e9
 
 
+def check_request(machine: str | Machine | None, policies: Sequence[str]) -> None:
+    """Tries what `advise` is asked for: before a program is recorded for it.
+
+    Raises:
+        InputError: A policy, one of its parameters or the machine does not exist.
+    """
+    for policy in policies:
+        PolicySpec.of(policy)
+    if machine is not None:
+        Catalog.shipped().machine(machine)
+
+
+def _check_worth(path: Path, recording: Recording) -> None:
+    """Refuses what says nothing about the program's usual runs.
+
+    Raises:
+        InputError: It has failed, or has hardly worked.
+    """
+    end = ending(json.loads(recording.info)["exit_code"])
+    if end is not None:
+        raise InputError(
+            f"{path}: the program {end}, so it is no basis of advice (--anyway takes it as it is)"
+        )
+    if recording.cpu_ns < WORK_MIN_NS:
+        raise InputError(
+            f"{path}: the program has worked for {recording.cpu_ns / 1e6:.3g} ms: too little for advice, at least "
+            f"{WORK_MIN_NS / 1e6:g} ms are needed (give it more to do, or use --anyway)"
+        )
+
+
 def advise(
     path: Path,
     machine: str | Machine,
@@ -240,16 +273,19 @@ def advise(
         usual_speedup: That of small programs on this machine, if it was measured: better than nothing.
         repeat: Number of seeds of the system's noise.
         jobs: Processors to use; 0: all.
-        anyway: Go on even if the replay does not reproduce the recording.
+        anyway: Go on even if the program has failed or hardly worked, or the replay does not reproduce the recording.
         step: Called with what is done next, in words.
         progress: Called with the number of finished simulations of that step and of all.
 
     Raises:
-        InputError: Something does not exist or is wrong, or the replay misses the recording by more than `MISS_MAX`.
+        InputError: Something does not exist or is wrong, the program has failed or worked less than `WORK_MIN_NS`, or
+            the replay misses the recording by more than `MISS_MAX`.
     """
     tell = step or (lambda _: None)
     catalog = Catalog.shipped()
     recording = load(path)
+    if not anyway:
+        _check_worth(path, recording)
     tell("replaying on the recording's own cores")
     checked = check(recording, path, catalog)
     if abs(checked.error) > MISS_MAX and not anyway:

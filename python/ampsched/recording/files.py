@@ -1,11 +1,18 @@
-"""Files of recordings (``.ampr``)."""
+"""Files of recordings (``.ampr``), and the working folders of recorders, which become recordings."""
 
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ampsched._core import InputError, Recording
+from ampsched.files import writing
 
 LIMIT_MB = 1024
 """Most that the files of a recorder's working folder may take, in MiB: what does not fit is counted as lost."""
+LIMIT_MB_MAX = 1 << 20
+"""More than that no program could map."""
 
 
 def load(path: Path) -> Recording:
@@ -18,7 +25,7 @@ def load(path: Path) -> Recording:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return Recording.read(str(path), data)
+    return Recording.read(as_text(path), data)
 
 
 def save(recording: Recording, path: Path) -> None:
@@ -27,6 +34,36 @@ def save(recording: Recording, path: Path) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(recording.to_bytes())
-    partial.replace(path)
+    data = recording.to_bytes()
+    with writing(path) as file:
+        file.write(data)
+
+
+def as_text(name: str | Path) -> str:
+    """A name or an argument, which are bytes, as text: what is no UTF-8 becomes an escape of its number."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def keeping(folder: Path, has_events: Callable[[], bool]) -> Iterator[None]:
+    """Removes a working folder when what stands in it is saved, or if nothing was recorded.
+
+    Args:
+        folder: The folder.
+        has_events: Whether anything was recorded.
+
+    Raises:
+        InputError: What failed inside; with how to go on if the folder stays.
+    """
+    try:
+        yield
+    except (InputError, OSError) as error:
+        failed = error
+        if isinstance(error, OSError):
+            failed = InputError(f"{error.filename or folder}: {error.strerror or error}")
+        if has_events():
+            failed.add_note(f"what was recorded is kept: ampsched record --recover {as_text(folder)} -o FILE")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise failed from None
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,14 +1,13 @@
 """The machine that a recording was made on, as far as the recording says."""
 
-import tempfile
 from collections.abc import Mapping
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from ampsched._core import InputError, Machine
 from ampsched.calibration.machine import COSTS
 from ampsched.catalog import Catalog
+from ampsched.files import temporary_folder
 
 CORE_TYPE = "generic"
 MHZ = 2000
@@ -31,8 +30,8 @@ def recorded_machine(info: Mapping[str, Any], catalog: Catalog, source: str) -> 
         return machine.all_big() if all(core["speed"] == 1 for core in info["cores"]) else machine
     if not info["cores"]:
         raise InputError(f"{source}: says nothing of the cores that it was made on")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "recorded.toml"
+    with temporary_folder("ampsched-") as folder:
+        file = folder / "recorded.toml"
         file.write_text(machine_text(info["cores"], info["wakeup_ns"]), encoding="utf-8")
         return catalog.machine(file)
 

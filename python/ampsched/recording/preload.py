@@ -1,9 +1,10 @@
 """Recording a program without root: it loads a library first, which sees what its threads do.
 
-What they do is written into a working folder beside the recording, by each thread into a file of its own, and survives
-any end of the program. Then the recording is made of it.
+What they do is written into a working folder beside the recording, and survives any end of the program. Then the
+recording is made of it.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -17,23 +18,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
+from ampsched._core import InputError, Recording, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED, cpu_s_of_children
+from ampsched.files import check_writable
+from ampsched.recording import room
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
-from ampsched.recording.files import LIMIT_MB, save
+from ampsched.recording.files import LIMIT_MB, as_text, keeping, save
 
 FOLDER_SUFFIX = ".parts"
-_MAGIC = b"AMPRAW1\n"
-_CONTROL_BYTES = 4096 + 16 * 65535
-"""See crates/preload/c/form.h."""
-INFO = "info.json"
-"""The file of a working folder that says what is known of the recording as a whole."""
-_LIBRARY, _CONTROL = "libampsched-preload.so", "control"
 _HEAD_BYTES = 20
 _ELF_CLASS, _ELF_MACHINE, _INTERPRETER = 4, 18, 3
 _PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_ASAN_MAY_BE_SECOND = "verify_asan_link_order=0"
+_WHOLE = "whole"
+"""Time and CPU time of the whole in ns, among what a working folder knows."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def find_program(name: str) -> Path:
     """
     found = shutil.which(name)
     if found is None:
-        raise InputError(f"{name}: there is no such program")
+        raise InputError(f"{name}: {_why_not(name)}")
     path = Path(found).absolute()
     status = path.stat()
     if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != 0:
@@ -63,6 +64,14 @@ def find_program(name: str) -> Path:
     if reason:
         raise InputError(f"{name}: {reason}, so it loads nothing of ours (try --system)")
     return path
+
+
+def _why_not(name: str) -> str:
+    """Why a name is no program's."""
+    file = Path(name)
+    if "/" not in name or not os.path.lexists(file):
+        return "there is no such program"
+    return "is a folder, no program" if file.is_dir() else "is not executable (chmod +x makes it so)"
 
 
 def _refuses(path: Path) -> str | None:
@@ -108,104 +117,69 @@ def record(command: Sequence[str], out: Path, limit_mb: int = LIMIT_MB) -> Outco
     Args:
         command: Program and arguments.
         out: File of the recording. The working folder beside it, which must not be there, is removed only when the
-            recording is written.
-        limit_mb: Most that the threads' files may take, in MiB.
+            recording is written; `recover` makes a recording of it.
+        limit_mb: Most that events may take, in MiB.
 
     Raises:
-        InputError: The program cannot be recorded, or nothing was.
-        OSError: The folder or the recording cannot be written.
+        InputError: The program cannot be recorded, nothing was, or the folder or the recording cannot be written.
+        OSError: `out` cannot be written, which is tried before the program runs.
     """
     program = find_program(command[0])
     folder = out.with_name(out.name + FOLDER_SUFFIX)
-    prepare(folder, _info(program, command), limit_mb)
-    try:
-        disturbance, begin_ns = Disturbance(), time.monotonic_ns()
-        before_s = cpu_s_of_children()
-        with counted() as counters:
-            code = _run(command, program, {**os.environ, **variables(folder)})
-        recording = recover(
-            folder,
-            {"exit_code": code, "foreign": disturbance.share(), "counters": counters},
-            took_ns=time.monotonic_ns() - begin_ns,
-            cpu_ns=round((cpu_s_of_children() - before_s) * 1e9),
-        )
-    except OSError as error:
-        shutil.rmtree(folder)
-        raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
-    except InputError:
-        shutil.rmtree(folder)
-        raise
-    save(recording, out)
-    shutil.rmtree(folder)
+    check_writable(out)
+    info = _info(program, command)
+    room.prepare(folder, info, limit_mb)
+    with keeping(folder, lambda: room.taken_bytes(folder) > 0):
+        code, known = _watched(command, program, folder)
+        with contextlib.suppress(OSError):  # it is only needed if the recording cannot be made now
+            room.write_info(folder, info | known)
+        recording = recover(folder, known)
+        save(recording, out)
     return Outcome(recording, code)
 
 
-def recover(
-    folder: Path,
-    known: Mapping[str, object] | None = None,
-    *,
-    took_ns: int = 0,
-    cpu_ns: int = 0,
-) -> Recording:
+def _watched(command: Sequence[str], program: Path, folder: Path) -> tuple[int, dict[str, Any]]:
+    """Runs a program; its exit code, and what is known of the run besides."""
+    with room.reachable(folder) as place, room.making_room(folder):
+        disturbance, begin_ns = Disturbance(), time.monotonic_ns()
+        before_s = cpu_s_of_children()
+        with counted() as counters:
+            code = _run(command, program, {**os.environ, **variables(place)})
+        took_ns = time.monotonic_ns() - begin_ns
+    cpu_ns = round((cpu_s_of_children() - before_s) * 1e9)
+    known = {"exit_code": code, "foreign": disturbance.share(), "counters": counters}
+    return code, {**known, _WHOLE: [took_ns, cpu_ns]}
+
+
+def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
     """Makes a recording of a working folder, such as a recorder that was killed leaves; the folder stays.
 
     Args:
         folder: The working folder.
         known: What else is known of the recording as a whole, by the names of `Recording.info`.
-        took_ns: From the program's start to its end, in ns, as seen from outside; 0 if not known.
-        cpu_ns: CPU time of it and all that it started, in ns. What was not recorded belongs to its end.
 
     Raises:
         InputError: It is none, or nothing was recorded.
     """
+    name = as_text(folder)
     try:
-        info = json.loads((folder / INFO).read_text(encoding="utf-8"))
-        names = sorted(
-            file.name for file in folder.iterdir() if file.name == _CONTROL or file.suffix == ".raw"
-        )
-        files = [(name, (folder / name).read_bytes()) for name in names]
+        info: dict[str, Any] = json.loads((folder / room.INFO).read_text(encoding="utf-8"))
+        control, events = room.read(folder)
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: is no folder of a recorder: {error.strerror}") from None
     except OSError as error:
-        raise InputError(f"{folder}: is no folder of a recorder: {error.strerror}") from None
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     except ValueError:
-        raise InputError(f"{folder}: is no folder of a recorder: {INFO} is no JSON") from None
-    whole = json.dumps({**info, **(known or {})})
-    return recording_from_raw(str(folder), whole, files, took_ns, cpu_ns)
-
-
-def prepare(folder: Path, info: dict[str, object], limit_mb: int = LIMIT_MB) -> None:
-    """Makes a working folder.
-
-    Args:
-        folder: Where; its path is the same for the program.
-        info: What is known of the recording as a whole.
-        limit_mb: Most that the threads' files may take, in MiB.
-
-    Raises:
-        InputError: It is there already, or the dynamic linker would not understand its path.
-        OSError: It cannot be written.
-    """
-    text = str(folder.absolute())
-    if any(letter in text for letter in " :;"):
-        raise InputError(
-            f'{folder}: the dynamic linker takes no path with a space, ":" or ";" (name another -o)'
-        )
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        hint = f"ampsched record --recover {folder} -o FILE makes a recording of it, or remove it"
-        raise InputError(f"{folder}: is there already, left by a recorder that was killed ({hint})") from None
-    (folder / _LIBRARY).write_bytes(preload_library())
-    limit = (limit_mb << 20).to_bytes(8, "little")
-    with (folder / _CONTROL).open("wb") as control:
-        control.write(_MAGIC + bytes(16) + limit)
-        control.truncate(_CONTROL_BYTES)
-    (folder / INFO).write_text(json.dumps(info), encoding="utf-8")
+        raise InputError(f"{name}: is no folder of a recorder: {room.INFO} is no JSON") from None
+    info |= known or {}
+    took_ns, cpu_ns = info.pop(_WHOLE, (0, 0))
+    return recording_from_raw(name, json.dumps(info), control, events, (took_ns, cpu_ns))
 
 
 def _info(program: Path, command: Sequence[str]) -> dict[str, object]:
     return {
-        "name": program.name,
-        "command": list(command),
+        "name": as_text(program.name),
+        "command": [as_text(word) for word in command],
         "recorder": "preload",
         "kernel": platform.release(),
         "cores": _cores(),
@@ -226,13 +200,18 @@ def variables(folder: Path) -> dict[str, str]:
     """What the program's environment needs to have it recorded into a working folder.
 
     Threads of OpenMP that wait leave their cores, so that waiting is no work; LLVM's runtime takes a policy of waiting
-    for barriers only, and of its locks only some let threads leave.
+    for barriers only, and of its locks only some let threads leave. The runtime of AddressSanitizer would end a program
+    that loads another library before it.
+
+    Args:
+        folder: The working folder, an absolute path that the dynamic linker takes (`room.reachable`).
     """
-    library = str(folder.absolute() / _LIBRARY)
+    library = str(folder / room.LIBRARY)
     others = os.environ.get("LD_PRELOAD")
     return {
         "LD_PRELOAD": f"{library}:{others}" if others else library,
-        "AMPSCHED_RECORD": str(folder.absolute()),
+        "AMPSCHED_RECORD": str(folder),
+        "ASAN_OPTIONS": ":".join(filter(None, (_ASAN_MAY_BE_SECOND, os.environ.get("ASAN_OPTIONS")))),
         "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive"),
         "KMP_LOCK_KIND": os.environ.get("KMP_LOCK_KIND", "futex"),
     }
@@ -240,7 +219,10 @@ def variables(folder: Path) -> dict[str, str]:
 
 def _run(command: Sequence[str], program: Path, environment: dict[str, str]) -> int:
     with _passing_signals() as children:
-        process = subprocess.Popen(command, executable=program, env=environment)  # noqa: S603 (the user's own)
+        try:
+            process = subprocess.Popen(command, executable=program, env=environment)  # noqa: S603 (the user's own)
+        except OSError as error:
+            raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from None
         children.append(process)
         code = process.wait()
     return code if code >= 0 else SIGNALLED - code

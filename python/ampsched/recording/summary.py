@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ampsched._core import Recording, wake_ups, work_ns
+from ampsched.children import SIGNALLED
 
 THREADS_MAX = 12
 PAIRS_MAX = 5
@@ -34,6 +36,16 @@ class Row:
     cpu_ns: int
     work_ns: int
     blocked_ns: int
+
+
+def ending(exit_code: int | None) -> str | None:
+    """How a program has failed, in words; None if it has not, or nobody knows."""
+    if not exit_code:
+        return None
+    try:
+        return f"was ended by {signal.Signals(exit_code - SIGNALLED).name} (exit code {exit_code})"
+    except ValueError:
+        return f"has ended with exit code {exit_code}"
 
 
 def rows(recording: Recording) -> list[Row]:

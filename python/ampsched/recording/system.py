@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +18,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from ampsched._core import InputError, Recording, import_pages, wake_ups, wakeup_ns
+from ampsched.files import check_writable
 from ampsched.recording.disturbance import Disturbance
-from ampsched.recording.files import save
+from ampsched.recording.files import as_text, keeping, save
 from ampsched.recording.tracefs import Instance, mounted, remove_left
 
 EVENTS = ("sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork", "sched/sched_process_exit")
@@ -119,8 +119,10 @@ def record(
     if folder.exists():
         hint = f"recover or remove it: ampsched record --recover {folder} -o FILE"
         raise InputError(f"{folder}: exists, with pages of a recorder that was ended ({hint})")
-    folder.mkdir()
-    try:
+    check_writable(out)
+    folder.mkdir(mode=0o700)
+    run: _Run | None = None
+    with keeping(folder, lambda: run is not None and run.has_begun):
         with mounted() as tracefs:
             remove_left(tracefs)
             with Instance.made(
@@ -135,10 +137,6 @@ def record(
                 run.execute(cwd, environment)
         recorded = run.recorded()
         save(recorded.recording, out)
-    except Exception:
-        shutil.rmtree(folder)
-        raise
-    shutil.rmtree(folder)
     return recorded
 
 
@@ -178,7 +176,12 @@ class _Run:
         self.instance = instance
         self.folder = folder
         self.command = command
-        self.options = options | {"command": command, "recorder": "system", "kernel": os.uname().release}
+        self.options = options | {
+            "command": [as_text(word) for word in command],
+            "recorder": "system",
+            "kernel": os.uname().release,
+        }
+        self.has_begun = False
         self.exit_code = 0
         self.took_s = 0.0
         self.cpu_s = 0.0
@@ -197,6 +200,7 @@ class _Run:
                 disturbance = Disturbance()
                 try:
                     child.release()
+                    self.has_begun = True
                     while not child.has_ended(PERIOD_S):
                         self._drain(files)
                     self.took_s = time.monotonic() - begin_s

@@ -10,12 +10,12 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ampsched.files import temporary_folder
 from ampsched.vm.error import VmError
 
 TABLE = Path(__file__).with_name("packages.toml")
@@ -136,8 +136,7 @@ class Archive:
     def _fetch(self, selection: Selection, folder: Path) -> None:
         _check_tools(selection.name)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as name:
-            work = Path(name)
+        with temporary_folder(".fetch-", folder.parent) as work:
             apt = _Apt(work, selection)
             apt.configure(self.mirror or own_mirror())
             packages = apt.download()
@@ -179,10 +178,10 @@ def own_mirror() -> str:
     Raises:
         VmError: Its sources name none.
     """
-    with tempfile.TemporaryDirectory() as name:
+    with temporary_folder("ampsched-apt-") as name:
         # A state of its own: without root, the system's cannot be locked.
         options = ["-o", f"Dir::State={name}", "-o", f"Dir::State::lists={name}", "-o", f"Dir::Cache={name}"]
-        (Path(name) / "partial").mkdir()
+        (name / "partial").mkdir()
         said = subprocess.run(  # noqa: S603
             ["apt-get", "update", "--print-uris", *options],  # noqa: S607
             capture_output=True,

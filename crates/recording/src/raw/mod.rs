@@ -15,21 +15,20 @@ use ampsched_model::InputError;
 use crate::model::TIME_NS_MAX;
 use crate::{Info, Recording};
 
-/// Makes a recording of the files of a working folder, each a name and its bytes; `info` says what is known besides.
-/// What `whole` has more than was recorded is put to the program's end.
+/// Makes a recording of the files of a working folder: what its processes share (`control`), and the events of their
+/// threads; `info` says what is known besides. What `whole` has more than was recorded is put to the program's end.
 ///
 /// # Errors
-/// None of them is a thread's: nothing was recorded. A file is no file of a recorder, or of a later version.
+/// Nothing was recorded. `control` is no file of a recorder, or of another version.
 pub fn from_raw(
     folder: &str,
     mut info: Info,
-    files: &[(String, Vec<u8>)],
+    control: &[u8],
+    events: &[u8],
     whole: Whole,
 ) -> Result<Recording, InputError> {
-    let mut threads = Vec::new();
-    for (name, bytes) in files.iter().filter(|(name, _)| name.ends_with(".raw")) {
-        threads.extend(read::thread(&format!("{folder}/{name}"), bytes)?);
-    }
+    let refused = read::refused_threads(&format!("{folder}/control"), control)?;
+    let mut threads = read::threads(events);
     if threads.is_empty() {
         let error = InputError::new(folder, "", "no thread was recorded");
         return Err(error.with_hint(
@@ -38,8 +37,6 @@ pub fn from_raw(
     }
     threads
         .sort_by_key(|thread| (thread.head.begin.ticks, thread.head.process, thread.head.thread));
-    let control = files.iter().find(|(name, _)| name == "control");
-    let refused = control.map_or(0, |(_, bytes)| read::refused_threads(bytes));
     if refused > 0 {
         info.unknown.push(format!("Threads for which there was no room: {refused}."));
     }

@@ -1,11 +1,18 @@
-//! The bytes of a thread's file.
+//! The bytes of threads: chunks of the file of all events.
 
+use std::collections::BTreeMap;
+use std::iter::Flatten;
 use std::slice::ChunksExact;
+use std::vec::IntoIter;
 
 use ampsched_model::InputError;
 
-const MAGIC: [u8; 8] = *b"AMPRAW1\n";
-const HEAD_BYTES: usize = 4096;
+const MAGIC: [u8; 8] = *b"AMPRAW2\n";
+const CHUNK_BYTES: usize = 65536;
+/// Of every chunk, before its slots.
+const CHUNK_HEAD_BYTES: usize = 64;
+/// Where the slots of a thread's first chunk begin.
+const FIRST_SLOTS: usize = 1024;
 const SLOT_BYTES: usize = 16;
 /// The flag of an event that a reading follows.
 const READING: u8 = 2;
@@ -32,7 +39,7 @@ pub struct Pair {
     pub ns: u64,
 }
 
-/// The head of a file.
+/// The head of a thread's first chunk.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     /// The process's number, from 0.
@@ -69,6 +76,10 @@ pub struct Head {
     pub startup_ns: u64,
     /// When its process ended before it, and its CPU time in ns by then; 0 if it did not.
     pub stopped: Pair,
+    /// Whether its end was seen.
+    pub is_ended: bool,
+    /// Whether CPU time was told by ticks from some moment on, as a sandbox kills for asking the kernel.
+    pub is_sandboxed: bool,
     /// The thread's name.
     pub name: String,
 }
@@ -90,17 +101,20 @@ pub struct Raw {
     pub reading: Option<(u64, u32)>,
 }
 
-/// A thread's file.
+/// A thread.
 pub struct RawThread<'a> {
     /// Its head.
     pub head: Head,
-    slots: &'a [u8],
+    /// Of each of its chunks.
+    slots: Vec<&'a [u8]>,
 }
 
 impl<'a> RawThread<'a> {
     /// Its events.
     pub fn events(&self) -> Events<'a> {
-        Events(self.slots.chunks_exact(SLOT_BYTES))
+        let chunks: Vec<_> =
+            self.slots.iter().map(|slots| slots.chunks_exact(SLOT_BYTES)).collect();
+        Events(chunks.into_iter().flatten())
     }
 }
 
@@ -119,26 +133,48 @@ fn pair_at(bytes: &[u8], at: usize) -> Pair {
 }
 
 /// How many threads could not be recorded, of the bytes of `control`.
-pub fn refused_threads(control: &[u8]) -> u32 {
-    if control.len() < HEAD_BYTES { 0 } else { u32_at(control, 12) }
-}
-
-/// The thread of a file; none if it was cut off before its head was complete.
 ///
 /// # Errors
-/// It begins with something else.
-pub fn thread<'a>(file: &str, bytes: &'a [u8]) -> Result<Option<RawThread<'a>>, InputError> {
-    if bytes.len() < HEAD_BYTES || bytes[..8] == [0; 8] {
-        return Ok(None);
+/// It is no such file, or of another version.
+pub fn refused_threads(file: &str, control: &[u8]) -> Result<u32, InputError> {
+    if control.len() < 16 || control[..6] != MAGIC[..6] {
+        return Err(InputError::new(file, "", "is no file of a recorder"));
     }
-    if bytes[..6] != MAGIC[..6] {
-        return Err(InputError::new(file, "", "is no file of a recorded thread"));
+    if control[..8] != MAGIC {
+        let message = format!("is of version {}, known is 2", control[6] as char);
+        return Err(
+            InputError::new(file, "", message).with_hint("the version that wrote it reads it")
+        );
     }
-    if bytes[..8] != MAGIC {
-        let message = format!("is of version {}, known is 1", bytes[6] as char);
-        return Err(InputError::new(file, "", message));
+    Ok(u32_at(control, 12))
+}
+
+/// The threads of the file of all events. Chunks that nothing was written to, that are cut off, or that belong to no
+/// thread whose head is complete, are left out.
+pub fn threads<'a>(events: &'a [u8]) -> Vec<RawThread<'a>> {
+    let mut chunks: Vec<_> = events.chunks_exact(CHUNK_BYTES).collect();
+    let rest = &events[chunks.len() * CHUNK_BYTES..];
+    if rest.len() >= CHUNK_HEAD_BYTES {
+        chunks.push(rest);
     }
-    Ok(Some(RawThread { head: head(bytes), slots: &bytes[HEAD_BYTES..] }))
+    let mut heads = BTreeMap::new();
+    let mut followers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for chunk in chunks {
+        let (owner, sequence) = ((u32_at(chunk, 0), u32_at(chunk, 4)), u32_at(chunk, 8));
+        if sequence > 0 {
+            followers.entry(owner).or_default().push((sequence, &chunk[CHUNK_HEAD_BYTES..]));
+        } else if chunk.len() >= FIRST_SLOTS && chunk[CHUNK_HEAD_BYTES..][..8] == MAGIC {
+            heads.insert(owner, chunk);
+        }
+    }
+    let thread = |(owner, chunk): ((u32, u32), &'a [u8])| {
+        let mut rest = followers.remove(&owner).unwrap_or_default();
+        rest.sort_by_key(|(sequence, _)| *sequence);
+        let mut slots = vec![&chunk[FIRST_SLOTS..]];
+        slots.extend(rest.into_iter().map(|(_, slots)| slots));
+        RawThread { head: head(&chunk[CHUNK_HEAD_BYTES..FIRST_SLOTS]), slots }
+    };
+    heads.into_iter().map(thread).collect()
 }
 
 fn head(bytes: &[u8]) -> Head {
@@ -162,12 +198,14 @@ fn head(bytes: &[u8]) -> Head {
         has_ticks: u32_at(bytes, 136) != 0,
         startup_ns: u64::from(u32_at(bytes, 140)) * 1000,
         stopped: pair_at(bytes, 160),
+        is_ended: u32_at(bytes, 132) != 0,
+        is_sandboxed: u32_at(bytes, 176) != 0,
         name: String::from_utf8_lossy(&name[..length]).into_owned(),
     }
 }
 
-/// The events of all windows: where one is not full, the next one begins; the rest is empty.
-pub struct Events<'a>(ChunksExact<'a, u8>);
+/// The events of all chunks: where one is not full, the next one begins; the rest is empty.
+pub struct Events<'a>(Flatten<IntoIter<ChunksExact<'a, u8>>>);
 
 impl Iterator for Events<'_> {
     type Item = Raw;

@@ -230,10 +230,14 @@ fn completed(
     scale: &Scale,
 ) -> Info {
     let mut unseen = 0;
-    for thread in threads.iter_mut() {
+    let mut is_ended = vec![false; threads.len()];
+    for (file, thread) in raw.iter().enumerate() {
+        is_ended[names.index[file] as usize] |= thread.head.is_ended;
+    }
+    for (thread, is_ended) in threads.iter_mut().zip(is_ended) {
         let Some(last) = thread.events.last().copied() else { continue };
         if last.kind != Kind::Exit {
-            unseen += 1;
+            unseen += usize::from(!is_ended);
             let at_ns = last.at_ns;
             let end = Event { core: last.core, ..Event::new(Kind::Exit, at_ns, 0) };
             thread.events.push(end);
@@ -259,6 +263,10 @@ fn completed(
     tell(
         lost > 0,
         format!("Events without room, or in handlers of signals inside the recorder: {lost}."),
+    );
+    tell(
+        raw.iter().any(|thread| thread.head.is_sandboxed),
+        "CPU time in a sandbox, which may kill for asking the kernel: ticks told it.".to_owned(),
     );
     let is_slow = raw.iter().any(|thread| !thread.head.has_ticks);
     tell(

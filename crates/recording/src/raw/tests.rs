@@ -6,8 +6,9 @@ struct File(Vec<u8>);
 
 impl File {
     fn new(process: u32, thread: u32, identity: u64, begin: u64) -> Self {
-        let mut file = Self(vec![0; 4096]);
-        file.put(0, b"AMPRAW1\n");
+        let mut file = Self(vec![0; 1024]);
+        file.0[..8].copy_from_slice(&(u64::from(process) | u64::from(thread) << 32).to_ne_bytes());
+        file.put(0, b"AMPRAW2\n");
         file.put(8, &process.to_ne_bytes());
         file.put(12, &thread.to_ne_bytes());
         file.put(16, &(100 + process).to_ne_bytes());
@@ -22,7 +23,9 @@ impl File {
         file
     }
 
+    /// Puts something into the head.
     fn put(&mut self, at: usize, bytes: &[u8]) {
+        let at = at + 64;
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
@@ -53,11 +56,28 @@ impl File {
         file.0.extend(3u64.to_ne_bytes());
         file
     }
+
+    /// A later chunk of a process's first thread.
+    fn later(sequence: u32) -> Self {
+        let mut file = Self(vec![0; 64]);
+        file.0[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        file
+    }
 }
 
-fn read(files: Vec<(&str, File)>) -> Recording {
-    let files: Vec<_> = files.into_iter().map(|(name, file)| (name.to_owned(), file.0)).collect();
-    from_raw("parts", Info::default(), &files, Whole::default()).unwrap()
+const CONTROL: &[u8] = b"AMPRAW2\n\0\0\0\0\0\0\0\0";
+
+fn events_of(files: Vec<File>) -> Vec<u8> {
+    let mut events = Vec::new();
+    for file in files {
+        events.extend(file.0);
+        events.resize(events.len().next_multiple_of(65536), 0);
+    }
+    events
+}
+
+fn read(files: Vec<File>) -> Recording {
+    from_raw("parts", Info::default(), CONTROL, &events_of(files), Whole::default()).unwrap()
 }
 
 fn started(file: File) -> File {
@@ -71,7 +91,7 @@ fn ticks_are_cpu_time_until_a_reading_says_otherwise() {
         .slow(7, 8, 50_000, 7, 500 + 10_000 + 20_000)
         .fast(5, 0, 3_000, 7)
         .slow(2, 0, 1_000, 0, 500 + 34_000);
-    let found = read(vec![("0.0.raw", file)]);
+    let found = read(vec![file]);
     let events = &found.threads[0].events;
     let cpu: Vec<u64> = events.iter().map(|event| event.cpu_ns).collect();
     assert_eq!(cpu, [0, 10_000, 20_000, 3_000, 1_000]);
@@ -91,7 +111,7 @@ fn time_without_a_core_inside_a_call_is_waiting() {
         0,
         500 + 6_000,
     );
-    let found = read(vec![("0.0.raw", file)]);
+    let found = read(vec![file]);
     let sleep = found.threads[0].events[1];
     assert_eq!((sleep.kind, sleep.is_blocked), (Kind::Sleep, true));
     assert_eq!((sleep.cpu_ns, sleep.wait_ns), (6_000, 98_000));
@@ -108,7 +128,7 @@ fn the_recorders_own_time_is_nobodys() {
         .slow(66, 0, 2_100, 0, 500 + 4_500)
         .slow(67, 0, 90_000, 0, 500 + 94_500)
         .fast(5, 0, 700, 7);
-    let found = read(vec![("0.0.raw", file)]);
+    let found = read(vec![file]);
     let cpu: Vec<u64> = found.threads[0].events.iter().map(|event| event.cpu_ns).collect();
     assert_eq!(cpu, [0, 1_000, 1_000, 2_000 + 400, 0]);
     assert!(found.info.slowdown.unwrap() > 1.0);
@@ -126,7 +146,7 @@ fn threads_and_processes_find_each_other() {
         .slow(2, 0, 10, 0, 600);
     let worker = started(File::new(0, 1, 77, 20).creator(0)).slow(2, 0, 10, 0, 510);
     let child = started(File::new(1, 0, 1, 115)).slow(2, 0, 3, 0, 510);
-    let found = read(vec![("1.0.raw", child), ("0.1.raw", worker), ("0.0.raw", main)]);
+    let found = read(vec![child, worker, main]);
     let told = |thread: usize| -> Vec<_> {
         let events = &found.threads[thread].events;
         events.iter().map(|event| (event.kind, event.object, event.aux)).collect()
@@ -143,7 +163,7 @@ fn a_program_that_executes_another_one_goes_on() {
     let before = started(File::new(0, 0, 1, 0)).fast(10, 0, 50, 9);
     let mut after = started(File::new(0, 1, 1, 200)).slow(2, 0, 10, 0, 600);
     after.put(28, &1u32.to_ne_bytes());
-    let found = read(vec![("0.0.raw", before), ("0.1.raw", after)]);
+    let found = read(vec![before, after]);
     let kinds: Vec<Kind> = found.threads[0].events.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [Kind::Start, Kind::Signal, Kind::Exit]);
     assert_eq!(found.threads.len(), 1);
@@ -153,8 +173,7 @@ fn a_program_that_executes_another_one_goes_on() {
 fn a_file_that_is_cut_off_anywhere_is_read_up_to_there() {
     let whole = started(File::new(0, 0, 1, 0)).fast(5, 0, 10, 7).slow(7, 0, 10, 7, 600).0;
     for length in 0..whole.len() {
-        let files = [("0.0.raw".to_owned(), whole[..length].to_vec())];
-        match from_raw("parts", Info::default(), &files, Whole::default()) {
+        match from_raw("parts", Info::default(), CONTROL, &whole[..length], Whole::default()) {
             Ok(found) => assert!(found.events() <= 4),
             Err(error) => assert!(error.to_string().starts_with("parts: no thread was recorded")),
         }
@@ -163,16 +182,38 @@ fn a_file_that_is_cut_off_anywhere_is_read_up_to_there() {
 
 #[test]
 fn what_is_no_recording_is_named() {
-    let error = |bytes: Vec<u8>| {
-        let files = [("0.0.raw".to_owned(), bytes)];
-        from_raw("parts", Info::default(), &files, Whole::default()).unwrap_err().to_string()
+    let error = |control: &[u8]| {
+        from_raw("parts", Info::default(), control, &[], Whole::default()).unwrap_err().to_string()
     };
-    assert_eq!(error(vec![1; 5000]), "parts/0.0.raw: is no file of a recorded thread");
-    let mut later = vec![0; 5000];
-    later[..8].copy_from_slice(b"AMPRAW2\n");
-    assert_eq!(error(later), "parts/0.0.raw: is of version 2, known is 1");
-    let empty = from_raw("parts", Info::default(), &[], Whole::default()).unwrap_err().to_string();
-    assert!(empty.contains("--system"), "{empty}");
+    assert_eq!(error(&[1; 5000]), "parts/control: is no file of a recorder");
+    assert_eq!(error(b"AMP"), "parts/control: is no file of a recorder");
+    let other = error(b"AMPRAW1\n\0\0\0\0\0\0\0\0");
+    assert!(other.starts_with("parts/control: is of version 1, known is 2"), "{other}");
+    assert!(error(CONTROL).contains("--system"));
+}
+
+/// 34.2: chunks are taken as threads need them, so those of several threads are mixed.
+#[test]
+fn h34_02_chunks_are_put_in_order() {
+    let first = started(File::new(0, 0, 1, 0)).fast(5, 0, 10, 7);
+    let (second, third) = (File::later(1).fast(7, 0, 2, 7), File::later(2).fast(2, 0, 3, 0));
+    let other = started(File::new(0, 1, 2, 5)).fast(2, 0, 10, 0);
+    let found = read(vec![third, other, second, first]);
+    let kinds: Vec<Kind> = found.threads[0].events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [Kind::Start, Kind::Lock, Kind::Unlock, Kind::Exit]);
+    assert_eq!(found.threads.len(), 2);
+}
+
+/// 34.2: no destructor of the recorder's own tells that a thread's data is gone.
+#[test]
+fn h34_02_what_destructors_do_after_the_end_is_before_it() {
+    let mut file = started(File::new(0, 0, 1, 0)).slow(2, 0, 10, 0, 510).fast(5, 0, 20, 7);
+    file.put(132, &1u32.to_ne_bytes());
+    let found = read(vec![file]);
+    let told: Vec<_> =
+        found.threads[0].events.iter().map(|event| (event.kind, event.cpu_ns)).collect();
+    assert_eq!(told, [(Kind::Start, 0), (Kind::Lock, 30), (Kind::Exit, 0)]);
+    assert!(!found.info.unknown.iter().any(|text| text.contains("by themselves")));
 }
 
 #[test]
@@ -183,14 +224,14 @@ fn random_bytes_behind_a_head_do_no_harm() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         file.0.push((state >> 56) as u8);
     }
-    read(vec![("0.0.raw", file)]);
+    read(vec![file]);
 }
 
 #[test]
 fn a_core_that_is_lost_while_an_event_is_noted_counts_for_nothing() {
     let file =
         started(File::new(0, 0, 1, 0)).fast(5, 0, 4_005_000, 7).slow(7, 0, 1_000, 7, 500 + 6_000);
-    let found = read(vec![("0.0.raw", file)]);
+    let found = read(vec![file]);
     let cpu: Vec<u64> = found.threads[0].events.iter().map(|event| event.cpu_ns).collect();
     assert_eq!(cpu, [0, 6_000, 0, 0], "4 ms without a core");
 }
@@ -200,7 +241,7 @@ fn a_thread_that_runs_when_its_process_ends_has_worked_until_then() {
     let mut file = started(File::new(0, 0, 1, 1000)).fast(5, 0, 1_000, 7);
     file.put(160, &1_000_000u64.to_ne_bytes());
     file.put(168, &700_500u64.to_ne_bytes());
-    let found = read(vec![("0.0.raw", file)]);
+    let found = read(vec![file]);
     let end = found.threads[0].events[2];
     assert_eq!((end.kind, end.cpu_ns, end.at_ns), (Kind::Exit, 699_000, 999_000));
 }
@@ -232,7 +273,7 @@ fn an_end_that_was_taken_back_is_no_event_and_its_time_goes_on() {
         .fast(66, 0, 2_000, 7)
         .slow(35, 4, 9_000_000, 7, 500 + 3_400)
         .fast(23, 0, 600, 7);
-    let found = read(vec![("0.0.raw", file)]);
+    let found = read(vec![file]);
     let told = |event: &Event| (event.kind, event.cpu_ns, event.wait_ns);
     let events: Vec<_> = found.threads[0].events.iter().skip(1).take(3).map(told).collect();
     assert_eq!(

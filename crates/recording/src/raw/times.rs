@@ -167,7 +167,11 @@ pub fn timed(thread: &RawThread<'_>, scale: &Scale, mut take: impl FnMut(Timed))
         core: UNKNOWN_CORE,
         last: None,
     };
-    for raw in thread.events() {
+    let mut events = thread.events().peekable();
+    while let Some(mut raw) = events.next() {
+        if raw.kind == Kind::Exit as u8 && events.peek().is_some() {
+            raw.kind = ANCHOR; // destructors of the thread's data have done something yet
+        }
         if let Some(event) = clock.add(raw) {
             take(event);
         }

@@ -7,11 +7,10 @@ the device tree compiler of Debian's archive.
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from ampsched.files import temporary_folder
 from ampsched.vm.error import VmError
 from ampsched.vm.exact.frequencies import PAGE_BYTES, REGION_BYTES, Frequencies
 
@@ -109,8 +108,8 @@ def device_tree(qemu: Sequence[str], clusters: Sequence[Cluster], compiler: Sequ
     Raises:
         VmError: QEMU or the compiler fails, or QEMU's tree has other cores.
     """
-    with tempfile.TemporaryDirectory(prefix="ampsched-tree-") as folder:
-        dumped = Path(folder) / "qemu.dtb"
+    with temporary_folder("ampsched-tree-") as folder:
+        dumped = folder / "qemu.dtb"
         _call([*qemu, "-machine", f"dumpdtb={dumped}"])
         tree = dumped.read_bytes()
     return with_clusters(tree, clusters, compiler)

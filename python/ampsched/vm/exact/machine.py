@@ -6,7 +6,6 @@ import platform
 import re
 import shutil
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from typing import Any
 
 from ampsched._core import Machine
 from ampsched.children import child_in_group, ended_by_signals, last_line
-from ampsched.files import writing
+from ampsched.files import temporary_folder, writing
 from ampsched.vm.archive import Archive
 from ampsched.vm.error import VmError
 from ampsched.vm.exact.clock import Report, clock_file, settings
@@ -217,7 +216,7 @@ def run(
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
         traced = stack.enter_context(writing(trace)) if trace else None
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ampsched-vm-")))
+        folder = stack.enter_context(temporary_folder("ampsched-vm-"))
         _check_folder(folder)
         (folder / "clock.txt").write_text(exact.clock_settings(), "utf-8")
         files = _initramfs(exact, work, guest, kernel, trace=events if trace else None)

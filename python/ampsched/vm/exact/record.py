@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from ampsched._core import InputError, Recording
-from ampsched.recording import preload
+from ampsched.files import temporary_folder
+from ampsched.recording import preload, room
+from ampsched.recording.files import as_text
 from ampsched.recording.imports import import_file
 from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.trace import RECORDED
@@ -53,8 +54,8 @@ def record(
         VmError: Something that is needed is missing, or QEMU does not start.
         InputError: The trace has none of the program's threads.
     """
-    with tempfile.TemporaryDirectory(prefix="ampsched-record-") as folder:
-        trace = Path(folder, "trace")
+    with temporary_folder("ampsched-record-") as folder:
+        trace = folder / "trace"
         done = run(exact, work, out=out, trace=trace, events=RECORDED, limit_s=limit_s, echo=echo)
         if done.code is None:
             return done, None
@@ -131,16 +132,16 @@ def _calls(
     """Runs a command with the recorder's library in it."""
     info: dict[str, object] = {
         "name": Path(work.command[0]).name,
-        "command": list(work.command),
+        "command": [as_text(word) for word in work.command],
         "recorder": "vm",
         "kernel": exact.fetch_kernel().release,
         "cores": [{"speed": 1.0} for cluster in exact.clusters() for _ in range(cluster.cores)],
         "machine": machine,
     }
-    parts = work.cwd.absolute() / PARTS
-    with tempfile.TemporaryDirectory(prefix="ampsched-record-") as name:
-        here, left = Path(name, "here"), Path(name, "left")
-        preload.prepare(here, info, LIMIT_MB)
+    parts = room.check_path(work.cwd.absolute() / PARTS)
+    with temporary_folder("ampsched-record-") as folder:
+        here, left = folder / "here", folder / "left"
+        room.prepare(here, info, LIMIT_MB, is_alone=True)
         recorded = replace(
             work,
             placed={**work.placed, **{parts / file.name: file for file in here.iterdir()}},
@@ -151,7 +152,7 @@ def _calls(
             return done, None
         if not (left / PARTS).is_dir():
             raise InputError(f"{work.command[0]}: has not loaded the recorder (try --system)")
-        shutil.copy(here / preload.INFO, left / PARTS)
+        shutil.copy(here / room.INFO, left / PARTS)
         return done, preload.recover(left / PARTS, {"exit_code": done.code})
 
 

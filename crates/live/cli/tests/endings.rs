@@ -83,7 +83,7 @@ fn signals_end_a_session_soon_whatever_its_command_does() {
         let Some((folder, status, time)) = end_by(signal, script) else { return };
         let pid: i32 =
             fs::read_to_string(folder.path().join("begun")).unwrap().trim().parse().unwrap();
-        let goes_on = Proc::default().process(pid).is_some();
+        let goes_on = Proc::default().process(pid).is_ok();
         kill(pid, Signal::KILL);
         assert_eq!(status.code(), Some(code));
         assert!(time < SOON, "{time:?}");

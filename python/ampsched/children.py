@@ -25,6 +25,12 @@ def cpu_s_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def why_not_run(name: str) -> str:
+    """Why a program that a command names, by its place or in the path, cannot be run: there is none, or it may not."""
+    is_there = os.sep in name and os.path.lexists(name)
+    return "it is not a program that may be run" if is_there else "there is no such program"
+
+
 def with_parent(number: signal.Signals) -> Callable[[], None]:
     """A ``preexec_fn`` by which a process gets a signal when the thread ends that has started it.
 

@@ -42,16 +42,17 @@ def compare(
         typer.Argument(metavar="MIX", help="TOML file with tables [[programs]]: name, command, delay_s."),
     ],
     policy: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--policies",
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program.",
+            help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program; repeatable.",
+            show_default="default,abreast",
             autocompletion=read.complete_policy,
         ),
-    ] = "default,abreast",
+    ] = None,
     repeat: Annotated[
         int,
         typer.Option(
@@ -78,7 +79,7 @@ def compare(
     with progress_bar("Running", hidden=output.is_data) as progress:
         result = compare_live(
             programs,
-            read.split(policy, "policies"),
+            [name for names in policy or ["default,abreast"] for name in read.split(names, "policies")],
             rounds=repeat,
             seed=seed,
             options=options,

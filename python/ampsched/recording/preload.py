@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from ampsched._core import InputError, Recording, preload_library, recording_from_raw, wakeup_ns
-from ampsched.children import SIGNALLED, cpu_s_of_children
+from ampsched.children import SIGNALLED, cpu_s_of_children, why_not_run
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
 from ampsched.recording.files import LIMIT_MB, save
@@ -54,7 +54,7 @@ def find_program(name: str) -> Path:
     """
     found = shutil.which(name)
     if found is None:
-        raise InputError(f"{name}: there is no such program")
+        raise InputError(f"{name}: {why_not_run(name)}")
     path = Path(found).absolute()
     status = path.stat()
     if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != 0:

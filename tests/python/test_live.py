@@ -160,7 +160,11 @@ def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: fl
 @pytest.mark.parametrize(
     ("bad", "policies", "message"),
     [
-        ("/nonexistent", ["default", "hsp"], "program bad: cannot be run: /nonexistent: there is no such program"),
+        (
+            "/nonexistent",
+            ["default", "hsp"],
+            "program bad: cannot be run: /nonexistent: there is no such program",
+        ),
         ("/etc/passwd", ["default"], "program bad: cannot be run: /etc/passwd: it is not a program that may"),
         ("true", ["default", "prop-spp"], 'under prop-spp: .*policy "prop-spp" does not exist'),
         ("true", ["default", "hsp:no=1"], "under hsp:no=1: .*no"),

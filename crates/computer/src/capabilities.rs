@@ -225,7 +225,7 @@ fn cpufreq(root: &Root) -> Vec<Cpufreq> {
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
-            writable: is_writable(&root.path(&format!("{FOLDER}/{policy}/scaling_max_freq"))),
+            writable: is_writable(&root.path(format!("{FOLDER}/{policy}/scaling_max_freq"))),
             policy,
         }
     };

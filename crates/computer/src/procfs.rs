@@ -159,7 +159,7 @@ impl Proc {
 
     /// The threads of a process. Errors: as for [`stat`](Self::stat).
     pub fn threads(&self, pid: i32) -> io::Result<Vec<i32>> {
-        self.numbers(&format!("/proc/{pid}/task"))
+        self.numbers(format!("/proc/{pid}/task"))
     }
 
     /// All processes. Errors: they cannot be read.

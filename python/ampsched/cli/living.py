@@ -48,7 +48,7 @@ def compare(
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program; repeatable.",
+            help="Policies a,b with parameters, repeatable; others are measured against the first; default: the kernel, scx_X: a program.",
             show_default="default,abreast",
             autocompletion=read.complete_policy,
         ),

@@ -336,3 +336,20 @@ fn a_capability_stands_in_for_root() {
     assert_eq!(output.status.code(), Some(2));
     assert!(words(&output.stderr).contains("only root can run a command as root"));
 }
+
+#[test]
+fn h34_the_kernel_s_own_policies_change_nothing_and_say_so() {
+    for policy in ["linux", "cfs", "eevdf"] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(classes) = classes() else { return };
+        let mut command = Command::new(PROGRAM);
+        command.args(["run", "--backend=daemon"]).args(classes).arg(format!("--policy={policy}"));
+        command.arg("--run-dir").arg(folder.path()).args(["--", "true"]);
+        let said = words(&command.output().unwrap().stderr);
+        assert!(
+            said.contains("note: it is the kernel's own fair class; here: nothing is"),
+            "{said}"
+        );
+        assert!(said.contains(&format!("{policy} by the kernel itself for ")), "{said}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -81,4 +82,14 @@ fn h34_few_file_descriptors_are_an_error() {
         assert_eq!(files(folder.path(), "journal"), Vec::<String>::new(), "{count}: {said}");
     }
     assert!(codes.contains(&Some(2)) && codes.last() == Some(&Some(0)), "{codes:?}");
+}
+
+#[test]
+fn h34_a_file_s_name_that_is_no_utf_8_is_an_error_where_json_has_to_name_it() {
+    let name = std::ffi::OsStr::from_bytes(b"/tmp/a\xff");
+    let mut command = Command::new(PROGRAM);
+    command.args(["preview", "--policy=hsp", "--run-dir"]).arg(name).args(["--", "true"]);
+    let (code, said) = call(&mut command);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(said, "error: settings: path contains invalid UTF-8 characters\n");
 }

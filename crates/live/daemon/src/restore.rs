@@ -373,7 +373,7 @@ mod tests {
         };
         // The kernel is not even asked for a thread of this number.
         let failures = vec!["CPUs of thread -1: not a thread".to_owned()];
-        assert_eq!(back(-1, &given(&[cpus.clone()])), (0, failures));
+        assert_eq!(back(-1, &given(std::slice::from_ref(&cpus))), (0, failures));
         assert_eq!(back(-1, &given(&[])), (0, Vec::new()), "no CPUs were given");
         assert_eq!(back(i32::MAX, &given(&[cpus])), (0, Vec::new()), "it has ended");
     }

@@ -74,10 +74,6 @@ record! {
                 what: "is the kernel's own fair class",
                 instead: "there is nothing to put into the kernel: let it run without, by the daemon",
             },
-            daemon: Does::Approximates {
-                what: "is the kernel's own fair class",
-                instead: "nothing is changed: this kernel decides as it does without a policy, in its own version",
-            },
         }
         /// [`crate::Policy::preempts`].
         preempts: bool = false => {

@@ -14,7 +14,7 @@ impl Session {
     pub fn status<B: Backend>(&self, backend: &B) -> Status {
         let (account, looked_ns) = (backend.account(), self.looked_ns());
         let is_degraded = self.lacks.iter().any(|demand| demand.is_essential);
-        let mode = match (is_degraded, self.driver.needs().hooks.fair) {
+        let mode = match (is_degraded, self.driver.changes_nothing()) {
             (true, _) => "degraded",
             (false, true) => "by the kernel itself",
             (false, false) => "as written",

@@ -16,7 +16,7 @@ pub struct Status {
     /// By which means it runs.
     pub backend: String,
     /// `as written`, or `degraded` if something essential of the policy is missing, or `by the kernel itself` if the
-    /// policy is the kernel's own and nothing is changed.
+    /// policy asks for nothing but what the kernel does without it.
     pub mode: String,
     /// What the policy asks for and does not get.
     pub lacks: Vec<Demand>,

@@ -25,6 +25,14 @@ def cpu_s_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def why_not_run(name: str) -> str:
+    """Why a program that a command names, by its place or in the path, cannot be run: there is none, or it may not."""
+    if os.sep not in name or not os.path.lexists(name):
+        return "there is no such program"
+    is_folder = os.path.isdir(name)  # noqa: PTH112 (may be any text)
+    return "is a folder, no program" if is_folder else "is not executable (chmod +x makes it so)"
+
+
 def with_parent(number: signal.Signals) -> Callable[[], None]:
     """A ``preexec_fn`` by which a process gets a signal when the thread ends that has started it.
 

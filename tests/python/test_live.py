@@ -146,7 +146,7 @@ def test_lengths_of_programs_come_from_the_facts(ampsched_process: Ampsched, tmp
     ("command", "limit_s", "message"),
     [
         ("sh -c 'echo no luck; exit 3'", 60.0, "under .*: program a: exit code 3: no luck"),
-        ("/nonexistent", 60.0, "^program a: cannot be run: /nonexistent: No such file"),
+        ("/nonexistent", 60.0, "^program a: cannot be run: /nonexistent: there is no such program"),
         ("sleep 60", 0.2, r"under .*: program a: did not end within 0\.2 s"),
     ],
 )
@@ -160,7 +160,11 @@ def test_a_program_that_fails_is_named(tmp_path: Path, command: str, limit_s: fl
 @pytest.mark.parametrize(
     ("bad", "policies", "message"),
     [
-        ("/nonexistent", ["default", "hsp"], "program bad: cannot be run: /nonexistent: No such file"),
+        (
+            "/nonexistent",
+            ["default", "hsp"],
+            "program bad: cannot be run: /nonexistent: there is no such program",
+        ),
         ("/etc/passwd", ["default"], "program bad: cannot be run: /etc/passwd: it is not a program that may"),
         ("true", ["default", "prop-spp"], 'under prop-spp: .*policy "prop-spp" does not exist'),
         ("true", ["default", "hsp:no=1"], "under hsp:no=1: .*no"),
@@ -245,10 +249,33 @@ def test_a_refused_policy_says_what_would_work(ampsched_here: Ampsched, tmp_path
     assert "what would work: --degrade" in ended.err
 
 
+def test_h34_13_policies_may_be_given_one_by_one(
+    ampsched_here: Ampsched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from ampsched.cli import living
+
+    asked: list[list[str]] = []
+
+    def refuse(_mix: Mix, policies: list[str], **_options: object) -> LiveComparison:
+        asked.append(policies)
+        raise InputError("asked")
+
+    monkeypatch.setattr(living, "compare_live", refuse)
+    for arguments, expected in (
+        (("-p", "hsp", "--policy", "wash", "--policies", "gts,default"), ["hsp", "wash", "gts", "default"]),
+        (("-p", "hsp,wash"), ["hsp", "wash"]),
+        ((), ["default", "abreast"]),
+    ):
+        ended = ampsched_here("live", "compare", *arguments, "--", str(mix_file(tmp_path, MIX)))
+        assert (ended.code, ended.err, asked.pop()) == (2, "error: asked\n", expected)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("-p", "hsp,hsp"), "policies: hsp, hsp: at least one is needed, each once"),
+        (("-p", "hsp", "-p", "hsp"), "policies: hsp, hsp: at least one is needed, each once"),
+        (("-p", "hsp", "-p", ""), '--policies "" has an empty item'),
         (("-r", "0"), "rounds = 0, at least 1 is needed"),
         (("--limit-s", "0"), "limit_s = 0 is not above 0"),
         (("--backend", "x"), '--backend "x" is not auto, scx or daemon'),

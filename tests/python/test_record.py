@@ -400,6 +400,7 @@ def test_bad_input_is_one_line(build: Build, tmp_path: Path) -> None:
     cases = {
         "which program": [],
         "no-such-program: there is no such program": ["--", "no-such-program"],
+        "/etc/passwd: is not executable (chmod +x makes it so)": ["--", "/etc/passwd"],
         "is static, so it loads nothing of ours (try --system)": ["--", static],
         "is there already and is no recording": ["-o", "text.ampr", "--", "true"],
         "no such folder": ["-o", "nowhere/r.ampr", "--", "true"],

@@ -7,7 +7,7 @@ use rustix::fs::{Access, access};
 use serde::Serialize;
 
 use crate::Root;
-use crate::cgroups::{CgroupVersion, Delegation, Mount, cgroup_v1, mounts, own_cgroups};
+use crate::cgroups::{CgroupVersion, Delegation, Mounts, Place, own_cgroups};
 use crate::pmus::core_pmu_names;
 
 /// What the kernel offers and this process may use.
@@ -30,13 +30,13 @@ pub struct Capabilities {
     /// Clocks: name, governors, whether this process may set them.
     pub cpufreq: Vec<Cpufreq>,
     /// Where each cgroup controller of version 1 is mounted.
-    pub cgroup_v1: BTreeMap<String, String>,
+    pub cgroup_v1: BTreeMap<String, Place>,
     /// Where cgroup version 2 is mounted.
-    pub cgroup_v2: Option<String>,
+    pub cgroup_v2: Option<Place>,
     /// Where threads can be frozen; none: only by SIGSTOP.
     pub freezer: Option<Delegation>,
     /// Where trace events are; none if they are not mounted or this process may not read them.
-    pub tracefs: Option<String>,
+    pub tracefs: Option<Place>,
     /// Whether waiting for a CPU is counted per thread (`CONFIG_SCHED_INFO`).
     pub run_delay: bool,
     /// Privileges of this process.
@@ -102,9 +102,8 @@ const OLD_ADMIN: [&str; 2] = ["CAP_BPF", "CAP_PERFMON"];
 impl Capabilities {
     /// What is found below a root for this process.
     pub fn detect(root: &Root) -> Self {
-        let mounts = mounts(root);
-        let of_kind = |kind: &str| mounts.iter().find(|mount| mount.kind == kind);
-        let cgroup_v2 = of_kind("cgroup2").map(|mount| mount.point.clone());
+        let mounts = Mounts::read(root).unwrap_or_default();
+        let has_events = |point: &&Place| root.has(point.join("events/sched"));
         Self {
             kernel: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
             sched_ext: root.has("/sys/kernel/sched_ext/state"),
@@ -115,11 +114,9 @@ impl Capabilities {
             counts_stalls: false,
             cpufreq: cpufreq(root),
             freezer: freezer(root, &mounts),
-            cgroup_v1: cgroup_v1(&mounts),
-            cgroup_v2,
-            tracefs: of_kind("tracefs")
-                .map(|mount| mount.point.clone())
-                .filter(|point| root.has(&format!("{point}/events/sched"))),
+            cgroup_v1: mounts.controllers(),
+            cgroup_v2: mounts.point("cgroup2").cloned(),
+            tracefs: mounts.point("tracefs").filter(has_events).cloned(),
             run_delay: root.has("/proc/self/schedstat"),
             rights: rights(&privileges(root)),
             privileges: privileges(root),
@@ -151,6 +148,9 @@ impl Capabilities {
                 format!("{} ({}{may})", clock.policy, clock.governors.join(" "))
             })
             .collect();
+        let place = |place: &Option<Place>| {
+            place.as_ref().map_or_else(|| "none".to_owned(), Place::to_string)
+        };
         let controllers: Vec<String> = self.cgroup_v1.keys().cloned().collect();
         vec![
             ("kernel", self.kernel.clone()),
@@ -160,9 +160,9 @@ impl Capabilities {
             ("PMU", list(&self.pmus)),
             ("cpufreq", list(&clocks)),
             ("cgroup v1", list(&controllers)),
-            ("cgroup v2", self.cgroup_v2.clone().unwrap_or_else(|| "none".to_owned())),
+            ("cgroup v2", place(&self.cgroup_v2)),
             ("freezer", self.describe_freezer()),
-            ("tracefs", self.tracefs.clone().unwrap_or_else(|| "none".to_owned())),
+            ("tracefs", place(&self.tracefs)),
             ("waiting times", yes_no(self.run_delay)),
             ("privileges", list(&self.privileges)),
         ]
@@ -193,7 +193,7 @@ impl Capabilities {
 }
 
 /// Version 1 comes first, because it can stop single threads.
-fn freezer(root: &Root, mounts: &[Mount]) -> Option<Delegation> {
+fn freezer(root: &Root, mounts: &Mounts) -> Option<Delegation> {
     own_cgroups(root, mounts, "freezer")
         .into_iter()
         .find(|own| is_writable(&root.path(&own.folder)))
@@ -225,7 +225,7 @@ fn cpufreq(root: &Root) -> Vec<Cpufreq> {
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
-            writable: is_writable(&root.path(&format!("{FOLDER}/{policy}/scaling_max_freq"))),
+            writable: is_writable(&root.path(format!("{FOLDER}/{policy}/scaling_max_freq"))),
             policy,
         }
     };

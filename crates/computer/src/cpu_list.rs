@@ -11,17 +11,39 @@ use ampsched_model::limits::CPUS_MAX;
 ///
 /// Errors: a part that is no CPU below 8192 and no ascending range; `source` and `key` say where the text stands.
 pub fn parse_cpus(source: &str, key: &str, text: &str) -> Result<BTreeSet<usize>, InputError> {
-    let is_between = |letter: char| letter == ',' || letter.is_whitespace();
     let mut cpus = BTreeSet::new();
-    for part in text.split(is_between).filter(|part| !part.is_empty()) {
-        let range = parse_range(part).ok_or_else(|| {
+    for range in ranges(source, key, text) {
+        cpus.extend(range?);
+    }
+    Ok(cpus)
+}
+
+/// The same, but a CPU that is listed twice is an error, too.
+pub fn parse_cpus_once(source: &str, key: &str, text: &str) -> Result<BTreeSet<usize>, InputError> {
+    let mut cpus = BTreeSet::new();
+    for range in ranges(source, key, text) {
+        for cpu in range? {
+            if !cpus.insert(cpu) {
+                return Err(InputError::new(source, key, format!("CPU {cpu} is listed twice")));
+            }
+        }
+    }
+    Ok(cpus)
+}
+
+fn ranges<'a>(
+    source: &'a str,
+    key: &'a str,
+    text: &'a str,
+) -> impl Iterator<Item = Result<RangeInclusive<usize>, InputError>> + 'a {
+    let is_between = |letter: char| letter == ',' || letter.is_whitespace();
+    text.split(is_between).filter(|part| !part.is_empty()).map(move |part| {
+        parse_range(part).ok_or_else(|| {
             let message = format!("\"{part}\" of \"{text}\" is not a CPU or a range of CPUs");
             InputError::new(source, key, message)
                 .with_hint(format!("such as 0-3,8; CPUs are below {CPUS_MAX}"))
-        })?;
-        cpus.extend(range);
-    }
-    Ok(cpus)
+        })
+    })
 }
 
 fn parse_range(part: &str) -> Option<RangeInclusive<usize>> {

@@ -8,8 +8,7 @@ use std::io::ErrorKind;
 use ampsched_model::{ClassId, InputError};
 use serde::Serialize;
 
-use crate::cgroups::mounts;
-use crate::{CoreMap, Domain, Root, format_cpus};
+use crate::{CoreMap, Domain, Mounts, Root, format_cpus};
 
 /// Flags of a model (include/linux/energy_model.h).
 const MICROWATTS: u64 = 1;
@@ -49,14 +48,14 @@ impl EnergyModels {
     /// What can be read of it. What cannot be understood is left out, with a reason.
     pub fn read(root: &Root) -> Self {
         let because = |reason: String| Self { models: Vec::new(), reasons: vec![reason] };
-        let mounts = mounts(root);
-        let Some(debugfs) = mounts.iter().find(|mount| mount.kind == "debugfs") else {
+        let mounts = Mounts::read(root).unwrap_or_default();
+        let Some(debugfs) = mounts.point("debugfs") else {
             return because(
                 "the kernel's energy model is not to be seen: `mount -t debugfs debugfs /sys/kernel/debug` as root"
                     .to_owned(),
             );
         };
-        let folder = format!("{}/energy_model", debugfs.point);
+        let folder = format!("{debugfs}/energy_model");
         match fs::read_dir(root.path(&folder)) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {

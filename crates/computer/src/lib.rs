@@ -21,14 +21,14 @@ mod wakeup;
 
 pub use by_hand::ByHand;
 pub use capabilities::{Capabilities, Cpufreq, LOAD_SCHEDULER, RIGHTS, Right};
-pub use cgroups::{CgroupVersion, Delegation};
+pub use cgroups::{CgroupVersion, Delegation, Mounts, Place, below};
 pub use classes::{CpuClass, CpuClasses, Evidence, online_cpus};
 pub use cores::{CoreMap, Domain};
-pub use cpu_list::{format_cpus, parse_cpus};
+pub use cpu_list::{format_cpus, parse_cpus, parse_cpus_once};
 pub use domains::detect_cores;
 pub use energy::{EnergyModels, PowerPoint};
 pub use kinds::{CoreKind, core_kinds};
 pub use pmus::CorePmu;
-pub use procfs::{Proc, ThreadKey, ThreadStat, boot_id};
+pub use procfs::{Proc, ThreadKey, ThreadStat, boot_id, is_gone, unless_gone};
 pub use root::Root;
 pub use wakeup::wakeup_ns;

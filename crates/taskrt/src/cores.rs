@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ampsched_computer::{CpuClass, CpuClasses, Root, online_cpus, parse_cpus};
+use ampsched_computer::{CpuClass, CpuClasses, Root, online_cpus, parse_cpus_once};
 use ampsched_model::InputError;
 use ampsched_task::{WorkerClass, Workers};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -124,7 +124,7 @@ fn class(text: &str, part: &str) -> Result<CoreClass, InputError> {
     if !(speed > 0.0 && f64::is_finite(speed)) {
         return Err(error(text, format!("speed {speed} of {name:?} is not above 0")));
     }
-    let cpus = parse_cpus(&source(text), name, list)?;
+    let cpus = parse_cpus_once(&source(text), name, list)?;
     match cpus.last() {
         None => Err(error(text, format!("{name:?} has no CPU")).with_hint(FORM)),
         Some(&last) if last > CPU_MAX => {
@@ -255,6 +255,15 @@ mod tests {
         assert!(error_of("big:nan=0").contains("speed NaN of \"big\" is not above 0"));
         assert!(error_of("=0").contains("is not a class of cores"));
         assert_eq!(error_of("a=0-2;b=2"), "cores \"a=0-2;b=2\": CPU 2 is listed twice");
+    }
+
+    #[test]
+    fn h34_a_cpu_counts_once_within_a_list_too() {
+        for list in ["0,0,0", "0-2,1", "1,0-2", "0-1 1", "3,2-3"] {
+            let error = Cores::parse(&format!("big={list}")).unwrap_err().to_string();
+            assert!(error.contains("big: CPU ") && error.ends_with(" is listed twice"), "{error}");
+        }
+        assert_eq!(Cores::parse("big=2,0-1").unwrap().cpus().collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

@@ -24,6 +24,15 @@ pub enum Error {
         /// What to do about it; empty if nothing is known.
         hint: &'static str,
     },
+    /// The runtime's workers are threads of another process, which has forked this one.
+    #[error(
+        "the runtime is that of process {owner}, whose threads a forked child does not have (start a runtime in the \
+         child)"
+    )]
+    Forked {
+        /// Process that has started the runtime.
+        owner: u32,
+    },
     /// The work was cancelled.
     #[error("cancelled after {done} of {all} {unit}")]
     Cancelled {

@@ -54,6 +54,7 @@ mod recording;
 mod runtime;
 mod scope;
 mod shared;
+mod speed;
 mod sync;
 
 pub use ampsched_task::{Recording, TaskId, WorkerId};

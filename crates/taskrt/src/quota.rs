@@ -48,7 +48,7 @@ impl Quotas {
     /// Errors: a share or period out of range; no CPU controller; cgroups that this process may not change.
     pub fn new(shares: &[f64], period: Duration) -> Result<Self, Error> {
         let own = own_cgroup(&Root::default())?;
-        Self::create(own.version, own.folder.into(), shares, period)
+        Self::create(own.version, own.folder.to_path_buf(), shares, period)
     }
 
     fn create(

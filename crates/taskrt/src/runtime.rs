@@ -3,12 +3,12 @@
 use std::mem::ManuallyDrop;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::process;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ampsched_kernels::Kernel;
 use ampsched_task::{Graph, Schedule, Slot, TaskId, WorkerId, Workers, build_task_policy};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
@@ -22,14 +22,11 @@ use crate::policy_text::parse_policy;
 use crate::recording::recording;
 use crate::scope::Scope;
 use crate::shared::{Shared, wake_all};
+use crate::speed::measure;
 use crate::{Cores, Error, Recording};
 
 /// Stack of a worker: that of a program's main thread on Linux; waits may be nested on it.
 const STACK_BYTES: usize = 8 << 20;
-/// The kernel that speeds are measured with: what most programs do most of the time is integer arithmetic.
-const SPEED_KERNEL: &str = "integer";
-/// Rounds of the kernel between two readings of the clock: about 10 µs.
-const SPEED_ROUNDS: u64 = 10_000;
 
 /// What a runtime is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,10 +53,15 @@ impl Config {
 ///
 /// Whoever calls waits; workers that have nothing to do sleep. A worker may call, too: what a loop or task opens itself
 /// is executed by that worker with the help of those that are idle. Dropping the runtime ends the threads.
+///
+/// A child that the process forks has none of the threads: there whatever has a [`Result`] is [`Error::Forked`], and
+/// what has none panics with its words.
 pub struct Runtime {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     thread_ids: Vec<u32>,
+    /// The process whose threads they are.
+    owner: u32,
 }
 
 /// What a worker's thread says of itself when it has started.
@@ -101,12 +103,18 @@ impl Runtime {
             begin.send(Arc::clone(&shared)).expect("the worker waits");
             threads.push(thread);
         }
-        Ok(Self { shared, threads, thread_ids })
+        Ok(Self { shared, threads, thread_ids, owner: process::id() })
     }
 
     /// The workers, with their speeds as far as they are known.
     pub fn workers(&self) -> Workers {
+        self.is_here().unwrap_or_else(refuse);
         self.shared.lock().workers.clone()
+    }
+
+    /// Whether the workers' threads are this process's; in a forked child a thread may have left its locks locked.
+    fn is_here(&self) -> Result<(), Error> {
+        if self.owner == process::id() { Ok(()) } else { Err(Error::Forked { owner: self.owner }) }
     }
 
     /// The operating system's identifiers of the workers' threads, in the order of the workers.
@@ -132,7 +140,7 @@ impl Runtime {
             body(part);
             ControlFlow::Continue(())
         };
-        self.execute_loop(range, Location::caller(), &body).expect("nobody cancels it");
+        self.execute_loop(range, Location::caller(), &body).unwrap_or_else(refuse);
     }
 
     /// As [`Runtime::for_each`], but a body that returns `Break` ends the loop: no further part is begun.
@@ -183,7 +191,7 @@ impl Runtime {
             *lock(place) = Some(merged);
             ControlFlow::Continue(())
         };
-        self.execute_loop(range, Location::caller(), &body).expect("nobody cancels it");
+        self.execute_loop(range, Location::caller(), &body).unwrap_or_else(refuse);
         let all = results.into_iter().filter_map(|result| result.into_inner().ok().flatten());
         all.fold(identity(), merge)
     }
@@ -206,6 +214,7 @@ impl Runtime {
         name: impl FnOnce() -> String,
         body: &(dyn Fn(Range<usize>) -> ControlFlow<()> + Sync),
     ) -> Result<(), Error> {
+        self.is_here()?;
         if range.is_empty() {
             return Ok(());
         }
@@ -254,6 +263,7 @@ impl Runtime {
         &self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     ) -> Result<T, Error> {
+        self.is_here()?;
         let Shared { build, params, policy, .. } = &*self.shared;
         if Scheduling::of(*build, params, &self.workers()).needs_whole_graph() {
             return Err(Error::WholeGraph { policy });
@@ -276,6 +286,7 @@ impl Runtime {
         is_held: bool,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     ) -> Result<T, Error> {
+        self.is_here()?;
         let serial = self
             .open(is_held, |shared, workers| Scheduling::of(shared.build, &shared.params, workers));
         let scope = Scope::new(Arc::clone(&self.shared), serial);
@@ -311,6 +322,7 @@ impl Runtime {
     /// Errors: the graph states costs for another number of classes than there are; a fault of the policy. If a
     /// body panics, no more tasks are started, and the panic goes on in the caller.
     pub fn run_graph(&self, graph: &Graph, body: impl Fn(TaskId) + Sync) -> Result<(), Error> {
+        self.is_here()?;
         let classes = self.workers();
         let problem = ampsched_task::Problem::new(graph, classes)?;
         let scheduling = Scheduling::of(self.shared.build, &self.shared.params, problem.workers());
@@ -370,6 +382,7 @@ impl Runtime {
 
     /// Calls `body` once on each worker, on all at the same time.
     fn on_each_worker(&self, body: impl Fn(WorkerId) + Sync) -> Result<(), Error> {
+        self.is_here()?;
         let workers = self.workers();
         let slot = |worker: WorkerId| {
             let task = TaskId::from(worker.index());
@@ -415,6 +428,7 @@ impl Runtime {
     ///
     /// Errors: too many executions for a graph.
     pub fn take_recording(&self) -> Result<Option<Recording>, Error> {
+        self.is_here()?;
         let (all, workers) = {
             let mut dispatcher = self.shared.lock();
             (std::mem::take(&mut dispatcher.recorded), dispatcher.workers.clone())
@@ -425,12 +439,22 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        if self.is_here().is_err() {
+            // There is nobody to wait for, and what they share may be locked.
+            self.threads.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.shared.change(|dispatcher, to_wake| dispatcher.close(to_wake));
         for thread in self.threads.drain(..) {
             // A worker's thread has no result, and panics of bodies are caught.
             let _ = thread.join();
         }
     }
+}
+
+/// Ends the calling thread of a forked child, where a result has no place for an error; nobody cancels such calls.
+fn refuse(error: Error) {
+    panic!("{error}")
 }
 
 /// Starts a worker's thread, which reports and then waits for what it shares with the others.
@@ -466,19 +490,4 @@ fn pin(cpu: usize) -> Result<(), Error> {
         let hint = "there is no such CPU, or this process may not use it; see `taskset -cp $$`";
         Error::system(format!("pinning a worker to CPU {cpu}"), error, hint)
     })
-}
-
-/// Rounds of the kernel per second on the calling thread.
-fn measure(duration: Duration) -> f64 {
-    let mut kernel = Kernel::new(SPEED_KERNEL).expect("the kernel exists");
-    let (start, mut rounds, mut sum) = (Instant::now(), 0_u64, 0_u64);
-    loop {
-        sum = sum.wrapping_add(kernel.run(SPEED_ROUNDS));
-        rounds += SPEED_ROUNDS;
-        let elapsed = start.elapsed();
-        if elapsed >= duration {
-            std::hint::black_box(sum);
-            return rounds as f64 / elapsed.as_secs_f64();
-        }
-    }
 }

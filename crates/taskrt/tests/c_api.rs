@@ -40,6 +40,12 @@ fn a_c_program_runs() {
     run_c(include_str!("c_program.c"));
 }
 
+/// It hung.
+#[test]
+fn h34_a_forked_child_is_refused_its_parent_s_runtime() {
+    assert_eq!(run_c(include_str!("c_forked.c")), "child 0, parent 0\n");
+}
+
 #[test]
 fn the_program_of_the_how_to_page_runs() {
     let page = include_str!("../../../docs/howto/use-the-runtime.md");

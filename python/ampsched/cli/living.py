@@ -30,6 +30,7 @@ THEIRS = "Options: `--help`, or the man page of `ampsched-live`, which gets all 
 for _each in subcommands().values():
     app.command(_each.name, cls=PassedOn, help=f"{_each.about}.", epilog=THEIRS)(pass_on)
 
+COMPARED = ["default,abreast"]
 COMPARE_EXAMPLES = render.examples("ampsched live compare mix.toml -p default,abreast --big 0-3 --little 4-7")
 
 
@@ -42,16 +43,16 @@ def compare(
         typer.Argument(metavar="MIX", help="TOML file with tables [[programs]]: name, command, delay_s."),
     ],
     policy: Annotated[
-        str,
+        list[str],
         typer.Option(
             "--policies",
             "--policy",
             "-p",
             metavar="NAMES",
-            help="Policies a,b with parameters; others are measured against the first; default: the kernel alone, scx_NAME: a program.",
+            help="Policies a,b with parameters, repeatable; others are measured against the first; default: the kernel, scx_X: a program.",
             autocompletion=read.complete_policy,
         ),
-    ] = "default,abreast",
+    ] = COMPARED,
     repeat: Annotated[
         int,
         typer.Option(
@@ -78,7 +79,7 @@ def compare(
     with progress_bar("Running", hidden=output.is_data) as progress:
         result = compare_live(
             programs,
-            read.split(policy, "policies"),
+            [name for names in policy for name in read.split(names, "policies")],
             rounds=repeat,
             seed=seed,
             options=options,

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ampsched._core import InputError
-from ampsched.children import ended_by_signals
+from ampsched.children import ended_by_signals, why_not_run
 from ampsched.execution import Progress
 from ampsched.files import temporary_folder
 from ampsched.live import _under
@@ -274,9 +274,7 @@ def _check(policies: Sequence[str], rounds: int, limit_s: float) -> None:
 def _check_program(program: MixProgram) -> None:
     name = program.command[0]
     if shutil.which(name) is None:
-        is_there = Path(name).exists() if "/" in name else False
-        reason = "it is not a program that may be run" if is_there else "No such file or directory"
-        raise InputError(f"program {program.name}: cannot be run: {name}: {reason}")
+        raise InputError(f"program {program.name}: cannot be run: {name}: {why_not_run(name)}")
 
 
 def _check_policy(policy: str, options: Sequence[str]) -> None:
@@ -293,7 +291,7 @@ def _check_scheduler(policy: str) -> str | None:
     if not _under.STATE.exists():
         return f"{_under.STATE}: this kernel has no sched_ext"
     if shutil.which(program) is None:
-        return f"{program}: cannot be run: No such file or directory"
+        return f"{program}: cannot be run: {why_not_run(program)}"
     return None
 
 

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from ampsched._core import InputError, Recording, recording_from_raw, wakeup_ns
-from ampsched.children import SIGNALLED, cpu_s_of_children
+from ampsched.children import SIGNALLED, cpu_s_of_children, why_not_run
 from ampsched.files import check_writable
 from ampsched.recording import room
 from ampsched.recording.counting import counted
@@ -55,7 +55,7 @@ def find_program(name: str) -> Path:
     """
     found = shutil.which(name)
     if found is None:
-        raise InputError(f"{name}: {_why_not(name)}")
+        raise InputError(f"{name}: {why_not_run(name)}")
     path = Path(found).absolute()
     status = path.stat()
     if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != 0:
@@ -64,14 +64,6 @@ def find_program(name: str) -> Path:
     if reason:
         raise InputError(f"{name}: {reason}, so it loads nothing of ours (try --system)")
     return path
-
-
-def _why_not(name: str) -> str:
-    """Why a name is no program's."""
-    file = Path(name)
-    if "/" not in name or not os.path.lexists(file):
-        return "there is no such program"
-    return "is a folder, no program" if file.is_dir() else "is not executable (chmod +x makes it so)"
 
 
 def _refuses(path: Path) -> str | None:

@@ -29,14 +29,14 @@ fn version_1_can_freeze_threads_and_comes_first() {
     ]);
     let freezer = found.freezer.unwrap();
     assert_eq!(freezer.version, CgroupVersion::V1);
-    assert_eq!(freezer.folder, "/sys/fs/cgroup/freezer/a");
+    assert_eq!(freezer.folder, "/sys/fs/cgroup/freezer/a".into());
 }
 
 #[test]
 fn version_2_stands_in() {
     let found = detect(&[V2, ("sys/fs/cgroup/b/cgroup.procs", "")]);
     let freezer = found.freezer.clone().unwrap();
-    assert_eq!((freezer.version, freezer.folder.as_str()), (CgroupVersion::V2, "/sys/fs/cgroup/b"));
+    assert_eq!((freezer.version, freezer.folder), (CgroupVersion::V2, "/sys/fs/cgroup/b".into()));
     let rows = found.rows();
     assert!(
         rows.contains(&("freezer", "whole processes, below /sys/fs/cgroup/b (cgroup v2)".into()))
@@ -53,11 +53,11 @@ fn the_cgroup_of_a_controller_is_found_in_either_interface() {
     let v1 = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
               cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n";
     let own = "7:cpuset:/x\n4:cpu,cpuacct:/user/me\n0::/unified/me\n";
-    let expected = (CgroupVersion::V1, "/sys/fs/cgroup/cpu,cpuacct/user/me".to_owned());
+    let expected = (CgroupVersion::V1, "/sys/fs/cgroup/cpu,cpuacct/user/me".into());
     assert_eq!(of_cpu(&format!("{}{v1}", V2.1), own), Some(expected));
-    let expected = (CgroupVersion::V2, "/sys/fs/cgroup/user.slice/run.scope".to_owned());
+    let expected = (CgroupVersion::V2, "/sys/fs/cgroup/user.slice/run.scope".into());
     assert_eq!(of_cpu(V2.1, "0::/user.slice/run.scope"), Some(expected));
-    assert_eq!(of_cpu(V2.1, "0::/"), Some((CgroupVersion::V2, "/sys/fs/cgroup".to_owned())));
+    assert_eq!(of_cpu(V2.1, "0::/"), Some((CgroupVersion::V2, "/sys/fs/cgroup".into())));
     assert_eq!(of_cpu("proc /proc proc rw 0 0", own), None);
 }
 
@@ -90,7 +90,7 @@ fn what_a_kernel_has_is_found() {
     assert!(found.sched_ext && found.btf && found.bpf);
     assert_eq!(found.pmus, ["cpu_core"]);
     assert_eq!(found.cpufreq[0].governors, ["powersave", "userspace"]);
-    assert_eq!(found.tracefs.as_deref(), Some("/sys/kernel/tracing"));
+    assert_eq!(found.tracefs, Some("/sys/kernel/tracing".into()));
     assert_eq!(found.privileges, ["CAP_SYS_NICE"]);
     assert!(found.holds("CAP_SYS_NICE") && !found.holds("CAP_KILL"));
 }

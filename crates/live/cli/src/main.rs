@@ -12,19 +12,23 @@ use std::process::ExitCode;
 use ampsched_live_daemon::Daemon;
 use ampsched_live_driver::Backend;
 use ampsched_live_session::arguments::exit_code;
-use ampsched_live_session::{Backend as _, Settings, Setup};
+use ampsched_live_session::{Backend as _, Settings, Setup, check_limits};
 use ampsched_model::InputError;
 use clap::Parser;
 
 use args::{Arguments, LiveTask};
 
 fn main() -> ExitCode {
-    exit_code(match Arguments::parse().task {
+    exit_code(check_limits().and_then(|()| execute()))
+}
+
+fn execute() -> Result<ExitCode, InputError> {
+    match Arguments::parse().task {
         LiveTask::Session(task) => task.execute::<Daemon>(run, refuse),
         LiveTask::Status(wanted) => status::status(&wanted),
         LiveTask::Stop(folder) => stop::stop(&folder),
         LiveTask::Doctor(wanted) => doctor::doctor(&wanted),
-    })
+    }
 }
 
 /// Why a policy can be run by no means here, or not by those that are wanted.

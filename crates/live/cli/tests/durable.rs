@@ -73,7 +73,7 @@ fn kill_with_guardian(session: Session) {
 
 /// What a process is at: `S` sleeps, `T` has been stopped.
 fn state_of(pid: i32) -> Option<char> {
-    ampsched_computer::Proc::default().process(pid).map(|stat| stat.state)
+    ampsched_computer::Proc::default().process(pid).ok().map(|stat| stat.state)
 }
 
 /// A session whose disk was full for a while, in which processes were started; they are below the tree.
@@ -237,7 +237,7 @@ fn m10_a_stopped_guardian_does_not_hang_the_end() {
     until("the session ends", || session.child.try_wait().unwrap().is_some());
     assert!(tree.is_untouched());
     let proc = ampsched_computer::Proc::default();
-    assert!(proc.process(guardian).is_none(), "it is gone, too");
+    assert!(proc.process(guardian).is_err(), "it is gone, too");
 }
 
 #[test]
@@ -385,4 +385,49 @@ fn low_a_session_whose_folder_is_removed_puts_back_and_ends() {
     let (code, said) = session.stop();
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("somebody has removed the session's journal"), "{said}");
+}
+
+/// The files by which a session's process is known to others.
+fn registrations(pid: i32) -> Vec<std::path::PathBuf> {
+    let entries = ["/dev/shm", "/tmp"].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let is_meant = |path: &std::path::PathBuf| {
+        path.to_string_lossy().contains("/ampsched-session-")
+            && fs::read_to_string(path).is_ok_and(|text| text.contains(&format!("\"pid\":{pid},")))
+    };
+    paths.filter(is_meant).collect()
+}
+
+#[test]
+fn h34_a_guardian_removes_the_file_of_its_session() {
+    let Some((_folder, tree, session)) = bound(1) else { return };
+    let (pid, guardian) = (session.pid(), session.guardian().unwrap());
+    assert_eq!(registrations(pid).len(), 1);
+    kill(pid, Signal::KILL);
+    until("it has put back", || tree.is_untouched());
+    until("it has ended", || state_of(guardian).is_none_or(|state| state == 'Z'));
+    assert_eq!(registrations(pid), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn h34_empty_and_forged_files_of_sessions_are_removed_by_the_next() {
+    let forged = |text: &str| {
+        let file =
+            tempfile::Builder::new().prefix("ampsched-session-").tempfile_in("/tmp").unwrap();
+        fs::write(file.path(), text).unwrap();
+        file
+    };
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
+    let session = format!(
+        "{{\"boot\":\"{}\",\"pid_namespace\":\"{}\",\"pid\":1,\"journal\":\"/etc/passwd\"}}",
+        boot.trim(),
+        namespace.display()
+    );
+    let files = ["", "rubbish", &session].map(forged);
+    let Some((_folder, _tree, session)) = bound(1) else { return };
+    for file in &files {
+        assert!(!file.path().exists(), "{}", file.path().display());
+    }
+    drop(session);
 }

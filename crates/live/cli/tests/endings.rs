@@ -83,7 +83,7 @@ fn signals_end_a_session_soon_whatever_its_command_does() {
         let Some((folder, status, time)) = end_by(signal, script) else { return };
         let pid: i32 =
             fs::read_to_string(folder.path().join("begun")).unwrap().trim().parse().unwrap();
-        let goes_on = Proc::default().process(pid).is_some();
+        let goes_on = Proc::default().process(pid).is_ok();
         kill(pid, Signal::KILL);
         assert_eq!(status.code(), Some(code));
         assert!(time < SOON, "{time:?}");
@@ -335,4 +335,19 @@ fn a_capability_stands_in_for_root() {
     let output = other.command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(words(&output.stderr).contains("only root can run a command as root"));
+}
+
+#[test]
+fn h34_the_kernel_s_own_policies_change_nothing_and_say_so() {
+    for policy in ["linux", "cfs", "eevdf"] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(classes) = classes() else { return };
+        let mut command = Command::new(PROGRAM);
+        command.args(["run", "--backend=daemon"]).args(classes).arg(format!("--policy={policy}"));
+        command.arg("--run-dir").arg(folder.path()).args(["--", "true"]);
+        let said = words(&command.output().unwrap().stderr);
+        assert!(said.contains("note: it is rules only"), "{said}");
+        assert!(said.contains("here: nothing is changed"), "{said}");
+        assert!(said.contains(&format!("{policy} by the kernel itself for ")), "{said}");
+    }
 }

@@ -58,7 +58,7 @@ impl Counters {
         let nice = (proc.process(own).unwrap().nice + 10).min(19);
         let counters = Self { children: (0..count).map(start).collect(), cpus, nice };
         until("they count", || {
-            counters.pids().all(|pid| proc.process(pid).is_some_and(|stat| stat.name == "sh"))
+            counters.pids().all(|pid| proc.process(pid).is_ok_and(|stat| stat.name == "sh"))
         });
         counters
     }
@@ -84,8 +84,10 @@ impl Counters {
     fn held(&self) -> usize {
         let proc = Proc::default();
         let is_held = |&pid: &i32| {
-            let is_stopped = proc.process(pid).is_some_and(|stat| stat.state == 'T');
-            is_stopped || proc.cgroups(pid).values().any(|path| path.contains("ampsched-held"))
+            let is_stopped = proc.process(pid).is_ok_and(|stat| stat.state == 'T');
+            let cgroups = proc.cgroups(pid).unwrap_or_default();
+            let is_frozen = |path: &PathBuf| path.display().to_string().contains("ampsched-held");
+            is_stopped || cgroups.values().any(is_frozen)
         };
         self.pids().filter(is_held).count()
     }
@@ -140,7 +142,7 @@ impl Session {
         let proc = Proc::default();
         let is_guardian =
             |pid: &i32| proc.command(*pid).get(1).is_some_and(|word| word == "guardian");
-        proc.children(self.pid()).into_iter().find(is_guardian)
+        proc.children(self.pid()).unwrap_or_default().into_iter().find(is_guardian)
     }
 
     fn call(&self, arguments: &[&str]) -> Output {

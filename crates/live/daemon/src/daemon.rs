@@ -14,7 +14,6 @@ use ampsched_live_session::{
 };
 use ampsched_model::{InputError, Ns, ThreadId};
 use ampsched_policy::{Change, RunState, nice_to_weight};
-use rustix::io::Errno;
 use rustix::process::{Pid, set_child_subreaper};
 use serde::Serialize;
 
@@ -139,7 +138,10 @@ impl Backend for Daemon {
             true => freezer.is_held(member.key),
             false => freezer.is_held(member.process),
         };
-        let mut seen = self.roster.look(&self.proc, &session.cores, elapsed_ns, is_held);
+        let (mut seen, unseen) = self.roster.look(&self.proc, &session.cores, elapsed_ns, is_held);
+        if let Some(error) = unseen {
+            session.note("looking at threads", &error);
+        }
         let blame_ns = self.blame.as_mut().map_or_else(|| Ok(BTreeMap::new()), FutexTrace::take);
         let blame_ns = blame_ns.unwrap_or_else(|error| {
             session.note(TRACING, &error);
@@ -211,8 +213,7 @@ impl Backend for Daemon {
 impl Daemon {
     /// Begins to schedule a thread.
     fn adopt(&mut self, session: &mut Session, stat: &ThreadStat, now_ns: Ns) -> io::Result<()> {
-        let ended = || io::Error::from(Errno::SRCH);
-        let process = self.proc.process(stat.pid).ok_or_else(ended)?.key;
+        let process = self.proc.process(stat.pid)?.key;
         let before = self.roster.before(stat, process, &self.proc)?;
         let allowed = session.cores.core_set(&before.cpus);
         if allowed.is_empty() {
@@ -372,7 +373,7 @@ fn freezer(capabilities: &Capabilities, root: &Root) -> Freezer {
             CgroupVersion::V1 => capabilities.cgroup_v1.get("freezer"),
             CgroupVersion::V2 => capabilities.cgroup_v2.as_ref(),
         };
-        Some((delegation, mount?.as_str()))
+        Some((delegation, &**mount?))
     });
     Freezer::new(place, root)
 }

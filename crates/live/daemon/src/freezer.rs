@@ -9,11 +9,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ampsched_computer::{CgroupVersion, Delegation, Proc, Root, ThreadKey};
+use ampsched_computer::{CgroupVersion, Delegation, Proc, Root, ThreadKey, below};
 use ampsched_live_session::Journal;
 
 use crate::system;
-use crate::touch::{Group, OwnGroup, Touch};
+use crate::touch::{Group, Hierarchy, OwnGroup, Touch};
 
 /// Means of holding threads back.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ enum Means {
     Cgroup {
         version: CgroupVersion,
         folder: PathBuf,
-        mount: String,
+        mount: PathBuf,
         is_made: bool,
     },
     Stop,
@@ -51,12 +51,12 @@ enum Means {
 
 impl Freezer {
     /// Below a cgroup, or by SIGSTOP if there is none. `mount`: where that cgroup's hierarchy is mounted.
-    pub fn new(place: Option<(&Delegation, &str)>, root: &Root) -> Self {
+    pub fn new(place: Option<(&Delegation, &Path)>, root: &Root) -> Self {
         let means = match place {
             Some((delegation, mount)) => Means::Cgroup {
                 version: delegation.version,
                 folder: root.path(&delegation.folder).join(OwnGroup::name()),
-                mount: root.path(mount).display().to_string(),
+                mount: root.path(mount),
                 is_made: false,
             },
             None => Means::Stop,
@@ -95,17 +95,16 @@ impl Freezer {
             Means::Stop => None,
             Means::Cgroup { version, folder, mount, is_made } => {
                 if !*is_made {
-                    make(*version, Path::new(mount), folder, journal)?;
+                    make(*version, mount, folder, journal)?;
                     *is_made = true;
                 }
-                let from = cgroup_of(&self.proc, *version, mount, key.tid);
-                Some(from.ok_or_else(|| io::Error::from(rustix::io::Errno::SRCH))?)
+                Some(below(mount, &cgroup_path(&self.proc, *version, key.tid)?))
             }
         };
         if self.written.get(&key) != Some(&from) {
             journal.write(&match (&self.means, &from) {
                 (Means::Cgroup { version, mount, .. }, Some(from)) => {
-                    let from = group_of(Path::new(mount), from)?;
+                    let from = group_of(mount, from)?;
                     Touch::Moved { version: *version, thread: key, from }
                 }
                 _ => Touch::Stopped { process: key },
@@ -137,7 +136,7 @@ impl Freezer {
         let released = match (&self.means, from) {
             (Means::Cgroup { version, folder, mount, .. }, Some(from)) => {
                 let above = folder.parent().expect("a cgroup of ours is below another");
-                go_back(*version, from, Path::new(mount), above, key.tid)
+                go_back(*version, from, mount, above, key.tid)
             }
             _ => system::set_stopped(key.tid, false).map(|()| None),
         };
@@ -214,7 +213,8 @@ fn make(
     journal: &mut Journal<Touch>,
 ) -> io::Result<()> {
     let group = OwnGroup::try_from(group_of(mount, folder)?).map_err(io::Error::other)?;
-    journal.write(&Touch::Cgroup { version, group })?;
+    let hierarchy = Some(Hierarchy::at(mount).map_err(|error| at(mount, error))?);
+    journal.write(&Touch::Cgroup { version, group, hierarchy })?;
     fs::create_dir(folder).map_err(|error| at(folder, error))?;
     set_frozen(version == CgroupVersion::V1, folder, true).map_err(|error| at(folder, error))
 }
@@ -239,17 +239,17 @@ pub fn members(version: CgroupVersion, folder: &Path) -> PathBuf {
     folder.join(if version == CgroupVersion::V1 { "tasks" } else { "cgroup.procs" })
 }
 
-fn cgroup_of(proc: &Proc, version: CgroupVersion, mount: &str, tid: i32) -> Option<PathBuf> {
-    let path = cgroup_path(proc, version, tid)?;
-    Some(PathBuf::from(format!("{mount}{}", path.trim_end_matches('/'))))
-}
-
-/// The cgroup of a thread within a hierarchy; none if it does not exist (any more).
-pub fn cgroup_path(proc: &Proc, version: CgroupVersion, tid: i32) -> Option<String> {
-    let cgroups = proc.cgroups(tid);
+/// The cgroup of a thread within a hierarchy.
+///
+/// # Errors
+///
+/// The thread does not exist (any more), or that cannot be told.
+pub fn cgroup_path(proc: &Proc, version: CgroupVersion, tid: i32) -> io::Result<PathBuf> {
     let is_meant = |names: &str| match version {
         CgroupVersion::V1 => names.split(',').any(|name| name == "freezer"),
         CgroupVersion::V2 => names.is_empty(),
     };
-    cgroups.into_iter().find(|(names, _)| is_meant(names)).map(|(_, path)| path)
+    let found = proc.cgroups(tid)?.into_iter().find(|(names, _)| is_meant(names));
+    let none = || io::Error::other(format!("/proc/{tid}/cgroup does not name its cgroup"));
+    found.map(|(_, path)| path).ok_or_else(none)
 }

@@ -14,4 +14,4 @@ mod touch;
 pub use daemon::{Daemon, Outcome};
 pub use freezer::{Freezer, WentOn, members};
 pub use restore::{Restored, outstanding, restore};
-pub use touch::{Cpus, Group, Instance, OwnGroup, Touch};
+pub use touch::{Cpus, Group, Hierarchy, Instance, OwnGroup, Touch};

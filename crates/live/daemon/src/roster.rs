@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ampsched_computer::{CoreMap, Proc, ThreadKey, ThreadStat, format_cpus};
+use ampsched_computer::{CoreMap, Proc, ThreadKey, ThreadStat, format_cpus, unless_gone};
 use ampsched_live_driver::Observation;
 use ampsched_model::{AppId, Ns, ThreadId};
 use ampsched_policy::RunState;
@@ -104,11 +104,13 @@ impl Roster {
         proc: &Proc,
     ) -> std::io::Result<Before> {
         let now = Before { cpus: cpus_of(stat.key.tid)?, nice: stat.nice };
-        let is_parent = |given: &&Given| {
-            proc.process(stat.parent).is_some_and(|stat| stat.key == given.process)
+        let given = match (self.given_to(process), self.processes.get(&stat.parent)) {
+            (None, Some(given)) => {
+                let parent = unless_gone(proc.process(stat.parent))?;
+                parent.is_some_and(|parent| parent.key == given.process).then_some(given)
+            }
+            (own, _) => own,
         };
-        let of_parent = || self.processes.get(&stat.parent).filter(is_parent);
-        let given = self.given_to(process).or_else(of_parent);
         let Some(given) = given else { return Ok(now) };
         let cpus_inherited = given.cpus.contains(&format_cpus(now.cpus.iter().copied()));
         Ok(Before {
@@ -206,23 +208,27 @@ impl Roster {
     }
 
     /// Looks at all members: what each has done in the last `elapsed_ns`; `is_held` says whom we hold back.
-    /// Those that have ended are among them and still members.
+    /// Those that have ended are among them and still members. Those that cannot be looked at now are not, and an error
+    /// says why.
     pub fn look(
         &mut self,
         proc: &Proc,
         cores: &CoreMap,
         elapsed_ns: Ns,
         is_held: impl Fn(&Member) -> bool,
-    ) -> Vec<Observation> {
-        let members = self.members.values_mut();
-        members
-            .map(|member| {
-                let stat = proc.stat(member.pid, member.key.tid);
-                let stat = stat.filter(|stat| stat.key == member.key && !stat.is_dead());
-                let held = is_held(member);
-                member.sight(stat.as_ref(), proc, cores, elapsed_ns, held)
-            })
-            .collect()
+    ) -> (Vec<Observation>, Option<std::io::Error>) {
+        let (mut seen, mut unseen) = (Vec::new(), None);
+        for member in self.members.values_mut() {
+            match unless_gone(proc.stat(member.pid, member.key.tid)) {
+                Ok(stat) => {
+                    let stat = stat.filter(|stat| stat.key == member.key && !stat.is_dead());
+                    let held = is_held(member);
+                    seen.push(member.sight(stat.as_ref(), proc, cores, elapsed_ns, held));
+                }
+                Err(error) => unseen = Some(error),
+            }
+        }
+        (seen, unseen)
     }
 }
 

@@ -5,17 +5,31 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use ampsched_computer::{Proc, ThreadKey};
+use ampsched_computer::{Proc, ThreadKey, ThreadStat, is_gone, unless_gone};
 use rustix::process::{Pid, Signal, kill_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 fn pid(number: i32) -> io::Result<Pid> {
-    Pid::from_raw(number).ok_or_else(|| io::Error::other("not a thread"))
+    let pid = if number > 0 { Pid::from_raw(number) } else { None };
+    pid.ok_or_else(|| io::Error::other("not a thread"))
 }
 
-/// Whether a thread is (still) the one that is meant.
-pub fn is_there(proc: &Proc, pid: i32, key: ThreadKey) -> bool {
-    proc.stat(pid, key.tid).is_some_and(|stat| stat.key == key && !stat.is_dead())
+/// A thread if it is (still) the one that is meant; none if it has ended, or another one has its number.
+///
+/// # Errors
+///
+/// That cannot be told.
+pub fn find(proc: &Proc, key: ThreadKey) -> io::Result<Option<ThreadStat>> {
+    let found = match unless_gone(proc.task(key.tid))? {
+        Some(stat) => Some(stat),
+        None if cpus_of(key.tid).is_err_and(|error| is_gone(&error)) => None,
+        // Another one has just got its number, or `/proc` hides threads of others (its option `hidepid`).
+        None => Some(proc.task(key.tid).map_err(|error| match is_gone(&error) {
+            true => io::Error::other("/proc does not show it"),
+            false => error,
+        })?),
+    };
+    Ok(found.filter(|stat| stat.key == key))
 }
 
 /// The CPUs that a thread may use.

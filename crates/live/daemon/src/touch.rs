@@ -4,9 +4,14 @@
 //! hierarchy, a number of a clock, never a path, and never what is to be written there but as a number.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use ampsched_computer::{CgroupVersion, ThreadKey, parse_cpus};
+use ampsched_computer::{CgroupVersion, ThreadKey, below, parse_cpus};
 use ampsched_live_session::ClockTouch;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +54,9 @@ pub enum Touch {
         version: CgroupVersion,
         /// Which.
         group: OwnGroup,
+        /// The hierarchy in which it is made, if it is known: in a container others may be at the same place.
+        #[serde(default)]
+        hierarchy: Option<Hierarchy>,
     },
     /// A thread (version 1) or process (version 2) that goes to the frozen cgroup.
     Moved {
@@ -126,45 +134,80 @@ impl From<Cpus> for String {
     }
 }
 
+/// What tells a hierarchy of cgroups, or a part of one that is mounted, from others: the file of its uppermost folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hierarchy {
+    device: u64,
+    inode: u64,
+}
+
+impl Hierarchy {
+    /// What is mounted there. Errors: it cannot be looked at.
+    pub fn at(mount: &Path) -> io::Result<Self> {
+        let found = fs::metadata(mount)?;
+        Ok(Self { device: found.dev(), inode: found.ino() })
+    }
+}
+
 /// A cgroup by its path within its hierarchy, such as `/user.slice`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Group(String);
+#[serde(try_from = "Name", into = "Name")]
+pub struct Group(PathBuf);
+
+/// A path as a journal has it: a text if it can be one, else bytes.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Name {
+    Text(String),
+    Bytes(Vec<u8>),
+}
 
 impl Group {
     /// The cgroup of a folder of a hierarchy that is mounted there; none if it is not of that hierarchy.
     pub fn of_folder(mount: &Path, folder: &Path) -> Option<Self> {
-        let below = folder.strip_prefix(mount).ok()?.to_str()?;
-        Self::try_from(format!("/{below}")).ok()
+        Self::try_from(Path::new("/").join(folder.strip_prefix(mount).ok()?)).ok()
     }
 
     /// Its path within the hierarchy, as `/proc/PID/cgroup` has it.
-    pub fn path(&self) -> &str {
+    pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// Its folder if the hierarchy is mounted there.
     pub fn folder(&self, mount: &Path) -> PathBuf {
-        mount.join(self.0.trim_start_matches('/'))
+        below(mount, &self.0)
     }
 }
 
-impl TryFrom<String> for Group {
+impl TryFrom<PathBuf> for Group {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        let mut parts = Path::new(&text).components();
+    fn try_from(path: PathBuf) -> Result<Self, String> {
+        let mut parts = path.components();
         let begins = parts.next() == Some(Component::RootDir);
         match begins && parts.all(|part| matches!(part, Component::Normal(_))) {
-            true => Ok(Self(text)),
-            false => Err(format!("\"{text}\" is no path of a cgroup")),
+            true => Ok(Self(path)),
+            false => Err(format!("\"{}\" is no path of a cgroup", path.display())),
         }
     }
 }
 
-impl From<Group> for String {
+impl TryFrom<Name> for Group {
+    type Error = String;
+
+    fn try_from(name: Name) -> Result<Self, String> {
+        match name {
+            Name::Text(text) => PathBuf::from(text),
+            Name::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }
+        .try_into()
+    }
+}
+
+impl From<Group> for Name {
     fn from(group: Group) -> Self {
-        group.0
+        let text = group.0.into_os_string().into_string();
+        text.map_or_else(|other| Self::Bytes(other.into_vec()), Self::Text)
     }
 }
 
@@ -189,10 +232,10 @@ impl TryFrom<Group> for OwnGroup {
     type Error = String;
 
     fn try_from(group: Group) -> Result<Self, String> {
-        let name = Path::new(group.path()).file_name().and_then(|name| name.to_str());
+        let name = group.path().file_name().and_then(|name| name.to_str());
         match name.is_some_and(|name| is_own(name, HELD)) {
             true => Ok(Self(group)),
-            false => Err(format!("\"{}\" is no cgroup of a session", group.path())),
+            false => Err(format!("\"{}\" is no cgroup of a session", group.path().display())),
         }
     }
 }
@@ -268,6 +311,10 @@ mod tests {
                 "no path of a cgroup",
             ),
             (
+                &format!(r#"{{"moved":{{"version":"v2","thread":{key},"from":[47,46,46]}}}}"#),
+                "no path of a cgroup",
+            ),
+            (
                 &format!(r#"{{"given_cpus":{{"process":{key},"cpus":"zero"}}}}"#),
                 "is not a CPU or a range",
             ),
@@ -285,13 +332,17 @@ mod tests {
         let group = group.unwrap();
         assert_eq!(
             (group.path(), group.folder(Path::new("/m"))),
-            ("/a/b", PathBuf::from("/m/a/b"))
+            (Path::new("/a/b"), PathBuf::from("/m/a/b"))
         );
-        let own = Group::try_from(format!("/a/{}", OwnGroup::name())).unwrap();
+        let own = Group::try_from(PathBuf::from(format!("/a/{}", OwnGroup::name()))).unwrap();
+        let own = OwnGroup::try_from(own).unwrap();
         let version = CgroupVersion::V1;
+        let hierarchy = Some(Hierarchy { device: 31, inode: 1 });
+        let bytes = PathBuf::from(OsString::from_vec(b"/a\xff/b".to_vec()));
         for touch in [
             Touch::Moved { version, thread: key, from: group },
-            Touch::Cgroup { version, group: OwnGroup::try_from(own).unwrap() },
+            Touch::Moved { version, thread: key, from: Group::try_from(bytes).unwrap() },
+            Touch::Cgroup { version, group: own, hierarchy },
             Touch::Tracing { instance: Instance::own() },
             Touch::GivenCpus { process: key, cpus: Cpus::try_from("0-3".to_owned()).unwrap() },
             Touch::Clock(ClockTouch { policy: 4, limit: Limit::Greatest, khz: 2_000_000 }),
@@ -299,5 +350,7 @@ mod tests {
             let text = serde_json::to_string(&touch).unwrap();
             assert_eq!(serde_json::from_str::<Touch>(&text).unwrap(), touch);
         }
+        let old = r#"{"cgroup":{"version":"v1","group":"/ampsched-held-7"}}"#;
+        assert!(serde_json::from_str::<Touch>(old).is_ok(), "of an earlier version");
     }
 }

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use ampsched_computer::{
-    Capabilities, CgroupVersion, Delegation, Proc, Root, ThreadKey, format_cpus, parse_cpus,
+    Capabilities, CgroupVersion, Delegation, Mounts, Place, Proc, Root, ThreadKey, below,
+    format_cpus, parse_cpus,
 };
 use ampsched_live_daemon::{
     Cpus, Freezer, Group, OwnGroup, Restored, Touch, members, outstanding, restore,
@@ -78,18 +79,15 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A folder of a cgroup hierarchy in which this test may make others, and where that hierarchy is mounted.
-fn place(version: CgroupVersion) -> Option<(Delegation, String)> {
-    let found = Capabilities::detect(&Root::default());
-    let (mount, controller) = match version {
-        CgroupVersion::V1 => (found.cgroup_v1.get("freezer")?.clone(), "freezer"),
-        CgroupVersion::V2 => (found.cgroup_v2?, ""),
-    };
-    let own = Proc::default().own_cgroups();
+fn place(version: CgroupVersion) -> Option<(Delegation, Place)> {
+    let mount = Mounts::read(&Root::default()).unwrap().freezer(version)?.clone();
+    let controller = if version == CgroupVersion::V1 { "freezer" } else { "" };
+    let own = Proc::default().own_cgroups().unwrap();
     let path = own.iter().find(|(names, _)| names.split(',').any(|name| name == controller))?.1;
-    let above = format!("{mount}{}", path.trim_end_matches('/'));
-    let folder = format!("{above}/ampsched-test-{}-{version:?}", std::process::id());
+    let name = format!("ampsched-test-{}-{version:?}", std::process::id());
+    let folder = below(&mount, path).join(name);
     fs::create_dir(&folder).ok()?;
-    Some((Delegation { version, folder }, mount))
+    Some((Delegation { version, folder: folder.into() }, mount))
 }
 
 fn check_freezer(mut freezer: Freezer, folder: &Path) {
@@ -97,7 +95,7 @@ fn check_freezer(mut freezer: Freezer, folder: &Path) {
     let place = JournalFile::at(&folder.join("journal")).unwrap().unwrap();
     let (held, mut journal) = place.create().unwrap();
     until("it gets on", || counter.gets_on());
-    let before = Proc::default().cgroups(counter.pid());
+    let before = Proc::default().cgroups(counter.pid()).unwrap();
     for _ in 0..2 {
         freezer.hold(counter.key(), &mut journal).unwrap();
         assert!(freezer.is_held(counter.key()), "{}", freezer.name());
@@ -112,7 +110,7 @@ fn check_freezer(mut freezer: Freezer, folder: &Path) {
     let restored = restore_all(&touches);
     assert_eq!((restored.released, restored.failures.len()), (1, 0), "{restored:?}");
     until("it gets on", || counter.gets_on());
-    assert_eq!(Proc::default().cgroups(counter.pid()), before, "it is where it was");
+    assert_eq!(Proc::default().cgroups(counter.pid()).unwrap(), before, "it is where it was");
     assert!(restore_all(&touches).failures.is_empty(), "twice does no harm");
     until("it gets on", || counter.gets_on());
 }
@@ -357,9 +355,9 @@ fn low_only_what_has_ended_does_not_matter() {
         cpus: Cpus::try_from(cpus.to_owned()).unwrap(),
     };
     let version = CgroupVersion::V1;
-    let from = Group::try_from("/a".to_owned()).unwrap();
+    let from = Group::try_from(PathBuf::from("/a")).unwrap();
     let moved = |thread| Touch::Moved { version, thread, from: from.clone() };
-    let own = Group::try_from("/ampsched-held-1".to_owned()).unwrap();
+    let own = Group::try_from(PathBuf::from("/ampsched-held-1")).unwrap();
     let group = OwnGroup::try_from(own).unwrap();
     let kept = [
         // What the first known thread of a process had is what those had that nobody has looked at.
@@ -371,7 +369,7 @@ fn low_only_what_has_ended_does_not_matter() {
         inherited("7"),
         moved(process),
         Touch::Stopped { process },
-        Touch::Cgroup { version, group },
+        Touch::Cgroup { version, group, hierarchy: None },
         Touch::Clock(ClockTouch { policy: 0, limit: Limit::Least, khz: 1 }),
     ];
     let left_out = [
@@ -392,12 +390,16 @@ fn low_what_is_no_cgroup_of_a_session_is_refused_and_not_a_panic() {
         let text = format!("{{\"cgroup\":{{\"version\":\"v2\",\"group\":\"{group}\"}}}}");
         assert!(serde_json::from_str::<Touch>(&text).is_err(), "{group}");
     }
-    let group = Group::try_from("/ampsched-held-1".to_owned()).unwrap();
+    let group = Group::try_from(PathBuf::from("/ampsched-held-1")).unwrap();
     let group = OwnGroup::try_from(group).unwrap();
     for version in [CgroupVersion::V1, CgroupVersion::V2] {
         // It does not exist, directly below the root of its hierarchy.
-        let restored = restore_all(&[Touch::Cgroup { version, group: group.clone() }]);
-        assert_eq!(restored, Restored::default());
+        let touch = Touch::Cgroup { version, group: group.clone(), hierarchy: None };
+        let restored = restore_all(&[touch]);
+        match Mounts::read(&Root::default()).unwrap().freezer(version) {
+            Some(_) => assert_eq!(restored, Restored::default()),
+            None => assert!(restored.failures[0].contains("is mounted here"), "{restored:?}"),
+        }
     }
 }
 
@@ -423,8 +425,8 @@ fn threads_that_inherited_what_was_given_are_found() {
     let mut line = [0];
     std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
     let proc = Proc::default();
-    until("it has a child", || !proc.children(pid).is_empty());
-    let child = proc.children(pid)[0];
+    until("it has a child", || !proc.children(pid).unwrap().is_empty());
+    let child = proc.children(pid).unwrap()[0];
     let bound = parse_cpus("", "", &first).unwrap();
     assert_eq!(proc.cpus_allowed(child, child).unwrap(), bound);
     let key = proc.process(pid).unwrap().key;

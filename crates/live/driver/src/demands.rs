@@ -3,8 +3,8 @@
 
 use ampsched_model::Ns;
 use ampsched_policy::{
-    Does, Means, NOT_IN_KERNEL, Needs, Order, Policy, REGISTRY, Rules, Topology, nice_to_weight,
-    words_in_use,
+    Allocator, Does, Events, Means, NOT_IN_KERNEL, Needs, Order, Policy, REGISTRY, Rules, Topology,
+    nice_to_weight, words_in_use,
 };
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,18 @@ pub fn demands(
     }
     list.extend(lacks_progress(backend, &rules, topology));
     list.extend(gaps(backend, &needs, &rules, |means, what| offer.lacks(backend, means, what)));
+    if backend == Backend::Daemon && plans_nothing(&needs, &rules) {
+        let instead = "nothing is changed: the kernel decides as it does without a policy";
+        list.push(Demand::note("is rules only, which a daemon does not execute", instead));
+    }
     list
+}
+
+/// Whether a policy with these needs and rules never asks a daemon for anything: it has no occasion to plan, and no
+/// rule that is carried out by moves between kinds of cores.
+pub fn plans_nothing(needs: &Needs, rules: &Rules) -> bool {
+    let moves = matches!(rules.allocator, Allocator::ByLoad { .. });
+    needs.epoch_ns.is_none() && needs.events == Events::default() && !moves
 }
 
 /// What a back end does not do as a policy's words say, each once; `lacks` says what becomes of a word that needs

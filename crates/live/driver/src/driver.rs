@@ -12,6 +12,7 @@ use ampsched_policy::{
 };
 
 use crate::Dilation;
+use crate::demands::plans_nothing;
 use crate::playback::{Done, play};
 
 /// What a back end has seen of a thread since its last look.
@@ -394,6 +395,11 @@ impl Driver {
             let view = View::new(&self.sched, &self.factors, now_ns);
             self.policy.on_event(&view, event, &mut self.plan);
         }
+    }
+
+    /// Whether the policy's decisions are only those that the kernel's own scheduler takes without it.
+    pub fn changes_nothing(&self) -> bool {
+        !self.rules_are_executed && plans_nothing(&self.needs, self.sched.rules())
     }
 
     /// Whether the policy is thresholds of load and nothing else: then its rules are applied here, look by

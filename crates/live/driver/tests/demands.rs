@@ -64,6 +64,18 @@ fn the_daemon_refuses_what_only_a_kernel_can_do() {
     assert!(asked("a-dwrr").0.contains(&"serves threads round by round".to_owned()));
 }
 
+/// They are those that never plan anything, whatever else they lack.
+#[test]
+fn h34_who_asks_the_daemon_for_nothing_is_told() {
+    let is_told = |name: &str| asked(name).1.iter().any(|what| what.starts_with("is rules only"));
+    for policy in ["linux", "cfs", "eevdf"] {
+        assert!(is_told(policy), "{policy}");
+    }
+    for policy in ["hsp", "gts", "wash", "abreast", "colab"] {
+        assert!(!is_told(policy), "{policy}");
+    }
+}
+
 #[test]
 fn hfee_needs_clocks_and_a_freezer() {
     let (essential, notes) = asked("hfee");

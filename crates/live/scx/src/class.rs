@@ -7,10 +7,9 @@
 #![allow(unsafe_code)] // System calls that no crate here wraps.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 
-use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat};
+use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat, is_gone};
 use ampsched_live_session::{ClockTouch, Journal, PutBack};
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +82,9 @@ impl Chosen {
     ///
     /// The journal cannot be written.
     pub fn begin(journal: &mut Journal<Touch>) -> io::Result<Self> {
-        for stat in members(&Proc::default()) {
+        let (members, wrong) = members(&Proc::default());
+        wrong.map_or(Ok(()), Err)?;
+        for stat in members {
             journal.write(&Touch::Exception { thread: stat.key, class: EXT })?;
         }
         journal.write(&Touch::Choosing)?;
@@ -109,18 +110,24 @@ impl Chosen {
     }
 }
 
-/// All threads of the extensible class.
-fn members(proc: &Proc) -> Vec<ThreadStat> {
-    let pids = fs::read_dir("/proc").into_iter().flatten();
-    let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let threads = pids.flat_map(|pid| proc.threads(pid).into_iter().map(move |tid| (pid, tid)));
-    let is_ours =
-        |&(_, tid): &(i32, i32)| class_of(tid).is_ok_and(|class| class & !RESET_ON_FORK == EXT);
-    threads
-        .filter(is_ours)
-        .filter_map(|(pid, tid)| proc.stat(pid, tid))
-        .filter(|stat| !stat.is_dead())
-        .collect()
+/// All threads of the extensible class, and why there may be others: of which that cannot be told.
+fn members(proc: &Proc) -> (Vec<ThreadStat>, Option<io::Error>) {
+    let (mut found, mut wrong) = (Vec::new(), None);
+    let mut noted = |error: io::Error| {
+        if !is_gone(&error) {
+            wrong = Some(error);
+        }
+    };
+    for pid in proc.processes().map_err(&mut noted).unwrap_or_default() {
+        for tid in proc.threads(pid).map_err(&mut noted).unwrap_or_default() {
+            let is_ours = |class| class & !RESET_ON_FORK == EXT;
+            if class_of(tid).map_err(&mut noted).is_ok_and(is_ours) {
+                found.extend(proc.stat(pid, tid).map_err(&mut noted));
+            }
+        }
+    }
+    found.retain(|stat| !stat.is_dead());
+    (found, wrong)
 }
 
 /// Puts all threads back that a session has put into the class.
@@ -132,7 +139,9 @@ pub fn put_back(touches: &[Touch]) -> PutBack {
     for _ in 0..if is_choosing { PASSES_MAX } else { 0 } {
         let mut done = 0;
         failures.clear();
-        for stat in members(&proc) {
+        let (members, wrong) = members(&proc);
+        failures.extend(wrong.map(|error| (0, format!("scheduling classes: {error}"))));
+        for stat in members {
             let class = class_before(&exceptions, &stat);
             if class & !RESET_ON_FORK == EXT {
                 continue;
@@ -172,9 +181,7 @@ pub fn put_clocks_back(touches: &[Touch], root: &Root) -> (usize, Vec<String>) {
 pub fn outstanding(mut touches: Vec<Touch>, proc: &Proc) -> Vec<Touch> {
     touches.retain(|touch| match touch {
         Touch::Choosing | Touch::Clock(_) => true,
-        Touch::Exception { thread, .. } => {
-            proc.task(thread.tid).is_some_and(|stat| stat.key == *thread)
-        }
+        Touch::Exception { thread, .. } => !proc.has_ended(*thread),
     });
     touches
 }
@@ -203,6 +210,8 @@ fn class_before(exceptions: &BTreeMap<i32, (ThreadKey, i32)>, stat: &ThreadStat)
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use ampsched_live_session::Limit;
 
     use super::*;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ampsched_live_session::arguments::{Task, exit_code};
-use ampsched_live_session::{Backend, Setup, print};
+use ampsched_live_session::{Backend, Setup, check_limits, print};
+use ampsched_model::InputError;
 use ampsched_scx::{Scx, recording};
 use ampsched_version::VERSION;
 use clap::{Parser, Subcommand};
@@ -33,15 +34,19 @@ enum ScxTask {
 }
 
 fn main() -> ExitCode {
+    exit_code(check_limits().and_then(|()| execute()))
+}
+
+fn execute() -> Result<ExitCode, InputError> {
     let Arguments { task, decisions } = Arguments::parse();
     let task = match task {
         ScxTask::Session(task) => task,
         ScxTask::Replay { file } => {
-            let done = recording::check(&file).and_then(|found| print(&found));
-            return exit_code(done.map(|_| ExitCode::SUCCESS));
+            print(&recording::check(&file)?)?;
+            return Ok(ExitCode::SUCCESS);
         }
     };
     recording::want(decisions);
     let run = |settings| ampsched_live_session::run::<Scx>(Setup::new(settings)?);
-    exit_code(task.execute::<Scx>(run, |setup| <Scx>::check(&setup)))
+    task.execute::<Scx>(run, |setup| <Scx>::check(&setup))
 }

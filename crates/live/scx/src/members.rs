@@ -133,7 +133,7 @@ impl Member {
     /// Looks up its name and its application, which it may change any time.
     fn read_name(&mut self, session: &mut Session, proc: &Proc, now_ns: Ns) {
         self.name_due_ns = now_ns + NAMES_NS;
-        let Some(stat) = proc.stat(self.process as i32, self.tid as i32) else { return };
+        let Ok(stat) = proc.stat(self.process as i32, self.tid as i32) else { return };
         self.name = stat.name;
         if self.group != stat.group {
             (self.group, self.app) = (stat.group, session.regroup(self.thread, stat.group));
@@ -347,7 +347,7 @@ impl Members {
         now_ns: Ns,
     ) -> Member {
         let pid = seen.process as i32;
-        let stat = self.proc.stat(pid, seen.pid as i32);
+        let stat = self.proc.stat(pid, seen.pid as i32).ok();
         let group = stat.as_ref().map_or(pid, |stat| stat.group);
         let allowed: CoreSet = seen.allowed.cores().collect();
         let (thread, app) = session.add(seen.pid as i32, group, seen.weight, &allowed, now_ns);

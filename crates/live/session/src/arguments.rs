@@ -53,7 +53,7 @@ impl Task {
             Self::Restore(folder) => restore::<B>(&folder),
             Self::Guardian { journal } => keep_watch::<B>(&journal),
             Self::Preview(settings) => {
-                print(&format!("{}\n", preview(*settings, refuse)))?;
+                print(&format!("{}\n", preview(*settings, refuse)?))?;
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -61,15 +61,19 @@ impl Task {
 }
 
 /// What `run` would do: the settings as they are understood, the classes of cores or why there are none, and why it
-/// would not begin.
-fn preview(settings: Settings, refuse: impl FnOnce(Setup) -> Result<(), InputError>) -> Value {
+/// would not begin. Errors: the name of a file is not UTF-8.
+fn preview(
+    settings: Settings,
+    refuse: impl FnOnce(Setup) -> Result<(), InputError>,
+) -> Result<Value, InputError> {
+    let understood = settings.to_value()?;
     let mut found = match settings.cores.detect(&Root::default()) {
-        Ok((cores, _)) => json!({ "settings": settings, "classes": classes(&cores) }),
-        Err(error) => json!({ "settings": settings, "error": error.to_string() }),
+        Ok((cores, _)) => json!({ "settings": understood, "classes": classes(&cores) }),
+        Err(error) => json!({ "settings": understood, "error": error.to_string() }),
     };
     let refused = Setup::new(settings).and_then(refuse).err();
     found["refused"] = refused.map(|error| error.to_string()).into();
-    found
+    Ok(found)
 }
 
 /// The classes of cores with their CPUs, the fastest first.
@@ -90,14 +94,18 @@ pub fn exit_code(done: Result<ExitCode, InputError>) -> ExitCode {
 }
 
 impl Settings {
+    fn to_value(&self) -> Result<Value, InputError> {
+        serde_json::to_value(self)
+            .map_err(|error| InputError::new("settings", "", error.to_string()))
+    }
+
     /// The arguments of `run` that mean the same to every program with this [`Task`].
     ///
     /// # Errors
     ///
     /// The name of a file is not UTF-8.
     pub fn to_arguments(&self) -> Result<Vec<String>, InputError> {
-        let values = serde_json::to_value(self)
-            .map_err(|error| InputError::new("settings", "", error.to_string()))?;
+        let values = self.to_value()?;
         let (mut words, mut last) = (Vec::new(), Vec::new());
         for argument in declared::<Self>().get_arguments() {
             let value = &values[argument.get_id().as_str()];

@@ -7,15 +7,17 @@
 //! file, they last until session and guardian have ended: until all is put back.
 //!
 //! A lock counts only if its owner may schedule the process: root, the process's own user, or the asking user. So
-//! nobody keeps others from scheduling their programs.
+//! nobody keeps others from scheduling their programs, and files of nobody else are read. Of each user's files some are
+//! looked at, so that nobody's can take much time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat, boot_id};
+use ampsched_computer::{Proc, ThreadKey, ThreadStat, is_gone, unless_gone};
 use ampsched_model::InputError;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
@@ -24,6 +26,9 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::{Builder, NamedTempFile};
 
+use crate::place::{Place, Relation};
+use crate::run_dir::program_of;
+
 /// Where files of sessions are: the first in which one can be made, and all are looked through. Services with a
 /// `/tmp` of their own still have the first.
 const FOLDERS: [&str; 2] = ["/dev/shm", "/tmp"];
@@ -31,6 +36,8 @@ const FOLDERS: [&str; 2] = ["/dev/shm", "/tmp"];
 const NAME: &str = "ampsched-session-";
 /// Greatest length of their text, in bytes (ours): several times that of a path.
 const TEXT_MAX: u64 = 16 * 1024;
+/// Files that are looked at of a user who is neither root nor this one (ours): many more than sessions at a time.
+const FILES_MAX: usize = 64;
 /// The byte that is locked from the beginning.
 const ALIVE: i64 = 0;
 /// The byte of the clocks of all clusters, beyond all numbers of processes.
@@ -47,9 +54,12 @@ pub struct Claims {
 /// What a session says in its file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
-    boot: Option<String>,
-    /// Within which its number, and those of the bytes, are meant.
-    pid_namespace: Option<PathBuf>,
+    /// Where its number, and those of the bytes, are meant.
+    #[serde(flatten)]
+    place: Place,
+    /// Within which its journal's path is meant.
+    #[serde(default)]
+    mount_namespace: Option<PathBuf>,
     /// Its process.
     pid: i32,
     /// Its journal.
@@ -62,7 +72,8 @@ struct Other {
     file: File,
     path: PathBuf,
     user: u32,
-    registration: Registration,
+    /// None if it says nothing, or something else.
+    registration: Option<Registration>,
 }
 
 /// A process that another session has.
@@ -101,8 +112,8 @@ impl Claims {
 
     fn join_in(folder: &Path, own: ThreadKey, journal: &Path) -> io::Result<Self> {
         let registration = Registration {
-            boot: boot_id(&Root::default()),
-            pid_namespace: pid_namespace(),
+            place: Place::here(),
+            mount_namespace: mount_namespace(),
             pid: own.tid,
             journal: std::path::absolute(journal)?,
         };
@@ -152,9 +163,9 @@ impl Claims {
             set_lock(self.file.as_file(), libc::F_WRLCK, pid.into(), 1)?;
         }
         meanwhile();
-        let others = self.others();
+        let others = self.others(&users_of(proc, &new)?);
         for pid in new {
-            match (self.holder(proc, &others, pid)?, proc.process(pid)) {
+            match (self.holder(proc, &others, pid)?, unless_gone(proc.process(pid))?) {
                 (None, Some(stat)) => drop(self.taken.insert(pid, stat.key)),
                 (holder, _) => {
                     set_lock(self.file.as_file(), libc::F_UNLCK, pid.into(), 1)?;
@@ -168,8 +179,8 @@ impl Claims {
     /// Takes all that runs here; returns a process that another session has, and whose it is.
     pub fn take_everything(&mut self, proc: &Proc) -> io::Result<Option<(i32, Taken)>> {
         set_lock(self.file.as_file(), libc::F_WRLCK, 1, CLOCKS - 1)?;
-        let others = self.others();
-        let pids = Root::default().names("/proc").into_iter().filter_map(|name| name.parse().ok());
+        let pids = proc.processes()?;
+        let others = self.others(&users_of(proc, &pids)?);
         for pid in pids {
             if let Some(holder) = self.holder(proc, &others, pid)? {
                 return Ok(Some((pid, holder)));
@@ -181,9 +192,8 @@ impl Claims {
     /// Takes the clocks of all clusters, or says who has them.
     pub fn take_clocks(&mut self) -> io::Result<Option<Taken>> {
         set_lock(self.file.as_file(), libc::F_WRLCK, CLOCKS, 1)?;
-        let own_user = rustix::process::geteuid().as_raw();
-        for other in self.others() {
-            if (other.user == 0 || other.user == own_user) && other.has(CLOCKS)? {
+        for other in self.others(&trusted()) {
+            if other.has(CLOCKS)? {
                 return Ok(Some(other.taken()));
             }
         }
@@ -193,8 +203,9 @@ impl Claims {
     /// Who schedules this session itself: it, or whoever has started it, or it is below what another session has
     /// started.
     pub fn scheduled_by(&self, proc: &Proc) -> io::Result<Option<Taken>> {
-        let (others, parent) = (self.others(), proc.process(self.own).map(|stat| stat.parent));
-        for pid in [Some(self.own), parent].into_iter().flatten() {
+        let pids = [self.own, proc.process(self.own)?.parent];
+        let others = self.others(&users_of(proc, &pids)?);
+        for pid in pids {
             if let Some(holder) = self.holder(proc, &others, pid)? {
                 return Ok(Some(holder));
             }
@@ -203,21 +214,20 @@ impl Claims {
     }
 
     /// Journals of one's own sessions that are gone with their guardians. Files of those that have left none are
-    /// removed.
+    /// removed, and files that are no session's.
     pub fn left_journals(&self) -> Vec<PathBuf> {
-        let own_user = rustix::process::geteuid().as_raw();
-        let own = self.files().filter(|other| other.user == own_user);
-        let left = own.filter_map(|other| {
+        let own = BTreeSet::from([rustix::process::geteuid().as_raw()]);
+        let left = self.files(&own).into_iter().filter_map(|other| {
             // The process that removes it has its lock, which a session wants that has just made it.
             let file = open(&other.path, true).ok()?;
             if !set_lock(&file, libc::F_WRLCK, ALIVE, 1).ok()? {
                 return None;
             }
-            if !other.registration.is_of_here() || !other.registration.journal.exists() {
+            let left = other.registration.map_or(Left::Nothing, Registration::left);
+            if matches!(left, Left::Nothing) {
                 let _ = fs::remove_file(&other.path);
-                return None;
             }
-            Some(other.registration.journal)
+            if let Left::Journal(journal) = left { Some(journal) } else { None }
         });
         left.collect()
     }
@@ -225,8 +235,7 @@ impl Claims {
     /// Forgets processes that have ended, whose numbers others may get.
     fn let_go(&mut self, proc: &Proc, still: &BTreeSet<i32>) -> io::Result<()> {
         let has_ended = |(pid, key): (&i32, &ThreadKey)| {
-            let is_same = || proc.process(*pid).is_some_and(|stat| stat.key == *key);
-            (!still.contains(pid) && !is_same()).then_some(*pid)
+            (!still.contains(pid) && proc.has_ended(*key)).then_some(*pid)
         };
         let ended: Vec<i32> = self.taken.iter().filter_map(has_ended).collect();
         for pid in ended {
@@ -238,10 +247,10 @@ impl Claims {
 
     /// Whose a process is: the session that has locked it, or has started it or one of its ancestors.
     fn holder(&self, proc: &Proc, others: &[Other], pid: i32) -> io::Result<Option<Taken>> {
-        let users = [Some(0), Some(rustix::process::geteuid().as_raw()), proc.user(pid)];
-        let above = self.ancestors(proc, pid);
-        for other in others.iter().filter(|other| users.contains(&Some(other.user))) {
-            if above.contains(&other.registration.pid) || other.has(pid.into())? {
+        let users = users_of(proc, &[pid])?;
+        let above = self.ancestors(proc, pid)?;
+        for other in others.iter().filter(|other| users.contains(&other.user)) {
+            if other.pid().is_some_and(|pid| above.contains(&pid)) || other.has(pid.into())? {
                 return Ok(Some(other.taken()));
             }
         }
@@ -249,52 +258,117 @@ impl Claims {
     }
 
     /// A process and those above it, below this session if it is there.
-    fn ancestors(&self, proc: &Proc, pid: i32) -> BTreeSet<i32> {
+    fn ancestors(&self, proc: &Proc, pid: i32) -> io::Result<BTreeSet<i32>> {
         let (mut above, mut next) = (BTreeSet::new(), Some(pid));
         while let Some(pid) = next.filter(|pid| *pid > 1 && above.insert(*pid)) {
-            let parent = proc.process(pid).map(|stat| stat.parent);
+            let parent = unless_gone(proc.process(pid))?.map(|stat| stat.parent);
             next = parent.filter(|parent| *parent != self.own);
         }
-        above
+        Ok(above)
     }
 
-    /// The other sessions that are there.
-    fn others(&self) -> Vec<Other> {
-        let is_alive =
-            |other: &Other| other.registration.is_of_here() && other.has(ALIVE).unwrap_or(true);
-        self.files().filter(is_alive).collect()
+    /// The sessions of some users that are there.
+    fn others(&self, users: &BTreeSet<u32>) -> Vec<Other> {
+        let here = Place::here();
+        let is_alive = |other: &Other| {
+            let registration = other.registration.as_ref();
+            registration.is_some_and(|session| session.place.from(&here) == Relation::Here)
+                && other.has(ALIVE).unwrap_or(true)
+        };
+        self.files(users).into_iter().filter(is_alive).collect()
     }
 
-    /// The files of other sessions, also of those that are gone.
-    fn files(&self) -> impl Iterator<Item = Other> {
-        let own = self.file.path().to_owned();
-        let entries =
-            FOLDERS.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
-        let paths = entries.filter_map(|entry| {
-            let entry = entry.ok()?;
-            entry.file_name().to_str()?.starts_with(NAME).then(|| entry.path())
-        });
-        paths.filter(move |path| *path != own).filter_map(|path| Other::read(path).ok())
+    /// The files of other sessions of some users, also of those that are gone.
+    fn files(&self, users: &BTreeSet<u32>) -> Vec<Other> {
+        let files = FOLDERS.iter().flat_map(|folder| files_in(Path::new(folder), users));
+        files.filter(|other| other.path != self.file.path()).collect()
     }
 }
 
+/// The files of sessions of some users in a folder: of users who may be anybody, some.
+fn files_in(folder: &Path, users: &BTreeSet<u32>) -> Vec<Other> {
+    let (mut counts, trusted): (BTreeMap<u32, usize>, _) = (BTreeMap::new(), trusted());
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let others = paths.filter(|path| is_session_name(path));
+    let others = others.filter_map(|path| Other::open(path, users).ok());
+    let mut is_one_of_few = |other: &Other| {
+        let count = counts.entry(other.user).or_default();
+        *count += 1;
+        *count <= FILES_MAX || trusted.contains(&other.user)
+    };
+    others.filter(|other| is_one_of_few(other)).map(Other::read).collect()
+}
+
+/// Those whose sessions count for all processes: root and this user.
+fn trusted() -> BTreeSet<u32> {
+    BTreeSet::from([0, rustix::process::geteuid().as_raw()])
+}
+
+/// Those whose sessions may schedule some processes.
+fn users_of(proc: &Proc, pids: &[i32]) -> io::Result<BTreeSet<u32>> {
+    let mut users = trusted();
+    for &pid in pids {
+        users.extend(unless_gone(proc.user(pid))?);
+    }
+    Ok(users)
+}
+
+/// What a session that is gone has left.
+enum Left {
+    /// A journal.
+    Journal(PathBuf),
+    Nothing,
+    /// What cannot be told here.
+    Unknown,
+}
+
 impl Registration {
-    /// Whether its numbers mean the same here and now.
-    fn is_of_here(&self) -> bool {
-        self.boot == boot_id(&Root::default()) && self.pid_namespace == pid_namespace()
+    fn left(self) -> Left {
+        let name = self.journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match self.place.from(&Place::here()) {
+            Relation::Past => Left::Nothing,
+            Relation::Elsewhere(_) => Left::Unknown,
+            // It is somebody's forgery.
+            Relation::Here if program_of(name).is_none() => Left::Nothing,
+            Relation::Here => match self.journal.symlink_metadata() {
+                // A folder that is not there may be there for the session.
+                Err(error) if is_gone(&error) && self.mount_namespace == mount_namespace() => {
+                    Left::Nothing
+                }
+                Err(error) if is_gone(&error) => Left::Unknown,
+                _ => Left::Journal(self.journal),
+            },
+        }
     }
 }
 
 impl Other {
-    fn read(path: PathBuf) -> io::Result<Self> {
-        let file = open(&path, false)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
+    /// A file of one of some users; nobody else's is read.
+    fn open(path: PathBuf, users: &BTreeSet<u32>) -> io::Result<Self> {
+        // Most that somebody else has put there is passed over without being opened.
+        let is_meant = |found: &fs::Metadata| found.is_file() && users.contains(&found.uid());
+        if !is_meant(&path.symlink_metadata()?) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut text = String::new();
-        (&file).take(TEXT_MAX).read_to_string(&mut text)?;
-        Ok(Self { registration: serde_json::from_str(&text)?, file, path, user: metadata.uid() })
+        let file = open(&path, false)?;
+        let found = file.metadata()?;
+        if !is_meant(&found) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Self { file, path, user: found.uid(), registration: None })
+    }
+
+    fn read(mut self) -> Self {
+        let mut text = Vec::new();
+        if (&self.file).take(TEXT_MAX).read_to_end(&mut text).is_ok() {
+            self.registration = serde_json::from_slice(&text).ok();
+        }
+        self
+    }
+
+    /// Its session's process.
+    fn pid(&self) -> Option<i32> {
+        self.registration.as_ref().map(|session| session.pid)
     }
 
     /// Whether it has locked a byte.
@@ -305,8 +379,25 @@ impl Other {
     }
 
     fn taken(&self) -> Taken {
-        Taken { by: self.registration.pid, user: self.user }
+        Taken { by: self.pid().unwrap_or_default(), user: self.user }
     }
+}
+
+/// Removes the file of a session that is gone, which a guardian has open.
+pub fn forget_shared(file: impl AsFd) {
+    let path = fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
+    let Some(path) = path.ok().filter(|path| is_session_name(path)) else { return };
+    let is_in = |folder: &&str| path.parent() == Some(Path::new(folder));
+    if FOLDERS.iter().any(is_in) {
+        // Nobody else's is at its place: only its owner and root can exchange it.
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Whether a file is called like those of sessions.
+fn is_session_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(NAME.as_bytes())
 }
 
 /// Opens a file in a folder where anybody may have put anything.
@@ -315,8 +406,8 @@ fn open(path: &Path, to_lock: bool) -> io::Result<File> {
     File::options().read(true).write(to_lock).custom_flags(flags.bits() as i32).open(path)
 }
 
-fn pid_namespace() -> Option<PathBuf> {
-    fs::read_link("/proc/self/ns/pid").ok()
+fn mount_namespace() -> Option<PathBuf> {
+    fs::read_link("/proc/self/ns/mnt").ok()
 }
 
 fn lock(kind: i32, first: i64, count: i64) -> libc::flock {
@@ -339,27 +430,4 @@ fn set_lock(file: &File, kind: i32, first: i64, count: i64) -> io::Result<bool> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A session whose process is none that runs.
-    fn session(tid: i32) -> Claims {
-        let own = ThreadKey { tid, start_ticks: 0 };
-        Claims::join(own, Path::new("/nowhere/journal")).unwrap()
-    }
-
-    #[test]
-    fn m06_of_two_sessions_that_begin_at_once_one_has_a_process() {
-        let proc = Proc::default();
-        let wanted = [proc.process(std::process::id() as i32).unwrap()];
-        let (mut first, mut second) = (session(i32::MAX), session(i32::MAX - 1));
-        let mut refused = BTreeMap::new();
-        let taken = first.take_while(&proc, &wanted, || {
-            refused = second.take(&proc, &wanted).unwrap();
-        });
-        assert_eq!(taken.unwrap(), BTreeMap::new());
-        let user = rustix::process::geteuid().as_raw();
-        let by_first = BTreeMap::from([(wanted[0].pid, Taken { by: i32::MAX, user })]);
-        assert_eq!((refused, second.taken.len()), (by_first, 0));
-    }
-}
+mod tests;

@@ -62,7 +62,7 @@ impl ClockTouch {
 }
 
 fn cpufreq_folder(root: &Root, policy: u32) -> PathBuf {
-    root.path(&format!("/sys/devices/system/cpu/cpufreq/policy{policy}"))
+    root.path(format!("/sys/devices/system/cpu/cpufreq/policy{policy}"))
 }
 
 /// Writes a control file, which must be there.

@@ -1,6 +1,7 @@
 //! The command that is run and scheduled, and the orphans that it leaves.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
@@ -81,8 +82,18 @@ pub fn wait_for(
     }
 }
 
-fn status_of(child: &mut Child) -> Result<Option<ExitStatus>, InputError> {
-    child.try_wait().map_err(|error| InputError::new("command", "", error.to_string()))
+/// How a command has ended; none if it has not.
+pub fn status_of(child: &mut Child) -> Result<Option<ExitStatus>, InputError> {
+    let status = ended(child.try_wait());
+    status.map_err(|error| InputError::new("command", "", error.to_string()))
+}
+
+/// What a look at a child has shown. One that a signal has interrupted shows nothing, and is repeated the next time.
+pub fn ended(look: io::Result<Option<ExitStatus>>) -> io::Result<Option<ExitStatus>> {
+    match look {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        look => look,
+    }
 }
 
 /// Passes a signal on to a command, and gives it a little time to end.
@@ -132,10 +143,23 @@ pub fn prefer_own() {
 
 /// Takes note of the ends of orphans, but leaves the ends of `own` children to the code that started them.
 pub fn reap_orphans(proc: &Proc, own: &[i32]) {
-    for pid in proc.children(std::process::id() as i32) {
-        let is_orphan = !own.contains(&pid) && proc.process(pid).is_some_and(|stat| stat.is_dead());
+    for pid in proc.children(std::process::id() as i32).unwrap_or_default() {
+        let is_orphan = !own.contains(&pid) && proc.process(pid).is_ok_and(|stat| stat.is_dead());
         if let Some(pid) = Pid::from_raw(pid).filter(|_| is_orphan) {
             let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h34_a_look_that_is_interrupted_shows_nothing() {
+        assert_eq!(ended(Err(io::ErrorKind::Interrupted.into())).unwrap(), None);
+        let status = ExitStatus::from_raw(0);
+        assert_eq!(ended(Ok(Some(status))).unwrap(), Some(status));
+        assert!(ended(Err(io::ErrorKind::PermissionDenied.into())).is_err());
     }
 }

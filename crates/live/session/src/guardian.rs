@@ -15,6 +15,8 @@ use ampsched_model::InputError;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use signal_hook::consts::SIGHUP;
 
+use crate::claims;
+use crate::command::ended;
 use crate::journal::JournalFile;
 use crate::restore::{exit_code, put_back, report};
 use crate::run::failed;
@@ -49,11 +51,11 @@ impl Guardian {
 
     /// Starts another one if it has ended, and lets it go on if it has been stopped; returns whether there is another.
     pub fn renew(&mut self, proc: &Proc) -> io::Result<bool> {
-        if self.child.try_wait()?.is_some() {
+        if ended(self.child.try_wait())?.is_some() {
             self.child = spawn(&self.program, &self.journal, self.claims.as_ref())?;
             return Ok(true);
         }
-        let is_stopped = proc.process(self.pid()).is_some_and(|stat| stat.state == 'T');
+        let is_stopped = proc.process(self.pid()).is_ok_and(|stat| stat.state == 'T');
         if let Some(pid) = Pid::from_raw(self.pid()).filter(|_| is_stopped) {
             kill_process(pid, Signal::CONT)?;
         }
@@ -91,11 +93,12 @@ pub fn keep_watch<B: Backend>(journal: &Path) -> Result<ExitCode, InputError> {
     hung_up.map_err(|error| failed("signals", &error))?;
     stopped::wait_for_end::<B>(journal);
     let place = JournalFile::at(journal)?;
-    let Some(held) = place.map(|place| place.hold()).transpose()?.flatten() else {
-        return Ok(ExitCode::SUCCESS);
-    };
-    let restored = put_back::<B>(&held);
+    let held = place.map(|place| place.hold()).transpose()?.flatten();
+    let restored = held.as_ref().map(put_back::<B>).unwrap_or_default();
     report::<B>(&restored);
+    if restored.failures.is_empty() {
+        claims::forget_shared(std::io::stdout());
+    }
     Ok(exit_code(&restored))
 }
 

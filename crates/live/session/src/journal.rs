@@ -1,9 +1,9 @@
 //! What a session has touched, and what it was before: a record of each entry, written before the touch.
 //!
 //! A record is a line: the CRC-32 of its text as eight hexadecimal digits, a space, the text, which is JSON. The first
-//! says when the computer was started; the others are entries of the back end. Space is reserved ahead, so that a disk
-//! that becomes full stops nothing at once, and a record is written as a whole or not at all: what names an entry that
-//! could not be written is not touched.
+//! says where the session runs ([`Place`]); the others are entries of the back end. Space is reserved ahead, so that a
+//! disk that becomes full stops nothing at once, and a record is written as a whole or not at all: what names an entry
+//! that could not be written is not touched.
 //!
 //! A journal that has become long is exchanged for one without what has ended meanwhile: that is written beside it as a
 //! whole, and takes its name in one step, so that a reader finds the one or the other.
@@ -21,13 +21,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ampsched_computer::{Root, boot_id};
 use ampsched_model::InputError;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::folder::{Folder, Owner};
+use crate::place::{Place, Relation};
 
 /// Space that is reserved at a time, in bytes (ours): some 400 entries.
 const RESERVE: u64 = 64 * 1024;
@@ -68,20 +68,13 @@ pub struct Journal<T> {
     entries: PhantomData<fn(&T)>,
 }
 
-/// The first record.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Heading {
-    /// What tells this start of the computer from others; none if the kernel does not say.
-    boot: Option<String>,
-}
-
 /// What a journal says.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Contents<T> {
     /// Every intact entry, in the order in which they were written.
     pub entries: Vec<T>,
-    /// Whether they are of this start of the computer; numbers of threads of an earlier one mean others now.
-    pub is_current: bool,
+    /// Whether they are of here: numbers of threads mean others elsewhere, and after another start of the computer.
+    pub relation: Relation,
     /// The length of an unfinished record at the end, in bytes. What it names has not been touched.
     pub unfinished: usize,
     /// What is lost, and why.
@@ -187,7 +180,7 @@ impl<T: Serialize> Journal<T> {
         flock(&*held.file.borrow(), FlockOperation::NonBlockingLockExclusive)?;
         let mut journal =
             Self { held: Rc::new(held), end: 0, reserved: 0, mattered: 0, entries: PhantomData };
-        journal.append(&record(&Heading { boot: boot_id(&Root::default()) })?)?;
+        journal.append(&record(&Place::here())?)?;
         for entry in entries {
             journal.write(entry)?;
         }
@@ -283,7 +276,7 @@ impl Held {
         let mut file = &*self.file.borrow();
         let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
         read.map_err(|error| self.place.wrong(&error))?;
-        Ok(contents(&bytes, boot_id(&Root::default())))
+        Ok(contents(&bytes, &Place::here()))
     }
 
     /// Removes it, if nobody else has: all that it names has been put back.
@@ -322,12 +315,12 @@ fn text_of(line: &[u8]) -> Option<&[u8]> {
     (u32::from_str_radix(checksum, 16).ok()? == crc32fast::hash(text)).then_some(text)
 }
 
-/// What the bytes of a journal say at this start of the computer.
-fn contents<T: DeserializeOwned>(bytes: &[u8], boot: Option<String>) -> Contents<T> {
+/// What the bytes of a journal say to whoever is here.
+fn contents<T: DeserializeOwned>(bytes: &[u8], here: &Place) -> Contents<T> {
     let finished = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let mut contents = Contents {
         entries: Vec::new(),
-        is_current: true,
+        relation: Relation::Here,
         unfinished: bytes.len() - finished,
         lost: Vec::new(),
     };
@@ -336,7 +329,7 @@ fn contents<T: DeserializeOwned>(bytes: &[u8], boot: Option<String>) -> Contents
         let read = match text_of(&line[..line.len() - 1]) {
             None => Err("damaged".to_owned()),
             Some(text) if number == 0 => serde_json::from_slice(text)
-                .map(|heading: Heading| contents.is_current = heading.boot == boot)
+                .map(|place: Place| contents.relation = place.from(here))
                 .map_err(|error| format!("of another version: {error}")),
             Some(text) => serde_json::from_slice(text)
                 .map(|entry| contents.entries.push(entry))

@@ -13,13 +13,18 @@ impl Session {
     /// How it is now.
     pub fn status<B: Backend>(&self, backend: &B) -> Status {
         let (account, looked_ns) = (backend.account(), self.looked_ns());
-        let degraded = self.lacks.iter().any(|demand| demand.is_essential);
+        let is_degraded = self.lacks.iter().any(|demand| demand.is_essential);
+        let mode = match (is_degraded, self.driver.changes_nothing()) {
+            (true, _) => "degraded",
+            (false, true) => "by the kernel itself",
+            (false, false) => "as written",
+        };
         Status {
             pid: self.own.key.tid,
             start_ticks: self.own.key.start_ticks,
             policy: self.policy.clone(),
             backend: B::NAME.to_owned(),
-            mode: if degraded { "degraded" } else { "as written" }.to_owned(),
+            mode: mode.to_owned(),
             lacks: self.lacks.clone(),
             missing_factors: self.missing_factors(&account),
             measured: self.instruments.notes().to_vec(),

@@ -18,8 +18,15 @@ pub struct Own {
 impl Own {
     /// This process. Errors: `/proc` does not show it.
     pub fn process(proc: &Proc) -> Result<Self, InputError> {
-        let own = proc.process(std::process::id() as i32);
-        let own = own.ok_or_else(|| InputError::new("/proc", "", "this process is not in it"))?;
+        let pid = std::process::id();
+        let shown =
+            std::fs::read_link("/proc/self").is_ok_and(|to| to.as_os_str() == &*pid.to_string());
+        if !shown {
+            let hint = "mount the /proc of this PID namespace";
+            return Err(InputError::new("/proc", "", "this process is not in it").with_hint(hint));
+        }
+        let wrong = |error: std::io::Error| InputError::new("/proc", "", error.to_string());
+        let own = proc.process(pid as i32).map_err(wrong)?;
         Ok(Self { key: own.key, used_before_ns: used_ns(proc, own.key.tid) })
     }
 

@@ -12,6 +12,7 @@ use ampsched_model::InputError;
 
 use crate::guardian::{GUARD, beside};
 use crate::journal::{Held, JournalFile};
+use crate::place::Relation;
 use crate::run_dir::{Left, program_of};
 use crate::{Backend, FolderSettings, PutBack, RunDir, Session, print, tell};
 
@@ -33,12 +34,15 @@ pub fn put_back<B: Backend>(held: &Held) -> PutBack {
         let what = "an unfinished record at the end";
         tell(B::PROGRAM, format_args!("{path}: {what} ({bytes} bytes) names nothing touched"));
     }
-    let mut restored = match contents.is_current {
-        true => B::put_back(&contents.entries),
-        false => PutBack {
+    let mut restored = match contents.relation {
+        Relation::Here => B::put_back(&contents.entries),
+        Relation::Past => PutBack {
             what: "nothing: the computer was started anew".to_owned(),
             ..PutBack::default()
         },
+        Relation::Elsewhere(why) => {
+            PutBack { failures: vec![format!("{path}: {why}")], ..PutBack::default() }
+        }
     };
     if restored.failures.is_empty() {
         let removed =
@@ -147,7 +151,7 @@ fn own_if<B: Backend>(
     let place = JournalFile::at(journal)?;
     let Some(held) = place.map(|place| place.hold()).transpose()?.flatten() else { return Ok(()) };
     let contents = held.read::<B::Touch>()?;
-    if contents.is_current && concerns(&contents.entries) {
+    if contents.relation == Relation::Here && concerns(&contents.entries) {
         report::<B>(&put_back::<B>(&held));
     }
     Ok(())

@@ -205,8 +205,7 @@ impl Supervision {
     }
 
     fn child_ended(&mut self) -> Result<Option<ExitStatus>, InputError> {
-        let Some(child) = &mut self.child else { return Ok(None) };
-        child.try_wait().map_err(|error| failed("command", &error))
+        self.child.as_mut().map_or(Ok(None), command::status_of)
     }
 
     /// A cgroup may be empty now and not later.

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ampsched_computer::{Proc, ThreadKey};
+use ampsched_computer::{Proc, ThreadKey, unless_gone};
 use ampsched_model::InputError;
 use rustix::fs::{FlockOperation, flock};
 
@@ -110,7 +110,8 @@ impl RunDir {
         }
         let status: Status = serde_json::from_str(&text).map_err(|error| self.wrong(&error))?;
         let key = ThreadKey { tid: status.pid, start_ticks: status.start_ticks };
-        let process = Proc::default().process(status.pid);
+        let process = unless_gone(Proc::default().process(status.pid));
+        let process = process.map_err(|error| self.wrong(&error))?;
         let runs = process.is_some_and(|stat| stat.key == key && !stat.is_dead());
         Ok(runs.then_some(status))
     }

@@ -1,8 +1,9 @@
 //! Which threads a policy schedules.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat};
+use ampsched_computer::{Proc, Root, ThreadKey, ThreadStat, is_gone};
 use ampsched_model::InputError;
 
 use crate::ScopeSettings;
@@ -23,7 +24,7 @@ pub enum Scope {
     /// The processes of a cgroup and of those below it.
     Cgroup {
         /// Its folder, as an absolute name.
-        folder: String,
+        folder: PathBuf,
     },
 }
 
@@ -31,7 +32,7 @@ impl Scope {
     /// The threads that settings mean; none: all that run here. Errors: they mean no thread, or one that is not there.
     pub fn of(settings: &ScopeSettings, root: &Root) -> Result<Option<Self>, InputError> {
         if let Some(folder) = &settings.cgroup {
-            return Self::cgroup(root, folder).map(Some);
+            return Self::cgroup(root, Path::new(folder)).map(Some);
         }
         if !settings.pid.is_empty() {
             return Self::trees(&Proc::new(root.clone()), &settings.pid).map(Some);
@@ -48,23 +49,28 @@ impl Scope {
 
     /// Some processes and their descendants. Errors: one does not exist.
     pub fn trees(proc: &Proc, pids: &[i32]) -> Result<Self, InputError> {
-        let root = |&pid: &i32| {
-            let found = proc.process(pid).map(|stat| stat.key);
-            found.ok_or_else(|| InputError::new("--pid", "", format!("there is no process {pid}")))
+        let wrong = |pid, error| {
+            let message = match is_gone(&error) {
+                true => format!("there is no process {pid}"),
+                false => format!("process {pid} cannot be looked at: {error}"),
+            };
+            InputError::new("--pid", "", message)
         };
-        Ok(Self::Trees { roots: pids.iter().map(root).collect::<Result<_, _>>()? })
+        let root = |&pid: &i32| Ok(proc.process(pid).map_err(|error| wrong(pid, error))?.key);
+        Ok(Self::Trees { roots: pids.iter().map(root).collect::<Result<_, InputError>>()? })
     }
 
     /// A cgroup by its folder. Errors: it is not one.
-    pub fn cgroup(root: &Root, folder: &str) -> Result<Self, InputError> {
-        if root.has(&format!("{folder}/cgroup.procs")) {
-            return Ok(Self::Cgroup { folder: folder.trim_end_matches('/').to_owned() });
+    pub fn cgroup(root: &Root, folder: &Path) -> Result<Self, InputError> {
+        if root.has(folder.join("cgroup.procs")) {
+            return Ok(Self::Cgroup { folder: folder.to_owned() });
         }
-        Err(InputError::new("--cgroup", "", format!("{folder} is not a cgroup"))
+        Err(InputError::new("--cgroup", "", format!("{} is not a cgroup", folder.display()))
             .with_hint("a folder with a file cgroup.procs, such as /sys/fs/cgroup/user.slice"))
     }
 
-    /// The threads that belong to it now, in ascending order of process and thread.
+    /// The threads that belong to it now, in ascending order of process and thread. Those that cannot be looked at now
+    /// may be among the next that are found.
     pub fn find(&mut self, root: &Root, proc: &Proc) -> Vec<ThreadStat> {
         self.find_while(root, proc, || {})
     }
@@ -77,22 +83,25 @@ impl Scope {
         meanwhile: impl FnOnce(),
     ) -> Vec<ThreadStat> {
         let pids = match self {
-            Self::Below { parent } => descendants(proc, proc.children(*parent)),
+            Self::Below { parent } => descendants(proc, children(proc, *parent)),
             Self::Trees { roots } => {
-                roots.retain(|key| is_there(proc, key));
+                roots.retain(|key| !proc.has_ended(*key));
                 let known: BTreeSet<i32> = roots.iter().map(|key| key.tid).collect();
                 let found = descendants(proc, known.iter().copied().collect());
                 meanwhile();
                 // A parent may end before the next look; its children stay. Others may have got numbers of known ones.
                 let new = found.difference(&known);
-                roots.extend(new.filter_map(|&pid| Some(proc.process(pid)?.key)));
+                roots.extend(new.filter_map(|&pid| Some(proc.process(pid).ok()?.key)));
                 found
             }
             Self::Cgroup { folder } => cgroup_processes(root, folder),
         };
-        let threads_of = |pid: i32| proc.threads(pid).into_iter().map(move |tid| (pid, tid));
+        let threads_of = |pid: i32| {
+            let threads = proc.threads(pid).unwrap_or_default();
+            threads.into_iter().map(move |tid| (pid, tid))
+        };
         let threads = pids.into_iter().flat_map(threads_of);
-        let stats = threads.filter_map(|(pid, tid)| proc.stat(pid, tid));
+        let stats = threads.filter_map(|(pid, tid)| proc.stat(pid, tid).ok());
         let mut found: Vec<ThreadStat> = stats.filter(|stat| !stat.is_dead()).collect();
         if let Self::Trees { roots } = self {
             // Who is still there now was there when its threads were read.
@@ -106,7 +115,11 @@ impl Scope {
 
 /// Whether a process has not ended, or not been waited for, and no later one has its number.
 fn is_there(proc: &Proc, key: &ThreadKey) -> bool {
-    proc.process(key.tid).is_some_and(|stat| stat.key == *key)
+    proc.process(key.tid).is_ok_and(|stat| stat.key == *key)
+}
+
+fn children(proc: &Proc, pid: i32) -> Vec<i32> {
+    proc.children(pid).unwrap_or_default()
 }
 
 /// Some processes and everything below them.
@@ -114,18 +127,19 @@ fn descendants(proc: &Proc, first: Vec<i32>) -> BTreeSet<i32> {
     let (mut found, mut open) = (BTreeSet::new(), first);
     while let Some(pid) = open.pop() {
         if found.insert(pid) {
-            open.extend(proc.children(pid));
+            open.extend(children(proc, pid));
         }
     }
     found
 }
 
-fn cgroup_processes(root: &Root, folder: &str) -> BTreeSet<i32> {
-    let list = root.text(&format!("{folder}/cgroup.procs")).unwrap_or_default();
+fn cgroup_processes(root: &Root, folder: &Path) -> BTreeSet<i32> {
+    let list = root.bytes(folder.join("cgroup.procs")).unwrap_or_default();
+    let list = String::from_utf8_lossy(&list);
     let mut pids: BTreeSet<i32> =
         list.lines().filter_map(|line| line.trim().parse().ok()).collect();
-    for name in root.names(folder) {
-        let below = format!("{folder}/{name}");
+    for name in root.entries(folder).unwrap_or_default() {
+        let below = folder.join(name);
         if root.path(&below).is_dir() {
             pids.extend(cgroup_processes(root, &below));
         }
@@ -145,7 +159,8 @@ mod tests {
             std::fs::create_dir_all(&task).unwrap();
             let rest = "S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0";
             let stat = format!("{pid} (x) {rest} {ticks}{}", " 0".repeat(30));
-            std::fs::write(task.join("stat"), stat).unwrap();
+            std::fs::write(task.join("stat"), &stat).unwrap();
+            std::fs::write(folder.path().join(format!("proc/{pid}/stat")), stat).unwrap();
             std::fs::write(task.join("children"), "").unwrap();
         };
         starts(7, 100);

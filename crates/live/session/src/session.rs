@@ -193,7 +193,7 @@ impl Session {
             None => claims.take_everything(proc)?,
         };
         let what = |pid: i32| {
-            let name = proc.process(pid).map_or_else(String::new, |stat| stat.name);
+            let name = proc.process(pid).map_or_else(|_| String::new(), |stat| stat.name);
             format!("process {pid} ({name}) is among those")
         };
         Ok(taken.map(|(pid, holder)| (what(pid), holder)))

@@ -15,7 +15,8 @@ pub struct Status {
     pub policy: String,
     /// By which means it runs.
     pub backend: String,
-    /// `as written`, or `degraded` if something essential of the policy is missing.
+    /// `as written`, or `degraded` if something essential of the policy is missing, or `by the kernel itself` if the
+    /// policy asks for nothing but what the kernel does without it.
     pub mode: String,
     /// What the policy asks for and does not get.
     pub lacks: Vec<Demand>,

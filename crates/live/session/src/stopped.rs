@@ -23,7 +23,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 /// process; meanwhile puts back what the session has touched if it is stopped for too long.
 pub fn wait_for_end<B: Backend>(journal: &Path) {
     let proc = Proc::default();
-    let session = getppid().and_then(|parent| proc.process(parent.as_raw_nonzero().get()));
+    let session = getppid().and_then(|parent| proc.process(parent.as_raw_nonzero().get()).ok());
     let mut stopped =
         Stopped { session: session.map(|stat| stat.key), since: None, is_done: false };
     loop {
@@ -49,7 +49,7 @@ struct Stopped {
 impl Stopped {
     fn look<B: Backend>(&mut self, proc: &Proc, journal: &Path) {
         let Some(session) = self.session.filter(|_| !self.is_done) else { return };
-        let stat = proc.process(session.tid).filter(|stat| stat.key == session);
+        let stat = proc.process(session.tid).ok().filter(|stat| stat.key == session);
         let stat = stat.filter(|stat| matches!(stat.state, 'T' | 't'));
         let ran_ns = stat.map(|stat| {
             let times = proc.run_and_wait_ns(stat.pid, stat.key.tid);

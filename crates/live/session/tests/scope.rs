@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use std::path::Path;
+
 use ampsched_computer::{Proc, Root};
 use ampsched_live_session::Scope;
 use tempfile::TempDir;
@@ -23,7 +25,7 @@ impl Family {
         // The child exists; it is a copy of the shell until it has become what it runs.
         let family = Self { shell };
         let proc = Proc::default();
-        let sleep = proc.children(family.pid())[0];
+        let sleep = proc.children(family.pid()).unwrap()[0];
         while proc.process(sleep).unwrap().name != "sleep" {
             std::thread::yield_now();
         }
@@ -57,7 +59,7 @@ fn a_tree_is_a_process_and_what_is_below() {
     assert_eq!(found_names(&mut scope), ["sh", "sleep"]);
     let mut below = Scope::Below { parent: family.pid() };
     assert_eq!(found_names(&mut below), ["sleep"]);
-    let sleep = proc.children(family.pid())[0];
+    let sleep = proc.children(family.pid()).unwrap()[0];
     // For a moment a process that executes a program has no command line.
     while proc.command(sleep).is_empty() {
         std::thread::yield_now();
@@ -69,7 +71,7 @@ fn a_tree_is_a_process_and_what_is_below() {
 fn a_process_that_does_not_exist_is_named() {
     let error = Scope::trees(&Proc::default(), &[i32::MAX]).unwrap_err();
     assert_eq!(error.to_string(), "--pid: there is no process 2147483647");
-    let error = Scope::cgroup(&Root::default(), "/tmp").unwrap_err().to_string();
+    let error = Scope::cgroup(&Root::default(), Path::new("/tmp")).unwrap_err().to_string();
     assert!(error.starts_with("--cgroup: /tmp is not a cgroup"), "{error}");
 }
 
@@ -82,7 +84,7 @@ fn a_cgroup_holds_the_processes_of_those_below() {
         fs::write(folder.path().join(name).join("cgroup.procs"), pids).unwrap();
     }
     let root = Root::new(folder.path());
-    let mut scope = Scope::cgroup(&root, "/g").unwrap();
+    let mut scope = Scope::cgroup(&root, Path::new("/g")).unwrap();
     let found = scope.find(&root, &Proc::default());
     assert!(found.iter().any(|stat| stat.key.tid.to_string() == own));
 }

@@ -16,7 +16,7 @@ from subprocess import Popen
 from typing import Any
 
 from ampsched._core import Machine
-from ampsched.children import child_in_group, ended_by_signals, last_line
+from ampsched.children import child_in_group, ended_by_signals, last_line, why_not_run
 from ampsched.files import temporary_folder, writing
 from ampsched.vm.archive import Archive
 from ampsched.vm.error import VmError
@@ -304,9 +304,10 @@ def find_program(name: str, cwd: Path, architecture: str) -> Path | None:
     """
     if os.sep not in name and architecture != platform.machine():
         return None
-    found = shutil.which(cwd / name if os.sep in name else name)
+    place = str(cwd / name) if os.sep in name else name
+    found = shutil.which(place)
     if found is None:
-        raise VmError(f"{name}: there is no such program")
+        raise VmError(f"{name}: {why_not_run(place)}")
     return Path(found)
 
 

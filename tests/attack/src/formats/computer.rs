@@ -41,7 +41,7 @@ pub static PROC: Format = Format {
         };
         with_files(text, place, |root| {
             let proc = Proc::new(root.clone());
-            if let Some(stat) = proc.process(PID) {
+            if let Ok(stat) = proc.process(PID) {
                 let _ = (stat.is_dead(), stat.cpu_ns());
             }
             let _ = (

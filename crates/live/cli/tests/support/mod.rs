@@ -86,7 +86,7 @@ impl Tree {
     /// All processes.
     pub fn pids(&self) -> Vec<i32> {
         let mut pids = vec![self.pid()];
-        pids.extend(Proc::default().children(self.pid()));
+        pids.extend(Proc::default().children(self.pid()).unwrap_or_default());
         pids
     }
 
@@ -152,7 +152,7 @@ impl Session {
         let proc = Proc::default();
         let is_guardian =
             |pid: &i32| proc.command(*pid).get(1).is_some_and(|word| word == "guardian");
-        proc.children(self.pid()).into_iter().find(is_guardian)
+        proc.children(self.pid()).unwrap_or_default().into_iter().find(is_guardian)
     }
 
     /// Stops it: exit code and what it has said.

@@ -27,7 +27,9 @@ fn h01_what_is_written_is_read() {
     let (folder, place) = written(&["first", "second\nline"]);
     let contents = read_all(&place);
     assert_eq!(contents.entries, ["first", "second\nline"]);
-    assert!(contents.is_current && contents.unfinished == 0 && contents.lost.is_empty());
+    assert!(
+        contents.relation == Relation::Here && contents.unfinished == 0 && contents.lost.is_empty()
+    );
     let error = place.create::<String>().unwrap_err().to_string();
     assert!(error.contains("journal: File exists"), "{error}");
     place.hold().unwrap().unwrap().remove().unwrap();
@@ -72,12 +74,26 @@ fn h01_whichever_byte_is_changed_all_other_records_are_read() {
 }
 
 #[test]
-fn m07_a_journal_of_another_start_of_the_computer_is_not_current() {
+fn m07_a_journal_of_another_start_of_the_computer_is_past() {
     let (_folder, place) = written(&["a"]);
     let bytes = fs::read(place.path()).unwrap();
-    assert!(contents::<String>(&bytes, boot_id(&Root::default())).is_current);
-    let other = contents::<String>(&bytes, Some("another".to_owned()));
-    assert_eq!((other.is_current, other.entries.len()), (false, 1));
+    assert_eq!(contents::<String>(&bytes, &Place::here()).relation, Relation::Here);
+    let other = serde_json::from_str(r#"{"boot":"another"}"#).unwrap();
+    let other = contents::<String>(&bytes, &other);
+    assert_eq!((other.relation, other.entries.len()), (Relation::Past, 1));
+}
+
+#[test]
+fn h34_01_a_journal_of_another_namespace_is_not_past() {
+    let (_folder, place) = written(&["a"]);
+    let bytes = fs::read(place.path()).unwrap();
+    let here = serde_json::to_value(Place::here()).unwrap();
+    for field in ["boot", "pid_namespace", "cgroup_namespace"] {
+        let mut other = here.clone();
+        other[field] = serde_json::Value::Null;
+        let other = contents::<String>(&bytes, &serde_json::from_value(other).unwrap());
+        assert!(matches!(other.relation, Relation::Elsewhere(_)), "{field}");
+    }
 }
 
 #[test]
@@ -137,7 +153,11 @@ fn low_a_long_journal_is_exchanged_for_what_matters() {
     journal.write(&"later".to_owned()).unwrap();
     assert!(!journal.is_long() && fs::metadata(place.path()).unwrap().len() < before * 6 / 10);
     let kept = |contents: Contents<String>| {
-        assert!(contents.is_current && contents.unfinished == 0 && contents.lost.is_empty());
+        assert!(
+            contents.relation == Relation::Here
+                && contents.unfinished == 0
+                && contents.lost.is_empty()
+        );
         let expected = (0..number).filter(|number| number % 2 == 1);
         let expected: Vec<_> = expected.map(|number| format!("{number:070}")).collect();
         assert_eq!(contents.entries.last().unwrap(), "later");

@@ -139,23 +139,31 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        command = get_command(app)
-        if completing.VARIABLE in os.environ:
-            completing.register()
-        given = list(sys.argv[1:] if arguments is None else arguments)
-        code = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
-        sys.stdout.flush()
+        code = _command(list(sys.argv[1:] if arguments is None else arguments))
     except (ampsched.InputError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        text = text.replace("Value error, ", "")  # Typer's own words for what is no choice
         if not text:  # a group of commands without one of them has shown its help
             sys.exit(BAD_INPUT)
         notes = getattr(error, "__notes__", [])
         _fail(f"{text} ({', '.join(notes)})" if notes else text)
+    except UnicodeEncodeError as error:
+        _fail(f'"{error.object}" is not UTF-8 (give it a name that is)')
     except OSError as error:
         _end_after(error)
     except typer.Abort:
         _fail("aborted")
     return code if isinstance(code, int) else 0
+
+
+def _command(given: list[str]) -> object:
+    """What a command returns."""
+    command = get_command(app)
+    if completing.VARIABLE in os.environ:
+        completing.register()
+    code: object = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
+    sys.stdout.flush()
+    return code
 
 
 def _end_after(error: OSError) -> NoReturn:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from ampsched._core import InputError, Recording
+from ampsched._core import Recording
+from ampsched.files import read_bytes, shown, writing
 
 LIMIT_MB = 1024
 """Most that the files of a recorder's working folder may take, in MiB: what does not fit is counted as lost."""
@@ -14,11 +15,7 @@ def load(path: Path) -> Recording:
     Raises:
         InputError: There is no such file, or it is no recording, or damaged.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    return Recording.read(str(path), data)
+    return Recording.read(shown(path), read_bytes(path))
 
 
 def save(recording: Recording, path: Path) -> None:
@@ -27,6 +24,5 @@ def save(recording: Recording, path: Path) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(recording.to_bytes())
-    partial.replace(path)
+    with writing(path) as file:
+        file.write(recording.to_bytes())

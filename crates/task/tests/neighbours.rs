@@ -15,9 +15,9 @@ fn error_of(file: &str, text: &str) -> String {
 }
 
 /// Name, kind, work, and predecessors with seconds and bytes of each task.
-type Told = Vec<(String, String, f64, Vec<(String, f64, f64)>)>;
+type Content = Vec<(String, String, f64, Vec<(String, f64, f64)>)>;
 
-fn told(graph: &Graph) -> Told {
+fn content(graph: &Graph) -> Content {
     let tasks = graph.tasks().map(|task| {
         let links = graph.inputs(task).zip(graph.untimed_inputs(task));
         let links = links
@@ -52,8 +52,8 @@ fn h34_12_dot_as_other_programs_write_it_is_read() {
     );
     let joined =
         graph("j.dot", "digraph g { node [work=1]; \"a\" + \"b\" [kind=\"x\" /**/ + \"y\"] }");
-    assert_eq!(told(&joined)[0].0, "ab");
-    assert_eq!(told(&joined)[0].1, "xy");
+    assert_eq!(content(&joined)[0].0, "ab");
+    assert_eq!(content(&joined)[0].1, "xy");
     for wrong in ["digraph g { a [label=<<b>] }", "digraph g { a [label=\"x\" + y] }"] {
         assert!(error_of("w.dot", wrong).starts_with("w.dot:1: not valid DOT: "), "{wrong}");
     }
@@ -65,15 +65,15 @@ fn h34_12_dot_of_simgrid_and_daggen_is_read() {
         "s.dot",
         "digraph G { 1 [size=\"10000000129\"]; 2 [size=\"10000000131\"]; root -> 1 [size=\"-1\"]; 1 -> 2 [size=\"10001\"]; 2 -> end [size=\"-1\"]; }",
     );
-    let works: Vec<f64> = told(&simgrid).iter().map(|task| task.2).collect();
+    let works: Vec<f64> = content(&simgrid).iter().map(|task| task.2).collect();
     assert_eq!(names(&simgrid), ["root", "1", "2", "end"]);
     assert_eq!(works, [0.0, 10_000_000_129.0, 10_000_000_131.0, 0.0]);
-    assert_eq!(told(&simgrid)[2].3, [("1".to_owned(), 0.0, 10001.0)]);
+    assert_eq!(content(&simgrid)[2].3, [("1".to_owned(), 0.0, 10001.0)]);
     let daggen = graph(
         "d.dot",
         "digraph G { 1 [size=\"1368709120000\", alpha=\"0.2\"]\n 1 -> 2 [size =\"75497472\"]\n 2 [size=\"100000000000000\"] }",
     );
-    assert_eq!(told(&daggen)[1].2, 1e14);
+    assert_eq!(content(&daggen)[1].2, 1e14);
     // Nobody means SimGrid where no node has a size.
     assert_eq!(
         error_of("p.dot", "digraph { a [work=1]; root -> a }"),
@@ -87,10 +87,10 @@ fn h34_12_dot_of_simgrid_and_daggen_is_read() {
 #[test]
 fn h34_12_csv_with_a_header_is_read_and_semicolons_are_explained() {
     let plain = graph("g.csv", "a,4,,\nb,2,,a\n");
-    assert_eq!(told(&graph("g.csv", "id,work,kind,deps\na,4,,\nb,2,,a\n")), told(&plain));
+    assert_eq!(content(&graph("g.csv", "id,work,kind,deps\na,4,,\nb,2,,a\n")), content(&plain));
     assert_eq!(
-        told(&graph("g.csv", "# c\n\"id\",\"Work\",kind,deps\n\"a\",4,,\nb,\"2\",,a\n")),
-        told(&plain)
+        content(&graph("g.csv", "# c\n\"id\",\"Work\",kind,deps\n\"a\",4,,\nb,\"2\",,a\n")),
+        content(&plain)
     );
     assert_eq!(
         error_of("g.csv", "a;4;;\nb;2;;a\n"),
@@ -107,7 +107,7 @@ fn h34_12_sizes_of_data_stay_in_the_formats_that_hold_them() {
     for file in ["o.dot", "o.json"] {
         let options = ReadOptions::default();
         let written = write(Format::of(file).unwrap(), file, &sized, &options).unwrap();
-        assert_eq!(told(&graph(file, &written)), told(&sized), "{written}");
+        assert_eq!(content(&graph(file, &written)), content(&sized), "{written}");
     }
 }
 
@@ -151,7 +151,7 @@ proptest! {
             match write(Format::of(file).unwrap(), file, &made, &ReadOptions::default()) {
                 Ok(written) => {
                     held += 1;
-                    prop_assert_eq!(told(&graph(file, &written)), told(&made), "{}", written);
+                    prop_assert_eq!(content(&graph(file, &written)), content(&made), "{}", written);
                 }
                 Err(error) => prop_assert!(error.to_string().starts_with(file), "{}", error),
             }

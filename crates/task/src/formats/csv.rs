@@ -1,8 +1,8 @@
 //! CSV: one line per task, `id,work,kind,dep;dep`.
 //!
 //! Work is in seconds at speed 1 (or any unit in which speeds are counted per second). Lines that are empty or
-//! begin with `#` are skipped, and a first one that names the columns (its second field is `work`). Fields may be quoted
-//! as in RFC 4180. A task may depend on one that comes later in the file.
+//! begin with `#` are skipped, and a first one that names the columns (its second field is `work`). Fields may be
+//! quoted as in RFC 4180. A task may depend on one that comes later in the file.
 
 use std::fmt::Write;
 

@@ -3,8 +3,8 @@
 //! Nodes: `work` (or SimGrid's `size`) in seconds at speed 1, or `costs="14,16,9"` in seconds per class of
 //! workers, and `kind`. Edges: `comm` in seconds, or `size` in bytes. Defaults (`node [...]`, `edge [...]`), chains,
 //! subgraphs and groups (`a -> {b c}` or `a -> b, c`) mean what they mean in Graphviz. Other attributes are for
-//! drawing; they have no effect and are noted. As in SimGrid, tasks `root` and `end` that state nothing are no work beside
-//! nodes with a `size`, and an edge with size -1 has no data.
+//! drawing; they have no effect and are noted. As in SimGrid, tasks `root` and `end` that state nothing are no work
+//! beside nodes with a `size`, and an edge with size -1 has no data.
 
 mod lexer;
 

@@ -56,6 +56,16 @@ def commands() -> Iterator[tuple[str, object]]:
             )
 
 
+PLACES = [
+    (name, place)
+    for name, command in commands()
+    for place, param in enumerate(command.params)  # type: ignore[attr-defined]
+    if not getattr(param, "is_flag", False)
+]
+"""All options and arguments that have a value."""
+SUFFIX = re.compile(r"\.(?:toml|json|csv|ampr|py|svg|html|dot|parquet)\b")
+
+
 @pytest.fixture
 def line(tmp_path: Path) -> "dict[str, str]":
     """Files that are right, by their endings."""
@@ -84,30 +94,26 @@ def test_h34_06_every_command_is_in_the_table() -> None:
     assert set(LINES) == {name for name, _ in commands()}
 
 
-@pytest.mark.parametrize("command", sorted(LINES))
+@pytest.mark.parametrize(("command", "place"), PLACES)
 def test_h34_06_every_text_of_every_command_may_be_no_utf8_or_a_circle(
     ampsched_here: Ampsched,
     line: "dict[str, str]",
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     command: str,
+    place: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = LINES[command].format(**line).split()
-    for param in dict(commands())[command].params:  # type: ignore[attr-defined]
-        if getattr(param, "is_flag", False):
-            continue
-        is_option, words_of = param.opts[0].startswith("-"), param.help or ""
-        known = re.findall(r"\.(?:toml|json|csv|ampr|py|svg|html|dot|parquet)\b", words_of)
-        values = [BAD]
-        for suffix in dict.fromkeys(known):
-            circle = tmp_path / f"circle{suffix}"
-            if not circle.is_symlink():
-                circle.symlink_to(circle)
-            values += [f"{tmp_path / BAD}{suffix}", str(circle)]
-        for value in values:
-            given = [*words, param.opts[0], value] if is_option else [value, *words[1:]]
-            check(ampsched_here(*command.split(), *given))
+    param = dict(commands())[command].params[place]  # type: ignore[attr-defined]
+    is_option, values = param.opts[0].startswith("-"), [BAD]
+    for suffix in dict.fromkeys(SUFFIX.findall(param.help or "")):
+        circle = tmp_path / f"circle{suffix}"
+        circle.symlink_to(circle)
+        values += [f"{tmp_path / BAD}{suffix}", str(circle)]
+    for value in values:
+        given = [*words, param.opts[0], value] if is_option else [value, *words[1:]]
+        check(ampsched_here(*command.split(), *given))
 
 
 def test_h34_06_files_of_any_name_are_read_and_written(ampsched_here: Ampsched, tmp_path: Path) -> None:

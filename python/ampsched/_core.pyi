@@ -13,6 +13,7 @@ Params = Sequence[tuple[str, float]]
 BUILD: str
 DESCRIPTION_BYTES_MAX: int
 DATA_BYTES_MAX: int
+MEMORY_BYTES_MAX: int
 SPINNABLE: list[str]
 TYPICAL_PROFILE: str
 FEATURES_MAX: int
@@ -72,6 +73,7 @@ class Machine:
 class Workload:
     """Applications that run together."""
 
+    def named(self, name: str) -> Workload: ...
     @property
     def name(self) -> str: ...
     @property
@@ -354,6 +356,8 @@ class TaskGraph:
     def notes(self) -> list[str]: ...
     @property
     def kinds(self) -> list[tuple[str, int, float]]: ...
+
+def check_memory(file: str, file_bytes: int, wanted_bytes: int) -> None: ...
 
 @final
 class Recording:

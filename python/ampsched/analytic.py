@@ -19,7 +19,8 @@ from math import fsum
 from numbers import Integral, Real
 
 from ampsched import metrics
-from ampsched._core import InputError, suggest
+from ampsched._core import InputError
+from ampsched.naming import unknown
 
 # Far beyond any processor, and nearer to 1 than anybody can measure. Within these limits rounding errors of shares,
 # which are losses divided by gains, stay below 1e-9.
@@ -126,7 +127,7 @@ def table_1(name: str, fast: int = 2, slow: int = 2, weights: tuple[float, ...] 
         InputError: If there is no such workload, or see `Mix`.
     """
     if name not in TABLE_1:
-        raise InputError(f'unknown workload "{name}" ({suggest(name, list(TABLE_1))})')
+        raise unknown("workload", name, TABLE_1)
     return Mix(name, TABLE_1[name], fast, slow, weights)
 
 
@@ -166,7 +167,7 @@ def predict(mix: Mix, policy: str) -> Prediction:
         InputError: If there is no such policy.
     """
     if policy not in POLICIES:
-        raise InputError(f'unknown policy "{policy}" ({suggest(policy, list(POLICIES))})')
+        raise unknown("policy", policy, POLICIES)
     fast_share = _checked(mix, POLICIES[policy](mix))
     instruction_share = instruction_shares(fast_share, mix.speedups)
     slowdown = slowdowns(instruction_share, mix.speedups)

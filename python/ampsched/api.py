@@ -22,6 +22,7 @@ from ampsched.execution import (
     run_one,
 )
 from ampsched.explaining import Explanation
+from ampsched.files import shown
 from ampsched.governor import Governors
 from ampsched.limits import OBJECTIVES, QUANTUM_US_MAX, SIMULATIONS_MAX, Limit, Objective, Optimum
 from ampsched.noise import Noise
@@ -113,7 +114,7 @@ def explain(
     for name, value in (("at_ms", at_ms), ("window_ms", window_ms)):
         Range(0, MS_MAX).check(name, value)
     spec = PolicySpec.of(policy)
-    question = Question(str(thread), round(at_ms * NS_PER_MS), round(window_ms * NS_PER_MS))
+    question = Question(shown(str(thread)), round(at_ms * NS_PER_MS), round(window_ms * NS_PER_MS))
     return explain_one(_job(machine, workload, spec, settings), spec, question)
 
 

@@ -9,8 +9,9 @@ from typing import get_args
 
 from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Workload
-from ampsched.files import read_text
+from ampsched.files import named, read_text, shown
 from ampsched.kinds import RECORDING, Kind
+from ampsched.naming import unknown
 from ampsched.spec import parse_spec
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -61,8 +62,8 @@ class Catalog:
         core = self._core.copy()
         for path in paths:
             text = read_text(Path(path))
-            kind = _core.Catalog.detect(str(path), text)
-            core.add(kind, Path(path).stem, str(path), text)
+            kind = _core.Catalog.detect(shown(path), text)
+            core.add(kind, shown(Path(path).stem), shown(path), text)
         _add_missing(core)
         return Catalog(core)
 
@@ -83,7 +84,7 @@ class Catalog:
             self._require(str(machine), "machine")
             return self._core.machine(str(machine))
         core = self._with_path(str(machine), ("machine",))
-        return core.machine(str(machine))
+        return core.machine(shown(machine))
 
     def workload(self, workload: "str | Path | Workload") -> Workload:
         """The workload of that name, or in a file; a program is a workload of that program alone.
@@ -107,20 +108,26 @@ class Catalog:
             return self._core.workload(path)
         core = self._with_path(path, ("workload", "program"))
         if not name:
-            return core.workload(path)
-        known = core.workloads_of_file(path)
+            return core.workload(shown(path))
+        known = core.workloads_of_file(shown(path))
         if name not in known:
-            hint = _core.suggest(name, known) if known else "it is a program; leave the name out"
-            raise InputError(f'{path}: there is no workload "{name}" in it ({hint})')
+            raise unknown(
+                f"workload of {shown(path)}",
+                name,
+                known,
+                "" if known else "it is a program; leave the name out",
+            )
         return core.workload(name)
 
     def _program(self, program: str, params: str) -> Workload:
-        """A program alone with parameters such as ``n=8:items=100``."""
+        """A program alone with parameters such as ``n=8:items=100``, which are part of the workload's name."""
         _, values = parse_spec(f"program:{params}", f"program {program}")
         if is_path(program):
-            return self._with_path(program, ("program",)).program(program, values)
-        self._require(program, "program")
-        return self._core.program(program, values)
+            found = self._with_path(program, ("program",)).program(shown(program), values)
+        else:
+            self._require(program, "program")
+            found = self._core.program(program, values)
+        return found.named(f"{found.name}:{params}")
 
     def entries(self, kind: Kind) -> list[Entry]:
         """All names of a kind with their descriptions, in alphabetical order."""
@@ -142,7 +149,7 @@ class Catalog:
         if of_file:
             return [("workload", core.describe("workload", workload)) for workload in of_file]
         known = [known for kind in KINDS for known, _ in core.entries(kind)]
-        raise InputError(f'nothing is called "{name}" ({_nearest(name, known)})')
+        raise unknown("name", name, known, "see: ampsched list --help")
 
     def notes(self, program: str) -> list[str]:
         """What an imported program honours differently from its own tool, one line each."""
@@ -151,20 +158,20 @@ class Catalog:
 
     def _require(self, name: str, *kinds: Kind) -> None:
         """Refuses a name that nothing of these kinds has."""
+        name = shown(name)
         known = [known for kind in kinds for known, _ in self._core.entries(kind)]
         if name not in known and not self._core.workloads_of_file(name):
-            hint = _nearest(name, known, f"see: ampsched list {FOLDERS[kinds[0]]}")
-            raise InputError(f'unknown {kinds[0]} "{name}" ({hint})')
+            raise unknown(kinds[0], name, known, f"see: ampsched list {FOLDERS[kinds[0]]}")
 
     def _resolve(self, name: str) -> tuple[_core.Catalog, str]:
         path, workload = _split_path(name)
         if not is_path(path):
-            return self._core, name
-        return self._with_path(path, KINDS), workload or path
+            return self._core, shown(name)
+        return self._with_path(path, KINDS), shown(workload or path)
 
     def _with_path(self, path: str, wanted: tuple[Kind, ...]) -> _core.Catalog:
         text = "" if path.endswith(RECORDING) else read_text(Path(path))
-        kind: Kind = _core.Catalog.detect(path, text) if text else "program"
+        kind: Kind = _core.Catalog.detect(shown(path), text) if text else "program"
         if kind not in wanted:
             words = " or ".join(word.replace("_", " ") for word in wanted)
             raise InputError(f"{path}: describes a {kind.replace('_', ' ')}, a {words} is needed")
@@ -181,14 +188,8 @@ class Catalog:
         """
         self._require(like, "profile")
         core = self._core.copy()
-        core.add_recording(path, path, recording, like)
+        core.add_recording(shown(path), shown(path), recording, like)
         return Catalog(core)
-
-
-def _nearest(name: str, known: list[str], otherwise: str = "see: ampsched list --help") -> str:
-    """Names the nearest of many known names, or says where they are listed."""
-    hint = _core.suggest(name, known)
-    return hint if hint.startswith("did you mean") else otherwise
 
 
 def is_path(name: str | Path) -> bool:
@@ -213,12 +214,13 @@ def _split_shares(text: str) -> tuple[str, list[str]]:
 
 def _add(core: _core.Catalog, kind: Kind, path: str, text: str) -> None:
     """Adds a file under its path: a text, or a recording."""
+    name = shown(path)
     if path.endswith(RECORDING):
         from ampsched.recording.files import load
 
-        core.add_recording(path, path, load(Path(path)), _core.TYPICAL_PROFILE)
+        core.add_recording(name, name, load(Path(path)), _core.TYPICAL_PROFILE)
     else:
-        core.add(kind, path, path, text)
+        core.add(kind, name, name, text)
 
 
 def _add_missing(core: _core.Catalog) -> None:
@@ -227,11 +229,12 @@ def _add_missing(core: _core.Catalog) -> None:
     while missing := [item for item in core.missing_files() if item not in tried]:
         tried.update(missing)
         for kind, path in missing:
-            if Path(path).is_file():
-                _add(core, kind, path, "" if path.endswith(RECORDING) else read_text(Path(path)))
+            file = named(path)
+            if file.is_file():
+                _add(core, kind, str(file), "" if path.endswith(RECORDING) else read_text(file))
     for path in core.missing_graphs():
-        if Path(path).is_file():
-            core.add_graph(path, read_text(Path(path), DATA_BYTES_MAX))
+        if named(path).is_file():
+            core.add_graph(path, read_text(named(path), DATA_BYTES_MAX))
 
 
 @functools.cache

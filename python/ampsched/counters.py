@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, InputError, suggest
-from ampsched.files import read_text, write_csv, write_parquet
+from ampsched.files import read_parquet, read_text, shown, write_csv, write_parquet
 
 if TYPE_CHECKING:
     import polars
@@ -64,7 +64,7 @@ def import_counters(
     if source == "csv":
         frame = _read_csv(path)
     else:
-        columns = _core.read_counters(source, str(path), read_text(path, DATA_BYTES_MAX))
+        columns = _core.read_counters(source, shown(path), read_text(path, DATA_BYTES_MAX))
         frame = polars.DataFrame(columns, schema_overrides=_schema(columns), strict=False)
     missing = [name for name in COLUMNS if name not in frame.columns]
     frame = frame.with_columns(polars.lit(None, dtype=_schema(missing)[name]).alias(name) for name in missing)
@@ -75,9 +75,11 @@ def import_counters(
     )
     frame = frame.with_columns(empty_is_null).with_columns(
         polars.lit(source).alias("source"),
-        polars.lit(str(path)).alias("file"),
-        polars.col("program").fill_null(program or path.stem),
-        polars.col("core_type").fill_null(polars.lit(core_type, dtype=polars.String)),
+        polars.lit(shown(path)).alias("file"),
+        polars.col("program").fill_null(shown(program or path.stem)),
+        polars.col("core_type").fill_null(
+            polars.lit(shown(core_type) if core_type else None, dtype=polars.String)
+        ),
         polars.col("running_share").fill_null(1.0),
     )
     return frame.select(COLUMNS)
@@ -107,12 +109,7 @@ def read_counters(path: str | Path) -> "polars.DataFrame":
         except polars.exceptions.PolarsError as error:
             raise InputError(f"{path}: is no CSV table: {str(error).splitlines()[0]}") from None
     else:
-        if not path.is_file():
-            raise InputError(f"{path}: cannot be read: No such file")
-        try:
-            frame = polars.read_parquet(path)
-        except polars.exceptions.PolarsError as error:
-            raise InputError(f"{path}: is no Parquet file: {str(error).splitlines()[0]}") from None
+        frame = read_parquet(path)
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         hint = "make one with: ampsched counters import"

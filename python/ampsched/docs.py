@@ -42,7 +42,8 @@ def cli_page() -> str:
         "# Command line",
         "Whatever is wrong with the input is reported in one line that begins with `error:`, with exit code 2. "
         "`ampsched --install-completion` makes the shell complete commands, options and names.",
-        "Machines and workloads are named as `ampsched list` shows them, or by the path of a file.",
+        "Machines and workloads are named as `ampsched list` shows them, or by the path of a file. A byte of a name that "
+        "is no UTF-8 is shown as `%ff`. Files take at most 4 GiB, of memory 250 times their length and 256 MiB at least.",
     ]
     root = get_command(app)
     assert isinstance(root, TyperGroup)

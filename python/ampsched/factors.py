@@ -6,6 +6,7 @@ from typing import Literal
 from ampsched import _core
 from ampsched._core import InputError, Machine
 from ampsched.models import load_models, models_for
+from ampsched.naming import unknown
 from ampsched.spec import parse_spec
 from ampsched.units import NS_PER_MS
 
@@ -61,7 +62,7 @@ class Factors:
             "none": (),
         }
         if name not in known:
-            raise InputError(f'factors: unknown source "{name}" ({_core.suggest(name, list(known))})')
+            raise unknown("source of factors", name, known)
         params = dict(parse_spec(f"{name}:{rest}" if rest else name, "factors")[1])
         for key in params:
             if key not in known[name]:

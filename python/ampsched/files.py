@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -12,17 +13,75 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ampsched._core import DESCRIPTION_BYTES_MAX, InputError
+from ampsched._core import (
+    DATA_BYTES_MAX,
+    DESCRIPTION_BYTES_MAX,
+    MEMORY_BYTES_MAX,
+    InputError,
+    check_memory,
+)
 
 if TYPE_CHECKING:
     import polars
 
 _DRAFT = ".draft"
 """How names of files end that are not written to their end yet."""
+_CELL_BYTES = 8
+"""Of a table in memory."""
+
+
+_HALVES = re.compile("[\udc80-\udcff]")
+"""Characters that are none; Python has those from U+DC80 on for bytes of names that are no UTF-8."""
+_FIRST_BYTE = 0xDC00
+"""What is added to such a byte."""
+
+
+def shown(name: str | Path) -> str:
+    """A name as a text that any program can show: a byte that is no UTF-8 stands there as ``%ff``.
+
+    No backslash, which some would take for the end of a folder's name.
+    """
+    return _HALVES.sub(lambda half: f"%{ord(half[0]) - _FIRST_BYTE:02x}", str(name))
+
+
+def named(text: str) -> Path:
+    """The file that `shown` has made a text of."""
+    path = Path(text)
+    if "%" not in text or path.exists():
+        return path
+    return Path(re.sub("%([89a-f][0-9a-f])", lambda byte: chr(_FIRST_BYTE + int(byte[1], 16)), text))
+
+
+def read_bytes(path: Path, most_bytes: int = MEMORY_BYTES_MAX) -> bytes:
+    """The bytes of a file.
+
+    Args:
+        path: The file.
+        most_bytes: How long it may be; no more is read. Of what is no ordinary file, such as a pipe, that may be
+            without end, no more than `DATA_BYTES_MAX` is read.
+
+    Raises:
+        InputError: If it cannot be read or is longer.
+    """
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                most_bytes = min(most_bytes, DATA_BYTES_MAX)
+            content = file.read(most_bytes + 1) if status.st_size <= most_bytes else None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{str(path)!r}: is no file name ({error})") from None
+    if content is None or len(content) > most_bytes:
+        raise InputError(
+            f"{path}: is longer than {most_bytes >> 20} MiB, which is the limit (take a part of it)"
+        )
+    return content
 
 
 def read_text(path: Path, most_bytes: int = DESCRIPTION_BYTES_MAX) -> str:
-    """The text of a file.
+    """The text of a file, without the byte-order mark that some programs begin it with.
 
     Args:
         path: The file.
@@ -32,19 +91,32 @@ def read_text(path: Path, most_bytes: int = DESCRIPTION_BYTES_MAX) -> str:
         InputError: If it cannot be read, is longer or is not UTF-8.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(most_bytes + 1)
-        if len(content) > most_bytes:
-            raise InputError(f"{path}: is longer than {most_bytes >> 20} MiB, which is the limit")
-        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        content = io.BytesIO(read_bytes(path, most_bytes))
+        return io.TextIOWrapper(content, encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{str(path)!r}: is no file name ({error})") from None
+
+
+def read_parquet(path: Path, columns: list[str] | None = None) -> "polars.DataFrame":
+    """A table of a Parquet file, or some columns of it.
+
+    Raises:
+        InputError: If it cannot be read, is no Parquet file, lacks a column or takes too much memory.
+    """
+    import polars
+
+    content = read_bytes(path)
+    try:
+        table = polars.scan_parquet(io.BytesIO(content))
+        names = table.collect_schema().names()
+        cells = table.select(polars.len()).collect().item() * len(names)
+        check_memory(shown(path), len(content), cells * _CELL_BYTES)
+        for name in columns or []:
+            if name not in names:
+                raise InputError(f'{path}: column "{name}" is missing')
+        return table.select(columns or names).collect()
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"{path}: is no Parquet file: {str(error).splitlines()[0]}") from None
 
 
 @contextmanager
@@ -58,11 +130,11 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         OSError: If it cannot be written; the error names `path`.
     """
     try:
-        mode = Path(path).stat().st_mode if Path(path).exists() else None
+        mode = _mode(path)
         is_file = mode is None or stat.S_ISREG(mode)
         # What the kernel shows there, such as /dev/stdout, is open already.
         if is_file and not str(path).startswith(("/dev/", "/proc/")):
-            with _beside(Path(path).resolve(), mode) as file:
+            with _beside(Path(os.path.realpath(path)), mode) as file:
                 yield file
         else:
             with Path(path).open("wb") as file:
@@ -71,6 +143,14 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         if error.filename is not None and not str(error.filename).endswith(_DRAFT):
             raise
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def _mode(path: str | Path) -> int | None:
+    """Type and permissions of what stands there; None if nothing does."""
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116 (a path may be a text)
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager
@@ -120,7 +200,7 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 def write_text(path: str | Path, text: str) -> None:
     """Writes a text as UTF-8, as a whole or not at all; see `writing`."""
     with writing(path) as file:
-        file.write(text.encode())
+        file.write(shown(text).encode(errors="backslashreplace"))
 
 
 def write_csv(path: str | Path, frame: "polars.DataFrame") -> None:
@@ -144,3 +224,15 @@ def check_suffix(what: str, path: Path | None, *suffixes: str) -> None:
     """
     if path is not None and path.suffix not in suffixes:
         raise InputError(f"{what} {path} does not end with {' or '.join(suffixes)}")
+
+
+def check_target(what: str, path: Path | None) -> None:
+    """Refuses a folder as a file to write, and links that go in a circle, before anything long begins.
+
+    Raises:
+        InputError: If there is a path, and it is a folder.
+        OSError: If what stands there cannot be looked at; the error names it.
+    """
+    mode = None if path is None else _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InputError(f"{what} {path}: is a folder")

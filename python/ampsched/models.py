@@ -4,8 +4,9 @@ import functools
 from importlib.resources import files
 from pathlib import Path
 
-from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Models, suggest
-from ampsched.files import read_text
+from ampsched._core import DATA_BYTES_MAX, InputError, Machine, Models
+from ampsched.files import read_text, shown
+from ampsched.naming import unknown
 
 FOLDER = files("ampsched") / "data" / "models"
 SUFFIX = ".json"
@@ -25,7 +26,7 @@ def load_models(name: str) -> Models:
         InputError: If there is no such name or file, or the file is wrong.
     """
     if name.endswith(SUFFIX):
-        return Models.parse(name, read_text(Path(name), DATA_BYTES_MAX))
+        return Models.parse(shown(name), read_text(Path(name), DATA_BYTES_MAX))
     return _shipped(name)
 
 
@@ -51,5 +52,5 @@ def models_for(machine: Machine) -> Models:
 @functools.cache
 def _shipped(name: str) -> Models:
     if name not in model_names():
-        raise InputError(f'unknown model "{name}" ({suggest(name, model_names())})')
+        raise unknown("model", name, model_names())
     return Models.parse(f"models/{name}{SUFFIX}", (FOLDER / f"{name}{SUFFIX}").read_text(encoding="utf-8"))

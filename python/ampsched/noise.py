@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from ampsched._core import DATA_BYTES_MAX, InputError, NoiseSources, suggest
-from ampsched.files import read_text
+from ampsched._core import DATA_BYTES_MAX, NoiseSources
+from ampsched.files import read_text, shown
+from ampsched.naming import unknown
 
 FOLDER = files("ampsched") / "data" / "noise"
 SUFFIX = ".toml"
@@ -44,11 +45,13 @@ class Noise:
             return Noise()
         if label.endswith(SUFFIX):
             said = read_text(Path(label), DATA_BYTES_MAX)
-            return Noise(label, said, NoiseSources.parse(label, said))
+            return Noise(label, said, NoiseSources.parse(shown(label), said))
         names = noise_names()
         if label not in names:
-            hint = suggest(label, [NONE, *names])
-            raise InputError(f'noise: unknown "{label}" ({hint}; a file of one\'s own ends in {SUFFIX})')
+            known = [NONE, *names]
+            raise unknown(
+                "noise", label, known, f"known: {', '.join(known)}; a file of one's own ends in {SUFFIX}"
+            )
         said = (FOLDER / f"{label}{SUFFIX}").read_text(encoding="utf-8")
         return Noise(label, said, NoiseSources.parse(f"noise/{label}{SUFFIX}", said))
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ampsched import _core
 from ampsched._core import InputError
+from ampsched.naming import unknown
 from ampsched.spec import parse_spec
 
 NS_MAX = 1e9
@@ -39,8 +39,7 @@ class Overhead:
         params = dict(parse_spec(f"costs:{text}", "overhead")[1])
         for key in params:
             if key not in ("decision_ns", "epoch_us"):
-                hint = _core.suggest(key, ["decision_ns", "epoch_us"])
-                raise InputError(f'overhead: unknown cost "{key}" ({hint})')
+                raise unknown("cost of an overhead", key, ["decision_ns", "epoch_us"])
         return Overhead(**params)
 
     @staticmethod

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from ampsched import _core, policy_file
 from ampsched._core import Event, InputError, Pick, Plan, Topology, View
+from ampsched.naming import unknown
 from ampsched.registry import Registered
 from ampsched.rules import Rules
 from ampsched.spec import parse_spec
@@ -54,11 +55,10 @@ class Policy:
     """Promises that no core idles while a thread that may run there waits; checked when checks are on."""
 
     topology: Topology
-    """The machine, set by `start`."""
+    """The machine, set before `start`."""
 
     def start(self, topology: Topology) -> None:
         """Is called once, before the simulation starts."""
-        self.topology = topology
 
     def all_cores(self) -> list[int]:
         """The numbers of all cores."""
@@ -112,8 +112,7 @@ class Policy:
             )
         for group in self.events:
             if group not in EVENT_GROUPS:
-                known = ", ".join(EVENT_GROUPS)
-                raise InputError(f'policy {self.label()}: unknown group of events "{group}" (known: {known})')
+                raise unknown(f"group of events of policy {self.label()}", group, EVENT_GROUPS)
         hears = self._overrides("on_event")
         return {
             "epoch_ns": None if self.epoch_ms is None else round(self.epoch_ms * NS_PER_MS),

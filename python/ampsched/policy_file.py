@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from ampsched._core import InputError, suggest
+from ampsched._core import InputError
 from ampsched.files import read_text
+from ampsched.naming import unknown
 from ampsched.spec import parse_spec
 
 SUFFIX = ".py"
@@ -104,5 +105,4 @@ def _choose(path: Path, module: ModuleType, wanted: str, base: type[T]) -> type[
         return policies[wanted]
     if wanted in own:
         raise InputError(f"policy {path}:{wanted}: the class is not a subclass of {title}")
-    hint = suggest(wanted, list(policies)) if policies else f"it has no subclass of {title}"
-    raise InputError(f'policy {path}: there is no class "{wanted}" ({hint})')
+    raise unknown(f"class of {path}", wanted, policies, "" if policies else f"it has no subclass of {title}")

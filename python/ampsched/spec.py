@@ -1,8 +1,13 @@
 """Texts of the form ``name:key=value:key=value``."""
 
 import math
+import re
 
 from ampsched._core import InputError
+from ampsched.files import shown
+
+_VERSION = re.compile(r"\d+\.\d+0")
+"""Versions that a number cannot tell from others, such as 5.10 from 5.1."""
 
 
 def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]]:
@@ -15,7 +20,7 @@ def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]
     Raises:
         InputError: If a part is not of the form ``key=number``, or a key comes twice.
     """
-    name, *parts = text.strip().split(":")
+    name, *parts = shown(text).strip().split(":")
     if not name:
         raise InputError(f'{what}: "{text}" has no name')
     params: dict[str, float] = {}
@@ -26,6 +31,11 @@ def parse_spec(text: str, what: str) -> tuple[str, tuple[tuple[str, float], ...]
         if key in params:
             raise InputError(f"{what} {name}: parameter {key} is given twice")
         params[key] = parse_number(value, f"{what} {name}: parameter {key}")
+        if key == "kernel" and _VERSION.fullmatch(value):
+            hint = f"as a number it is {params[key]:g}; see: ampsched describe {name}"
+            raise InputError(
+                f'{what} {name}: parameter kernel = "{value}" is no version that is known ({hint})'
+            )
     return name, tuple(params.items())
 
 

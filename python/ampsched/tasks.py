@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ampsched import _core
 from ampsched._core import DATA_BYTES_MAX, TaskGraph, TaskWorkers
-from ampsched.files import check_suffix, read_text, write_text, writing
+from ampsched.files import check_suffix, read_text, shown, write_text, writing
 from ampsched.registry import Param, Registered
 from ampsched.settings import GraphSettings, TaskSettings, only, takes_settings
 from ampsched.spec import parse_spec
@@ -98,7 +98,7 @@ def read_task_graph(path: str | Path, **settings: Unpack[GraphSettings]) -> Task
     Raises:
         InputError: If the file cannot be read, or is wrong; its text names file, line and task.
     """
-    return TaskGraph.read(str(path), read_text(Path(path), DATA_BYTES_MAX), _bytes_per_s(settings))
+    return TaskGraph.read(shown(path), read_text(Path(path), DATA_BYTES_MAX), _bytes_per_s(settings))
 
 
 @takes_settings
@@ -115,7 +115,7 @@ def write_task_graph(graph: TaskGraph, path: str | Path, **settings: Unpack[Grap
         InputError: If the format cannot hold something of the graph, such as sizes of data that no bandwidth made times
             of.
     """
-    text = graph.write(str(path), _bytes_per_s(settings))
+    text = graph.write(shown(path), _bytes_per_s(settings))
     write_text(path, text)
 
 
@@ -220,7 +220,7 @@ def read_recording(path: str | Path) -> TaskSchedule:
         InputError: If the file cannot be read, or is wrong; its text names file, line and task.
     """
     return TaskSchedule(
-        "recorded", _core.TaskSchedule.recorded(str(path), read_text(Path(path), DATA_BYTES_MAX))
+        "recorded", _core.TaskSchedule.recorded(shown(path), read_text(Path(path), DATA_BYTES_MAX))
     )
 
 

@@ -138,7 +138,7 @@ def test_recordings_stand_wherever_a_workload_is_asked_for(tmp_path: Path) -> No
     assert [app.name for app in simulate("2B2S", mix, BASELINE).apps] == ["barrier", "dedup"]
     assert ("program", True) in [(kind, "barrier" in text) for kind, text in catalog.describe(str(UNEVEN))]
     for wrong, message in [
-        (f"{UNEVEN}:speedup=99", "speedup: 99 is not within 0 to 50"),
+        (f"{UNEVEN}:speedup=99", "speedup: 99 is not within 1 to 50"),
         (f"{UNEVEN}:speed=0", "speed: 0 is not above 0"),
         (f"{UNEVEN}:balanced=2", "balanced: 2 is neither 0 nor 1"),
         (f"{UNEVEN}:sped=1", 'did you mean "speed"'),

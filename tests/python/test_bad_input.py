@@ -92,7 +92,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown order": (("compare", *MIX, "--core-order", "bigfirst"), "'bigfirst' is not one of"),
     "unknown factors": (
         ("compare", *MIX, "--factors", "orakel"),
-        'unknown source "orakel" (did you mean "oracle"?)',
+        'unknown source of factors "orakel" (did you mean "oracle"?)',
     ),
     "unknown governor": (
         ("compare", *MIX, "--governor", "schedutl"),
@@ -155,7 +155,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "infinite limit": (("simulate", *MIX, "--limit-s", "inf"), "limit_s = inf is not above 0"),
     "unknown thing to describe": (
         ("describe", "sync_1"),
-        'nothing is called "sync_1" (did you mean "sync-1"?)',
+        'unknown name "sync_1" (did you mean "sync-1"?)',
     ),
     "misspelt policy to describe": (("describe", "collab"), 'did you mean "colab"?'),
     "unknown kind of list": (("list", "machine"), "'machine' is not one of"),
@@ -225,7 +225,7 @@ FILES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "unknown workload of a file": (
         '[workloads.night]\napps = [{ program = "fft" }]\n',
         ("compare", "-m", "2B2S", "-w", "f.toml:nigth"),
-        'f.toml: there is no workload "nigth" in it (did you mean "night"?)',
+        'unknown workload of f.toml "nigth" (did you mean "night"?)',
     ),
     "several workloads in a file": (
         '[workloads.a]\napps = [{ program = "fft" }]\n[workloads.b]\napps = [{ program = "fft" }]\n',

@@ -45,4 +45,4 @@ def test_what_cannot_be_is_refused_by_name(text: str) -> None:
 def test_a_misspelt_governor_is_suggested(ampsched_here: Ampsched) -> None:
     ended = ampsched_here("describe", "schedutl")
     assert ended.code == 2
-    assert ended.err == 'error: nothing is called "schedutl" (did you mean "schedutil"?)\n'
+    assert ended.err == 'error: unknown name "schedutl" (did you mean "schedutil"?)\n'

@@ -272,7 +272,7 @@ def test_m17_a_conversion_loses_no_sizes(ampsched_here: Ampsched, tmp_path: Path
     graph.write_text("digraph g { a [work=1]; b [work=1]; a -> b [size=100] }")
     ended = ampsched_here("tasks", "convert", str(graph), str(out))
     assert ended.code == 2
-    assert "cannot hold the sizes of data of g, only times" in ended.err
+    assert "CSV cannot hold sizes of data, which g has (write .dot)" in ended.err
     assert not out.exists()
     timed = ampsched_here(
         "tasks", "convert", str(graph), str(tmp_path / "o.dot"), "--bandwidth-mb-s", "0.0001"

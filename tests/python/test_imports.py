@@ -47,7 +47,7 @@ def test_a_trace_becomes_a_file_with_what_it_tells(ampsched_here: Ampsched, tmp_
 def test_what_is_wrong_is_one_line(ampsched_here: Ampsched, tmp_path: Path) -> None:
     sample = str(SAMPLES / "ftrace.txt")
     for arguments, text in {
-        ("none.dat",): "none.dat: No such file",
+        ("none.dat",): "none.dat: cannot be read: No such file",
         (str(SAMPLES / "prog.c"),): "is no trace of a form that is read",
         (sample, "--command", "nobody"): "has no thread of nobody",
         (sample, "--speeds", "1,x"): "is no list of numbers",

@@ -113,7 +113,7 @@ def test_bad_files_are_refused_in_one_line(
 
 
 def test_names_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(InputError, match=r'noise: unknown "bussy" \(did you mean "busy"\?'):
+    with pytest.raises(InputError, match=r'unknown noise "bussy" \(did you mean "busy"\?'):
         Noise.of("bussy")
     with pytest.raises(InputError, match=r"nowhere\.toml"):
         Noise.of("nowhere.toml")

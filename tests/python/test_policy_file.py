@@ -117,9 +117,9 @@ def test_they_can_be_described(folder: Path, ampsched_here: Ampsched) -> None:
         ("none.py", "policy none.py: it has no subclass of ampsched.Policy"),
         (
             "mine.py:FastestFrist",
-            'policy mine.py: there is no class "FastestFrist" (did you mean "FastestFirst"?)',
+            'unknown class of mine.py "FastestFrist" (did you mean "FastestFirst"?)',
         ),
-        ("none.py:X", 'policy none.py: there is no class "X" (it has no subclass of ampsched.Policy)'),
+        ("none.py:X", 'unknown class of none.py "X" (it has no subclass of ampsched.Policy)'),
         ("mine.py:Stranger", "policy mine.py:Stranger: the class is not a subclass of ampsched.Policy"),
         ("raises.py", "policy raises.py:2: ModuleNotFoundError: No module named 'nothing_like_this'"),
         ("leaves.py", "policy leaves.py:2: SystemExit: 3"),

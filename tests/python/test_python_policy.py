@@ -265,7 +265,7 @@ def test_mistakes_of_a_policy_are_reported(
         ({"epoch_ms": 10}, "policy Wrong: epoch and epoch_ms go together"),
         ({"epoch": lambda *_: None}, "policy Wrong: epoch and epoch_ms go together"),
         ({"epoch": lambda *_: None, "epoch_ms": 0}, "epoch_ms = 0 is not within"),
-        ({"events": ("live",)}, 'unknown group of events "live"'),
+        ({"events": ("live",)}, "unknown group of events of policy"),
         ({"rules": {"ordre": "fifo"}}, 'unknown rule "ordre" (did you mean "order"?)'),
         ({"rules": {"order": "lifo"}}, "rule order = 'lifo' is not one of fifo, vruntime"),
         ({"rules": {"slice_ms": 0}}, "rule slice_ms = 0 is not a number of ms within 0.001"),

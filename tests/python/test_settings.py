@@ -214,7 +214,7 @@ def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
         ({"limit_s": 1e7}, r"limit_s = 1e\+07 is not above 0 and at most 1e\+06"),
         ({"seed": -1}, "seed = -1 is not within 0 to 18446744073709551615"),
         ({"repetitions": 0}, "repetitions = 0 is not within 1 to 10000"),
-        ({"factors": "orakel"}, 'unknown source "orakel"'),
+        ({"factors": "orakel"}, 'unknown source of factors "orakel"'),
     ],
 )
 def test_values_are_checked_before_anything_is_looked_up(given: dict[str, Any], words: str) -> None:

@@ -216,7 +216,7 @@ def test_a_cut_off_table_is_named(tmp_path: Path) -> None:
     small(tmp_path / "r")
     table = tmp_path / "r/table.parquet"
     table.write_bytes(table.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"table\.parquet: is no table of results .*delete it"):
+    with pytest.raises(InputError, match=r"table\.parquet: is no Parquet file: .*delete it"):
         small(tmp_path / "r")
 
 

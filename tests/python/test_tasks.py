@@ -224,7 +224,7 @@ def test_wrong_number_of_classes() -> None:
     [
         ("f.csv", "a,1,,b\nb,1,,a\n", 'f.csv:1: task "a": is part of a cycle: "a" -> "b" -> "a"'),
         ("f.csv", "a,1,,zz\n", 'f.csv:1: task "a": depends on task "zz", which does not exist'),
-        ("f.stg", "1\n0 -4 0\n", 'f.stg:2: task "0": work -4 is out of range, 0 to 1e12 is allowed'),
+        ("f.stg", "1\n0 -4 0\n", 'f.stg:2: task "0": work -4 is out of range, 0 to 1e18 is allowed'),
         ("f.xml", "<dag/>", 'f.xml: unknown format of a task graph: ".xml"'),
         ("f.json", "[]", 'f.json: key "workflow" is missing'),
     ],

@@ -6,6 +6,7 @@
 
 mod amount;
 mod attrs;
+mod budget;
 mod catalog;
 mod core_model;
 mod energy_model;
@@ -43,6 +44,7 @@ pub use attrs::{
     CLAMP_MAX, DL_PERIOD_NS_MAX, DL_PERIOD_NS_MIN, DL_RUNTIME_NS_MIN, SHARES_DEFAULT, SLICE_NS_MAX,
     SLICE_NS_MIN, SchedAttrs, SchedClass, TaskGroup, clamp_slice,
 };
+pub use budget::{Budget, memory_for};
 pub use catalog::{Catalog, FileKind, MadeProgram};
 pub use core_model::{
     CoreParams, CounterRates, CpiStack, KindCycles, LINE_BYTES, MemoryDemand, MissCycles, Pipeline,

@@ -7,6 +7,13 @@
 pub const DESCRIPTION_BYTES_MAX: usize = 16 << 20;
 /// Most bytes of a file that a program has written: counters, a task graph, a recording, a model.
 pub const DATA_BYTES_MAX: usize = 256 << 20;
+/// Most bytes of memory that reading any one file may take, and most bytes of any file that is read: a recording of as
+/// many events as the recorder keeps fits.
+pub const MEMORY_BYTES_MAX: usize = (1_usize << 30).saturating_mul(4);
+/// What any file may take, however short it is: see [`crate::memory_for`].
+pub const MEMORY_BYTES_MIN: usize = 256 << 20;
+/// So many times as long as its file something may be in memory: several times what our recordings need.
+pub const UNPACKED_MAX: usize = 250;
 /// Deepest nesting of a text: braces, brackets, subgraphs, parentheses.
 pub const DEPTH_MAX: usize = 32;
 /// Most bytes of an expression.

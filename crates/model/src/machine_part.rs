@@ -1,6 +1,6 @@
 //! A part of a machine: some cores switched off, clocks capped.
 
-use crate::{ClassId, Cluster, InputError, Machine, suggest};
+use crate::{ClassId, Cluster, InputError, Machine, Opp, suggest};
 
 /// What is left of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Machine {
     /// that are left, and to the fastest cluster even if it is off.
     ///
     /// # Errors
-    /// A share of another form, a cluster that does not exist or is named twice, more cores than it has, no operating
-    /// point that is low enough, or no core at all.
+    /// A share of another form, a cluster that does not exist or is named twice, more cores than it has, a clock below
+    /// or above its operating points, or no core at all.
     pub fn part(&self, shares: &[&str]) -> Result<Machine, InputError> {
         let mut machine = self.clone();
         machine.name = format!("{}:{}", self.name, shares.join(":"));
@@ -90,11 +90,12 @@ impl Cluster {
         }
         self.cores.truncate(share.cores);
         let Some(max_mhz) = share.max_mhz else { return Ok(()) };
-        let lowest = self.opps.first().map_or(0, |opp| opp.mhz);
-        if max_mhz < lowest {
+        let mhz = |opp: Option<&Opp>| opp.map_or(0, |opp| opp.mhz);
+        let (lowest, highest) = (mhz(self.opps.first()), mhz(self.opps.last()));
+        if !(lowest..=highest).contains(&max_mhz) {
             let name = &self.name;
             return Err(format!(
-                "cluster {name} at most at {max_mhz} MHz, but its lowest frequency is {lowest} MHz"
+                "cluster {name} at most at {max_mhz} MHz, but its frequencies are {lowest} to {highest} MHz"
             ));
         }
         self.opps.retain(|opp| opp.mhz <= max_mhz);
@@ -162,7 +163,10 @@ mod tests {
         );
         assert!(error(&["big=1@x"]).contains("is not of the form"));
         assert!(error(&["big=1", "big=2"]).contains("named twice"));
-        assert!(error(&["big=1@700"]).contains("its lowest frequency is 800 MHz"));
+        for mhz in [700, 2001, 3000] {
+            let error = error(&[&format!("big=1@{mhz}")]);
+            assert!(error.contains("but its frequencies are 800 to 2000 MHz"), "h34_13: {error}");
+        }
         assert!(error(&["big=0", "little=0"]).contains("no core is left"));
     }
 }

@@ -121,3 +121,63 @@ fn every_error_names_the_place() {
         assert_eq!(parse_perf("f", text).unwrap_err().to_string(), expected);
     }
 }
+
+#[test]
+fn h34_12_groups_of_metrics_are_left_out() {
+    let text = "225,,context-switches,123456789,100.00,7.001,/sec\n\
+        9,,cpu_atom/cycles/,123456789,54.00,0.008,GHz\n\
+        ,123456789,100.00,,,,TopdownL1 (cpu_core)\n\
+        ,,,,,,,15.6,%  tma_backend_bound\n";
+    for prefix in ["", "1.5,", "S0,4,", "1.5,S0-D0-C2,2,"] {
+        let text: String = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+        let expected =
+            [("context_switches".to_owned(), Some(225.0)), ("cycles".to_owned(), Some(9.0))];
+        assert_eq!(values(&text), expected, "{prefix:?}");
+    }
+}
+
+#[test]
+fn h34_12_repetitions_have_a_variance() {
+    let text = "4567890,,cycles,0.35%,1234000000,100.00,3.700,GHz\n<not counted>,,instructions,0.00%,0,0.00,,\n";
+    assert_eq!(
+        values(text),
+        [("cycles".to_owned(), Some(4_567_890.0)), ("instructions".to_owned(), None)]
+    );
+    assert_eq!(rows(text)[0].running_share, 1.0);
+}
+
+#[test]
+fn h34_12_decimal_commas_are_read_or_named() {
+    let text = "0,5;1234,56;msec;task-clock;1234560000;100,00;0,998;CPUs utilized\n\
+        0,5;4567890123;;cycles;1234000000;99,50;3,700;GHz\n";
+    let expected = [
+        ("task_clock_ns".to_owned(), Some(1_234_560_000.0)),
+        ("cycles".to_owned(), Some(4_567_890_123.0)),
+    ];
+    assert_eq!(values(text), expected);
+    assert_eq!((rows(text)[1].end_s, rows(text)[1].running_share), (Some(0.5), 0.995));
+    for line in text.lines().map(|line| line.trim_start_matches("0,5;").replace(';', ",")) {
+        assert_eq!(
+            parse_perf("perf.csv", &line).unwrap_err().to_string(),
+            "perf.csv:1: has decimal commas between commas (run perf with LC_ALL=C)"
+        );
+    }
+    let json = r#"{"counter-value" : "12,500000", "unit" : "msec", "event" : "task-clock", "pcnt-running" : 100.00}"#;
+    assert_eq!(values(json), [("task_clock_ns".to_owned(), Some(12.5e6))]);
+}
+
+#[test]
+fn h34_12_a_comma_before_the_brace_is_no_harm() {
+    let text = r#"{"counter-value" : "93112.000000", "unit" : "", "event" : "armv8_pmuv3_1/cycles/", "event-runtime" : 20699340, "pcnt-running" : 100.00, }"#;
+    assert_eq!(values(text), [("cycles".to_owned(), Some(93112.0))]);
+}
+
+#[test]
+fn h34_12_lines_that_were_cut_off_are_still_refused() {
+    for line in
+        ["4567890,,cycles,0.35%,1234000000", "12345,,cycles,12345", "1.5,CPU0,12345,,cyc", "12345"]
+    {
+        let error = parse_perf("perf.csv", line).unwrap_err().to_string();
+        assert!(error.contains("may be truncated"), "{error}");
+    }
+}

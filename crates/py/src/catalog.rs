@@ -351,6 +351,13 @@ impl Workload {
         &self.inner.description
     }
 
+    /// The same under another name.
+    fn named(&self, name: String) -> Self {
+        let mut inner = self.inner.clone();
+        inner.name = name;
+        Self { inner }
+    }
+
     /// Applications: name, program, threads at its start.
     #[getter]
     fn apps(&self) -> Vec<(String, String, u32)> {

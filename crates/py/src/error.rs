@@ -1,9 +1,10 @@
 //! Errors as Python exceptions.
 
+use ampsched_model::Budget;
 use ampsched_policy::PolicyError;
 use ampsched_sim::{JobError, SimError};
-use pyo3::PyErr;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::{PyErr, PyResult, pyfunction};
 
 pyo3::create_exception!(
     ampsched._core,
@@ -38,4 +39,10 @@ pub fn job(workload: &str, error: &JobError) -> PyErr {
 /// A policy that cannot be built.
 pub fn policy(error: &PolicyError) -> PyErr {
     input(error)
+}
+
+/// Refuses a file of so many bytes that would become so many in memory.
+#[pyfunction]
+pub fn check_memory(file: &str, file_bytes: usize, wanted_bytes: usize) -> PyResult<()> {
+    Budget::of(file_bytes).take::<u8>(file, wanted_bytes).map_err(|error| input(&error))
 }

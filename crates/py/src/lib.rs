@@ -40,6 +40,9 @@ mod _core {
     /// Most bytes of a file that programs write.
     #[pymodule_export]
     const DATA_BYTES_MAX: usize = ampsched_model::limits::DATA_BYTES_MAX;
+    /// Most bytes of any file, and of memory that reading it may take.
+    #[pymodule_export]
+    const MEMORY_BYTES_MAX: usize = ampsched_model::limits::MEMORY_BYTES_MAX;
 
     /// Kinds of objects at which threads may spin before they block.
     #[pymodule_export]
@@ -64,7 +67,7 @@ mod _core {
     #[pymodule_export]
     use super::counters::{counters, read_counters, simulated_counter_names, simulated_counters};
     #[pymodule_export]
-    use super::error::InputError;
+    use super::error::{InputError, check_memory};
     #[pymodule_export]
     use super::imports::{import_pages, import_trace, trace_forms, wake_ups, work_ns};
     #[pymodule_export]

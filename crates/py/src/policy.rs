@@ -245,6 +245,7 @@ pub fn simulate_python(
     let base = build_policy(base, &base_params).map_err(|error| error::policy(&error))?;
     let topology = PolicyTopology::new(&job.inner.machine);
     let topology = Bound::new(py, Topology { inner: topology })?;
+    policy.setattr("topology", &topology)?;
     policy.call_method1("start", (topology,))?;
     let needs = Needs::from(needs.extract::<PyNeeds>()?);
     // The base's rules may read loads.

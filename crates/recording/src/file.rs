@@ -7,7 +7,7 @@
 
 use std::io::{self, Read, Write};
 
-use ampsched_model::InputError;
+use ampsched_model::{Budget, InputError};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -104,9 +104,12 @@ impl Recording {
 /// Reads a recording from the bytes of its file.
 ///
 /// # Errors
-/// It is no recording, of a later version, or damaged; an end that is missing is none: what is there is returned.
+/// It is no recording, of a later version, damaged, or takes too much memory; an end that is missing is none: what is
+/// there is returned.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Recording, InputError> {
-    Reader { file, bytes, at: MAGIC.len() }.recording()?.checked(file)
+    Reader { file, bytes, at: MAGIC.len(), room: Budget::of(bytes.len()) }
+        .recording()?
+        .checked(file)
 }
 
 /// The blocks of a file.
@@ -114,6 +117,8 @@ struct Reader<'a> {
     file: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Memory that is left.
+    room: Budget,
 }
 
 impl Reader<'_> {
@@ -166,6 +171,10 @@ impl Reader<'_> {
                 self.error(format!("a block of {unpacked} bytes; most are {BLOCK_BYTES_MAX}"))
             );
         }
+        if head[0] != b'E' {
+            // Texts stay in memory, of events what is made of them.
+            self.room.take::<u8>(self.file, unpacked as usize)?;
+        }
         let start = self.at + HEAD_BYTES;
         let Some(payload) = self.bytes.get(start..start.saturating_add(packed as usize)) else {
             return Ok(None);
@@ -186,17 +195,18 @@ impl Reader<'_> {
         serde_json::from_slice(payload).map_err(|error| self.error(error.to_string()))
     }
 
-    fn threads(&self, payload: &[u8], found: &mut Recording) -> Result<(), InputError> {
+    fn threads(&mut self, payload: &[u8], found: &mut Recording) -> Result<(), InputError> {
         let rows: Vec<Row> = self.json(payload)?;
         if found.threads.len() + rows.len() > THREADS_MAX {
             return Err(self.error(format!("more than {THREADS_MAX} threads")));
         }
+        self.room.take::<Thread>(self.file, rows.len())?;
         let thread = |row: Row| Thread { name: row.name, process: row.process, events: Vec::new() };
         found.threads.extend(rows.into_iter().map(thread));
         Ok(())
     }
 
-    fn unpack(&self, payload: &[u8], found: &mut Recording) -> Result<(), InputError> {
+    fn unpack(&mut self, payload: &[u8], found: &mut Recording) -> Result<(), InputError> {
         let mut columns = Columns { bytes: payload };
         let broken = || self.error("is damaged: events do not fit their columns");
         let thread = columns.next().ok_or_else(broken)? as usize;
@@ -208,6 +218,8 @@ impl Reader<'_> {
         if count > BLOCK_EVENTS {
             return Err(self.error(format!("{count} events in a block; most are {BLOCK_EVENTS}")));
         }
+        self.room.take::<Event>(self.file, count)?;
+        let broken = || self.error("is damaged: events do not fit their columns");
         let mut at_ns = 0;
         for _ in 0..count {
             let event = columns.event(&mut at_ns).ok_or_else(broken)?;
@@ -394,6 +406,33 @@ mod tests {
                 prop_assert!(error.to_string().starts_with("r.ampr"), "{}", error);
             }
         }
+    }
+
+    /// Events that are all alike need a thousandth of their room in a file.
+    #[test]
+    fn h34_07_a_small_file_takes_no_more_memory_than_its_length_allows() {
+        let start = Event {
+            kind: Kind::Start,
+            is_blocked: false,
+            is_preempted: false,
+            core: 0,
+            object: 0,
+            aux: 0,
+            at_ns: 0,
+            cpu_ns: 0,
+            work_ns: 0,
+            wait_ns: 0,
+        };
+        let many = |blocks: usize| {
+            let mut writer = Writer::new(Vec::new(), &Info::default()).unwrap();
+            writer.threads([Thread::default()].iter()).unwrap();
+            let block = vec![start; BLOCK_EVENTS];
+            (0..blocks).for_each(|_| writer.events(0, &block).unwrap());
+            read("r.ampr", &writer.finish(&Info::default()).unwrap())
+        };
+        assert_eq!(many(20).unwrap().events(), 20 * BLOCK_EVENTS);
+        let error = many(200).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with("r.ampr: takes more than 256 MiB of memory, "), "{error}");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use ampsched_model::limits::{COSTS_MAX, LINKS_MAX, TASKS_MAX, WORKER_CLASSES_MAX
 use crate::TaskId;
 use crate::graph::{Graph, Links, Names};
 
-/// Longest time or greatest work of one task; sums over all tasks stay exact enough in an f64.
-pub const AMOUNT_MAX: f64 = 1e12;
+/// Longest time or greatest work of one task: work may be counted in flop.
+pub const AMOUNT_MAX: f64 = 1e18;
 /// Most tasks of a cycle that a message names.
 const CYCLE_SHOWN: usize = 8;
 
@@ -31,7 +31,6 @@ pub struct Draft {
     costs: usize,
     links: Vec<Link>,
     ratio: Option<f64>,
-    has_untimed_data: bool,
     notes: Vec<String>,
 }
 
@@ -40,6 +39,8 @@ struct Link {
     from: u32,
     to: u32,
     comm_s: f64,
+    /// Bytes of data whose time is not known.
+    bytes: f64,
     line: usize,
 }
 
@@ -144,7 +145,23 @@ impl Draft {
             }
             self.check_amount(&name, "communication", comm_s, line)?;
         }
-        self.links.push(Link { from, to, comm_s: without_sign(comm_s), line });
+        self.links.push(Link { from, to, comm_s: without_sign(comm_s), bytes: 0.0, line });
+        Ok(())
+    }
+
+    /// Makes task `to` wait for data of task `from`, whose size is known and whose time is not: it takes none.
+    ///
+    /// Errors: a size that is negative or not finite, too many links.
+    pub fn link_untimed(
+        &mut self,
+        from: u32,
+        to: u32,
+        bytes: f64,
+        line: usize,
+    ) -> Result<(), InputError> {
+        self.link(from, to, 0.0, line)?;
+        self.check_amount(&self.names[to as usize], "size", bytes, line)?;
+        self.links.last_mut().expect("one was added").bytes = without_sign(bytes);
         Ok(())
     }
 
@@ -153,14 +170,9 @@ impl Draft {
         self.ratio = Some(ratio);
     }
 
-    /// States that some links carry data whose size is known and whose time is not.
-    pub fn set_untimed_data(&mut self) {
-        self.has_untimed_data = true;
-    }
-
-    /// Whether some links do.
+    /// Whether some links carry data whose size is known and whose time is not.
     pub fn has_untimed_data(&self) -> bool {
-        self.has_untimed_data
+        self.links.iter().any(|link| link.bytes > 0.0)
     }
 
     /// Gives the graph another name than the file's.
@@ -192,17 +204,17 @@ impl Draft {
             .links
             .iter()
             .map(|link| (number_of[link.from as usize], number_of[link.to as usize]));
-        let has_communication = self.links.iter().any(|link| link.comm_s > 0.0);
+        let column = |of: fn(&Link) -> f64| match self.links.iter().any(|link| of(link) > 0.0) {
+            true => self.links.iter().map(of).collect(),
+            false => Vec::new(),
+        };
         let mut names = Names::default();
         order.iter().for_each(|&old| names.push(&self.names[old as usize]));
         Ok(Graph {
             predecessors: Links::new(order.len(), pairs.clone().map(|(from, to)| (to, from))),
             successors: Links::new(order.len(), pairs),
-            comm_s: if has_communication {
-                self.links.iter().map(|link| link.comm_s).collect()
-            } else {
-                Vec::new()
-            },
+            comm_s: column(|link| link.comm_s),
+            bytes: column(|link| link.bytes),
             names,
             kind_of: order.iter().map(|&old| self.kind_of[old as usize]).collect(),
             work: order.iter().map(|&old| self.work[old as usize]).collect(),
@@ -215,7 +227,6 @@ impl Draft {
             name: self.name,
             kinds: self.kinds,
             ratio: self.ratio,
-            has_untimed_data: self.has_untimed_data,
             notes: self.notes,
         })
     }

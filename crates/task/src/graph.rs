@@ -41,9 +41,10 @@ pub struct Graph {
     pub(crate) predecessors: Links,
     /// Seconds beside each link of `predecessors`; empty if no link takes time.
     pub(crate) comm_s: Vec<f64>,
+    /// Bytes beside each link of `predecessors` of data whose time is not known; empty if there is none.
+    pub(crate) bytes: Vec<f64>,
     pub(crate) successors: Links,
     pub(crate) ratio: Option<f64>,
-    pub(crate) has_untimed_data: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -125,12 +126,22 @@ impl Graph {
     /// Predecessors with the seconds that their data takes to another worker (0 on the same one).
     #[inline]
     pub fn inputs(&self, task: TaskId) -> impl Iterator<Item = (TaskId, f64)> + '_ {
+        self.beside(task, &self.comm_s)
+    }
+
+    /// Predecessors with what stands beside their links; 0 if nothing does.
+    #[inline]
+    fn beside<'g>(
+        &'g self,
+        task: TaskId,
+        column: &'g [f64],
+    ) -> impl Iterator<Item = (TaskId, f64)> + 'g {
         let range = self.predecessors.range(task);
-        let comm_s = self.comm_s.get(range.clone());
+        let values = column.get(range.clone());
         self.predecessors.tasks[range]
             .iter()
             .enumerate()
-            .map(move |(position, link)| (*link, comm_s.map_or(0.0, |comm_s| comm_s[position])))
+            .map(move |(position, link)| (*link, values.map_or(0.0, |values| values[position])))
     }
 
     /// Whether any link takes time between workers.
@@ -146,7 +157,12 @@ impl Graph {
 
     /// Whether the file states sizes of data that take no time here, as no bandwidth was given.
     pub fn has_untimed_data(&self) -> bool {
-        self.has_untimed_data
+        !self.bytes.is_empty()
+    }
+
+    /// Predecessors with the bytes of such data.
+    pub fn untimed_inputs(&self, task: TaskId) -> impl Iterator<Item = (TaskId, f64)> + '_ {
+        self.beside(task, &self.bytes)
     }
 
     /// What of the file has no effect, one line each.

@@ -94,23 +94,24 @@ impl Recording {
     }
 }
 
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
+/// A field of a line of CSV, in quotes if it needs them.
+pub(crate) fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '#', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\"").replace(['\n', '\r'], " "))
     } else {
         field.to_owned()
     }
 }
 
-/// Fields of a line; quotes are removed.
-fn fields(file: &str, line: usize, text: &str) -> Result<Vec<String>, InputError> {
+/// Fields of a line of CSV; quotes around a field are removed.
+pub(crate) fn fields(file: &str, line: usize, text: &str) -> Result<Vec<String>, InputError> {
     let mut fields = vec![String::new()];
     let (mut is_quoted, mut characters) = (false, text.chars().peekable());
     while let Some(character) = characters.next() {
         let field = fields.last_mut().expect("there is one");
         match character {
             '"' if is_quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
-            '"' => is_quoted = !is_quoted,
+            '"' if is_quoted || field.is_empty() => is_quoted = !is_quoted,
             ',' if !is_quoted => fields.push(String::new()),
             _ => field.push(character),
         }

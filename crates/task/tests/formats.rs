@@ -146,9 +146,19 @@ fn what_a_format_cannot_hold_is_refused() {
         refused(Format::WfCommons, "o.json", timed),
         "o.json: WfFormat holds sizes of files, the graph has communication times (give a bandwidth)"
     );
-    assert!(refused(Format::Csv, "o.csv", "digraph g { \"a,b\" [work=1] }").starts_with(
-        "o.csv: task \"a,b\": cannot stand in CSV, whose separators are , ; # and line breaks"
-    ));
+    assert_eq!(
+        refused(Format::Csv, "o.csv", "digraph g { \"a;b\" [work=1] }"),
+        "o.csv: task \"a;b\": cannot stand in CSV, whose separators are ; blanks and line breaks (write .dot or .json)"
+    );
+    let sized = "digraph g { a [work=1]; b [work=1]; a -> b [size=1] }";
+    assert_eq!(
+        refused(Format::Stg, "o.stg", sized),
+        "o.stg: STG cannot hold sizes of data, which g has (write .dot)"
+    );
+    assert_eq!(
+        refused(Format::WfCommons, "o.json", "digraph g { a [work=1, kind=\"x_\"] }"),
+        "o.json: task \"a\": its kind \"x_\" cannot stand in WfFormat: it ends in _ or - (write .dot or .csv)"
+    );
 }
 
 #[test]
@@ -181,11 +191,11 @@ fn wrong_files_are_refused_with_file_line_and_task() {
             "g.csv:2: task \"b\": depends on task \"x\", which does not exist",
         ),
         ("g.csv", "a,1,,\nb,1,,a;a\n", "g.csv:2: task \"b\": depends on task \"a\" twice"),
-        ("g.csv", "a,-1,,\n", "g.csv:1: task \"a\": work -1 is out of range, 0 to 1e12 is allowed"),
+        ("g.csv", "a,-1,,\n", "g.csv:1: task \"a\": work -1 is out of range, 0 to 1e18 is allowed"),
         (
             "g.csv",
             "a,inf,,\n",
-            "g.csv:1: task \"a\": work inf is out of range, 0 to 1e12 is allowed",
+            "g.csv:1: task \"a\": work inf is out of range, 0 to 1e18 is allowed",
         ),
         ("g.csv", "a,much,,\n", "g.csv:1: task \"a\": work \"much\" is not a number"),
         (
@@ -215,12 +225,12 @@ fn wrong_files_are_refused_with_file_line_and_task() {
         (
             "g.stg",
             "2\n0 1 0\n1 1 1 0 -3\n",
-            "g.stg:3: task \"1\": communication -3 is out of range, 0 to 1e12 is allowed",
+            "g.stg:3: task \"1\": communication -3 is out of range, 0 to 1e18 is allowed",
         ),
         (
             "g.stg",
             "1\n0 -4 0\n",
-            "g.stg:2: task \"0\": work -4 is out of range, 0 to 1e12 is allowed",
+            "g.stg:2: task \"0\": work -4 is out of range, 0 to 1e18 is allowed",
         ),
         (
             "g.dot",
@@ -241,7 +251,7 @@ fn wrong_files_are_refused_with_file_line_and_task() {
         (
             "g.dot",
             "digraph { a [work=1]; a -> b }",
-            "g.dot:1: task \"b\": states neither work nor costs (write \"b\" [work=SECONDS])",
+            "g.dot:1: task \"b\": states neither work nor costs (write \"b\" [work=SECONDS], or node [work=1] before all nodes)",
         ),
         ("g.dot", "digraph { a [work=x] }", "g.dot:1: task \"a\": work \"x\" is not a number"),
         (
@@ -257,12 +267,12 @@ fn wrong_files_are_refused_with_file_line_and_task() {
         (
             "g.dot",
             "digraph { a [costs=\"1,-2\"] }",
-            "g.dot:1: task \"a\": cost -2 is out of range, 0 to 1e12 is allowed",
+            "g.dot:1: task \"a\": cost -2 is out of range, 0 to 1e18 is allowed",
         ),
         (
             "g.dot",
             "digraph { a [work=1]; b [work=1]\n a -> b [comm=-1] }",
-            "g.dot:2: task \"b\": communication -1 is out of range, 0 to 1e12 is allowed",
+            "g.dot:2: task \"b\": communication -1 is out of range, 0 to 1e18 is allowed",
         ),
         (
             "g.dot",
@@ -298,7 +308,7 @@ fn wrong_files_are_refused_with_file_line_and_task() {
         (
             "g.json",
             "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"runtime\": -1}]}}",
-            "g.json: task \"a\": work -1 is out of range, 0 to 1e12 is allowed",
+            "g.json: task \"a\": work -1 is out of range, 0 to 1e18 is allowed",
         ),
         (
             "g.json",

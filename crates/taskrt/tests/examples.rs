@@ -59,7 +59,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
             "g.csv:1: task \"a\": is part of a cycle: \"a\" -> \"b\" -> \"a\" (a task graph has no cycles)",
         ),
         ("a,1,,b\n", "g.csv:1: task \"a\": depends on task \"b\", which does not exist"),
-        ("a,-1,,\n", "g.csv:1: task \"a\": work -1 is out of range, 0 to 1e12 is allowed"),
+        ("a,-1,,\n", "g.csv:1: task \"a\": work -1 is out of range, 0 to 1e18 is allowed"),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = example("run_graph", &[path]);

@@ -139,18 +139,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        command = get_command(app)
-        if completing.VARIABLE in os.environ:
-            completing.register()
-        given = list(sys.argv[1:] if arguments is None else arguments)
-        code = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
-        sys.stdout.flush()
+        code = _command(list(sys.argv[1:] if arguments is None else arguments))
     except (ampsched.InputError, typer.TyperException) as error:
         text = _words(error) if isinstance(error, typer.TyperException) else str(error)
         if not text:  # a group of commands without one of them has shown its help
             sys.exit(BAD_INPUT)
         notes = getattr(error, "__notes__", [])
         _fail(f"{text} ({', '.join(notes)})" if notes else text)
+    except UnicodeEncodeError as error:
+        _fail(f'"{error.object}" is not UTF-8 (give it a name that is)')
     except OSError as error:
         _end_after(error)
     except typer.Abort:
@@ -160,13 +157,23 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _words(error: typer.TyperException) -> str:
     """What is wrong with the arguments; of options of a command to execute, where they belong."""
-    text = error.format_message()
+    text = error.format_message().replace("Value error, ", "")  # Typer's own words for what is no choice
     context = getattr(error, "ctx", None)
     if not hasattr(error, "option_name") or context is None:
         return text
     if any("-- COMMAND" in (getattr(each, "metavar", "") or "") for each in context.command.params):
         return f"{text} (those of a command to execute stand behind --: {context.command_path} -- COMMAND...)"
     return text
+
+
+def _command(given: list[str]) -> object:
+    """What a command returns."""
+    command = get_command(app)
+    if completing.VARIABLE in os.environ:
+        completing.register()
+    code: object = command.main(args=given, prog_name="ampsched", standalone_mode=False, obj=given)
+    sys.stdout.flush()
+    return code
 
 
 def _end_after(error: OSError) -> NoReturn:

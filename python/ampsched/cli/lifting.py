@@ -12,6 +12,7 @@ from ampsched.catalog import Catalog
 from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.tables import Table
+from ampsched.files import write_text
 from ampsched.recording import Recording, load
 from ampsched.recording.lift import Lifted, Scaling
 from ampsched.recording.lift import lift as lift_recording
@@ -59,7 +60,7 @@ def lift(
     recorded = load(recording)
     lifted = lift_recording(recorded, name=name, like=like, speedup=speedup, scaling=scaling)
     if out is not None:
-        out.write_text(lifted.toml)
+        write_text(out, lifted.toml)
 
     def text(console: Console) -> None:
         _print(console, lifted, json.loads(recorded.info)["wall_ns"])

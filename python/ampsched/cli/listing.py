@@ -8,13 +8,14 @@ import typer
 from rich.console import Console
 
 from ampsched import policy_file
-from ampsched._core import InputError, suggest
-from ampsched.catalog import Catalog, Entry, is_path
+from ampsched._core import InputError
+from ampsched.catalog import KINDS, Catalog, Entry, is_path
 from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
 from ampsched.governor import governors
 from ampsched.kinds import Kind
+from ampsched.naming import unknown
 from ampsched.policy import Policy, PolicySpec, numbers_of, policies
 from ampsched.registry import Registered
 from ampsched.settings import CatalogSettings, catalog_of
@@ -146,10 +147,9 @@ def _texts(name: str, catalog: Catalog, *, known: bool) -> list[tuple[Kind, str]
             return []
         if is_path(name.partition(":")[0]):
             raise
-        hint = suggest(name, [info.name for _, info in _registered()])
-        if hint.startswith("did you mean"):
-            raise InputError(f'nothing is called "{name}" ({hint})') from None
-        raise
+        names = [each.name for kind in KINDS for each in catalog.entries(kind)]
+        names += [info.name for _, info in _registered()]
+        raise unknown("name", name, names, "see: ampsched list --help") from None
 
 
 def _print_row(console: Console, kind: str, info: Registered) -> None:

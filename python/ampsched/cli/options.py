@@ -9,7 +9,7 @@ import typer
 from ampsched._core import InputError
 from ampsched.catalog import Catalog
 from ampsched.cli.completing import listed, parametrised
-from ampsched.files import check_suffix
+from ampsched.files import check_suffix, check_target
 from ampsched.governor import governors
 from ampsched.kinds import Kind
 from ampsched.policy import policies
@@ -146,8 +146,7 @@ def _check_html(html: Path | None) -> Path | None:
     if html is None:
         return None
     check_suffix("--html", html, ".html", ".htm")
-    if html.is_dir():
-        raise InputError(f"--html {html}: is a folder")
+    check_target("--html", html)
     if not html.parent.is_dir():
         raise InputError(f"--html {html}: there is no folder {html.parent}")
     if not os.access(html if html.exists() else html.parent, os.W_OK):

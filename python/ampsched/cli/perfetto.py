@@ -15,6 +15,7 @@ import typer
 
 from ampsched._core import InputError
 from ampsched.cli import render
+from ampsched.files import check_target
 
 PAGE = "https://ui.perfetto.dev"
 HOST, PORT = "127.0.0.1", 9001
@@ -76,11 +77,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def check(open_: bool, trace: Path | None) -> None:
-    """Refuses `--open` without a trace, before anything long has begun.
+    """Refuses `--open` without a trace, and a trace that is a folder, before anything long has begun.
 
     Raises:
-        InputError: If there is nothing to open.
+        InputError: If there is nothing to open, or a folder is named.
     """
+    check_target("--trace", trace)
     if open_ and trace is None:
         raise InputError("--open shows the trace that --trace FILE writes (give --trace, too)")
 

@@ -200,12 +200,21 @@ def sweep(
             progress=progress,
             **how,
         )
-    if plot:
-        _plot(result, plot, metric, fronts)
+    wrong = _failed(result) + _plot(result, plot, metric, fronts)
     output.show(
         value=lambda: result.to_dict() | {"plot": str(plot) if plot else None},
         rows=lambda: result.summary().iter_rows(named=True),
         text=lambda console: _print(console, result, metric, fronts, out, plot),
+    )
+    if wrong:
+        raise InputError("; ".join(wrong))
+
+
+def _failed(result: "Sweep") -> list[str]:
+    """What to say of simulations that failed, if some did."""
+    failed, failures = result.frame["error"].drop_nulls().len(), result.failures()
+    return (
+        [f"{failed} of {result.frame.height} simulations failed, the first: {failures[0]}"] if failed else []
     )
 
 
@@ -326,25 +335,29 @@ def _print_notes(console: Console, result: "Sweep", metric: str, plot: Path | No
         else "one seed, so no intervals (--repeat 5)"
     )
     console.print(f"changes are against {result.baseline}; {what}", style="dim", soft_wrap=True)
-    failed = result.frame["error"].drop_nulls().len()
-    if failed:
-        console.print(f"note: {failed} simulations failed, the first: {result.failures()[0]}", soft_wrap=True)
     caveats = result.caveats()
     for caveat in caveats[:ROWS_MAX]:
         console.print(f"note: {caveat}", soft_wrap=True)
     if len(caveats) > ROWS_MAX:
         console.print(f"note: and {len(caveats) - ROWS_MAX} more notes, which --json prints", soft_wrap=True)
-    if plot:
+    if plot and plot.exists():
         console.print(f"plot written to {plot}", soft_wrap=True)
 
 
-def _plot(result: "Sweep", path: Path, metric: str, fronts: list[str]) -> None:
+def _plot(result: "Sweep", path: Path | None, metric: str, fronts: list[str]) -> list[str]:
+    """Draws, if a file is named; what is wrong if that cannot be."""
+    if path is None:
+        return []
     from ampsched.sweeps import figures
 
-    if fronts:
-        figures.draw_front(result, path, *fronts[:2])
-    else:
-        figures.draw(result, path, metric)
+    try:
+        if fronts:
+            figures.draw_front(result, path, *fronts[:2])
+        else:
+            figures.draw(result, path, metric)
+    except InputError as error:
+        return [str(error)]
+    return []
 
 
 def _optimise(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -118,8 +118,14 @@ def run(
         _print_comparison(console, schedules)
 
     rows = [schedule.to_dict() for schedule in schedules]
-    output.show(value=lambda: rows, rows=lambda: rows, text=text)
+    output.show(value=lambda: rows, rows=lambda: map(_by_worker, rows), text=text)
     reporting.schedules(html, schedules, quiet=output.is_data)
+
+
+def _by_worker(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with a column for each worker's utilisation."""
+    shares = {f"utilisation_{worker}": share for worker, share in enumerate(row["utilisation"])}
+    return {name: value for name, value in row.items() if name != "utilisation"} | shares
 
 
 @app.command(

@@ -7,10 +7,11 @@ import typer
 from rich.console import Console
 
 from ampsched import _core
-from ampsched._core import FEATURES_MAX, InputError
+from ampsched._core import DATA_BYTES_MAX, FEATURES_MAX, InputError
 from ampsched.cli import options, render
 from ampsched.cli.output import Output, with_format
 from ampsched.cli.settings import with_settings
+from ampsched.files import read_text, shown
 from ampsched.settings import CatalogSettings, catalog_of
 
 if TYPE_CHECKING:
@@ -120,10 +121,11 @@ def train(
             raise InputError("--file adds to the catalogue, which --machine reads; counter tables need none")
         sets = _from_tables(tables or [], big, little)
     models = train_models(sets, method, counters=counters)
-    content = model_file(out.stem, models, {"source": machine or [str(path) for path in tables or []]})
+    source = shown(machine) if machine else [shown(path) for path in tables or []]
+    content = model_file(shown(out.stem), models, {"source": source})
     write_model(out, content)
     # What was written can be read.
-    _core.Models.parse(str(out), out.read_text(encoding="utf-8"))
+    _core.Models.parse(shown(out), read_text(out, DATA_BYTES_MAX))
     output.show(
         value=lambda: content,
         rows=lambda: _rows(models),

@@ -338,6 +338,7 @@ def _speedup(
         return info["speedup"], f"{info['speedup']:.2f}, measured on {measured[0]} and on {measured[1]}"
     predicted = predicted_speedup(info, catalog.machine(machine))
     if predicted is not None:
+        predicted = max(1.0, predicted)  # a model may be wrong by a little
         return predicted, f"{predicted:.2f}, predicted from what the processor counted"
     if usual is not None:
         return usual, f"{usual:.2f}, that of small programs on these cores"

@@ -1,13 +1,12 @@
 """Files of recordings (``.ampr``), and the working folders of recorders, which become recordings."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ampsched._core import InputError, Recording
-from ampsched.files import writing
+from ampsched.files import read_bytes, shown, writing
 
 LIMIT_MB = 1024
 """Most that the files of a recorder's working folder may take, in MiB: what does not fit is counted as lost."""
@@ -21,11 +20,7 @@ def load(path: Path) -> Recording:
     Raises:
         InputError: There is no such file, or it is no recording, or damaged.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    return Recording.read(as_text(path), data)
+    return Recording.read(shown(path), read_bytes(path))
 
 
 def save(recording: Recording, path: Path) -> None:
@@ -37,11 +32,6 @@ def save(recording: Recording, path: Path) -> None:
     data = recording.to_bytes()
     with writing(path) as file:
         file.write(data)
-
-
-def as_text(name: str | Path) -> str:
-    """A name or an argument, which are bytes, as text: what is no UTF-8 becomes an escape of its number."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 @contextmanager
@@ -62,7 +52,7 @@ def keeping(folder: Path, has_events: Callable[[], bool]) -> Iterator[None]:
         if isinstance(error, OSError):
             failed = InputError(f"{error.filename or folder}: {error.strerror or error}")
         if has_events():
-            failed.add_note(f"what was recorded is kept: ampsched record --recover {as_text(folder)} -o FILE")
+            failed.add_note(f"what was recorded is kept: ampsched record --recover {shown(folder)} -o FILE")
         else:
             shutil.rmtree(folder, ignore_errors=True)
         raise failed from None

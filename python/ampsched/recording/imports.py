@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ampsched._core import InputError, Recording, import_trace, trace_forms, wake_ups
+from ampsched._core import Recording, import_trace, trace_forms, wake_ups
+from ampsched.files import read_bytes, read_text, shown
 
 FORMS = dict(trace_forms())
 """The forms that are read, by the names with which recordings state them."""
@@ -57,11 +58,7 @@ def import_file(
         "machine": machine,
         "beside": _beside(path),
     }
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    return import_trace(str(path), data, json.dumps(options))
+    return import_trace(shown(path), read_bytes(path), json.dumps(options))
 
 
 def _beside(path: Path) -> str:
@@ -70,4 +67,4 @@ def _beside(path: Path) -> str:
     if not name.endswith(".npz"):
         return ""
     beside = path.with_name(f"{name.removesuffix('.npz')}.json")
-    return beside.read_text(encoding="utf-8", errors="replace") if beside.is_file() else ""
+    return read_text(beside) if beside.is_file() else ""

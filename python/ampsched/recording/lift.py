@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 from ampsched import _core
 from ampsched._core import TYPICAL_PROFILE, InputError, Recording
 from ampsched.catalog import Catalog
+from ampsched.files import shown
+from ampsched.naming import unknown
 
 Level = Literal["full", "jobs", "literal", "work"]
 Scaling = Literal["fixed-total", "per-thread"]
@@ -63,14 +65,15 @@ def lift(
         InputError: There is no such profile or scaling, or the speed-up cannot be.
     """
     if scaling not in get_args(Scaling):
-        known = ", ".join(get_args(Scaling))
-        raise InputError(f'scaling "{scaling}" is unknown (known: {known})')
+        raise unknown("scaling", scaling, get_args(Scaling))
     if speedup is not None and not 1 <= speedup <= 100:
         raise InputError(f"speed-up {speedup:g} is not between 1 and 100")
     levels: tuple[Level, ...] = get_args(Level)
     failures: list[str] = []
     for level in levels:
-        toml, report = _core.lift(recording, level, name, like, speedup, scaling == "per-thread")
+        toml, report = _core.lift(
+            recording, level, shown(name), shown(like), speedup, scaling == "per-thread"
+        )
         found = Lifted(toml, json.loads(report), None)
         found.report["notes"] += failures
         if not check:

@@ -22,11 +22,11 @@ from typing import Any
 
 from ampsched._core import InputError, Recording, recording_from_raw, wakeup_ns
 from ampsched.children import SIGNALLED, cpu_s_of_children, why_not_run
-from ampsched.files import check_writable
+from ampsched.files import check_writable, shown
 from ampsched.recording import room
 from ampsched.recording.counting import counted
 from ampsched.recording.disturbance import Disturbance
-from ampsched.recording.files import LIMIT_MB, as_text, keeping, save
+from ampsched.recording.files import LIMIT_MB, keeping, save
 
 FOLDER_SUFFIX = ".parts"
 _HEAD_BYTES = 20
@@ -153,7 +153,7 @@ def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
     Raises:
         InputError: It is none, or nothing was recorded.
     """
-    name = as_text(folder)
+    name = shown(folder)
     try:
         info: dict[str, Any] = json.loads((folder / room.INFO).read_text(encoding="utf-8"))
         control, events = room.read(folder)
@@ -170,8 +170,8 @@ def recover(folder: Path, known: Mapping[str, Any] | None = None) -> Recording:
 
 def _info(program: Path, command: Sequence[str]) -> dict[str, object]:
     return {
-        "name": as_text(program.name),
-        "command": [as_text(word) for word in command],
+        "name": shown(program.name),
+        "command": [shown(word) for word in command],
         "recorder": "preload",
         "kernel": platform.release(),
         "cores": _cores(),

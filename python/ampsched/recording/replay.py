@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ampsched._core import TYPICAL_PROFILE, Recording, Workload
+from ampsched.files import shown
 
 if TYPE_CHECKING:
     from ampsched.catalog import Catalog
@@ -50,10 +51,10 @@ def replayed(
     Raises:
         InputError: There is no such profile, or a number is out of its range.
     """
-    core = catalog.with_recording(str(path), recording, like).core
+    core = catalog.with_recording(shown(path), recording, like).core
     params = [
         ("speed", speed),
         ("balanced", float(is_balanced)),
         *([("speedup", speedup)] if speedup is not None else []),
     ]
-    return Replayed(core.program(str(path), params), core.notes(str(path)))
+    return Replayed(core.program(shown(path), params), core.notes(shown(path)))

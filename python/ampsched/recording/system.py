@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from ampsched._core import InputError, Recording, import_pages, wake_ups, wakeup_ns
-from ampsched.files import check_writable
+from ampsched.files import check_writable, shown
 from ampsched.recording.disturbance import Disturbance
-from ampsched.recording.files import as_text, keeping, save
+from ampsched.recording.files import keeping, save
 from ampsched.recording.tracefs import Instance, mounted, remove_left
 
 EVENTS = ("sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork", "sched/sched_process_exit")
@@ -177,7 +177,7 @@ class _Run:
         self.folder = folder
         self.command = command
         self.options = options | {
-            "command": [as_text(word) for word in command],
+            "command": [shown(word) for word in command],
             "recorder": "system",
             "kernel": os.uname().release,
         }

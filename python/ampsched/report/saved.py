@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ampsched import laboratory
-from ampsched._core import InputError
+from ampsched._core import DATA_BYTES_MAX, InputError
 from ampsched.files import read_text
 from ampsched.report import advising, comparing, living, single, tasks
 from ampsched.report.asked import Asked
 from ampsched.report.page import Page
-
-BYTES_MAX = 256 << 20
 
 FORMS: tuple[tuple[str, frozenset[str], Callable[[Any, Asked], Page]], ...] = (
     ("compare", frozenset({"policies", "summary", "runs", "notes", "caveats"}), comparing.page),
@@ -35,15 +33,15 @@ def page(path: Path) -> Page:
     if path.is_dir():
         page_of_folder: Callable[[Path, Asked], Page] = laboratory.module("shared.html").page
         return page_of_folder(path, Asked())
+    text = read_text(path, DATA_BYTES_MAX)
     try:
-        values = json.loads(read_text(path, BYTES_MAX))
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = (
-            f"line {error.lineno}: {error.msg}"
-            if isinstance(error, json.JSONDecodeError)
-            else "nested too deeply"
-        )
-        raise InputError(f"{path}: is no JSON: {where}") from None
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: is no JSON: line {error.lineno}: {error.msg}") from None
+    except ValueError:
+        raise InputError(f"{path}: is no JSON that can be read: a number has too many digits") from None
+    except RecursionError:
+        raise InputError(f"{path}: is no JSON: nested too deeply") from None
     make = _maker(values)
     if make is None:
         known = ", ".join(name for name, _, _ in FORMS)

@@ -9,7 +9,7 @@ def sha(*texts: str) -> str:
     """SHA-256 of texts, none of which can be taken for part of another."""
     digest = hashlib.sha256()
     for text in texts:
-        data = text.encode()
+        data = text.encode(errors="surrogateescape")
         digest.update(b"%d\n" % len(data))
         digest.update(data)
     return digest.hexdigest()

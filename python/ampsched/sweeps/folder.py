@@ -11,14 +11,16 @@ copying: a table of somebody else is a file to add. The table's bytes depend on 
 import contextlib
 import fcntl
 import io
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import polars
 
 from ampsched._core import InputError
-from ampsched.files import read_text, writing
+from ampsched.files import read_parquet, read_text, writing
 from ampsched.sweeps.digests import sha
 from ampsched.sweeps.work import Row
 
@@ -49,6 +51,8 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "timed": polars.Boolean,
 }
 """Types of columns; all others are numbers."""
+_NEEDED = (KEY, *NAMES, "timed", "caveat", "error")
+"""The columns without which nothing can be said about a simulation."""
 _ROW_GROUP = 1 << 16
 
 
@@ -72,23 +76,25 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         mark = path / MARK
-        if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-            (path / _ADDED).mkdir(parents=True, exist_ok=True)
-            with writing(mark) as file:
-                file.write(_FORM.encode())
-        elif not mark.is_file():
+        # Somebody else may be making it at this moment.
+        if _exists(path) and not _is_of_a_sweep(path):
             raise InputError(
                 f"{path}: is no folder of a sweep's results (it has no file {MARK}); name a new one, or an empty one"
             )
-        if (form := read_text(mark)) != _FORM:
-            raise InputError(f"{mark}: form {form.strip()[:20]!r} is not known to this version of ampsched")
-        (path / _ADDED).mkdir(exist_ok=True)
-        with self._locked():  # whether it can be written to is better known before the simulations
-            pass
+        (path / _ADDED).mkdir(parents=True, exist_ok=True)
+        with self._locked() as lock:  # whether it can be written to is better known before the simulations
+            if os.fstat(lock.fileno()).st_size == 0:
+                lock.write(_FORM)
+                lock.flush()
+            if (form := read_text(mark)) != _FORM:
+                raise InputError(
+                    f"{mark}: form {form.strip()[:20]!r} is not known to this version of ampsched"
+                )
 
     def keys(self) -> set[str]:
         """Keys of the results that are there."""
-        return {key for file in self._files() for key in _read(file, [KEY])[KEY]}
+        with self._locked():
+            return {key for file in self._files() for key in _read(file, [KEY])[KEY]}
 
     def add(self, rows: Sequence[Row]) -> None:
         """Adds results, all or none of them."""
@@ -98,7 +104,8 @@ class Folder:
 
     def frame(self) -> polars.DataFrame:
         """All results, sorted, each once."""
-        return _tidy([_read(file) for file in self._files()])
+        with self._locked():
+            return _tidy([_read(file) for file in self._files()])
 
     def merge(self) -> polars.DataFrame:
         """Moves into the table what has been added, and returns it; several processes may do so at once."""
@@ -117,25 +124,47 @@ class Folder:
         return [*([table] if table.exists() else []), *sorted((self.path / _ADDED).glob("*.parquet"))]
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Nobody else merges meanwhile."""
+    def _locked(self) -> Iterator[TextIO]:
+        """Nobody else merges meanwhile: files stay where they are."""
         with (self.path / MARK).open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
-                yield
+                yield file
             finally:
                 with contextlib.suppress(OSError):
                     fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def _read(file: Path, columns: list[str] | None = None) -> polars.DataFrame:
+def _is_of_a_sweep(path: Path) -> bool:
+    """Whether it is a folder of results, or an empty one."""
+    there = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
+    return MARK in there or not there - {_ADDED}
+
+
+def _exists(path: Path) -> bool:
+    """Whether something is there; links in a circle are an error."""
     try:
-        return polars.read_parquet(io.BytesIO(file.read_bytes()), columns=columns)
-    except polars.exceptions.PolarsError as error:
-        what = str(error).splitlines()[0]
-        raise InputError(
-            f"{file}: is no table of results ({what}); delete it, and its simulations run again"
-        ) from None
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _read(file: Path, columns: list[str] | None = None) -> polars.DataFrame:
+    """A table, or some of its columns, each of which is of its type."""
+    try:
+        table = read_parquet(file, columns)
+        for name in columns or _NEEDED:
+            if name not in table.columns:
+                raise InputError(f'{file}: column "{name}" is missing')
+        for name, type_ in table.schema.items():
+            wanted = _TYPES.get(name, polars.Float64)
+            is_number = wanted.is_numeric() and type_.is_numeric()
+            if type_ not in (wanted, polars.Null) and not is_number:
+                raise InputError(f'{file}: column "{name}" has {type_}, not {wanted}')
+    except InputError as error:
+        raise InputError(f"{error} (delete it, and its simulations run again)") from None
+    return table
 
 
 def _write(file: Path, frame: polars.DataFrame) -> None:

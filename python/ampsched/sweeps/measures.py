@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ampsched._core import InputError, suggest
+from ampsched.naming import unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +46,5 @@ def measure(name: str) -> Measure:
         InputError: If there is none.
     """
     if name not in MEASURES:
-        raise InputError(f'unknown metric "{name}" ({suggest(name, list(MEASURES))})')
+        raise unknown("metric", name, MEASURES)
     return MEASURES[name]

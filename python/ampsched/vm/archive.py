@@ -4,6 +4,7 @@ apt has its state, its cache and its sources to itself, takes the archive from w
 and believes nobody but Debian's keys. Which packages there are and their versions is in ``packages.toml``.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -128,7 +129,9 @@ class Archive:
         Raises:
             VmError: As for those of the table.
         """
-        folder = self.cache.resolve() / f"{selection.name}-{selection.fingerprint()}"
+        with contextlib.suppress(FileNotFoundError):
+            self.cache.stat()  # says best that links go in a circle
+        folder = Path(os.path.realpath(self.cache)) / f"{selection.name}-{selection.fingerprint()}"
         if not (folder / VERIFIED).exists():
             self._fetch(selection, folder)
         return folder

@@ -1,6 +1,9 @@
 //! What every form of a trace boils down to: scheduler events in the order of time.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read;
+
+use ampsched_model::{Budget, InputError};
 
 /// Marks an event whose form does not say in which thread's context it happened: whoever runs on that core.
 pub const WHOEVER_RUNS: u32 = u32::MAX;
@@ -133,10 +136,14 @@ pub struct Raw {
 }
 
 /// All that a trace has told.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Story {
     /// Events, in any order.
     pub events: Vec<Raw>,
+    /// Memory that is left for more.
+    room: Budget,
+    /// Why something had no room, if something had none.
+    overflow: Option<InputError>,
     /// Texts of the events.
     pub names: Names,
     /// Processes of threads that the form states beside its events.
@@ -155,4 +162,38 @@ pub struct Story {
     pub unreadable: u64,
     /// What this form cannot know.
     pub unknown: Vec<String>,
+}
+
+impl Story {
+    /// Nothing yet, of a trace of so many bytes.
+    pub fn of(bytes: usize) -> Self {
+        Self { room: Budget::of(bytes), ..Self::default() }
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, event: Raw) {
+        match self.room.take::<Raw>("", 1) {
+            Ok(()) => self.events.push(event),
+            Err(error) => self.overflow = Some(error),
+        }
+    }
+
+    /// What a part of the trace is unpacked to, and whether all of it could be.
+    pub fn unpack(&mut self, packed: impl Read) -> (Vec<u8>, bool) {
+        let (mut bytes, left) = (Vec::new(), self.room.left());
+        let read = packed.take(left as u64 + 1).read_to_end(&mut bytes);
+        if let Err(error) = self.room.take::<u8>("", bytes.len()) {
+            self.overflow = Some(error);
+            bytes.clear();
+        }
+        (bytes, read.is_ok())
+    }
+
+    /// The same. Errors: it takes more memory than a file may.
+    pub fn checked(self, file: &str) -> Result<Self, InputError> {
+        match self.overflow {
+            None => Ok(self),
+            Some(error) => Err(InputError { file: file.to_owned(), ..error }),
+        }
+    }
 }

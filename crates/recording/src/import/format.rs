@@ -71,7 +71,7 @@ impl Decoder {
         let tid = u32::from_le_bytes([a, b, c, d]);
         match what(shape, bytes, tid, story) {
             Some(Some(what)) => {
-                story.events.push(Raw { at_ns, cpu, tid, context: context(flags), what });
+                story.push(Raw { at_ns, cpu, tid, context: context(flags), what });
             }
             Some(None) => {}
             None => story.unreadable += 1,

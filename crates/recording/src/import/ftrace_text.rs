@@ -15,7 +15,7 @@ pub fn matches(lines: &[std::borrow::Cow<'_, str>]) -> usize {
 
 /// Reads a trace.
 pub fn read(bytes: &[u8]) -> Story {
-    let mut story = Story::default();
+    let mut story = Story::of(bytes.len());
     for line in text::lines(bytes) {
         read_line(&mut story, &line);
     }
@@ -42,7 +42,7 @@ fn read_line(story: &mut Story, line: &str) {
     } else if let Some((cpu, events)) = lost(line) {
         let at_ns = story.events.last().map_or(0, |raw| raw.at_ns);
         let what = What::Lost { events };
-        story.events.push(Raw { at_ns, cpu, tid: 0, context: Context::Unknown, what });
+        story.push(Raw { at_ns, cpu, tid: 0, context: Context::Unknown, what });
     } else if let Some(counts) = line.strip_prefix("# entries-in-buffer/entries-written:") {
         story.lost_events = overwritten(counts).unwrap_or_default();
     }

@@ -105,12 +105,17 @@ pub fn import(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, 
     if npz::is_form(bytes) {
         return npz::recording(file, bytes, options)?.checked(file);
     }
-    let (form, story) = story(file, bytes)?;
+    let (form, story) = story(file, without_mark(bytes))?;
     let mut options = options.clone();
     if options.recorder.is_empty() {
         options.recorder = form.to_owned();
     }
-    select::recording(file, story, &options)
+    select::recording(file, story.checked(file)?, &options)
+}
+
+/// Bytes without the byte-order mark that some programs begin a text with.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// The form's name and what the trace tells. Errors: no form fits, or the one that fits has damaged parts.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use ampsched_model::InputError;
+use ampsched_model::{Budget, InputError};
 use serde_json::Value;
 
 use super::{Options, zip};
@@ -24,22 +24,26 @@ pub fn is_form(bytes: &[u8]) -> bool {
 /// Reads a recording.
 pub fn recording(file: &str, bytes: &[u8], options: &Options) -> Result<Recording, InputError> {
     let error = |message: &str| InputError::new(file, "", message);
+    let mut room = Budget::of(bytes.len());
     let unpacked;
     let archive = if bytes.starts_with(&ZSTD) {
-        unpacked = unpack(bytes).ok_or_else(|| error("is damaged: it cannot be unpacked"))?;
+        unpacked = unpack(file, bytes, &mut room)?;
         &unpacked
     } else {
         bytes
     };
-    let files =
-        zip::files(archive).ok_or_else(|| error("is no archive of numpy arrays, or damaged"))?;
     let mut arrays = HashMap::new();
-    for (name, bytes) in files {
-        let array = numbers(&bytes).ok_or_else(|| {
-            InputError::new(file, &name, "is no array of whole numbers in one dimension")
+    zip::files(file, archive, &mut room, |name, bytes, room| {
+        let (width, data) = array(bytes).ok_or_else(|| {
+            InputError::new(file, name, "is no array of whole numbers in one dimension")
         })?;
-        arrays.insert(name.trim_end_matches(".npy").to_owned(), array);
-    }
+        room.take::<u64>(file, data.len() / width)?;
+        if name.ends_with("_kf.npy") {
+            room.take::<Event>(file, data.len() / width)?;
+        }
+        arrays.insert(name.trim_end_matches(".npy").to_owned(), numbers(width, data));
+        Ok(())
+    })?;
     let count = (0..).take_while(|thread| arrays.contains_key(&format!("t{thread}_kf"))).count();
     if count == 0 {
         return Err(error("has no array t0_kf of events"));
@@ -61,15 +65,21 @@ pub fn recording(file: &str, bytes: &[u8], options: &Options) -> Result<Recordin
     Ok(Recording { info, threads, is_cut_off: false })
 }
 
-fn unpack(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let reader = ruzstd::decoding::StreamingDecoder::new(bytes).ok()?;
-    reader.take(zip::most(bytes.len())).read_to_end(&mut out).ok()?;
-    Some(out)
+fn unpack(file: &str, bytes: &[u8], room: &mut Budget) -> Result<Vec<u8>, InputError> {
+    let read = || -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let reader = ruzstd::decoding::StreamingDecoder::new(bytes).ok()?;
+        reader.take(room.left() as u64 + 1).read_to_end(&mut out).ok()?;
+        Some(out)
+    };
+    let damaged = || InputError::new(file, "", "is damaged: it cannot be unpacked");
+    let out = read().ok_or_else(damaged)?;
+    room.take::<u8>(file, out.len())?;
+    Ok(out)
 }
 
-/// The numbers of a `.npy` (numpy.lib.format, versions 1 to 3): unsigned, little-endian.
-fn numbers(bytes: &[u8]) -> Option<Vec<u64>> {
+/// Width and bytes of the numbers of a `.npy` (numpy.lib.format, versions 1 to 3): unsigned, little-endian.
+fn array(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let rest = bytes.strip_prefix(b"\x93NUMPY")?;
     let (start, length) = match rest.first()? {
         1 => (4, usize::from(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?]))),
@@ -93,10 +103,14 @@ fn numbers(bytes: &[u8]) -> Option<Vec<u64>> {
     if header.contains("'fortran_order': True") || data.len() % width != 0 {
         return None;
     }
+    Some((width, data))
+}
+
+fn numbers(width: usize, data: &[u8]) -> Vec<u64> {
     let number = |chunk: &[u8]| {
         chunk.iter().rev().fold(0, |number: u64, &byte| (number << 8) | u64::from(byte))
     };
-    Some(data.chunks_exact(width).map(number).collect())
+    data.chunks_exact(width).map(number).collect()
 }
 
 /// The arrays of a thread.

@@ -1,14 +1,12 @@
 //! `perf.data` with tracepoints, as a file or as what a pipe has carried
 //! (tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h), little-endian.
 
-use std::io::Read;
-
 use ampsched_model::InputError;
 
 use super::cursor::{Cursor, u32_at, u64_at};
 use super::event::{Context, Raw, Story, What};
 use super::format::Decoder;
-use super::{trace_dat, zip};
+use super::trace_dat;
 
 const MAGIC: &[u8] = b"PERFILE2";
 /// Bytes of the file's head; what a pipe has carried has one of 16.
@@ -89,7 +87,7 @@ struct Reader {
 
 /// Reads a trace. Errors: its head is damaged, or it has no tracepoints.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
-    let mut reader = Reader::default();
+    let mut reader = Reader { story: Story::of(bytes.len()), ..Reader::default() };
     let damaged = || InputError::new(file, "", "is damaged: its head does not fit");
     let is_file = u64_at(bytes, 8).ok_or_else(damaged)? >= HEAD_BYTES;
     let records = if is_file { reader.head(bytes).ok_or_else(damaged)? } else { &bytes[16..] };
@@ -97,9 +95,8 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
     let mut packed = std::mem::take(&mut reader.packed);
     packed.extend(FRAME_END);
     if let Ok(unpacker) = ruzstd::decoding::StreamingDecoder::new(packed.as_slice()) {
-        let mut unpacked = Vec::new();
         // What was cut off is missing, and no error.
-        let _ = unpacker.take(zip::most(packed.len())).read_to_end(&mut unpacked);
+        let (unpacked, _) = reader.story.unpack(unpacker);
         reader.records(&unpacked);
     }
     if reader.decoder.is_empty() {
@@ -220,7 +217,7 @@ impl Reader {
 
     fn push(&mut self, place: Place, tid: u32, what: What) {
         let Place { at_ns, cpu } = place;
-        self.story.events.push(Raw { at_ns, cpu, tid, context: Context::Thread, what });
+        self.story.push(Raw { at_ns, cpu, tid, context: Context::Thread, what });
     }
 
     /// Time and core at the end of a record that is no sample.

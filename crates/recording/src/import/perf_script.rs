@@ -12,7 +12,7 @@ pub fn matches(lines: &[std::borrow::Cow<'_, str>]) -> usize {
 
 /// Reads a trace.
 pub fn read(bytes: &[u8]) -> Story {
-    let mut story = Story::default();
+    let mut story = Story::of(bytes.len());
     for line in text::lines(bytes) {
         if let Some((head, event, fields)) = parse(&line) {
             text::tell(&mut story, &head, event, fields);

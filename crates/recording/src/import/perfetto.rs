@@ -2,8 +2,6 @@
 //!
 //! Only what is read of its messages is declared. Texts are bytes, for the kernel's names need not be UTF-8.
 
-use std::io::Read;
-
 use ampsched_model::InputError;
 use flate2::read::ZlibDecoder;
 use prost::Message;
@@ -11,7 +9,6 @@ use prost::Message;
 use super::event::{Context, Left, Name, Raw, Story, WHOEVER_RUNS, What};
 use super::format::context;
 use super::text::CLONE_THREAD;
-use super::zip;
 
 /// Whether bytes look like packets of a trace: field 1 with a length.
 pub fn is_form(bytes: &[u8]) -> bool {
@@ -151,7 +148,7 @@ struct Reader {
 
 /// Reads a trace. Errors: it has no events of ftrace.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
-    let mut reader = Reader::default();
+    let mut reader = Reader { story: Story::of(bytes.len()), ..Reader::default() };
     reader.packets(bytes, true);
     if reader.bundles == 0 {
         let hint =
@@ -197,10 +194,8 @@ impl Reader {
     fn packet(&mut self, packet: Packet, may_unpack: bool) {
         self.track_events += u64::from(packet.track_event.is_some());
         if let Some(packed) = packet.packed.filter(|_| may_unpack) {
-            let mut bytes = Vec::new();
-            let most = zip::most(packed.len());
-            let read = ZlibDecoder::new(packed.as_slice()).take(most).read_to_end(&mut bytes);
-            self.story.unreadable += u64::from(read.is_err());
+            let (bytes, is_whole) = self.story.unpack(ZlibDecoder::new(packed.as_slice()));
+            self.story.unreadable += u64::from(!is_whole);
             self.packets(&bytes, false);
         }
         if let Some(name) = packet.system.and_then(|system| system.name) {
@@ -260,18 +255,12 @@ impl Reader {
                 .min()
                 .unwrap_or_default();
             let what = What::Lost { events: 1 };
-            self.story.events.push(Raw { at_ns, cpu, tid: 0, context: Context::Unknown, what });
+            self.story.push(Raw { at_ns, cpu, tid: 0, context: Context::Unknown, what });
         }
         for event in &bundle.events {
             if let Some(what) = self.what(event) {
                 let context = event.flags.map_or(Context::Unknown, |flags| context(flags as u8));
-                self.story.events.push(Raw {
-                    at_ns: event.at_ns,
-                    cpu,
-                    tid: event.tid,
-                    context,
-                    what,
-                });
+                self.story.push(Raw { at_ns: event.at_ns, cpu, tid: event.tid, context, what });
             }
         }
         if let Some(compact) = compact {
@@ -295,13 +284,7 @@ impl Reader {
                 to: *tid as u32,
                 to_name: name(to_name),
             };
-            self.story.events.push(Raw {
-                at_ns,
-                cpu,
-                tid: WHOEVER_RUNS,
-                context: Context::Thread,
-                what,
-            });
+            self.story.push(Raw { at_ns, cpu, tid: WHOEVER_RUNS, context: Context::Thread, what });
         }
         let mut at_ns = 0_u64;
         let rows = compact.waking_times.iter().zip(&compact.waking_tids).zip(&compact.waking_names);
@@ -310,7 +293,7 @@ impl Reader {
             let what = What::Waking { woken: *tid as u32, name: name(waking_name), is_late: false };
             let flags = compact.waking_flags.get(row);
             let context = flags.map_or(Context::Unknown, |&flags| context(flags as u8));
-            self.story.events.push(Raw { at_ns, cpu, tid: WHOEVER_RUNS, context, what });
+            self.story.push(Raw { at_ns, cpu, tid: WHOEVER_RUNS, context, what });
         }
     }
 

@@ -33,14 +33,14 @@ pub fn recording(file: &str, pages: &Pages, options: &Options) -> Result<Recordi
     }
     let mut decoder = Decoder::default();
     pages.formats.iter().for_each(|format| decoder.learn(format));
-    let mut story = Story::default();
+    let mut story = Story::of(pages.cores.iter().map(Vec::len).sum());
     let layout = Layout::read(&pages.header_page);
     for (cpu, bytes) in (0..=u16::MAX).zip(&pages.cores) {
         for page in bytes.chunks(pages.page_bytes) {
             trace_dat::tell_page(&decoder, &mut story, layout, cpu, page, |ns| ns);
         }
     }
-    let mut found = select::recording(file, story, options)?;
+    let mut found = select::recording(file, story.checked(file)?, options)?;
     found.info.lost_events = found.info.lost_events.max(pages.lost_events);
     Ok(found)
 }

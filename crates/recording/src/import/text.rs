@@ -31,7 +31,7 @@ pub fn tell(story: &mut Story, head: &Head<'_>, event: &str, fields: &str) {
     match what(story, head, event, fields) {
         Read::Event(what) => {
             let Head { tid, cpu, at_ns, context, .. } = *head;
-            story.events.push(Raw { at_ns, cpu, tid, context, what });
+            story.push(Raw { at_ns, cpu, tid, context, what });
         }
         Read::Broken => story.unreadable += 1,
         Read::Other => {}

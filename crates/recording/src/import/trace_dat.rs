@@ -9,7 +9,6 @@ use super::cursor::{Cursor, u16_at, u32_at, u64_at};
 use super::event::{Context, Raw, Story, What};
 use super::format::Decoder;
 use super::pages::{Layout, Page};
-use super::zip;
 
 /// The first bytes of a file.
 pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -46,7 +45,8 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Story, InputError> {
     if !(64..=1 << 24).contains(&page_bytes) {
         return Err(error(format!("has pages of {page_bytes} bytes")));
     }
-    let mut reader = Reader { page_bytes, ..Reader::default() };
+    let story = Story::of(bytes.len());
+    let mut reader = Reader { story, page_bytes, ..Reader::default() };
     let read = match version.as_str() {
         "6" => reader.version_6(bytes, cursor),
         "7" => reader.version_7(file, bytes, cursor)?,
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The content of a section, unpacked.
-    fn section(&self, bytes: &'a [u8], at: usize) -> Option<std::borrow::Cow<'a, [u8]>> {
+    fn section(&mut self, bytes: &'a [u8], at: usize) -> Option<std::borrow::Cow<'a, [u8]>> {
         let flags = u16_at(bytes, at.checked_add(2)?)?;
         let size = usize::try_from(u64_at(bytes, at.checked_add(8)?)?).ok()?;
         let start = at.checked_add(SECTION_HEAD)?;
@@ -221,20 +221,18 @@ impl<'a> Reader<'a> {
     }
 
     /// What is packed next: its length, that unpacked, its bytes.
-    fn unpack(&self, cursor: &mut Cursor<'_>) -> Option<Vec<u8>> {
+    fn unpack(&mut self, cursor: &mut Cursor<'_>) -> Option<Vec<u8>> {
         let (packed, unpacked) = (cursor.u32()? as usize, u64::from(cursor.u32()?));
-        let unpacked = unpacked.min(zip::most(packed));
         let data = cursor.take(packed)?;
-        let mut out = Vec::new();
-        match self.compression.as_str() {
-            "zlib" => ZlibDecoder::new(data).take(unpacked).read_to_end(&mut out).ok()?,
+        let (out, is_whole) = match self.compression.as_str() {
+            "zlib" => self.story.unpack(ZlibDecoder::new(data).take(unpacked)),
             "zstd" => {
                 let reader = ruzstd::decoding::StreamingDecoder::new(data).ok()?;
-                reader.take(unpacked).read_to_end(&mut out).ok()?
+                self.story.unpack(reader.take(unpacked))
             }
             _ => return None,
         };
-        Some(out)
+        is_whole.then_some(out)
     }
 
     fn buffer(&mut self, bytes: &'a [u8], option: &[u8]) -> Option<()> {
@@ -268,7 +266,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn chunks(&self, data: &[u8]) -> Option<Vec<u8>> {
+    fn chunks(&mut self, data: &[u8]) -> Option<Vec<u8>> {
         let mut cursor = Cursor::new(data, 0);
         let mut out = Vec::new();
         for _ in 0..cursor.u32()? {
@@ -356,7 +354,7 @@ pub fn tell_page(
     if page.lost_events > 0 {
         let what = What::Lost { events: page.lost_events };
         let at_ns = ns(page.begin());
-        story.events.push(Raw { at_ns, cpu, tid: 0, context: Context::Thread, what });
+        story.push(Raw { at_ns, cpu, tid: 0, context: Context::Thread, what });
     }
     for (at, event) in page {
         decoder.tell(story, ns(at), cpu, event);

@@ -61,8 +61,9 @@ impl MadeProgram for Replayed {
         };
         let error = |key: &str, message: String| InputError::new(&self.file, key, message);
         let (speedup, speed, balanced) = (value(0), value(1), value(2));
-        if !(0.0..=SPEEDUP_MAX).contains(&speedup) {
-            return Err(error("speedup", format!("{speedup} is not within 0 to {SPEEDUP_MAX}")));
+        if speedup != 0.0 && !(1.0..=SPEEDUP_MAX).contains(&speedup) {
+            let message = format!("{speedup} is not within 1 to {SPEEDUP_MAX}");
+            return Err(error("speedup", message).with_hint("0: as the profile says"));
         }
         if !(speed > 0.0 && speed <= SPEED_MAX) {
             return Err(error("speed", format!("{speed} is not above 0 and at most {SPEED_MAX}")));

@@ -2,8 +2,9 @@
 //!
 //! Nodes: `work` (or SimGrid's `size`) in seconds at speed 1, or `costs="14,16,9"` in seconds per class of
 //! workers, and `kind`. Edges: `comm` in seconds, or `size` in bytes. Defaults (`node [...]`, `edge [...]`), chains,
-//! subgraphs and groups (`a -> {b c}`) mean what they mean in Graphviz. Other attributes are for
-//! drawing; they have no effect and are noted.
+//! subgraphs and groups (`a -> {b c}` or `a -> b, c`) mean what they mean in Graphviz. Other attributes are for
+//! drawing; they have no effect and are noted. As in SimGrid, tasks `root` and `end` that state nothing are no work
+//! beside nodes with a `size`, and an edge with size -1 has no data.
 
 mod lexer;
 
@@ -15,7 +16,7 @@ use ampsched_model::InputError;
 use ampsched_model::limits::{DEPTH_MAX, LINKS_MAX, TASKS_MAX};
 
 use self::lexer::{Lexer, Token};
-use super::{ReadOptions, seconds};
+use super::{ReadOptions, link_data};
 use crate::Graph;
 use crate::draft::Draft;
 
@@ -23,6 +24,8 @@ use crate::draft::Draft;
 const NAMES_SHOWN: usize = 16;
 const NODE_KEYS: [&str; 4] = ["work", "size", "costs", "kind"];
 const EDGE_KEYS: [&str; 2] = ["comm", "size"];
+/// The size of an edge of SimGrid that only orders its tasks.
+const NO_DATA: f64 = -1.0;
 
 /// What a node or an edge states of the keys that mean something; the last value of a key counts. Values are shared,
 /// as a default can stand for millions of nodes and edges.
@@ -71,6 +74,13 @@ struct Node {
     name: String,
     attributes: Attributes,
     line: usize,
+}
+
+impl Node {
+    fn states_work(&self) -> bool {
+        let Attributes { work, size, costs, .. } = &self.attributes;
+        work.is_some() || size.is_some() || costs.is_some()
+    }
 }
 
 struct Edge {
@@ -254,7 +264,7 @@ impl<'t> Parser<'t> {
             self.ignored.insert(name);
             return Ok(None);
         }
-        self.node_with_port(name, line, defaults).map(Some)
+        self.nodes_with_ports(name, line, defaults).map(Some)
     }
 
     fn at_subgraph(&self) -> bool {
@@ -268,7 +278,7 @@ impl<'t> Parser<'t> {
         if !self.at_subgraph() {
             let line = self.line;
             let name = self.word("a node")?;
-            return self.node_with_port(name, line, defaults);
+            return self.nodes_with_ports(name, line, defaults);
         }
         if depth >= DEPTH_MAX {
             let message = format!("subgraphs are nested deeper than {DEPTH_MAX} levels");
@@ -285,18 +295,27 @@ impl<'t> Parser<'t> {
         Ok(members)
     }
 
-    /// A node whose name has been taken; a port says where edges are drawn to.
-    fn node_with_port(
+    /// A node whose name has been taken, and those that follow behind commas; a port says where edges are drawn to.
+    fn nodes_with_ports(
         &mut self,
-        name: String,
-        line: usize,
+        mut name: String,
+        mut line: usize,
         defaults: &Defaults,
     ) -> Result<Vec<u32>, InputError> {
-        while self.token == Token::Colon {
+        let mut nodes = Vec::new();
+        loop {
+            while self.token == Token::Colon {
+                self.take()?;
+                self.word("a port")?;
+            }
+            nodes.push(self.node(name, line, defaults)?);
+            if self.token != Token::Comma {
+                return Ok(nodes);
+            }
             self.take()?;
-            self.word("a port")?;
+            line = self.line;
+            name = self.word("a node")?;
         }
-        Ok(vec![self.node(name, line, defaults)?])
     }
 
     fn node(&mut self, name: String, line: usize, defaults: &Defaults) -> Result<u32, InputError> {
@@ -345,7 +364,11 @@ impl<'t> Parser<'t> {
         if let Some(name) = self.name.take().filter(|name| !name.is_empty()) {
             draft.set_name(&name);
         }
-        for node in std::mem::take(&mut self.nodes) {
+        let has_sizes = self.nodes.iter().any(|node| node.attributes.size.is_some());
+        for mut node in std::mem::take(&mut self.nodes) {
+            if has_sizes && matches!(node.name.as_str(), "root" | "end") && !node.states_work() {
+                node.attributes.size = Some("0".into());
+            }
             add_node(&mut draft, &node)?;
         }
         for edge in std::mem::take(&mut self.edges) {
@@ -395,7 +418,8 @@ fn add_node(draft: &mut Draft, node: &Node) -> Result<(), InputError> {
         }
         (None, None) => {
             let error = draft.error(*line, name, "states neither work nor costs");
-            return Err(error.with_hint(format!("write {name:?} [work=SECONDS]")));
+            let hint = format!("write {name:?} [work=SECONDS], or node [work=1] before all nodes");
+            return Err(error.with_hint(hint));
         }
     };
     let task = draft.task(name, kind, work, *line)?;
@@ -413,23 +437,25 @@ fn add_edge(draft: &mut Draft, edge: &Edge, options: &ReadOptions) -> Result<(),
         return draft.link(edge.from, edge.to, 0.0, edge.line);
     }
     let name = draft.name_of(edge.to).to_owned();
-    let comm_s = match (comm, size) {
-        (Some(text), None) => number(draft, edge.line, &name, "comm", text)?,
+    match (comm, size) {
+        (Some(text), None) => {
+            let comm_s = number(draft, edge.line, &name, "comm", text)?;
+            draft.link(edge.from, edge.to, comm_s, edge.line)
+        }
         (None, Some(text)) => {
             let bytes = number(draft, edge.line, &name, "size", text)?;
+            let bytes = if bytes == NO_DATA { 0.0 } else { bytes };
             if !(bytes >= 0.0 && bytes.is_finite()) {
                 let message = format!("size {bytes} is not a number of bytes");
                 return Err(draft.error(edge.line, &name, &message));
             }
-            seconds(draft, bytes, options)
+            link_data(draft, (edge.from, edge.to), bytes, edge.line, options)
         }
-        (None, None) => 0.0,
-        (Some(_), Some(_)) => {
+        _ => {
             let message = "is the end of an edge with both comm and size, one is needed";
-            return Err(draft.error(edge.line, &name, message));
+            Err(draft.error(edge.line, &name, message))
         }
-    };
-    draft.link(edge.from, edge.to, comm_s, edge.line)
+    }
 }
 
 /// Writes a graph.
@@ -451,10 +477,14 @@ pub fn write(graph: &Graph) -> String {
         text.push_str("];\n");
     }
     for task in graph.tasks() {
-        for (from, comm_s) in graph.inputs(task) {
-            let comm = if comm_s > 0.0 { format!(" [comm={comm_s}]") } else { String::new() };
+        for ((from, comm_s), (_, bytes)) in graph.inputs(task).zip(graph.untimed_inputs(task)) {
+            let data = match (comm_s > 0.0, bytes > 0.0) {
+                (true, _) => format!(" [comm={comm_s}]"),
+                (false, true) => format!(" [size={bytes}]"),
+                (false, false) => String::new(),
+            };
             let (from, to) = (quoted(graph.task_name(from)), quoted(graph.task_name(task)));
-            writeln!(text, "  {from} -> {to}{comm};").expect("a text grows");
+            writeln!(text, "  {from} -> {to}{data};").expect("a text grows");
         }
     }
     text.push_str("}\n");

@@ -30,15 +30,18 @@ pub struct ReadOptions {
     pub bytes_per_s: Option<f64>,
 }
 
-/// Seconds that the bytes of a link take; without a bandwidth none, which the graph remembers.
-fn seconds(draft: &mut Draft, bytes: f64, options: &ReadOptions) -> f64 {
-    if let Some(bytes_per_s) = options.bytes_per_s {
-        return bytes / bytes_per_s;
+/// Links tasks by data of so many bytes; without a bandwidth they take no time, and the graph remembers them.
+fn link_data(
+    draft: &mut Draft,
+    (from, to): (u32, u32),
+    bytes: f64,
+    line: usize,
+    options: &ReadOptions,
+) -> Result<(), InputError> {
+    match options.bytes_per_s {
+        Some(bytes_per_s) => draft.link(from, to, bytes / bytes_per_s, line),
+        None => draft.link_untimed(from, to, bytes, line),
     }
-    if bytes > 0.0 {
-        draft.set_untimed_data();
-    }
-    0.0
 }
 
 /// Endings of file names and their formats.
@@ -90,11 +93,6 @@ pub fn write(
     graph: &Graph,
     options: &ReadOptions,
 ) -> Result<String, InputError> {
-    if graph.has_untimed_data() {
-        let message = format!("cannot hold the sizes of data of {}, only times", graph.name());
-        return Err(InputError::new(file, "", message)
-            .with_hint("read the graph with a bandwidth, which makes times of them"));
-    }
     match format {
         Format::Csv => csv::write(file, graph),
         Format::Stg => stg::write(file, graph),
@@ -109,6 +107,8 @@ fn refuse(file: &str, graph: &Graph, format: &str, communication: bool) -> Resul
         "costs per class of workers"
     } else if graph.has_communication() && !communication {
         "communication times"
+    } else if graph.has_untimed_data() && format != "WfFormat" {
+        "sizes of data"
     } else {
         return Ok(());
     };

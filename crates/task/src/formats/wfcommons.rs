@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use ampsched_model::InputError;
 use serde_json::{Map, Value, json};
 
-use super::{ReadOptions, refuse, seconds};
+use super::{ReadOptions, link_data, refuse};
 use crate::draft::Draft;
 use crate::{Graph, TaskId};
 
@@ -39,7 +39,8 @@ pub fn read(file: &str, text: &str, options: &ReadOptions) -> Result<Graph, Inpu
         let cores =
             cores_of(reader.runtimes.get(id).copied().unwrap_or(task), &["coreCount", "cores"]);
         reader.check_cores(&format!("task {id:?}"), cores)?;
-        draft.task(id, kind_of(task), work, 0)?;
+        let name = task.get("name").and_then(Value::as_str).unwrap_or_default();
+        draft.task(id, kind_of(name), work, 0)?;
     }
     reader.link(&mut draft, options)?;
     if draft.has_untimed_data() {
@@ -188,15 +189,13 @@ impl<'v> Reader<'v> {
             for parent in place.texts(task, "parents")? {
                 let from = self.find(draft, parent, id)?;
                 if links.insert((from, to)) {
-                    let comm_s = seconds(draft, self.bytes(&files, from, to), options);
-                    draft.link(from, to, comm_s, 0)?;
+                    link_data(draft, (from, to), self.bytes(&files, from, to), 0, options)?;
                 }
             }
             for child in place.texts(task, "children")? {
                 let child = self.find(draft, child, id)?;
                 if links.insert((to, child)) {
-                    let comm_s = seconds(draft, self.bytes(&files, to, child), options);
-                    draft.link(to, child, comm_s, 0)?;
+                    link_data(draft, (to, child), self.bytes(&files, to, child), 0, options)?;
                 }
             }
         }
@@ -255,12 +254,27 @@ fn cores_of<'v>(holder: &'v Value, keys: &[&str]) -> Option<&'v Value> {
 }
 
 /// The name that tasks of one kind share: what stands before the number in a task's name.
-fn kind_of(task: &Value) -> &str {
-    let name = task.get("name").and_then(Value::as_str).unwrap_or("");
+fn kind_of(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-'])
 }
 
-/// Writes a graph. Errors: costs per class; communication without a bandwidth that tells sizes from times.
+/// A name of a task by which `kind_of` finds its kind. Errors: there is none.
+fn name_for(file: &str, graph: &Graph, task: TaskId) -> Result<String, InputError> {
+    let kind = graph.kind(task);
+    let name = match kind_of(kind) == kind && !kind.is_empty() {
+        true => kind.to_owned(),
+        false => [kind, &task.0.to_string()].join(if kind.is_empty() { "" } else { "_" }),
+    };
+    if kind_of(&name) == kind {
+        return Ok(name);
+    }
+    let key = format!("task {:?}", graph.task_name(task));
+    let message = format!("its kind {kind:?} cannot stand in WfFormat: it ends in _ or -");
+    Err(InputError::new(file, key, message).with_hint("write .dot or .csv"))
+}
+
+/// Writes a graph. Errors: costs per class; communication without a bandwidth that tells sizes from times; a kind that
+/// would be read as another one.
 pub fn write(file: &str, graph: &Graph, options: &ReadOptions) -> Result<String, InputError> {
     refuse(file, graph, "WfFormat", true)?;
     if graph.has_communication() && options.bytes_per_s.is_none() {
@@ -270,13 +284,13 @@ pub fn write(file: &str, graph: &Graph, options: &ReadOptions) -> Result<String,
     let mut files = Vec::new();
     let mut written: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     let mut read: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
-    if let Some(bytes_per_s) = options.bytes_per_s {
-        for task in graph.tasks() {
-            for (from, comm_s) in graph.inputs(task).filter(|(_, comm_s)| *comm_s > 0.0) {
+    let bytes_per_s = options.bytes_per_s.unwrap_or_default();
+    for task in graph.tasks() {
+        for ((from, comm_s), (_, bytes)) in graph.inputs(task).zip(graph.untimed_inputs(task)) {
+            let bytes = bytes + (comm_s * bytes_per_s).round();
+            if bytes > 0.0 {
                 let id = format!("{}-{}", from.0, task.0);
-                files.push(
-                    json!({ "id": id, "sizeInBytes": (comm_s * bytes_per_s).round() as u64 }),
-                );
+                files.push(json!({ "id": id, "sizeInBytes": whole_if(bytes) }));
                 written.entry(from).or_default().push(id.clone());
                 read.entry(task).or_default().push(id);
             }
@@ -285,25 +299,24 @@ pub fn write(file: &str, graph: &Graph, options: &ReadOptions) -> Result<String,
     let names = |tasks: &[TaskId]| -> Vec<&str> {
         tasks.iter().map(|&task| graph.task_name(task)).collect()
     };
-    let tasks: Vec<Value> = graph
+    let tasks: Result<Vec<Value>, InputError> = graph
         .tasks()
         .map(|task| {
-            let (id, kind) = (graph.task_name(task), graph.kind(task));
-            json!({
-                "name": if kind.is_empty() { id } else { kind },
-                "id": id,
+            Ok(json!({
+                "name": name_for(file, graph, task)?,
+                "id": graph.task_name(task),
                 "parents": names(graph.predecessors(task)),
                 "children": names(graph.successors(task)),
                 "inputFiles": read.remove(&task).unwrap_or_default(),
                 "outputFiles": written.remove(&task).unwrap_or_default(),
-            })
+            }))
         })
         .collect();
     let runtimes: Vec<Value> = graph
         .tasks()
         .map(|task| json!({ "id": graph.task_name(task), "runtimeInSeconds": graph.work(task), "coreCount": 1 }))
         .collect();
-    let specification = json!({ "tasks": tasks, "files": files });
+    let specification = json!({ "tasks": tasks?, "files": files });
     let execution = json!({ "tasks": runtimes });
     let root = json!({
         "name": graph.name(),
@@ -311,4 +324,9 @@ pub fn write(file: &str, graph: &Graph, options: &ReadOptions) -> Result<String,
         "workflow": { "specification": specification, "execution": execution },
     });
     Ok(serde_json::to_string_pretty(&root).expect("a value has only text keys") + "\n")
+}
+
+/// A number without a fraction as a whole number, as the schema has sizes.
+fn whole_if(bytes: f64) -> Value {
+    if bytes.fract() == 0.0 { json!(bytes as u64) } else { json!(bytes) }
 }

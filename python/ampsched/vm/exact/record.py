@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ampsched._core import InputError, Recording
-from ampsched.files import temporary_folder
+from ampsched.files import shown, temporary_folder
 from ampsched.recording import preload, room
-from ampsched.recording.files import as_text
 from ampsched.recording.imports import import_file
 from ampsched.vm.exact.machine import Done, Exact, Work, find_program, run
 from ampsched.vm.exact.trace import RECORDED
@@ -132,7 +131,7 @@ def _calls(
     """Runs a command with the recorder's library in it."""
     info: dict[str, object] = {
         "name": Path(work.command[0]).name,
-        "command": [as_text(word) for word in work.command],
+        "command": [shown(word) for word in work.command],
         "recorder": "vm",
         "kernel": exact.fetch_kernel().release,
         "cores": [{"speed": 1.0} for cluster in exact.clusters() for _ in range(cluster.cores)],

@@ -9,7 +9,7 @@ use ampsched_model::InputError;
 pub enum Token {
     /// A name, a number or a keyword.
     Word(String),
-    /// A text in quotes, which is never a keyword.
+    /// A text in quotes or angle brackets, which is never a keyword.
     Quoted(String),
     /// `{`
     Open,
@@ -102,7 +102,8 @@ impl<'t> Lexer<'t> {
             ',' => Token::Comma,
             '=' => Token::Equals,
             ':' => Token::Colon,
-            '"' => return Ok((Token::Quoted(self.text()?), line)),
+            '"' => return Ok((Token::Quoted(self.texts()?), line)),
+            '<' => return Ok((Token::Quoted(self.markup()?), line)),
             '-' if self.rest.starts_with("->") => {
                 self.take(2);
                 return Ok((Token::Arrow, line));
@@ -140,6 +141,40 @@ impl<'t> Lexer<'t> {
                 return Ok(());
             }
         }
+    }
+
+    /// Texts in quotes, joined by `+`.
+    fn texts(&mut self) -> Result<String, InputError> {
+        let mut joined = self.text()?;
+        loop {
+            self.skip_blanks()?;
+            if !self.rest.starts_with('+') {
+                return Ok(joined);
+            }
+            self.take(1);
+            self.skip_blanks()?;
+            if !self.rest.starts_with('"') {
+                return Err(self.error(self.line, "expected a text in quotes behind \"+\""));
+            }
+            joined += &self.text()?;
+        }
+    }
+
+    /// HTML in angle brackets, which are balanced.
+    fn markup(&mut self) -> Result<String, InputError> {
+        let mut depth = 0_usize;
+        for (position, c) in self.rest.char_indices() {
+            match c {
+                '<' => depth += 1,
+                '>' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                let markup = self.take(position + 1);
+                return Ok(markup[1..position].to_owned());
+            }
+        }
+        Err(self.error(self.line, "the HTML that begins here has no end"))
     }
 
     /// A text in quotes; `\"` stands for a quote, `\\` for a backslash.

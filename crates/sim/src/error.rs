@@ -189,6 +189,18 @@ pub enum SimError {
         /// Last core of the machine.
         last: usize,
     },
+    /// Work is calibrated with a core that the machine does not have.
+    #[error(
+        "program {app}: its work is calibrated with core {core}, which the machine does not have (cores 0 to {last}): change global.calibration"
+    )]
+    NoCalibration {
+        /// Program.
+        app: String,
+        /// Core that it names.
+        core: usize,
+        /// Last core of the machine.
+        last: usize,
+    },
     /// Deadline threads would reserve more than the machine gives them.
     #[error(
         "thread {thread}: deadline threads would reserve {asked} cores of capacity 1024, at most {limit} can be (95 % of the machine, as in Linux): raise period_us or lower runtime_us"

@@ -159,8 +159,8 @@ impl AddAssign<&Periods> for Periods {
 }
 
 impl Engine<'_> {
-    /// A thread waits for a timer: the work of its period has ended, and the next one of that length begins then. A wait
-    /// of no length only sets the timer.
+    /// A thread waits for a timer: the work of its period has ended, and the next one of that length begins then. A
+    /// wait of no length only sets the timer.
     pub(super) fn end_period(&mut self, thread: ThreadId, next_ns: Ns, period_ns: Ns) {
         let relative_ns = self.deadline_ns(thread).unwrap_or(period_ns);
         let periods = self.threads[thread].timeliness.periods();

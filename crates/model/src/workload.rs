@@ -77,6 +77,17 @@ impl Workload {
         Workload { apps: apps.collect(), ..self.clone() }
     }
 
+    /// The same applications, each stopped at a time if it has not ended by then, as by a duration of its program.
+    #[must_use]
+    pub fn stopped_at(&self, at_ns: Ns) -> Workload {
+        self.with_programs(|app, program| {
+            let left_ns = at_ns.saturating_sub(self.apps[app].start_ns);
+            let duration_ns =
+                program.duration_ns.map_or(left_ns, |stated_ns| stated_ns.min(left_ns));
+            Program { duration_ns: Some(duration_ns), ..program.clone() }
+        })
+    }
+
     /// The same applications in another order: `order` names each of them once, by its number.
     ///
     /// The order decides who is placed first.

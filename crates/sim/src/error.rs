@@ -147,7 +147,7 @@ pub enum SimError {
         app: String,
     },
     /// The simulated time limit was reached.
-    #[error("the workload has not ended after {} s of simulated time (limit; an endless program needs a duration)", *limit_ns / 1_000_000_000)]
+    #[error("the workload has not ended after {} s of simulated time (limit; an endless program needs a duration)", *limit_ns as f64 / 1e9)]
     TimeLimit {
         /// Limit.
         limit_ns: Ns,

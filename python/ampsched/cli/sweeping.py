@@ -49,7 +49,7 @@ def complete_measure(incomplete: str) -> list[str]:
 
 
 @with_format
-@with_settings(CompareSettings, SIMULATION, varied=OPTIONS, without=("catalog",))
+@with_settings(CompareSettings, SIMULATION, varied=OPTIONS, without=("catalog", "until_ms"))
 def sweep(
     machine: options.Machines,
     policy: Annotated[

@@ -103,6 +103,10 @@ def wanted_of(
         TypeError: If an option is unknown.
     """
     axes = {name: [str(each) for each in each_of(options[name])] for name in OPTIONS if name in options}  # type: ignore[literal-required]
+    if "until_ms" in options:
+        raise TypeError(
+            "sweep: until_ms: what is swept over must end (only simulate and compare can be stopped)"
+        )
     given = complete(CompareSettings, {name: value for name, value in options.items() if name not in OPTIONS})
     last = given["seed"] + given["repeat"] - 1
     if last > SEED_MAX:

@@ -223,10 +223,9 @@ class SimulateSettings(RunSettings, CatalogSettings, total=False):
     """Settings of `simulate` and `explain`."""
 
 
-class CompareSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
-    """Settings of `compare`. Of a program that has not ended by `until_ms`, it is told how much it has done."""
+class SweepSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
+    """Settings of `sweep`, whose programs must end."""
 
-    until_ms: UntilMs
     core_order: Annotated[
         CoreOrders,
         Setting(
@@ -237,6 +236,12 @@ class CompareSettings(MixSettings, BatchSettings, CatalogSettings, total=False):
         ),
     ]
     repeat: Annotated[int, Setting(1, "Number of seeds.", "N", Range(1, REPETITIONS_MAX), short="-r")]
+
+
+class CompareSettings(SweepSettings, total=False):
+    """Settings of `compare`. Of a program that has not ended by `until_ms`, it is told how much it has done."""
+
+    until_ms: UntilMs
 
 
 def _microseconds(value: str | Sequence[float]) -> Sequence[float]:
